@@ -1,0 +1,140 @@
+// Every page in every state that invented data can show: accessible, no wider than the window, no error in the console.
+import { expect, test, type Page } from "@playwright/test";
+import { spawn, type ChildProcess } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { accessible, hindrances } from "./axe";
+
+const PORT = 8791;
+const BASE = `http://127.0.0.1:${PORT}`;
+let mock: ChildProcess;
+
+test.beforeAll(async () => {
+  mock = spawn("node", [fileURLToPath(new URL("../dev/mock.mjs", import.meta.url))], { env: { ...process.env, PORT: String(PORT) }, stdio: ["ignore", "pipe", "inherit"] });
+  await new Promise((done) => mock.stdout?.once("data", done));
+});
+test.afterAll(() => void mock.kill());
+
+async function enter(page: Page, token = "admin"): Promise<string[]> {
+  const errors: string[] = [];
+  await page.goto(BASE);
+  await page.getByLabel("Token").or(page.getByRole("navigation", { name: "Pages" })).first().waitFor();
+  await page.request.post(`${BASE}/api/v1/login`, { data: { token } });
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  page.on("pageerror", (error) => errors.push(String(error)));
+  return errors;
+}
+
+const RUN = "/runs/keep-order-7f3a";
+const PAGES: Record<string, [string, string]> = {
+  "the runs": ["/", "Keep router order under load"],
+  "a run that needs somebody": [RUN, "Approve"],
+  "a run at work": ["/runs/migrate-sessions-19bc", "Fresh session"],
+  "a run that is done": ["/runs/fix-flaky-4e10", "Proven in a clean checkout"],
+  "a run that failed": ["/runs/too-dear-99aa", "Raise the budget"],
+  "the timeline": [`${RUN}/timeline?iteration=12`, "Prompt"],
+  "every event": [`${RUN}/timeline?show=events`, "codex starts"],
+  "the logs": ["/runs/migrate-sessions-19bc/logs", "cargo test router_order"],
+  "the task": [`${RUN}/task`, "version 2"],
+  "the guardrails": [`${RUN}/rules`, "Never edit generated files"],
+  "the diff": [`${RUN}/diff`, "tests/router.rs"],
+  "the diagnosis": [`${RUN}/diagnostics`, "What was observed"],
+  "the sandbox": [`${RUN}/sandbox`, "bwrap"],
+  "the charts": [`${RUN}/charts`, "Cost per iteration"],
+  "a new run": ["/new", "What should be true when it is done?"],
+  "the costs": ["/costs", "Cost per day"],
+  "the settings": ["/settings", "Notifications"],
+  "the people": ["/settings/people", "Add a person"],
+  "the secrets": ["/settings/secrets", "ANTHROPIC_API_KEY"],
+  "the audit log": ["/settings/audit", "pause"],
+  "a page that is not there": ["/nowhere", "There is no such page"],
+};
+
+for (const [theme, width] of [["light", 1440], ["dark", 1024], ["dark", 390]] as const) {
+  test(`pages are accessible and fit: ${theme}, ${width} px`, async ({ page }) => {
+    test.setTimeout(400_000);
+    await page.emulateMedia({ colorScheme: theme });
+    await page.setViewportSize({ width, height: 844 });
+    const errors = await enter(page);
+    const found: string[] = [];
+    for (const [name, [path, words]] of Object.entries(PAGES)) {
+      await page.goto(BASE + path);
+      await expect(page.getByText(words).first(), name).toBeVisible();
+      found.push(...(await hindrances(page)).map((one) => `${name}: ${one}`));
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      if (over > 0) found.push(`${name} is ${over} px wider than the window`);
+    }
+    expect(found).toEqual([]);
+    expect(errors).toEqual([]);
+  });
+}
+
+test("the login is accessible, and a wrong token is told", async ({ page }) => {
+  await page.request.post(`${BASE}/api/v1/login`, { data: { token: "admin" } });
+  await page.request.post(`${BASE}/api/v1/logout`);
+  await page.goto(BASE);
+  await accessible(page, "the login");
+  await page.getByLabel("Token").fill("wrong");
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByRole("alert")).toContainText("The token is not known");
+});
+
+test("keys, palette and sheet reach everything", async ({ page }) => {
+  await enter(page);
+  await page.goto(BASE);
+  await page.getByText("Keep router order under load").first().waitFor();
+  await page.keyboard.press("?");
+  await expect(page.getByRole("dialog", { name: "Keys" })).toContainText("New run");
+  await accessible(page, "the sheet of keys");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/keep-order/);
+  await page.keyboard.press("6");
+  await expect(page).toHaveURL(/\/diff$/);
+  await page.keyboard.press("Control+k");
+  await page.getByRole("dialog").getByRole("combobox").fill("charts");
+  await accessible(page, "the palette");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/\/charts$/);
+  await page.keyboard.press("n");
+  await expect(page.getByRole("dialog", { name: "Add a note" })).toBeVisible();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("g");
+  await page.keyboard.press("c");
+  await expect(page).toHaveURL(/\/costs$/);
+});
+
+test("what is destructive is asked about, with what will happen", async ({ page }) => {
+  await enter(page);
+  await page.goto(`${BASE}/runs/migrate-sessions-19bc`);
+  await page.getByRole("button", { name: "More actions" }).click();
+  await page.getByRole("menuitem", { name: /Cancel now/ }).click();
+  const dialog = page.getByRole("dialog", { name: "Cancel now" });
+  await expect(dialog).toContainText("cannot be resumed");
+  await accessible(page, "a dialog");
+  await dialog.getByRole("button", { name: "Cancel", exact: true }).click();
+  await expect(dialog).toBeHidden();
+});
+
+test("thousands of runs stay a few dozen rows", async ({ page }) => {
+  await enter(page);
+  await page.goto(BASE);
+  await page.getByText("Keep router order under load").first().waitFor();
+  expect(await page.locator(".run-row").count()).toBeLessThan(60);
+  await expect(async () => {
+    await page.locator(".runs").evaluate((box) => box.scrollBy(0, 4000));
+    await expect(page.getByText(/\([23]\d\d\)/).first()).toBeVisible({ timeout: 500 });
+  }).toPass();
+  expect(await page.locator(".run-row").count()).toBeLessThan(60);
+});
+
+test("how soon the page is usable at a quarter of the speed is told", async ({ page }) => {
+  await enter(page);
+  const client = await page.context().newCDPSession(page);
+  await client.send("Emulation.setCPUThrottlingRate", { rate: 4 });
+  await page.goto(BASE);
+  await page.getByText("Keep router order under load").first().waitFor();
+  const ms = await page.evaluate(() => performance.now());
+  test.info().annotations.push({ type: "usable after", description: `${Math.round(ms)} ms` });
+  console.log(`usable after ${Math.round(ms)} ms at a quarter of the speed`);
+});

@@ -1,0 +1,36 @@
+// Writes src/types/*.ts from the published schemas; with --check it only says whether they are stale.
+import { compile } from "json-schema-to-typescript";
+import { readFile, writeFile, mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const schemas = join(here, "../../schemas");
+const out = join(here, "../src/types");
+/** File name of the schema and the name of its type. */
+const wanted = { view: "RunView", control: "Control", diagnosis: "Report", receipt: "Receipt", events: "RunEvent" };
+
+const stale = [];
+await mkdir(out, { recursive: true });
+for (const [file, name] of Object.entries(wanted)) {
+  const schema = JSON.parse(await readFile(join(schemas, `${file}.schema.json`), "utf8"));
+  delete schema.$id;
+  schema.title = name;
+  const code = await compile(schema, name, {
+    bannerComment: `// Made by \`npm run types\` from schemas/${file}.schema.json. Do not edit.`,
+    additionalProperties: false,
+    unreachableDefinitions: true,
+    style: { printWidth: 110 },
+  });
+  const path = join(out, `${file}.ts`);
+  if (process.argv.includes("--check")) {
+    const now = await readFile(path, "utf8").catch(() => "");
+    if (now !== code) stale.push(`src/types/${file}.ts`);
+  } else {
+    await writeFile(path, code);
+  }
+}
+if (stale.length > 0) {
+  console.error(`error: ${stale.join(", ")} stale\n  The schemas have changed since they were made.\n  \`npm run types\` writes them anew.`);
+  process.exit(1);
+}

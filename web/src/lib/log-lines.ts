@@ -1,0 +1,88 @@
+// The live log as lines: what the agent says, the tools it uses, checks, errors, and the events between them.
+
+import type { EventLine, LiveRecord } from "../api/types";
+
+export type LineKind = "say" | "tool" | "result" | "check" | "error" | "event" | "note";
+
+export interface LogLine {
+  key: string;
+  kind: LineKind;
+  at: string;
+  text: string;
+  tone?: string | null;
+  /** The name of a tool or a check. */
+  name?: string;
+  /** Inside a fence of code. */
+  code?: boolean;
+  iteration: number;
+}
+
+export type LogFilter = "all" | "agent" | "tools" | "checks" | "errors";
+
+/** Records and events in one order, as lines. Pieces of one text are joined before they are cut into lines. */
+export function logLines(live: LiveRecord[], events: EventLine[]): LogLine[] {
+  const out: LogLine[] = [];
+  let at = 0;
+  const first = live[0]?.after ?? 0;
+  // Events long before the oldest output that is kept would stand alone.
+  while (at < events.length && (events[at]?.seq ?? 0) < first - 200) at++;
+  let open: { record: LiveRecord; text: string; kind: LineKind } | null = null;
+  let fence = false;
+  const close = () => {
+    if (!open) return;
+    const { record, text, kind } = open;
+    const lines = text.replace(/\n$/, "").split("\n");
+    lines.forEach((line, n) => {
+      const mark = kind === "say" && /^\s*(```|~~~)/.test(line);
+      out.push({ key: `l${record.n}.${n}`, kind, at: record.at, text: line, iteration: record.iteration, ...(record.check ? { name: record.check } : {}), ...(fence || mark ? { code: true } : {}) });
+      if (mark) fence = !fence;
+    });
+    open = null;
+  };
+  const event = (one: EventLine) => {
+    close();
+    fence = false;
+    if (one.text) out.push({ key: `e${one.seq}`, kind: one.tone === "bad" ? "error" : "event", at: one.at, text: one.text, tone: one.tone ?? null, iteration: Number(one.iteration ?? 0) });
+  };
+  for (const record of live) {
+    while (at < events.length && (events[at]?.seq ?? 0) <= record.after) event(events[at++] as EventLine);
+    const flows = record.kind === "text" ? "say" : record.kind === "stderr" ? "error" : record.kind === "check_output" ? "check" : null;
+    if (flows) {
+      if (open && open.kind === flows && open.record.check === record.check && open.record.after === record.after) open.text += record.text ?? "";
+      else {
+        close();
+        open = { record, text: record.text ?? "", kind: flows };
+      }
+      continue;
+    }
+    close();
+    const base = { key: `l${record.n}`, at: record.at, iteration: record.iteration };
+    if (record.kind === "tool_call") out.push({ ...base, kind: "tool", text: record.what ?? "", name: record.name ?? "tool" });
+    else if (record.kind === "tool_result") out.push({ ...base, kind: record.ok === false ? "error" : "result", text: record.text ?? "" });
+    else if (record.kind === "activity") out.push({ ...base, kind: "note", text: record.text ?? "" });
+    else if (record.kind === "left_out") out.push({ ...base, kind: "note", text: `${(record.bytes ?? 0).toLocaleString("en")} bytes of output were too fast to show; the iteration's log has them` });
+  }
+  while (at < events.length) event(events[at++] as EventLine);
+  close();
+  return out;
+}
+
+export function passes(line: LogLine, filter: LogFilter): boolean {
+  switch (filter) {
+    case "all":
+      return true;
+    case "agent":
+      return line.kind === "say";
+    case "tools":
+      return line.kind === "tool" || line.kind === "result" || line.kind === "note";
+    case "checks":
+      return line.kind === "check";
+    case "errors":
+      return line.kind === "error" || line.tone === "bad";
+  }
+}
+
+/** A whole log of an iteration as lines. Lines of JSON are told in words where they hold some. */
+export function rawLines(text: string, iteration: number): LogLine[] {
+  return text.split("\n").map((line, n) => ({ key: `r${n}`, kind: "say", at: "", text: line, iteration }));
+}

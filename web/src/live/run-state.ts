@@ -1,0 +1,118 @@
+// A run as the page knows it: folded from the frames of its stream, each event once. Pure; the store around it connects.
+
+import type { Control, EventFrame, EventLine, Frame, LiveRecord, RunView } from "../api/types";
+
+/** Most events and lines of output that are kept; older ones are read again where somebody looks for them. */
+export const EVENTS_KEPT = 5000;
+export const LIVE_KEPT = 20000;
+
+export interface Sent {
+  key: number;
+  control: Control;
+  at: number;
+  /** `sending` → `sent` (in the run's inbox) → `accepted` or `refused` (by the run). */
+  state: "sending" | "sent" | "accepted" | "refused";
+  letter: string | null;
+  /** What the server says became of it: `received`, `saved`, `started`, `ended`. */
+  outcome?: string;
+  why: string | null;
+}
+
+export interface RunState {
+  view: RunView | null;
+  events: EventLine[];
+  /** The last event that was seen; 0 before the first. */
+  seq: number;
+  live: LiveRecord[];
+  /** The number of the last record of output. */
+  n: number;
+  lastOutputAt: string | null;
+  activity: string | null;
+  sent: Sent[];
+  /** An event is missing: the stream must be read again from `seq + 1`. */
+  gap: boolean;
+}
+
+export const EMPTY: RunState = {
+  view: null, events: [], seq: 0, live: [], n: 0, lastOutputAt: null, activity: null, sent: [], gap: false,
+};
+
+function bounded<T>(list: T[], most: number): T[] {
+  // Cut in large steps, not at every line.
+  return list.length > most * 1.2 ? list.slice(list.length - most) : list;
+}
+
+/** Folds frames, in their order. */
+export function apply(state: RunState, frames: Frame[]): RunState {
+  const next: RunState = { ...state, events: [...state.events], live: [...state.live] };
+  for (const frame of frames) {
+    switch (frame.type) {
+      case "hello":
+      case "view":
+        if (!next.view || frame.view.seq >= next.view.seq) next.view = frame.view;
+        break;
+      case "event":
+        takeEvent(next, frame);
+        break;
+      case "output":
+        takeOutput(next, frame);
+        break;
+      case "reread":
+        // Too slow for a while, or output was put away: what is missing of the events shows as a gap.
+        next.gap = true;
+        break;
+      default:
+        break;
+    }
+  }
+  next.events = bounded(next.events, EVENTS_KEPT);
+  next.live = bounded(next.live, LIVE_KEPT);
+  return next;
+}
+
+/** The event of a frame, with its sentence. */
+export function eventOf(frame: EventFrame): EventLine {
+  return { ...frame.event, seq: frame.seq, text: frame.text ?? null, tone: frame.tone ?? null };
+}
+
+function takeEvent(state: RunState, frame: EventFrame): void {
+  if (frame.seq <= state.seq) return;
+  if (state.seq > 0 && frame.seq > state.seq + 1) {
+    state.gap = true;
+    return;
+  }
+  const event = eventOf(frame);
+  state.seq = frame.seq;
+  state.events.push(event);
+  if (event.kind === "session_ended") state.activity = null;
+  if (event.kind === "control_received") settle(state, String(event.id ?? ""), "accepted", null);
+  if (event.kind === "control_refused") settle(state, String(event.id ?? ""), "refused", String(event.reason ?? ""));
+}
+
+function takeOutput(state: RunState, frame: LiveRecord): void {
+  if (frame.n <= state.n) return;
+  state.n = frame.n;
+  state.lastOutputAt = frame.at;
+  if (frame.kind === "activity" && frame.text) state.activity = frame.text;
+  if (frame.kind === "tool_call") state.activity = [frame.name, frame.what].filter(Boolean).join(" ");
+  state.live.push(frame);
+}
+
+function settle(state: RunState, letter: string, how: "accepted" | "refused", why: string | null): void {
+  state.sent = state.sent.map((sent) =>
+    sent.letter === letter && sent.state !== "refused" ? { ...sent, state: how, why } : sent,
+  );
+}
+
+/** Events from the record, older than those that the stream brought. */
+export function prepend(state: RunState, older: EventLine[]): RunState {
+  const first = state.events[0]?.seq ?? state.seq + 1;
+  const known = older.filter((event) => event.seq < first);
+  return known.length === 0 ? state : { ...state, events: [...known, ...state.events] };
+}
+
+/** What was asked for and has not come about: for buttons that tell the truth. */
+export function awaited(state: RunState, control: Control["control"]): Sent | null {
+  const sent = [...state.sent].reverse().find((one) => one.control.control === control);
+  return sent && (sent.state === "sending" || sent.state === "sent") ? sent : null;
+}

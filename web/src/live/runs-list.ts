@@ -1,0 +1,104 @@
+// The rows of one filtered list: pages of the server's index, with what the stream tells laid over them. Nothing moves
+// under the reader's hand: known rows change in place, new ones come on top.
+
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { api, type RunsQuery } from "../api/calls";
+import { asProblem, type Problem } from "../api/client";
+import type { RunRow } from "../api/types";
+import { runsLive, useRunsLive } from "./list-store";
+
+const PAGE = 100;
+
+export interface RunsList {
+  rows: RunRow[];
+  total: number;
+  counts: Record<string, number> | null;
+  loading: boolean;
+  problem: Problem | null;
+  more: () => void;
+  hasMore: boolean;
+  reload: () => void;
+}
+
+/** Whether a row that is new to the list belongs into it. */
+export function belongs(row: RunRow, q: RunsQuery): boolean {
+  if (q.status && !q.status.split(",").includes(row.status)) return false;
+  if (q.repo && row.repo !== q.repo && row.folder !== q.repo) return false;
+  if (q.person && row.person !== q.person) return false;
+  if (q.q) {
+    const words = `${row.task} ${row.repo} ${row.branch ?? ""} ${row.id} ${row.agent ?? ""}`.toLowerCase();
+    return q.q.toLowerCase().split(/\s+/).every((word) => words.includes(word));
+  }
+  return true;
+}
+
+interface Pages {
+  ids: string[];
+  rows: Map<string, RunRow>;
+  cursor: string | null;
+  total: number;
+  counts: Record<string, number> | null;
+}
+
+const NONE: Pages = { ids: [], rows: new Map(), cursor: null, total: 0, counts: null };
+
+export function useRunsList(q: RunsQuery): RunsList {
+  const key = JSON.stringify(q);
+  const { rows: told, gone, generation } = useRunsLive();
+  const [pages, setPages] = useState<Pages>(NONE);
+  const [state, setState] = useState<{ loading: boolean; problem: Problem | null }>({ loading: true, problem: null });
+  const [again, setAgain] = useState(0);
+  const busy = useRef(false);
+
+  useEffect(() => {
+    const stop = new AbortController();
+    setState((old) => ({ ...old, loading: true }));
+    api.runs({ ...(JSON.parse(key) as RunsQuery), limit: PAGE }, stop.signal).then(
+      (page) => {
+        if (stop.signal.aborted) return;
+        runsLive.learn(page.runs);
+        const rows = new Map(page.runs.map((row) => [row.id, row]));
+        setPages({ ids: [...rows.keys()], rows, cursor: page.next_cursor ?? null, total: page.total, counts: page.counts ?? null });
+        setState({ loading: false, problem: null });
+      },
+      (error: unknown) => !stop.signal.aborted && setState({ loading: false, problem: asProblem(error) }),
+    );
+    return () => stop.abort();
+  }, [key, generation, again]);
+
+  // A run that begins while the list is shown.
+  useEffect(
+    () =>
+      runsLive.watch((row, before) => {
+        if (before || !belongs(row, JSON.parse(key) as RunsQuery)) return;
+        setPages((old) => (old.rows.has(row.id) ? old : { ...old, ids: [row.id, ...old.ids], rows: new Map(old.rows).set(row.id, row), total: old.total + 1 }));
+      }),
+    [key],
+  );
+
+  const more = useCallback(() => {
+    if (busy.current || pages.cursor === null) return;
+    busy.current = true;
+    api.runs({ ...(JSON.parse(key) as RunsQuery), limit: PAGE, cursor: pages.cursor }).then(
+      (page) => {
+        busy.current = false;
+        runsLive.learn(page.runs);
+        setPages((old) => {
+          const rows = new Map(old.rows);
+          const fresh = page.runs.filter((row) => !rows.has(row.id));
+          fresh.forEach((row) => rows.set(row.id, row));
+          return { ...old, rows, ids: [...old.ids, ...fresh.map((row) => row.id)], cursor: page.next_cursor ?? null };
+        });
+      },
+      () => {
+        busy.current = false;
+      },
+    );
+  }, [key, pages.cursor]);
+
+  const rows = useMemo(
+    () => pages.ids.filter((id) => !gone.has(id)).map((id) => told.get(id) ?? pages.rows.get(id)).filter((row): row is RunRow => row !== undefined),
+    [pages, told, gone],
+  );
+  return { rows, total: pages.total, counts: pages.counts, ...state, more, hasMore: pages.cursor !== null, reload: useCallback(() => setAgain((n) => n + 1), []) };
+}

@@ -1,0 +1,259 @@
+import { useEffect, useMemo, useRef, useState, type FormEvent } from "react";
+import { api } from "../api/calls";
+import { asProblem, Problem } from "../api/client";
+import type { Finding, LintAnswer, NewRun as Body } from "../api/types";
+import { useLoad, useSettled, useTitle } from "../lib/hooks";
+import { remembered } from "../lib/storage";
+import { go, guard, runPath } from "../router";
+import { useMe } from "../session";
+import { Button, cx, Field, ProblemNote, Section } from "../ui/basics";
+import { Dialog } from "../ui/dialog";
+import { Editor, Findings } from "../ui/editor";
+
+const MAX_FILE = 512 * 1024;
+
+interface Form {
+  repo: string;
+  text: string;
+  verify: string;
+  base_branch: string;
+  place: string;
+  publish: string;
+  provider: string;
+  isolation: string;
+  image: string;
+  cpus: string;
+  memory_mb: string;
+  disk_gb: string;
+  agents: string;
+  model: string;
+  fallback: string;
+  mode: string;
+  auth: string;
+  max_iterations: string;
+  max_minutes: string;
+  max_cost_usd: string;
+}
+
+const EMPTY: Form = {
+  repo: "", text: "", verify: "", base_branch: "", place: "", publish: "", provider: "", isolation: "", image: "", cpus: "", memory_mb: "",
+  disk_gb: "", agents: "", model: "", fallback: "", mode: "", auth: "", max_iterations: "", max_minutes: "", max_cost_usd: "",
+};
+
+const words = (text: string) => text.split(/[\s,]+/).filter(Boolean);
+const lines = (text: string) => text.split("\n").map((line) => line.trim()).filter(Boolean);
+const number = (text: string) => (text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : undefined);
+
+/** What is left empty is left out: the task, the configuration and the server's defaults decide. */
+export function bodyOf(form: Form): Body {
+  const limits = { max_iterations: number(form.max_iterations), max_minutes: number(form.max_minutes), max_cost_usd: number(form.max_cost_usd) };
+  const resources = { cpus: number(form.cpus), memory_mb: number(form.memory_mb), disk_gb: number(form.disk_gb) };
+  const set = <T extends object>(value: T) => Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined && v !== "" && !(Array.isArray(v) && v.length === 0)));
+  const some = (value: object) => (Object.keys(set(value)).length > 0 ? set(value) : undefined);
+  return set({
+    repo: form.repo.trim(), text: form.text, verify: lines(form.verify), base_branch: form.base_branch.trim(), place: form.place, publish: form.publish,
+    provider: form.provider, isolation: form.isolation, image: form.image.trim(), resources: some(resources), agents: words(form.agents),
+    model: form.model.trim(), mode: form.mode, auth: form.auth, profiles: some({ fallback: form.fallback.trim() }), limits: some(limits),
+  }) as unknown as Body;
+}
+
+/** A sentence is enough; everything else is there for who needs it. */
+export default function NewRun() {
+  useTitle("New run · ralph");
+  const me = useMe();
+  const [form, setForm] = useState<Form>({ ...EMPTY, repo: remembered.get("repo") ?? "" });
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [prompt, setPrompt] = useState<string | null>(null);
+  const [looking, setLooking] = useState(false);
+  const [asFile, setAsFile] = useState(false);
+  const key = useRef(crypto.randomUUID());
+  const done = useRef(false);
+  const repos = useLoad(() => api.repos(), []);
+  const templates = useLoad(() => api.templates(), []);
+  const set = (name: keyof Form) => (value: string) => setForm((old) => ({ ...old, [name]: value }));
+  const lint = useTaskLint(form);
+  const file = asFile || form.text.includes("\n");
+  // Where the form names the checks, the server decides about the rest.
+  const errors = form.verify.trim() === "" ? lint.findings.filter((f) => f.severity === "error") : [];
+
+  useEffect(() => {
+    const wanted = new URLSearchParams(location.search).get("template");
+    const found = templates.data?.find((one) => one.name === wanted);
+    if (found) setForm((old) => (old.text === "" ? { ...old, text: found.text } : old));
+  }, [templates.data]);
+  useEffect(() => {
+    const first = repos.data?.[0];
+    if (first) setForm((old) => (old.repo === "" ? { ...old, repo: first.path } : old));
+  }, [repos.data]);
+  const dirty = form.text.trim() !== "";
+  useEffect(() => {
+    if (!dirty) return;
+    return guard(() => done.current || confirm("The new run was not started. Leave it?"));
+  }, [dirty]);
+
+  const upload = async (list: FileList | null) => {
+    const one = list?.[0];
+    if (!one) return;
+    if (one.size > MAX_FILE) return setProblem(new Problem(-1, "The file is too large", `${one.name} has more than 512 kB.`, "A task is a text of a few pages."));
+    set("text")(await one.text());
+    setAsFile(true);
+  };
+  const start = async (event?: FormEvent) => {
+    event?.preventDefault();
+    if (busy || form.text.trim() === "" || form.repo.trim() === "") return;
+    setBusy(true);
+    setProblem(null);
+    try {
+      const row = await api.create(bodyOf(form), key.current);
+      remembered.set("repo", form.repo);
+      done.current = true;
+      go(runPath(row.id));
+    } catch (error) {
+      const said = asProblem(error);
+      setProblem(said);
+      // The same request again is the same run only where the answer was lost.
+      if (!said.offline) key.current = crypto.randomUUID();
+      setBusy(false);
+    }
+  };
+  const look = async () => {
+    setLooking(true);
+    try {
+      setPrompt((await api.preview(bodyOf(form))).prompt);
+    } catch (error) {
+      setProblem(asProblem(error));
+    } finally {
+      setLooking(false);
+    }
+  };
+  return (
+    <main className="page page-form" id="main">
+      <h1>New run</h1>
+      {me.role === "viewer" && <p className="note note-attention">Viewers may look, not start runs.</p>}
+      <form onSubmit={start} className="new-run">
+        <Section title="What should be true when it is done?" aside={<Uploads onFile={(files) => void upload(files)} />}>
+          {file ? (
+            <Editor value={form.text} onChange={set("text")} findings={lint.findings} label="Task" rows={16} />
+          ) : (
+            <>
+              <textarea
+                className="sentence"
+                aria-label="Task"
+                rows={3}
+                autoFocus
+                value={form.text}
+                placeholder="Make the router keep the order of messages under load."
+                onChange={(e) => set("text")(e.target.value)}
+                onKeyDown={(e) => e.key === "Enter" && (e.ctrlKey || e.metaKey) && void start()}
+              />
+              <Findings findings={lint.findings} />
+            </>
+          )}
+          {(lint.task?.criteria?.length ?? 0) > 0 && (
+            <details className="small"><summary>{lint.dialect ? `Read as ${lint.dialect}: ` : ""}{lint.task?.criteria?.length} criteria</summary><ul className="plain-list">{lint.task?.criteria?.map((c) => <li key={c.id}><span className="mono muted">{c.id}</span> {c.text}</li>)}</ul></details>
+          )}
+          <div className="chips" role="group" aria-label="Templates">
+            {(templates.data ?? []).slice(0, 8).map((one) => (
+              <button key={one.name} type="button" className="chip" title={one.description ?? undefined} onClick={() => (set("text")(one.text), setAsFile(one.text.includes("\n")))}>{one.title}</button>
+            ))}
+          </div>
+        </Section>
+        <div className="form-grid">
+          <Field label="Repo" hint="A folder of this machine, or an address to clone.">
+            <input list="repos" required value={form.repo} placeholder="/home/you/project or https://…" onChange={(e) => set("repo")(e.target.value)} spellCheck={false} />
+            <datalist id="repos">{repos.data?.map((one) => <option key={one.path} value={one.path}>{one.name}</option>)}</datalist>
+          </Field>
+          <Field label="Checks" hint="Commands that must pass, one per line. Left empty, they are found in the repo.">
+            <textarea rows={2} className="mono" value={form.verify} placeholder="cargo test" onChange={(e) => set("verify")(e.target.value)} spellCheck={false} />
+          </Field>
+        </div>
+        <fieldset className="form-grid form-three">
+          <legend>Budgets</legend>
+          <Num label="Iterations" value={form.max_iterations} onChange={set("max_iterations")} />
+          <Num label="Minutes at work" value={form.max_minutes} onChange={set("max_minutes")} />
+          <Num label="Cost in USD" value={form.max_cost_usd} onChange={set("max_cost_usd")} step="0.01" />
+        </fieldset>
+        <details className="more">
+          <summary>Where, with whom, and how it is handed over</summary>
+          <div className="form-grid">
+            <Field label="Base branch" hint="Left empty: the branch that is checked out."><input value={form.base_branch} onChange={(e) => set("base_branch")(e.target.value)} spellCheck={false} /></Field>
+            <Pick label="Place" value={form.place} onChange={set("place")} options={["in_place", "worktree", "clone"]} />
+            <Pick label="Handover" value={form.publish} onChange={set("publish")} options={["none", "push", "pr"]} />
+            <Pick label="Steering" value={form.mode} onChange={set("mode")} options={["autonomous", "guided", "debug"]} />
+            <Field label="Agents" hint="In their order, for example: claude codex">
+              <input value={form.agents} onChange={(e) => set("agents")(e.target.value)} spellCheck={false} />
+            </Field>
+            <Field label="Model or profile"><input value={form.model} onChange={(e) => set("model")(e.target.value)} spellCheck={false} /></Field>
+            <Pick label="Sandbox" value={form.provider} onChange={set("provider")} options={["local", "docker", "sbx", "daytona", "e2b", "vercel"]} />
+            <Pick label="Isolation" value={form.isolation} onChange={set("isolation")} options={["auto", "bwrap", "landlock", "none"]} />
+            <Field label="Image"><input value={form.image} onChange={(e) => set("image")(e.target.value)} spellCheck={false} /></Field>
+            <Pick label="Login of the code host" value={form.auth} onChange={set("auth")} options={["pat", "app", "none"]} />
+            <Field label="Fallback profile" hint="Takes over when the run is stuck."><input value={form.fallback} onChange={(e) => set("fallback")(e.target.value)} spellCheck={false} /></Field>
+          </div>
+          <fieldset className="form-grid form-three">
+            <legend>Resources of the sandbox</legend>
+            <Num label="CPUs" value={form.cpus} onChange={set("cpus")} step="0.5" />
+            <Num label="Memory in MB" value={form.memory_mb} onChange={set("memory_mb")} />
+            <Num label="Disk in GB" value={form.disk_gb} onChange={set("disk_gb")} />
+          </fieldset>
+        </details>
+        {problem && <ProblemNote problem={problem} />}
+        {problem && Array.isArray(problem.body.findings) && <Findings findings={problem.body.findings as Finding[]} />}
+        <footer className="form-foot">
+          <Button type="submit" look="primary" disabled={busy || me.role === "viewer" || form.text.trim() === "" || form.repo.trim() === "" || errors.length > 0} title={errors.length > 0 ? "The linter refuses the task" : "Ctrl Enter"}>{busy ? "Starting …" : "Start the run"}</Button>
+          <Button disabled={looking || form.text.trim() === ""} onClick={() => void look()}>{looking ? "Making it …" : "Look at the first prompt"}</Button>
+          <span className={cx("small", errors.length > 0 ? "tone-bad" : "muted")} role="status">{form.text.trim() === "" ? "" : errors.length > 0 ? `${errors.length} to mend before it can start` : lint.known ? "✓ no problems" : ""}</span>
+        </footer>
+      </form>
+      {prompt !== null && (
+        <Dialog wide title="The first prompt" onClose={() => setPrompt(null)}>
+          <p className="dialog-text muted small">Exactly what the first session would be told. Nothing was started.</p>
+          <pre className="evidence evidence-file" tabIndex={0}>{prompt}</pre>
+        </Dialog>
+      )}
+    </main>
+  );
+}
+
+function Uploads({ onFile }: { onFile: (files: FileList | null) => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <input ref={input} type="file" className="sr-only" tabIndex={-1} aria-label="Task file" accept=".md,.json,.txt,.yaml,.yml" onChange={(e) => (onFile(e.target.files), (e.target.value = ""))} />
+      <Button small look="quiet" onClick={() => input.current?.click()}>Open a task file …</Button>
+    </>
+  );
+}
+
+function Num({ label, value, onChange, step = "1" }: { label: string; value: string; onChange: (v: string) => void; step?: string }) {
+  return <Field label={label}><input type="number" min="0" step={step} value={value} placeholder="as configured" onChange={(e) => onChange(e.target.value)} /></Field>;
+}
+
+function Pick({ label, value, onChange, options }: { label: string; value: string; onChange: (v: string) => void; options: string[] }) {
+  return (
+    <Field label={label}>
+      <select value={value} onChange={(e) => onChange(e.target.value)}>
+        <option value="">as configured</option>
+        {options.map((one) => <option key={one} value={one}>{one.replaceAll("_", " ")}</option>)}
+      </select>
+    </Field>
+  );
+}
+
+/** The linter's answers while somebody writes. */
+function useTaskLint(form: Form): LintAnswer & { known: boolean } {
+  const text = useSettled(form.text, 400);
+  const repo = useSettled(form.repo, 400);
+  const [answer, setAnswer] = useState<LintAnswer & { known: boolean }>({ findings: [], known: false });
+  useEffect(() => {
+    if (text.trim() === "") return setAnswer({ findings: [], known: false });
+    const stop = new AbortController();
+    api.lint({ text, ...(repo.trim() ? { repo: repo.trim() } : {}) }, stop.signal).then(
+      (said) => setAnswer({ ...said, known: true }),
+      () => null,
+    );
+    return () => stop.abort();
+  }, [text, repo]);
+  return useMemo(() => answer, [answer]);
+}

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import type { RunRow } from "../api/types";
+import { score } from "../lib/fuzzy";
+import { worthTelling } from "../lib/notify";
+import { agentColour, budgetTone, loopSteps, prWords } from "../lib/status";
+import { belongs } from "../live/runs-list";
+import { niceTop } from "../ui/chart";
+import { everyDay } from "./costs";
+import { bodyOf } from "./new-run";
+
+const ROW: RunRow = {
+  id: "r1", task: "Keep router order", repo: "/home/ana/api", status: "working", iteration: 1, loop_score: null, criteria_met: 0, criteria_total: 1,
+  created_at: "2026-01-01T00:00:00Z", updated_at: "2026-01-01T00:00:00Z",
+};
+const FORM = {
+  repo: " /repo ", text: "Do it", verify: "cargo test\n\n npm test ", base_branch: "", place: "", publish: "pr", provider: "", isolation: "", image: "", cpus: "2", memory_mb: "",
+  disk_gb: "", agents: "claude, codex", model: "", fallback: "", mode: "", auth: "", max_iterations: "5", max_minutes: "x", max_cost_usd: "",
+};
+
+describe("a new run", () => {
+  it("asks only for what was filled in", () => {
+    expect(bodyOf(FORM)).toEqual({
+      repo: "/repo", text: "Do it", verify: ["cargo test", "npm test"], publish: "pr", resources: { cpus: 2 }, agents: ["claude", "codex"], limits: { max_iterations: 5 },
+    });
+  });
+});
+
+describe("a row that is new to a list", () => {
+  it("belongs into it by status, repo and every word", () => {
+    expect(belongs(ROW, {})).toBe(true);
+    expect(belongs(ROW, { status: "done,failed" })).toBe(false);
+    expect(belongs(ROW, { status: "queued,working" })).toBe(true);
+    expect(belongs(ROW, { q: "ROUTER api" })).toBe(true);
+    expect(belongs(ROW, { q: "router nothing" })).toBe(false);
+    expect(belongs(ROW, { repo: "/home/ana/other" })).toBe(false);
+  });
+});
+
+describe("notifications", () => {
+  it("tell what is worth it, once", () => {
+    expect(worthTelling({ ...ROW, status: "needs you", now: "changed tests" }, ROW)).toBe("Needs you: changed tests");
+    expect(worthTelling({ ...ROW, status: "done" }, ROW)).toBe("Done.");
+    expect(worthTelling(ROW, ROW)).toBeNull();
+    expect(worthTelling({ ...ROW, status: "done" }, undefined)).toBeNull();
+    expect(worthTelling({ ...ROW, status: "verifying" }, ROW)).toBeNull();
+  });
+});
+
+describe("shapes", () => {
+  it("of costs have every day, those without a session too", () => {
+    const days = everyDay([{ name: "2026-01-02", cost_usd: 3 }], 3, new Date("2026-01-03T12:00:00Z"));
+    expect(days).toEqual([{ name: "2026-01-01", cost_usd: 0 }, { name: "2026-01-02", cost_usd: 3 }, { name: "2026-01-03", cost_usd: 0 }]);
+  });
+  it("of axes end at round numbers", () => {
+    expect([niceTop(0), niceTop(0.37), niceTop(41), niceTop(100)]).toEqual([1, 0.5, 50, 100]);
+  });
+  it("of budgets turn amber at 80 % and red at 100 %", () => {
+    expect([budgetTone(0.79), budgetTone(0.8), budgetTone(1)]).toEqual(["plain", "attention", "bad"]);
+    expect([loopSteps(0), loopSteps(0.5), loopSteps(7)]).toEqual([0, 3, 5]);
+  });
+  it("of agents keep their colour", () => {
+    expect(agentColour("claude")).toBe(agentColour("claude"));
+    expect(new Set(["claude", "codex", "gemini"].map(agentColour)).size).toBe(3);
+  });
+  it("of pull requests have their number", () => {
+    expect(prWords({ pr_url: "https://x.example/o/r/pull/41", pr_draft: true })).toBe("PR #41 draft");
+    expect(prWords({ pr_url: "file:///forge", pr_number: 3 })).toBe("PR #3");
+  });
+});
+
+describe("finding by name", () => {
+  it("takes letters in order and prefers the beginnings of words", () => {
+    expect(score("nr", "New run")).toBeGreaterThan(score("nr", "inner"));
+    expect(score("xyz", "New run")).toBe(0);
+    expect(score("", "anything")).toBe(1);
+  });
+});

@@ -1,0 +1,238 @@
+import { api } from "../../api/calls";
+import { money } from "../../lib/format";
+import { isOver } from "../../lib/status";
+import { awaited } from "../../live/run-state";
+import { go } from "../../router";
+import { Button } from "../../ui/basics";
+import type { Ask } from "../../ui/dialog";
+import { Menu, type MenuItem } from "../../ui/menu";
+import { toast } from "../../ui/toast";
+import { useRunHere, type RunHere } from "./context";
+import { withCode } from "./now-line";
+
+type Asks = Record<"rotate" | "stop" | "cancel" | "note" | "nudge" | "guardrail" | "skip" | "cooldown" | "model" | "budget" | "remove", Ask>;
+
+/** Every intervention that asks first, with what will happen. */
+export function asksFor(here: RunHere): Asks {
+  const { view, id } = here;
+  // What is refused is told in the dialog, so it stays open.
+  const send: RunHere["store"]["send"] = (control) => here.store.send(control);
+  const agent = view.current?.agent;
+  const cost = view.budgets.find((b) => b.budget === "cost");
+  const iterations = view.budgets.find((b) => b.budget === "iterations");
+  return {
+    rotate: {
+      title: "Start a fresh session",
+      consequence: <p>{agent ? `The session of ${agent} ends now; what it has changed stays and is judged. ` : ""}The next session starts with a fresh context.</p>,
+      confirm: "Fresh session",
+      run: () => send({ control: "rotate" }),
+    },
+    stop: {
+      title: "Stop after this session",
+      consequence: <p>The current session may finish and is judged. Then the run ends as <strong>stopped</strong>. Its commits stay{view.branch ? <> on <code>{view.branch}</code></> : null}; nothing more is spent.</p>,
+      confirm: "Stop the run",
+      danger: true,
+      run: () => send({ control: "stop" }),
+    },
+    cancel: {
+      title: "Cancel now",
+      consequence: <p>The session is ended at once and its unrecorded work is not judged. The run ends as <strong>stopped</strong> and cannot be resumed. Commits of finished iterations stay.</p>,
+      confirm: "Cancel the run",
+      danger: true,
+      run: () => send({ control: "cancel" }),
+    },
+    note: {
+      title: "Add a note",
+      consequence: <p>A fact that every following session of this run is told.</p>,
+      confirm: "Add the note",
+      input: { label: "Note", lines: 4, placeholder: "The staging database has no users table yet." },
+      run: (text) => send({ control: "note", text }),
+    },
+    nudge: {
+      title: "Nudge the next session",
+      consequence: <p>A hint for the next session only.</p>,
+      confirm: "Send the nudge",
+      input: { label: "Hint", lines: 4, placeholder: "Look at the drain path before the retry logic." },
+      run: (text) => send({ control: "nudge", text }),
+    },
+    guardrail: {
+      title: "Add a guardrail",
+      consequence: <p>A lasting rule: every session of this and later runs in this repo is told to keep it.</p>,
+      confirm: "Add the guardrail",
+      input: { label: "Rule", lines: 3, placeholder: "Never edit generated files; run `make gen`." },
+      run: (text) => send({ control: "guardrail", text }),
+    },
+    skip: {
+      title: `Skip ${agent ?? "the agent"}`,
+      consequence: <p>{agent ? `The session of ${agent} ends now and does not count as an iteration. ` : ""}Another agent takes the next turn.</p>,
+      confirm: "Skip",
+      run: () => send({ control: "skip", ...(agent ? { agent } : {}) }),
+    },
+    cooldown: {
+      title: "Let an agent cool down",
+      consequence: <p>{agent ?? view.agents[0]?.name ?? "The agent"} takes no turn for so many minutes. 0 ends a cooldown.</p>,
+      confirm: "Cool down",
+      input: { label: "Minutes", value: "30" },
+      run: (text) => {
+        const minutes = Number(text);
+        const name = agent ?? view.agents[0]?.name;
+        if (!Number.isFinite(minutes) || minutes < 0 || !name) return Promise.reject(new Error("minutes must be a number"));
+        return send({ control: "cooldown", agent: name, seconds: Math.round(minutes * 60) });
+      },
+    },
+    model: {
+      title: "Model for the next iteration",
+      consequence: <p>Used for the next session only. Empty takes the configured one again.</p>,
+      confirm: "Set the model",
+      input: { label: "Model or profile", placeholder: "zai/glm-4.7", optional: true },
+      run: (text) => send({ control: "model", ...(text ? { model: text } : {}) }),
+    },
+    budget: {
+      title: "Change the budgets",
+      consequence: <p>Limits of the whole run, what is used so far included. Now: {iterations ? `${iterations.limit} iterations` : "no limit of iterations"}, {cost ? money(cost.limit) : "no cost limit"}. Write for example <code>40 iterations, $20, 3 h</code>.</p>,
+      confirm: "Change",
+      input: { label: "New limits", placeholder: "40 iterations, $20, 3 h" },
+      run: (text) => {
+        const change = parseBudget(text);
+        if (!change) return Promise.reject(new Error("write numbers with units: 40 iterations, $20, 3 h, 2M tokens"));
+        return send({ control: "budget", ...change });
+      },
+    },
+    remove: {
+      title: "Delete the run",
+      consequence: <p>Its record, logs and receipts are removed from this machine. Commits, branches and the pull request stay.</p>,
+      confirm: "Delete",
+      danger: true,
+      run: async () => {
+        await api.remove(id);
+        toast("Deleted.");
+        go("/");
+      },
+    },
+  };
+}
+
+/** `40 iterations, $20, 3 h, 2M tokens`; nothing where a part is not understood. */
+export function parseBudget(text: string): { max_iterations?: number; max_seconds?: number; max_cost_usd?: number; max_tokens?: number } | null {
+  const out: { max_iterations?: number; max_seconds?: number; max_cost_usd?: number; max_tokens?: number } = {};
+  for (const part of text.split(",").map((p) => p.trim().toLowerCase()).filter(Boolean)) {
+    const found = /^(\$)?\s*([\d.]+)\s*([a-z]*)(?:\s+([a-z]+))?$/.exec(part);
+    const n = Number(found?.[2]);
+    if (!found || !Number.isFinite(n) || n <= 0) return null;
+    const unit = found[3] ?? "";
+    if (found[1] === "$" || unit === "usd") out.max_cost_usd = n;
+    else if (/^iterations?$/.test(unit)) out.max_iterations = Math.round(n);
+    else if (/^(h|hours?)$/.test(unit)) out.max_seconds = Math.round(n * 3600);
+    else if (/^(m|min|minutes?)$/.test(unit) && found[4] !== "tokens") out.max_seconds = Math.round(n * 60);
+    else if (/^(s|seconds?)$/.test(unit)) out.max_seconds = Math.round(n);
+    else if (unit === "tokens") out.max_tokens = Math.round(n);
+    else if (unit === "k" && found[4] === "tokens") out.max_tokens = Math.round(n * 1000);
+    else if (unit === "m" && found[4] === "tokens") out.max_tokens = Math.round(n * 1_000_000);
+    else return null;
+  }
+  return Object.keys(out).length > 0 ? out : null;
+}
+
+/** Whether somebody asked for a pause that is due after the session. */
+export function pausePending(here: RunHere): boolean {
+  const { view, run } = here;
+  if (view.status === "paused" || view.status === "needs you" || isOver(view.status)) return false;
+  for (let at = run.events.length - 1; at >= 0; at--) {
+    const event = run.events[at];
+    if (event?.kind === "wait_started" || event?.kind === "wait_ended" || event?.kind === "driver_started") return false;
+    if (event?.kind === "control_received" && (event.control === "pause" || event.control === "resume")) return event.control === "pause";
+  }
+  return false;
+}
+
+/** What the one primary button and the key `p` do now. */
+export function primary(here: RunHere): { label: string; run: (() => void) | null; why?: string } {
+  const { view, run, send } = here;
+  if (isOver(view.status)) return { label: "", run: null };
+  if (awaited(run, "resume")) return { label: "Resuming …", run: null };
+  if (view.status === "paused" || view.status === "needs you" || view.orphaned || !view.driven) {
+    return { label: "Resume", run: () => void send({ control: "resume" }) };
+  }
+  if (awaited(run, "pause")) return { label: "Pausing …", run: null };
+  if (pausePending(here)) return { label: "Keep going", run: () => void send({ control: "resume" }), why: "pauses after this session" };
+  return { label: "Pause", run: () => void send({ control: "pause" }) };
+}
+
+export function primaryKey(here: RunHere): void {
+  primary(here).run?.();
+}
+
+/** One primary button, the rest quiet. */
+export function Controls() {
+  const here = useRunHere();
+  const { view, run, barred, send, ask } = here;
+  const asks = asksFor(here);
+  const over = isOver(view.status);
+  const main = primary(here);
+  const ended = view.finished?.reason;
+  const budgetEnded = ended === "max_iterations" || ended === "max_cost" || ended === "max_tokens" || ended === "timeout";
+  const working = view.status === "working";
+  const gate = (item: MenuItem): MenuItem => ({ ...item, disabled: barred ?? item.disabled ?? false });
+  const items: (MenuItem | "line")[] = over
+    ? [
+        gate({ label: "Change the budgets and go on …", disabled: budgetEnded ? false : "only after a budget ended the run", run: () => ask(asks.budget) }),
+        "line",
+        gate({ label: "Delete the run …", danger: true, run: () => ask(asks.remove) }),
+      ]
+    : [
+        gate({ label: "Note …", hint: "n", run: () => ask(asks.note) }),
+        gate({ label: "Nudge the next session …", hint: "u", disabled: here.mode === "autonomous" ? "needs the mode guided or debug" : false, run: () => ask(asks.nudge) }),
+        gate({ label: "Guardrail …", run: () => ask(asks.guardrail) }),
+        gate({ label: "Diagnose", hint: "d", run: () => void send({ control: "diagnose" }).then(() => toast("Accepted: the doctor reads the run after this session.")) }),
+        "line",
+        gate({ label: "Fresh session …", hint: "r", disabled: working ? false : "no session is at work", run: () => ask(asks.rotate) }),
+        gate({ label: "Skip this agent …", disabled: view.agents.length > 1 ? false : "there is no other agent", run: () => ask(asks.skip) }),
+        gate({ label: "Cool down this agent …", run: () => ask(asks.cooldown) }),
+        gate({ label: "Model for the next iteration …", run: () => ask(asks.model) }),
+        gate({ label: "Change the budgets …", run: () => ask(asks.budget) }),
+        "line",
+        gate({ label: "Stop after this session …", danger: true, run: () => ask(asks.stop) }),
+        gate({ label: "Cancel now …", danger: true, run: () => ask(asks.cancel) }),
+      ];
+  return (
+    <>
+      <LastWord />
+      {main.why && <span className="small tone-attention">{main.why}</span>}
+      {!over && view.status !== "needs you" && (
+        <Button look="primary" disabled={main.run === null || barred !== null} title={barred ?? "p"} onClick={() => main.run?.()}>
+          {main.label}
+        </Button>
+      )}
+      {over && budgetEnded && (
+        <Button look="primary" disabled={barred !== null} title={barred ?? undefined} onClick={() => ask(asks.budget)}>
+          Raise the budget
+        </Button>
+      )}
+      {!over && working && run.link !== "offline" && (
+        <Button disabled={barred !== null} title={barred ?? "r"} onClick={() => ask(asks.rotate)}>
+          Fresh session
+        </Button>
+      )}
+      <Menu name="More actions" label={<span aria-hidden>⋯</span>} items={items} />
+    </>
+  );
+}
+
+/** What became of the last intervention: on its way, accepted, refused with why. */
+function LastWord() {
+  const { run } = useRunHere();
+  const last = run.sent[run.sent.length - 1];
+  if (!last || (last.state === "accepted" && Date.now() - last.at > 20000)) return <span role="status" />;
+  const name = last.control.control;
+  const words = {
+    sending: `Sending ${name} …`,
+    sent: `${name}: in the run's inbox`,
+    accepted: `${name}: accepted`,
+    refused: `${name} was refused: ${last.why ?? ""}`,
+  }[last.state];
+  return (
+    <span className={`small last-word ${last.state === "refused" ? "tone-bad" : "muted"}`} role="status">
+      {withCode(words)}
+    </span>
+  );
+}

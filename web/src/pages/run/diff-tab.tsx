@@ -1,0 +1,73 @@
+import { useCallback, useMemo, useRef, useState } from "react";
+import { api } from "../../api/calls";
+import { block } from "../../lib/clean";
+import { parsePatch } from "../../lib/diff";
+import { count } from "../../lib/format";
+import { useLoad, useWide } from "../../lib/hooks";
+import { remembered } from "../../lib/storage";
+import { setQuery } from "../../router";
+import { Button, cx, Empty, ProblemNote, Skeleton } from "../../ui/basics";
+import { DiffView } from "../../ui/diff-view";
+import { useRunHere } from "./context";
+
+/** All changes since the start, or those of one iteration; in one column or side by side. */
+export default function DiffTab({ query }: { query: URLSearchParams }) {
+  const { id, view } = useRunHere();
+  const iteration = Number(query.get("iteration")) || null;
+  const diff = useLoad((signal) => api.diff(id, iteration, signal), [id, iteration, iteration === null ? view.iterations : 0]);
+  const wide = useWide(1024);
+  const [split, setSplit] = useState(remembered.get("diff") === "split");
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const files = useMemo(() => parsePatch(diff.data?.patch ?? ""), [diff.data]);
+  const jumper = useRef<(path: string) => void>(() => {});
+  const keepJump = useCallback((call: (path: string) => void) => {
+    jumper.current = call;
+  }, []);
+  const added = files.reduce((sum, f) => sum + f.added, 0);
+  const removed = files.reduce((sum, f) => sum + f.removed, 0);
+  const toggle = (path: string) =>
+    setClosed((old) => {
+      const next = new Set(old);
+      if (!next.delete(path)) next.add(path);
+      return next;
+    });
+  const numbers = Array.from({ length: view.iterations }, (_, n) => view.iterations - n).slice(0, 500);
+  return (
+    <div className="pane pane-diff">
+      <div className="pane-bar">
+        <select aria-label="Which changes" value={iteration ?? ""} onChange={(e) => setQuery({ iteration: e.target.value || null })}>
+          <option value="">all since the start</option>
+          {numbers.map((n) => <option key={n} value={n}>{n === view.iterations ? `last patch (iteration ${n})` : `iteration ${n}`}</option>)}
+        </select>
+        {files.length > 0 && <span className="num small">{count(files.length, "file")} <span className="tone-good">+{added}</span> <span className="tone-bad">−{removed}</span></span>}
+        <span className="grow" />
+        <Button small onClick={diff.reload} disabled={diff.loading}>Read again</Button>
+        {wide && (
+          <Button small aria-pressed={split} onClick={() => (setSplit(!split), remembered.set("diff", split ? null : "split"))}>Side by side</Button>
+        )}
+      </div>
+      {diff.problem && <ProblemNote problem={diff.problem} retry={diff.reload} />}
+      {diff.data?.cut && <p className="note note-attention small">The diff is too long to show whole; <code>ralph diff {id}</code> prints all of it.</p>}
+      {diff.loading && !diff.data ? (
+        <Skeleton lines={12} />
+      ) : files.length === 0 && !diff.problem ? (
+        <Empty title={iteration ? "This iteration changed nothing" : "Nothing has changed yet"} />
+      ) : (
+        <div className="diff-layout">
+          {wide && files.length > 1 && (
+            <ul className="diff-files small mono" aria-label="Changed files">
+              {files.map((file) => (
+                <li key={file.path}>
+                  <button type="button" className={cx("link", closed.has(file.path) && "muted")} title={block(file.path)} onClick={() => jumper.current(file.path)}>
+                    <span className="diff-files-name">{block(file.path)}</span> <span className="tone-good">+{file.added}</span> <span className="tone-bad">−{file.removed}</span>
+                  </button>
+                </li>
+              ))}
+            </ul>
+          )}
+          <DiffView files={files} split={split && wide} closed={closed} onToggle={toggle} jump={keepJump} />
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,42 @@
+import type { IterationLine } from "../../api/types";
+import { clock, count, money } from "../../lib/format";
+import { endWords, verdictTone, verdictWords } from "../../lib/status";
+import { runPath } from "../../router";
+import { A, Ago } from "../../ui/basics";
+import { AgentTag } from "../../ui/signs";
+import { useRunHere } from "./context";
+
+/** `41→44 ✓ / 3 ✗`. */
+export function testWords(one: IterationLine, before: IterationLine | null): string | null {
+  if (!one.tests) return null;
+  const from = before?.tests && before.tests.passed !== one.tests.passed ? `${before.tests.passed}→` : "";
+  return `${from}${one.tests.passed} ✓${one.tests.failed > 0 ? ` / ${one.tests.failed} ✗` : ""}`;
+}
+
+/** Number, agent, duration, files and lines, tests, cost, a sentence, the verdict. */
+export function IterationCard({ one, before }: { one: IterationLine; before: IterationLine | null }) {
+  const { id } = useRunHere();
+  const tests = testWords(one, before);
+  const good = one.verdict === "candidate";
+  return (
+    <li className="card-iteration">
+      <A href={runPath(id, "timeline", { iteration: String(one.iteration) })} className="card-link" aria-label={`Iteration ${one.iteration}`} />
+      <span className="num card-number">{one.iteration}</span>
+      <div className="card-body">
+        <div className="card-line">
+          <AgentTag name={one.agent} />
+          <span className={`tone-${verdictTone(one.verdict)}`}>{good ? "✓" : one.verdict === "not_promised" ? "○" : "✗"} {verdictWords(one.verdict)}</span>
+          {one.end.how !== "completed" && <span className="tone-attention small">{endWords(one.end.how)}</span>}
+        </div>
+        {one.message && <p className="card-message small" title={one.message}>{one.message}</p>}
+        <div className="card-facts num small muted">
+          {tests && <span>tests {tests}</span>}
+          <span>{one.files > 0 ? <>{count(one.files, "file")} <span className="tone-good">+{one.added}</span> <span className="tone-bad">−{one.removed}</span></> : "no change"}</span>
+          <span>{money(one.cost_usd)}</span>
+          <span>{clock(one.duration_ms / 1000)}</span>
+          <span><Ago at={one.ended_at} narrow /></span>
+        </div>
+      </div>
+    </li>
+  );
+}

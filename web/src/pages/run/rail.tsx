@@ -1,0 +1,37 @@
+import { useMemo } from "react";
+import { useRunsList } from "../../live/runs-list";
+import { useWide } from "../../lib/hooks";
+import { isOver } from "../../lib/status";
+import { runPath } from "../../router";
+import { A, Ago, cx } from "../../ui/basics";
+import { StatusMark } from "../../ui/signs";
+
+const QUERY = { sort: "updated", order: "desc" };
+
+/** The runs, narrow and live, beside the one that is open. */
+export function Rail({ current }: { current: string }) {
+  return useWide(1360) ? <Inside current={current} /> : null;
+}
+
+function Inside({ current }: { current: string }) {
+  const list = useRunsList(QUERY);
+  const rows = useMemo(() => {
+    const rank = (status: string) => (status === "needs you" ? 0 : isOver(status) ? 2 : 1);
+    return [...list.rows].sort((a, b) => rank(a.status) - rank(b.status)).slice(0, 60);
+  }, [list.rows]);
+  return (
+    <nav className="rail" aria-label="Other runs">
+      <ul>
+        {rows.map((row) => (
+          <li key={row.id}>
+            <A href={runPath(row.id)} className={cx("rail-row", row.id === current && "rail-at")} aria-current={row.id === current ? "page" : undefined}>
+              <StatusMark status={row.status} wordless />
+              <span className="rail-task">{row.task}</span>
+              <span className="muted small"><Ago at={row.updated_at} narrow /></span>
+            </A>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}

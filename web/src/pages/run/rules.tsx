@@ -1,0 +1,71 @@
+import { useState, type FormEvent } from "react";
+import { api } from "../../api/calls";
+import { asProblem } from "../../api/client";
+import { useLoad } from "../../lib/hooks";
+import { isOver } from "../../lib/status";
+import { Button, Empty, ProblemNote, Section, Skeleton } from "../../ui/basics";
+import { toast } from "../../ui/toast";
+import { useRunHere } from "./context";
+
+/** What every session is told beside the task: lasting rules and facts of this run. They only grow. */
+export default function RulesTab() {
+  const { id, view, run } = useRunHere();
+  const told = run.events.filter((e) => e.kind === "control_received" && (e.control === "note" || e.control === "guardrail")).length;
+  const rules = useLoad((signal) => api.rules(id, signal), [id, view.iterations, told]);
+  const over = isOver(view.status);
+  if (rules.problem && !rules.data) return <ProblemNote problem={rules.problem} retry={rules.reload} />;
+  if (!rules.data) return <Skeleton lines={8} />;
+  const list = rules.data.rules;
+  return (
+    <div className="pane two">
+      <Section title="Guardrails" aside={<span className="muted small">lasting rules, kept across runs of this repo</span>}>
+        {list.length === 0 ? (
+          <Empty title="No guardrails yet"><p className="muted">A rule like “never edit generated files” is told to every session. The doctor may propose some.</p></Empty>
+        ) : (
+          <ol className="rules">{list.map((rule, at) => <li key={at}>{rule.text}</li>)}</ol>
+        )}
+        <Add kind="guardrail" label="New guardrail" placeholder="When a test is flaky, find the race; do not add a retry." over={over} onAdded={rules.reload} />
+      </Section>
+      <Section title="Notes" aside={<span className="muted small">facts for the following sessions of this run</span>}>
+        {rules.data.notes.trim() === "" ? (
+          <Empty title="No notes yet"><p className="muted">A note is a fact that the agent cannot know: where a service runs, what was decided.</p></Empty>
+        ) : (
+          <pre className="evidence evidence-tall" tabIndex={0}>{rules.data.notes}</pre>
+        )}
+        <Add kind="note" label="New note" placeholder="The staging database is reset every night at 02:00." over={over} onAdded={rules.reload} />
+      </Section>
+    </div>
+  );
+}
+
+function Add({ kind, label, placeholder, over, onAdded }: { kind: "note" | "guardrail"; label: string; placeholder: string; over: boolean; onAdded: () => void }) {
+  const { store, barred } = useRunHere();
+  const [text, setText] = useState("");
+  const [busy, setBusy] = useState(false);
+  if (over) return null;
+  const add = async (event: FormEvent) => {
+    event.preventDefault();
+    if (text.trim() === "" || busy) return;
+    setBusy(true);
+    try {
+      await store.send({ control: kind, text: text.trim() });
+      setText("");
+      toast("Accepted, applies from the next iteration.", "good");
+      setTimeout(onAdded, 600);
+    } catch (error) {
+      const said = asProblem(error);
+      toast([said.title, said.detail, said.hint].filter(Boolean).join(". "), "bad");
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form className="add" onSubmit={add}>
+      <label className="field">
+        <span className="field-label">{label}</span>
+        <textarea rows={2} value={text} placeholder={placeholder} disabled={barred !== null} onChange={(e) => setText(e.target.value)} />
+      </label>
+      <Button type="submit" small disabled={barred !== null || busy || text.trim() === ""} title={barred ?? undefined}>{busy ? "Sending …" : "Add"}</Button>
+    </form>
+  );
+}

@@ -1,0 +1,219 @@
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState, type ReactElement } from "react";
+import { asProblem } from "../../api/client";
+import type { RunRow } from "../../api/types";
+import { money, span } from "../../lib/format";
+import { useNow, useTitle, useWide } from "../../lib/hooks";
+import { useKeys } from "../../lib/keys";
+import { isOver } from "../../lib/status";
+import { remembered } from "../../lib/storage";
+import { useRunsLive } from "../../live/list-store";
+import { useRun } from "../../live/run-store";
+import { go, runPath, TABS, type Tab } from "../../router";
+import { useMaySteer } from "../../session";
+import { A, Button, Copy, cx, Empty, ProblemNote, Skeleton } from "../../ui/basics";
+import { Boundary } from "../../ui/boundary";
+import { AskDialog, Dialog, type Ask } from "../../ui/dialog";
+import { StatusMark } from "../../ui/signs";
+import { toast } from "../../ui/toast";
+import { asksFor, Controls, primaryKey } from "./controls";
+import { RunContext, useRunHere, type RunHere } from "./context";
+import { NeedsBanner } from "./needs";
+import { NowLine } from "./now-line";
+import { Overview } from "./overview";
+import { Rail } from "./rail";
+import { Side } from "./side";
+
+const PANES: Record<Exclude<Tab, "overview">, React.LazyExoticComponent<(props: { query: URLSearchParams }) => ReactElement>> = {
+  timeline: lazy(() => import("./timeline")),
+  logs: lazy(() => import("./logs")),
+  task: lazy(() => import("./task")),
+  rules: lazy(() => import("./rules")),
+  diff: lazy(() => import("./diff-tab")),
+  diagnostics: lazy(() => import("./diagnostics")),
+  sandbox: lazy(() => import("./sandbox")),
+  charts: lazy(() => import("./charts")),
+};
+
+export function RunPage({ id, tab, query }: { id: string; tab: Tab; query: URLSearchParams }) {
+  const live = useRun(id);
+  const barred = useMaySteer();
+  const row = useRunsLive().rows.get(id);
+  const [asking, setAsking] = useState<Ask | null>(null);
+  const view = live?.run.view ?? null;
+  useTitle(view ? `${view.status === "needs you" ? "▲ " : ""}${view.title} · ralph` : "ralph");
+  const store = live?.store ?? null;
+  const send = useCallback<RunHere["send"]>(
+    async (control) => {
+      try {
+        await store?.send(control);
+      } catch (error) {
+        const said = asProblem(error);
+        toast([said.title, said.detail, said.hint].filter(Boolean).join(". "), "bad");
+      }
+    },
+    [store],
+  );
+  const mode = live?.run.mode ?? row?.mode ?? "autonomous";
+  const here = useMemo<RunHere | null>(
+    () => (live && view ? { id, store: live.store, run: live.run, view, ask: setAsking, send, barred, mode } : null),
+    [id, live, view, send, barred, mode],
+  );
+  if (!here) {
+    const problem = live?.run.problem ?? null;
+    return (
+      <div className="run-page">
+        <Rail current={id} />
+        <main className="run-main" id="main">
+          {problem?.status === 404 ? (
+            <Empty title="There is no such run">
+              <p className="muted">It may have been deleted, or its folder is gone. <A href="/">All runs</A></p>
+            </Empty>
+          ) : problem ? (
+            <ProblemNote problem={problem} retry={() => live?.store.retry()} />
+          ) : live?.run.row ? (
+            <Queued row={live.run.row} onCancel={() => void send({ control: "cancel" })} barred={barred} />
+          ) : (
+            <Skeleton lines={10} label="Reading the run" />
+          )}
+        </main>
+      </div>
+    );
+  }
+  return (
+    <RunContext.Provider value={here}>
+      <Inside tab={tab} query={query} />
+      {asking && <AskDialog ask={asking} onClose={() => setAsking(null)} />}
+    </RunContext.Provider>
+  );
+}
+
+/** A run that waits for its turn: there is nothing to show of it but its place. */
+function Queued({ row, onCancel, barred }: { row: RunRow; onCancel: () => void; barred: string | null }) {
+  return (
+    <Empty title={row.task}>
+      <p><StatusMark status={row.status} /> {row.queued ? <span className="muted">place {row.queued} in the queue</span> : null}</p>
+      <p className="muted">It begins as soon as one of the runs at work is over. This page follows by itself.</p>
+      <Button disabled={barred !== null} title={barred ?? undefined} onClick={onCancel}>Take it out of the queue</Button>
+    </Empty>
+  );
+}
+
+function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
+  const here = useRunHere();
+  const { view, id } = here;
+  const wide = useWide(1024);
+  const [side, setSide] = useState(remembered.get("side") !== "closed");
+  const [sheet, setSheet] = useState(false);
+  const asks = asksFor(here);
+  useKeys(
+    [
+      ...TABS.map((t, at) => ({ keys: String(at + 1), what: `Tab ${t.label}`, group: "run" as const })),
+      { keys: "p", what: "Pause or resume", group: "run" },
+      { keys: "r", what: "Fresh session", group: "run" },
+      { keys: "n", what: "Note", group: "run" },
+      { keys: "u", what: "Nudge the next session", group: "run" },
+      { keys: "d", what: "Diagnose", group: "run" },
+      { keys: "b", what: "Show or hide the right column", group: "run" },
+      { keys: "[", what: "Back to the runs", group: "run" },
+    ],
+    (keys) => {
+      const at = Number(keys);
+      if (at > 0 && TABS[at - 1]) go(runPath(id, TABS[at - 1]?.id));
+      else if (keys === "[") go("/");
+      else if (keys === "b") toggle();
+      else if (here.barred) toast(here.barred, "attention");
+      else if (isOver(view.status)) toast("The run is over.", "muted");
+      else if (keys === "p") primaryKey(here);
+      else if (keys === "r") here.ask(asks.rotate);
+      else if (keys === "n") here.ask(asks.note);
+      else if (keys === "u") here.mode === "autonomous" ? toast("Hints for one session need the mode guided or debug.", "attention") : here.ask(asks.nudge);
+      else if (keys === "d") void here.send({ control: "diagnose" });
+    },
+  );
+  const toggle = () => {
+    if (!wide) return setSheet(!sheet);
+    remembered.set("side", side ? "closed" : null);
+    setSide(!side);
+  };
+  // On a narrow screen the tab that is open is brought into view; the page itself does not move.
+  const bar = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const open = bar.current?.querySelector<HTMLElement>('[aria-current="page"]');
+    if (bar.current && open) bar.current.scrollLeft = open.offsetLeft - bar.current.offsetLeft - 24;
+  }, [tab]);
+  const Pane = tab === "overview" ? null : PANES[tab];
+  return (
+    <div className={cx("run-page", side && wide && "with-side")}>
+      <Rail current={id} />
+      <main className="run-main" id="main">
+        <Head onSide={toggle} sideOpen={wide ? side : sheet} />
+        <LinkLine />
+        <NeedsBanner compact={tab !== "overview"} />
+        <nav className="tabs" aria-label="Parts of the run" ref={bar}>
+          {TABS.map((t) => (
+            <A key={t.id} href={runPath(id, t.id)} aria-current={t.id === tab ? "page" : undefined} className="tab">
+              {t.label}
+            </A>
+          ))}
+        </nav>
+        <Boundary key={tab}>
+          <Suspense fallback={<Skeleton lines={8} />}>{Pane ? <Pane query={query} /> : <Overview />}</Suspense>
+        </Boundary>
+      </main>
+      {side && wide && (
+        <aside className="run-side" aria-label="Budgets, proof, agents, sandbox">
+          <Side />
+        </aside>
+      )}
+      {sheet && !wide && (
+        <Dialog title="Budgets, proof, agents" onClose={() => setSheet(false)} className="sheet">
+          <Side />
+        </Dialog>
+      )}
+    </div>
+  );
+}
+
+function Head({ onSide, sideOpen }: { onSide: () => void; sideOpen: boolean }) {
+  const { view, id } = useRunHere();
+  const cost = view.budgets.find((b) => b.budget === "cost");
+  const time = view.budgets.find((b) => b.budget === "time");
+  const iterations = view.budgets.find((b) => b.budget === "iterations");
+  const number = view.current?.iteration ?? view.iterations;
+  return (
+    <header className="run-header">
+      <div className="run-title">
+        <A href="/" className="back" aria-label="Back to the runs">←</A>
+        <h1 title={view.title}>{view.title}</h1>
+        <span className="run-id mono muted">{id}</span>
+        <Copy text={id} label="the run's id" />
+      </div>
+      <div className="run-facts">
+        <StatusMark status={view.status} />
+        <span className="num">iteration {number}{iterations ? ` of ${iterations.limit}` : ""}</span>
+        <span className="num" title="Time at work, of its budget">{span(view.working_seconds)}{time ? ` of ${span(time.limit)}` : ""}</span>
+        <span className="num">{money(view.spent.cost_usd)}{cost ? ` of ${money(cost.limit)}` : ""}{view.spent.cost_basis === "unknown" ? " (not all known)" : ""}</span>
+      </div>
+      {view.status !== "needs you" && <NowLine />}
+      <div className="run-controls">
+        <Controls />
+        <button type="button" className="icon side-toggle" onClick={onSide} aria-expanded={sideOpen} aria-label="Budgets, proof, agents" title="Right column (b)">
+          <svg viewBox="0 0 16 16" width="15" height="15" aria-hidden fill="none" stroke="currentColor" strokeWidth="1.4"><rect x="1.5" y="2.5" width="13" height="11" rx="2" /><path d="M10.5 2.500v11" /></svg>
+        </button>
+      </div>
+    </header>
+  );
+}
+
+/** The stream of this run, where it is not there. */
+function LinkLine() {
+  const { run, store } = useRunHere();
+  const now = useNow();
+  if (run.link !== "offline" || run.retryAt === null) return null;
+  return (
+    <p className="link-line tone-attention" role="status">
+      Not live: the stream of this run is lost. {run.retryAt > now ? `Trying again in ${span((run.retryAt - now) / 1000)}. ` : ""}
+      <Button small look="quiet" onClick={store.retry}>Try now</Button>
+    </p>
+  );
+}

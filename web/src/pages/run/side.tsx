@@ -1,0 +1,100 @@
+import type { BudgetView } from "../../api/types";
+import { basename, count, millis, money, span, tokens, until } from "../../lib/format";
+import { useNow } from "../../lib/hooks";
+import { proofWords } from "../../lib/status";
+import { Copy, Out, Section } from "../../ui/basics";
+import { AgentTag, Bar, Clock } from "../../ui/signs";
+import { useRunHere } from "./context";
+import { withCode } from "./now-line";
+
+const LABELS = { iterations: "iterations", time: "time", cost: "cost", tokens: "tokens" } as const;
+
+export function budgetWords(budget: BudgetView): string {
+  const { used, limit } = budget;
+  switch (budget.budget) {
+    case "iterations":
+      return `${used} of ${limit}`;
+    case "time":
+      return `${span(used)} of ${span(limit)}`;
+    case "cost":
+      return `${money(used)} of ${money(limit)}`;
+    case "tokens":
+      return `${tokens(used)} of ${tokens(limit)}`;
+  }
+}
+
+/** The right column: budgets, pull request and proof, agents and cooldowns, sandbox. */
+export function Side() {
+  const { view, mode } = useRunHere();
+  const now = useNow();
+  const proof = view.proof;
+  const { spent } = view;
+  return (
+    <>
+      <Section title="Budgets">
+        <dl className="budgets">
+          {view.budgets.map((budget) => (
+            <div key={budget.budget} className="budget">
+              <dt>{LABELS[budget.budget]}</dt>
+              <dd className="num">{budgetWords(budget)}</dd>
+              <dd className="budget-bar"><Bar share={budget.share} label={LABELS[budget.budget]} /></dd>
+            </div>
+          ))}
+        </dl>
+        {view.deadline && <p className="small muted">ends at the latest {until(view.deadline, now)}</p>}
+        <p className="small muted num">
+          {tokens(spent.tokens.input + spent.tokens.output)} tokens · {count(spent.sessions, "session")}
+          {spent.saved_usd > 0 && <> · caches saved {money(spent.saved_usd)}</>}
+          {spent.compute_usd ? <> · sandboxes about {money(spent.compute_usd)}</> : null}
+          {spent.cost_basis !== "reported" && <> · cost {spent.cost_basis}</>}
+        </p>
+      </Section>
+      <Section title="Result">
+        {view.pr ? (
+          <p><Out href={view.pr.url}>PR{view.pr.number ? ` #${view.pr.number}` : ""}{view.pr.draft ? " draft" : ""}</Out></p>
+        ) : (
+          <p className="muted">No pull request yet</p>
+        )}
+        {view.branch && <p className="small"><span className="mono ellipsis">{view.branch}</span> <Copy text={view.branch} label="the branch" /></p>}
+        {proof ? (
+          <div>
+            <p className={proof.over ? (proof.passed ? "tone-good" : "tone-bad") : "tone-accent"}>
+              {proof.over ? (proof.passed ? `✓ ${proofWords(proof.level) ?? "proven"}` : "✗ the final check did not hold") : "◑ the final check runs"}
+            </p>
+            <p className="small muted">
+              {proof.clean ? "in a clean checkout" : "in the workspace"} · {proof.watched === "watched" ? "watched" : "not watched"} · <span className="mono">{proof.commit.slice(0, 8)}</span>
+            </p>
+            {[...(proof.failed ?? []), ...(proof.harness ?? [])].slice(0, 8).map((why) => <p key={why} className="small">{withCode(why)}</p>)}
+            {proof.weakened > 0 && <p className="small tone-attention">{count(proof.weakened, "change")} to tests a person should look at</p>}
+          </div>
+        ) : (
+          <p className="small muted">Not proven yet: the final check follows when the checks pass.</p>
+        )}
+      </Section>
+      <Section title="Agents">
+        <ul className="agents">
+          {view.agents.map((agent) => (
+            <li key={agent.name}>
+              <span><AgentTag name={agent.name} /> <span className="small muted">{agent.model ?? ""}</span></span>
+              <span className="small num">
+                {agent.standing === "working" && <span className="tone-accent">● working</span>}
+                {agent.standing === "resting" && <span className="tone-attention"><Clock /> {agent.until ? until(agent.until, now) : "cooling down"}</span>}
+                {agent.standing === "dropped" && <span className="tone-bad">disabled for this run</span>}
+                {agent.standing === "free" && <span className="muted">free</span>}
+              </span>
+              <span className="small muted num">{count(agent.sessions, "session")} · {money(agent.cost_usd)}</span>
+              {agent.reason && <span className="small muted wide-cell">{agent.reason}</span>}
+            </li>
+          ))}
+        </ul>
+      </Section>
+      <Section title="Place">
+        <p className="small">mode <strong>{mode}</strong></p>
+        <p className="small" title={view.workspace}><span className="mono ellipsis">{basename(view.workspace)}</span> <Copy text={view.workspace} label="the folder" /></p>
+        {(spent.sandboxes ?? []).map((box) => <p key={box.id} className="small">{box.provider} <span className="mono muted ellipsis">{box.id}</span> {box.rests && <span className="muted">rests</span>}</p>)}
+        <p className="small muted">{span(view.elapsed_seconds)} since the start, {span(view.working_seconds)} at work</p>
+        {view.checks.length > 0 && <p className="small muted">checks took {millis(view.checks.reduce((sum, c) => sum + (c.last?.duration_ms ?? 0), 0))} last time</p>}
+      </Section>
+    </>
+  );
+}

@@ -1,0 +1,130 @@
+// Made by `npm run types` from schemas/control.schema.json. Do not edit.
+
+/**
+ * One intervention of a person, with who sent it. A run takes each id once.
+ */
+export type Control = {
+  /**
+   * Unique within the run.
+   */
+  id: string;
+  /**
+   * Who sent it and by which door, for example `ana via cli`.
+   */
+  from: string;
+} & (
+  | {
+      control: "pause";
+    }
+  | {
+      control: "resume";
+    }
+  | {
+      control: "rotate";
+    }
+  | {
+      control: "stop";
+    }
+  | {
+      control: "cancel";
+    }
+  | {
+      control: "skip";
+      /**
+       * The agent.
+       */
+      agent?: string;
+    }
+  | {
+      control: "cooldown";
+      /**
+       * The agent.
+       */
+      agent: string;
+      /**
+       * For how long.
+       */
+      seconds: number;
+    }
+  | {
+      control: "model";
+      /**
+       * The model, or `None` for the configured one.
+       */
+      model?: string;
+      /**
+       * For one agent only.
+       */
+      agent?: string;
+      /**
+       * For every following iteration, not only the next one.
+       */
+      always?: boolean;
+    }
+  | {
+      control: "edit";
+      /**
+       * The whole new text.
+       */
+      task: string;
+    }
+  | BudgetChange1
+  | {
+      control: "approve";
+    }
+  | {
+      control: "diagnose";
+    }
+  | {
+      control: "note";
+      /**
+       * The text.
+       */
+      text: string;
+    }
+  | {
+      control: "guardrail";
+      /**
+       * The text.
+       */
+      text: string;
+    }
+  | {
+      control: "nudge";
+      /**
+       * The text.
+       */
+      text: string;
+    }
+);
+
+/**
+ * New limits of a run, each for the whole run.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "budget_change".
+ */
+export interface BudgetChange {
+  /**
+   * Most iterations.
+   */
+  max_iterations?: number;
+  /**
+   * Most working time, in seconds.
+   */
+  max_seconds?: number;
+  /**
+   * Most money.
+   */
+  max_cost?: number;
+  /**
+   * Most tokens.
+   */
+  max_tokens?: number;
+}
+/**
+ * Other limits for the whole run; what is left out stays. A run that a budget ended goes on where there is room again.
+ */
+export interface BudgetChange1 {
+  control: "budget";
+}

@@ -1,0 +1,2662 @@
+// Made by `npm run types` from schemas/events.schema.json. Do not edit.
+
+/**
+ * One event of a run. Kinds and fields are only ever added; readers skip what they do not know.
+ */
+export type RunEvent = {
+  /**
+   * Position in the journal.
+   */
+  seq: number;
+  /**
+   * When, to the millisecond.
+   */
+  at: string;
+} & (
+  | {
+      kind: "run_created";
+      /**
+       * Digest of `spec.json`.
+       */
+      spec: string;
+      /**
+       * Short name of the task.
+       */
+      title: string;
+    }
+  | {
+      kind: "driver_started";
+      /**
+       * Its process id.
+       */
+      pid: number;
+      /**
+       * Bytes of a torn last line that were set aside.
+       */
+      torn_bytes?: number;
+      /**
+       * The machine it runs on.
+       */
+      machine?: string;
+      /**
+       * Which driver of the run it is, from 1.
+       */
+      epoch?: number;
+      /**
+       * The version of the program that drives.
+       */
+      version?: string;
+    }
+  | Placed1
+  | {
+      kind: "prepared";
+      baseline: Baseline2;
+      /**
+       * Marks of programs and settings of this machine that checks depend on.
+       */
+      surroundings?: {
+        [k: string]: string;
+      };
+      checks?: BaselineChecks1;
+    }
+  | {
+      kind: "iteration_started";
+      /**
+       * Number, from 1.
+       */
+      iteration: number;
+      /**
+       * Try, from 1.
+       */
+      attempt: number;
+      /**
+       * Who works.
+       */
+      agent: string;
+      /**
+       * With which model, where one was chosen.
+       */
+      model?: string;
+      /**
+       * Digest of the prompt.
+       */
+      prompt: string;
+      /**
+       * Agents that were passed over, with the reason.
+       */
+      skipped?: string[];
+      /**
+       * In which role, where a pipeline of roles is set.
+       */
+      role?: "builder" | "reviewer" | "tester" | "docs";
+    }
+  | {
+      kind: "session_ended";
+      /**
+       * Its iteration.
+       */
+      iteration: number;
+      /**
+       * How it ended.
+       */
+      end:
+        | {
+            how: "completed";
+          }
+        | {
+            how: "empty";
+          }
+        | {
+            how: "failed";
+            /**
+             * In words.
+             */
+            reason: string;
+          }
+        | {
+            how: "timed_out";
+          }
+        | {
+            how: "idle_timed_out";
+          }
+        | {
+            how: "rate_limited";
+            /**
+             * When it ends, where that was said.
+             */
+            reset_at?: string;
+            /**
+             * In the provider's words.
+             */
+            reason: string;
+          }
+        | {
+            how: "overloaded";
+            /**
+             * In words.
+             */
+            reason: string;
+          }
+        | {
+            how: "unreachable";
+            /**
+             * In words.
+             */
+            reason: string;
+          }
+        | {
+            how: "auth";
+            /**
+             * In words.
+             */
+            reason: string;
+          }
+        | {
+            how: "billing";
+            /**
+             * In words.
+             */
+            reason: string;
+          }
+        | {
+            how: "context_too_long";
+            /**
+             * In words.
+             */
+            reason: string;
+          }
+        | {
+            how: "refused";
+            /**
+             * In words.
+             */
+            reason: string;
+          }
+        | {
+            how: "unfinished";
+            /**
+             * In words.
+             */
+            reason: string;
+          }
+        | {
+            how: "stopped";
+            /**
+             * Why.
+             */
+            cause: "cancelled" | "suspended" | "rotated" | "skipped" | "hopeless" | "budget";
+          }
+        | {
+            how: "interrupted";
+          };
+      /**
+       * Whether the final message held the promise.
+       */
+      promised: boolean;
+      /**
+       * The final message in one line.
+       */
+      message: string;
+      usage: Usage3;
+      /**
+       * How long it took.
+       */
+      duration_ms: number;
+      /**
+       * Exit code, if there was one.
+       */
+      exit_code?: number;
+      /**
+       * Digest of `response.json`.
+       */
+      response?: string;
+      /**
+       * Processes left behind and ended.
+       */
+      survivors?: number;
+      /**
+       * Tool uses that were denied.
+       */
+      denials?: number;
+      /**
+       * Ids of criteria that the agent says are met, where it says so outside the task's file.
+       */
+      claims?: string[];
+      /**
+       * What the agent asks for instead of going on.
+       */
+      ask?:
+        | {
+            ask: "rotate";
+            /**
+             * Why.
+             */
+            reason: string;
+          }
+        | {
+            ask: "pause";
+            /**
+             * What about.
+             */
+            reason: string;
+          }
+        | {
+            ask: "give_up";
+            /**
+             * Why.
+             */
+            reason: string;
+          };
+      /**
+       * The message the agent would like for the iteration's commit.
+       */
+      commit_message?: string;
+      /**
+       * What a reviewer, tester or documenter found, for the builder.
+       */
+      findings?: string;
+    }
+  | ActionStarted1
+  | ActionFinished1
+  | EgressRefused1
+  | SandboxReady1
+  | SandboxGone1
+  | {
+      kind: "checkpointed";
+      /**
+       * Its iteration.
+       */
+      iteration: number;
+      /**
+       * The tree.
+       */
+      tree: string;
+      /**
+       * The work commit; absent where nothing changed.
+       */
+      commit?: string;
+      /**
+       * Files changed, at most 200.
+       */
+      files: FileChange[];
+      /**
+       * How many changed in all.
+       */
+      files_total: number;
+      /**
+       * Lines added, of all files.
+       */
+      added: number;
+      /**
+       * Lines removed, of all files.
+       */
+      removed: number;
+      /**
+       * Files that were dirty at the start and are now edited.
+       */
+      dirty_touched?: string[];
+      /**
+       * Recorded again in the same iteration, with the engine's own marks or after a restart.
+       */
+      again?: boolean;
+    }
+  | Handed1
+  | {
+      kind: "check_finished";
+      /**
+       * Its iteration.
+       */
+      iteration: number;
+      result: CheckResult1;
+    }
+  | {
+      kind: "protected_changed";
+      /**
+       * Its iteration.
+       */
+      iteration: number;
+      /**
+       * What differs.
+       */
+      changes: ProtectedChange[];
+      /**
+       * How many more differ, where the list is cut.
+       */
+      left_out?: number;
+    }
+  | {
+      kind: "claimed";
+      /**
+       * Its iteration.
+       */
+      iteration: number;
+      /**
+       * Ids of all criteria that are claimed now.
+       */
+      ids: string[];
+      /**
+       * Ids of those that are not, stories that the agent added included.
+       */
+      open?: string[];
+    }
+  | {
+      kind: "ticked";
+      /**
+       * Its iteration.
+       */
+      iteration: number;
+      /**
+       * Ids of all criteria that are met now.
+       */
+      met: string[];
+    }
+  | {
+      kind: "iteration_ended";
+      /**
+       * Its number.
+       */
+      iteration: number;
+      /**
+       * The judgement.
+       */
+      verdict:
+        | "candidate"
+        | "false_promise"
+        | "checks_fail"
+        | "not_promised"
+        | "protected_changed"
+        | "session_failed";
+      signals: Signals1;
+      /**
+       * Signature of the failure that was seen, if any.
+       */
+      failure?: string;
+      /**
+       * What does not pass: names of required checks, or what the final check of the same files did not accept.
+       */
+      failing?: string[];
+      /**
+       * Digest of `receipt.json`.
+       */
+      receipt: string;
+      evidence?: StuckEvidence1;
+    }
+  | {
+      kind: "iteration_voided";
+      /**
+       * Its number, which will be used again.
+       */
+      iteration: number;
+      /**
+       * Why it does not count.
+       */
+      reason: string;
+    }
+  | {
+      kind: "cooldown_set";
+      /**
+       * Who.
+       */
+      agent: string;
+      /**
+       * Until when.
+       */
+      until: string;
+      /**
+       * Why.
+       */
+      reason: string;
+    }
+  | {
+      kind: "cooldown_cleared";
+      /**
+       * Who.
+       */
+      agent: string;
+    }
+  | {
+      kind: "agent_dropped";
+      /**
+       * Who.
+       */
+      agent: string;
+      /**
+       * Why (login, billing).
+       */
+      reason: string;
+    }
+  | {
+      kind: "wait_started";
+      /**
+       * For what.
+       */
+      reason: string;
+      /**
+       * Until when, where that is known.
+       */
+      until?: string;
+    }
+  | {
+      kind: "wait_ended";
+      /**
+       * How long it took.
+       */
+      waited_ms: number;
+    }
+  | {
+      kind: "budget_warning";
+      /**
+       * Which.
+       */
+      budget: "iterations" | "time" | "cost" | "tokens";
+      /**
+       * In words with numbers.
+       */
+      message: string;
+      /**
+       * Working time of what was ended, which no other event tells of; 0 where nothing was.
+       */
+      cut_ms?: number;
+    }
+  | {
+      kind: "gutter";
+      /**
+       * The iteration that showed it.
+       */
+      iteration: number;
+      /**
+       * The score.
+       */
+      loop_score: number;
+      /**
+       * The evidence, in words.
+       */
+      evidence: string[];
+    }
+  | {
+      kind: "stuck";
+      /**
+       * The iteration that showed it.
+       */
+      iteration: number;
+      /**
+       * Which conditions, each told once until something gets better.
+       *
+       * Items: The five ways of being stuck.
+       */
+      kinds: ("repetitive" | "error_loop" | "oscillation" | "no_progress" | "empty")[];
+      /**
+       * The score.
+       */
+      loop_score: number;
+      /**
+       * The evidence, in words.
+       */
+      evidence: string[];
+      context?: StuckDetails1;
+    }
+  | {
+      kind: "mitigated";
+      /**
+       * Which.
+       */
+      rung: "nudge" | "rotate" | "fallback" | "doctor" | "pause";
+      /**
+       * What that means here.
+       */
+      detail: string;
+      /**
+       * The agent that sits out until something gets better.
+       */
+      benched?: string;
+      /**
+       * The agent that works with another model until something gets better, and the model.
+       *
+       * @minItems 2
+       * @maxItems 2
+       */
+      substitute?: [string, string];
+    }
+  | Diagnosed1
+  | Criticised1
+  | WentBack1
+  | ((
+      | {
+          control: "pause";
+        }
+      | {
+          control: "resume";
+        }
+      | {
+          control: "rotate";
+        }
+      | {
+          control: "stop";
+        }
+      | {
+          control: "cancel";
+        }
+      | {
+          control: "skip";
+          /**
+           * The agent.
+           */
+          agent?: string;
+        }
+      | {
+          control: "cooldown";
+          /**
+           * The agent.
+           */
+          agent: string;
+          /**
+           * For how long.
+           */
+          seconds: number;
+        }
+      | {
+          control: "model";
+          /**
+           * The model, or `None` for the configured one.
+           */
+          model?: string;
+          /**
+           * For one agent only.
+           */
+          agent?: string;
+          /**
+           * For every following iteration, not only the next one.
+           */
+          always?: boolean;
+        }
+      | {
+          control: "edit";
+          /**
+           * The whole new text.
+           */
+          task: string;
+        }
+      | BudgetChange1
+      | {
+          control: "approve";
+        }
+      | {
+          control: "diagnose";
+        }
+      | {
+          control: "note";
+          /**
+           * The text.
+           */
+          text: string;
+        }
+      | {
+          control: "guardrail";
+          /**
+           * The text.
+           */
+          text: string;
+        }
+      | {
+          control: "nudge";
+          /**
+           * The text.
+           */
+          text: string;
+        }
+    ) & {
+      kind: "control_received";
+      /**
+       * Unique within the run.
+       */
+      id: string;
+      /**
+       * Who sent it and by which door, for example `ana via cli`.
+       */
+      from: string;
+      /**
+       * Bytes of the inbox read so far.
+       */
+      inbox: number;
+    })
+  | {
+      kind: "control_refused";
+      /**
+       * Its id.
+       */
+      id: string;
+      /**
+       * Why.
+       */
+      reason: string;
+      /**
+       * Bytes of the inbox read so far.
+       */
+      inbox?: number;
+    }
+  | SpecChanged1
+  | ApprovalApplied1
+  | {
+      kind: "refs_moved";
+      /**
+       * Which; where the list is cut, those that a person must look at first.
+       */
+      moves: RefMove[];
+      /**
+       * How many more moved, where the list is cut.
+       */
+      left_out?: number;
+    }
+  | {
+      kind: "tampered";
+      /**
+       * What was edited, and how it was noticed.
+       */
+      what: string;
+    }
+  | {
+      kind: "restored";
+      /**
+       * What.
+       */
+      what: string;
+    }
+  | {
+      kind: "needs_human";
+      /**
+       * Why.
+       */
+      reason:
+        | "stuck"
+        | "refs_moved"
+        | "tampered"
+        | "agent_asks"
+        | "publish"
+        | "overlap"
+        | "checks"
+        | "review"
+        | "setup"
+        | "tests_changed";
+      /**
+       * In words, with what to do.
+       */
+      message: string;
+    }
+  | {
+      kind: "proof_started";
+      /**
+       * The commit it judges.
+       */
+      commit: string;
+      /**
+       * Whether it runs in a clean checkout.
+       */
+      clean: boolean;
+    }
+  | {
+      kind: "proof_finished";
+      /**
+       * The commit.
+       */
+      commit: string;
+      /**
+       * The tree.
+       */
+      tree: string;
+      /**
+       * Whether everything held.
+       */
+      passed: boolean;
+      /**
+       * Digest of `proof.json`.
+       */
+      proof: string;
+      /**
+       * What did not hold.
+       */
+      failed?: string[];
+      /**
+       * How long it took.
+       */
+      duration_ms?: number;
+      /**
+       * Changes to tests that a person should look at.
+       */
+      weakened?: number;
+      /**
+       * What only a person can fix, where that is why it failed.
+       */
+      hint?: string;
+      /**
+       * Who decided what a pass means.
+       */
+      level?: "independent" | "own_tests";
+      /**
+       * Whether the checks were watched.
+       */
+      watched?: "watched" | "not_watched";
+      /**
+       * What lowers the level, one line each; `proof.json` has all of them.
+       */
+      harness?: string[];
+      /**
+       * Checks that did not pass in it, with what they printed last.
+       */
+      refused?: CheckResult[];
+      question?: TestsQuestion1;
+    }
+  | ProofApproved1
+  | {
+      kind: "proof_voided";
+      /**
+       * What was found.
+       */
+      reason: string;
+    }
+  | {
+      kind: "published";
+      /**
+       * The branch or ref that holds it.
+       */
+      branch: string;
+      /**
+       * The commit.
+       */
+      commit: string;
+      /**
+       * The pull request, where there is one.
+       */
+      pr_url?: string;
+    }
+  | Pushed1
+  | PrWritten1
+  | HandoverFailed1
+  | ChecksSeen1
+  | ReviewSeen1
+  | OverlapFound1
+  | Moved1
+  | {
+      kind: "suspended";
+      /**
+       * Which one, in words.
+       */
+      by: string;
+    }
+  | {
+      kind: "finished";
+      /**
+       * Why.
+       */
+      reason:
+        | "completed"
+        | "max_iterations"
+        | "max_cost"
+        | "max_tokens"
+        | "timeout"
+        | "stuck"
+        | "needs_human"
+        | "stopped"
+        | "cancelled"
+        | "suspended"
+        | "error";
+      /**
+       * In one sentence.
+       */
+      summary: string;
+    }
+  | Notified1
+  | {
+      kind: "notice";
+      /**
+       * The sentence.
+       */
+      message: string;
+    }
+);
+/**
+ * SHA-256 of some bytes, as 64 hex digits.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "digest".
+ */
+export type Digest = string;
+/**
+ * The how-manieth driver of a run. Each one that starts gets the next: of two that both believe to drive, the one with the
+ * smaller epoch is the one that was replaced.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "epoch".
+ */
+export type Epoch = number;
+/**
+ * How a session ended.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "session_end".
+ */
+export type SessionEnd =
+  | {
+      how: "completed";
+    }
+  | {
+      how: "empty";
+    }
+  | {
+      how: "failed";
+      /**
+       * In words.
+       */
+      reason: string;
+    }
+  | {
+      how: "timed_out";
+    }
+  | {
+      how: "idle_timed_out";
+    }
+  | {
+      how: "rate_limited";
+      /**
+       * When it ends, where that was said.
+       */
+      reset_at?: string;
+      /**
+       * In the provider's words.
+       */
+      reason: string;
+    }
+  | {
+      how: "overloaded";
+      /**
+       * In words.
+       */
+      reason: string;
+    }
+  | {
+      how: "unreachable";
+      /**
+       * In words.
+       */
+      reason: string;
+    }
+  | {
+      how: "auth";
+      /**
+       * In words.
+       */
+      reason: string;
+    }
+  | {
+      how: "billing";
+      /**
+       * In words.
+       */
+      reason: string;
+    }
+  | {
+      how: "context_too_long";
+      /**
+       * In words.
+       */
+      reason: string;
+    }
+  | {
+      how: "refused";
+      /**
+       * In words.
+       */
+      reason: string;
+    }
+  | {
+      how: "unfinished";
+      /**
+       * In words.
+       */
+      reason: string;
+    }
+  | {
+      how: "stopped";
+      /**
+       * Why.
+       */
+      cause: "cancelled" | "suspended" | "rotated" | "skipped" | "hopeless" | "budget";
+    }
+  | {
+      how: "interrupted";
+    };
+/**
+ * What an agent asks for instead of going on.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "ask".
+ */
+export type Ask =
+  | {
+      ask: "rotate";
+      /**
+       * Why.
+       */
+      reason: string;
+    }
+  | {
+      ask: "pause";
+      /**
+       * What about.
+       */
+      reason: string;
+    }
+  | {
+      ask: "give_up";
+      /**
+       * Why.
+       */
+      reason: string;
+    };
+/**
+ * How a session circles.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "session_loop".
+ */
+export type SessionLoop =
+  | {
+      how: "repeated";
+      /**
+       * How often in a row.
+       */
+      times: number;
+    }
+  | {
+      how: "failing";
+      /**
+       * How often in a row.
+       */
+      times: number;
+    }
+  | {
+      how: "alternating";
+      /**
+       * How many calls take turns.
+       */
+      period: number;
+    }
+  | {
+      how: "monologue";
+      /**
+       * Messages in a row.
+       */
+      messages: number;
+    };
+
+/**
+ * Where a run works, once that is made.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "placed".
+ */
+export interface Placed {
+  /**
+   * The folder of the agent's files.
+   */
+  workspace: string;
+  /**
+   * The branch that the run commits on.
+   */
+  branch?: string;
+  /**
+   * The branch on the other side, where the run pushes.
+   */
+  push_branch?: string;
+  /**
+   * Digest of the `.ralph/config.json` that the repo brought into a place of the run's own.
+   */
+  config?: string;
+}
+/**
+ * The state at the start of a run.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "baseline".
+ */
+export interface Baseline {
+  /**
+   * The commit that `HEAD` named.
+   */
+  head: string;
+  /**
+   * The branch, unless detached.
+   */
+  branch?: string | null;
+  /**
+   * The snapshot commit.
+   */
+  start: string;
+  /**
+   * Its tree.
+   */
+  tree: string;
+  /**
+   * Files that were dirty or untracked.
+   */
+  dirty?: string[];
+  /**
+   * How many were dirty in all, where the list is cut.
+   */
+  dirty_total?: number;
+  /**
+   * Files too large for the snapshot, left alone.
+   */
+  left_out?: string[];
+}
+/**
+ * How the checks ended at the start: before the first session, in a clean checkout of the start snapshot, after setup.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "baseline_checks".
+ */
+export interface BaselineChecks {
+  /**
+   * Each check that was run.
+   */
+  results: CheckResult[];
+  /**
+   * Whether they were watched.
+   */
+  watched?: "watched" | "not_watched";
+  /**
+   * The setup command that failed there, so that no check was run.
+   */
+  setup_failed?: string;
+  /**
+   * The last lines that it printed.
+   */
+  setup_lines?: string[];
+  /**
+   * Its log, relative to the run's folder.
+   */
+  setup_log?: string;
+  /**
+   * Whether the results are those of an earlier run on the same files with the same checks.
+   */
+  cached?: boolean;
+}
+/**
+ * The result of one verifier on one tree.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "check_result".
+ */
+export interface CheckResult {
+  /**
+   * The verifier.
+   */
+  name: string;
+  /**
+   * The tree that it judged: another tree voids the result.
+   */
+  tree: string;
+  /**
+   * Whether it passed.
+   */
+  passed: boolean;
+  /**
+   * In words, where it did not: "exit code 1", "no test was executed".
+   */
+  why?: string;
+  /**
+   * Exit code, if it ended by itself.
+   */
+  exit_code?: number;
+  /**
+   * How long it took.
+   */
+  duration_ms: number;
+  tests?: TestCounts;
+  /**
+   * Its log, relative to the run's folder.
+   */
+  log: string;
+  /**
+   * Digest of the log.
+   */
+  log_digest: string;
+  /**
+   * Names of tests that failed, where the runner is known and names them.
+   */
+  failing?: string[];
+  /**
+   * The last lines that it printed, where it did not pass.
+   */
+  last_lines?: string[];
+}
+/**
+ * Tests that a known runner reported.
+ */
+export interface TestCounts {
+  /**
+   * Passed.
+   */
+  passed: number;
+  /**
+   * Failed.
+   */
+  failed: number;
+}
+/**
+ * Tests as a runner counted them.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "test_counts".
+ */
+export interface TestCounts1 {
+  /**
+   * Passed.
+   */
+  passed: number;
+  /**
+   * Failed.
+   */
+  failed: number;
+}
+/**
+ * What one session used. `tokens: None` means that the agent said nothing about tokens.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "usage".
+ */
+export interface Usage {
+  tokens?: Tokens;
+  /**
+   * Cost, where it is known.
+   */
+  cost?: number;
+  /**
+   * How the cost is known.
+   */
+  basis: "reported" | "estimated" | "unknown";
+  /**
+   * What reading from a cache saved against the price of fresh input, less what writing to it cost.
+   */
+  saved?: number;
+  /**
+   * The model that the agent says it used.
+   */
+  model?: string;
+}
+/**
+ * Tokens, where the agent reports them.
+ */
+export interface Tokens {
+  /**
+   * Fresh input tokens.
+   */
+  input: number;
+  /**
+   * Output tokens, reasoning included.
+   */
+  output: number;
+  /**
+   * Input tokens served from a cache.
+   */
+  cached?: number;
+  /**
+   * Input tokens written to a cache.
+   */
+  cache_write?: number;
+}
+/**
+ * Tokens of one or many sessions. `input` excludes what was read from or written to a cache.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "tokens".
+ */
+export interface Tokens1 {
+  /**
+   * Fresh input tokens.
+   */
+  input: number;
+  /**
+   * Output tokens, reasoning included.
+   */
+  output: number;
+  /**
+   * Input tokens served from a cache.
+   */
+  cached?: number;
+  /**
+   * Input tokens written to a cache.
+   */
+  cache_write?: number;
+}
+/**
+ * A managed action of a session begins.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "action_started".
+ */
+export interface ActionStarted {
+  /**
+   * Its iteration.
+   */
+  iteration: number;
+  /**
+   * Its place in the session, from 1.
+   */
+  number: number;
+  /**
+   * What it is: `run`, `patch`, `write`, … or a tool's name.
+   */
+  action: string;
+  /**
+   * On what, in one line.
+   */
+  what: string;
+}
+/**
+ * It is over.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "action_finished".
+ */
+export interface ActionFinished {
+  /**
+   * Its iteration.
+   */
+  iteration: number;
+  /**
+   * Its place in the session.
+   */
+  number: number;
+  /**
+   * Whether it worked.
+   */
+  ok: boolean;
+  /**
+   * What came of it, in one line.
+   */
+  result: string;
+  /**
+   * Exit code of a command.
+   */
+  exit_code?: number;
+  /**
+   * How long it took.
+   */
+  duration_ms: number;
+}
+/**
+ * A host that the sandbox refused to a command.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "egress_refused".
+ */
+export interface EgressRefused {
+  /**
+   * Whom.
+   */
+  host: string;
+  /**
+   * On which port.
+   */
+  port: number;
+  /**
+   * Why.
+   */
+  reason: string;
+  /**
+   * How often it was tried, since this was last told.
+   */
+  times: number;
+}
+/**
+ * A sandbox to work in.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "sandbox_ready".
+ */
+export interface SandboxReady {
+  /**
+   * Who made it.
+   */
+  provider: string;
+  /**
+   * The provider's id.
+   */
+  id: string;
+  /**
+   * What it costs per hour, where that is known.
+   */
+  hourly?: number;
+}
+/**
+ * A sandbox that is no more, or rests.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "sandbox_gone".
+ */
+export interface SandboxGone {
+  /**
+   * The provider's id.
+   */
+  id: string;
+  /**
+   * What became of it.
+   */
+  fate: "destroyed" | "stopped" | "kept" | "lost";
+}
+/**
+ * A changed file.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "file_change".
+ */
+export interface FileChange {
+  /**
+   * Its path.
+   */
+  path: string;
+  /**
+   * `A`dded, `M`odified, `D`eleted, `T`ype changed.
+   */
+  status: string;
+  /**
+   * Lines added; absent for binary files.
+   */
+  added?: number;
+  /**
+   * Lines removed; absent for binary files.
+   */
+  removed?: number;
+  /**
+   * Object id of the content now; absent for deleted files.
+   */
+  blob?: string;
+}
+/**
+ * What was handed back, and what the user's own edits kept back.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "handed".
+ */
+export interface Handed {
+  /**
+   * The iteration whose files they are.
+   */
+  iteration: number;
+  /**
+   * How many files were written or removed.
+   */
+  written: number;
+  /**
+   * Files that the user has changed, too, at most 200: theirs stay, the agent's are in the work commit.
+   */
+  conflicts?: string[];
+  /**
+   * The branch that was left where the user has moved it meanwhile.
+   */
+  branch_kept?: string;
+  /**
+   * The work commit that holds the agent's files.
+   */
+  commit?: string;
+}
+/**
+ * How a protected path differs from the start of the run.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "protected_change".
+ */
+export interface ProtectedChange {
+  /**
+   * The path.
+   */
+  path: string;
+  /**
+   * What happened to it.
+   */
+  change: "changed" | "removed" | "added";
+}
+/**
+ * The signals of one iteration. A field is 0 where its rule saw nothing, else the weight of the rule.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "signals".
+ */
+export interface Signals {
+  /**
+   * The same failure three times within five iterations.
+   */
+  repeated_failure: number;
+  /**
+   * No or nearly no change for three iterations.
+   */
+  stagnation: number;
+  /**
+   * A file that flips between two contents.
+   */
+  thrash: number;
+  /**
+   * Trees, files or failures that come back in a circle.
+   */
+  cycle?: number;
+  /**
+   * Nothing of substance for a while.
+   */
+  idle?: number;
+  /**
+   * Only blanks and comments change, in the same files.
+   */
+  hollow?: number;
+  /**
+   * The same places are edited while the same failure stays.
+   */
+  churn?: number;
+  /**
+   * The run's own lines are rewritten again and again.
+   */
+  rework?: number;
+  /**
+   * Tests do not get better.
+   */
+  plateau?: number;
+  /**
+   * Fewer and fewer tests pass.
+   */
+  decline?: number;
+  /**
+   * The same plan with the same result.
+   */
+  same_plan?: number;
+  /**
+   * Sessions that end without an answer, or refuse.
+   */
+  empty?: number;
+  /**
+   * Tool uses are denied, and nothing is done.
+   */
+  denied?: number;
+  /**
+   * Money without any change.
+   */
+  cost_burn?: number;
+  /**
+   * A session that circles within itself.
+   */
+  session_loop?: number;
+  /**
+   * How surely the run circles, from 0 to 1.
+   */
+  loop_score: number;
+  /**
+   * What was seen, in words: one sentence for each signal that is not 0, in their order.
+   */
+  evidence?: string[];
+  /**
+   * Only a number that a check prints got better.
+   */
+  measured?: boolean;
+  /**
+   * What got better in this iteration, in words. Nothing before it counts any more.
+   */
+  progress?: string;
+}
+/**
+ * What the engine read from an iteration's outputs; the event that ends it carries this.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "stuck_evidence".
+ */
+export interface StuckEvidence {
+  /**
+   * Names of failing tests, in order (bounded).
+   */
+  failing?: string[];
+  /**
+   * Problems that a compiler or linter counted.
+   */
+  problems?: number;
+  /**
+   * How far a measured number is from its limit, in thousandths.
+   */
+  gap?: number;
+  /**
+   * Numbers that a check printed and that say how far the work is (bounded).
+   */
+  numbers?: MeasuredNumber[];
+  metric?: MeasuredNumber1;
+  /**
+   * Keys of numbers that were other ones in a second run on the same files: they say nothing.
+   */
+  unsteady?: number[];
+  /**
+   * Keys of numbers that were the same in a second run on the same files.
+   */
+  steady?: number[];
+  /**
+   * What is missing around a failing check, with what mends it.
+   */
+  environment?: string;
+  /**
+   * Criteria that are met.
+   */
+  met?: number;
+  /**
+   * Word groups of the final message, hashed.
+   */
+  plan?: number[];
+  patch?: PatchSketch;
+  /**
+   * The session circled within itself.
+   */
+  session?:
+    | {
+        how: "repeated";
+        /**
+         * How often in a row.
+         */
+        times: number;
+      }
+    | {
+        how: "failing";
+        /**
+         * How often in a row.
+         */
+        times: number;
+      }
+    | {
+        how: "alternating";
+        /**
+         * How many calls take turns.
+         */
+        period: number;
+      }
+    | {
+        how: "monologue";
+        /**
+         * Messages in a row.
+         */
+        messages: number;
+      };
+}
+/**
+ * A number that a check printed.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "measured_number".
+ */
+export interface MeasuredNumber {
+  /**
+   * Which one: a hash of the words around it.
+   */
+  key: number;
+  /**
+   * Its value, in thousandths.
+   */
+  value: number;
+  /**
+   * Whether more of it is better.
+   */
+  rises: boolean;
+  /**
+   * Its name, for people.
+   */
+  label?: string;
+  /**
+   * How far repeated measurements of it lie apart, in thousandths; 0 where it was measured once.
+   */
+  noise?: number;
+}
+/**
+ * A number that a check printed.
+ */
+export interface MeasuredNumber1 {
+  /**
+   * Which one: a hash of the words around it.
+   */
+  key: number;
+  /**
+   * Its value, in thousandths.
+   */
+  value: number;
+  /**
+   * Whether more of it is better.
+   */
+  rises: boolean;
+  /**
+   * Its name, for people.
+   */
+  label?: string;
+  /**
+   * How far repeated measurements of it lie apart, in thousandths; 0 where it was measured once.
+   */
+  noise?: number;
+}
+/**
+ * What the patch was made of; absent where nothing changed.
+ */
+export interface PatchSketch {
+  /**
+   * Lines added or removed that are neither blank, comment, mere layout, notes nor generated.
+   */
+  substance: number;
+  /**
+   * A sample of the hashes of added lines.
+   */
+  added: number[];
+  /**
+   * A sample of the hashes of removed lines.
+   */
+  removed: number[];
+}
+/**
+ * What a patch is made of.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "patch_sketch".
+ */
+export interface PatchSketch1 {
+  /**
+   * Lines added or removed that are neither blank, comment, mere layout, notes nor generated.
+   */
+  substance: number;
+  /**
+   * A sample of the hashes of added lines.
+   */
+  added: number[];
+  /**
+   * A sample of the hashes of removed lines.
+   */
+  removed: number[];
+}
+/**
+ * What a run that may be stuck did last: for the next session, and for whoever may help.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "stuck_details".
+ */
+export interface StuckDetails {
+  /**
+   * The last actions of the session, oldest first, in short form (bounded).
+   */
+  recent_actions?: string[];
+  /**
+   * The error that came again, in short form.
+   */
+  repeated_error?: string;
+  /**
+   * Files that are changed again and again (bounded).
+   */
+  cycling_files?: string[];
+}
+/**
+ * The doctor has read the run; the report is in `diagnostics.md`.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "diagnosed".
+ */
+export interface Diagnosed {
+  /**
+   * Iterations when it did.
+   */
+  iteration: number;
+  /**
+   * The profile that spoke, or `rules`.
+   */
+  by: string;
+  /**
+   * In one sentence.
+   */
+  summary: string;
+  /**
+   * Digest of the report.
+   */
+  report: string;
+  usage: Usage1;
+  /**
+   * What follows: `applied` or `offered`.
+   */
+  suggestions?: string[];
+}
+/**
+ * What it used.
+ */
+export interface Usage1 {
+  tokens?: Tokens;
+  /**
+   * Cost, where it is known.
+   */
+  cost?: number;
+  /**
+   * How the cost is known.
+   */
+  basis: "reported" | "estimated" | "unknown";
+  /**
+   * What reading from a cache saved against the price of fresh input, less what writing to it cost.
+   */
+  saved?: number;
+  /**
+   * The model that the agent says it used.
+   */
+  model?: string;
+}
+/**
+ * A critic looked at the last changes and failures; its objections go into the next prompt.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "criticised".
+ */
+export interface Criticised {
+  /**
+   * The last iteration it looked at.
+   */
+  iteration: number;
+  /**
+   * The agent or profile that spoke.
+   */
+  by: string;
+  /**
+   * The objections; empty where it had none or could not speak.
+   */
+  objections: string;
+  usage: Usage2;
+}
+/**
+ * What it used.
+ */
+export interface Usage2 {
+  tokens?: Tokens;
+  /**
+   * Cost, where it is known.
+   */
+  cost?: number;
+  /**
+   * How the cost is known.
+   */
+  basis: "reported" | "estimated" | "unknown";
+  /**
+   * What reading from a cache saved against the price of fresh input, less what writing to it cost.
+   */
+  saved?: number;
+  /**
+   * The model that the agent says it used.
+   */
+  model?: string;
+}
+/**
+ * Files were brought back to an earlier tree of the run.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "went_back".
+ */
+export interface WentBack {
+  /**
+   * The iteration whose changes were taken back.
+   */
+  iteration: number;
+  /**
+   * The tree that the files have again.
+   */
+  tree: string;
+  /**
+   * How many files.
+   */
+  files: number;
+  /**
+   * Why, in words.
+   */
+  why: string;
+  /**
+   * What the next session is told, where it is told something.
+   */
+  hint?: string;
+}
+/**
+ * New limits of a run, each for the whole run.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "budget_change".
+ */
+export interface BudgetChange {
+  /**
+   * Most iterations.
+   */
+  max_iterations?: number;
+  /**
+   * Most working time, in seconds.
+   */
+  max_seconds?: number;
+  /**
+   * Most money.
+   */
+  max_cost?: number;
+  /**
+   * Most tokens.
+   */
+  max_tokens?: number;
+}
+/**
+ * A new version of the task.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "spec_changed".
+ */
+export interface SpecChanged {
+  /**
+   * Its version.
+   */
+  version: number;
+  /**
+   * Digest of `spec.json`.
+   */
+  spec: string;
+  /**
+   * Digest of the task's text.
+   */
+  task: string;
+}
+/**
+ * What counts as the baseline from now on.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "approval_applied".
+ */
+export interface ApprovalApplied {
+  /**
+   * Digest of the repo's configuration now.
+   */
+  config?: string;
+  /**
+   * Digest of `spec.json`.
+   */
+  spec: string;
+}
+/**
+ * A ref that moved.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "ref_move".
+ */
+export interface RefMove {
+  /**
+   * Its full name.
+   */
+  name: string;
+  /**
+   * Where it was; absent for a new one.
+   */
+  from?: string;
+  /**
+   * Where it is; absent for a removed one.
+   */
+  to?: string;
+  /**
+   * Whether a person must look at it. A remote-tracking ref moved by a fetch is only told.
+   */
+  needs_person: boolean;
+}
+/**
+ * Whether changed tests are accepted.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "tests_question".
+ */
+export interface TestsQuestion {
+  /**
+   * Tests, and what sets them up, that the run changed.
+   */
+  changed: HarnessChange[];
+  /**
+   * Checks that do not pass on the work with all of that as it was at the start.
+   */
+  failing?: CheckResult[];
+  /**
+   * What else did not hold then.
+   */
+  why?: string[];
+}
+/**
+ * Something that decides the result, or may, and that is not what it was at the start.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "harness_change".
+ */
+export interface HarnessChange {
+  /**
+   * The file.
+   */
+  path: string;
+  /**
+   * The definition in it, where only that one counts: a target, a script, a section.
+   */
+  key?: string;
+  /**
+   * What it is to the checks, and what became of it.
+   */
+  what: string;
+  /**
+   * Whether it counts as a test or as what sets tests up: then the checks of the start decide, or a person.
+   */
+  tests?: boolean;
+}
+/**
+ * Tests that the run changed, accepted.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "proof_approved".
+ */
+export interface ProofApproved {
+  /**
+   * The commit.
+   */
+  commit: string;
+  /**
+   * Digest of `proof.json`, which says so now.
+   */
+  proof: string;
+  /**
+   * Who.
+   */
+  by: string;
+}
+/**
+ * Branch and state are on the remote.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "pushed".
+ */
+export interface Pushed {
+  /**
+   * Finished iterations when it was pushed.
+   */
+  iteration: number;
+  /**
+   * The branch.
+   */
+  branch: string;
+  /**
+   * Its commit; absent where only the state was pushed.
+   */
+  commit?: string;
+  /**
+   * The commit of the state ref.
+   */
+  state: string;
+}
+/**
+ * A pull request was opened or changed.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "pr_written".
+ */
+export interface PrWritten {
+  /**
+   * Its number.
+   */
+  number: number;
+  /**
+   * Where people read it.
+   */
+  url: string;
+  /**
+   * Not yet for review.
+   */
+  draft: boolean;
+  /**
+   * Why.
+   */
+  why: "opened" | "progress" | "proven" | "asked" | "stopped";
+  /**
+   * Criteria met by then.
+   */
+  met?: number;
+}
+/**
+ * The code host or the remote did not do what was asked.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "handover_failed".
+ */
+export interface HandoverFailed {
+  /**
+   * What was tried, and why it failed.
+   */
+  reason: string;
+  /**
+   * What fixes it.
+   */
+  hint?: string;
+  /**
+   * When it is tried again; absent where only a person can help.
+   */
+  retry_at?: string;
+}
+/**
+ * The checks of the pushed commit were looked at.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "checks_seen".
+ */
+export interface ChecksSeen {
+  /**
+   * The commit.
+   */
+  commit: string;
+  /**
+   * How they stand.
+   */
+  state: "none" | "pending" | "passed" | "failed";
+  /**
+   * How many there are.
+   */
+  seen?: number;
+  /**
+   * Names of those that failed.
+   */
+  failing?: string[];
+  /**
+   * What they printed, for the next session.
+   */
+  feedback?: string;
+  /**
+   * When they are looked at again.
+   */
+  next?: string;
+}
+/**
+ * The review was looked at.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "review_seen".
+ */
+export interface ReviewSeen {
+  /**
+   * How it stands.
+   */
+  state: "waiting" | "approved" | "changes_requested" | "closed" | "merged";
+  /**
+   * Who decided.
+   */
+  by?: string;
+  /**
+   * Ids of reviews and comments that are answered with this.
+   */
+  answered?: number[];
+  /**
+   * What people wrote, for the next session.
+   */
+  feedback?: string;
+  /**
+   * When it is looked at again.
+   */
+  next?: string;
+}
+/**
+ * Another open pull request on the same files.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "overlap_with".
+ */
+export interface OverlapWith {
+  /**
+   * Its number.
+   */
+  number: number;
+  /**
+   * Where people read it.
+   */
+  url: string;
+  /**
+   * Its title.
+   */
+  title: string;
+  /**
+   * The files that both touch, at most ten.
+   */
+  files: string[];
+}
+/**
+ * Other open pull requests touch the same files.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "overlap_found".
+ */
+export interface OverlapFound {
+  /**
+   * Which; empty where there are none any more.
+   */
+  prs: OverlapWith[];
+  /**
+   * Whether a person is asked.
+   */
+  pause?: boolean;
+}
+/**
+ * The run goes on elsewhere: on another machine, in another folder.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "moved".
+ */
+export interface Moved {
+  /**
+   * Digest of the new `spec.json`.
+   */
+  spec: string;
+  baseline: Baseline1;
+  /**
+   * From where it was fetched.
+   */
+  from: string;
+}
+/**
+ * The state at the start, as the new place knows it.
+ */
+export interface Baseline1 {
+  /**
+   * The commit that `HEAD` named.
+   */
+  head: string;
+  /**
+   * The branch, unless detached.
+   */
+  branch?: string | null;
+  /**
+   * The snapshot commit.
+   */
+  start: string;
+  /**
+   * Its tree.
+   */
+  tree: string;
+  /**
+   * Files that were dirty or untracked.
+   */
+  dirty?: string[];
+  /**
+   * How many were dirty in all, where the list is cut.
+   */
+  dirty_total?: number;
+  /**
+   * Files too large for the snapshot, left alone.
+   */
+  left_out?: string[];
+}
+/**
+ * A message to people that was sent, or could not be.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "notified".
+ */
+export interface Notified {
+  /**
+   * The event it tells of.
+   */
+  of: number;
+  /**
+   * What it is about.
+   */
+  occasion: "start" | "needs_human" | "gutter" | "limit_wait" | "success" | "failure";
+  /**
+   * Who sent it: the notifier's name.
+   */
+  by: string;
+  /**
+   * Whether it got through.
+   */
+  ok: boolean;
+  /**
+   * Why not, in words.
+   */
+  why?: string;
+}
+/**
+ * The place that the run works in is made.
+ */
+export interface Placed1 {
+  kind: "placed";
+}
+/**
+ * The state at the start.
+ */
+export interface Baseline2 {
+  /**
+   * The commit that `HEAD` named.
+   */
+  head: string;
+  /**
+   * The branch, unless detached.
+   */
+  branch?: string | null;
+  /**
+   * The snapshot commit.
+   */
+  start: string;
+  /**
+   * Its tree.
+   */
+  tree: string;
+  /**
+   * Files that were dirty or untracked.
+   */
+  dirty?: string[];
+  /**
+   * How many were dirty in all, where the list is cut.
+   */
+  dirty_total?: number;
+  /**
+   * Files too large for the snapshot, left alone.
+   */
+  left_out?: string[];
+}
+/**
+ * How the checks ended before the first session, in a clean checkout of the start.
+ */
+export interface BaselineChecks1 {
+  /**
+   * Each check that was run.
+   */
+  results: CheckResult[];
+  /**
+   * Whether they were watched.
+   */
+  watched?: "watched" | "not_watched";
+  /**
+   * The setup command that failed there, so that no check was run.
+   */
+  setup_failed?: string;
+  /**
+   * The last lines that it printed.
+   */
+  setup_lines?: string[];
+  /**
+   * Its log, relative to the run's folder.
+   */
+  setup_log?: string;
+  /**
+   * Whether the results are those of an earlier run on the same files with the same checks.
+   */
+  cached?: boolean;
+}
+/**
+ * Tokens and cost.
+ */
+export interface Usage3 {
+  tokens?: Tokens;
+  /**
+   * Cost, where it is known.
+   */
+  cost?: number;
+  /**
+   * How the cost is known.
+   */
+  basis: "reported" | "estimated" | "unknown";
+  /**
+   * What reading from a cache saved against the price of fresh input, less what writing to it cost.
+   */
+  saved?: number;
+  /**
+   * The model that the agent says it used.
+   */
+  model?: string;
+}
+/**
+ * A managed action of a session begins.
+ */
+export interface ActionStarted1 {
+  kind: "action_started";
+}
+/**
+ * It is over.
+ */
+export interface ActionFinished1 {
+  kind: "action_finished";
+}
+/**
+ * The sandbox refused a host to a command.
+ */
+export interface EgressRefused1 {
+  kind: "egress_refused";
+}
+/**
+ * The run has a sandbox to work in.
+ */
+export interface SandboxReady1 {
+  kind: "sandbox_ready";
+}
+/**
+ * A sandbox of the run is no more, or rests.
+ */
+export interface SandboxGone1 {
+  kind: "sandbox_gone";
+}
+/**
+ * The agent's files went into the user's own tree.
+ */
+export interface Handed1 {
+  kind: "handed_back";
+}
+/**
+ * The result of one verifier on one tree.
+ */
+export interface CheckResult1 {
+  /**
+   * The verifier.
+   */
+  name: string;
+  /**
+   * The tree that it judged: another tree voids the result.
+   */
+  tree: string;
+  /**
+   * Whether it passed.
+   */
+  passed: boolean;
+  /**
+   * In words, where it did not: "exit code 1", "no test was executed".
+   */
+  why?: string;
+  /**
+   * Exit code, if it ended by itself.
+   */
+  exit_code?: number;
+  /**
+   * How long it took.
+   */
+  duration_ms: number;
+  tests?: TestCounts;
+  /**
+   * Its log, relative to the run's folder.
+   */
+  log: string;
+  /**
+   * Digest of the log.
+   */
+  log_digest: string;
+  /**
+   * Names of tests that failed, where the runner is known and names them.
+   */
+  failing?: string[];
+  /**
+   * The last lines that it printed, where it did not pass.
+   */
+  last_lines?: string[];
+}
+/**
+ * The stuck signals and their score.
+ */
+export interface Signals1 {
+  /**
+   * The same failure three times within five iterations.
+   */
+  repeated_failure: number;
+  /**
+   * No or nearly no change for three iterations.
+   */
+  stagnation: number;
+  /**
+   * A file that flips between two contents.
+   */
+  thrash: number;
+  /**
+   * Trees, files or failures that come back in a circle.
+   */
+  cycle?: number;
+  /**
+   * Nothing of substance for a while.
+   */
+  idle?: number;
+  /**
+   * Only blanks and comments change, in the same files.
+   */
+  hollow?: number;
+  /**
+   * The same places are edited while the same failure stays.
+   */
+  churn?: number;
+  /**
+   * The run's own lines are rewritten again and again.
+   */
+  rework?: number;
+  /**
+   * Tests do not get better.
+   */
+  plateau?: number;
+  /**
+   * Fewer and fewer tests pass.
+   */
+  decline?: number;
+  /**
+   * The same plan with the same result.
+   */
+  same_plan?: number;
+  /**
+   * Sessions that end without an answer, or refuse.
+   */
+  empty?: number;
+  /**
+   * Tool uses are denied, and nothing is done.
+   */
+  denied?: number;
+  /**
+   * Money without any change.
+   */
+  cost_burn?: number;
+  /**
+   * A session that circles within itself.
+   */
+  session_loop?: number;
+  /**
+   * How surely the run circles, from 0 to 1.
+   */
+  loop_score: number;
+  /**
+   * What was seen, in words: one sentence for each signal that is not 0, in their order.
+   */
+  evidence?: string[];
+  /**
+   * Only a number that a check prints got better.
+   */
+  measured?: boolean;
+  /**
+   * What got better in this iteration, in words. Nothing before it counts any more.
+   */
+  progress?: string;
+}
+/**
+ * What the stuck rules read from the outputs, for the iterations to come.
+ */
+export interface StuckEvidence1 {
+  /**
+   * Names of failing tests, in order (bounded).
+   */
+  failing?: string[];
+  /**
+   * Problems that a compiler or linter counted.
+   */
+  problems?: number;
+  /**
+   * How far a measured number is from its limit, in thousandths.
+   */
+  gap?: number;
+  /**
+   * Numbers that a check printed and that say how far the work is (bounded).
+   */
+  numbers?: MeasuredNumber[];
+  metric?: MeasuredNumber1;
+  /**
+   * Keys of numbers that were other ones in a second run on the same files: they say nothing.
+   */
+  unsteady?: number[];
+  /**
+   * Keys of numbers that were the same in a second run on the same files.
+   */
+  steady?: number[];
+  /**
+   * What is missing around a failing check, with what mends it.
+   */
+  environment?: string;
+  /**
+   * Criteria that are met.
+   */
+  met?: number;
+  /**
+   * Word groups of the final message, hashed.
+   */
+  plan?: number[];
+  patch?: PatchSketch;
+  /**
+   * The session circled within itself.
+   */
+  session?:
+    | {
+        how: "repeated";
+        /**
+         * How often in a row.
+         */
+        times: number;
+      }
+    | {
+        how: "failing";
+        /**
+         * How often in a row.
+         */
+        times: number;
+      }
+    | {
+        how: "alternating";
+        /**
+         * How many calls take turns.
+         */
+        period: number;
+      }
+    | {
+        how: "monologue";
+        /**
+         * Messages in a row.
+         */
+        messages: number;
+      };
+}
+/**
+ * What was done, what failed and which files cycle.
+ */
+export interface StuckDetails1 {
+  /**
+   * The last actions of the session, oldest first, in short form (bounded).
+   */
+  recent_actions?: string[];
+  /**
+   * The error that came again, in short form.
+   */
+  repeated_error?: string;
+  /**
+   * Files that are changed again and again (bounded).
+   */
+  cycling_files?: string[];
+}
+/**
+ * The doctor has read the run; the report is in `diagnostics.md`.
+ */
+export interface Diagnosed1 {
+  kind: "diagnosed";
+}
+/**
+ * A critic looked at the last changes and failures; its objections go into the next prompt.
+ */
+export interface Criticised1 {
+  kind: "criticised";
+}
+/**
+ * Files were brought back to an earlier tree of the run.
+ */
+export interface WentBack1 {
+  kind: "went_back";
+}
+/**
+ * Other limits for the whole run; what is left out stays. A run that a budget ended goes on where there is room again.
+ */
+export interface BudgetChange1 {
+  control: "budget";
+}
+/**
+ * The task has a new version.
+ */
+export interface SpecChanged1 {
+  kind: "spec_changed";
+}
+/**
+ * What a person approved is the new baseline: refs as they are, the configuration as it is.
+ */
+export interface ApprovalApplied1 {
+  kind: "approval_applied";
+}
+/**
+ * What a person is asked, where only that is in the way of a pass.
+ */
+export interface TestsQuestion1 {
+  /**
+   * Tests, and what sets them up, that the run changed.
+   */
+  changed: HarnessChange[];
+  /**
+   * Checks that do not pass on the work with all of that as it was at the start.
+   */
+  failing?: CheckResult[];
+  /**
+   * What else did not hold then.
+   */
+  why?: string[];
+}
+/**
+ * A person accepts tests that the run changed: the final check counts as passed, by the run's own tests.
+ */
+export interface ProofApproved1 {
+  kind: "proof_approved";
+}
+/**
+ * Branch and state are on the remote.
+ */
+export interface Pushed1 {
+  kind: "pushed";
+}
+/**
+ * A pull request was opened or changed.
+ */
+export interface PrWritten1 {
+  kind: "pr_written";
+}
+/**
+ * The code host or the remote did not do what was asked.
+ */
+export interface HandoverFailed1 {
+  kind: "handover_failed";
+}
+/**
+ * The checks of the pushed commit were looked at.
+ */
+export interface ChecksSeen1 {
+  kind: "checks_seen";
+}
+/**
+ * The review of the pull request was looked at.
+ */
+export interface ReviewSeen1 {
+  kind: "review_seen";
+}
+/**
+ * Other open pull requests touch the same files.
+ */
+export interface OverlapFound1 {
+  kind: "overlap_found";
+}
+/**
+ * The run goes on elsewhere.
+ */
+export interface Moved1 {
+  kind: "moved";
+}
+/**
+ * Somebody was told, or could not be.
+ */
+export interface Notified1 {
+  kind: "notified";
+}

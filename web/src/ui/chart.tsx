@@ -1,0 +1,104 @@
+import { useEffect, useRef, useState } from "react";
+
+export interface Series {
+  name: string;
+  values: (number | null)[];
+  tone: string;
+}
+
+interface ChartProps {
+  title: string;
+  labels: string[];
+  series: Series[];
+  format: (value: number) => string;
+  kind?: "line" | "bar";
+  max?: number;
+  /** A level that means something, with its words. */
+  mark?: { value: number; label: string };
+}
+
+const [H, LEFT, BOTTOM, TOP] = [180, 52, 22, 10];
+
+/** The width that there is, so that letters keep their size. */
+function useWidth() {
+  const box = useRef<HTMLElement>(null);
+  const [width, setWidth] = useState(480);
+  useEffect(() => {
+    if (!box.current) return;
+    const watch = new ResizeObserver(([entry]) => entry && setWidth(Math.max(200, Math.round(entry.contentRect.width))));
+    watch.observe(box.current);
+    return () => watch.disconnect();
+  }, []);
+  return { box, width };
+}
+
+/** A round number at or above `n`, so that the axis reads well. */
+export function niceTop(n: number): number {
+  if (n <= 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(n));
+  const step = [1, 2, 2.5, 5, 10].find((s) => s * power >= n - 1e-9) ?? 10;
+  return step * power;
+}
+
+/** Lines or bars over iterations or days, as plain SVG; the same numbers as a table for who cannot see it. */
+export function Chart({ title, labels, series, format, kind = "line", max, mark }: ChartProps) {
+  const [at, setAt] = useState<number | null>(null);
+  const { box, width: W } = useWidth();
+  const known = series.flatMap((s) => s.values).filter((v): v is number => v !== null);
+  const top = max ?? niceTop(Math.max(...known, mark?.value ?? 0));
+  const n = Math.max(1, labels.length);
+  const inner = W - LEFT - 8;
+  const x = (i: number) => LEFT + (kind === "bar" ? ((i + 0.5) * inner) / n : n === 1 ? inner / 2 : (i * inner) / (n - 1));
+  const y = (v: number) => TOP + (1 - v / top) * (H - TOP - BOTTOM);
+  const every = Math.max(1, Math.ceil(n / Math.max(2, Math.floor(inner / 60))));
+  if (known.length === 0) return null;
+  return (
+    <figure className="chart" ref={box}>
+      <figcaption>
+        <span>{title}</span>
+        <span className="num small muted" aria-hidden>
+          {at !== null ? `${labels[at] ?? ""}: ${series.map((s) => `${series.length > 1 ? `${s.name} ` : ""}${s.values[at] === null || s.values[at] === undefined ? "–" : format(s.values[at] ?? 0)}`).join(" · ")}` : " "}
+        </span>
+      </figcaption>
+      <svg
+        viewBox={`0 0 ${W} ${H}`}
+        role="img"
+        aria-label={`${title}; the numbers follow as a table`}
+        onPointerLeave={() => setAt(null)}
+        onPointerMove={(event) => {
+          const box = event.currentTarget.getBoundingClientRect();
+          const px = ((event.clientX - box.left) / box.width) * W - LEFT;
+          const i = kind === "bar" ? Math.floor((px / inner) * n) : Math.round((px / inner) * (n - 1));
+          setAt(Math.max(0, Math.min(n - 1, i)));
+        }}
+      >
+        {[0, 0.5, 1].map((share) => (
+          <g key={share}>
+            <line x1={LEFT} x2={W - 8} y1={y(top * share)} y2={y(top * share)} className="chart-grid" />
+            <text x={LEFT - 6} y={y(top * share) + 4} textAnchor="end" className="chart-text">{format(top * share)}</text>
+          </g>
+        ))}
+        {mark && <><line x1={LEFT} x2={W - 8} y1={y(mark.value)} y2={y(mark.value)} className="chart-mark" /><text x={LEFT + 4} y={y(mark.value) - 4} className="chart-text">{mark.label}</text></>}
+        {labels.map((label, i) => ((i % every === 0 && i <= n - 1 - every / 2) || i === n - 1 ? <text key={i} x={x(i)} y={H - 6} textAnchor="middle" className="chart-text">{label}</text> : null))}
+        {series.map((s) =>
+          kind === "bar" ? (
+            <g key={s.name} className={`tone-${s.tone}`}>
+              {s.values.map((v, i) => (v === null ? null : <rect key={i} x={x(i) - Math.min(14, (inner / n) * 0.35)} width={Math.min(28, (inner / n) * 0.7)} y={y(v)} height={Math.max(0, y(0) - y(v))} rx="2" fill="currentColor" opacity={at === null || at === i ? 0.9 : 0.5} />))}
+            </g>
+          ) : (
+            <g key={s.name} className={`tone-${s.tone}`}>
+              <polyline fill="none" stroke="currentColor" strokeWidth="1.75" strokeLinejoin="round" points={s.values.map((v, i) => (v === null ? null : `${x(i)},${y(v)}`)).filter(Boolean).join(" ")} />
+              {s.values.map((v, i) => (v !== null && (n < 40 || i === at) ? <circle key={i} cx={x(i)} cy={y(v)} r={i === at ? 4 : 2.25} fill="currentColor" /> : null))}
+            </g>
+          ),
+        )}
+      </svg>
+      {series.length > 1 && <p className="legend small">{series.map((s) => <span key={s.name} className={`tone-${s.tone}`}>■ <span className="legend-word">{s.name}</span></span>)}</p>}
+      <table className="sr-only">
+        <caption>{title}</caption>
+        <thead><tr><th scope="col">at</th>{series.map((s) => <th scope="col" key={s.name}>{s.name}</th>)}</tr></thead>
+        <tbody>{labels.map((label, i) => <tr key={i}><th scope="row">{label}</th>{series.map((s) => <td key={s.name}>{s.values[i] === null || s.values[i] === undefined ? "not known" : format(s.values[i] ?? 0)}</td>)}</tr>)}</tbody>
+      </table>
+    </figure>
+  );
+}
