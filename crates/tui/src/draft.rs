@@ -1,0 +1,229 @@
+//! The task that is being written: text as `PROMPT.md` holds it, seen as sections. Hands may edit it at any time.
+
+/// The sections of a task, in their order.
+pub const SECTIONS: [&str; 5] = ["Task", "Acceptance", "Constraints", "Verification", "Open questions"];
+/// The section that tells the agent how it says that it is done.
+const ENDING: &str = "When you are done";
+/// More than this is no task.
+const BYTES_MAX: usize = 256 * 1024;
+
+/// A task as text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Draft {
+    text: String,
+}
+
+impl Draft {
+    /// This text.
+    pub fn new(text: &str) -> Self {
+        let mut text = ralph_domain::sanitize::block(ralph_domain::text::head(text, BYTES_MAX)).into_owned();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        Self { text }
+    }
+
+    /// All of it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether nothing is written yet.
+    pub fn is_empty(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+
+    /// The first heading.
+    pub fn title(&self) -> Option<&str> {
+        let title = self.text.lines().find_map(|line| line.strip_prefix("# "))?.trim();
+        (!title.is_empty()).then_some(title)
+    }
+
+    /// Name and body of each section, as they stand.
+    pub fn sections(&self) -> Vec<(&str, &str)> {
+        let mut starts: Vec<(usize, usize)> = Vec::new();
+        let mut at = 0;
+        let mut fenced = false;
+        for line in self.text.split_inclusive('\n') {
+            if line.trim_start().starts_with("```") {
+                fenced = !fenced;
+            } else if !fenced && line.starts_with("## ") {
+                starts.push((at, at + line.len()));
+            }
+            at += line.len();
+        }
+        let ends = starts.iter().skip(1).map(|(start, _)| *start).chain([self.text.len()]);
+        let named = starts
+            .iter()
+            .zip(ends)
+            .map(|((start, body), end)| (self.text[start + 3..*body].trim(), self.text[*body..end].trim()));
+        named.collect()
+    }
+
+    /// The body of a section; empty where there is none.
+    pub fn section(&self, name: &str) -> &str {
+        let found = self.sections().into_iter().find(|(of, _)| of.eq_ignore_ascii_case(name));
+        found.map_or("", |(_, body)| body)
+    }
+
+    /// The same task with another title.
+    #[must_use]
+    pub fn with_title(&self, title: &str) -> Self {
+        let title = ralph_domain::text::one_line(title, 80);
+        match self.title() {
+            Some(old) => Self::new(&self.text.replacen(&format!("# {old}"), &format!("# {title}"), 1)),
+            None => Self::new(&format!("# {title}\n\n{}", self.text)),
+        }
+    }
+
+    /// The same task with another body of a section.
+    #[must_use]
+    pub fn with_section(&self, name: &str, body: &str) -> Self {
+        let mut sections: Vec<(String, String)> =
+            self.sections().iter().map(|(of, body)| ((*of).to_owned(), (*body).to_owned())).collect();
+        match sections.iter_mut().find(|(of, _)| of.eq_ignore_ascii_case(name)) {
+            Some((_, old)) => body.trim().clone_into(old),
+            None => {
+                // In its usual place: before the first that comes later.
+                let rank = |of: &str| {
+                    SECTIONS.iter().chain([&ENDING]).position(|known| known.eq_ignore_ascii_case(of))
+                };
+                let wanted = rank(name).unwrap_or(SECTIONS.len() - 1);
+                let at = sections.iter().position(|(of, _)| rank(of).is_some_and(|r| r > wanted));
+                sections.insert(at.unwrap_or(sections.len()), (name.to_owned(), body.trim().to_owned()));
+            }
+        }
+        let head = self.sections().first().map_or(self.text.as_str(), |(first, _)| {
+            let start = self.text.find(&format!("## {first}")).unwrap_or(0);
+            &self.text[..start]
+        });
+        let mut text = format!("{}\n", head.trim_end());
+        for (name, body) in &sections {
+            text.push_str(&format!("\n## {name}\n\n{body}\n"));
+        }
+        Self::new(text.trim_start())
+    }
+
+    /// The same task with one more line in a section.
+    #[must_use]
+    pub fn with_line(&self, section: &str, line: &str) -> Self {
+        let line = ralph_domain::text::one_line(line, 400);
+        let line = if line.starts_with("- ") { line } else { format!("- {line}") };
+        let body = self.section(section);
+        if body.lines().any(|old| old.trim() == line) {
+            return self.clone();
+        }
+        self.with_section(section, &format!("{body}\n{line}"))
+    }
+
+    /// The same task with the words by which an agent says that it is done.
+    #[must_use]
+    pub fn with_promise(&self, promise: &str) -> Self {
+        if self.promise().is_some() {
+            return self.clone();
+        }
+        self.with_section(ENDING, &format!("End your last message with `<promise>{promise}</promise>`."))
+    }
+
+    /// The promise that the task asks for.
+    pub fn promise(&self) -> Option<&str> {
+        let (_, rest) = self.text.split_once("<promise>")?;
+        rest.split_once("</promise>").map(|(promise, _)| promise)
+    }
+
+    /// The commands of its verification: in code blocks, or in backticks.
+    pub fn commands(&self) -> Vec<String> {
+        let mut commands = Vec::new();
+        let mut fenced = false;
+        for line in self.section("Verification").lines().map(str::trim) {
+            if line.starts_with("```") {
+                fenced = !fenced;
+            } else if fenced {
+                let line = line.strip_prefix("$ ").unwrap_or(line);
+                commands.extend((!line.is_empty() && !line.starts_with('#')).then(|| line.to_owned()));
+            } else if let Some((_, rest)) = line.split_once('`')
+                && let Some((command, _)) = rest.split_once('`')
+                && !command.trim().is_empty()
+            {
+                commands.push(command.trim().to_owned());
+            }
+        }
+        commands.dedup();
+        commands
+    }
+}
+
+/// What of an answer is said to the person, and the draft in it, as far as it has come.
+pub fn split_answer(answer: &str) -> (String, Option<Draft>) {
+    let Some((before, rest)) = answer.split_once("```draft") else { return (answer.to_owned(), None) };
+    // A task may hold code blocks itself: the draft ends with the last fence that stands alone.
+    let body = rest.split_once('\n').map_or("", |(_, body)| body);
+    let fences: Vec<usize> = body
+        .match_indices("\n```")
+        .filter(|(at, _)| body[at + 4..].lines().next().is_none_or(|line| line.trim().is_empty()))
+        .map(|(at, _)| at)
+        .collect();
+    let opened = body.lines().filter(|line| line.starts_with("```") && line.trim() != "```").count();
+    let (text, after) = match fences.get(opened).or(fences.last().filter(|_| fences.len() > opened)) {
+        Some(end) => (&body[..*end], body[end + 4..].trim_start_matches('`')),
+        None => (body, ""),
+    };
+    let draft = (!text.trim().is_empty()).then(|| Draft::new(text.trim_start()));
+    (format!("{}\n{}", before.trim_end(), after.trim()).trim().to_owned(), draft)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_are_read_changed_and_kept_in_order() {
+        let draft = Draft::default().with_title("Keep the order");
+        let draft = draft.with_line("Acceptance", "`make test` passes").with_section("Task", "Do it.");
+        let draft = draft.with_promise("COMPLETE").with_line("Open questions", "Which order?");
+        assert_eq!(draft.title(), Some("Keep the order"));
+        let names: Vec<&str> = draft.sections().iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["Task", "Acceptance", "Open questions", "When you are done"]);
+        assert_eq!(draft.promise(), Some("COMPLETE"));
+        assert_eq!(draft.section("acceptance"), "- `make test` passes");
+        assert_eq!(draft.with_line("Acceptance", "`make test` passes"), draft, "a line stands once");
+        assert_eq!(draft.with_title("Other").title(), Some("Other"));
+        assert_eq!(draft.with_section("Task", "More.").section("Task"), "More.");
+    }
+
+    #[test]
+    fn a_hand_written_text_keeps_what_it_has() {
+        let text = "# T\n\nIntro.\n\n## Task\n\n```sh\n## no heading\n```\n\n## Notes\n\nkept\n";
+        let draft = Draft::new(text);
+        assert_eq!(draft.sections().len(), 2);
+        let changed = draft.with_line("Acceptance", "x");
+        assert!(changed.text().contains("Intro.") && changed.text().contains("kept"), "{}", changed.text());
+        assert!(changed.text().contains("## no heading"));
+    }
+
+    #[test]
+    fn commands_are_those_of_the_verification() {
+        let draft =
+            Draft::new("## Verification\n\nRun:\n```sh\n$ cargo test\n# no\n```\n- `make lint` too\n");
+        assert_eq!(draft.commands(), ["cargo test", "make lint"]);
+        assert!(Draft::new("## Task\n\n`ls`\n").commands().is_empty());
+    }
+
+    #[test]
+    fn a_draft_in_an_answer_is_seen_while_it_comes() {
+        let (said, draft) = split_answer("I see.\n```draft\n# A\n\n## Task\n\nDo");
+        assert_eq!((said.as_str(), draft.unwrap().section("Task")), ("I see.", "Do"));
+        let whole =
+            "Ok.\n```draft\n# A\n\n## Verification\n\n```sh\nmake\n```\n\n## Task\n\nx\n```\nAnything else?";
+        let (said, draft) = split_answer(whole);
+        assert_eq!(said, "Ok.\nAnything else?");
+        let draft = draft.unwrap();
+        assert_eq!((draft.commands(), draft.section("Task")), (vec!["make".to_owned()], "x"));
+        assert_eq!(split_answer("only words"), ("only words".to_owned(), None));
+    }
+
+    #[test]
+    fn what_steers_a_terminal_is_not_in_a_task() {
+        assert_eq!(Draft::new("# \u{1b}[31mA\u{1b}[0m").title(), Some("A"));
+    }
+}

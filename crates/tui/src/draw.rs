@@ -1,0 +1,205 @@
+//! Drawing: lines of text in roles, bars, sparklines, lists; and the places that a click acts on. Whatever does not fit is cut,
+//! nothing is ever drawn outside of its place.
+
+use crate::editor::Editor;
+use crate::keys::Action;
+use crate::model::Hit;
+use crate::text::{fit, width, wrap};
+use crate::theme::{Role, Sign, Theme};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+/// Text in its role.
+pub type Span = (Role, String);
+
+/// Where a frame is drawn.
+pub struct Canvas<'a> {
+    buffer: &'a mut Buffer,
+    /// How things look.
+    pub theme: Theme,
+    /// Places that a click acts on.
+    pub hits: Vec<Hit>,
+    /// Where the cursor is.
+    pub cursor: Option<(u16, u16)>,
+}
+
+impl<'a> Canvas<'a> {
+    /// Over this buffer.
+    pub fn new(buffer: &'a mut Buffer, theme: Theme) -> Self {
+        Self { buffer, theme, hits: Vec::new(), cursor: None }
+    }
+
+    /// Draws a text from a cell on, at most this wide; returns the cell after it.
+    pub fn put(&mut self, x: u16, y: u16, cells: u16, role: Role, text: &str) -> u16 {
+        let area = *self.buffer.area();
+        if y >= area.bottom() || x >= area.right() || cells == 0 {
+            return x;
+        }
+        // What was there before shows through nowhere.
+        let style = Style::reset().patch(self.theme.style(role));
+        let cells = cells.min(area.right() - x);
+        self.buffer.set_stringn(x, y, fit(text, usize::from(cells)), usize::from(cells), style).0
+    }
+
+    /// Draws a line of texts in a row of a place.
+    pub fn line(&mut self, area: Rect, row: u16, spans: &[Span]) {
+        if row >= area.height {
+            return;
+        }
+        let mut x = area.x;
+        for (role, text) in spans {
+            x = self.put(x, area.y + row, area.right().saturating_sub(x), *role, text);
+        }
+    }
+
+    /// Draws a text at the right end of a row.
+    pub fn right(&mut self, area: Rect, row: u16, spans: &[Span]) {
+        let all: usize = spans.iter().map(|(_, text)| width(text)).sum();
+        let all = u16::try_from(all).unwrap_or(u16::MAX).min(area.width);
+        let place = Rect { x: area.right() - all, width: all, ..area };
+        self.line(place, row, spans);
+    }
+
+    /// Draws a text over several rows, broken between words; returns the row after it.
+    pub fn text(&mut self, area: Rect, mut row: u16, role: Role, text: &str) -> u16 {
+        for line in text.lines().flat_map(|line| wrap(line, usize::from(area.width))) {
+            if row >= area.height {
+                break;
+            }
+            self.put(area.x, area.y + row, area.width, role, line);
+            row += 1;
+        }
+        row
+    }
+
+    /// A line across.
+    pub fn rule(&mut self, area: Rect, row: u16) {
+        let sign = self.theme.sign(Sign::Rule);
+        self.line(area, row, &[(Role::Muted, sign.repeat(usize::from(area.width)))]);
+    }
+
+    /// A line down.
+    pub fn bar_down(&mut self, x: u16, area: Rect) {
+        let sign = self.theme.sign(Sign::Bar);
+        for y in area.y..area.bottom() {
+            self.put(x, y, 1, Role::Muted, sign);
+        }
+    }
+
+    /// Empties a place and draws a frame around it, with a title; returns what is inside.
+    pub fn boxed(&mut self, area: Rect, title: &str) -> Rect {
+        for y in area.y..area.bottom() {
+            self.put(area.x, y, area.width, Role::Text, &" ".repeat(usize::from(area.width)));
+        }
+        let (wide, across, down) =
+            (usize::from(area.width), self.theme.sign(Sign::Rule), self.theme.sign(Sign::Bar));
+        let corner = if self.theme.unicode { ["╭", "╮", "╰", "╯"] } else { ["+"; 4] };
+        let name = fit(title, wide.saturating_sub(6));
+        let rest = wide.saturating_sub(width(&name) + 5);
+        let (bottom, right) = (area.bottom().saturating_sub(1), area.right().saturating_sub(1));
+        self.line(
+            area,
+            0,
+            &[
+                (Role::Muted, format!("{}{across} ", corner[0])),
+                (Role::Strong, name),
+                (Role::Muted, format!(" {}{}", across.repeat(rest), corner[1])),
+            ],
+        );
+        for y in area.y + 1..bottom {
+            self.put(area.x, y, 1, Role::Muted, down);
+            self.put(right, y, 1, Role::Muted, down);
+        }
+        let last = format!("{}{}{}", corner[2], across.repeat(wide.saturating_sub(2)), corner[3]);
+        self.put(area.x, bottom, area.width, Role::Muted, &last);
+        Rect {
+            x: area.x + 2,
+            y: area.y + 1,
+            width: area.width.saturating_sub(4),
+            height: area.height.saturating_sub(2),
+        }
+    }
+
+    /// Marks a row as one that a click acts on.
+    pub fn hit(&mut self, area: Rect, row: u16, action: Action) {
+        if row < area.height {
+            self.hits.push(Hit { area: Rect { y: area.y + row, height: 1, ..area }, action });
+        }
+    }
+
+    /// Draws a text that is being written, with the cursor in it.
+    pub fn editor(&mut self, area: Rect, editor: &Editor) {
+        let shown = editor.shown(usize::from(area.width), usize::from(area.height));
+        for (row, line) in (0..).zip(&shown.lines) {
+            self.line(area, row, &[(Role::Text, line.clone())]);
+        }
+        let (x, y) = shown.cursor;
+        self.cursor = Some((area.x + x.min(area.width.saturating_sub(1)), area.y + y));
+    }
+
+    /// A bar of some steps: how much of something is used.
+    pub fn steps(&self, share: f64, cells: usize) -> String {
+        let full =
+            if share.is_finite() { (share.clamp(0.0, 1.0) * cells as f64).round() as usize } else { 0 };
+        self.theme.sign(Sign::Full).repeat(full) + &self.theme.sign(Sign::Empty).repeat(cells - full)
+    }
+
+    /// Values as a line of steps, the newest last.
+    pub fn spark(&self, values: &[f64], cells: usize) -> String {
+        let steps = self.theme.steps();
+        let values = &values[values.len().saturating_sub(cells)..];
+        let most = values.iter().copied().fold(0.0_f64, f64::max);
+        let step = |value: f64| {
+            let share = if most > 0.0 { (value / most).clamp(0.0, 1.0) } else { 0.0 };
+            steps[(share * (steps.len() - 1) as f64).round() as usize]
+        };
+        values.iter().map(|value| step(*value)).collect()
+    }
+}
+
+/// The role of a share that is used: nothing, attention at 80 %, bad at all of it.
+pub fn share_role(share: f64) -> Role {
+    match share {
+        s if s >= 1.0 => Role::Bad,
+        s if s >= 0.8 => Role::Attention,
+        _ => Role::Muted,
+    }
+}
+
+/// The first of a list that is shown, so that the chosen one is.
+pub fn list_top(at: usize, height: u16, count: usize) -> usize {
+    let height = usize::from(height).max(1);
+    at.saturating_sub(height / 2).min(count.saturating_sub(height))
+}
+
+/// A place cut in two side by side, with a line between.
+pub fn beside(area: Rect, left: u16) -> (Rect, Rect) {
+    let left = left.min(area.width.saturating_sub(2));
+    let first = Rect { width: left, ..area };
+    let rest = Rect { x: area.x + left + 2, width: area.width.saturating_sub(left + 2), ..area };
+    (first, rest)
+}
+
+/// A place without some of its rows at the top and the bottom.
+pub fn without(area: Rect, top: u16, bottom: u16) -> Rect {
+    let top = top.min(area.height);
+    Rect { y: area.y + top, height: area.height.saturating_sub(top + bottom), ..area }
+}
+
+/// Some rows of a place.
+pub fn rows(area: Rect, from: u16, count: u16) -> Rect {
+    let from = from.min(area.height);
+    Rect { y: area.y + from, height: count.min(area.height - from), ..area }
+}
+
+/// A place in the middle, of at most this size.
+pub fn middle(area: Rect, cells: u16, lines: u16) -> Rect {
+    let (cells, lines) = (cells.min(area.width), lines.min(area.height));
+    Rect {
+        x: area.x + (area.width - cells) / 2,
+        y: area.y + (area.height - lines) / 2,
+        width: cells,
+        height: lines,
+    }
+}

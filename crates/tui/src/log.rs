@@ -1,0 +1,202 @@
+//! What a run shows while it works, as lines: bounded, safe to show, searched on demand. Only what is visible is ever laid out.
+
+use crate::text::{contains, wrap};
+use ralph_domain::sanitize;
+use std::collections::VecDeque;
+
+/// Most lines and bytes that are kept.
+const LINES_MAX: usize = 100_000;
+const BYTES_MAX: usize = 24 * 1024 * 1024;
+/// A line that never ends is broken here.
+const LINE_MAX: usize = 2000;
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The agent's text.
+    Said,
+    /// A tool call, or what the agent does.
+    Did,
+    /// A tool call that failed.
+    Failed,
+    /// What its process said on stderr.
+    Stderr,
+    /// Output of a check.
+    Check,
+    /// A word of ours.
+    Note,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    /// What it is.
+    pub kind: Kind,
+    /// Safe to show.
+    pub text: Box<str>,
+}
+
+/// The lines.
+#[derive(Debug, Default)]
+pub struct Log {
+    lines: VecDeque<LogLine>,
+    bytes: usize,
+    /// The last line still grows: what has come of it.
+    open: Option<(Kind, String)>,
+    /// Lines that were put away.
+    pub dropped: usize,
+}
+
+impl Log {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// All of them as text.
+    pub fn text(&self) -> String {
+        let mut out = String::with_capacity(self.bytes + self.lines.len());
+        for line in &self.lines {
+            out.push_str(&line.text);
+            out.push('\n');
+        }
+        out
+    }
+
+    /// A whole line.
+    pub fn line(&mut self, kind: Kind, text: &str) {
+        self.open = None;
+        for part in text.lines() {
+            self.push(kind, part);
+        }
+    }
+
+    /// A piece of text, as it came; pieces of one kind follow each other.
+    pub fn piece(&mut self, kind: Kind, piece: &str) {
+        let mut held = match self.open.take() {
+            Some((of, held)) if of == kind => {
+                self.pop();
+                held
+            }
+            _ => String::new(),
+        };
+        let mut parts = piece.split('\n').peekable();
+        while let Some(part) = parts.next() {
+            held.push_str(part);
+            while held.len() > LINE_MAX {
+                let cut = ralph_domain::text::head(&held, LINE_MAX).len();
+                let rest = held.split_off(cut);
+                self.push(kind, &held);
+                held = rest;
+            }
+            if parts.peek().is_some() {
+                self.push(kind, held.trim_end_matches('\r'));
+                held.clear();
+            }
+        }
+        if !held.is_empty() {
+            self.push(kind, &held);
+            self.open = Some((kind, held));
+        }
+    }
+
+    fn push(&mut self, kind: Kind, text: &str) {
+        let text: Box<str> = sanitize::line(text).into_owned().into_boxed_str();
+        self.bytes += text.len();
+        self.lines.push_back(LogLine { kind, text });
+        while self.lines.len() > LINES_MAX || self.bytes > BYTES_MAX {
+            let Some(old) = self.lines.pop_front() else { break };
+            self.bytes -= old.text.len();
+            self.dropped += 1;
+        }
+    }
+
+    fn pop(&mut self) {
+        if let Some(line) = self.lines.pop_back() {
+            self.bytes -= line.text.len();
+        }
+    }
+
+    /// The lines that end with line `last` and fill a place of this size, wrapped, top to bottom; with the number of the first
+    /// of them that is whole.
+    pub fn visible(&self, last: usize, cells: usize, height: usize) -> Vec<(usize, Kind, String)> {
+        let mut shown: VecDeque<(usize, Kind, String)> = VecDeque::new();
+        let end = last.saturating_add(1).min(self.lines.len());
+        for at in (0..end).rev() {
+            let line = &self.lines[at];
+            for piece in wrap(&line.text, cells).into_iter().rev() {
+                if shown.len() == height {
+                    return shown.into();
+                }
+                shown.push_front((at, line.kind, piece.to_owned()));
+            }
+        }
+        shown.into()
+    }
+
+    /// The nearest line with this word: before `from`, or after it; from the other end where there is none.
+    pub fn find(&self, word: &str, from: usize, back: bool) -> Option<usize> {
+        let has = |at: &usize| contains(&self.lines[*at].text, word);
+        let count = self.lines.len();
+        let from = from.min(count);
+        match back {
+            true => (0..from).rev().find(has).or_else(|| (from..count).rev().find(has)),
+            false => {
+                ((from + 1).min(count)..count).find(has).or_else(|| (0..(from + 1).min(count)).find(has))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(log: &Log) -> Vec<&str> {
+        log.lines.iter().map(|line| &*line.text).collect()
+    }
+
+    #[test]
+    fn pieces_become_whole_lines_and_the_last_one_grows() {
+        let mut log = Log::default();
+        log.piece(Kind::Said, "Hel");
+        assert_eq!(texts(&log), ["Hel"]);
+        log.piece(Kind::Said, "lo\nnew");
+        assert_eq!(texts(&log), ["Hello", "new"]);
+        log.line(Kind::Did, "reading a");
+        log.piece(Kind::Said, "next\n");
+        assert_eq!(texts(&log), ["Hello", "new", "reading a", "next"]);
+    }
+
+    #[test]
+    fn what_agents_print_steers_nothing_in_whatever_pieces_it_comes() {
+        let mut log = Log::default();
+        for piece in ["a\u{1b}", "]0;owned\u{7}b", "\u{1b}[2", "Jc\n", "d\re"] {
+            log.piece(Kind::Said, piece);
+        }
+        assert_eq!(texts(&log), ["abc", "d e"]);
+    }
+
+    #[test]
+    fn old_lines_go_and_a_line_without_an_end_is_broken() {
+        let mut log = Log::default();
+        log.piece(Kind::Said, &"x".repeat(3 * LINE_MAX));
+        assert_eq!(log.len(), 3);
+        for n in 0..LINES_MAX + 10 {
+            log.line(Kind::Said, &format!("line {n}"));
+        }
+        assert_eq!((log.len(), log.dropped), (LINES_MAX, 13));
+    }
+
+    #[test]
+    fn only_what_fits_is_laid_out_and_words_are_found_round_the_end() {
+        let mut log = Log::default();
+        (0..50).for_each(|n| log.line(Kind::Said, &format!("number {n} and more words")));
+        let shown = log.visible(49, 12, 4);
+        assert_eq!(shown.len(), 4);
+        assert_eq!(shown.last().unwrap().2, "words");
+        assert_eq!(log.find("NUMBER 7 ", 49, true), Some(7));
+        assert_eq!(log.find("number 7 ", 20, false), Some(7));
+        assert_eq!(log.find("absent", 0, false), None);
+    }
+}

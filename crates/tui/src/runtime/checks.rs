@@ -1,0 +1,64 @@
+//! What the linter says of a draft, and how the checks end before any work.
+
+use super::perform::World;
+use crate::data::{Baseline, LintLine};
+use ralph_app::scratch::Scratch;
+use ralph_app::{AppError, lint, task_source};
+use ralph_domain::dialect::Dialect;
+use ralph_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
+use ralph_domain::text::one_line;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// Longest run of one check here.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// Bytes and lines of what a check printed.
+const OUTPUT_MAX: usize = 64 * 1024;
+const LINES_MAX: usize = 12;
+
+/// Lints a draft as the task file that it would become.
+pub fn lint(world: &World, draft: &str) -> Result<Vec<LintLine>, AppError> {
+    let top = world.top();
+    let source = task_source::with_side_files(&top, Dialect::PromptMd, "PROMPT.md", draft.to_owned())?;
+    let report = lint::lint_task(world.env(), &source, &[]);
+    let found = report.diagnostics.iter().map(|one| LintLine {
+        error: one.is_error(),
+        line: if one.file == "PROMPT.md" { one.line } else { 1 },
+        message: one_line(&one.message, 300),
+        fix: one_line(&one.fix, 300),
+    });
+    Ok(found.collect())
+}
+
+/// Runs commands in the repo, sandboxed as in a run, one after the other.
+pub fn baseline(world: &World, commands: &[String]) -> Result<Baseline, AppError> {
+    let scratch = Scratch::over_repo(world.env(), "check", &world.top())?;
+    let mut over = Baseline::default();
+    for command in commands {
+        let argv = ["sh", "-c", command.as_str()].map(str::to_owned).to_vec();
+        let request = ExecRequest { timeout: Some(TIMEOUT), ..ExecRequest::new(argv) };
+        let mut sink = Sink::default();
+        let end = scratch.sandbox.exec(&request, &mut sink)?.end;
+        let text = String::from_utf8_lossy(&sink.last).into_owned();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(LINES_MAX)..].iter().map(|line| one_line(line, 200));
+        over.checks.push((one_line(command, 200), end.success(), last.collect()));
+    }
+    Ok(over)
+}
+
+#[derive(Default)]
+struct Sink {
+    last: Vec<u8>,
+}
+
+impl ExecSink for Sink {
+    fn output(&mut self, _: Stream, bytes: &[u8]) {
+        self.last.extend_from_slice(bytes);
+        let extra = self.last.len().saturating_sub(OUTPUT_MAX);
+        self.last.drain(..extra);
+    }
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        ControlFlow::Continue(())
+    }
+}

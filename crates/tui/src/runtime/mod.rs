@@ -1,0 +1,189 @@
+//! The world around the model: the terminal, the keys, the clock, and threads that perform effects.
+
+mod checks;
+mod command;
+mod look;
+mod pager;
+mod perform;
+mod runs;
+mod setup;
+mod spec;
+mod start;
+mod terminal;
+mod watch;
+
+use crate::keys::Chord;
+use crate::model::Model;
+use crate::msg::{Effect, Msg};
+use crate::theme::{Depth, Theme};
+use crate::update::update;
+use crate::view::view;
+use perform::Performer;
+use ralph_app::{App, AppError, Environment};
+use ralph_core::clock::SystemClock;
+use ralph_domain::ports::Clock as _;
+use ratatui::crossterm::event::{Event, KeyEventKind, MouseButton, MouseEventKind};
+use std::path::Path;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+use terminal::{Input, Screen};
+
+/// Time between two ticks while something is watched, and while nothing is.
+const TICK: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
+/// Longest time that messages are taken before a frame is drawn.
+const TAKING: Duration = Duration::from_millis(6);
+
+/// What to open with.
+#[derive(Debug, Clone, Default)]
+pub struct Opening {
+    /// Watch this run, and nothing else.
+    pub attach: Option<String>,
+    /// No colours.
+    pub mono: bool,
+    /// Signs in plain ASCII.
+    pub ascii: bool,
+}
+
+/// How it was left.
+#[derive(Debug, Clone, Default)]
+pub struct Left {
+    /// What goes on, line by line, for whoever comes back to the shell.
+    pub lines: Vec<String>,
+}
+
+/// What comes to the main thread.
+pub(crate) enum Inbound {
+    /// A message for the model.
+    Msg(Msg),
+    /// The same from whoever waits until it was taken.
+    Batch(Msg, std::sync::mpsc::Sender<()>),
+    /// Something of the terminal.
+    Terminal(Event),
+    /// A text for the pager.
+    Page(String),
+}
+
+/// Whether this terminal can show it.
+pub fn can_open(env: &Environment) -> bool {
+    let dumb = env.vars().get("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    !dumb && terminal::is_there()
+}
+
+/// Opens it and comes back when it is left; `stop` says that the process is asked to end.
+pub fn run(app: &App, folder: &Path, opening: &Opening, stop: &dyn Fn() -> bool) -> Result<Left, AppError> {
+    let app = App::new(app.environment().clone().with_face("tui"));
+    let env = app.environment().clone();
+    let clock = SystemClock::default();
+    let mut screen = Screen::open()?;
+    let mut model = Model::new(theme(&env, opening), screen.size(), clock.now(), env.zone());
+    model.repo.path = look::shown_path(&env, &ralph_app::find::top(folder));
+    let (sender, inbound) = std::sync::mpsc::channel();
+    let input = Input::start(sender.clone());
+    let performer = Performer::new(app, folder, sender);
+    draw(&mut screen, &mut model)?;
+    let first = match &opening.attach {
+        Some(run) => {
+            model.attached = true;
+            model.screen = crate::data::Screen::Run;
+            run_open(&mut model, run)
+        }
+        None => vec![Effect::LookAround],
+    };
+    performer.all(first);
+    performer.all(vec![Effect::ListRuns]);
+    while model.left.is_none() && !stop() {
+        turn(&inbound, &mut model, &mut screen, &performer, &input, &clock)?;
+        draw(&mut screen, &mut model)?;
+    }
+    Ok(Left { lines: model.left.take().unwrap_or_default() })
+}
+
+fn run_open(model: &mut Model, run: &str) -> Vec<Effect> {
+    crate::screen::run::open(model, run)
+}
+
+fn draw(screen: &mut Screen, model: &mut Model) -> Result<(), AppError> {
+    let drawn = screen.draw(|frame| view(model, frame))?;
+    model.hits = drawn.hits;
+    model.run.height = drawn.height;
+    Ok(())
+}
+
+/// Waits for something, and takes what has come; returns when it is time for a frame.
+fn turn(
+    inbound: &Receiver<Inbound>,
+    model: &mut Model,
+    screen: &mut Screen,
+    performer: &Performer,
+    input: &Input,
+    clock: &SystemClock,
+) -> Result<(), AppError> {
+    let watching = model.run.view.as_ref().is_some_and(|view| view.driven);
+    let first = inbound.recv_timeout(if watching { TICK.0 } else { TICK.1 }).ok();
+    performer.all(update(model, Msg::Tick(clock.now())));
+    let begun = Instant::now();
+    let mut next = first;
+    while let Some(one) = next {
+        match one {
+            Inbound::Msg(msg) => performer.all(update(model, msg)),
+            Inbound::Batch(msg, taken) => {
+                performer.all(update(model, msg));
+                // Whoever waits may be gone: then another run is watched.
+                let _ = taken.send(());
+            }
+            Inbound::Terminal(event) => {
+                if let Some(msg) = message(&event) {
+                    performer.all(update(model, msg));
+                }
+            }
+            Inbound::Page(text) => {
+                let shown = input.paused(|| pager::show(screen, performer.environment(), &text));
+                if let Err(problem) = shown {
+                    performer.all(update(model, Msg::Failed(problem)));
+                }
+            }
+        }
+        next = if begun.elapsed() < TAKING { inbound.try_recv().ok() } else { None };
+    }
+    Ok(())
+}
+
+fn message(event: &Event) -> Option<Msg> {
+    match event {
+        Event::Key(key) if key.kind != KeyEventKind::Release => Some(Msg::Key(chord(key))),
+        Event::Paste(text) => Some(Msg::Paste(text.clone())),
+        Event::Resize(columns, lines) => Some(Msg::Resize(*columns, *lines)),
+        Event::Mouse(mouse) => match mouse.kind {
+            MouseEventKind::Down(MouseButton::Left) => Some(Msg::Click(mouse.column, mouse.row)),
+            MouseEventKind::ScrollUp => Some(Msg::Wheel(-1)),
+            MouseEventKind::ScrollDown => Some(Msg::Wheel(1)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A key as the table has it: that Shift was held shows in the character.
+fn chord(key: &ratatui::crossterm::event::KeyEvent) -> Chord {
+    use ratatui::crossterm::event::{KeyCode, KeyModifiers};
+    let held = match key.code {
+        KeyCode::Char(_) => key.modifiers - KeyModifiers::SHIFT,
+        KeyCode::BackTab => KeyModifiers::SHIFT,
+        _ => key.modifiers,
+    };
+    (key.code, held)
+}
+
+/// How things look on this terminal.
+fn theme(env: &Environment, opening: &Opening) -> Theme {
+    let vars = env.vars();
+    let fine = vars.get("COLORTERM").is_some_and(|kind| kind == "truecolor" || kind == "24bit");
+    let depth = match (opening.mono, fine) {
+        (true, _) => Depth::Mono,
+        (false, true) => Depth::True,
+        (false, false) => Depth::Sixteen,
+    };
+    let background = vars.get("COLORFGBG").and_then(|both| both.rsplit(';').next()?.parse::<u8>().ok());
+    let light = background.is_some_and(|color| color == 7 || color == 15);
+    Theme { depth, light, unicode: !opening.ascii }
+}

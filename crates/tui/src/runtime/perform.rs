@@ -1,0 +1,132 @@
+//! Effects, each in a thread of its own; what comes of it is a message.
+
+use super::watch::Watcher;
+use super::{Inbound, checks, command, look, runs, setup, spec, start};
+use crate::msg::{Effect, Msg};
+use ralph_app::{App, AppError, Environment};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+
+/// What a thread that performs an effect has at hand.
+#[derive(Clone)]
+pub struct World {
+    /// Starts and opens runs.
+    pub app: App,
+    /// The folder that it was opened in.
+    pub folder: PathBuf,
+    to: Sender<Inbound>,
+    /// Questions that are wanted; each stop makes all earlier ones old.
+    asking: Arc<AtomicU64>,
+}
+
+impl World {
+    /// Tells the model something.
+    pub fn tell(&self, msg: Msg) {
+        // Nobody hears it where the screen is closed already.
+        let _ = self.to.send(Inbound::Msg(msg));
+    }
+
+    /// Shows a text in the pager.
+    pub fn page(&self, text: String) {
+        let _ = self.to.send(Inbound::Page(text));
+    }
+
+    /// The surroundings.
+    pub fn env(&self) -> &Environment {
+        self.app.environment()
+    }
+
+    /// The top of the repo.
+    pub fn top(&self) -> PathBuf {
+        ralph_app::find::top(&self.folder)
+    }
+
+    /// The number of questions that were stopped so far.
+    pub fn asked(&self) -> u64 {
+        self.asking.load(Ordering::Relaxed)
+    }
+}
+
+/// Performs effects.
+pub struct Performer {
+    world: World,
+    watcher: Watcher,
+}
+
+impl Performer {
+    /// In this folder; messages go to `to`.
+    pub fn new(app: App, folder: &Path, to: Sender<Inbound>) -> Self {
+        let watcher = Watcher::new(app.clone(), folder, to.clone());
+        let world = World { app, folder: folder.to_owned(), to, asking: Arc::default() };
+        Self { world, watcher }
+    }
+
+    /// The surroundings.
+    pub fn environment(&self) -> &Environment {
+        self.world.env()
+    }
+
+    /// Performs these.
+    pub fn all(&self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Quit => {}
+                Effect::Watch(run) => self.watcher.watch(run),
+                Effect::Unwatch => self.watcher.stop(),
+                Effect::StopAsking => {
+                    self.world.asking.fetch_add(1, Ordering::Relaxed);
+                }
+                // Several reviewers read at the same time.
+                Effect::Review { agents, draft } => {
+                    for agent in agents {
+                        let (world, draft) = (self.world.clone(), draft.clone());
+                        std::thread::spawn(move || spec::review(&world, &agent, &draft));
+                    }
+                }
+                other => {
+                    let world = self.world.clone();
+                    std::thread::spawn(move || {
+                        if let Err(error) = perform(&world, other) {
+                            world.tell(Msg::Failed(error.into()));
+                        }
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn perform(world: &World, effect: Effect) -> Result<(), AppError> {
+    match effect {
+        Effect::LookAround => world.tell(Msg::Repo(Box::new(look::repo(world)))),
+        Effect::ListRuns => world.tell(Msg::Runs(look::runs(world)?)),
+        Effect::FirstCommit => return look::first_commit(world),
+        Effect::Send { run, control, then_resume } => return runs::send(world, &run, control, then_resume),
+        Effect::Resume(run) => return runs::resume(world, &run),
+        Effect::End { run, now } => return runs::end(world, &run, now),
+        Effect::LoadTab { run, tab } => world.tell(Msg::Tab(tab, runs::tab(world, &run, tab)?)),
+        Effect::ShowDiff(run) => world.page(runs::diff(world, &run)?),
+        Effect::SaveText { name, text } => return runs::save(world, &name, &text),
+        Effect::Start(wish) => return start::start(world, *wish),
+        Effect::AllowAndStart(wish) => return start::allow(world, *wish),
+        Effect::Command { words, done } => return command::run(world, &words, &done),
+        Effect::Ask { agent, thread: _, messages, draft } => spec::ask(world, &agent, &messages, &draft),
+        Effect::Remember { thread, message } => return spec::remember(world, &thread, &message),
+        Effect::ListThreads => world.tell(Msg::Threads(spec::threads(world))),
+        Effect::LoadThread(id) => world.tell(Msg::Thread(id.clone(), spec::thread(world, &id)?)),
+        Effect::ListFiles => world.tell(Msg::Files(look::files(world))),
+        Effect::Lint(draft) => world.tell(Msg::Linted(checks::lint(world, &draft)?)),
+        Effect::TryChecks(commands) => {
+            world.tell(Msg::Baseline(checks::baseline(world, &commands).map_err(Into::into)));
+        }
+        Effect::WriteTask { draft, dialect, spec } => {
+            return spec::write(world, &draft, &dialect, spec.as_deref());
+        }
+        Effect::Probe { agent, seconds } => setup::probe(world, &agent, seconds),
+        Effect::SaveConfig(choices) => return setup::save(world, &choices),
+        Effect::Quit | Effect::Watch(_) | Effect::Unwatch | Effect::StopAsking | Effect::Review { .. } => {}
+    }
+    Ok(())
+}

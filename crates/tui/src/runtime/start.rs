@@ -1,0 +1,114 @@
+//! Starting a run: what only the user can allow is asked first, then a process of its own begins.
+
+use super::perform::World;
+use crate::data::StartWish;
+use crate::msg::Msg;
+use ralph_app::{
+    AppError, Asked, ErrorKind, Overrides, PlaceRequest, RunRequest, SilentReporter, TaskInput, Unfinished,
+};
+use ralph_domain::dialect::Publish;
+use ralph_domain::text::one_line;
+use std::path::PathBuf;
+
+/// Lines of a question.
+const LINES_MAX: usize = 24;
+
+/// Starts a run, or says what stands in its way.
+pub fn start(world: &World, wish: StartWish) -> Result<(), AppError> {
+    let request = request(world, &wish)?;
+    if let Some(asked) = world.app.asked_for_source(&request)?
+        && let Some(lines) = open_question(world, &asked)?
+    {
+        world.tell(Msg::Consent(Box::new(wish), lines));
+        return Ok(());
+    }
+    let settled = world.app.settle(&request)?;
+    // What is wrong with the configuration is told by the run.
+    if let Ok(asked) = world.app.asked(&settled)
+        && let Some(lines) = open_question(world, &asked)?
+    {
+        world.tell(Msg::Consent(Box::new(wish), lines));
+        return Ok(());
+    }
+    match world.app.prepare(&settled, &SilentReporter) {
+        Err(error) if error.kind == ErrorKind::NothingChecks => {
+            world.tell(Msg::NothingChecks(error.into()));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+        Ok(plan) => drop(plan),
+    }
+    let run = world.app.spawn(&settled)?;
+    world.tell(Msg::Started(run.to_string()));
+    Ok(())
+}
+
+/// Allows what was asked about, then the same.
+pub fn allow(world: &World, wish: StartWish) -> Result<(), AppError> {
+    let request = request(world, &wish)?;
+    if let Some(asked) = world.app.asked_for_source(&request)?
+        && open_question(world, &asked)?.is_some()
+    {
+        asked.allow()?;
+        return start(world, wish);
+    }
+    let settled = world.app.settle(&request)?;
+    if let Ok(asked) = world.app.asked(&settled) {
+        asked.allow()?;
+    }
+    start(world, wish)
+}
+
+/// What is asked for and not allowed yet, line by line; nothing where there is nothing.
+fn open_question(world: &World, asked: &Asked) -> Result<Option<Vec<String>>, AppError> {
+    let difference = asked.difference()?;
+    if difference.new.is_empty() || asked.is_named_in(world.env()) {
+        return Ok(None);
+    }
+    let mut lines: Vec<String> = difference.lines().iter().map(|line| one_line(line, 300)).collect();
+    if lines.len() > LINES_MAX {
+        let more = lines.len() - LINES_MAX;
+        lines.truncate(LINES_MAX);
+        lines.push(format!("  and {more} more: `ralph trust` shows all of them"));
+    }
+    Ok(Some(lines))
+}
+
+fn request(world: &World, wish: &StartWish) -> Result<RunRequest, AppError> {
+    let number = |what: &str, text: &str| match text.trim() {
+        "" => Ok(None),
+        text => text.parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0).map(Some).ok_or_else(|| {
+            AppError::usage(format!("`{text}` is no number of {what}"))
+                .hint("give a number above 0, or leave it empty for what is configured")
+        }),
+    };
+    let iterations = number("iterations", &wish.iterations)?.map(|n| n as u32);
+    let task = match (&wish.text, &wish.file) {
+        (Some(text), _) => TaskInput::Text(format!("{}\n", text.trim_end())),
+        (None, Some(file)) => TaskInput::File(PathBuf::from(file)),
+        (None, None) => TaskInput::Found,
+    };
+    let names = wish.agents.split(',').map(str::trim).filter(|name| !name.is_empty());
+    Ok(RunRequest {
+        task,
+        unfinished: if wish.anew { Unfinished::StartAnew } else { Unfinished::GoOn },
+        overrides: Overrides {
+            max_iterations: iterations.map(|n| n.max(1)),
+            max_seconds: number("minutes", &wish.minutes)?.map(|minutes| (minutes * 60.0) as u64),
+            max_cost: number("dollars", &wish.cost)?,
+            agents: names.map(str::to_owned).collect(),
+            verify: (!wish.verify.is_empty()).then(|| wish.verify.clone()).into_iter().collect(),
+            ..Overrides::default()
+        },
+        place: if wish.worktree { PlaceRequest::Worktree } else { PlaceRequest::InPlace },
+        branch: (!wish.branch.is_empty()).then(|| wish.branch.clone()),
+        publish: match wish.publish.as_str() {
+            "push" => Some(Publish::Push),
+            "pr" => Some(Publish::Pr),
+            "none" => Some(Publish::None),
+            _ => None,
+        },
+        yes: wish.allowed,
+        ..RunRequest::in_folder(world.top())
+    })
+}

@@ -1,0 +1,221 @@
+//! Finalize: what the linter says, with a way to each fix; the checks before any work; then the task is written.
+
+use super::problem;
+use crate::data::Screen;
+use crate::draw::{Canvas, beside, list_top, rows, without};
+use crate::editor::{Editor, Move};
+use crate::keys::Action;
+use crate::model::{BaselineState, DIALECTS, Model, Notice, SPECS};
+use crate::msg::Effect;
+use crate::text::{pad, wrap};
+use crate::theme::{Role, Sign};
+use ralph_domain::text::count;
+use ratatui::layout::Rect;
+
+/// Opens it: the task gets its promise, and is looked through.
+pub fn open(model: &mut Model) -> Vec<Effect> {
+    if model.studio.draft.is_empty() {
+        model.notice = Some(Notice::Done("there is no draft yet: say what is to be done".into()));
+        return Vec::new();
+    }
+    let promise = if model.repo.promise.is_empty() { "COMPLETE" } else { &model.repo.promise };
+    let draft = model.studio.draft.with_promise(promise);
+    model.studio.change(draft);
+    model.finalize.lint = None;
+    model.finalize.at = 0;
+    model.go(Screen::Finalize);
+    let mut effects = vec![Effect::Lint(model.studio.draft.text().to_owned())];
+    effects.extend(baseline(model));
+    effects
+}
+
+/// The commands that are tried: of the draft, else the configured or found ones.
+fn commands(model: &Model) -> Vec<String> {
+    let own = model.studio.draft.commands();
+    match (own.is_empty(), model.repo.tests.first()) {
+        (false, _) => own,
+        (true, Some(test)) => vec![test.clone()],
+        (true, None) => Vec::new(),
+    }
+}
+
+fn baseline(model: &mut Model) -> Option<Effect> {
+    let commands = commands(model);
+    if commands.is_empty() || model.finalize.baseline == BaselineState::Running {
+        return None;
+    }
+    model.finalize.baseline = BaselineState::Running;
+    Some(Effect::TryChecks(commands))
+}
+
+/// What keys do.
+pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
+    let count = model.finalize.lint.as_ref().map_or(0, Vec::len);
+    match action {
+        Action::Up => model.finalize.at = model.finalize.at.saturating_sub(1),
+        Action::Down => model.finalize.at = (model.finalize.at + 1).min(count.saturating_sub(1)),
+        Action::Row(at) => {
+            model.finalize.at = at;
+            jump(model);
+        }
+        Action::Enter if count == 0 => return write(model),
+        Action::Enter | Action::EditDraft => jump(model),
+        Action::Baseline => return baseline(model).into_iter().collect(),
+        Action::ToggleSpec => model.finalize.spec = (model.finalize.spec + 1) % SPECS.len(),
+        Action::NextDialect => model.finalize.dialect = (model.finalize.dialect + 1) % DIALECTS.len(),
+        Action::WriteTask => return write(model),
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Hands at the draft, at the line that is to be fixed.
+fn jump(model: &mut Model) {
+    let line = model
+        .finalize
+        .lint
+        .as_ref()
+        .and_then(|lint| lint.get(model.finalize.at))
+        .map_or(1, |found| found.line);
+    let mut hand = Editor::with(model.studio.draft.text());
+    hand.go(Move::Start);
+    (1..line).for_each(|_| hand.go(Move::Down));
+    model.studio.hand = Some(hand);
+    model.go(Screen::Studio);
+}
+
+fn write(model: &mut Model) -> Vec<Effect> {
+    let Some(lint) = &model.finalize.lint else { return Vec::new() };
+    let errors = lint.iter().filter(|found| found.error).count();
+    if errors > 0 {
+        let words = format!("{} to fix first; Enter goes to the line", count(errors, "error"));
+        model.notice = Some(Notice::Done(words));
+        return Vec::new();
+    }
+    let spec = (model.finalize.spec > 0).then(|| SPECS[model.finalize.spec].to_owned());
+    let dialect = DIALECTS[model.finalize.dialect].to_owned();
+    vec![Effect::WriteTask { draft: model.studio.draft.text().to_owned(), dialect, spec }]
+}
+
+/// Shows it.
+pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
+    let (top, bottom) = (without(area, 0, 3), rows(area, area.height.saturating_sub(3), 3));
+    let (left, right) = if area.width >= 90 { beside(top, area.width / 2) } else { (top, Rect::default()) };
+    let used = preflight(model, canvas, left);
+    let used = used.max(lint(model, canvas, without(left, used + 1, 0)) + used + 1);
+    let place = if right.width > 0 { right } else { without(left, used + 1, 0) };
+    if right.width > 0 {
+        canvas.bar_down(right.x.saturating_sub(1), right);
+    }
+    tried(model, canvas, place);
+    let to = DIALECTS[model.finalize.dialect];
+    let label = |text: &str| (Role::Muted, pad(text, 12));
+    canvas.line(
+        bottom,
+        0,
+        &[label("writes"), (Role::Text, format!("{to}, and a snapshot in .ralph/spec/drafts"))],
+    );
+    canvas.line(bottom, 1, &[label("SPEC.md"), (Role::Text, SPECS[model.finalize.spec].to_owned())]);
+    let ready = model.finalize.lint.as_ref().is_some_and(|lint| lint.iter().all(|found| !found.error));
+    if ready {
+        let arrow = canvas.theme.sign(Sign::Arrow);
+        canvas.line(bottom, 2, &[(Role::Accent, format!("{arrow} w writes it and goes to Start"))]);
+        canvas.hit(bottom, 2, Action::WriteTask);
+    }
+}
+
+fn preflight(model: &Model, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
+    let draft = &model.studio.draft;
+    let has = |section: &str| !draft.section(section).is_empty();
+    let checks = commands(model);
+    let rows = [
+        (draft.title().is_some(), "a title"),
+        (has("Task"), "Task"),
+        (has("Acceptance"), "Acceptance"),
+        (has("Constraints"), "Constraints"),
+        (!checks.is_empty() || !model.repo.verifiers.is_empty(), "a command that shows that it is done"),
+        (draft.promise().is_some(), "a promise"),
+        (true, "limits"),
+    ];
+    for (row, (held, name)) in (0..).zip(rows) {
+        let (sign, role) = if held { (Sign::Good, Role::Good) } else { (Sign::Bad, Role::Bad) };
+        let more = match name {
+            "a promise" => draft.promise().unwrap_or_default().to_owned(),
+            "limits" => {
+                let (iterations, minutes, cost) = &model.repo.limits;
+                format!("{iterations} iterations, {minutes} min, {cost}; Start can change them")
+            }
+            name if name.starts_with("a command") => checks.join(" · "),
+            _ => String::new(),
+        };
+        let sign = canvas.theme.sign(sign);
+        canvas.line(
+            area,
+            row,
+            &[(role, format!("{sign} ")), (Role::Text, name.into()), (Role::Muted, format!("  {more}"))],
+        );
+    }
+    7
+}
+
+fn lint(model: &Model, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
+    let Some(found) = &model.finalize.lint else {
+        canvas.line(area, 0, &[(Role::Accent, "reading the task …".into())]);
+        return 1;
+    };
+    if found.is_empty() {
+        canvas.line(area, 0, &[(Role::Good, format!("{} no problems", canvas.theme.sign(Sign::Good)))]);
+        return 1;
+    }
+    let top = list_top(model.finalize.at, (area.height / 3).max(1), found.len());
+    let mut row = 0;
+    for (at, one) in found.iter().enumerate().skip(top) {
+        let (role, word) = if one.error { (Role::Bad, "error") } else { (Role::Attention, "warning") };
+        let mark = if at == model.finalize.at { canvas.theme.sign(Sign::Point) } else { " " };
+        let cells = usize::from(area.width).saturating_sub(12);
+        for (n, piece) in wrap(&format!("line {}: {}", one.line, one.message), cells).iter().enumerate() {
+            let lead = if n == 0 { format!("{mark} {word}") } else { String::new() };
+            canvas.line(area, row, &[(role, pad(&lead, 12)), (Role::Text, (*piece).to_owned())]);
+            canvas.hit(area, row, Action::Row(at));
+            row += 1;
+        }
+        if at == model.finalize.at {
+            for piece in wrap(&format!("fix: {}", one.fix), cells) {
+                canvas.line(area, row, &[(Role::Text, " ".repeat(12)), (Role::Accent, piece.to_owned())]);
+                row += 1;
+            }
+        }
+        if row >= area.height {
+            break;
+        }
+    }
+    row
+}
+
+fn tried(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
+    canvas.line(area, 0, &[(Role::Strong, "The checks before any work".into())]);
+    let below = without(area, 1, 0);
+    match &model.finalize.baseline {
+        BaselineState::NotYet => canvas.line(below, 0, &[(Role::Muted, "b runs them, sandboxed".into())]),
+        BaselineState::Running => canvas.line(below, 0, &[(Role::Accent, "running …".into())]),
+        BaselineState::Failed(wrong) => {
+            problem(canvas, below, 0, wrong);
+        }
+        BaselineState::Over(over) => {
+            let mut row = 0;
+            for (command, passed, lines) in &over.checks {
+                let (role, words) = match passed {
+                    true => (Role::Attention, "passes already: it cannot show that the work is done"),
+                    false => (Role::Good, "fails now, as it should before the work"),
+                };
+                canvas.line(below, row, &[(Role::Text, format!("$ {command}"))]);
+                row = canvas.text(below, row + 1, role, words);
+                for line in lines {
+                    canvas.line(below, row, &[(Role::Muted, format!("  {line}"))]);
+                    row += 1;
+                }
+                row += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The screens: each shows its part of the model and says what its keys do.
+
+pub mod finalize;
+mod prompts;
+pub mod review;
+pub mod run;
+mod run_tabs;
+pub mod setup;
+pub mod start;
+pub mod studio;
+pub mod summary;
+pub mod welcome;
+
+pub use prompts::{REVIEW_SYSTEM, STUDIO_SYSTEM, review_prompt, studio_prompt};
+
+use crate::data::Problem;
+use crate::draw::Canvas;
+use crate::theme::{Role, Sign};
+use ratatui::layout::Rect;
+
+/// Shows a problem in its three parts; returns the row after it.
+pub(crate) fn problem(canvas: &mut Canvas<'_>, area: Rect, row: u16, problem: &Problem) -> u16 {
+    let sign = canvas.theme.sign(Sign::Bad);
+    let mut row = canvas.text(area, row, Role::Bad, &format!("{sign} {}", problem.what));
+    for line in &problem.why {
+        row = canvas.text(area, row, Role::Text, &format!("  {line}"));
+    }
+    canvas.text(area, row, Role::Accent, &format!("next: {}", problem.fix))
+}
+
+/// A heading; returns the row after it.
+pub(crate) fn heading(canvas: &mut Canvas<'_>, area: Rect, row: u16, text: &str) -> u16 {
+    canvas.line(area, row, &[(Role::Strong, text.to_owned())]);
+    row + 1
+}

@@ -1,0 +1,310 @@
+//! The tabs of a run, and the column beside them.
+
+use super::run::{age, agent_tag, kind_role};
+use crate::draw::{Canvas, Span, share_role};
+use crate::model::Model;
+use crate::text::{contains, pad, width};
+use crate::theme::{Role, Sign, of_tone};
+use ralph_domain::budget::BudgetKind;
+use ralph_domain::event::{CheckResult, SessionEnd, Verdict};
+use ralph_domain::text::{clock, count, duration, one_line};
+use ralph_protocol::view::{AgentStanding, IterationView, RunView};
+use ratatui::layout::Rect;
+use std::time::Duration;
+
+/// Shows the tab.
+pub fn view(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) {
+    match model.run.tab {
+        0 => {
+            let all = timeline(model, view, canvas, area);
+            lines(model, canvas, area, &all);
+        }
+        1 => output(model, canvas, area),
+        2 => {
+            let all = checks(view, canvas);
+            lines(model, canvas, area, &all);
+        }
+        tab => match model.run.tabs.get(&tab) {
+            None => canvas.line(area, 0, &[(Role::Muted, "reading …".into())]),
+            Some(found) if found.is_empty() => canvas.line(area, 0, &[(Role::Muted, "nothing yet".into())]),
+            Some(found) => {
+                let shown = found.iter().skip(model.run.top.min(found.len().saturating_sub(1)));
+                for (row, line) in (0..area.height).zip(shown) {
+                    canvas.line(area, row, &[(of_tone(line.tone), line.text.clone())]);
+                }
+            }
+        },
+    }
+}
+
+fn lines(model: &Model, canvas: &mut Canvas<'_>, area: Rect, all: &[Vec<Span>]) {
+    let top = model.run.top.min(all.len().saturating_sub(1));
+    for (row, spans) in (0..area.height).zip(all.iter().skip(top)) {
+        canvas.line(area, row, spans);
+    }
+}
+
+/// The latest iterations as cards, then what happened, the newest first.
+fn timeline(model: &Model, view: &RunView, canvas: &Canvas<'_>, area: Rect) -> Vec<Vec<Span>> {
+    let mut all = Vec::new();
+    if let Some(current) = &view.current {
+        let since = ralph_app::phrases::since(current.started_at, model.now);
+        let model_name = current.model.as_deref().map(|name| format!("  {name}")).unwrap_or_default();
+        all.push(vec![
+            (Role::Strong, format!("{:>3}  ", current.iteration)),
+            agent_tag(current.agent.as_str(), 9),
+            (Role::Accent, format!("{} {}  {}", canvas.theme.sign(Sign::Now), view.status, clock(since))),
+            (Role::Muted, model_name),
+        ]);
+    }
+    for (at, iteration) in view.history.iter().enumerate().rev() {
+        let before = at.checked_sub(1).and_then(|at| view.history[at].tests);
+        all.push(card(iteration, before.map(|tests| tests.failed), canvas));
+        let message = one_line(&iteration.message, 600);
+        if !message.is_empty() {
+            let cells = usize::from(area.width).saturating_sub(6);
+            let pieces = crate::text::wrap(&message, cells);
+            all.extend(pieces.iter().take(2).map(|piece| vec![(Role::Text, format!("     {piece}"))]));
+        }
+    }
+    if !all.is_empty() {
+        all.push(Vec::new());
+    }
+    // Only what can be seen is made into lines.
+    let room = usize::from(area.height) + model.run.top;
+    for happened in model.run.happened.iter().rev().take(room) {
+        let time = happened.at.to_zoned(model.zone.clone()).strftime("%H:%M:%S").to_string();
+        all.push(vec![
+            (Role::Muted, format!("{time}  ")),
+            (of_tone(happened.line.tone), happened.line.text.clone()),
+        ]);
+        all.extend(happened.details.iter().map(|line| vec![(Role::Muted, format!("          {line}"))]));
+        if all.len() > room {
+            break;
+        }
+    }
+    all
+}
+
+fn card(it: &IterationView, failed_before: Option<u64>, canvas: &Canvas<'_>) -> Vec<Span> {
+    let (sign, role) = match it.verdict {
+        Verdict::Candidate => (Sign::Good, Role::Good),
+        Verdict::NotPromised => (Sign::Half, Role::Text),
+        _ => (Sign::Bad, Role::Bad),
+    };
+    let words = match (it.verdict, it.tests) {
+        (Verdict::SessionFailed, _) if it.end != SessionEnd::Completed => it.end.word().to_owned(),
+        (_, Some(tests)) if tests.failed > 0 => match failed_before {
+            Some(before) => format!("{} failing (was {before})", tests.failed),
+            None => format!("{} failing", tests.failed),
+        },
+        (verdict, _) => verdict.words().to_owned(),
+    };
+    let cost = it.cost_usd.map(|cost| format!("  {cost}")).unwrap_or_default();
+    let took = clock(Duration::from_millis(it.duration_ms));
+    vec![
+        (Role::Strong, format!("{:>3}  ", it.iteration)),
+        agent_tag(it.agent.as_str(), 9),
+        (role, format!("{} {words}", canvas.theme.sign(sign))),
+        (Role::Muted, format!("  +{} −{}  {}{cost}  {took}", it.added, it.removed, count(it.files, "file"))),
+    ]
+}
+
+/// What the agent printed: only what fits is ever laid out.
+fn output(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
+    let run = &model.run;
+    let last = run.last.unwrap_or(run.log.len().saturating_sub(1));
+    if run.log.len() == 0 {
+        canvas.line(area, 0, &[(Role::Muted, "nothing was printed yet".into())]);
+        return;
+    }
+    let shown = run.log.visible(last, usize::from(area.width).saturating_sub(2), usize::from(area.height));
+    let searched = !run.search.is_empty();
+    for (row, (_, kind, text)) in (0..).zip(shown) {
+        let role = if searched && contains(&text, &run.search) { Role::Match } else { kind_role(kind) };
+        let mark = match kind {
+            crate::log::Kind::Did => canvas.theme.sign(Sign::Point),
+            crate::log::Kind::Failed => canvas.theme.sign(Sign::Bad),
+            _ => " ",
+        };
+        canvas.line(area, row, &[(kind_role(kind), pad(mark, 2)), (role, text)]);
+    }
+    if run.last.is_some() {
+        let below = run.log.len().saturating_sub(last + 1);
+        let words = format!(" {} below, f follows ", count(below, "line"));
+        canvas.right(area, area.height.saturating_sub(1), &[(Role::Attention, words)]);
+    }
+}
+
+fn checks(view: &RunView, canvas: &Canvas<'_>) -> Vec<Vec<Span>> {
+    let mut all = Vec::new();
+    if let Some(setup) = &view.setup_failed {
+        all.push(vec![(
+            Role::Bad,
+            format!("{} setup failed: {}", canvas.theme.sign(Sign::Bad), one_line(&setup.command, 200)),
+        )]);
+        all.extend(
+            setup.last_lines.iter().map(|line| vec![(Role::Text, format!("    {}", one_line(line, 300)))]),
+        );
+    }
+    for check in &view.checks {
+        let (sign, role) = mark(check.last.as_ref());
+        let mut spans = vec![
+            (role, format!("{} {}", canvas.theme.sign(sign), pad(&one_line(&check.name, 40), 18))),
+            (Role::Muted, one_line(&check.command, 200)),
+        ];
+        if !check.required {
+            spans.push((Role::Muted, "  (not required)".into()));
+        }
+        all.push(spans);
+        if let Some(last) = &check.last {
+            let tests =
+                last.tests.map(|tests| format!("{} passing, {} failing  ", tests.passed, tests.failed));
+            let why = last.why.as_deref().map(|why| format!("{}  ", one_line(why, 200))).unwrap_or_default();
+            let took = duration(Duration::from_millis(last.duration_ms));
+            let tree = if check.current_tree { "" } else { "  of an earlier tree" };
+            all.push(vec![
+                (Role::Text, format!("    {}{why}", tests.unwrap_or_default())),
+                (Role::Muted, format!("took {took}{tree}")),
+            ]);
+            if !last.passed {
+                let said = last.evidence(12);
+                all.extend(
+                    said.iter().map(|line| vec![(Role::Text, format!("    {}", one_line(line, 300)))]),
+                );
+            }
+        }
+        for reason in check.refused.iter().flat_map(|refused| &refused.reasons) {
+            all.push(vec![(Role::Attention, format!("    final check: {}", one_line(reason, 300)))]);
+        }
+    }
+    if all.is_empty() {
+        all.push(vec![(Role::Muted, "no check is configured".into())]);
+    }
+    all
+}
+
+fn mark(last: Option<&CheckResult>) -> (Sign, Role) {
+    match last {
+        Some(result) if result.passed => (Sign::Good, Role::Good),
+        Some(_) => (Sign::Bad, Role::Bad),
+        None => (Sign::Open, Role::Muted),
+    }
+}
+
+/// The column beside the tab: criteria, how it goes, budgets, who works.
+pub fn side(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) {
+    let mut row = 0;
+    let title = if view.criteria.is_empty() { "Checks" } else { "Criteria" };
+    canvas.line(area, row, &[(Role::Strong, title.into())]);
+    row += 1;
+    let most = area.height.saturating_sub(14).max(3);
+    let criteria: Vec<(Sign, Role, String)> = match view.criteria.as_slice() {
+        [] => view
+            .checks
+            .iter()
+            .map(|check| {
+                let (sign, role) = mark(check.last.as_ref());
+                (sign, role, one_line(&check.name, 200))
+            })
+            .collect(),
+        criteria => criteria
+            .iter()
+            .map(|one| {
+                let (sign, role) = match (one.met, one.claimed) {
+                    (true, _) => (Sign::Good, Role::Good),
+                    (false, true) => (Sign::Half, Role::Attention),
+                    (false, false) if one.last.is_some() => (Sign::Bad, Role::Bad),
+                    _ => (Sign::Open, Role::Muted),
+                };
+                (sign, role, format!("{} {}", one.id, one_line(&one.text, 200)))
+            })
+            .collect(),
+    };
+    for (sign, role, text) in criteria.iter().take(usize::from(most)) {
+        let sign = canvas.theme.sign(*sign);
+        canvas.line(area, row, &[(*role, format!(" {sign} ")), (Role::Text, text.clone())]);
+        row += 1;
+    }
+    if criteria.len() > usize::from(most) {
+        canvas.line(
+            area,
+            row,
+            &[(Role::Muted, format!("   and {} more", criteria.len() - usize::from(most)))],
+        );
+        row += 1;
+    }
+    row = sparks(view, canvas, area, row + 1);
+    row = budgets(view, canvas, area, row + 1);
+    canvas.line(area, row + 1, &[(Role::Strong, "Agents".into())]);
+    for (row, agent) in (row + 2..area.height).zip(&view.agents) {
+        let (role, words) = match agent.standing {
+            AgentStanding::Working => (Role::Accent, "working".to_owned()),
+            AgentStanding::Free => (Role::Muted, "free".to_owned()),
+            AgentStanding::Resting => {
+                let until = agent.until.map(|until| ralph_app::phrases::left(until, model.now, &model.zone));
+                (Role::Attention, format!("rate limited {}", until.unwrap_or_default()))
+            }
+            AgentStanding::Dropped => {
+                (Role::Bad, format!("left out: {}", one_line(agent.reason.as_deref().unwrap_or(""), 120)))
+            }
+        };
+        let used = format!(
+            "  {} · {}",
+            count(agent.sessions as usize, "session"),
+            agent.cost_basis.words(agent.cost_usd)
+        );
+        let tag = agent_tag(agent.name.as_str(), 10);
+        canvas.line(area, row, &[(Role::Text, " ".into()), tag, (role, words), (Role::Muted, used)]);
+    }
+    let seen = format!("last event {}", age(model, view.last_event_at));
+    if width(&seen) < usize::from(area.width) {
+        canvas.right(area, 0, &[(Role::Muted, seen)]);
+    }
+}
+
+fn sparks(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 {
+    let tests: Vec<f64> =
+        view.history.iter().filter_map(|it| it.tests).map(|tests| tests.passed as f64).collect();
+    let scores: Vec<f64> = view.history.iter().map(|it| it.loop_score).collect();
+    let cells = usize::from(area.width / 2).saturating_sub(15).clamp(4, 24);
+    let mut spans = Vec::new();
+    if !tests.is_empty() {
+        spans.push((Role::Muted, "tests passing ".into()));
+        spans.push((Role::Good, format!("{}  ", canvas.spark(&tests, cells))));
+    }
+    spans.push((Role::Muted, "loop ".into()));
+    spans.push((Role::Attention, canvas.spark(&scores, cells)));
+    spans.push((Role::Muted, format!(" {:.2}", view.loop_score)));
+    canvas.line(area, row, &spans);
+    row + 1
+}
+
+fn budgets(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, mut row: u16) -> u16 {
+    for budget in &view.budgets {
+        let (label, used, limit) = match budget.budget {
+            BudgetKind::Iterations => ("iterations", format!("{}", budget.used), format!("{}", budget.limit)),
+            BudgetKind::Cost => {
+                let usd = ralph_domain::money::Usd::from_dollars;
+                ("cost", usd(budget.used).to_string(), usd(budget.limit).to_string())
+            }
+            BudgetKind::Time => {
+                let time = |s: f64| clock(Duration::try_from_secs_f64(s.max(0.0)).unwrap_or_default());
+                ("time", time(budget.used), time(budget.limit))
+            }
+            BudgetKind::Tokens => ("tokens", format!("{}", budget.used), format!("{}", budget.limit)),
+        };
+        let bar = canvas.steps(budget.share, 10);
+        canvas.line(
+            area,
+            row,
+            &[
+                (Role::Muted, pad(label, 11)),
+                (share_role(budget.share), bar),
+                (Role::Text, format!(" {used} of {limit}")),
+            ],
+        );
+        row += 1;
+    }
+    row
+}

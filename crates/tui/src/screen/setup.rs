@@ -1,0 +1,186 @@
+//! Setup: who works and how results are checked, with defaults; each agent is asked one tiny question, and each problem has a
+//! way out.
+
+use super::start::form;
+use super::{heading, problem, welcome};
+use crate::data::{AgentState, Screen};
+use crate::draw::{Canvas, without};
+use crate::form::{Field, Form};
+use crate::keys::Action;
+use crate::model::{Model, Notice};
+use crate::msg::Effect;
+use crate::text::pad;
+use crate::theme::{Role, Sign, agent_number};
+use ratatui::layout::Rect;
+use serde_json::json;
+
+/// Longest and shortest wait for an agent, in seconds.
+const SECONDS: (u64, u64) = (60, 900);
+
+/// Opens it; installed agents are asked at once.
+pub fn open(model: &mut Model) -> Vec<Effect> {
+    if !model.setup.ready {
+        fill(model);
+    }
+    model.go(Screen::Setup);
+    Vec::new()
+}
+
+fn fill(model: &mut Model) {
+    let repo = &model.repo;
+    model.setup.agents = repo.agents.iter().map(|agent| (agent.name.clone(), agent.state.clone())).collect();
+    let (iterations, minutes, cost) = &repo.limits;
+    let tests = repo.verifiers.first().or(repo.tests.first()).cloned().unwrap_or_default();
+    let hint = match repo.tests.first() {
+        Some(found) => format!("found here: {found}"),
+        None => "a command that exits with 0 when the work is done, for example `make test`".to_owned(),
+    };
+    let priority = usize::from(repo.selection.contains("priority"));
+    model.setup.form = Form::new(vec![
+        Field::choice(
+            "selection",
+            "agents take turns",
+            &["round_robin", "priority"],
+            priority,
+            "round_robin: each in turn; priority: the first that is free",
+        ),
+        Field::text("verify", "check", &tests, &hint),
+        Field::text("iterations", "iterations", &iterations.to_string(), "most, for a run"),
+        Field::text("minutes", "minutes", &minutes.to_string(), "most time at work"),
+        Field::text("cost", "cost in $", cost.trim_start_matches('$'), "most, as far as it is known"),
+        Field::text(
+            "promise",
+            "promise",
+            if repo.promise.is_empty() { "COMPLETE" } else { &repo.promise },
+            "agents end with it; then the checks decide",
+        ),
+    ]);
+    model.setup.seconds = SECONDS.0;
+    model.setup.ready = model.looked;
+}
+
+/// What keys do.
+pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
+    let setup = &mut model.setup;
+    let (agents, fields) = (setup.agents.len(), setup.form.fields.len());
+    match action {
+        Action::Down | Action::NextTab => setup.at = (setup.at + 1) % (agents + fields).max(1),
+        Action::Up | Action::PrevTab => {
+            setup.at = (setup.at + agents + fields - 1) % (agents + fields).max(1)
+        }
+        Action::Row(at) => setup.at = at.min((agents + fields).saturating_sub(1)),
+        Action::Toggle => {
+            let known = |name: &str| model.repo.agents.iter().find(|agent| agent.name == name);
+            if let Some((name, state)) = setup.agents.get_mut(setup.at) {
+                *state = match state {
+                    AgentState::Off => known(name).map_or(AgentState::Found, |agent| agent.state.clone()),
+                    _ => AgentState::Off,
+                };
+            }
+        }
+        Action::ProbeAll => {
+            let chosen = |state: &AgentState| {
+                !matches!(state, AgentState::Missing | AgentState::Off | AgentState::Probing)
+            };
+            return probe(model, &chosen);
+        }
+        Action::LongerTimeout => {
+            setup.seconds = (setup.seconds * 3).min(SECONDS.1);
+            model.notice = Some(Notice::Done(format!("agents get {} s to answer", setup.seconds)));
+            return probe(model, &|state| matches!(state, AgentState::Fails(_)));
+        }
+        Action::SaveConfig => return vec![Effect::SaveConfig(Box::new(config(model)))],
+        _ => {}
+    }
+    model.setup.form.at = model.setup.at.saturating_sub(agents);
+    Vec::new()
+}
+
+fn probe(model: &mut Model, chosen: &dyn Fn(&AgentState) -> bool) -> Vec<Effect> {
+    let seconds = model.setup.seconds;
+    let mut effects = Vec::new();
+    for (name, state) in model.setup.agents.iter_mut().filter(|(_, state)| chosen(state)) {
+        *state = AgentState::Probing;
+        effects.push(Effect::Probe { agent: name.clone(), seconds });
+    }
+    if effects.is_empty() {
+        model.notice = Some(Notice::Done("there is no agent to ask".into()));
+    }
+    effects
+}
+
+/// A probe is over.
+pub fn probed(model: &mut Model, name: &str, state: AgentState) {
+    if let Some((_, old)) =
+        model.setup.agents.iter_mut().find(|(of, old)| of == name && *old == AgentState::Probing)
+    {
+        *old = state.clone();
+    }
+    if let Some(agent) = model.repo.agents.iter_mut().find(|agent| agent.name == name) {
+        agent.state = state;
+    }
+}
+
+/// What is saved: the choices of this screen; the runtime adds how each agent is called.
+fn config(model: &Model) -> serde_json::Value {
+    let form = &model.setup.form;
+    let agents: Vec<&str> = model
+        .setup
+        .agents
+        .iter()
+        .filter(|(_, state)| !matches!(state, AgentState::Missing | AgentState::Off))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    json!({
+        "agents": agents,
+        "agent_selection": form.get("selection"),
+        "verify": form.get("verify"),
+        "max_iterations": form.get("iterations"),
+        "max_wall_time_minutes": form.get("minutes"),
+        "max_cost_usd_estimate": form.get("cost"),
+        "completion_promise": form.get("promise"),
+    })
+}
+
+/// Shows it.
+pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
+    let mut row = heading(canvas, area, 0, "Who works");
+    for (at, (name, state)) in model.setup.agents.iter().enumerate() {
+        let chosen = at == model.setup.at;
+        let mark = if chosen { canvas.theme.sign(Sign::Point) } else { " " };
+        let (role, words) = welcome::agent_words(canvas, state);
+        let detail = model.repo.agents.iter().find(|agent| agent.name == *name).map(|a| a.detail.clone());
+        canvas.hit(area, row, Action::Row(at));
+        canvas.line(
+            area,
+            row,
+            &[
+                (Role::Accent, format!("{mark} ")),
+                (Role::Agent(agent_number(name)), pad(name, 12)),
+                (role, pad(&words, 34)),
+                (Role::Muted, detail.unwrap_or_default()),
+            ],
+        );
+        row += 1;
+        if let (AgentState::Fails(wrong), true) = (state, chosen) {
+            let inside = Rect { x: area.x + 4, width: area.width.saturating_sub(4), ..area };
+            row = problem(canvas, inside, row, wrong);
+            row = canvas.text(inside, row, Role::Muted, "Space leaves it out; Ctrl-G waits longer and asks again; log in with its own program in another terminal, then Ctrl-T.");
+        }
+    }
+    row = heading(canvas, area, row + 1, "How it goes");
+    let mut shown = model.setup.form.clone();
+    let typing = model.setup.at >= model.setup.agents.len();
+    shown.at = if typing { model.setup.at - model.setup.agents.len() } else { usize::MAX };
+    let used = form(canvas, without(area, row, 0), &shown);
+    let first = model.setup.agents.len();
+    // The rows of the form stand behind those of the agents.
+    for hit in canvas.hits.iter_mut().filter(|hit| hit.area.y >= area.y + row) {
+        if let Action::Row(at) = hit.action {
+            hit.action = Action::Row(at + first);
+        }
+    }
+    let below = without(area, row + used + 1, 0);
+    let arrow = canvas.theme.sign(Sign::Arrow);
+    canvas.text(below, 0, Role::Accent, &format!("{arrow} Ctrl-T asks each agent one tiny question (it may cost a little); Ctrl-S saves .ralph/config.json"));
+}

@@ -1,0 +1,231 @@
+//! Start: branch, limits, promise, agents; then the run begins, or what stands in its way is said.
+
+use super::problem;
+use crate::data::{Problem, Screen, StartWish};
+use crate::draft::Draft;
+use crate::draw::{Canvas, without};
+use crate::form::{Field, Form, Value};
+use crate::keys::Action;
+use crate::model::Model;
+use crate::msg::Effect;
+use crate::text::{fit, pad, width};
+use crate::theme::{Role, Sign};
+use ratatui::layout::Rect;
+
+/// Opens it for a text, or for the task of the repo.
+pub fn open(model: &mut Model, text: Option<String>) -> Vec<Effect> {
+    let repo = &model.repo;
+    let file = if text.is_none() { repo.tasks.first().cloned() } else { None };
+    let title = match &text {
+        Some(text) => Draft::new(text).title().map_or_else(|| first_line(text), str::to_owned),
+        None => model.studio.draft.title().map(str::to_owned).or_else(|| file.clone()).unwrap_or_default(),
+    };
+    let agents: Vec<&str> = repo
+        .agents
+        .iter()
+        .filter(|agent| {
+            !matches!(agent.state, crate::data::AgentState::Missing | crate::data::AgentState::Off)
+        })
+        .map(|agent| agent.name.as_str())
+        .collect();
+    let commands = Draft::new(text.as_deref().unwrap_or(model.studio.draft.text())).commands();
+    let (verify, verify_hint) = match (repo.verifiers.as_slice(), commands.as_slice(), repo.tests.as_slice())
+    {
+        ([_, ..], ..) => {
+            (String::new(), format!("empty: what is configured ({})", repo.verifiers.join(", ")))
+        }
+        (_, [_, ..], _) => (commands.join(" && "), "from the task's verification".to_owned()),
+        (_, _, [first, ..]) => (first.clone(), "the test command that was found here".to_owned()),
+        _ => (String::new(), "a command that shows that it is done, for example `make test`".to_owned()),
+    };
+    let (iterations, minutes, cost) = &repo.limits;
+    let form = Form::new(vec![
+        Field::text(
+            "branch",
+            "branch",
+            &branch_name(&title),
+            "each iteration is committed on it; empty: none",
+        ),
+        Field::text("verify", "check", &verify, &verify_hint),
+        Field::text("agents", "agents", &agents.join(","), &format!("in this order, {}", repo.selection)),
+        Field::text("iterations", "iterations", "", &format!("most; empty: {iterations}")),
+        Field::text("minutes", "minutes", "", &format!("most time at work; empty: {minutes}")),
+        Field::text("cost", "cost in $", "", &format!("most; empty: {cost}")),
+        Field::choice(
+            "place",
+            "place",
+            &["in your folder", "in a worktree of its own"],
+            0,
+            "agents get a copy where they are sandboxed",
+        ),
+        Field::choice(
+            "publish",
+            "result",
+            &["as configured", "stays here", "is pushed", "becomes a pull request"],
+            0,
+            "",
+        ),
+        Field::choice(
+            "anew",
+            "unfinished run",
+            &["goes on, where there is one", "stays, a new one starts"],
+            0,
+            "",
+        ),
+        Field::fixed("promise", "promise", &repo.promise, "the words that start the final check"),
+    ]);
+    model.start = crate::model::Start { form, text, file, busy: false, problem: None };
+    model.go(Screen::Start);
+    Vec::new()
+}
+
+fn first_line(text: &str) -> String {
+    ralph_domain::text::one_line(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default(), 60)
+}
+
+/// `ralph/keep-the-order`.
+fn branch_name(title: &str) -> String {
+    let mut slug = String::new();
+    for c in title.chars().flat_map(char::to_lowercase) {
+        match c {
+            'a'..='z' | '0'..='9' => slug.push(c),
+            _ if !slug.is_empty() && !slug.ends_with('-') => slug.push('-'),
+            _ => {}
+        }
+    }
+    let slug: String = slug.chars().take(40).collect();
+    match slug.trim_matches('-') {
+        "" => "ralph/task".to_owned(),
+        slug => format!("ralph/{slug}"),
+    }
+}
+
+/// What the form asks for.
+pub fn wish(model: &Model) -> StartWish {
+    let (start, form) = (&model.start, &model.start.form);
+    let publish = match form.get("publish").as_str() {
+        "is pushed" => "push",
+        "becomes a pull request" => "pr",
+        "stays here" => "none",
+        _ => "",
+    };
+    StartWish {
+        text: start.text.clone(),
+        file: start.file.clone(),
+        branch: form.get("branch"),
+        iterations: form.get("iterations"),
+        minutes: form.get("minutes"),
+        cost: form.get("cost"),
+        agents: form.get("agents"),
+        verify: form.get("verify"),
+        worktree: form.get("place").contains("worktree"),
+        publish: publish.to_owned(),
+        anew: form.get("anew").starts_with("stays"),
+        allowed: false,
+    }
+}
+
+/// What keys do.
+pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
+    match action {
+        Action::Down | Action::NextTab => model.start.form.step(true),
+        Action::Up | Action::PrevTab => model.start.form.step(false),
+        Action::Row(at) => {
+            model.start.form.at = at.min(model.start.form.fields.len().saturating_sub(1));
+            model.start.form.turn(true);
+        }
+        Action::Enter if !model.start.busy => {
+            if model.start.text.is_none() && model.start.file.is_none() {
+                model.start.problem = Some(Problem::new(
+                    "there is no task yet",
+                    "Esc goes back: say there what is to be done, or finalize a task in the Spec Studio",
+                ));
+                return Vec::new();
+            }
+            model.start.busy = true;
+            model.start.problem = None;
+            return vec![Effect::Start(Box::new(wish(model)))];
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Shows it.
+pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
+    let start = &model.start;
+    let task = match (&start.text, &start.file) {
+        (Some(text), _) => format!("“{}”", first_line(text)),
+        (None, Some(file)) => file.clone(),
+        (None, None) => "none yet".to_owned(),
+    };
+    canvas.line(area, 0, &[(Role::Muted, pad("task", 20)), (Role::Strong, task)]);
+    let row = form(canvas, without(area, 2, 0), &start.form) + 3;
+    let below = without(area, row, 0);
+    if start.busy {
+        let sign = canvas.theme.sign(Sign::Half);
+        canvas.text(
+            below,
+            0,
+            Role::Accent,
+            &format!("{sign} starting: the repo is looked at, a place for the run is made …"),
+        );
+    } else if let Some(wrong) = &start.problem {
+        problem(canvas, below, 0, wrong);
+    } else {
+        let arrow = canvas.theme.sign(Sign::Arrow);
+        canvas.hit(below, 0, Action::Enter);
+        canvas.line(below, 0, &[(Role::Accent, format!("{arrow} Enter starts the run. It is a process of its own: closing this terminal leaves it going."))]);
+    }
+}
+
+/// Shows a form; returns how many rows it took.
+pub fn form(canvas: &mut Canvas<'_>, area: Rect, form: &Form) -> u16 {
+    let label = 20;
+    for (row, (at, field)) in (0..).zip(form.fields.iter().enumerate()) {
+        let chosen = at == form.at;
+        let mark = if chosen { canvas.theme.sign(Sign::Point) } else { " " };
+        let role = if chosen { Role::Accent } else { Role::Muted };
+        canvas.line(area, row, &[(role, format!("{mark} {}", pad(field.label, label - 2)))]);
+        let x = area.x + label as u16;
+        let room = area.right().saturating_sub(x);
+        let value = Rect { x, y: area.y + row, width: room, height: 1 };
+        if row >= area.height {
+            break;
+        }
+        canvas.hit(area, row, Action::Row(at));
+        let hint_at = match (&field.value, chosen) {
+            (Value::Text(editor), true) => {
+                let cells = usize::from(room).min((width(&editor.text()) + 1).max(12)) as u16;
+                canvas.editor(Rect { width: cells, ..value }, editor);
+                cells
+            }
+            (Value::Choice(of, _), _) => {
+                let text = if of.len() > 1 { format!("‹ {} ›", field.shown()) } else { field.shown() };
+                let text =
+                    if canvas.theme.unicode { text } else { text.replace('‹', "<").replace('›', ">") };
+                canvas.line(value, 0, &[(Role::Text, text.clone())]);
+                width(&text) as u16
+            }
+            _ => {
+                let text = fit(&field.shown(), usize::from(room));
+                canvas.line(value, 0, &[(Role::Text, text.clone())]);
+                width(&text) as u16
+            }
+        };
+        let after = Rect { x: x + hint_at + 2, width: room.saturating_sub(hint_at + 2), ..value };
+        canvas.line(after, 0, &[(Role::Muted, field.hint.clone())]);
+    }
+    u16::try_from(form.fields.len()).unwrap_or(u16::MAX).min(area.height)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_is_named_after_the_task() {
+        assert_eq!(branch_name("Keep the *order* of messages!"), "ralph/keep-the-order-of-messages");
+        assert_eq!(branch_name("日本"), "ralph/task");
+    }
+}

@@ -1,0 +1,164 @@
+//! Summary: what was proven and how well, what changed, where it is, what it cost, and what can be done with it.
+
+use super::run::{agent_tag, cost, iterations};
+use crate::data::Screen;
+use crate::draw::{Canvas, beside, without};
+use crate::keys::Action;
+use crate::model::{Model, Overlay};
+use crate::msg::Effect;
+use crate::text::pad;
+use crate::theme::{Role, Sign, of_status, of_tone};
+use ralph_domain::text::{count, duration, one_line};
+use ralph_protocol::level::ProofLevel;
+use ralph_protocol::view::RunView;
+use ratatui::layout::Rect;
+use std::time::Duration;
+
+/// What keys do.
+pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
+    let run = model.run.id.clone();
+    let command = |words: &[&str], done: &str| Effect::Command {
+        words: words.iter().map(|word| (*word).to_owned()).collect(),
+        done: done.to_owned(),
+    };
+    let confirm = |question: &str, line: &str, effect: Effect| Overlay::Confirm {
+        question: question.to_owned(),
+        lines: vec![line.to_owned()],
+        yes: vec![effect],
+        leave: false,
+    };
+    match action {
+        Action::Diff => return vec![Effect::ShowDiff(run)],
+        Action::ApplyResult => {
+            let apply = command(&["apply", &run], "the changes are in your checkout, not committed");
+            let line = "As plain changes, for you to look at and commit. Where something of yours is in the way, nothing is touched.";
+            model.overlay = Some(confirm("Take the result into your checkout?", line, apply));
+        }
+        Action::OpenPr => return vec![command(&["open", &run], "opened")],
+        Action::Restore => {
+            let restore = command(&["restore", &run, "--yes"], "the files are as they were before the run");
+            let line = "What is there now is kept under refs/ralph first; HEAD, branches and the index stay.";
+            model.overlay =
+                Some(confirm("Bring the files back to what they were before this run?", line, restore));
+        }
+        Action::Archive => {
+            let archive = command(&["archive"], "the plan is archived");
+            model.overlay = Some(confirm(
+                "Archive the plan of this repo?",
+                "It moves to ralph-archive/ and is committed.",
+                archive,
+            ));
+        }
+        Action::ShowRun => model.go(Screen::Run),
+        Action::NewThread => return super::studio::open(model, None),
+        Action::Up => model.run.top = model.run.top.saturating_sub(1),
+        Action::Down => model.run.top += 1,
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Shows it.
+pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
+    let Some(view) = &model.run.view else {
+        canvas.line(area, 0, &[(Role::Muted, "reading the run …".into())]);
+        return;
+    };
+    let (sign, role) = of_status(view.status);
+    let end = view.finished.as_ref().map_or(view.now.as_str(), |end| end.summary.as_str());
+    let head = format!("{} {}: {}", canvas.theme.sign(sign), view.status, one_line(end, 400));
+    let row = canvas.text(area, 0, role, &head) + 1;
+    let body = without(area, row, 0);
+    let (left, right) =
+        if area.width >= 100 { beside(body, area.width / 2) } else { (body, Rect::default()) };
+    let used = facts(view, canvas, left);
+    let files = if right.width > 0 { right } else { without(left, used + 1, 0) };
+    if right.width > 0 {
+        canvas.bar_down(right.x.saturating_sub(1), right);
+    }
+    changes(model, canvas, files);
+}
+
+fn facts(view: &RunView, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
+    let label = |text: &str| (Role::Muted, pad(text, 14));
+    let (proof_role, proof_words) = proof(view);
+    let sign = canvas.theme.sign(if proof_role == Role::Good { Sign::Good } else { Sign::Note });
+    let mut lines = vec![vec![label("proof"), (proof_role, format!("{sign} {proof_words}"))]];
+    if let Some(proof) = &view.proof {
+        lines.extend(
+            proof
+                .failed
+                .iter()
+                .chain(&proof.harness)
+                .take(4)
+                .map(|why| vec![label(""), (Role::Attention, one_line(why, 300))]),
+        );
+    }
+    let branch = view.branch.clone().or_else(|| view.work_ref.clone()).unwrap_or_else(|| "none".into());
+    lines.push(vec![label("branch"), (Role::Strong, one_line(&branch, 200))]);
+    if let Some(pr) = &view.pr {
+        let draft = if pr.draft { " (draft)" } else { "" };
+        lines.push(vec![label("pull request"), (Role::Accent, format!("{}{draft}", one_line(&pr.url, 200)))]);
+    }
+    let time =
+        duration(Duration::try_from_secs_f64(view.elapsed_seconds.max(0.0).floor()).unwrap_or_default());
+    lines.push(vec![label("iterations"), (Role::Text, format!("{} in {time}", iterations(view)))]);
+    lines.push(vec![label("cost"), (Role::Text, cost(view))]);
+    for agent in view.agents.iter().filter(|agent| agent.sessions > 0) {
+        let words = format!(
+            "{}, {}",
+            agent.cost_basis.words(agent.cost_usd),
+            count(agent.sessions as usize, "session")
+        );
+        lines.push(vec![label(""), agent_tag(agent.name.as_str(), 10), (Role::Text, words)]);
+    }
+    let met = view.criteria.iter().filter(|one| one.met).count();
+    if !view.criteria.is_empty() {
+        lines.push(vec![label("criteria"), (Role::Text, format!("{met} of {} met", view.criteria.len()))]);
+    }
+    lines.push(vec![label("changelogs"), (Role::Muted, ".ralph/changelog/".into())]);
+    lines.push(vec![label("record"), (Role::Muted, format!(".ralph/runs/{}", view.run_id))]);
+    for (row, spans) in (0..).zip(&lines) {
+        canvas.line(area, row, spans);
+    }
+    u16::try_from(lines.len()).unwrap_or(u16::MAX)
+}
+
+fn proof(view: &RunView) -> (Role, String) {
+    match &view.proof {
+        Some(proof) if proof.over && proof.passed => {
+            let level = match proof.level {
+                Some(ProofLevel::Independent) => "proven · independent: by checks as they were at the start",
+                Some(_) => "proven · own tests: the run changed what decides",
+                None => "proven",
+            };
+            let weakened = match proof.weakened {
+                0 => String::new(),
+                n => format!("; {} to look at", count(n as usize, "changed test")),
+            };
+            let role =
+                if proof.level == Some(ProofLevel::Independent) { Role::Good } else { Role::Attention };
+            (role, format!("{level}{weakened}"))
+        }
+        Some(proof) if proof.over => (Role::Bad, "the final check did not pass".into()),
+        Some(_) => (Role::Accent, "the final check runs".into()),
+        None => (Role::Attention, "not proven".into()),
+    }
+}
+
+fn changes(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
+    canvas.line(area, 0, &[(Role::Strong, "Changes".into())]);
+    let list = without(area, 1, 0);
+    match model.run.tabs.get(&3) {
+        None => canvas.line(list, 0, &[(Role::Muted, "reading …".into())]),
+        Some(lines) if lines.is_empty() => {
+            canvas.line(list, 0, &[(Role::Muted, "no file was changed".into())])
+        }
+        Some(lines) => {
+            let top = model.run.top.min(lines.len().saturating_sub(1));
+            for (row, line) in (0..list.height).zip(lines.iter().skip(top)) {
+                canvas.line(list, row, &[(of_tone(line.tone), line.text.clone())]);
+            }
+        }
+    }
+}

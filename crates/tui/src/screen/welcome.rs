@@ -1,0 +1,238 @@
+//! Welcome: where we are, who could work, what runs, and the one next step. A sentence starts a task.
+
+use super::{heading, problem, setup, start, studio};
+use crate::data::{AgentState, NextStep, RunRow, Screen};
+use crate::draw::{Canvas, beside, list_top, rows, without};
+use crate::keys::Action;
+use crate::model::Model;
+use crate::msg::Effect;
+use crate::text::{pad, width};
+use crate::theme::{Role, Sign, of_status};
+use ralph_app::phrases::ago;
+use ralph_domain::status::Status;
+use ralph_domain::text::count;
+use ratatui::layout::Rect;
+
+/// Runs that are listed here.
+const RUNS_MAX: usize = 50;
+
+/// What would be done next, and how it is said.
+pub fn next_step(model: &Model) -> (NextStep, String) {
+    let here = model.runs.iter().find(|run| run.here);
+    if let Some(run) = here.filter(|run| run.status == "needs you") {
+        return (NextStep::Watch, format!("`{}` needs you: open it and answer", run.title));
+    }
+    if let Some(run) = here.filter(|run| run.driven) {
+        return (NextStep::Watch, format!("watch `{}`, which is {}", run.title, run.status));
+    }
+    if !model.repo.has_commit {
+        return (NextStep::FirstCommit, "make a first commit: a run starts from one".into());
+    }
+    if !model.repo.configured {
+        return (NextStep::Setup, "set up: choose agents and how results are checked".into());
+    }
+    match model.repo.tasks.as_slice() {
+        [task] => (NextStep::Start, format!("start a run of {task}, or say what else is to be done")),
+        [] => (NextStep::Describe, "say in a sentence what is to be done".into()),
+        several => (NextStep::Describe, format!("say what is to be done ({} lie here)", several.join(", "))),
+    }
+}
+
+/// What keys do.
+pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
+    let count = model.runs.iter().filter(|run| run.here).take(RUNS_MAX).count();
+    match action {
+        Action::Down => {
+            let next = model.welcome.at.map_or(0, |at| at + 1);
+            model.welcome.at = (count > 0).then(|| next.min(count - 1));
+        }
+        Action::Up => model.welcome.at = model.welcome.at.and_then(|at| at.checked_sub(1)),
+        Action::Row(at) => {
+            model.welcome.at = Some(at);
+            return open(model, at);
+        }
+        Action::Enter => return enter(model),
+        Action::RunAtOnce => {
+            let text = model.welcome.input.take();
+            let text = (!text.trim().is_empty()).then_some(text);
+            return start::open(model, text);
+        }
+        Action::OpenSetup => return setup::open(model),
+        Action::OpenStudio => return studio::open(model, None),
+        Action::Refresh => return vec![Effect::LookAround, Effect::ListRuns],
+        Action::Back => {
+            model.welcome.at = None;
+            model.welcome.input.take();
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+fn enter(model: &mut Model) -> Vec<Effect> {
+    if !model.welcome.input.is_empty() {
+        let text = model.welcome.input.take();
+        return studio::open(model, Some(text));
+    }
+    if let Some(at) = model.welcome.at {
+        return open(model, at);
+    }
+    match next_step(model).0 {
+        NextStep::FirstCommit => vec![Effect::FirstCommit],
+        NextStep::Setup => setup::open(model),
+        NextStep::Describe => studio::open(model, None),
+        NextStep::Start => start::open(model, None),
+        NextStep::Watch => open(model, 0),
+    }
+}
+
+fn open(model: &mut Model, at: usize) -> Vec<Effect> {
+    let Some(run) = model.runs.iter().filter(|run| run.here).nth(at) else { return Vec::new() };
+    let id = run.id.clone();
+    super::run::open(model, &id)
+}
+
+/// Shows it.
+pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
+    let wide = area.width >= 100;
+    let (left, right) = if wide { beside(area, area.width * 11 / 20) } else { (area, Rect::default()) };
+    let mut row = place(model, canvas, left, 0);
+    row = agents(model, canvas, left, row + 1);
+    if let Some(wrong) = &model.repo.problem {
+        row = problem(canvas, left, row + 1, wrong);
+    }
+    row = next(model, canvas, left, row + 1);
+    let input = rows(left, row + 1, 3);
+    let prompt = canvas.theme.sign(Sign::Point);
+    canvas.line(input, 0, &[(Role::Accent, format!("{prompt} "))]);
+    let text = Rect { x: input.x + 2, width: input.width.saturating_sub(2), ..input };
+    if model.welcome.input.is_empty() {
+        canvas.line(
+            text,
+            0,
+            &[(Role::Muted, "what is to be done? (Enter discusses it, Ctrl-R runs it)".into())],
+        );
+    }
+    canvas.editor(text, &model.welcome.input);
+    let list = match wide {
+        true => {
+            canvas.bar_down(right.x.saturating_sub(1), right);
+            Rect { x: right.x + 1, width: right.width.saturating_sub(1), ..right }
+        }
+        false => without(left, row + 4, 0),
+    };
+    runs(model, canvas, list);
+}
+
+fn place(model: &Model, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 {
+    let repo = &model.repo;
+    let label = |text: &str| (Role::Muted, pad(text, 11));
+    canvas.line(area, row, &[label("repo"), (Role::Strong, repo.path.clone())]);
+    let state = match (repo.has_commit, repo.changed) {
+        _ if !model.looked => (Role::Muted, "looking …".to_owned()),
+        (false, _) => (Role::Attention, "no commit yet".to_owned()),
+        (_, None) => (Role::Muted, String::new()),
+        (_, Some(0)) => (Role::Good, "clean".to_owned()),
+        (_, Some(n)) => (Role::Attention, format!("{} changed, not committed", count(n, "file"))),
+    };
+    let on = if repo.branch.is_empty() { String::new() } else { format!("{}  ", repo.branch) };
+    canvas.line(area, row + 1, &[label("git"), (Role::Text, on), state]);
+    let (role, sign) = match repo.sandboxed {
+        true => (Role::Good, canvas.theme.sign(Sign::Good)),
+        false => (Role::Attention, canvas.theme.sign(Sign::Note)),
+    };
+    if model.looked {
+        canvas.line(area, row + 2, &[label("isolation"), (role, format!("{sign} {}", repo.isolation))]);
+    }
+    row + 3
+}
+
+/// The sign, role and words of how an agent stands.
+pub fn agent_words(canvas: &Canvas<'_>, state: &AgentState) -> (Role, String) {
+    let sign = |sign| canvas.theme.sign(sign);
+    match state {
+        AgentState::Found => (Role::Text, format!("{} found", sign(Sign::Open))),
+        AgentState::Missing => (Role::Muted, format!("{} not installed", sign(Sign::Note))),
+        AgentState::Probing => (Role::Accent, format!("{} asking …", sign(Sign::Half))),
+        AgentState::Works(said) => (Role::Good, format!("{} {said}", sign(Sign::Good))),
+        AgentState::Fails(problem) => (Role::Bad, format!("{} {}", sign(Sign::Bad), problem.what)),
+        AgentState::Off => (Role::Muted, format!("{} left out", sign(Sign::Note))),
+    }
+}
+
+fn agents(model: &Model, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 {
+    let mut row = heading(canvas, area, row, "Agents");
+    let few = area.height < 22;
+    let shown = model.repo.agents.iter().filter(|agent| !few || agent.state != AgentState::Missing);
+    for agent in shown {
+        let (role, words) = agent_words(canvas, &agent.state);
+        let tag = (Role::Agent(crate::theme::agent_number(&agent.name)), pad(&agent.name, 11));
+        canvas.line(area, row, &[tag, (role, pad(&words, 16)), (Role::Muted, format!("  {}", agent.detail))]);
+        row += 1;
+    }
+    if model.looked && model.repo.agents.iter().all(|agent| agent.state == AgentState::Missing) {
+        row = canvas.text(
+            area,
+            row,
+            Role::Attention,
+            "No agent is installed. `ralph demo` shows a whole run without one.",
+        );
+    }
+    row
+}
+
+fn next(model: &Model, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 {
+    if !model.looked {
+        return row;
+    }
+    let (_, words) = next_step(model);
+    let arrow = canvas.theme.sign(Sign::Arrow);
+    let role = if model.welcome.at.is_none() { Role::Accent } else { Role::Text };
+    canvas.hit(area, row, Action::Enter);
+    canvas.text(area, row, role, &format!("{arrow} next: {words}"))
+}
+
+fn runs(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
+    if area.height < 2 {
+        return;
+    }
+    let here: Vec<&RunRow> = model.runs.iter().filter(|run| run.here).take(RUNS_MAX).collect();
+    let row = heading(canvas, area, 0, "Runs of this repo");
+    let list = without(area, row, 0);
+    if here.is_empty() && model.looked {
+        canvas.text(
+            list,
+            0,
+            Role::Muted,
+            "None yet. A run gives the task to fresh agent sessions until checks prove it done.",
+        );
+        return;
+    }
+    let top = list_top(model.welcome.at.unwrap_or(0), list.height, here.len());
+    for (row, (at, run)) in (0..list.height).zip(here.iter().enumerate().skip(top)) {
+        run_line(model, canvas, list, row, run, model.welcome.at == Some(at));
+        canvas.hit(list, row, Action::Row(at));
+    }
+}
+
+/// One run in a list.
+pub fn run_line(model: &Model, canvas: &mut Canvas<'_>, area: Rect, row: u16, run: &RunRow, chosen: bool) {
+    let status = Status::ALL.into_iter().find(|status| status.as_str() == run.status);
+    let (sign, role) = status.map_or((Sign::Note, Role::Muted), of_status);
+    let tail = format!(" {:>7} {:>7} {:>10}", run.iteration, run.cost, ago(run.at, model.now));
+    let head = format!("{} {}", canvas.theme.sign(sign), pad(&run.status, 10));
+    let room = usize::from(area.width).saturating_sub(width(&head) + width(&tail) + 1);
+    let spans = [(role, head), (Role::Text, format!(" {}", pad(&run.title, room))), (Role::Muted, tail)];
+    if chosen {
+        let spans = spans.map(|(_, text)| (Role::Selected, text));
+        canvas.line(area, row, &spans);
+    } else {
+        canvas.line(area, row, &spans);
+    }
+}
+
+/// The screen that Esc leads to from a run that was opened here.
+pub fn home(model: &mut Model) {
+    model.before.clear();
+    model.screen = Screen::Welcome;
+}

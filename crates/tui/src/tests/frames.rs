@@ -1,0 +1,147 @@
+//! What is seen.
+
+use super::fixture::{COLOURS, draw, needs_you, on, press, run_view, styles, text, with_run};
+use crate::data::Screen;
+use crate::model::Model;
+use crate::msg::Msg;
+use crate::theme::{Depth, Theme};
+use crate::update::update;
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{KeyCode, KeyModifiers};
+use ratatui::style::Color;
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
+const SCREENS: [Screen; 8] = [
+    Screen::Welcome,
+    Screen::Setup,
+    Screen::Studio,
+    Screen::Review,
+    Screen::Finalize,
+    Screen::Start,
+    Screen::Run,
+    Screen::Summary,
+];
+
+fn shown(name: &str, buffer: &Buffer) {
+    insta::assert_snapshot!(name, format!("{}\n{}", text(buffer), styles(buffer)));
+}
+
+#[test]
+fn every_screen_in_three_sizes_with_its_styles() {
+    for screen in SCREENS {
+        for (columns, lines) in SIZES {
+            let mut model = on(screen, COLOURS, (columns, lines));
+            assert_eq!(model.screen, screen);
+            shown(&format!("{screen:?}-{columns}x{lines}").to_lowercase(), &draw(&mut model));
+        }
+    }
+}
+
+#[test]
+fn without_colours_everything_still_reads() {
+    for screen in SCREENS {
+        for size in SIZES {
+            let mut model = on(screen, Theme::MONO, size);
+            let buffer = draw(&mut model);
+            assert!(
+                buffer.content().iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset),
+                "{screen:?}"
+            );
+            if size == SIZES[0] {
+                shown(&format!("{screen:?}-no-colour").to_lowercase(), &buffer);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_terminal_without_unicode_gets_plain_signs() {
+    for screen in SCREENS {
+        let theme = Theme { depth: Depth::Mono, light: false, unicode: false };
+        let mut model = on(screen, theme, (120, 40));
+        let signs = ['✓', '✗', '●', '○', '◐', '▮', '▯', '▸', '│', '─', '▁', '█'];
+        let seen = text(&draw(&mut model));
+        assert!(!seen.contains(signs), "{screen:?}:\n{seen}");
+    }
+}
+
+#[test]
+fn no_panel_is_painted_and_light_terminals_have_shades_of_their_own() {
+    let frame =
+        |light| draw(&mut on(Screen::Run, Theme { depth: Depth::True, light, unicode: true }, (120, 40)));
+    let (dark, light) = (frame(false), frame(true));
+    assert!(dark.content().iter().chain(light.content()).all(|cell| cell.bg == Color::Reset));
+    assert_ne!(dark, light);
+    assert_eq!(text(&dark), text(&light));
+}
+
+#[test]
+fn every_tab_of_a_run() {
+    for tab in 0..6_u8 {
+        let mut model = on(Screen::Run, COLOURS, (120, 40));
+        press(&mut model, KeyCode::Char(char::from(b'1' + tab)), KeyModifiers::NONE);
+        shown(&format!("run-tab-{}", tab + 1), &draw(&mut model));
+    }
+}
+
+#[test]
+fn a_question_to_a_person_has_its_answers_as_keys() {
+    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    update(&mut model, Msg::View(Box::new(needs_you())));
+    shown("run-needs-you", &draw(&mut model));
+}
+
+#[test]
+fn what_lies_over_a_screen() {
+    let over = |code, held| {
+        let mut model = on(Screen::Run, COLOURS, (100, 30));
+        press(&mut model, code, held);
+        text(&draw(&mut model))
+    };
+    insta::assert_snapshot!("over-help", over(KeyCode::Char('?'), KeyModifiers::NONE));
+    insta::assert_snapshot!("over-palette", over(KeyCode::Char('p'), KeyModifiers::CONTROL));
+    insta::assert_snapshot!("over-leave", over(KeyCode::Char('c'), KeyModifiers::CONTROL));
+    insta::assert_snapshot!("over-runs", over(KeyCode::Char('R'), KeyModifiers::NONE));
+    insta::assert_snapshot!("over-note", over(KeyCode::Char('n'), KeyModifiers::NONE));
+}
+
+#[test]
+fn what_agents_print_never_reaches_the_terminal_as_more_than_text() {
+    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    press(&mut model, KeyCode::Char('2'), KeyModifiers::NONE);
+    let mut view = run_view();
+    view.title = "evil \u{1b}]0;owned\u{7}\u{1b}[2J".into();
+    view.now = "\u{1b}[31mred\u{1b}[0m".into();
+    view.history[2].message = "a\u{1b}[5mb\u{202e}c".into();
+    update(&mut model, Msg::View(Box::new(view)));
+    for tab in 0..3 {
+        model.run.tab = tab;
+        let buffer = draw(&mut model);
+        let clean = |cell: &ratatui::buffer::Cell| {
+            !cell.symbol().contains(|c: char| c.is_control() || c == '\u{202e}')
+        };
+        assert!(buffer.content().iter().all(clean), "{}", text(&buffer));
+        assert!(!text(&buffer).contains("owned") || tab != 0);
+    }
+}
+
+#[test]
+fn a_terminal_that_is_too_small_says_what_it_needs_and_none_makes_it_fail() {
+    for screen in SCREENS {
+        for columns in [1, 2, 10, 59, 60, 61, 90, 101] {
+            for lines in [1, 2, 5, 15, 16, 17, 25] {
+                let mut model: Model = on(screen, COLOURS, (80, 24));
+                update(&mut model, Msg::Resize(columns, lines));
+                let seen = text(&draw(&mut model));
+                if columns < 60 && columns > 30 && lines > 3 {
+                    assert!(seen.contains("it needs 60×16"), "{seen}");
+                }
+                update(&mut model, Msg::Key((KeyCode::F(1), KeyModifiers::NONE)));
+                draw(&mut model);
+            }
+        }
+    }
+    let mut model = on(Screen::Welcome, COLOURS, (80, 24));
+    with_run(&mut model);
+    draw(&mut model);
+}

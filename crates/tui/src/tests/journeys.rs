@@ -1,0 +1,268 @@
+//! What keys, pastes and clicks do: from the first sentence to the finished run.
+
+use super::fixture::{COLOURS, draw, finished, model, on, press, run_view, text, type_text};
+use crate::data::{Problem, Screen};
+use crate::model::{Model, Notice, Overlay};
+use crate::msg::{Effect, Msg};
+use crate::update::update;
+use ralph_domain::control::Control;
+use ralph_domain::status::Status;
+use ratatui::crossterm::event::{KeyCode, KeyModifiers};
+
+fn key(model: &mut Model, c: char) -> Vec<Effect> {
+    press(model, KeyCode::Char(c), KeyModifiers::NONE)
+}
+fn ctrl(model: &mut Model, c: char) -> Vec<Effect> {
+    press(model, KeyCode::Char(c), KeyModifiers::CONTROL)
+}
+fn enter(model: &mut Model) -> Vec<Effect> {
+    press(model, KeyCode::Enter, KeyModifiers::NONE)
+}
+
+#[test]
+fn a_sentence_becomes_a_run_that_is_watched_to_its_summary() {
+    let mut model = model(COLOURS, (100, 30));
+    type_text(&mut model, "Fix the router");
+    ctrl(&mut model, 'r');
+    assert_eq!(model.screen, Screen::Start);
+    let effects = enter(&mut model);
+    let [Effect::Start(wish)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(wish.text.as_deref(), Some("Fix the router"));
+    assert_eq!((wish.branch.as_str(), wish.agents.as_str()), ("ralph/fix-the-router", "claude,codex"));
+    assert!(enter(&mut model).is_empty(), "two Enters start one run");
+    let watched = update(&mut model, Msg::Started("20261115-143307-k3f9".into()));
+    assert_eq!(watched, [Effect::Watch("20261115-143307-k3f9".into())]);
+    update(&mut model, Msg::View(Box::new(run_view())));
+    assert_eq!(model.screen, Screen::Run);
+    update(&mut model, Msg::View(Box::new(finished())));
+    assert_eq!(model.screen, Screen::Summary);
+    key(&mut model, 't');
+    update(&mut model, Msg::View(Box::new(finished())));
+    assert_eq!(model.screen, Screen::Run, "it is shown once by itself");
+    key(&mut model, 'q');
+    assert_eq!(model.screen, Screen::Welcome);
+}
+
+#[test]
+fn what_only_the_user_can_allow_is_asked_and_a_no_starts_nothing() {
+    let mut model = model(COLOURS, (100, 30));
+    ctrl(&mut model, 'r');
+    let effects = enter(&mut model);
+    let [Effect::Start(wish)] = effects.as_slice() else { panic!("{effects:?}") };
+    let ask = |model: &mut Model| {
+        update(model, Msg::Consent(wish.clone(), vec!["+ network access to `a.example`".into()]));
+        text(&draw(model))
+    };
+    let seen = ask(&mut model);
+    assert!(seen.contains("This repository asks for:") && seen.contains("a.example"), "{seen}");
+    assert!(enter(&mut model).is_empty() && model.overlay.is_some(), "Enter alone allows nothing");
+    assert!(key(&mut model, 'n').is_empty() && model.overlay.is_none());
+    ask(&mut model);
+    assert_eq!(key(&mut model, 'y'), [Effect::AllowAndStart(wish.clone())]);
+}
+
+#[test]
+fn where_nothing_checks_the_result_a_command_is_asked_for() {
+    let mut model = model(COLOURS, (100, 30));
+    ctrl(&mut model, 'r');
+    enter(&mut model);
+    update(&mut model, Msg::NothingChecks(Problem::new("nothing checks it", "say what does")));
+    type_text(&mut model, "make test");
+    let effects = enter(&mut model);
+    let [Effect::Start(wish)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(wish.verify, "make test");
+}
+
+#[test]
+fn a_refused_start_says_so_where_it_happened() {
+    let mut model = model(COLOURS, (100, 30));
+    ctrl(&mut model, 'r');
+    enter(&mut model);
+    update(&mut model, Msg::Failed(Problem::new("run x is running here", "`ralph cancel x`")));
+    let seen = text(&draw(&mut model));
+    assert!(seen.contains("run x is running here") && seen.contains("next: `ralph cancel x`"), "{seen}");
+    assert!(!enter(&mut model).is_empty(), "it can be tried again");
+}
+
+#[test]
+fn every_control_of_a_run_has_its_key() {
+    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    let sent = |effects: Vec<Effect>| match effects.into_iter().next() {
+        Some(Effect::Send { control, .. }) => control.name(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(sent(key(&mut model, 'p')), "pause");
+    assert_eq!(sent(key(&mut model, 'r')), "rotate");
+    assert_eq!(sent(key(&mut model, 's')), "skip");
+    assert_eq!(sent(key(&mut model, 'd')), "diagnose");
+    assert_eq!(sent(key(&mut model, 'a')), "approve");
+    for (k, name) in [('n', "note"), ('u', "nudge"), ('l', "guardrail")] {
+        key(&mut model, k);
+        type_text(&mut model, "look at the drain path?");
+        assert_eq!(sent(enter(&mut model)), name);
+    }
+    key(&mut model, 'k');
+    press(&mut model, KeyCode::Down, KeyModifiers::NONE);
+    let effects = enter(&mut model);
+    let [Effect::Send { control: Control::Cooldown { agent, seconds: 900 }, .. }] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(agent.as_str(), "claude");
+    key(&mut model, 'c');
+    assert!(model.overlay.is_some(), "the end is asked about");
+    assert_eq!(key(&mut model, 'y'), [Effect::End { run: model.run.id.clone(), now: true }]);
+    let mut view = run_view();
+    (view.status, view.driven) = (Status::Paused, true);
+    update(&mut model, Msg::View(Box::new(view)));
+    assert_eq!(sent(key(&mut model, 'p')), "resume");
+    let mut view = run_view();
+    view.driven = false;
+    update(&mut model, Msg::View(Box::new(view)));
+    assert_eq!(key(&mut model, 'p'), [Effect::Resume(model.run.id.clone())]);
+}
+
+#[test]
+fn a_run_that_is_over_is_not_steered() {
+    let mut model = on(Screen::Summary, COLOURS, (120, 40));
+    key(&mut model, 't');
+    for k in ['p', 'r', 's', 'd', 'a', 'c', 'n'] {
+        assert!(key(&mut model, k).is_empty() && model.overlay.is_none(), "{k}");
+        assert!(matches!(model.notice, Some(Notice::Done(_))));
+    }
+}
+
+#[test]
+fn output_is_followed_searched_and_saved() {
+    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    key(&mut model, '2');
+    for n in 0..500 {
+        let line = crate::msg::Live::Line(crate::log::Kind::Said, format!("line {n}"));
+        update(&mut model, Msg::Told(Vec::new(), vec![line]));
+    }
+    assert!(text(&draw(&mut model)).contains("line 499"));
+    press(&mut model, KeyCode::PageUp, KeyModifiers::NONE);
+    assert!(!text(&draw(&mut model)).contains("line 499"));
+    let line = crate::msg::Live::Line(crate::log::Kind::Said, "new".into());
+    update(&mut model, Msg::Told(Vec::new(), vec![line]));
+    assert!(!text(&draw(&mut model)).contains(" new"), "what is read stays in its place");
+    key(&mut model, '/');
+    type_text(&mut model, "line 42");
+    enter(&mut model);
+    assert!(text(&draw(&mut model)).contains("line 42"));
+    key(&mut model, 'f');
+    assert!(text(&draw(&mut model)).contains("new"));
+    key(&mut model, 'w');
+    let effects = enter(&mut model);
+    let [Effect::SaveText { name, text }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert!(name.ends_with("-output.txt") && text.contains("line 7\n"));
+}
+
+#[test]
+fn ctrl_c_asks_then_leaves_and_says_what_goes_on() {
+    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    ctrl(&mut model, 'c');
+    assert!(model.left.is_none());
+    key(&mut model, 'n');
+    assert!(model.overlay.is_none() && model.left.is_none());
+    ctrl(&mut model, 'c');
+    assert_eq!(ctrl(&mut model, 'c'), [Effect::Quit]);
+    assert_eq!(
+        model.left.unwrap(),
+        ["run 20261115-143307-k3f9 goes on; `ralph attach 20261115-143307-k3f9` shows it again"]
+    );
+}
+
+#[test]
+fn the_studio_works_with_an_agent_and_its_draft_can_be_edited_and_undone() {
+    let mut model = on(Screen::Studio, COLOURS, (120, 40));
+    let effects = enter(&mut model);
+    assert!(matches!(effects.as_slice(), [Effect::Remember { .. }, Effect::Ask { .. }]), "{effects:?}");
+    update(&mut model, Msg::Answering("Good.\n```draft\n# Half".into()));
+    assert!(text(&draw(&mut model)).contains("Half"), "the draft fills while it comes");
+    let answer = "Good.\n```draft\n# Whole\n\n## Task\n\nDo it.\n```\n";
+    let effects = update(&mut model, Msg::Answered(Ok(answer.into())));
+    assert!(matches!(effects.as_slice(), [Effect::Remember { .. }]));
+    assert_eq!(model.studio.draft.title(), Some("Whole"));
+    ctrl(&mut model, 'z');
+    assert_eq!(model.studio.draft.title(), Some("Keep the order"));
+    ctrl(&mut model, 'e');
+    type_text(&mut model, "by hand");
+    press(&mut model, KeyCode::Esc, KeyModifiers::NONE);
+    assert!(model.studio.draft.text().contains("by hand") && model.screen == Screen::Studio);
+    model.studio.input.set("next");
+    let effects = enter(&mut model);
+    let Some(Effect::Ask { draft, .. }) = effects.last() else { panic!("{effects:?}") };
+    assert!(draft.contains("by hand"), "the next answer is asked for with it");
+    update(&mut model, Msg::Answered(Err(Problem::new("claude did not answer", "log in"))));
+    let seen = text(&draw(&mut model));
+    assert!(seen.contains("claude did not answer") && seen.contains("next: log in"), "{seen}");
+}
+
+#[test]
+fn the_studio_is_a_plain_form_without_any_agent() {
+    let mut model = model(COLOURS, (120, 40));
+    model.repo.agents.clear();
+    ctrl(&mut model, 't');
+    for answer in
+        ["Keep the order", "Messages arrive out of order.", "tests pass\nno new dependency", "make test"]
+    {
+        update(&mut model, Msg::Paste(answer.into()));
+        enter(&mut model);
+    }
+    let draft = &model.studio.draft;
+    assert_eq!(draft.title(), Some("Keep the order"));
+    assert_eq!(draft.section("Acceptance"), "- tests pass\n- no new dependency");
+    assert_eq!(draft.commands(), ["make test"]);
+    let effects = ctrl(&mut model, 'f');
+    assert!(matches!(effects.as_slice(), [Effect::Lint(_), Effect::TryChecks(_)]), "{effects:?}");
+    assert_eq!(model.studio.draft.promise(), Some("COMPLETE"));
+    assert!(key(&mut model, 'w').is_empty(), "nothing is written before it was looked through");
+    update(&mut model, Msg::Linted(Vec::new()));
+    let effects = key(&mut model, 'w');
+    assert!(matches!(effects.as_slice(), [Effect::WriteTask { .. }]), "{effects:?}");
+    update(&mut model, Msg::Wrote(vec!["PROMPT.md".into()], Vec::new()));
+    assert_eq!((model.screen, model.start.file.as_deref()), (Screen::Start, Some("PROMPT.md")));
+}
+
+#[test]
+fn findings_are_applied_and_undone() {
+    let mut model = on(Screen::Review, COLOURS, (120, 40));
+    enter(&mut model);
+    assert!(model.studio.draft.section("Acceptance").contains("after a reconnect"));
+    assert!(model.review.findings[0].applied);
+    key(&mut model, 'u');
+    assert!(!model.review.findings[0].applied && !model.studio.draft.text().contains("reconnect"));
+}
+
+#[test]
+fn an_error_of_the_linter_stops_the_writing_and_leads_to_its_line() {
+    let mut model = on(Screen::Finalize, COLOURS, (120, 40));
+    model.finalize.lint.as_mut().unwrap()[0].error = true;
+    assert!(key(&mut model, 'w').is_empty());
+    enter(&mut model);
+    assert_eq!(model.screen, Screen::Studio);
+    type_text(&mut model, "FIXED ");
+    press(&mut model, KeyCode::Esc, KeyModifiers::NONE);
+    let line = model.studio.draft.text().lines().nth(2).unwrap().to_owned();
+    assert!(line.ends_with("FIXED ") || line.starts_with("FIXED "), "{line}");
+}
+
+#[test]
+fn the_mouse_chooses_and_scrolls() {
+    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    draw(&mut model);
+    let tab = model.hits.iter().find(|hit| hit.action == crate::keys::Action::Tab(2)).copied().unwrap();
+    update(&mut model, Msg::Click(tab.area.x + 1, tab.area.y));
+    assert_eq!(model.run.tab, 2);
+    update(&mut model, Msg::Wheel(1));
+    assert_eq!(model.run.top, 3);
+    update(&mut model, Msg::Click(0, 39));
+    ctrl(&mut model, 'p');
+    assert!(matches!(model.overlay, Some(Overlay::Palette { .. })));
+    type_text(&mut model, "rotate");
+    press(&mut model, KeyCode::Esc, KeyModifiers::NONE);
+    ctrl(&mut model, 'p');
+    type_text(&mut model, "start a fresh");
+    let effects = enter(&mut model);
+    assert!(matches!(effects.as_slice(), [Effect::Send { control: Control::Rotate, .. }]), "{effects:?}");
+}

@@ -1,0 +1,384 @@
+//! What happens to the model: pure, one message at a time; what the world must do comes back as effects.
+
+use crate::data::{Problem, Screen};
+use crate::editor::{Editor, Move};
+use crate::keys::{self, Action, Chord, is_text};
+use crate::model::{BaselineState, Model, Notice, Overlay, Purpose};
+use crate::msg::{Effect, Msg};
+use crate::overlay::{self, Outcome};
+use crate::screen::{finalize, review, run, setup, start, studio, summary, welcome};
+use ralph_domain::status::Status;
+use ralph_domain::text::one_line;
+use ratatui::crossterm::event::{KeyCode, KeyModifiers};
+
+/// Lines that one step of the wheel scrolls.
+const WHEEL: i32 = 3;
+
+/// Takes one message.
+pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
+    match msg {
+        Msg::Key(chord) => {
+            let effects = key(model, chord);
+            if let Some(words) = effects.iter().find_map(busy) {
+                model.notice = Some(Notice::Busy(words.into()));
+            }
+            effects
+        }
+        Msg::Paste(text) => {
+            if let Some(editor) = focused(model) {
+                editor.insert(&text);
+            }
+            Vec::new()
+        }
+        Msg::Click(x, y) => {
+            let hit = model.hits.iter().rev().find(|hit| hit.area.contains((x, y).into())).copied();
+            hit.map_or_else(Vec::new, |hit| act(model, hit.action))
+        }
+        Msg::Wheel(lines) => wheel(model, lines),
+        Msg::Resize(columns, lines) => {
+            model.size = (columns, lines);
+            Vec::new()
+        }
+        Msg::Tick(now) => {
+            model.now = now;
+            Vec::new()
+        }
+        other => told(model, other),
+    }
+}
+
+/// What is said while something takes a moment; whatever comes of it takes its place.
+fn busy(effect: &Effect) -> Option<&'static str> {
+    match effect {
+        Effect::Send { .. } | Effect::Resume(_) => Some("sent; waiting for the run to take it …"),
+        Effect::End { .. } => Some("ending the run …"),
+        Effect::Command { .. } => Some("working on it …"),
+        Effect::SaveConfig(_) => Some("saving …"),
+        Effect::FirstCommit => Some("making the first commit …"),
+        _ => None,
+    }
+}
+
+fn wheel(model: &mut Model, lines: i32) -> Vec<Effect> {
+    if model.overlay.is_none() && model.screen == Screen::Run {
+        run::scroll(model, lines * WHEEL);
+        return Vec::new();
+    }
+    let code = if lines < 0 { KeyCode::Up } else { KeyCode::Down };
+    match (&model.overlay, model.screen) {
+        (None, Screen::Studio) => act(model, if lines < 0 { Action::PageUp } else { Action::PageDown }),
+        _ => key(model, (code, KeyModifiers::NONE)),
+    }
+}
+
+fn key(model: &mut Model, chord: Chord) -> Vec<Effect> {
+    if !matches!(model.notice, Some(Notice::Busy(_))) {
+        model.notice = None;
+    }
+    let leaves = keys::action(model.screen, chord, false) == Some(Action::Leave);
+    if let Some(over) = &mut model.overlay {
+        if leaves {
+            // Ctrl-C again at its own question is a yes.
+            let again = matches!(over, Overlay::Confirm { leave: true, .. });
+            return if again { finish(model, vec![Effect::Quit]) } else { act(model, Action::Leave) };
+        }
+        let moves = matches!(chord.0, KeyCode::Up | KeyCode::Down | KeyCode::Enter | KeyCode::Esc);
+        if let Some(editor) = overlay::editor(over)
+            && !moves
+            && edit(editor, chord)
+        {
+            return Vec::new();
+        }
+        return match overlay::key(model, chord.0) {
+            Outcome::Taken(effects) => finish(model, effects),
+            Outcome::Chosen(action) => act(model, action),
+        };
+    }
+    let asks = model.screen == Screen::Welcome
+        && model.welcome.input.is_empty()
+        && matches!(chord.0, KeyCode::Char('?' | ':'));
+    let typing = model.typing() && !asks;
+    if typing && typed(model, chord) {
+        return Vec::new();
+    }
+    keys::action(model.screen, chord, typing).map_or_else(Vec::new, |action| act(model, action))
+}
+
+/// Effects that end it leave words for the shell.
+fn finish(model: &mut Model, effects: Vec<Effect>) -> Vec<Effect> {
+    if effects.contains(&Effect::Quit) {
+        model.left = Some(goodbye(model));
+    }
+    effects
+}
+
+/// What goes on after we leave.
+fn goodbye(model: &Model) -> Vec<String> {
+    // A run that is over goes nowhere, also while its process still tidies up.
+    let is_over = |word: &str| Status::ALL.iter().any(|status| status.as_str() == word && status.is_over());
+    let going = model.runs.iter().filter(|run| run.driven && !is_over(&run.status));
+    let mut ids: Vec<&str> = going.map(|run| run.id.as_str()).collect();
+    let is_seen = matches!(model.screen, Screen::Run | Screen::Summary);
+    let watched = model.run.view.as_ref().filter(|view| is_seen && view.driven && !view.status.is_over());
+    let watched = watched.map(|view| view.run_id.as_str());
+    ids.extend(watched.filter(|id| !ids.contains(id)).into_iter().collect::<Vec<_>>());
+    let more = ids.len().saturating_sub(5);
+    let mut lines: Vec<String> = ids
+        .iter()
+        .take(5)
+        .map(|id| format!("run {id} goes on; `ralph attach {id}` shows it again"))
+        .collect();
+    if more > 0 {
+        lines.push(format!("and {more} more go on; `ralph list --all` shows them"));
+    }
+    lines
+}
+
+/// The text that is typed into.
+fn focused(model: &mut Model) -> Option<&mut Editor> {
+    if let Some(over) = &mut model.overlay {
+        return overlay::editor(over);
+    }
+    match model.screen {
+        Screen::Welcome => Some(&mut model.welcome.input),
+        Screen::Studio => Some(model.studio.hand.as_mut().unwrap_or(&mut model.studio.input)),
+        Screen::Start => model.start.form.editor(),
+        Screen::Setup if model.setup.at >= model.setup.agents.len() => model.setup.form.editor(),
+        _ => None,
+    }
+}
+
+/// Whether a key was taken by the text that is typed into.
+fn typed(model: &mut Model, chord: Chord) -> bool {
+    let bound = keys::action(model.screen, chord, true).is_some();
+    let forms = matches!(model.screen, Screen::Start | Screen::Setup);
+    match chord.0 {
+        KeyCode::Up | KeyCode::Down if forms => return false,
+        KeyCode::Up | KeyCode::Down => return moved_line(model, chord.0 == KeyCode::Up),
+        KeyCode::Home | KeyCode::End | KeyCode::Left | KeyCode::Right => {}
+        _ if bound => return false,
+        _ => {}
+    }
+    if forms && focused(model).is_none() {
+        let form = if model.screen == Screen::Start { &mut model.start.form } else { &mut model.setup.form };
+        return match chord.0 {
+            KeyCode::Right | KeyCode::Char(' ') => form.turn(true),
+            KeyCode::Left => form.turn(false),
+            _ => is_text(chord),
+        };
+    }
+    focused(model).is_some_and(|editor| edit(editor, chord))
+}
+
+/// Up and down in a text: through its lines, then through what was sent before.
+fn moved_line(model: &mut Model, up: bool) -> bool {
+    match model.screen {
+        Screen::Welcome if model.welcome.input.is_empty() || model.welcome.at.is_some() => false,
+        Screen::Studio if model.studio.hand.is_none() && model.studio.input.at_edge(up) => {
+            model.studio.input.look_back(up);
+            true
+        }
+        _ => {
+            if let Some(editor) = focused(model) {
+                editor.go(if up { Move::Up } else { Move::Down });
+            }
+            true
+        }
+    }
+}
+
+/// Keys that every text knows; whether this was one.
+fn edit(editor: &mut Editor, (code, modifiers): Chord) -> bool {
+    let (ctrl, alt) = (modifiers.contains(KeyModifiers::CONTROL), modifiers.contains(KeyModifiers::ALT));
+    match code {
+        KeyCode::Char(c) if is_text((code, modifiers)) => editor.insert(c.encode_utf8(&mut [0; 4])),
+        KeyCode::Backspace if ctrl || alt => editor.delete_word(),
+        KeyCode::Backspace => editor.backspace(),
+        KeyCode::Delete => editor.delete(),
+        KeyCode::Left if ctrl || alt => editor.go(Move::WordLeft),
+        KeyCode::Right if ctrl || alt => editor.go(Move::WordRight),
+        KeyCode::Char('b') if alt => editor.go(Move::WordLeft),
+        KeyCode::Char('f') if alt => editor.go(Move::WordRight),
+        KeyCode::Left => editor.go(Move::Left),
+        KeyCode::Right => editor.go(Move::Right),
+        KeyCode::Home => editor.go(Move::LineStart),
+        KeyCode::End => editor.go(Move::LineEnd),
+        KeyCode::Char('a') if ctrl => editor.go(Move::LineStart),
+        KeyCode::Char('w') if ctrl => editor.delete_word(),
+        KeyCode::Char('u') if ctrl => editor.delete_to_start(),
+        KeyCode::Char('k') if ctrl => editor.delete_to_end(),
+        KeyCode::Char('d') if ctrl => editor.delete(),
+        _ => return false,
+    }
+    true
+}
+
+/// Does what a key, a click or the palette means.
+fn act(model: &mut Model, action: Action) -> Vec<Effect> {
+    match action {
+        Action::Help => model.overlay = Some(Overlay::Help { top: 0 }),
+        Action::Palette => model.overlay = Some(Overlay::Palette { input: Editor::default(), at: 0 }),
+        Action::Runs => {
+            model.overlay = Some(Overlay::Runs { at: 0 });
+            return vec![Effect::ListRuns];
+        }
+        Action::Leave => {
+            let mut lines = goodbye(model);
+            if lines.is_empty() {
+                lines.push("No run is going on.".into());
+            }
+            let question = "Leave?".to_owned();
+            model.overlay = Some(Overlay::Confirm { question, lines, yes: vec![Effect::Quit], leave: true });
+        }
+        Action::Back => return back(model),
+        other => return on_screen(model, other),
+    }
+    Vec::new()
+}
+
+fn on_screen(model: &mut Model, action: Action) -> Vec<Effect> {
+    match model.screen {
+        Screen::Welcome => welcome::update(model, action),
+        Screen::Setup => setup::update(model, action),
+        Screen::Studio => studio::update(model, action),
+        Screen::Review => review::update(model, action),
+        Screen::Finalize => finalize::update(model, action),
+        Screen::Start => start::update(model, action),
+        Screen::Run => run::update(model, action),
+        Screen::Summary => summary::update(model, action),
+    }
+}
+
+fn back(model: &mut Model) -> Vec<Effect> {
+    match model.screen {
+        Screen::Studio if model.studio.hand.is_some() => studio::update(model, Action::Back),
+        Screen::Welcome => welcome::update(model, Action::Back),
+        Screen::Run | Screen::Summary if model.attached => finish(model, vec![Effect::Quit]),
+        Screen::Run | Screen::Summary => {
+            welcome::home(model);
+            vec![Effect::Unwatch, Effect::LookAround, Effect::ListRuns]
+        }
+        _ => {
+            model.screen = model.before.pop().unwrap_or(Screen::Welcome);
+            Vec::new()
+        }
+    }
+}
+
+/// What effects brought back.
+fn told(model: &mut Model, msg: Msg) -> Vec<Effect> {
+    match msg {
+        Msg::Repo(facts) => {
+            let mut facts = *facts;
+            // What a probe has found out is not forgotten by another look.
+            for agent in &mut facts.agents {
+                let known = model.repo.agents.iter().find(|old| old.name == agent.name);
+                if let Some(known) = known.filter(|_| agent.state == crate::data::AgentState::Found) {
+                    agent.state = known.state.clone();
+                }
+            }
+            model.repo = facts;
+            model.looked = true;
+        }
+        Msg::Runs(mut runs) => {
+            runs.sort_by(|a, b| b.id.cmp(&a.id));
+            model.runs = runs;
+        }
+        Msg::View(view) => return viewed(model, view),
+        Msg::ViewFailed(problem) => model.run.problem = Some(problem),
+        Msg::Told(happened, live) => run::told(&mut model.run, happened, live),
+        Msg::Tab(tab, lines) => drop(model.run.tabs.insert(tab, lines)),
+        Msg::Done(words) => model.notice = Some(Notice::Done(one_line(&words, 400))),
+        Msg::Failed(problem) => failed(model, problem),
+        Msg::Started(id) => {
+            model.start.busy = false;
+            model.before.clear();
+            model.screen = Screen::Welcome;
+            return run::open(model, &id);
+        }
+        Msg::NothingChecks(problem) => {
+            model.start.busy = false;
+            model.start.problem = Some(problem);
+            let title = "Which command shows that it is done?";
+            let hint = "no test command was found here, and nothing is done before something shows it";
+            let input = Editor::default();
+            model.overlay = Some(Overlay::Ask { title, hint, input, purpose: Purpose::Verify });
+        }
+        Msg::Consent(wish, mut lines) => {
+            model.start.busy = false;
+            lines.insert(0, "This repository asks for:".into());
+            let question = "Allow this, from now on?".to_owned();
+            let yes = vec![Effect::AllowAndStart(wish)];
+            model.overlay = Some(Overlay::Confirm { question, lines, yes, leave: false });
+        }
+        other => return told_of_spec(model, other),
+    }
+    Vec::new()
+}
+
+fn told_of_spec(model: &mut Model, msg: Msg) -> Vec<Effect> {
+    match msg {
+        Msg::Answering(piece) => studio::answering(&mut model.studio, &piece),
+        Msg::Answered(answer) => return studio::answered(model, answer),
+        Msg::Reviewed(by, answer) => review::reviewed(model, &by, answer),
+        Msg::Files(files) => model.studio.files = files,
+        Msg::Threads(rows) => model.overlay = Some(Overlay::Threads { rows, at: 0 }),
+        Msg::Thread(id, messages) => studio::loaded(&mut model.studio, id, messages),
+        Msg::Linted(found) => model.finalize.lint = Some(found),
+        Msg::Baseline(Ok(over)) => model.finalize.baseline = BaselineState::Over(over),
+        Msg::Baseline(Err(problem)) => model.finalize.baseline = BaselineState::Failed(problem),
+        Msg::Wrote(files, lost) => {
+            let mut words = format!("wrote {}", files.join(", "));
+            if !lost.is_empty() {
+                words.push_str(&format!("; without an equivalent there: {}", lost.join(", ")));
+            }
+            model.repo.tasks = files.into_iter().take(1).collect();
+            let effects = start::open(model, None);
+            model.notice = Some(Notice::Done(words));
+            return effects;
+        }
+        Msg::Probed(name, state) => setup::probed(model, &name, state),
+        Msg::Saved(words) => {
+            model.setup.ready = false;
+            model.repo.configured = true;
+            welcome::home(model);
+            model.notice = Some(Notice::Done(words));
+            return vec![Effect::LookAround];
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+fn failed(model: &mut Model, problem: Problem) {
+    model.notice = None;
+    if model.screen == Screen::Start && model.start.busy {
+        model.start.busy = false;
+        model.start.problem = Some(problem);
+    } else {
+        model.overlay = Some(Overlay::Trouble(problem));
+    }
+}
+
+/// A run as it stands now. Where it has come to its end, the summary follows, once.
+fn viewed(model: &mut Model, view: Box<ralph_protocol::view::RunView>) -> Vec<Effect> {
+    if view.run_id.as_str() != model.run.id {
+        return Vec::new();
+    }
+    let changed = model.run.view.as_ref().is_none_or(|old| old.seq != view.seq);
+    let over = view.status.is_over();
+    model.run.problem = None;
+    model.run.view = Some(view);
+    let run = model.run.id.clone();
+    if over && !model.run.summed_up {
+        model.run.summed_up = true;
+        if model.screen == Screen::Run {
+            model.go(Screen::Summary);
+        }
+        return vec![Effect::LoadTab { run, tab: 3 }];
+    }
+    match model.run.tab {
+        tab @ 3..=5 if changed => vec![Effect::LoadTab { run, tab }],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,159 @@
+//! A frame: the line at the top, the screen, the keys at the bottom, and what lies over them. Pure; says which places a click
+//! acts on.
+
+use crate::data::Screen;
+use crate::draw::{Canvas, rows, without};
+use crate::keys;
+use crate::model::{Hit, Model, Notice};
+use crate::overlay;
+use crate::screen::{finalize, review, run, setup, start, studio, summary, welcome};
+use crate::text::width;
+use crate::theme::{Role, Sign};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+
+/// The smallest terminal that it all fits into.
+pub const SMALLEST: (u16, u16) = (60, 16);
+
+/// What a frame brought about.
+#[derive(Debug, Default)]
+pub struct Drawn {
+    /// Places that a click acts on.
+    pub hits: Vec<Hit>,
+    /// Lines that the tab of a run has.
+    pub height: u16,
+}
+
+/// Draws a frame.
+pub fn view(model: &Model, frame: &mut Frame<'_>) -> Drawn {
+    let area = frame.area();
+    let mut canvas = Canvas::new(frame.buffer_mut(), model.theme);
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        too_small(&mut canvas, area);
+        return Drawn::default();
+    }
+    let body = without(area, 1, 2);
+    match model.screen {
+        Screen::Run | Screen::Summary => run::top_bar(model, &mut canvas, area),
+        _ => top_bar(model, &mut canvas, area),
+    }
+    let inside = match model.screen {
+        Screen::Run => body,
+        _ => Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..without(body, 1, 0) },
+    };
+    match model.screen {
+        Screen::Welcome => welcome::view(model, &mut canvas, inside),
+        Screen::Setup => setup::view(model, &mut canvas, inside),
+        Screen::Studio => studio::view(model, &mut canvas, inside),
+        Screen::Review => review::view(model, &mut canvas, inside),
+        Screen::Finalize => finalize::view(model, &mut canvas, inside),
+        Screen::Start => start::view(model, &mut canvas, inside),
+        Screen::Run => run::view(model, &mut canvas, inside),
+        Screen::Summary => summary::view(model, &mut canvas, inside),
+    }
+    notice(model, &mut canvas, rows(area, area.height - 2, 1));
+    foot(model, &mut canvas, rows(area, area.height - 1, 1));
+    overlay::view(model, &mut canvas, body);
+    let (hits, cursor) = (canvas.hits, canvas.cursor);
+    if let Some((x, y)) = cursor {
+        frame.set_cursor_position((x.min(area.right() - 1), y.min(area.bottom() - 1)));
+    }
+    Drawn { hits, height: body.height.saturating_sub(4) }
+}
+
+fn too_small(canvas: &mut Canvas<'_>, area: Rect) {
+    let words = format!(
+        "This terminal is {}×{}; it needs {}×{}.\nMake it larger, or leave with Ctrl-C and use `ralph status`.",
+        area.width, area.height, SMALLEST.0, SMALLEST.1
+    );
+    canvas.text(area, 0, Role::Attention, &words);
+}
+
+/// Where we are on the way.
+fn top_bar(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
+    let way = [
+        Screen::Welcome,
+        Screen::Setup,
+        Screen::Studio,
+        Screen::Review,
+        Screen::Finalize,
+        Screen::Start,
+        Screen::Run,
+    ];
+    canvas.line(area, 0, &[(Role::Strong, " ralph  ".into()), (Role::Strong, model.screen.title().into())]);
+    let all: usize = way.iter().map(|screen| width(screen.title()) + 3).sum();
+    if usize::from(area.width) > all + 26 {
+        let mut spans = Vec::new();
+        for (n, screen) in way.into_iter().enumerate() {
+            if n > 0 {
+                spans.push((Role::Muted, format!(" {} ", canvas.theme.sign(Sign::Arrow))));
+            }
+            let role = if screen == model.screen { Role::Accent } else { Role::Muted };
+            spans.push((role, screen.title().to_owned()));
+        }
+        spans.push((Role::Text, " ".into()));
+        canvas.right(area, 0, &spans);
+    }
+}
+
+fn notice(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
+    match &model.notice {
+        None => canvas.rule(area, 0),
+        Some(Notice::Done(words)) => {
+            canvas.line(
+                area,
+                0,
+                &[(Role::Good, format!(" {} ", canvas.theme.sign(Sign::Note))), (Role::Text, words.clone())],
+            );
+        }
+        Some(Notice::Busy(words)) => {
+            canvas.line(area, 0, &[(Role::Accent, format!(" {} {words}", canvas.theme.sign(Sign::Half)))]);
+        }
+        Some(Notice::Wrong(problem)) => {
+            let sign = canvas.theme.sign(Sign::Bad);
+            canvas.line(
+                area,
+                0,
+                &[
+                    (Role::Bad, format!(" {sign} {}", problem.what)),
+                    (Role::Muted, format!("  next: {}", problem.fix)),
+                ],
+            );
+        }
+    }
+}
+
+/// The keys that are used most, as many as fit; help knows them all.
+fn foot(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
+    let mut x = area.x + 1;
+    let last = keys::bindings(model.screen).filter(|binding| binding.screen.is_none());
+    let first = keys::bindings(model.screen).filter(|binding| binding.screen.is_some());
+    let named = |binding: &&keys::Binding| binding.short.is_some();
+    // Help and the way out are always there.
+    let fixed: usize = last.clone().filter(named).map(foot_width).sum();
+    for binding in first.filter(named) {
+        let cells = foot_width(binding);
+        if usize::from(area.right().saturating_sub(x)) < cells + fixed {
+            break;
+        }
+        x = foot_key(canvas, area, x, binding);
+    }
+    for binding in last.filter(named) {
+        x = foot_key(canvas, area, x, binding);
+    }
+}
+
+fn foot_width(binding: &keys::Binding) -> usize {
+    let key = binding.keys.first().map(|key| keys::name(*key)).unwrap_or_default();
+    width(&key) + width(binding.short.unwrap_or_default()) + 3
+}
+
+fn foot_key(canvas: &mut Canvas<'_>, area: Rect, x: u16, binding: &keys::Binding) -> u16 {
+    let key = binding.keys.first().map(|key| keys::name(*key)).unwrap_or_default();
+    let room = |x: u16| area.right().saturating_sub(x);
+    let from = x;
+    let x = canvas.put(x, area.y, room(x), Role::Accent, &key);
+    let x = canvas.put(x, area.y, room(x), Role::Muted, &format!(" {}", binding.short.unwrap_or_default()));
+    canvas.hit(Rect { x: from, width: x.saturating_sub(from), ..area }, 0, binding.action);
+    x + 2
+}
