@@ -8,6 +8,7 @@
 //! - [`tools`] gives a model real tools: commands, files, processes, a browser.
 //! - [`presets`] knows how each CLI is called headless; [`probe`] tries whether one works here.
 //! - [`models`] calls models over HTTP: four wires, retries, errors with what to do.
+//! - [`session_hooks`]: how each CLI is told to ask `ralph hook` before its tools.
 //! - [`limits`] reads reset times out of a provider's words.
 //!
 //! Nothing here judges the work. A report says how a session ended, and it is taken from structured events, from results
@@ -27,6 +28,7 @@ mod scan;
 mod script;
 pub mod scripted;
 mod session;
+pub mod session_hooks;
 pub mod tools;
 
 pub use actions::ActionsAgent;

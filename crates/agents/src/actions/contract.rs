@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The published schema.
-pub(super) const SCHEMA: &str = include_str!("../../../../schemas/actions.schema.json");
+pub(super) const SCHEMA: &str = include_str!("../../schemas/actions.schema.json");
 
 /// Most actions of one answer.
 pub(super) const ACTIONS_MAX: usize = 200;

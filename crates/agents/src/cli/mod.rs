@@ -18,6 +18,7 @@ mod words;
 use self::ledger::Ledger;
 use self::parser::{Parser, ParserSink, ProcessClose};
 pub use self::readable::ReadableOutput;
+use crate::session_hooks::SessionHooks;
 use jiff::{SignedDuration, Timestamp};
 use ralph_domain::config::{AgentConfig, OutputFormat};
 use ralph_domain::event::SessionEnd;
@@ -67,6 +68,7 @@ impl std::fmt::Debug for ProgramSource {
 pub struct CliAgent {
     config: AgentConfig,
     program: Option<ProgramSource>,
+    hooks: SessionHooks,
     as_root: bool,
     silence_limit: Duration,
     ledger: Arc<Ledger>,
@@ -76,7 +78,14 @@ impl CliAgent {
     /// An agent of kind `cli`. Unless told otherwise it takes the agent to run as root where this process does.
     pub fn new(config: AgentConfig) -> Self {
         let as_root = nix::unistd::Uid::effective().is_root();
-        Self { config, program: None, as_root, silence_limit: SILENCE_LIMIT, ledger: Arc::default() }
+        Self {
+            config,
+            program: None,
+            hooks: SessionHooks::default(),
+            as_root,
+            silence_limit: SILENCE_LIMIT,
+            ledger: Arc::default(),
+        }
     }
     /// Says whether the command will run as root inside its sandbox (claude then needs `IS_SANDBOX=1`).
     pub fn running_as_root(mut self, as_root: bool) -> Self {
@@ -88,6 +97,12 @@ impl CliAgent {
     /// is started by its place.
     pub fn with_program(mut self, program: ProgramSource) -> Self {
         self.program = Some(program);
+        self
+    }
+
+    /// Starts sessions with these hooks.
+    pub fn with_hooks(mut self, hooks: SessionHooks) -> Self {
+        self.hooks = hooks;
         self
     }
 
@@ -132,6 +147,9 @@ impl CliAgent {
                 exec.env.push(("PATH".to_owned(), place.path));
             }
         }
+        // After the program and before what it is asked for: a prompt may be the last argument.
+        exec.argv.splice(1..1, self.hooks.argv.iter().cloned());
+        exec.env.extend(self.hooks.env.iter().cloned());
         adapt(&mut exec);
         let mut pump = Pump::new(request.config.output_format, sandbox.root(), sink);
         pump.silence_limit = self.silence_limit;

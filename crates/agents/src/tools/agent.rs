@@ -10,7 +10,7 @@ use ralph_domain::config::{AgentConfig, Models};
 use ralph_domain::id::AgentName;
 use ralph_domain::model::{ModelClient, ToolSpec};
 use ralph_domain::ports::{
-    Agent, ReleaseWhen, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
+    Agent, AgentResources, ReleaseWhen, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
 };
 use ralph_domain::redact::Redactor;
 use std::path::PathBuf;
@@ -134,6 +134,11 @@ impl Agent for ToolsAgent {
             resources: &self.resources,
         };
         conversation::session(&model, request, sandbox, sink)
+    }
+
+    fn resources(&self) -> AgentResources {
+        let processes = self.resources.processes.list().into_iter().map(Into::into).collect();
+        AgentResources { processes, browsers: self.resources.browsers.list() }
     }
 
     fn release_resources(&self, moment: ReleaseWhen) {

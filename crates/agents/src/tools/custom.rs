@@ -30,6 +30,15 @@ impl ToolOutput {
     }
 }
 
+impl<T: CustomTool + ?Sized> CustomTool for std::sync::Arc<T> {
+    fn spec(&self) -> ToolSpec {
+        (**self).spec()
+    }
+    fn call(&self, input: &Value, sandbox: &dyn Sandbox) -> Result<ToolOutput, String> {
+        (**self).call(input, sandbox)
+    }
+}
+
 impl<F> CustomTool for (ToolSpec, F)
 where
     F: Fn(&Value, &dyn Sandbox) -> Result<ToolOutput, String> + Send + Sync,

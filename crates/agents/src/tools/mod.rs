@@ -15,12 +15,20 @@ mod conversation;
 mod custom;
 mod halt;
 mod kit;
+mod managers;
 mod path_rules;
 mod process;
 mod toolbox;
+#[cfg(feature = "typed-tools")]
+mod typed;
 
 pub use agent::ToolsAgent;
 pub use custom::{CustomTool, ToolOutput};
+pub use managers::{
+    BrowserManager, ManagerError, NewProcess, PageAction, PageShot, PageSight, ProcessManager,
+};
+#[cfg(feature = "typed-tools")]
+pub use typed::TypedTool;
 
 /// The arguments that run a command line: by bash where it is there, as most people write for it.
 fn shell(command: &str) -> Vec<String> {

@@ -12,7 +12,7 @@ pub(crate) use shot::Shot;
 
 use crate::tools::halt::Halt;
 use page::Page;
-use ralph_domain::ports::Sandbox;
+use ralph_domain::ports::{BrowserInfo, Sandbox};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -32,11 +32,13 @@ pub(crate) struct Browsers {
     all: Mutex<BTreeMap<String, Page>>,
     /// Where profiles are kept, where the sandbox has no folder for that.
     pub(crate) temp: PathBuf,
+    /// What each was opened on last: known without waiting for a page.
+    addresses: Mutex<BTreeMap<String, String>>,
 }
 
 impl Default for Browsers {
     fn default() -> Self {
-        Self { all: Mutex::default(), temp: PathBuf::from("/tmp") }
+        Self { all: Mutex::default(), temp: PathBuf::from("/tmp"), addresses: Mutex::default() }
     }
 }
 
@@ -78,8 +80,19 @@ impl Browsers {
             all.insert(name.to_owned(), page);
         }
         let page = all.get_mut(name).ok_or("the browser is gone")?;
+        self.addresses().insert(name.to_owned(), url.to_owned());
         page.open(url, halt)?;
         page_view(page, Shot::Window, halt)
+    }
+
+    fn addresses(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those that are open, and what each was opened on.
+    pub(crate) fn list(&self) -> Vec<BrowserInfo> {
+        let open = self.addresses();
+        open.iter().map(|(name, url)| BrowserInfo { name: name.clone(), url: url.clone() }).collect()
     }
 
     /// A picture of what the browser shows.
@@ -110,6 +123,7 @@ impl Browsers {
         let done = act(page);
         if done.is_err() && !page.wire.alive() {
             all.remove(name);
+            self.addresses().remove(name);
         }
         done
     }
@@ -118,6 +132,7 @@ impl Browsers {
     pub(crate) fn close(&self, name: &str) -> Result<(), String> {
         let mut all = self.all();
         let Some(page) = all.remove(name) else { return Err(nobody(name, &all)) };
+        self.addresses().remove(name);
         drop(all);
         page.wire.close();
         Ok(())
@@ -126,6 +141,7 @@ impl Browsers {
     /// Closes them all.
     pub(crate) fn end_all(&self) {
         let all = std::mem::take(&mut *self.all());
+        self.addresses().clear();
         for page in all.into_values() {
             page.wire.close();
         }

@@ -13,7 +13,7 @@ pub(crate) use ready::{Ready, Signal};
 use crate::tools::halt::Halt;
 use background::ProcessShared;
 use idle::IdleAction;
-use ralph_domain::ports::{ExecRequest, Sandbox};
+use ralph_domain::ports::{ExecRequest, ProcessInfo, Sandbox};
 use ralph_domain::text;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -66,6 +66,13 @@ struct Process {
     /// When a session last asked for it.
     asked: Instant,
     background: Background,
+}
+
+impl From<Listed> for ProcessInfo {
+    fn from(one: Listed) -> Self {
+        let Listed { name, command, age, url, ended } = one;
+        Self { name, command, uptime_seconds: age.as_secs(), url, ended }
+    }
 }
 
 /// All processes of an agent.

@@ -1,0 +1,216 @@
+//! The hooks of a run's own sessions: how each known CLI is told to ask `ralph hook` before and after its tools, without a word in
+//! the user's or the repo's settings.
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use std::path::Path;
+
+/// What a session is started with so that its hooks are there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionHooks {
+    /// Further arguments.
+    pub argv: Vec<String>,
+    /// Further variables.
+    pub env: Vec<(String, String)>,
+    /// Files that must be there: their path below the folder of the hooks, and their text.
+    pub files: Vec<(String, String)>,
+}
+
+/// Where hooks are made.
+#[derive(Clone, Copy)]
+pub struct HookPlace<'a> {
+    /// The `ralph` binary, as the session sees it.
+    pub program: &'a Path,
+    /// The folder of [`SessionHooks::files`], as the session sees it. No agent can write there.
+    pub folder: &'a Path,
+    /// Whether the session is isolated from the rest of the machine.
+    pub sandboxed: bool,
+    /// The command line of the agent, as it is configured.
+    pub argv: &'a [String],
+    /// A variable of the session.
+    pub var: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// The hooks of a CLI; none where it has no way to take them.
+pub fn session_hooks(cli: &str, place: &HookPlace<'_>) -> Option<SessionHooks> {
+    match cli {
+        "claude" => Some(claude(place)),
+        "codex" => Some(codex(place)),
+        "qwen" => Some(qwen(place)),
+        "opencode" => opencode(place),
+        _ => None,
+    }
+}
+
+/// `'/path/to/ralph' hook EVENT --for CLI`, as a shell reads it.
+fn command(place: &HookPlace<'_>, event: &str, cli: &str) -> String {
+    format!("'{}' hook {event} --for {cli}", place.program.display().to_string().replace('\'', r"'\''"))
+}
+
+/// The hooks in the words of claude, which qwen reads, too.
+fn claude_hooks(place: &HookPlace<'_>, cli: &str) -> Value {
+    let hook = |event: &str, seconds: u32| json!([{"hooks": [{"type": "command", "command": command(place, event, cli), "timeout": seconds}]}]);
+    let every = |event: &str| json!([{"matcher": "*", "hooks": [{"type": "command", "command": command(place, event, cli), "timeout": 10}]}]);
+    json!({
+        "PreToolUse": every("pre-tool-use"),
+        "PostToolUse": every("post-tool-use"),
+        "PostToolUseFailure": every("post-tool-use"),
+        "Stop": hook("stop", 60),
+        "SessionStart": hook("session-start", 10),
+        "SessionEnd": hook("session-end", 10),
+    })
+}
+
+/// In a sandbox the plugin is loaded from a folder of the run; without one, settings carry the same hooks. Who has settings of
+/// their own on the command line keeps them.
+fn claude(place: &HookPlace<'_>) -> SessionHooks {
+    let hooks = claude_hooks(place, "claude");
+    let own_settings = place.argv.iter().any(|arg| arg.split('=').next() == Some("--settings"));
+    if place.sandboxed || own_settings {
+        let plugin = json!({
+            "name": "ralph", "version": env!("CARGO_PKG_VERSION"),
+            "description": "The guard, the context monitor and the stop gate of this run", "author": {"name": "ralph"},
+        });
+        return SessionHooks {
+            argv: vec!["--plugin-dir".to_owned(), place.folder.join("claude").display().to_string()],
+            env: Vec::new(),
+            files: vec![
+                ("claude/.claude-plugin/plugin.json".to_owned(), plugin.to_string()),
+                ("claude/hooks/hooks.json".to_owned(), json!({"hooks": hooks}).to_string()),
+            ],
+        };
+    }
+    SessionHooks {
+        argv: vec!["--settings".to_owned(), place.folder.join("claude.json").display().to_string()],
+        env: Vec::new(),
+        files: vec![("claude.json".to_owned(), json!({"hooks": hooks}).to_string())],
+    }
+}
+
+/// The settings of the machine stand over those of the user and the repo. Where an administrator has some, those stay.
+fn qwen(place: &HookPlace<'_>) -> SessionHooks {
+    let every = |event: &str| json!([{"matcher": "*", "hooks": [{"type": "command", "name": "ralph", "command": command(place, event, "qwen"), "timeout": 10_000}]}]);
+    let settings = json!({"hooksConfig": {"enabled": true}, "hooks": {"PreToolUse": every("pre-tool-use")}});
+    by_settings(place, "QWEN_CODE_SYSTEM_SETTINGS_PATH", "qwen.json", settings)
+}
+
+fn by_settings(place: &HookPlace<'_>, variable: &str, file: &str, settings: Value) -> SessionHooks {
+    if (place.var)(variable).is_some_and(|value| !value.is_empty()) {
+        return SessionHooks::default();
+    }
+    SessionHooks {
+        argv: Vec::new(),
+        env: vec![(variable.to_owned(), place.folder.join(file).display().to_string())],
+        files: vec![(file.to_owned(), settings.to_string())],
+    }
+}
+
+/// Codex runs a hook only where somebody has trusted it, by the hash of its definition. Ours is defined and trusted on the command
+/// line of the session; those of the repo stay as untrusted as they are, which the flag that bypasses trust would not leave them.
+fn codex(place: &HookPlace<'_>) -> SessionHooks {
+    let command = command(place, "pre-tool-use", "codex");
+    let quoted = Value::String(command.clone()).to_string();
+    // Keys in the order of the alphabet: the hash is over this text.
+    let identity = format!(
+        r#"{{"event_name":"pre_tool_use","hooks":[{{"async":false,"command":{quoted},"timeout":10,"type":"command"}}]}}"#
+    );
+    let hash: String = Sha256::digest(identity.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hook = format!(r#"hooks.PreToolUse=[{{hooks=[{{type="command",command={quoted},timeout=10}}]}}]"#);
+    let trust = format!(
+        r#"hooks.state={{"/<session-flags>/config.toml:pre_tool_use:0:0"={{trusted_hash="sha256:{hash}"}}}}"#
+    );
+    SessionHooks { argv: ["-c", &hook, "-c", &trust].map(str::to_owned).to_vec(), ..SessionHooks::default() }
+}
+
+/// A plugin that asks before each tool and throws where the answer is no, or where there is none.
+fn opencode(place: &HookPlace<'_>) -> Option<SessionHooks> {
+    let program = serde_json::to_string(&place.program.display().to_string()).ok()?;
+    let text = include_str!("session_hooks/opencode.js").replace("\"{{program}}\"", &program);
+    let mut config: Value = match (place.var)("OPENCODE_CONFIG_CONTENT").filter(|text| !text.is_empty()) {
+        Some(text) => serde_json::from_str(&text).ok()?,
+        None => json!({}),
+    };
+    let file = format!("file://{}", place.folder.join("opencode.js").display());
+    let plugins = config.as_object_mut()?.entry("plugin").or_insert_with(|| json!([]));
+    plugins.as_array_mut()?.push(json!(file));
+    Some(SessionHooks {
+        argv: Vec::new(),
+        env: vec![("OPENCODE_CONFIG_CONTENT".to_owned(), config.to_string())],
+        files: vec![("opencode.js".to_owned(), text)],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(
+        cli: &str,
+        sandboxed: bool,
+        argv: &[&str],
+        var: &dyn Fn(&str) -> Option<String>,
+    ) -> Option<SessionHooks> {
+        let argv: Vec<String> = argv.iter().map(|arg| (*arg).to_owned()).collect();
+        let place = HookPlace {
+            program: Path::new("/opt/it's/ralph"),
+            folder: Path::new("/r/hooks"),
+            sandboxed,
+            argv: &argv,
+            var,
+        };
+        session_hooks(cli, &place)
+    }
+
+    #[test]
+    fn claude_gets_settings_or_a_plugin_with_the_same_hooks() {
+        let none = |_: &str| None;
+        let open = of("claude", false, &["claude", "-p"], &none).unwrap();
+        assert_eq!(open.argv, ["--settings", "/r/hooks/claude.json"]);
+        assert!(
+            open.files[0].1.contains(r"'/opt/it'\\''s/ralph' hook pre-tool-use --for claude"),
+            "{}",
+            open.files[0].1
+        );
+        let closed = of("claude", true, &["claude"], &none).unwrap();
+        assert_eq!(closed.argv, ["--plugin-dir", "/r/hooks/claude"]);
+        assert_eq!(closed.files[1].1, open.files[0].1);
+        let own = of("claude", false, &["claude", "--settings=x.json"], &none).unwrap();
+        assert_eq!(own.argv[0], "--plugin-dir");
+    }
+
+    #[test]
+    fn what_the_user_has_set_stays() {
+        let set = |name: &str| (name == "QWEN_CODE_SYSTEM_SETTINGS_PATH").then(|| "/etc/q.json".to_owned());
+        assert_eq!(of("qwen", false, &[], &set), Some(SessionHooks::default()));
+        let content = |name: &str| {
+            (name == "OPENCODE_CONFIG_CONTENT").then(|| r#"{"model":"m","plugin":["mine"]}"#.to_owned())
+        };
+        let hooks = of("opencode", false, &[], &content).unwrap();
+        assert_eq!(hooks.env[0].1, r#"{"model":"m","plugin":["mine","file:///r/hooks/opencode.js"]}"#);
+        assert!(hooks.files[0].1.contains("\"/opt/it's/ralph\""), "{}", hooks.files[0].1);
+        assert_eq!(of("emacs", false, &[], &set), None);
+    }
+
+    #[test]
+    fn codex_trusts_our_hook_by_the_hash_that_it_computes_itself() {
+        let argv: Vec<String> = Vec::new();
+        let place = HookPlace {
+            program: Path::new("/opt/ralph"),
+            folder: Path::new("/r"),
+            sandboxed: false,
+            argv: &argv,
+            var: &|_| None,
+        };
+        let hooks = session_hooks("codex", &place).unwrap();
+        assert_eq!(
+            hooks.argv[1],
+            r#"hooks.PreToolUse=[{hooks=[{type="command",command="'/opt/ralph' hook pre-tool-use --for codex",timeout=10}]}]"#
+        );
+        // As `hooks/list` of its app server says.
+        assert!(
+            hooks.argv[3].contains("sha256:f809b9c49646bd109af100f4c55b10f16c437ccdcb7419308ada7cd1288aace7"),
+            "{}",
+            hooks.argv[3]
+        );
+    }
+}

@@ -1,0 +1,60 @@
+//! The events that a hook answers, and the CLIs that send them.
+
+/// An event of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HookEvent {
+    /// A tool is about to be called.
+    PreToolUse,
+    /// A tool was called, or failed.
+    PostToolUse,
+    /// The session is about to end its turn.
+    Stop,
+    /// The session begins, goes on, or was compacted.
+    SessionStart,
+    /// The session is over.
+    SessionEnd,
+}
+
+impl HookEvent {
+    /// The names of the command line.
+    pub const NAMES: &'static [&'static str] =
+        &["pre-tool-use", "post-tool-use", "context-monitor", "stop", "session-start", "session-end"];
+
+    /// The event of this name: ours, or as the CLIs write theirs.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "pre-tool-use" | "PreToolUse" | "BeforeTool" => Some(Self::PreToolUse),
+            "post-tool-use"
+            | "PostToolUse"
+            | "post-tool-use-failure"
+            | "PostToolUseFailure"
+            | "AfterTool"
+            | "context-monitor" => Some(Self::PostToolUse),
+            "stop" | "Stop" => Some(Self::Stop),
+            "session-start" | "SessionStart" => Some(Self::SessionStart),
+            "session-end" | "SessionEnd" => Some(Self::SessionEnd),
+            _ => None,
+        }
+    }
+}
+
+/// Whose words an answer is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cli {
+    /// Claude Code; qwen and codex read the same.
+    #[default]
+    Claude,
+    /// Gemini CLI.
+    Gemini,
+}
+
+impl Cli {
+    /// The CLI of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "claude" | "codex" | "qwen" | "opencode" => Some(Self::Claude),
+            "gemini" => Some(Self::Gemini),
+            _ => None,
+        }
+    }
+}

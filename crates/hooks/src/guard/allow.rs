@@ -1,0 +1,46 @@
+//! What the user allows beyond the guard's rules. Only the user's own file counts: a repo has no word in it.
+
+use super::category::Category;
+use super::wild;
+use serde::Deserialize;
+
+/// The user's `guard.json`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AllowRules {
+    /// What is allowed.
+    #[serde(default)]
+    allow: Vec<Rule>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    /// The kind of danger; any where it is left out.
+    category: Option<Category>,
+    /// The whole command with `*` and `?`; any where it is left out.
+    command: Option<String>,
+}
+
+impl AllowRules {
+    /// Reads the user's file.
+    ///
+    /// # Errors
+    /// In words, where it cannot be read. Nothing is allowed then.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let rules: Self = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        match rules.allow.iter().find(|rule| rule.category.is_none() && rule.command.is_none()) {
+            Some(_) => Err("a rule names neither a `category` nor a `command`".to_owned()),
+            None => Ok(rules),
+        }
+    }
+
+    /// Whether a refused command is allowed all the same. The guard's own files never are.
+    pub fn allow(&self, category: Category, words: &str) -> bool {
+        category != Category::Guard
+            && self.allow.iter().any(|rule| {
+                rule.category.is_none_or(|one| one == category)
+                    && rule.command.as_ref().is_none_or(|pattern| wild::matches(pattern, words.trim()))
+            })
+    }
+}

@@ -1,0 +1,61 @@
+//! Bounds that hold before anything is parsed: the parser takes twice the time for each level of nesting, and its stack is
+//! as deep as the text.
+
+/// Bytes of a command. Here-documents whose text is taken literally do not count.
+pub const BYTES_MAX: usize = 48 * 1024;
+/// Levels of parentheses, braces and backquotes.
+pub const DEPTH_MAX: usize = 12;
+/// Scripts within scripts (`sh -c`, `eval`, functions).
+pub const CALLS_MAX: usize = 16;
+/// Commands that are looked at in all.
+pub const STEPS_MAX: usize = 3000;
+/// Brackets, quotes and operators in all: what the parser tries again and again.
+pub const MARKS_MAX: usize = 6000;
+
+/// Why a text is not parsed; none where it may be.
+pub fn beyond(text: &str) -> Option<&'static str> {
+    if text.len() > BYTES_MAX {
+        return Some("It is longer than a command that can be checked.");
+    }
+    let (mut depth, mut deepest, mut marks) = (0_usize, 0_usize, 0_usize);
+    // Backquotes within backquotes are written with a backslash.
+    let mut quoted = false;
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' => drop(bytes.next()),
+            b'`' if quoted => (quoted, depth) = (false, depth.saturating_sub(1)),
+            b'(' | b'{' | b'`' => {
+                quoted |= byte == b'`';
+                depth += 1;
+                marks += 1;
+                deepest = deepest.max(depth);
+            }
+            b')' | b'}' => depth = depth.saturating_sub(1),
+            b'|' | b'&' | b';' | b'"' | b'\'' | b'$' | b'<' | b'>' => marks += 1,
+            _ => {}
+        }
+    }
+    match (deepest > DEPTH_MAX, marks > MARKS_MAX) {
+        (true, _) => Some("It is nested too deeply to be checked."),
+        (_, true) => Some("It has too many parts to be checked."),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deep_and_long_texts_are_not_parsed() {
+        assert!(beyond(&"$(".repeat(20_000)).is_some());
+        assert!(beyond(&format!("{}a{}", "(".repeat(13), ")".repeat(13))).is_some());
+        assert!(beyond(&"x".repeat(BYTES_MAX + 1)).is_some());
+        assert_eq!(beyond("git commit -m \"feat(a): b (c (d))\""), None);
+        assert_eq!(
+            beyond("echo `date` `date` `date` `date` `date` `date` `date` `date` `date` `date`"),
+            None
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! Which part of a tool call is a command, which a file: for the tools of the known agents, and by the names of their arguments
+//! for all others (MCP servers above all).
+
+use super::allow::AllowRules;
+use super::category::{Category, Refusal};
+use super::places::Places;
+use super::rules;
+use super::shell::Shell;
+use serde_json::Value;
+
+/// Arguments that hold a command.
+const COMMANDS: &[&str] =
+    &["command", "cmd", "script", "shell", "commandline", "command_line", "bash", "commands"];
+/// Arguments that hold code of another language, or a statement.
+const CODE: &[&str] = &["code", "sql", "query", "statement"];
+/// Arguments that name files.
+const PATHS: &[&str] = &[
+    "file_path",
+    "filepath",
+    "path",
+    "paths",
+    "absolute_path",
+    "notebook_path",
+    "filename",
+    "file",
+    "files",
+    "source",
+    "destination",
+    "target",
+    "dir",
+    "directory",
+    "uri",
+    "old_path",
+    "new_path",
+    "target_file",
+    "relative_path",
+    "dir_path",
+];
+/// Words in the name of a tool that only looks.
+const LOOKS: &[&str] =
+    &["read", "view", "grep", "glob", "list", "search", "find", "cat", "get", "ls", "open", "info", "stat"];
+/// Words in the name of a tool that changes something.
+const CHANGES: &[&str] = &[
+    "write", "edit", "create", "delete", "remove", "move", "rename", "update", "patch", "replace", "append",
+    "save", "notebook", "put", "copy", "mkdir",
+];
+/// Tools without commands and files of this machine.
+const HARMLESS: &[&str] = &[
+    "todowrite",
+    "task",
+    "agent",
+    "websearch",
+    "webfetch",
+    "exitplanmode",
+    "askuserquestion",
+    "skill",
+    "toolsearch",
+    "bashoutput",
+    "killshell",
+    "update_plan",
+    "taskoutput",
+];
+/// How deep arguments are looked into.
+const DEPTH_MAX: usize = 6;
+/// Texts of one call.
+const TEXTS_MAX: usize = 400;
+
+/// Why a tool call is refused.
+pub(super) fn judge(places: &Places, allow: &AllowRules, tool: &str, input: &Value) -> Option<Refusal> {
+    let name = tool.to_lowercase();
+    if HARMLESS.contains(&name.as_str()) {
+        return None;
+    }
+    // Codex sends its patch as text, or as the text of a field.
+    if name.contains("apply_patch") {
+        let text = input
+            .as_str()
+            .or_else(|| input["input"].as_str())
+            .or_else(|| input["patch"].as_str())
+            .or_else(|| input["command"].as_str());
+        let inner = input["command"].as_array().and_then(|list| list.last()?.as_str());
+        return patch(places, allow, text.or(inner).unwrap_or_default());
+    }
+    let short = name.rsplit("__").next().unwrap_or(&name).to_owned();
+    let changes = CHANGES.iter().any(|word| short.contains(word));
+    let looks = !changes && LOOKS.iter().any(|word| short.contains(word));
+    let mut judging = Judging { places, allow, tool, looks, texts: 0 };
+    judging.value("", input, 0)
+}
+
+/// Why a command is refused.
+pub(super) fn command(places: &Places, allow: &AllowRules, command: &str) -> Option<Refusal> {
+    let allows =
+        |category: Category, words: &str| allow.allow(category, words) || allow.allow(category, command);
+    Shell::new(places, &allows).judge(command)
+}
+
+struct Judging<'a> {
+    places: &'a Places,
+    allow: &'a AllowRules,
+    tool: &'a str,
+    looks: bool,
+    texts: usize,
+}
+
+impl Judging<'_> {
+    fn value(&mut self, key: &str, value: &Value, depth: usize) -> Option<Refusal> {
+        if depth > DEPTH_MAX || self.texts > TEXTS_MAX {
+            let why = "Its arguments are more than can be checked.";
+            return Some(Refusal::new(Category::Unreadable, self.tool, why));
+        }
+        match value {
+            Value::String(text) => self.text(key, text),
+            Value::Array(list) if COMMANDS.contains(&key) => self.words(list),
+            Value::Array(list) => list.iter().find_map(|one| self.value(key, one, depth + 1)),
+            Value::Object(map) => {
+                map.iter().find_map(|(key, one)| self.value(&key.to_lowercase(), one, depth + 1))
+            }
+            _ => None,
+        }
+    }
+
+    fn text(&mut self, key: &str, text: &str) -> Option<Refusal> {
+        self.texts += 1;
+        if COMMANDS.contains(&key) {
+            return command(self.places, self.allow, text);
+        }
+        if CODE.contains(&key) && !self.looks {
+            return self.unless_allowed(rules::sql(text, text));
+        }
+        if PATHS.contains(&key) {
+            return self.path(text);
+        }
+        None
+    }
+
+    /// A program and its arguments; those of a shell are found by reading it.
+    fn words(&mut self, list: &[Value]) -> Option<Refusal> {
+        let words: Vec<String> = list.iter().filter_map(|word| word.as_str().map(str::to_owned)).collect();
+        if words.is_empty() {
+            return None;
+        }
+        let allows = |category: Category, line: &str| self.allow.allow(category, line);
+        Shell::new(self.places, &allows).judge_words(&words)
+    }
+
+    fn path(&self, text: &str) -> Option<Refusal> {
+        let path = self.places.resolve(&self.places.cwd, text.strip_prefix("file://").unwrap_or(text));
+        let what = format!("{} {text}", self.tool);
+        // What only looks is not refused for what it could write.
+        let refusal = match self.looks {
+            true => rules::reads(&path, &what, self.places),
+            false => {
+                rules::reads(&path, &what, self.places).or_else(|| rules::writes(&path, &what, self.places))
+            }
+        };
+        self.unless_allowed(refusal)
+    }
+
+    fn unless_allowed(&self, refusal: Option<Refusal>) -> Option<Refusal> {
+        refusal.filter(|refusal| !self.allow.allow(refusal.category, &refusal.what))
+    }
+}
+
+/// The files that a patch of codex touches.
+fn patch(places: &Places, allow: &AllowRules, text: &str) -> Option<Refusal> {
+    let heads = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    let files = text.lines().filter_map(|line| heads.iter().find_map(|head| line.strip_prefix(head)));
+    files.take(TEXTS_MAX).find_map(|file| {
+        let path = places.resolve(&places.cwd, file.trim());
+        let what = format!("apply_patch {file}");
+        rules::writes(&path, &what, places).filter(|refusal| !allow.allow(refusal.category, &refusal.what))
+    })
+}

@@ -1,0 +1,92 @@
+//! What can be read of runs: `ralph://runs`, `ralph://runs/ID`, and the prompt, output, diff and receipt of each iteration.
+
+use crate::answers::{cut, text};
+use ralph_app::{App, AppError, status};
+use ralph_journal::plain;
+use rmcp::model::{Resource, ResourceTemplate};
+use std::path::Path;
+
+/// Bytes of a file that are read.
+const FILE_MAX: u64 = 4 * 1024 * 1024;
+/// Runs that are listed.
+const RUNS_MAX: usize = 50;
+/// Parts of an iteration: their name in an address, their file, what they are.
+const PARTS: &[(&str, &str, &str)] = &[
+    ("prompt", "prompt.md", "text/markdown"),
+    ("log", "output.log", "text/plain"),
+    ("diff", "git_diff.patch", "text/x-diff"),
+    ("receipt", "receipt.json", "application/json"),
+    ("checks", "test_output.txt", "text/plain"),
+];
+
+/// The list of runs, and the newest ones.
+pub(crate) fn list(app: &App, folder: &Path) -> Result<Vec<Resource>, AppError> {
+    let mut found = vec![
+        Resource::new("ralph://runs", "runs")
+            .with_description("The runs of this folder")
+            .with_mime_type("application/json"),
+    ];
+    let runs = app.list(folder, false)?;
+    for run in runs.iter().rev().take(RUNS_MAX) {
+        let title = ralph_domain::text::one_line(&run.title, 120);
+        found.push(
+            Resource::new(format!("ralph://runs/{}", run.run_id), run.run_id.clone())
+                .with_description(format!("{title} ({})", run.status))
+                .with_mime_type("application/json"),
+        );
+    }
+    Ok(found)
+}
+
+/// The addresses that can be filled in.
+pub(crate) fn templates() -> Vec<ResourceTemplate> {
+    let run = ResourceTemplate::new("ralph://runs/{run}", "run")
+        .with_description("Where a run stands")
+        .with_mime_type("application/json");
+    let events = ResourceTemplate::new("ralph://runs/{run}/events", "events")
+        .with_description("What happened in a run, a line each")
+        .with_mime_type("text/plain");
+    let parts = PARTS.iter().map(|(name, _, mime)| {
+        ResourceTemplate::new(
+            format!("ralph://runs/{{run}}/iterations/{{n}}/{name}"),
+            format!("iteration-{name}"),
+        )
+        .with_description(format!("The {name} of one iteration"))
+        .with_mime_type(*mime)
+    });
+    [run, events].into_iter().chain(parts).collect()
+}
+
+/// A text and what it is; none where there is no such resource.
+pub(crate) fn read(app: &App, folder: &Path, uri: &str) -> Result<Option<(String, &'static str)>, AppError> {
+    let Some(path) = uri.strip_prefix("ralph://runs") else { return Ok(None) };
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let json = |value: serde_json::Value| Ok(Some((text(&value), "application/json")));
+    match parts.as_slice() {
+        [] => json(serde_json::to_value(app.list(folder, false)?).unwrap_or_default()),
+        [run] => json(status::object(&app.facts(folder, Some(run))?)),
+        [run, "events"] => {
+            let events = app.open(folder, Some(run))?.handle.follow(ralph_domain::id::Seq(0)).poll()?;
+            let lines = events.iter().filter_map(|event| {
+                let (_, words) = ralph_domain::describe::describe(event)?;
+                Some(format!("{} {words}\n", event.at.strftime("%Y-%m-%dT%H:%M:%SZ")))
+            });
+            let whole: String = lines.collect();
+            // The newest are the ones that matter.
+            Ok(Some((ralph_domain::text::tail(&whole, crate::answers::ANSWER_MAX).to_owned(), "text/plain")))
+        }
+        [run, "iterations", number, part] => {
+            let Some((_, file, mime)) = PARTS.iter().find(|(name, _, _)| name == part) else {
+                return Ok(None);
+            };
+            let Ok(number) = number.parse::<u32>() else { return Ok(None) };
+            let record = app.open(folder, Some(run))?.entry.run_dir();
+            let path = record.iteration(number).join(file);
+            if !path.is_file() {
+                return Ok(None);
+            }
+            Ok(Some((cut(plain::read_text(&path, FILE_MAX)), mime)))
+        }
+        _ => Ok(None),
+    }
+}

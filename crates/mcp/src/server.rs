@@ -1,0 +1,172 @@
+//! The protocol's side: what is listed, and who may call what.
+
+use crate::answers::{result, words};
+use crate::resources;
+use crate::tools::{self, Arguments, TOOLS};
+use crate::watch::{Listener, blocking, watch};
+use ralph_app::{App, AppError};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
+    ServerCapabilities, ServerConfig,
+};
+use rmcp::service::{Peer, RequestContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What whoever is connected may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// Look.
+    Viewer,
+    /// Look, start and steer.
+    #[default]
+    Operator,
+}
+
+const INSTRUCTIONS: &str = "ralph gives a coding task to fresh agent sessions until the result is proven. Check a task with `lint_task`, start it with `start_run` (it goes on by itself and costs money), follow it with `watch_run` or `run_status`, and read `run_result` at the end: only `done` with a proof is a result. `note` and `nudge` tell the sessions something; `pause_run`, `resume_run` and `stop_run` steer.";
+/// How long a run is watched where nobody says.
+const WATCH_SECONDS: u64 = 60;
+
+/// The server of one connection.
+#[derive(Debug, Clone)]
+pub struct RalphServer {
+    app: App,
+    folder: PathBuf,
+    role: Role,
+}
+
+impl RalphServer {
+    /// A server over the runs of a folder.
+    pub fn new(app: App, folder: PathBuf, role: Role) -> Self {
+        Self { app, folder, role }
+    }
+
+    fn may(&self, looks: bool) -> bool {
+        looks || self.role == Role::Operator
+    }
+}
+
+/// Serves on standard input and output, until the other side goes away.
+///
+/// # Errors
+/// Where the other side does not speak the protocol.
+pub fn serve_stdio(server: RalphServer) -> Result<(), AppError> {
+    let failed =
+        |why: String| AppError::environment("the Model Context Protocol could not be served").cause(why);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|e| failed(e.to_string()))?;
+    let served = runtime.block_on(async {
+        let running = server.serve(rmcp::transport::stdio()).await.map_err(|e| e.to_string())?;
+        running.waiting().await.map(drop).map_err(|e| e.to_string())
+    });
+    // A thread that waits for a line of standard input ends with the process.
+    runtime.shutdown_background();
+    match served {
+        Ok(()) => Ok(()),
+        // Nobody has said anything: whoever started it is gone.
+        Err(why) if why.contains("connection closed") => Ok(()),
+        Err(why) => Err(failed(why)),
+    }
+}
+
+/// Sends progress where the call has asked for it.
+struct Progress {
+    peer: Peer<RoleServer>,
+    token: Option<ProgressToken>,
+}
+
+impl Listener for Progress {
+    async fn told(&mut self, number: u64, sentence: String) -> bool {
+        let Some(token) = self.token.clone() else { return true };
+        let note = ProgressNotificationParam::new(token, number as f64).with_message(sentence);
+        self.peer.notify_progress(note).await.is_ok()
+    }
+}
+
+impl ServerHandler for RalphServer {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("ralph", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = TOOLS.iter().filter(|tool| self.may(tool.looks)).map(tools::ToolSpec::listed);
+        Ok(ListToolsResult::with_all_items(tools.collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let tool = TOOLS.iter().find(|tool| tool.name == request.name && self.may(tool.looks));
+        let Some(tool) = tool else {
+            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+        };
+        let args =
+            Arguments::of(tool, request.arguments).map_err(|why| ErrorData::invalid_params(why, None))?;
+        let (app, folder) = (self.app.clone(), self.folder.clone());
+        let outcome = if tool.name == "watch_run" {
+            let token = context.meta.get_progress_token();
+            let mut listener = Progress { peer: context.peer.clone(), token };
+            let longest = Duration::from_secs(args.number("seconds").unwrap_or(WATCH_SECONDS).clamp(1, 3600));
+            let run = args.run().map(str::to_owned);
+            tokio::select! {
+                seen = watch(app, folder, run, longest, &mut listener) => seen,
+                () = context.ct.cancelled() => Err(AppError::usage("the call was cancelled; the run goes on")),
+            }
+        } else {
+            blocking(move || tools::call(&app, &folder, tool.name, &args)).await
+        };
+        Ok(result(outcome).into())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let (app, folder) = (self.app.clone(), self.folder.clone());
+        let found = blocking(move || resources::list(&app, &folder)).await;
+        found
+            .map(ListResourcesResult::with_all_items)
+            .map_err(|error| ErrorData::internal_error(words(&error), None))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let (app, folder, uri) = (self.app.clone(), self.folder.clone(), request.uri.clone());
+        let missing = |why: String| ErrorData::resource_not_found(why, None);
+        match blocking(move || resources::read(&app, &folder, &uri)).await {
+            Ok(Some((text, mime))) => {
+                let content = ResourceContents::text(text, request.uri).with_mime_type(mime);
+                Ok(ReadResourceResult::new(vec![content]).into())
+            }
+            Ok(None) => Err(missing(format!("there is no resource `{}`", request.uri))),
+            Err(error) => Err(missing(words(&error))),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Waiting for a run, with a word for everything that happens.
+
+use crate::answers::Outcome;
+use ralph_app::{App, status};
+use ralph_domain::describe::describe;
+use ralph_domain::id::Seq;
+use ralph_domain::text::one_line;
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Time between two looks.
+const LOOK: Duration = Duration::from_millis(300);
+
+/// Tells what happens; false where nobody listens any more.
+pub(crate) trait Listener {
+    /// Something happened: its number, and a sentence.
+    fn told(&mut self, number: u64, sentence: String) -> impl Future<Output = bool> + Send;
+}
+
+/// Waits until a run is over, needs a person, or the time is up.
+pub(crate) async fn watch(
+    app: App,
+    folder: PathBuf,
+    run: Option<String>,
+    longest: Duration,
+    listener: &mut impl Listener,
+) -> Outcome {
+    let (first_app, first_folder) = (app.clone(), folder.clone());
+    let open = blocking(move || first_app.open(&first_folder, run.as_deref())).await?;
+    let id = open.entry.run_id.to_string();
+    let mut follower = open.handle.follow(Seq(0));
+    let deadline = Instant::now() + longest;
+    let mut number = 0_u64;
+    // What has happened already is the status' to tell.
+    let mut new = false;
+    loop {
+        let events = follower.poll()?;
+        for event in &events {
+            number += 1;
+            if let Some((_, sentence)) = describe(event).filter(|_| new)
+                && !listener.told(number, one_line(&sentence, 300)).await
+            {
+                return Ok(json!({"run_id": id, "watched": "nobody listens any more"}));
+            }
+        }
+        new = true;
+        let (app, folder, id) = (app.clone(), folder.clone(), id.clone());
+        let facts = blocking(move || {
+            app.facts(&folder, Some(&id)).map(|facts| {
+                let over = facts.state.result.finished.is_some()
+                    || facts.state.people.needs_human.is_some()
+                    || facts.driver.is_none();
+                (over, status::object(&facts))
+            })
+        })
+        .await?;
+        if facts.0 || Instant::now() >= deadline {
+            return Ok(facts.1);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Runs what blocks beside the protocol.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ralph_app::AppError> + Send + 'static,
+) -> Result<T, ralph_app::AppError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(ralph_app::AppError::environment(format!("the work was cut off: {error}"))),
+    }
+}
