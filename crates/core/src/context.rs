@@ -1,6 +1,7 @@
 //! What every step works with: the journal and the state it folds into, the clock, the observer, the logs for people.
 
 use crate::error::DriveError;
+use crate::kept_alive::KeptAlive;
 use crate::observers::{Observer, Observers};
 use crate::refusals::Refusals;
 use ralph_domain::describe::describe;
@@ -9,6 +10,7 @@ use ralph_domain::ports::{Clock, CustomCheck, Notifier};
 use ralph_domain::redact::Redactor;
 use ralph_domain::sanitize;
 use ralph_domain::state::RunState;
+use ralph_domain::text::duration;
 use ralph_domain::vars::Vars;
 use ralph_journal::artifacts;
 use ralph_journal::journal::Journal;
@@ -16,6 +18,7 @@ use ralph_journal::layout::{RalphDir, RunDir};
 use ralph_journal::live::LiveLog;
 use ralph_journal::wake::Waker;
 use ralph_journal::{shown, snapshot};
+use ralph_protocol::budget::BudgetKind;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,6 +34,9 @@ pub struct CancelFlag {
 }
 
 impl CancelFlag {
+    /// What [`Self::set`] is given by a program that awaits the run no more.
+    pub const CALLER: u8 = 255;
+
     /// Asks for the end, on behalf of a signal (its number) or 0 for a caller.
     pub fn set(&self, signal: u8) {
         self.signal.store(signal.max(1), Ordering::SeqCst);
@@ -44,6 +50,7 @@ impl CancelFlag {
             2 => Some("Ctrl-C"),
             15 => Some("SIGTERM"),
             1 => Some("SIGHUP"),
+            Self::CALLER => Some("the calling program"),
             _ => Some("a signal"),
         }
     }
@@ -81,12 +88,16 @@ pub(crate) struct Context {
     pub notifiers: Vec<Box<dyn Notifier>>,
     /// How long the commands of the step under way took, and what was used of the time when it began.
     step_time: (Duration, Duration),
+    /// When the step under way began, and what the engine itself took for those before it, which no event tells of.
+    own_time: (Duration, Duration),
     /// Who ends this process, once somebody does; the run goes on in another one.
     pub suspend_by: Option<String>,
     /// What the run shows while it works, for those who watch from elsewhere.
     pub live: LiveLog,
     /// Wakes the run out of a wait.
     pub waker: Option<Waker>,
+    /// What agents keep alive, as the record has it.
+    pub kept_alive: KeptAlive,
     activity: String,
     errors: String,
 }
@@ -127,8 +138,10 @@ impl Context {
             notifiers: Vec::new(),
             suspend_by: None,
             step_time: (Duration::ZERO, Duration::ZERO),
+            own_time: (Duration::ZERO, Duration::ZERO),
             live,
             waker,
+            kept_alive: KeptAlive::default(),
             activity: String::new(),
             errors: String::new(),
         }
@@ -262,6 +275,28 @@ impl Context {
     /// A step begins: what it takes of the time is counted from here.
     pub fn begin_step(&mut self) {
         self.step_time = (Duration::ZERO, self.state.spent().time);
+        self.own_time.0 = self.clock.elapsed();
+    }
+
+    /// A step of an iteration is over: what it took beside sessions and checks is the engine's own time. A plan of thousands of
+    /// stories, or a large tree, must not let a run go on without end.
+    pub fn end_step(&mut self) {
+        let told = self.state.spent().time.saturating_sub(self.step_time.1);
+        let took = self.clock.elapsed().saturating_sub(self.own_time.0);
+        self.own_time.1 += took.saturating_sub(told);
+    }
+
+    /// Says so where the engine's own time has used up what was left: no further session begins then.
+    pub fn tell_own_time(&mut self) -> Result<bool, DriveError> {
+        let (own, spent) = (self.own_time.1, self.state.spent().time);
+        let max = self.state.spec.settings.budgets.max_wall_time;
+        if spent >= max || spent + own < max {
+            return Ok(false);
+        }
+        self.own_time.1 = Duration::ZERO;
+        let cut_ms = u64::try_from(own.as_millis()).unwrap_or(u64::MAX).max(1);
+        let message = format!("the time is used up: {} of it went into the run's own files", duration(own));
+        self.record(EventBody::BudgetWarning { budget: BudgetKind::Time, message, cut_ms }).map(|_| true)
     }
 
     /// A command of the step under way took this long.

@@ -12,7 +12,7 @@ use ralph_domain::event::EventBody;
 use ralph_domain::outcome::RunResult;
 use ralph_domain::spec::RunSpec;
 
-pub use crate::driver_parts::{Driver, DriverParts};
+pub use crate::driver_parts::{Attached, Driver, DriverParts};
 
 /// What a step came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,13 +68,14 @@ impl Driver {
 
     /// Runs to the end, or to where a person is needed. An error leaves the journal as it is: `resume` goes on from it.
     pub fn run(mut self) -> RunResult {
-        loop {
-            match self.step() {
-                Ok(Progress::More) => {}
-                Ok(Progress::Rest) => return self.finish(Ok(())),
-                Err(error) => return self.finish(Err(error)),
-            }
-        }
+        let driven = self.step_to_the_end();
+        self.finish(driven)
+    }
+
+    /// Step after step, until there is none, or one fails.
+    fn step_to_the_end(&mut self) -> Result<(), DriveError> {
+        while self.step()? == Progress::More {}
+        Ok(())
     }
 
     /// Asks what comes next, does it and journals it. A session, a check or a wait is one step and takes its time; the
@@ -89,7 +90,10 @@ impl Driver {
         self.take_edit()?;
         self.ctx.state.tick(self.ctx.clock.now());
         self.ctx.begin_step();
-        let step = decide(&self.ctx.state);
+        let mut step = decide(&self.ctx.state);
+        if matches!(step, Step::Work { .. }) && self.ctx.tell_own_time()? {
+            step = decide(&self.ctx.state);
+        }
         if self.suspends(&step)? {
             return Ok(Progress::Rest);
         }
@@ -98,6 +102,15 @@ impl Driver {
             return Ok(Progress::More);
         }
         tracing::debug!(?step, seq = self.ctx.state.seq.0, "next");
+        let counts = is_of_iteration(&step);
+        let progress = self.perform(step)?;
+        if counts {
+            self.ctx.end_step();
+        }
+        Ok(progress)
+    }
+
+    fn perform(&mut self, step: Step) -> Result<Progress, DriveError> {
         match step {
             Step::Prepare => {
                 self.prepare()?;
@@ -163,6 +176,19 @@ impl Driver {
     /// Lets go of the run after its last step: dismisses its sandboxes, waits until the journal is on the disk, and says
     /// how it went. `driven` is what the last step came to.
     pub fn finish(mut self, driven: Result<(), DriveError>) -> RunResult {
+        self.close(driven)
+    }
+
+    /// Like [`Self::run`], and gives back everything that it was handed: for whoever drives the same run again. With what the
+    /// run has changed, as a patch.
+    pub fn run_and_release(mut self) -> (RunResult, String, DriverParts) {
+        let driven = self.step_to_the_end();
+        let result = self.close(driven);
+        let diff = self.whole_diff();
+        (result, diff, self.into_parts())
+    }
+
+    fn close(&mut self, driven: Result<(), DriveError>) -> RunResult {
         let told = driven.and_then(|()| self.record_sandbox_events());
         self.dismiss_sandboxes();
         let flushed = self.ctx.settle();
@@ -176,6 +202,11 @@ impl Driver {
             }
         }
     }
+}
+
+/// Whether a step comes again with each iteration, so that what the engine itself takes for it adds up.
+fn is_of_iteration(step: &Step) -> bool {
+    matches!(step, Step::Work { .. } | Step::Checkpoint | Step::Verify { .. } | Step::Judge)
 }
 
 #[cfg(test)]

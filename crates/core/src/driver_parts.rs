@@ -1,11 +1,12 @@
 //! What a driver is handed and holds. The steps work with it, and the driver's loop with them.
 
 use crate::context::{CancelFlag, Context};
-use crate::help::Helpers;
+use crate::help::{Helpers, StuckAdvisor};
 use crate::observers::Observer;
 use crate::refusals::Refusals;
 use crate::run_writer::WriterOptions;
-use ralph_domain::id::{MachineId, TreeId};
+use ralph_domain::event::EventBody;
+use ralph_domain::id::{MachineId, Seq, TreeId};
 use ralph_domain::lease::DriverLease;
 use ralph_domain::ports::{
     Agent, Clock, CustomCheck, Forge, GitRemote, Notifier, Sandbox, SandboxKeeper, Workspace,
@@ -13,6 +14,7 @@ use ralph_domain::ports::{
 use ralph_domain::redact::Redactor;
 use ralph_domain::state::RunState;
 use ralph_domain::vars::Vars;
+use ralph_journal::follow::Follower;
 use ralph_journal::journal::{Journal, Places};
 use ralph_journal::layout::RalphDir;
 use std::collections::BTreeMap;
@@ -81,6 +83,16 @@ impl DriverParts {
     }
 }
 
+/// What [`Driver::attach`] adds.
+pub struct Attached {
+    /// Who watches.
+    pub observers: Vec<Box<dyn Observer>>,
+    /// Who is asked where the run shows signs of being stuck.
+    pub on_stuck: Option<Arc<dyn StuckAdvisor>>,
+    /// Checks that are code of the calling program, by the name of their verifier.
+    pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
+}
+
 /// Drives one run: all of it with [`Driver::run`], or step by step with [`Driver::step`] and [`Driver::finish`].
 pub struct Driver {
     pub(crate) ctx: Context,
@@ -142,6 +154,56 @@ impl Driver {
             spec_version: 1,
             read_only_from: None,
             baseline_due: false,
+        }
+    }
+
+    /// Everything that it was handed, once it drives no more.
+    pub(crate) fn into_parts(self) -> DriverParts {
+        let ctx = self.ctx;
+        DriverParts {
+            dir: ctx.dir,
+            home: ctx.home,
+            cooldowns: ctx.cooldowns,
+            places: ctx.journal.places().clone(),
+            proof_dir: ctx.proof_dir,
+            baseline_cache: self.baseline_cache,
+            sandbox: self.sandbox,
+            workspace: self.workspace,
+            agents: self.agents,
+            custom_checks: ctx.custom_checks,
+            clock: ctx.clock,
+            vars: ctx.vars,
+            redactor: ctx.redactor,
+            observers: ctx.observer.into_all(),
+            cancel: ctx.cancel,
+            helpers: self.helpers,
+            refusals: ctx.refusals,
+            forge: self.forge,
+            push_to: self.push_to,
+            notifiers: ctx.notifiers,
+            keeper: self.keeper,
+            machine: self.lease.machine,
+            version: self.lease.version,
+        }
+    }
+
+    /// Adds who watches, who is asked and what checks to a driver that others have wired. Whoever watches is told first what
+    /// this process has journalled so far.
+    pub fn attach(&mut self, hooks: Attached) {
+        let Attached { mut observers, on_stuck, custom_checks } = hooks;
+        let events = Follower::new(&self.ctx.run.events(), Seq(0)).poll().unwrap_or_default();
+        let started = events.iter().rposition(|event| matches!(event.body, EventBody::DriverStarted { .. }));
+        // The first process tells of the run's beginning, too.
+        let first =
+            events.iter().filter(|event| matches!(event.body, EventBody::DriverStarted { .. })).count() <= 1;
+        let from = if first { 0 } else { started.unwrap_or(0) };
+        for event in &events[from..] {
+            observers.iter_mut().for_each(|one| one.event(&self.ctx.state, event));
+        }
+        self.ctx.observer.add(observers);
+        self.ctx.custom_checks.extend(custom_checks);
+        if on_stuck.is_some() {
+            self.helpers.on_stuck = on_stuck;
         }
     }
 

@@ -2,18 +2,20 @@
 //! user all hold one of these; none of them needs the process that drives the run.
 
 use crate::clock::SystemClock;
+use crate::kept_alive::KeptAlive;
 use jiff::Timestamp;
 use ralph_domain::control::Control;
 use ralph_domain::event::{Event, EventBody, Verdict};
 use ralph_domain::id::{AgentName, CommitId, RunId};
 use ralph_domain::money::{CostBasis, Tokens, Usd};
-use ralph_domain::ports::Clock as _;
+use ralph_domain::ports::{AgentResources, BrowserInfo, Clock as _, ProcessInfo};
 use ralph_domain::state::RunState;
 use ralph_domain::status::Status;
 use ralph_journal::follow::Follower;
 use ralph_journal::layout::RunDir;
 use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
 use ralph_journal::{JournalError, inbox, lock, plain, snapshot};
+use ralph_protocol::view::BestNumber;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -68,8 +70,8 @@ impl AgentState {
 /// Where a run stands.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RalphStatus {
-    /// The run.
-    pub id: RunId,
+    /// The run; none where it has not begun.
+    pub id: Option<RunId>,
     /// Its state.
     pub state: AgentState,
     /// The iteration under way, or the last one.
@@ -85,9 +87,11 @@ pub struct RalphStatus {
     /// The file being worked on, where the agent tells.
     pub current_file: Option<String>,
     /// Managed processes (agents of kind `tools`).
-    pub processes: Vec<serde_json::Value>,
+    pub processes: Vec<ProcessInfo>,
     /// Open browsers (agents of kind `tools`).
-    pub browsers: Vec<serde_json::Value>,
+    pub browsers: Vec<BrowserInfo>,
+    /// The best number so far, where the run is to improve one.
+    pub best: Option<BestNumber>,
 }
 
 /// Whether a run has accepted a control.
@@ -161,8 +165,13 @@ impl RunHandle {
                 .iter()
                 .find_map(|key| Some(input.get(*key)?.as_str()?.to_owned()))
         });
+        // What a process that is gone kept alive is gone with it.
+        let kept = match self.is_driven() {
+            true => KeptAlive::read(&self.run, SystemClock::default().now()),
+            false => AgentResources::default(),
+        };
         Ok(RalphStatus {
-            id: state.spec.run_id.clone(),
+            id: Some(state.spec.run_id.clone()),
             state: AgentState::from_status(state.status()),
             iteration: number,
             cost: state.spending.totals.cost,
@@ -170,8 +179,9 @@ impl RunHandle {
             elapsed: state.elapsed(),
             last_actions: actions.into_iter().rev().take(10).rev().collect(),
             current_file,
-            processes: Vec::new(),
-            browsers: Vec::new(),
+            processes: kept.processes,
+            browsers: kept.browsers,
+            best: ralph_domain::best::best(&state),
         })
     }
 
@@ -232,6 +242,16 @@ impl RunHandle {
     /// Ends the run: after the session, or at once.
     pub fn stop(&self, force: bool) -> Result<String, JournalError> {
         self.send(if force { Control::Cancel } else { Control::Stop })
+    }
+
+    /// Lets the run wait after the session under way.
+    pub fn pause(&self) -> Result<String, JournalError> {
+        self.send(Control::Pause)
+    }
+
+    /// Lets a paused run go on.
+    pub fn resume(&self) -> Result<String, JournalError> {
+        self.send(Control::Resume)
     }
 
     fn actions(&self, iteration: u32) -> Vec<String> {

@@ -54,6 +54,14 @@ impl Observers {
         Self(all)
     }
 
+    pub fn add(&mut self, more: Vec<Box<dyn Observer>>) {
+        self.0.extend(more);
+    }
+
+    pub fn into_all(self) -> Vec<Box<dyn Observer>> {
+        self.0
+    }
+
     pub fn event(&mut self, state: &RunState, event: &Event) {
         self.0.iter_mut().for_each(|one| one.event(state, event));
     }

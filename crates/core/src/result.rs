@@ -5,7 +5,20 @@ use ralph_domain::money::Usd;
 use ralph_domain::outcome::{EndReason, ErrorCode, HumanReason, RunError, RunResult};
 use ralph_domain::state::RunState;
 
+/// Bytes of a run's diff that are handed to a caller.
+const DIFF_MAX: usize = 16 * 1024 * 1024;
+
 impl Driver {
+    /// Everything that the run has changed, without secrets.
+    pub(crate) fn whole_diff(&self) -> String {
+        let state = &self.ctx.state;
+        let (Some(baseline), Some(work)) = (&state.baseline, &state.work.commit) else {
+            return String::new();
+        };
+        let patch = self.workspace.patch(baseline.head.as_str(), work.as_str(), DIFF_MAX).unwrap_or_default();
+        self.ctx.redactor.text(&String::from_utf8_lossy(&patch)).into_owned()
+    }
+
     pub(crate) fn result(&self, error: Option<RunError>) -> RunResult {
         let state = &self.ctx.state;
         let (reason, summary) = match (&error, &state.result.finished, &state.people.needs_human) {

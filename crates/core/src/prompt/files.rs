@@ -47,16 +47,6 @@ impl PromptFiles {
     /// Reads them; what is not there is empty.
     pub fn read(dir: &RalphDir, run: &RunDir, state: &RunState) -> Self {
         let text = |name: &str| dir.read_text(name, PART_MAX as u64 * 2);
-        let failing = state
-            .work
-            .checks
-            .values()
-            .filter(|r| !r.passed)
-            .map(|r| {
-                let output = crate::log_tail::read_tail(&run.path().join(&r.log), CHECK_MAX as u64);
-                (r.name.clone(), r.why.clone().unwrap_or_default(), r.log.clone(), output)
-            })
-            .collect();
         let (context, changed_context) = context(state);
         let mut names = Vec::new();
         if let Ok(top) = SafeDir::open(&state.spec.workspace) {
@@ -78,9 +68,25 @@ impl PromptFiles {
                 .back()
                 .map(|last| results(run, last.iteration))
                 .unwrap_or_default(),
-            failing,
+            failing: failing(run, state),
         }
     }
+
+    /// Only what the record of a run still has: the logs of failing checks.
+    pub fn of_record(run: &RunDir, state: &RunState) -> Self {
+        Self { failing: failing(run, state), ..Self::default() }
+    }
+}
+
+/// The end of each failing check's log.
+fn failing(run: &RunDir, state: &RunState) -> Vec<(String, String, String, String)> {
+    let failing = state.work.checks.values().filter(|r| !r.passed);
+    failing
+        .map(|r| {
+            let output = crate::log_tail::read_tail(&run.path().join(&r.log), CHECK_MAX as u64);
+            (r.name.clone(), r.why.clone().unwrap_or_default(), r.log.clone(), output)
+        })
+        .collect()
 }
 
 /// The results of an `actions` session, each with the end of its output.

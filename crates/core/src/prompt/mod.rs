@@ -123,6 +123,39 @@ pub fn assemble(
     Prompt { text: out, stable: vec![never_changes, changes_slowly] }
 }
 
+/// The sections of a prompt that follow from the state and the logs of checks alone, each as it stands in the whole text: what
+/// a recorded prompt is held against.
+pub fn state_sections(
+    state: &RunState,
+    files: &PromptFiles,
+    kind: AgentKind,
+    role: Option<Role>,
+) -> Vec<(&'static str, String)> {
+    let place = Place { state, kind };
+    let titled = |title: &str, body: &str| {
+        let mut out = String::new();
+        section(&mut out, title, body);
+        out
+    };
+    let mut how = String::new();
+    rules(&mut how, state, kind);
+    let source = &state.spec.task.source;
+    let task = cut_head(&task_text(state), TASK_MAX, source);
+    let mut all = vec![
+        ("rules", how),
+        ("task", titled(&format!("Task (`{source}`)"), &task)),
+        ("what has changed", titled("What has changed", &parts::changes(state, &place))),
+        ("checks", titled("Checks", &parts::checks(state, files, &place))),
+        ("where the run stands", titled("Where the run stands", &parts::standing(state))),
+        ("hints", titled("Read this first", &state.people.nudges.join("\n\n"))),
+    ];
+    if let Some(role) = role {
+        all.push(("role", titled("Your role", role.instruction())));
+    }
+    all.retain(|(_, text)| !text.is_empty());
+    all
+}
+
 /// Where a session stands, for the paths that it is told.
 pub(super) struct Place<'a> {
     state: &'a RunState,

@@ -5,6 +5,7 @@ use crate::proof::findings::HarnessFindings;
 pub(crate) use crate::proof::harness_facts::{HarnessFacts, Read};
 use crate::proof::harness_facts::{check_scripts, reach_of};
 use crate::proof::places::{Places, is_test_module, prepares};
+use crate::proof::read_by_tests;
 use ralph_domain::config::VerifierConfig;
 use ralph_domain::event::{CheckResult, FileChange};
 use ralph_domain::ports::{ExecTrace, TraceKind};
@@ -47,6 +48,7 @@ pub(crate) fn judge(facts: &HarnessFacts<'_>) -> HarnessFindings {
     let reach: Vec<Reach> = reach_of(facts, facts.start).into_iter().map(|(_, reach)| reach).collect();
     parts(facts, &reach, &mut found);
     opened(facts, &reach, &changed, &mut found);
+    read_by_tests::judge(facts, &reach, &mut found);
     found
 }
 

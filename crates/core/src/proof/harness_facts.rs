@@ -27,6 +27,8 @@ pub(crate) struct HarnessFacts<'a> {
     pub protected: &'a [String],
     /// Tests of the start that are still there.
     pub tests: Vec<String>,
+    /// Other sources of the start that are still there.
+    pub sources: Vec<String>,
     /// Links of the start that are still there, each with what it leads to inside the repo.
     pub links: BTreeMap<String, String>,
     /// The commands that prepare for the checks.

@@ -2,6 +2,7 @@ use super::*;
 use ralph_domain::id::{Digest, TreeId};
 use ralph_domain::ports::TraceStep;
 use ralph_domain::proof::ProofLevel;
+use ralph_evidence::weakened::is_source;
 use ralph_protocol::test_counts::TestCounts;
 
 type Files = &'static [(&'static str, &'static str)];
@@ -54,6 +55,12 @@ impl Scene {
             now: &now,
             protected: &protected,
             tests: self.start.iter().map(|(p, _)| (*p).to_owned()).filter(|p| is_test_source(p)).collect(),
+            sources: self
+                .start
+                .iter()
+                .map(|(p, _)| (*p).to_owned())
+                .filter(|p| is_source(p) && !is_test_source(p))
+                .collect(),
             links: self.links.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
             setup: Vec::new(),
             traces: [&self.traces[0], &self.traces[1]],

@@ -8,6 +8,7 @@ pub(crate) mod harness;
 mod harness_facts;
 mod places;
 pub(crate) mod put_back;
+mod read_by_tests;
 pub(crate) mod results;
 pub(crate) mod surroundings;
 pub(crate) mod watched;

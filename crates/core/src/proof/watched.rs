@@ -4,13 +4,15 @@
 use ralph_domain::id::Digest;
 use ralph_domain::ports::{ExecTrace, TraceKind};
 use ralph_domain::protect::covers;
-use ralph_evidence::weakened::is_test_source;
+use ralph_evidence::weakened::{is_source, is_test_source};
 use ralph_safe_fs::{Kind, Links, SafeDir};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 /// Files and folders that are looked at.
 const ENTRIES_MAX: usize = 200_000;
+/// Sources that are listed.
+const SOURCES_MAX: usize = 5000;
 /// Changes that are told.
 const TOLD_MAX: usize = 40;
 /// A larger file is known by its size alone.
@@ -26,6 +28,8 @@ pub(crate) struct Watched {
     pub(crate) links_out: Vec<String>,
     /// Links that lead to a place inside, each with that place.
     pub(crate) links: BTreeMap<String, String>,
+    /// Sources that are no tests, as many as are looked through for names.
+    pub(crate) sources: Vec<String>,
 }
 
 /// What there is in a checkout.
@@ -34,6 +38,7 @@ struct Found {
     files: BTreeMap<String, Digest>,
     links_out: Vec<String>,
     links: BTreeMap<String, String>,
+    sources: Vec<String>,
 }
 
 impl Watched {
@@ -45,9 +50,11 @@ impl Watched {
             files: BTreeMap::new(),
             links_out: Vec::new(),
             links: BTreeMap::new(),
+            sources: Vec::new(),
         };
         let found = watched.digests();
-        (watched.files, watched.links_out, watched.links) = (found.files, found.links_out, found.links);
+        (watched.files, watched.links_out) = (found.files, found.links_out);
+        (watched.links, watched.sources) = (found.links, found.sources);
         watched
     }
 
@@ -92,7 +99,7 @@ impl Watched {
     }
 
     fn digests(&self) -> Found {
-        let Found { mut files, mut links_out, mut links } = Found::default();
+        let Found { mut files, mut links_out, mut links, mut sources } = Found::default();
         let mut open = vec![PathBuf::from(".")];
         let mut seen = 0;
         let Ok(root) = SafeDir::open(&self.root) else { return Found::default() };
@@ -119,14 +126,21 @@ impl Watched {
                     if !is_installed(&name) {
                         open.push(real);
                     }
-                } else if covers(&self.patterns, &path) || is_test_source(&path) {
-                    let digest = digest(&root, &real);
-                    files.insert(path, digest);
+                } else {
+                    let is_test = is_test_source(&path);
+                    if !is_test && is_source(&path) && sources.len() < SOURCES_MAX {
+                        sources.push(path.clone());
+                    }
+                    if is_test || covers(&self.patterns, &path) {
+                        let digest = digest(&root, &real);
+                        files.insert(path, digest);
+                    }
                 }
             }
         }
         links_out.sort();
-        Found { files, links_out, links }
+        sources.sort();
+        Found { files, links_out, links, sources }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::log_tail::read_tail;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
-use crate::step::verify::{CheckRuns, Checked, HowToCheck, last_lines};
+use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck, last_lines};
 use ralph_domain::event::{Baseline, BaselineChecks};
 use ralph_domain::id::Digest;
 use ralph_domain::ports::ExecTrace;
@@ -171,7 +171,8 @@ impl Driver {
         for verifier in self.ctx.state.spec.settings.verifiers.clone() {
             let log = logs.join(format!("check-{}.log", verifier.name));
             let how = HowToCheck { env: &env, watch: true };
-            match runs.run(&mut self.ctx, &*sandbox, &verifier, &baseline.tree, &log, how)? {
+            let place = CheckPlace { sandbox: &*sandbox, tree: &baseline.tree, log: &log, how };
+            match runs.run(&mut self.ctx, &verifier, &place)? {
                 Checked::Result(result, _, seen) => {
                     match seen {
                         Some(seen) => trace.steps.extend(seen.steps),

@@ -7,7 +7,7 @@ use crate::proof::harness::{self, HarnessFacts};
 use crate::proof::results::other_measurements;
 use crate::proof::watched::Watched;
 use crate::step::prove::{ProofFindings, ProofSubject};
-use crate::step::verify::{CheckRuns, Checked, HowToCheck, run_logged};
+use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck, run_logged};
 use ralph_domain::config::TestsPolicy;
 use ralph_domain::event::{CheckResult, FileChange};
 use ralph_domain::id::TreeId;
@@ -64,8 +64,8 @@ impl Driver {
         let mut runs = CheckRuns::default();
         for verifier in &verifiers {
             let log = logs.join(format!("check-{}.log", verifier.name));
-            let how = HowToCheck { env, watch: true };
-            match runs.run(&mut self.ctx, sandbox, verifier, tree, &log, how)? {
+            let place = CheckPlace { sandbox, tree, log: &log, how: HowToCheck { env, watch: true } };
+            match runs.run(&mut self.ctx, verifier, &place)? {
                 Checked::Result(result, excerpt, seen) => {
                     if !result.passed {
                         let heading = format!("final check: {} failed", verifier.name);
@@ -190,6 +190,7 @@ impl Driver {
             now: &now,
             protected: &self.protected_now(subject)?,
             tests: watched.tests().filter(|path| !came.contains(path)).map(str::to_owned).collect(),
+            sources: watched.sources.iter().filter(|path| !came.contains(path.as_str())).cloned().collect(),
             links: watched
                 .links
                 .iter()

@@ -6,6 +6,7 @@ use crate::error::DriveError;
 use ralph_domain::event::{EventBody, WentBack};
 use ralph_domain::id::{CommitId, TreeId};
 use ralph_domain::ports::WriteMode;
+use ralph_protocol::stuck::MeasuredNumber;
 use std::path::Path;
 
 /// Names of files in one sentence.
@@ -62,13 +63,17 @@ impl Driver {
 
     /// Where the number that the run is to improve got worse, the files with the best one come back. Returns whether they did:
     /// they belong into this iteration's record then.
-    pub(crate) fn keep_best(&mut self, iteration: u32, value: Option<i64>) -> Result<bool, DriveError> {
+    pub(crate) fn keep_best(
+        &mut self,
+        iteration: u32,
+        measured: Option<&MeasuredNumber>,
+    ) -> Result<bool, DriveError> {
         if !self.ctx.state.spec.settings.keep_best {
             return Ok(false);
         }
         let Some(best) = self.ctx.state.work.best.clone() else { return Ok(false) };
         let shown = |thousandths: i64| thousandths as f64 / 1000.0;
-        let worse = value.is_none_or(|now| if best.rises { now < best.value } else { now > best.value });
+        let worse = measured.is_none_or(|now| best.gain(now.value, now.noise) < 0);
         if !worse {
             return Ok(false);
         }
@@ -76,7 +81,7 @@ impl Driver {
         if files.is_empty() {
             return Ok(false);
         }
-        let measured = value.map_or_else(|| "nothing".to_owned(), |now| shown(now).to_string());
+        let measured = measured.map_or_else(|| "nothing".to_owned(), |now| shown(now.value).to_string());
         let why = format!(
             "`{}` measures {measured}, and {} was the best (iteration {}): the files of then are back",
             best.label,

@@ -38,8 +38,8 @@ impl Driver {
         let mut evidence = evidence::read(&self.ctx.state, &current, self.ctx.run.path(), &folder);
         let signals = self.score(&current, failure.as_ref(), &mut evidence)?;
         let context = stuck_signs::details(&self.ctx.state, &current, self.ctx.run.path(), &folder);
-        let metric = evidence.metric.as_ref().map(|number| number.value);
-        let went_back = verdict != Verdict::Candidate && self.keep_best(iteration, metric)?;
+        let metric = evidence.metric.clone();
+        let went_back = verdict != Verdict::Candidate && self.keep_best(iteration, metric.as_ref())?;
         if self.tick(iteration)? || went_back {
             self.checkpoint()?;
         }
@@ -81,7 +81,10 @@ impl Driver {
             self.ctx.record(warning)?;
         }
         self.ctx.flush()?;
-        self.agents.iter().for_each(|agent| agent.release_resources(ReleaseWhen::Idle));
+        for agent in &self.agents {
+            agent.release_resources(ReleaseWhen::Idle);
+            self.ctx.note_resources(&**agent);
+        }
         self.ctx.boundary("judge.after");
         Ok(())
     }

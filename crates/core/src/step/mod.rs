@@ -11,6 +11,7 @@ pub(crate) mod final_checks;
 mod go_back;
 mod hand_back;
 pub(crate) mod judge;
+mod measure;
 pub(crate) mod mitigate;
 pub(crate) mod prepare;
 pub(crate) mod prove;

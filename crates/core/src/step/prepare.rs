@@ -53,13 +53,22 @@ impl Driver {
         }
     }
 
-    /// `.ralph/active.json`: tells hooks inside a session that a loop is active.
-    pub(crate) fn write_marker(&self) -> Result<(), DriveError> {
+    /// `.ralph/active.json`: tells hooks inside a session that a loop is active, and that the session is its own.
+    pub(crate) fn write_marker(&self, iteration: u32, attempt: u32) -> Result<(), DriveError> {
         let state = &self.ctx.state;
+        let plan = crate::plan_progress::path(&state.spec.task).map(|progress| {
+            let top = SafeDir::open(&state.spec.workspace);
+            let bytes = top.and_then(|top| top.facts(&progress)).map_or(0, |facts| facts.length);
+            serde_json::json!({ "tasks": state.spec.task.source, "progress": progress, "progress_bytes": bytes })
+        });
         let marker = serde_json::json!({
             "timestamp": self.ctx.clock.now(),
             "pid": std::process::id(),
             "run_id": state.spec.run_id,
+            "iteration": iteration,
+            "attempt": attempt,
+            "commits": state.spec.settings.allow_agent_commits,
+            "plan": plan,
             "max_iterations": state.spec.settings.budgets.max_iterations,
             "mode": "autonomous",
         });

@@ -81,7 +81,10 @@ impl Driver {
     pub(crate) fn prove(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("prove.before");
         // Nothing of an agent lives while its work is proven: a process of its could meddle with the checkout.
-        self.agents.iter().for_each(|agent| agent.release_resources(ReleaseWhen::Everything));
+        for agent in &self.agents {
+            agent.release_resources(ReleaseWhen::Everything);
+            self.ctx.note_resources(&**agent);
+        }
         let state = &self.ctx.state;
         let (Some(baseline), Some(tree)) = (state.baseline.clone(), state.work.tree.clone()) else {
             return Ok(());

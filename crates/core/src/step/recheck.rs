@@ -5,7 +5,7 @@ use crate::error::DriveError;
 use crate::step::baseline_checks::BaselineEnd;
 use crate::step::clean_checkout::make_dir;
 use crate::step::environment::fault_of;
-use crate::step::verify::{CheckRuns, Checked, HowToCheck};
+use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck};
 use ralph_domain::event::EventBody;
 use ralph_domain::outcome::HumanReason;
 use ralph_domain::ports::Surroundings;
@@ -34,7 +34,8 @@ impl Driver {
             let Some(verifier) = known else { continue };
             let log = logs.join(format!("check-{name}.log"));
             let how = HowToCheck::default();
-            match runs.run(&mut self.ctx, &*self.sandbox, &verifier, &tree, &log, how)? {
+            let place = CheckPlace { sandbox: &*self.sandbox, tree: &tree, log: &log, how };
+            match runs.run(&mut self.ctx, &verifier, &place)? {
                 Checked::Result(result, ..) => {
                     self.ctx.record(EventBody::CheckFinished { iteration, result: *result })?;
                 }

@@ -9,7 +9,7 @@ use ralph_domain::budget_warning::budget_warnings_with;
 use ralph_domain::event::{ActionFinished, ActionStarted, EventBody};
 use ralph_domain::model::Pricing;
 use ralph_domain::money::Tokens;
-use ralph_domain::ports::{ActionEnd, ActionStart, SessionSink, StopCause, Stream};
+use ralph_domain::ports::{ActionEnd, ActionStart, Agent, SessionSink, StopCause, Stream};
 use ralph_domain::redact::RedactStream;
 use ralph_domain::text::one_line;
 use ralph_journal::artifacts::OutputLog;
@@ -48,6 +48,8 @@ pub(crate) struct Recorder<'a> {
     /// What its model costs.
     pricing: Option<(Pricing, String)>,
     error: Option<DriveError>,
+    /// Who works, to ask what it keeps alive.
+    agent: Option<&'a dyn Agent>,
 }
 
 /// What a line of `actions.jsonl` says, as far as it is shown.
@@ -79,7 +81,14 @@ impl<'a> Recorder<'a> {
             used: Tokens::default(),
             pricing: None,
             error: None,
+            agent: None,
         }
+    }
+
+    /// With who works: what it keeps alive is written down while it works.
+    pub(crate) fn of_agent(mut self, agent: &'a dyn Agent) -> Self {
+        self.agent = Some(agent);
+        self
     }
 
     /// With what the session's model costs, so that a budget is warned of while it is used up.
@@ -218,6 +227,9 @@ impl SessionSink for Recorder<'_> {
 
     fn action_finished(&mut self, action: &ActionEnd) {
         self.last_output = self.ctx.clock.elapsed();
+        if let Some(agent) = self.agent {
+            self.ctx.note_resources(agent);
+        }
         let result = one_line(&self.ctx.redactor.text(&action.result), 200);
         self.ctx.show(&LiveBody::ToolResult { ok: action.ok, text: result.clone() });
         if action.number <= ACTION_EVENTS_MAX {

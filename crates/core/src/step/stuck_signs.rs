@@ -4,7 +4,8 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::log_tail::read_tail;
-use crate::step::verify::{Checked, HowToCheck, run_check};
+use crate::step::measure;
+use crate::step::verify::{CheckPlace, Checked, HowToCheck, run_check};
 use ralph_domain::id::Digest;
 use ralph_domain::recovery;
 use ralph_domain::state::{Current, RunState};
@@ -71,7 +72,9 @@ impl Driver {
         let mut found = Vec::new();
         for verifier in verifiers.iter().filter(|v| names.contains(&v.name)) {
             let log = folder.join(format!("check-{}.again.log", verifier.name));
-            match run_check(&mut self.ctx, &*self.sandbox, verifier, &tree, &log, HowToCheck::default())? {
+            let how = HowToCheck::default();
+            let place = CheckPlace { sandbox: &*self.sandbox, tree: &tree, log: &log, how };
+            match run_check(&mut self.ctx, verifier, &place)? {
                 Checked::Result(..) => found.extend(numbers::measured(&read_tail(&log, OUTPUT_MAX))),
                 Checked::Stopped => return Ok(None),
             }
@@ -108,7 +111,12 @@ impl Driver {
     }
 }
 
-fn score(state: &RunState, current: &Current, failure: Option<&Digest>, evidence: &Evidence) -> Signals {
+pub(crate) fn score(
+    state: &RunState,
+    current: &Current,
+    failure: Option<&Digest>,
+    evidence: &Evidence,
+) -> Signals {
     let settings = &state.spec.settings;
     if settings.stuck_detection.disabled || !state.is_measured(current.role) {
         return Signals::default();
@@ -143,9 +151,9 @@ pub(crate) fn add_numbers(evidence: &mut Evidence, state: &RunState, run_dir: &P
         let Some(metric) = &verifier.metric else { continue };
         let on_tree = |r: &&ralph_domain::event::CheckResult| Some(&r.tree) == state.work.tree.as_ref();
         let Some(result) = state.work.checks.get(&verifier.name).filter(on_tree) else { continue };
-        let output = read_tail(&run_dir.join(&result.log), OUTPUT_MAX);
+        let measured = measure::of_logs(metric, &run_dir.join(&result.log)).ok();
         let number =
-            metric.find(&output).and_then(|text| numbers::of_pattern(&verifier.name, &text, metric.rises()));
+            measured.and_then(|measured| numbers::of_measurement(&verifier.name, measured, metric.rises()));
         if let Some(number) = number {
             if credit {
                 evidence.numbers.push(number.clone());

@@ -5,6 +5,7 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::log_tail::read_tail;
 use crate::observers::LiveStatus;
+use crate::step::measure::{self, Measured};
 use ralph_domain::config::{Expect, VerifierConfig};
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::TreeId;
@@ -53,8 +54,9 @@ impl Driver {
                 continue;
             };
             let log = folder.join(format!("check-{name}.log"));
-            let how = HowToCheck::default();
-            match runs.run(&mut self.ctx, &*self.sandbox, &verifier, &tree, &log, how)? {
+            let place =
+                CheckPlace { sandbox: &*self.sandbox, tree: &tree, log: &log, how: HowToCheck::default() };
+            match runs.run(&mut self.ctx, &verifier, &place)? {
                 Checked::Result(result, excerpt, _) => {
                     if !result.passed {
                         let why = result.why.clone().unwrap_or_default();
@@ -106,6 +108,19 @@ pub(crate) struct HowToCheck<'a> {
     pub watch: bool,
 }
 
+/// Where a check runs, on which files, and where its output goes.
+#[derive(Clone, Copy)]
+pub(crate) struct CheckPlace<'a> {
+    /// Where it runs.
+    pub sandbox: &'a dyn Sandbox,
+    /// The files that it is about.
+    pub tree: &'a TreeId,
+    /// The file of its output.
+    pub log: &'a Path,
+    /// How it is run.
+    pub how: HowToCheck<'a>,
+}
+
 /// Checks that have run so far on one tree in one place: several that are the same command run once and share what it says.
 #[derive(Default)]
 pub(crate) struct CheckRuns {
@@ -117,20 +132,19 @@ impl CheckRuns {
     pub(crate) fn run(
         &mut self,
         ctx: &mut Context,
-        sandbox: &dyn Sandbox,
         verifier: &VerifierConfig,
-        tree: &TreeId,
-        log_path: &Path,
-        how: HowToCheck<'_>,
+        place: &CheckPlace<'_>,
     ) -> Result<Checked, DriveError> {
-        if let Some((_, result, excerpt, trace)) =
-            self.done.iter().find(|(known, result, ..)| result.tree == *tree && is_same(known, verifier))
+        if let Some((_, result, excerpt, trace)) = self
+            .done
+            .iter()
+            .find(|(known, result, ..)| result.tree == *place.tree && is_same(known, verifier))
         {
             // The time was spent once.
             let result = CheckResult { name: verifier.name.clone(), duration_ms: 0, ..result.clone() };
             return Ok(Checked::Result(Box::new(result), excerpt.clone(), trace.clone()));
         }
-        let checked = run_check(ctx, sandbox, verifier, tree, log_path, how)?;
+        let checked = run_check(ctx, verifier, place)?;
         if let Checked::Result(result, excerpt, trace) = &checked {
             self.done.push((verifier.clone(), (**result).clone(), excerpt.clone(), trace.clone()));
         }
@@ -148,18 +162,16 @@ fn is_same(a: &VerifierConfig, b: &VerifierConfig) -> bool {
         && !a.command_argv.iter().any(|word| word.contains(OWN_NAME))
 }
 
-/// Runs one verifier in `sandbox`.
+/// Runs one verifier.
 pub(crate) fn run_check(
     ctx: &mut Context,
-    sandbox: &dyn Sandbox,
     verifier: &VerifierConfig,
-    tree: &TreeId,
-    log_path: &Path,
-    how: HowToCheck<'_>,
+    place: &CheckPlace<'_>,
 ) -> Result<Checked, DriveError> {
-    if let Some(found) = run_builtin_check(ctx, sandbox, verifier, tree, log_path)? {
+    if let Some(found) = run_builtin_check(ctx, verifier, place)? {
         return Ok(found);
     }
+    let CheckPlace { sandbox, tree, log: log_path, how } = *place;
     let timeout = Duration::from_secs(verifier.timeout_seconds);
     let mut request = ExecRequest::new(verifier.command_argv.clone());
     request.timeout = Some(timeout);
@@ -189,7 +201,14 @@ pub(crate) fn run_check(
             Some(Expect::Output { pattern }) if !pattern.matches(&read_tail(log_path, OUTPUT_MAX)) => {
                 Some(format!("its output does not match /{}/", pattern.as_str()))
             }
-            _ => shortfall(verifier, log_path),
+            _ => match measure::again(verifier, log_path, &mut |label, log| {
+                let run = run_logged(ctx, sandbox, &request, label, log, false)?;
+                Ok(run.outcome.map(|outcome| outcome.end).map_err(|error| error.to_string()))
+            })? {
+                Measured::Enough => None,
+                Measured::NotEnough(why) => Some(why),
+                Measured::Stopped => return Ok(Checked::Stopped),
+            },
         },
         Ok(ExecEnd::Exited(code)) => Some(format!("exit code {code}")),
         Ok(ExecEnd::Signaled(signal)) => Some(format!("ended by signal {signal}")),
@@ -238,25 +257,13 @@ fn ended_early(ctx: &Context, sandbox: &dyn Sandbox, files: &BTreeSet<String>) -
         .cloned()
 }
 
-/// Why the number that a verifier measures is not enough; `None` where it is, or where none is asked for.
-fn shortfall(verifier: &VerifierConfig, log_path: &Path) -> Option<String> {
-    let metric = verifier.metric.as_ref().filter(|metric| metric.target.is_some())?;
-    let found = metric.find(&read_tail(log_path, OUTPUT_MAX));
-    match found.as_deref().map(|text| text.trim().replace(['_', ','], "").parse::<f64>()) {
-        Some(Ok(value)) => metric.shortfall(value),
-        Some(Err(_)) => Some(format!("`{}` is no number", found.unwrap_or_default())),
-        None => Some(format!("its output has no match of the metric /{}/", metric.pattern.as_str())),
-    }
-}
-
 /// A check that runs no command: of a file, or of the calling program. `None` where a command is to be run.
 fn run_builtin_check(
     ctx: &mut Context,
-    sandbox: &dyn Sandbox,
     verifier: &VerifierConfig,
-    tree: &TreeId,
-    log_path: &Path,
+    place: &CheckPlace<'_>,
 ) -> Result<Option<Checked>, DriveError> {
+    let CheckPlace { sandbox, tree, log: log_path, .. } = *place;
     let folder = ctx.state.spec.task.working_dir.clone().unwrap_or_default();
     let read = |path: &str| match sandbox.read(&Path::new(&folder).join(path)) {
         Ok(Some(bytes)) => Ok(bytes),
@@ -276,6 +283,13 @@ fn run_builtin_check(
             None => Some("the program that started this run does not know this check".to_owned()),
         },
     };
+    if verifier.expect == Some(Expect::Custom) && why.is_some() {
+        // One that was given up says nothing about the work.
+        ctx.read_inbox()?;
+        if ctx.ends_now() {
+            return Ok(Some(Checked::Stopped));
+        }
+    }
     let why = why.map(|why| ctx.redactor.text(&why).into_owned());
     let text = format!("{}: {}\n", verifier.command_line(), why.as_deref().unwrap_or("yes"));
     let log_digest = ralph_journal::artifacts::write(log_path, text.as_bytes())?;

@@ -67,9 +67,7 @@ impl Driver {
         let prompt::Prompt { text, stable } = prompt.redacted(&self.ctx.redactor);
         let prompt_file = folder.join("prompt.md");
         let digest = artifacts::write(&prompt_file, text.as_bytes())?;
-        if iteration == 1 || attempt > 1 || !self.ctx.dir.active().exists() {
-            self.write_marker()?;
-        }
+        self.write_marker(iteration, attempt)?;
         self.ctx.record(EventBody::IterationStarted {
             iteration,
             attempt,
@@ -113,9 +111,11 @@ impl Driver {
             config.model.clone().or_else(|| profile.map(|profile| profile.litellm_model))
         });
         let pricing = self.helpers.pricing.clone().zip(model);
-        let mut recorder = Recorder::new(&mut self.ctx, log, actions, iteration).priced_by(pricing);
+        let mut recorder =
+            Recorder::new(&mut self.ctx, log, actions, iteration).priced_by(pricing).of_agent(&**agent);
         let report = agent.session(&request, &*self.sandbox, &mut recorder);
         recorder.finish()?;
+        self.ctx.note_resources(&**agent);
         self.ctx.boundary("work.session");
         let mut report = report?;
         // Who changes files without a word has done something all the same.

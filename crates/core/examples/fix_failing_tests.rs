@@ -1,0 +1,71 @@
+//! A real repo, a real sandbox of this machine, a real git history: an agent works until the tests pass.
+//!
+//! The agent here is a script, so that the program plays offline; `ralph_agents::CliAgent` and `ralph_agents::ToolsAgent` take
+//! its place with an installed CLI or a model.
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a program of its own: it prints, and reads its environment"
+)]
+
+use ralph_agents::ScriptedAgent;
+use ralph_core::{Completion, Limits, LoopAgent};
+use ralph_domain::config::AgentConfig;
+use ralph_domain::id::RunId;
+use ralph_domain::vars::Vars;
+use ralph_git::{GitWorkspace, Repo, WorkspaceOptions};
+use ralph_sandbox::{LocalOptions, LocalSandbox};
+use std::error::Error;
+use std::path::Path;
+use std::process::Command;
+
+const SCRIPT: &str = r#"{"version": 1, "turns": [
+    {"do": [{"write": {"path": "sum.sh", "content": "echo $(($1 + $2 + 1))\n"}}], "say": "It adds."},
+    {"do": [{"write": {"path": "sum.sh", "content": "echo $(($1 + $2))\n"}}], "say": "Off by one, mended."}]}"#;
+
+/// Plays it to its end.
+pub fn main() -> Result<(), Box<dyn Error>> {
+    // Sandboxes of this machine have a guard, and this program plays it.
+    ralph_sandbox::init();
+    let temp = tempfile::tempdir()?;
+    let repo = temp.path().join("repo");
+    make_repo(&repo)?;
+    let vars: Vars = std::env::vars_os().collect();
+    let git = Repo::discover(&vars, &repo)?;
+    let run = RunId::new("example");
+    let options = WorkspaceOptions::new(git.identity(Some("Example"), Some("example@example.com")));
+    let agent = LoopAgent::builder()
+        .run_id(run.clone())
+        .workspace(GitWorkspace::new(git, run.clone(), options)?)
+        .sandbox(LocalSandbox::start(&repo, LocalOptions::new(run.as_str(), &vars))?)
+        .agent(ScriptedAgent::from_json(AgentConfig::command("writer", &[]), SCRIPT)?)
+        .task("# Let `sum.sh` add\n\n`sh test.sh` shows whether it does.")
+        .repo(&repo)
+        .records(temp.path().join("records"))
+        .completion(Completion::command("sh test.sh"))
+        .limits(Limits::default().max_iterations(5))
+        .vars(vars)
+        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let result = runtime.block_on(agent.run());
+    println!("{}: {}", if result.success { "proven" } else { "not proven" }, result.summary);
+    println!("{}", result.diff);
+    assert!(result.success && result.iterations == 2, "{result:?}");
+    Ok(())
+}
+
+fn make_repo(repo: &Path) -> Result<(), Box<dyn Error>> {
+    std::fs::create_dir(repo)?;
+    std::fs::write(repo.join("sum.sh"), "echo \"$1\"\n")?;
+    std::fs::write(repo.join("test.sh"), "[ \"$(sh sum.sh 2 3)\" = 5 ] && [ \"$(sh sum.sh 4 4)\" = 8 ]\n")?;
+    for args in [
+        &["init", "-q", "-b", "main"][..],
+        &["add", "."],
+        &["-c", "user.name=Example", "-c", "user.email=example@example.com", "commit", "-q", "-m", "start"],
+    ] {
+        if !Command::new("git").arg("-C").arg(repo).args(args).status()?.success() {
+            return Err(format!("git {args:?} failed").into());
+        }
+    }
+    Ok(())
+}

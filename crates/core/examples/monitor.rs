@@ -1,0 +1,52 @@
+//! What happens, handed to another thread by a channel; and a hint given while the run goes on.
+#![allow(clippy::print_stdout, reason = "a program of its own")]
+
+use ralph_agents::ScriptedAgent;
+use ralph_core::{Completion, LoopAgent};
+use ralph_domain::config::AgentConfig;
+use ralph_domain::describe::describe;
+use ralph_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use std::error::Error;
+use std::sync::mpsc;
+
+const SCRIPT: &str = r#"{"version": 1, "turns": [
+    {"do": [{"write": {"path": "a.txt", "content": "a\n"}}], "say": "One of two."},
+    {"do": [{"write": {"path": "DONE.md", "content": "done\n"}}], "say": "Both."}]}"#;
+
+/// Plays it to its end.
+pub fn main() -> Result<(), Box<dyn Error>> {
+    let temp = tempfile::tempdir()?;
+    let sandbox = MemorySandbox::default();
+    let (tell, told) = mpsc::channel::<String>();
+    let updates = tell.clone();
+    let agent = LoopAgent::builder()
+        .workspace(MemoryWorkspace::new(&sandbox))
+        .sandbox(sandbox)
+        .agent(ScriptedAgent::from_json(AgentConfig::command("writer", &[]), SCRIPT)?)
+        .task("Write DONE.md.")
+        .repo(temp.path().join("repo"))
+        .records(temp.path().join("records"))
+        .completion(Completion::file("DONE.md"))
+        .on_event(move |event| {
+            if let Some((_, sentence)) = describe(event) {
+                let _ = tell.send(sentence);
+            }
+        })
+        .on_update(move |status| {
+            let _ =
+                updates.send(format!("iteration {}, {}, {:?}", status.iteration, status.cost, status.state));
+        })
+        .build()?;
+    agent.handle().nudge("Two files, and the second is DONE.md.")?;
+    // The channel closes with the agent, which has the other end.
+    let monitor = std::thread::spawn(move || told.into_iter().inspect(|line| println!("{line}")).count());
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let result = runtime.block_on(agent.run());
+    assert!(result.success, "{result:?}");
+    for iteration in agent.handle().history()? {
+        println!("{}: {:?}", iteration.number, iteration.files_modified);
+    }
+    drop(agent);
+    assert!(monitor.join().is_ok_and(|lines| lines > 5));
+    Ok(())
+}

@@ -1,0 +1,35 @@
+//! What agents keep alive beside their sessions, as the record has it for whoever looks at the run from elsewhere.
+
+use jiff::Timestamp;
+use ralph_domain::id::AgentName;
+use ralph_domain::ports::AgentResources;
+use ralph_journal::layout::RunDir;
+use ralph_journal::plain;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The file is never larger.
+const FILE_MAX: u64 = 1024 * 1024;
+
+/// What is kept alive, by agent, and when that was.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeptAlive {
+    pub at: Timestamp,
+    pub agents: BTreeMap<AgentName, AgentResources>,
+}
+
+impl KeptAlive {
+    /// What the record says, as of `now`.
+    pub fn read(run: &RunDir, now: Timestamp) -> AgentResources {
+        let text = plain::read_text(&run.resources(), FILE_MAX);
+        let Ok(kept) = serde_json::from_str::<Self>(&text) else { return AgentResources::default() };
+        let since = u64::try_from(now.duration_since(kept.at).as_secs()).unwrap_or(0);
+        let mut all = AgentResources::default();
+        for mut one in kept.agents.into_values() {
+            one.processes.iter_mut().filter(|p| p.ended.is_none()).for_each(|p| p.uptime_seconds += since);
+            all.processes.extend(one.processes);
+            all.browsers.extend(one.browsers);
+        }
+        all
+    }
+}

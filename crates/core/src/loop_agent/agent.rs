@@ -1,0 +1,88 @@
+//! An agent of the caller as a run is given it: with another system prompt, and ended at its tokens.
+
+use ralph_domain::id::AgentName;
+use ralph_domain::money::Tokens;
+use ralph_domain::ports::{
+    ActionEnd, ActionStart, Agent, AgentResources, ReleaseWhen, Sandbox, SandboxError, SessionReport,
+    SessionRequest, SessionSink, StopCause, Stream,
+};
+use std::ops::ControlFlow;
+
+/// An agent under the caller's rules.
+pub(super) struct RuledAgent {
+    pub(super) agent: Box<dyn Agent>,
+    /// Stands in the place of the agent's own words before every task.
+    pub(super) system_prompt: Option<String>,
+    /// Tokens after which a session is ended.
+    pub(super) max_tokens: Option<u64>,
+}
+
+impl Agent for RuledAgent {
+    fn name(&self) -> &AgentName {
+        self.agent.name()
+    }
+
+    fn preamble(&self) -> String {
+        self.system_prompt.clone().unwrap_or_else(|| self.agent.preamble())
+    }
+
+    fn session(
+        &self,
+        request: &SessionRequest<'_>,
+        sandbox: &dyn Sandbox,
+        sink: &mut dyn SessionSink,
+    ) -> Result<SessionReport, SandboxError> {
+        let mut bounded = TokenBound { sink, max: self.max_tokens, used: 0 };
+        self.agent.session(request, sandbox, &mut bounded)
+    }
+
+    fn release_resources(&self, moment: ReleaseWhen) {
+        self.agent.release_resources(moment);
+    }
+
+    fn resources(&self) -> AgentResources {
+        self.agent.resources()
+    }
+}
+
+/// Ends a session that has used its tokens.
+struct TokenBound<'a> {
+    sink: &'a mut dyn SessionSink,
+    max: Option<u64>,
+    used: u64,
+}
+
+impl SessionSink for TokenBound<'_> {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        self.sink.output(stream, bytes);
+    }
+    fn text_output(&mut self, bytes: &[u8]) {
+        self.sink.text_output(bytes);
+    }
+    fn activity(&mut self, line: &str) {
+        self.sink.activity(line);
+    }
+    fn action(&mut self, json_line: &str) {
+        self.sink.action(json_line);
+    }
+    fn action_started(&mut self, action: &ActionStart) {
+        self.sink.action_started(action);
+    }
+    fn action_finished(&mut self, action: &ActionEnd) {
+        self.sink.action_finished(action);
+    }
+    fn token(&mut self, text: &str) {
+        self.sink.token(text);
+    }
+    fn used(&mut self, tokens: &Tokens) {
+        self.used = tokens.total();
+        self.sink.used(tokens);
+    }
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        match self.max {
+            // As a person's word for a fresh session would: what was done so far is kept and checked.
+            Some(max) if self.used >= max => ControlFlow::Break(StopCause::Rotated),
+            _ => self.sink.poll(),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Checks and advice that are async closures of the calling program.
+
+use super::jobs::{Filler, Jobs, ask, receive};
+use crate::help::{StuckAdvisor, StuckContext};
+use ralph_domain::ports::{CustomCheck, ExecEnd, ExecRequest, ExecSink, Sandbox, StopCause, Stream};
+use std::future::Future;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::time::Duration;
+
+/// Bytes of each output stream that a check is given.
+const OUTPUT_MAX: usize = 4 * 1024 * 1024;
+/// Longest command of a check, unless it says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+type Verdict = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+type Advice = Pin<Box<dyn Future<Output = Option<String>> + Send>>;
+pub(super) type CheckFn = Arc<dyn Fn(CheckContext) -> Verdict + Send + Sync>;
+pub(super) type AdviceFn = Arc<dyn Fn(StuckContext) -> Advice + Send + Sync>;
+
+/// Boxes a check's closure.
+pub(super) fn check_fn<F, Fut>(check: F) -> CheckFn
+where
+    F: Fn(CheckContext) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<(), String>> + Send + 'static,
+{
+    Arc::new(move |context| Box::pin(check(context)))
+}
+
+/// Boxes an advisor's closure.
+pub(super) fn advice_fn<F, Fut>(advise: F) -> AdviceFn
+where
+    F: Fn(StuckContext) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Option<String>> + Send + 'static,
+{
+    Arc::new(move |context| Box::pin(advise(context)))
+}
+
+/// What an async check looks at: the files and commands of the place that is checked, a clean checkout at the end. Whatever
+/// it asks for is done by the thread that drives the run, so no call blocks the caller's runtime.
+#[derive(Clone, Debug)]
+pub struct CheckContext {
+    to_driver: Sender<Request>,
+}
+
+/// How a command of a check ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandOutput {
+    /// Its exit code; none where it was ended from outside.
+    pub code: Option<i32>,
+    /// The end of what it printed.
+    pub stdout: String,
+    /// The end of what it complained about.
+    pub stderr: String,
+}
+
+impl CommandOutput {
+    /// Whether it exited with 0.
+    pub fn success(&self) -> bool {
+        self.code == Some(0)
+    }
+}
+
+enum Request {
+    Exec(Vec<String>, Filler<Result<CommandOutput, String>>),
+    Read(PathBuf, Filler<Result<Option<Vec<u8>>, String>>),
+    List(PathBuf, Filler<Result<Vec<String>, String>>),
+    Done(Result<(), String>),
+}
+
+/// What a check hears where its run is given up meanwhile.
+const GIVEN_UP: &str = "the run ended before this check did";
+
+impl CheckContext {
+    /// Runs one command, program and arguments, to its end.
+    pub async fn exec(&self, argv: &[&str]) -> Result<CommandOutput, String> {
+        let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+        if argv.is_empty() {
+            return Err("there is no command".to_owned());
+        }
+        ask(&self.to_driver, |to| Request::Exec(argv, to)).await.unwrap_or_else(|| Err(GIVEN_UP.into()))
+    }
+
+    /// The bytes of a file; `None` where there is none.
+    pub async fn read(&self, path: impl AsRef<Path>) -> Result<Option<Vec<u8>>, String> {
+        let path = path.as_ref().to_owned();
+        ask(&self.to_driver, |to| Request::Read(path, to)).await.unwrap_or_else(|| Err(GIVEN_UP.into()))
+    }
+
+    /// The names in a folder, sorted.
+    pub async fn list(&self, path: impl AsRef<Path>) -> Result<Vec<String>, String> {
+        let path = path.as_ref().to_owned();
+        ask(&self.to_driver, |to| Request::List(path, to)).await.unwrap_or_else(|| Err(GIVEN_UP.into()))
+    }
+}
+
+/// An async closure as the engine knows checks.
+pub(super) struct AsyncCheck {
+    pub(super) check: CheckFn,
+    pub(super) jobs: Arc<Jobs>,
+    pub(super) abort: Arc<AtomicBool>,
+}
+
+impl CustomCheck for AsyncCheck {
+    fn check(&self, sandbox: &dyn Sandbox) -> Result<(), String> {
+        let (to_driver, requests) = mpsc::channel();
+        let check = Arc::clone(&self.check);
+        let ends = || self.abort.load(Ordering::SeqCst);
+        // All senders go with this future: where it is dropped, nobody is left to send.
+        self.jobs.spawn(async move {
+            let verdict = check(CheckContext { to_driver: to_driver.clone() }).await;
+            let _ = to_driver.send(Request::Done(verdict));
+        });
+        loop {
+            match receive(&requests, &ends) {
+                Some(Request::Done(verdict)) => return verdict,
+                Some(Request::Exec(argv, to)) => to.fill(exec(sandbox, argv, &ends)),
+                Some(Request::Read(path, to)) => to.fill(sandbox.read(&path).map_err(|e| e.to_string())),
+                Some(Request::List(path, to)) => to.fill(sandbox.list(&path).map_err(|e| e.to_string())),
+                None => return Err(GIVEN_UP.into()),
+            }
+        }
+    }
+}
+
+fn exec(sandbox: &dyn Sandbox, argv: Vec<String>, ends: &dyn Fn() -> bool) -> Result<CommandOutput, String> {
+    let mut request = ExecRequest::new(argv);
+    request.timeout = Some(TIMEOUT);
+    let mut sink = OutputSink { streams: [Vec::new(), Vec::new()], ends };
+    let outcome = sandbox.exec(&request, &mut sink).map_err(|error| error.to_string())?;
+    if matches!(outcome.end, ExecEnd::TimedOut) {
+        return Err(format!("no end after {}", ralph_domain::text::duration(TIMEOUT)));
+    }
+    let [stdout, stderr] = sink.streams.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Ok(CommandOutput { code: outcome.end.code(), stdout, stderr })
+}
+
+struct OutputSink<'a> {
+    streams: [Vec<u8>; 2],
+    ends: &'a dyn Fn() -> bool,
+}
+
+impl ExecSink for OutputSink<'_> {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        let kept = &mut self.streams[usize::from(stream == Stream::Stderr)];
+        kept.extend_from_slice(bytes);
+        // Cut seldom, so that a flood is not moved about with every piece.
+        if kept.len() > 2 * OUTPUT_MAX {
+            kept.drain(..kept.len() - OUTPUT_MAX);
+        }
+    }
+
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        if (self.ends)() { ControlFlow::Break(StopCause::Cancelled) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// An async closure as the engine knows advisors.
+pub(super) struct AsyncAdvisor {
+    pub(super) advise: AdviceFn,
+    pub(super) jobs: Arc<Jobs>,
+    pub(super) abort: Arc<AtomicBool>,
+}
+
+impl StuckAdvisor for AsyncAdvisor {
+    fn advise(&self, context: &StuckContext) -> Option<String> {
+        let (advise, context) = (Arc::clone(&self.advise), context.clone());
+        let ends = || self.abort.load(Ordering::SeqCst);
+        self.jobs.wait_for(async move { advise(context).await }, &ends).flatten()
+    }
+}

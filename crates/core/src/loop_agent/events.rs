@@ -1,0 +1,82 @@
+//! The events of a run as a stream. They are read from the journal, so none is missed, however late somebody asks, and none is
+//! kept in memory for those who do not.
+
+use super::shared::Shared;
+use futures_core::Stream;
+use ralph_domain::event::Event;
+use ralph_domain::id::Seq;
+use ralph_journal::JournalError;
+use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// The events of a run, from its first one on. It ends when the run rests: it is over, suspended, or waits for a person; one
+/// that is asked for later goes on with what follows.
+pub struct EventStream {
+    shared: Arc<Shared>,
+    reader: Option<RunStream>,
+    ready: VecDeque<Event>,
+    last: Seq,
+    failed: bool,
+}
+
+impl EventStream {
+    pub(super) fn new(shared: Arc<Shared>, after: Seq) -> Self {
+        Self { shared, reader: None, ready: VecDeque::new(), last: after, failed: false }
+    }
+
+    /// The number of the last event that was handed out: [`LoopAgent::events_after`](super::LoopAgent::events_after) goes on
+    /// from there.
+    pub fn last(&self) -> Seq {
+        self.last
+    }
+
+    fn read(&mut self) -> Result<(), JournalError> {
+        if self.reader.is_none()
+            && let Some(record) = self.shared.record()
+        {
+            self.reader = Some(RunStream::open(&record, StreamStart::From(self.last.next()))?.events_only());
+        }
+        let Some(reader) = &mut self.reader else { return Ok(()) };
+        for item in reader.poll()? {
+            if let StreamItem::Event(line) = item {
+                self.ready.push_back(line.event);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EventStream").field("last", &self.last).finish_non_exhaustive()
+    }
+}
+
+impl Stream for EventStream {
+    type Item = Result<Event, JournalError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.failed {
+            return Poll::Ready(None);
+        }
+        if self.ready.is_empty() {
+            // Asked before the look: whatever was journalled before the run rested is then seen.
+            let rests = self.shared.rests_or_wakes(cx.waker());
+            if let Err(error) = self.read() {
+                self.failed = true;
+                return Poll::Ready(Some(Err(error)));
+            }
+            if self.ready.is_empty() {
+                return if rests { Poll::Ready(None) } else { Poll::Pending };
+            }
+        }
+        let next = self.ready.pop_front();
+        if let Some(event) = &next {
+            self.last = event.seq;
+        }
+        Poll::Ready(next.map(Ok))
+    }
+}

@@ -1,0 +1,245 @@
+//! What a caller says, frozen into the definition of a run; and everything that does not fit in it.
+
+use super::builder::LoopAgentBuilder;
+use super::options::{BuildError, ContextFile};
+use super::source::spec_of;
+use crate::run_id;
+use ralph_domain::budget::Budgets;
+use ralph_domain::config::{self, AgentConfig, ConfigFile, Publish, Settings, VerifierConfig};
+use ralph_domain::id::RunId;
+use ralph_domain::ports::{Agent, Sandbox};
+use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
+use ralph_journal::layout::StateHome;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Bytes of all context together.
+const CONTEXT_MAX: usize = 50 * 1024;
+
+impl LoopAgentBuilder {
+    /// The spec of a run that goes on. What it is frozen with cannot be said again.
+    pub(super) fn resumed(&self, home: &StateHome, run: &RunId) -> Result<RunSpec, BuildError> {
+        let said = [
+            ("task", self.task.is_some()),
+            ("rule", !self.rules.is_empty()),
+            ("context", !self.context.is_empty()),
+            ("branch", self.branch.is_some()),
+            ("publish", self.publish.is_some()),
+        ];
+        if let Some((what, _)) = said.into_iter().find(|(_, said)| *said) {
+            return Err(BuildError::new(
+                format!("`{what}` is given for run {run}, which exists already"),
+                "a run keeps the task and the settings that it began with",
+                "leave it out; `handle().send(…)` edits the task and `handle().set_limits(…)` the limits of a run",
+            ));
+        }
+        let spec = spec_of(&home.record(run)).map_err(|error| {
+            BuildError::new(
+                format!("run {run} cannot be taken up"),
+                error.to_string(),
+                "give the `records` folder that it was made in",
+            )
+        })?;
+        let given: BTreeSet<&str> = self.agents.iter().map(|(_, agent)| agent.name().as_str()).collect();
+        if let Some(missing) = spec.settings.agents.iter().find(|a| !given.contains(a.name.as_str())) {
+            return Err(BuildError::new(
+                format!("agent `{}` of run {run} is missing", missing.name),
+                "a run goes on with the agents that it began with",
+                format!("call `.agent(…)` with one that is called `{}`", missing.name),
+            ));
+        }
+        let known: BTreeSet<&str> = self.completion.iter().map(|c| c.verifier.name.as_str()).collect();
+        let custom = |v: &&VerifierConfig| v.expect == Some(config::Expect::Custom);
+        if let Some(check) =
+            spec.settings.verifiers.iter().filter(custom).find(|v| !known.contains(v.name.as_str()))
+        {
+            return Err(BuildError::new(
+                format!("the check `{}` of run {run} is missing", check.name),
+                "it is a closure, and no file keeps those",
+                format!("call `.completion(Completion::check(\"{}\", …))`", check.name),
+            ));
+        }
+        Ok(spec)
+    }
+
+    pub(super) fn new_spec(&mut self, repo: &Path, now: jiff::Timestamp) -> Result<RunSpec, BuildError> {
+        let text = self
+            .task
+            .take()
+            .ok_or_else(|| BuildError::missing("task", "somebody must say what is to be done"))?;
+        let run_id = match self.run_id.take() {
+            Some(id) => RunId::parse(id.as_str()).map_err(|why| {
+                BuildError::new("the run's id cannot be used", why, "use letters, digits, `-` and `_`")
+            })?,
+            None => run_id::new(now),
+        };
+        Ok(RunSpec {
+            version: ralph_domain::spec::VERSION,
+            spec_version: 1,
+            run_id,
+            created_at: now,
+            task: self.task_of(&text)?,
+            settings: self.settings()?,
+            place: WorkspaceKind::InPlace,
+            workspace: repo.to_owned(),
+            origin: repo.to_owned(),
+            handed_to: None,
+            branch: self.branch.clone(),
+            config_digest: None,
+            forked_from: None,
+        })
+    }
+
+    fn task_of(&self, text: &str) -> Result<Task, BuildError> {
+        let size: usize = self.context.iter().map(|one| one.content.len()).sum();
+        if size > CONTEXT_MAX {
+            return Err(BuildError::new(
+                format!("the context has {} kB", size.div_ceil(1024)),
+                format!("it is part of every prompt, and {} kB are as much as helps", CONTEXT_MAX / 1024),
+                "put large files into the repo and name them in the task",
+            ));
+        }
+        let mut whole = text.trim_end().to_owned();
+        for ContextFile { name, content } in &self.context {
+            whole.push_str(&format!(
+                "\n\n## Context: {}\n\n{}",
+                ralph_domain::text::one_line(name, 120),
+                content.trim_end()
+            ));
+        }
+        whole.push('\n');
+        let task = Task::from_prompt(text, "the task").and_then(|_| Task::from_prompt(&whole, "the task"));
+        let mut task = task.map_err(|why| {
+            BuildError::new("the task is empty", why, "say what is to be done, and how it is checked")
+        })?;
+        task.rules.clone_from(&self.rules);
+        Ok(task)
+    }
+
+    fn settings(&self) -> Result<Settings, BuildError> {
+        self.check_names()?;
+        let publish = self.publish.unwrap_or(Publish::None);
+        let (hosted, elsewhere) = (self.forge.is_some(), self.forge.is_some() || self.push_to.is_some());
+        let missing = match publish {
+            Publish::Pr if !hosted => Some((
+                "a pull request is asked for, but there is no code host",
+                "call `.forge(…)`, or `.publish(Publish::Push)`",
+            )),
+            Publish::Push if !elsewhere => Some((
+                "a push is asked for, but there is nowhere to push to",
+                "call `.push_to(…)` or `.forge(…)`",
+            )),
+            _ => None,
+        };
+        if let Some((what, fix)) = missing {
+            return Err(BuildError::new(what, "the work would be proven and then go nowhere", fix));
+        }
+        if let Some(fault) = self.stuck.fault() {
+            return Err(BuildError::new(
+                "the stuck detection cannot be used",
+                fault,
+                "start from `StuckConfig::default()`",
+            ));
+        }
+        let verifiers: Vec<VerifierConfig> = self.completion.iter().map(|one| one.verifier.clone()).collect();
+        let numbers = verifiers.iter().filter_map(|v| v.metric.as_ref());
+        let (measured, targets) =
+            (numbers.clone().next().is_some(), numbers.clone().any(|m| m.target.is_some()));
+        if self.keep_best && !measured {
+            return Err(BuildError::new(
+                "`keep_best` is on, but nothing is measured",
+                "there is no number that could be the best",
+                "call `.completion(Completion::metric(…))`",
+            ));
+        }
+        let agents: Vec<AgentConfig> =
+            self.agents.iter().map(|(config, agent)| self.agent_config(config, &**agent)).collect();
+        let required = verifiers.iter().map(|v| v.name.clone()).collect();
+        let limits = &self.limits;
+        let mut settings = ConfigFile {
+            agents: Some(agents),
+            verifiers: Some(verifiers),
+            required_verifiers: Some(required),
+            baseline: Some(!self.no_baseline),
+            keep_best: Some(self.keep_best),
+            protected_paths: Some(self.protect.clone()),
+            publish: Some(publish),
+            pr: Some(self.pr.clone()),
+            commit_template: self.commit_template.clone(),
+            checkpoint_commits: Some(self.branch.is_some()),
+            stuck_detection: Some(self.stuck),
+            ..ConfigFile::default()
+        }
+        .resolve();
+        settings.completion = match (self.needs_promise, targets) {
+            (true, _) => config::Completion::Promise,
+            (false, true) => config::Completion::Metric,
+            (false, false) => config::Completion::Checks,
+        };
+        settings.budgets = Budgets {
+            max_iterations: limits.max_iterations,
+            max_wall_time: limits.timeout,
+            max_cost: limits.max_cost,
+            max_tokens: limits.max_tokens,
+            ..settings.budgets
+        };
+        Ok(settings)
+    }
+
+    fn agent_config(&self, config: &AgentConfig, agent: &dyn Agent) -> AgentConfig {
+        let tokens = config.max_tokens_per_iteration.or(self.limits.max_tokens_per_iteration);
+        AgentConfig {
+            name: agent.name().clone(),
+            model: self.model.clone().or_else(|| config.model.clone()),
+            max_tokens_per_iteration: tokens,
+            ..config.clone()
+        }
+    }
+
+    /// Names that would be mixed up, and limits that leave no room.
+    fn check_names(&self) -> Result<(), BuildError> {
+        if self.completion.is_empty() {
+            return Err(BuildError::missing("completion", "nothing would show that the work is done"));
+        }
+        let twice = |names: Vec<&str>| {
+            let mut seen = BTreeSet::new();
+            names.into_iter().find(|name| !seen.insert(*name)).map(str::to_owned)
+        };
+        if let Some(name) = twice(self.completion.iter().map(|one| one.verifier.name.as_str()).collect()) {
+            return Err(BuildError::new(
+                format!("two conditions are called `{name}`"),
+                "their results could not be told apart",
+                "give one of them another name with `.named(…)`",
+            ));
+        }
+        if let Some(name) = twice(self.agents.iter().map(|(_, agent)| agent.name().as_str()).collect()) {
+            return Err(BuildError::new(
+                format!("two agents are called `{name}`"),
+                "the journal could not tell them apart",
+                "give one of them another name",
+            ));
+        }
+        let limits = &self.limits;
+        if limits.max_iterations == 0 || limits.timeout.is_zero() {
+            return Err(BuildError::new(
+                "the limits leave no room for a single session",
+                "nothing could be done",
+                "give at least one iteration and some time",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a place for records that the agent could write.
+pub(super) fn check_records(records: &Path, sandbox: &dyn Sandbox) -> Result<(), BuildError> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    match sandbox.host_root() {
+        Some(root) if real(records).starts_with(real(root)) => Err(BuildError::new(
+            format!("the records lie in `{}`, where the agent works", root.display()),
+            "an agent could rewrite what is known of its own run",
+            "give a folder beside it, for example one below the user's state folder",
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,161 @@
+//! The way of futures from the thread that drives a run to the task that awaits it. What a caller gives as an async closure is
+//! polled where the caller awaits the run, so it finds the runtime that it was written for, whichever that is.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// A future that owns all it needs.
+pub(super) type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// How often the driving thread looks whether it is to end while it waits for a future.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Futures on their way to whoever awaits the run.
+#[derive(Default)]
+pub(super) struct Jobs {
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    new: Vec<Job>,
+    /// Whoever awaits the run, once it was polled.
+    waker: Option<Waker>,
+    /// Whether anybody awaits the run.
+    open: bool,
+}
+
+impl Jobs {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Somebody awaits the run from here on.
+    pub(super) fn open(&self) {
+        self.queue().open = true;
+    }
+
+    /// Nobody awaits it any more: what waits is dropped, and whoever waits for that hears of it.
+    pub(super) fn close(&self) {
+        let dropped = {
+            let mut queue = self.queue();
+            queue.open = false;
+            queue.waker = None;
+            std::mem::take(&mut queue.new)
+        };
+        drop(dropped);
+    }
+
+    /// What has come since the last call; `waker` is woken when more does.
+    pub(super) fn take(&self, waker: &Waker) -> Vec<Job> {
+        let mut queue = self.queue();
+        queue.waker = Some(waker.clone());
+        std::mem::take(&mut queue.new)
+    }
+
+    /// Lets `future` run where the run is awaited; it is dropped where nobody does.
+    pub(super) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+        let mut queue = self.queue();
+        if queue.open {
+            queue.new.push(Box::pin(future));
+            let waker = queue.waker.clone();
+            drop(queue);
+            waker.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Lets `future` run where the run is awaited, and waits for what it says. `None` where nobody awaits the run any more, where
+    /// `ends` says so, or where it broke.
+    pub(super) fn wait_for<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+        ends: &dyn Fn() -> bool,
+    ) -> Option<T> {
+        let (tell, told) = mpsc::channel();
+        self.spawn(async move {
+            let _ = tell.send(future.await);
+        });
+        receive(&told, ends)
+    }
+}
+
+/// Waits for the next message; `None` where nobody can send one any more, or where `ends` says so.
+pub(super) fn receive<T>(from: &Receiver<T>, ends: &dyn Fn() -> bool) -> Option<T> {
+    loop {
+        match from.recv_timeout(LOOK) {
+            Ok(message) => return Some(message),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) if ends() => return None,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+/// One value on its way from a thread to a future.
+pub(super) struct Slot<T>(Arc<Mutex<SlotState<T>>>);
+
+struct SlotState<T> {
+    value: Option<T>,
+    waker: Option<Waker>,
+    gone: bool,
+}
+
+/// The end of a [`Slot`] that fills it. Dropped without that, it says so.
+pub(super) struct Filler<T>(Slot<T>);
+
+impl<T> Slot<T> {
+    /// An empty slot and what fills it.
+    pub(super) fn new() -> (Self, Filler<T>) {
+        let state = SlotState { value: None, waker: None, gone: false };
+        let shared = Arc::new(Mutex::new(state));
+        (Self(Arc::clone(&shared)), Filler(Self(shared)))
+    }
+
+    fn state(&self) -> MutexGuard<'_, SlotState<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Filler<T> {
+    /// Fills the slot.
+    pub(super) fn fill(self, value: T) {
+        self.0.state().value = Some(value);
+    }
+}
+
+impl<T> Drop for Filler<T> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.gone = true;
+        let waker = state.waker.take();
+        drop(state);
+        waker.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl<T> Future for Slot<T> {
+    type Output = Option<T>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let mut state = self.state();
+        match state.value.take() {
+            Some(value) => Poll::Ready(Some(value)),
+            None if state.gone => Poll::Ready(None),
+            None => {
+                state.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// Sends a question to a thread and awaits its answer.
+pub(super) async fn ask<M, T>(to: &Sender<M>, question: impl FnOnce(Filler<T>) -> M) -> Option<T> {
+    let (slot, filler) = Slot::new();
+    to.send(question(filler)).ok()?;
+    slot.await
+}

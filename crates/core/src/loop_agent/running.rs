@@ -1,0 +1,152 @@
+//! A run that somebody awaits.
+
+use super::jobs::{Job, Slot};
+use super::result::LoopResult;
+use super::shared::Shared;
+use super::source::{Driven, RunSource};
+use crate::context::CancelFlag;
+use ralph_domain::outcome::{ErrorCode, RunError};
+use ralph_journal::snapshot;
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+
+/// A run that is driven while this future is awaited, by a thread of its own.
+///
+/// Nothing happens before the first poll. Dropped before its end, it has the run suspended: what goes on is ended in good order,
+/// everything that it started is gone, and the journal is on the disk; a later [`LoopAgent::run`](super::LoopAgent::run) waits
+/// for that and goes on from there.
+#[must_use = "a run does nothing unless it is awaited"]
+pub struct Running {
+    shared: Arc<Shared>,
+    driving: Option<Driving>,
+    /// Futures of the caller that the run waits for.
+    jobs: Vec<Job>,
+    done: bool,
+}
+
+struct Driving {
+    result: Slot<LoopResult>,
+    cancel: Arc<CancelFlag>,
+}
+
+impl Running {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, driving: None, jobs: Vec::new(), done: false }
+    }
+
+    fn start(&mut self, source: Box<dyn RunSource>) {
+        let cancel = Arc::new(CancelFlag::default());
+        let (result, filler) = Slot::new();
+        self.shared.jobs.open();
+        self.driving = Some(Driving { result, cancel: Arc::clone(&cancel) });
+        let shared = Arc::clone(&self.shared);
+        let work = move || {
+            let (result, source) = drive(&shared, source, cancel);
+            shared.callbacks().clone().ended(&result);
+            // First the answer, then the way for the next: whoever awaits sees this run's own end.
+            filler.fill(result);
+            shared.rest(source);
+        };
+        // Where no thread can be had, the closure and with it the source are gone; the slot says so.
+        let _ = std::thread::Builder::new().name("ralph-run".into()).spawn(work);
+    }
+}
+
+/// Drives a run to its rest. Whatever the caller's closures do, the source comes back.
+fn drive(
+    shared: &Arc<Shared>,
+    mut source: Box<dyn RunSource>,
+    cancel: Arc<CancelFlag>,
+) -> (LoopResult, Box<dyn RunSource>) {
+    let hooks = shared.hooks(cancel);
+    let driven = catch_unwind(AssertUnwindSafe(|| -> Result<Driven, RunError> {
+        let record = source.begin(hooks)?;
+        shared.begun(record);
+        Ok(source.drive())
+    }));
+    let result = match driven {
+        Ok(Ok(Driven { result, diff })) => {
+            let state = shared.record().and_then(|record| snapshot::load(&record).ok());
+            let said =
+                state.and_then(|state| state.iterations.history.back().map(|last| last.message.clone()));
+            LoopResult { run: result, diff, agent_summary: said.filter(|text| !text.is_empty()) }
+        }
+        Ok(Err(error)) => LoopResult::refused(error),
+        Err(broken) => LoopResult::refused(broke(&*broken)),
+    };
+    (result, source)
+}
+
+fn broke(panic: &(dyn Any + Send)) -> RunError {
+    let words = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    RunError {
+        code: ErrorCode::IterationFailed,
+        message: format!("code that the run called broke: {}", ralph_domain::text::one_line(&words, 300)),
+        hint: Some("mend it, then build an agent with `.resume(run_id)`: the journal is safe".into()),
+        recoverable: true,
+        iteration: None,
+    }
+}
+
+impl Future for Running {
+    type Output = LoopResult;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LoopResult> {
+        let this = &mut *self;
+        if this.driving.is_none() {
+            let Some(source) = this.shared.take_source(cx.waker()) else { return Poll::Pending };
+            this.start(source);
+        }
+        loop {
+            let new = this.shared.jobs.take(cx.waker());
+            let fresh = !new.is_empty();
+            this.jobs.extend(new);
+            this.jobs.retain_mut(|job| job.as_mut().poll(cx).is_pending());
+            if !fresh {
+                break;
+            }
+        }
+        let Some(driving) = &mut this.driving else { return Poll::Pending };
+        match Pin::new(&mut driving.result).poll(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(result) => {
+                this.done = true;
+                this.jobs.clear();
+                this.shared.jobs.close();
+                Poll::Ready(result.unwrap_or_else(|| LoopResult::refused(no_thread())))
+            }
+        }
+    }
+}
+
+fn no_thread() -> RunError {
+    RunError {
+        code: ErrorCode::SandboxInitFailed,
+        message: "the thread that drives the run could not be started, or it broke".into(),
+        hint: Some("let other threads end, then build an agent with `.resume(run_id)`".into()),
+        recoverable: true,
+        iteration: None,
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Some(driving) = self.driving.as_ref().filter(|_| !self.done) else { return };
+        driving.cancel.set(CancelFlag::CALLER);
+        self.shared.abort.store(true, Ordering::SeqCst);
+        self.jobs.clear();
+        self.shared.jobs.close();
+    }
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").field("driven", &self.driving.is_some()).finish_non_exhaustive()
+    }
+}

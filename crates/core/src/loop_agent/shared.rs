@@ -1,0 +1,178 @@
+//! What an agent, its runs, its handles and its streams have in common.
+
+use super::callbacks::{CallbackObserver, Callbacks};
+use super::check::{AdviceFn, AsyncAdvisor, AsyncCheck, CheckFn};
+use super::jobs::Jobs;
+use super::source::{Hooks, RunSource};
+use crate::context::CancelFlag;
+use crate::help::StuckAdvisor;
+use ralph_domain::control::Control;
+use ralph_domain::ports::CustomCheck;
+use ralph_journal::inbox;
+use ralph_journal::layout::RunDir;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+/// Who acts through an agent's handle, in the journal.
+pub(super) const ACTOR: &str = "library";
+
+/// The common ground.
+pub(super) struct Shared {
+    inner: Mutex<Inner>,
+    pub(super) jobs: Arc<Jobs>,
+    /// What must end at once: a check of the caller is not waited for.
+    pub(super) abort: Arc<AtomicBool>,
+    pub(super) callbacks: Mutex<Callbacks>,
+    pub(super) checks: Vec<(String, CheckFn)>,
+    pub(super) advice: Mutex<Option<AdviceFn>>,
+}
+
+struct Inner {
+    stage: Stage,
+    record: Option<RunDir>,
+    /// What was said before there was a run to say it to.
+    unsent: Vec<Control>,
+    /// Whoever waits: for the run to rest, for the next event.
+    wakers: Vec<Waker>,
+}
+
+/// Whether somebody drives.
+pub(super) enum Stage {
+    /// Nobody has, so far.
+    New(Box<dyn RunSource>),
+    /// Somebody does.
+    Driven,
+    /// Somebody has, and may again.
+    Rests(Box<dyn RunSource>),
+}
+
+impl Shared {
+    pub(super) fn new(
+        source: Box<dyn RunSource>,
+        record: Option<RunDir>,
+        checks: Vec<(String, CheckFn)>,
+    ) -> Self {
+        let stage = Stage::New(source);
+        Self {
+            inner: Mutex::new(Inner { stage, record, unsent: Vec::new(), wakers: Vec::new() }),
+            jobs: Arc::new(Jobs::default()),
+            abort: Arc::new(AtomicBool::new(false)),
+            callbacks: Mutex::new(Callbacks::default()),
+            checks,
+            advice: Mutex::new(None),
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn callbacks(&self) -> MutexGuard<'_, Callbacks> {
+        self.callbacks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The record of the run, once there is one.
+    pub(super) fn record(&self) -> Option<RunDir> {
+        self.inner().record.clone()
+    }
+
+    /// What drives the run, where nobody does now; else `waker` is woken when that changes.
+    pub(super) fn take_source(&self, waker: &Waker) -> Option<Box<dyn RunSource>> {
+        let mut inner = self.inner();
+        match std::mem::replace(&mut inner.stage, Stage::Driven) {
+            Stage::New(source) | Stage::Rests(source) => {
+                self.abort.store(false, Ordering::SeqCst);
+                Some(source)
+            }
+            Stage::Driven => {
+                inner.wait(waker);
+                None
+            }
+        }
+    }
+
+    /// The run exists: what was said to it before is sent now.
+    pub(super) fn begun(&self, record: RunDir) {
+        let unsent = {
+            let mut inner = self.inner();
+            inner.record = Some(record.clone());
+            std::mem::take(&mut inner.unsent)
+        };
+        for control in unsent {
+            let _ = inbox::send(&record, ACTOR, control);
+        }
+        self.wake();
+    }
+
+    /// Nobody drives it any more.
+    pub(super) fn rest(&self, source: Box<dyn RunSource>) {
+        self.inner().stage = Stage::Rests(source);
+        self.wake();
+    }
+
+    /// Whether the run rests after it was driven; where it does not, `waker` is woken when there is news.
+    pub(super) fn rests_or_wakes(&self, waker: &Waker) -> bool {
+        let mut inner = self.inner();
+        if matches!(inner.stage, Stage::Rests(_)) {
+            return true;
+        }
+        inner.wait(waker);
+        false
+    }
+
+    /// Whether a thread of this process drives the run now.
+    pub(super) fn is_driven(&self) -> bool {
+        matches!(self.inner().stage, Stage::Driven)
+    }
+
+    /// Says something to the run, or keeps it until there is one.
+    pub(super) fn say(&self, control: Control) -> Result<(), ralph_journal::JournalError> {
+        let record = {
+            let mut inner = self.inner();
+            match inner.record.clone().filter(|record| record.path().is_dir()) {
+                Some(record) => record,
+                None => {
+                    inner.unsent.push(control);
+                    return Ok(());
+                }
+            }
+        };
+        inbox::send(&record, ACTOR, control).map(|_| ())
+    }
+
+    pub(super) fn wake(&self) {
+        let wakers = std::mem::take(&mut self.inner().wakers);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// What a run is given of the caller's closures.
+    pub(super) fn hooks(self: &Arc<Self>, cancel: Arc<CancelFlag>) -> Hooks {
+        let (waking, watched) = (Arc::clone(self), Arc::clone(self));
+        let observer = CallbackObserver {
+            callbacks: self.callbacks().clone(),
+            wake: Box::new(move || waking.wake()),
+            record: Arc::new(move || watched.record()),
+        };
+        let check = |check: &CheckFn| -> Box<dyn CustomCheck> {
+            let (jobs, abort) = (Arc::clone(&self.jobs), Arc::clone(&self.abort));
+            Box::new(AsyncCheck { check: Arc::clone(check), jobs, abort })
+        };
+        let custom_checks: BTreeMap<_, _> =
+            self.checks.iter().map(|(name, one)| (name.clone(), check(one))).collect();
+        let advice = self.advice.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let on_stuck = advice.map(|advise| -> Arc<dyn StuckAdvisor> {
+            Arc::new(AsyncAdvisor { advise, jobs: Arc::clone(&self.jobs), abort: Arc::clone(&self.abort) })
+        });
+        Hooks { observers: vec![Box::new(observer)], on_stuck, cancel, custom_checks }
+    }
+}
+
+impl Inner {
+    fn wait(&mut self, waker: &Waker) {
+        if !self.wakers.iter().any(|known| known.will_wake(waker)) {
+            self.wakers.push(waker.clone());
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Where the run of an agent comes from: made of ports, or of whatever another crate wires.
+
+use crate::context::CancelFlag;
+use crate::driver::{Driver, DriverParts};
+use crate::help::StuckAdvisor;
+use crate::observers::Observer;
+use ralph_domain::control::Control;
+use ralph_domain::outcome::{ErrorCode, RunError, RunResult};
+use ralph_domain::ports::CustomCheck;
+use ralph_domain::spec::RunSpec;
+use ralph_journal::layout::{RunDir, StateHome};
+use ralph_journal::lock::{LockHolder, RunLock};
+use ralph_journal::{inbox, snapshot};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long what an earlier process left behind may take to end.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// What a [`LoopAgent`](super::LoopAgent) adds to the run that a [`RunSource`] brings to life.
+pub struct Hooks {
+    /// Who watches.
+    pub observers: Vec<Box<dyn Observer>>,
+    /// Who is asked where the run shows signs of being stuck.
+    pub on_stuck: Option<Arc<dyn StuckAdvisor>>,
+    /// Ends what goes on at once; the run can be resumed.
+    pub cancel: Arc<CancelFlag>,
+    /// Checks that are code of the caller, by the name of their verifier.
+    pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
+}
+
+/// What came of driving a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Driven {
+    /// How it ended.
+    pub result: RunResult,
+    /// Everything that it has changed, as a patch.
+    pub diff: String,
+}
+
+/// Brings a run to life, as often as somebody awaits it: from nothing the first time, from its journal after that. All of it
+/// happens on a thread of its own, so it may block.
+pub trait RunSource: Send {
+    /// Makes the run, or takes it up again. From here on its record can be watched and steered.
+    fn begin(&mut self, hooks: Hooks) -> Result<RunDir, RunError>;
+    /// Drives it to its end, or to where a person is needed.
+    fn drive(&mut self) -> Driven;
+}
+
+/// A run of ports that the caller handed over.
+pub(super) struct PortSource {
+    pub(super) spec: RunSpec,
+    pub(super) home: StateHome,
+    pub(super) parts: Option<DriverParts>,
+    /// Whether the run exists already.
+    pub(super) exists: bool,
+    pub(super) driver: Option<(Driver, RunLock)>,
+}
+
+impl RunSource for PortSource {
+    fn begin(&mut self, hooks: Hooks) -> Result<RunDir, RunError> {
+        let lock = self.lock()?;
+        let Some(parts) = self.parts.take() else { return Err(lost()) };
+        let parts = with_hooks(parts, hooks);
+        let record = parts.places.dir.clone();
+        let failed = |error: crate::DriveError| error.to_run_error(None);
+        let driver = match self.exists {
+            false => {
+                // Backends that keep their files elsewhere need no folder of this machine; what people read of a run does.
+                let folder = &self.spec.workspace;
+                std::fs::create_dir_all(folder).map_err(|error| {
+                    failed(crate::DriveError::Wiring(format!("cannot make `{}`: {error}", folder.display())))
+                })?;
+                Driver::create(self.spec.clone(), parts).map_err(failed)?
+            }
+            true => {
+                inbox::send(&record, "library", Control::Resume)
+                    .map_err(|error| failed(crate::DriveError::Journal(error)))?;
+                Driver::resume(parts).map_err(failed)?
+            }
+        };
+        self.exists = true;
+        lead(&record, &lock);
+        self.driver = Some((driver, lock));
+        Ok(record)
+    }
+
+    fn drive(&mut self) -> Driven {
+        let Some((driver, lock)) = self.driver.take() else {
+            return Driven { result: RunResult::refused(lost()), diff: String::new() };
+        };
+        let (result, diff, mut parts) = driver.run_and_release();
+        // The next run brings its own; these hold on to the agent that they came from.
+        parts.observers.clear();
+        parts.custom_checks.clear();
+        parts.helpers.on_stuck = None;
+        self.parts = Some(parts);
+        drop(lock);
+        Driven { result, diff }
+    }
+}
+
+impl PortSource {
+    fn lock(&self) -> Result<RunLock, RunError> {
+        let now = self.parts.as_ref().map_or_else(jiff::Timestamp::default, |parts| parts.clock.now());
+        let holder = LockHolder::new(std::process::id(), self.spec.run_id.clone(), now);
+        let path = self.home.folder_lock(self.spec.home());
+        RunLock::take(&path, &holder, CLEANUP_TIMEOUT).map_err(|error| RunError {
+            code: ErrorCode::SandboxInitFailed,
+            message: error.to_string(),
+            hint: Some(
+                "one run at a time works in a folder: await the other one, or give this one its own".into(),
+            ),
+            recoverable: true,
+            iteration: None,
+        })
+    }
+}
+
+/// Lets the record lead to its lock, so that whoever watches it knows whether it is driven.
+fn lead(record: &RunDir, lock: &RunLock) {
+    use std::os::unix::ffi::OsStrExt as _;
+    let _ = ralph_journal::artifacts::write(&record.lock_place(), lock.path().as_os_str().as_bytes());
+}
+
+fn with_hooks(mut parts: DriverParts, hooks: Hooks) -> DriverParts {
+    parts.observers = hooks.observers;
+    parts.cancel = hooks.cancel;
+    parts.custom_checks = hooks.custom_checks;
+    parts.helpers.on_stuck = hooks.on_stuck;
+    parts
+}
+
+fn lost() -> RunError {
+    RunError {
+        code: ErrorCode::InvalidInput,
+        message: "this agent has lost its parts: an earlier call of it broke".into(),
+        hint: Some("build another one, with `.resume(run_id)` to go on with the run".into()),
+        recoverable: false,
+        iteration: None,
+    }
+}
+
+/// The spec of a run of an earlier process.
+pub(super) fn spec_of(record: &RunDir) -> Result<RunSpec, ralph_journal::JournalError> {
+    Ok(snapshot::load(record)?.spec.clone())
+}

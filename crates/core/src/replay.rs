@@ -1,0 +1,281 @@
+//! A run once more, from its record alone: what today's engine would decide and write into its prompts, held against what was
+//! decided and written then. No model is asked, no command is run, nothing is changed.
+
+use crate::prompt::{self, PromptFiles};
+use crate::step::stuck_signs;
+use ralph_domain::config::AgentKind;
+use ralph_domain::decide::{Step, decide, judge};
+use ralph_domain::event::{Event, EventBody, Rung, Verdict};
+use ralph_domain::id::{Digest, Seq};
+use ralph_domain::redact::Redactor;
+use ralph_domain::spec::RunSpec;
+use ralph_domain::state::RunState;
+use ralph_domain::text::one_line;
+use ralph_journal::follow::Follower;
+use ralph_journal::layout::RunDir;
+use ralph_journal::{JournalError, plain, snapshot};
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a prompt that are read.
+const PROMPT_MAX: u64 = 4 * 1024 * 1024;
+/// Differences that are told; a rule that changed shows everywhere.
+const DIFFERENCES_MAX: usize = 200;
+
+/// What replaying a run found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Replay {
+    /// Events that were read.
+    pub events: usize,
+    /// Decisions that were made again.
+    pub decisions: usize,
+    /// Prompts that were written again.
+    pub prompts: usize,
+    /// Where today's engine differs, in the order of the run.
+    pub differences: Vec<Difference>,
+}
+
+impl Replay {
+    /// Whether today's engine does what that one did.
+    pub fn is_same(&self) -> bool {
+        self.differences.is_empty()
+    }
+}
+
+/// One place where today's engine differs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// The event of the record.
+    pub seq: Seq,
+    /// The iteration that it belongs to; 0 before the first.
+    pub iteration: u32,
+    /// What it is about: `decision`, `verdict`, `loop_score`, `prompt`.
+    pub what: String,
+    /// What the record has.
+    pub recorded: String,
+    /// What today's engine would do.
+    pub today: String,
+}
+
+/// Replays a run from its record.
+pub fn replay(run: &RunDir) -> Result<Replay, JournalError> {
+    let spec = snapshot::read_spec(run)?;
+    let events = Follower::new(&run.events(), Seq(0)).poll()?;
+    Ok(Replayed::new(run, spec, &events).through(&events))
+}
+
+struct Replayed<'a> {
+    run: &'a RunDir,
+    state: RunState,
+    found: Replay,
+    /// The verdict when the iteration under way was first due to be judged.
+    verdict: Option<Verdict>,
+    /// The last edit of the task: what was written before it cannot be written again from the newest spec.
+    edited: Seq,
+}
+
+impl<'a> Replayed<'a> {
+    fn new(run: &'a RunDir, spec: RunSpec, events: &[Event]) -> Self {
+        let edits = events.iter().filter(|event| matches!(event.body, EventBody::SpecChanged(_)));
+        let edited = edits.map(|event| event.seq).max().unwrap_or_default();
+        Self { run, state: RunState::new(spec), found: Replay::default(), verdict: None, edited }
+    }
+
+    fn through(mut self, events: &[Event]) -> Replay {
+        for event in events {
+            self.found.events += 1;
+            self.look_at(event);
+            self.state.apply(event);
+            if matches!(event.body, EventBody::IterationStarted { .. } | EventBody::IterationEnded { .. }) {
+                self.verdict = None;
+            }
+        }
+        self.found
+    }
+
+    fn look_at(&mut self, event: &Event) {
+        let step = decide(&self.state);
+        if step == Step::Judge && self.verdict.is_none() {
+            self.verdict = Some(judge(&self.state));
+        }
+        if let Some(fits) = expected(&event.body) {
+            self.found.decisions += 1;
+            // The engine decided a moment before it wrote: what only the clock changed in between is no difference.
+            let mut later = self.state.clone();
+            later.tick(event.at);
+            let today = [step, decide(&later)];
+            if !today.iter().any(fits) {
+                self.differs(event, "decision", words_of(&event.body), words(&today[1]));
+            }
+        }
+        match &event.body {
+            EventBody::IterationStarted { iteration, agent, prompt, role, .. } => {
+                let kind = self.state.spec.settings.agent(agent).map(|config| config.kind);
+                self.prompt(event, *iteration, prompt, kind.unwrap_or_default(), *role);
+            }
+            EventBody::IterationEnded { verdict, signals, failure, evidence, .. } => {
+                self.found.decisions += 1;
+                match self.verdict {
+                    Some(today) if today != *verdict => {
+                        self.differs(event, "verdict", verdict.words().to_owned(), today.words().to_owned());
+                    }
+                    Some(_) => {}
+                    None => {
+                        let today = words(&decide(&self.state));
+                        self.differs(event, "verdict", verdict.words().to_owned(), today);
+                    }
+                }
+                if let Some(current) = self.state.iterations.current.clone() {
+                    let today = stuck_signs::score(&self.state, &current, failure.as_ref(), evidence);
+                    if (today.loop_score - signals.loop_score).abs() > 0.001 {
+                        let told = |score: f64, why: &[String]| {
+                            one_line(&format!("{score:.2}: {}", why.join("; ")), 300)
+                        };
+                        let (then, now) = (
+                            told(signals.loop_score, &signals.evidence),
+                            told(today.loop_score, &today.evidence),
+                        );
+                        self.differs(event, "loop_score", then, now);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Holds the recorded prompt against what today's engine would write of the same state.
+    fn prompt(
+        &mut self,
+        event: &Event,
+        iteration: u32,
+        digest: &Digest,
+        kind: AgentKind,
+        role: Option<ralph_domain::config::Role>,
+    ) {
+        let recorded = plain::read_text(&self.run.iteration(iteration).join("prompt.md"), PROMPT_MAX);
+        // The file is that of the last try.
+        if Digest::of(recorded.as_bytes()) != *digest {
+            return;
+        }
+        self.found.prompts += 1;
+        let files = PromptFiles::of_record(self.run, &self.state);
+        let redactor = Redactor::default();
+        for (name, text) in prompt::state_sections(&self.state, &files, kind, role) {
+            let text = redactor.text(&text).into_owned();
+            let of_spec = ["rules", "task"].contains(&name) && event.seq < self.edited;
+            if of_spec || recorded.contains(text.trim_end()) {
+                continue;
+            }
+            let (then, now) = first_other_line(&recorded, &text);
+            self.differs(event, &format!("prompt: {name}"), then, now);
+        }
+    }
+
+    fn differs(&mut self, event: &Event, what: &str, recorded: String, today: String) {
+        if self.found.differences.len() < DIFFERENCES_MAX {
+            let iteration =
+                self.state.iterations.current.as_ref().map_or(self.state.iterations.count, |c| c.iteration);
+            let what = what.to_owned();
+            self.found.differences.push(Difference { seq: event.seq, iteration, what, recorded, today });
+        }
+    }
+}
+
+/// The first line of `text` that `recorded` does not have, and the line of `recorded` that is most like it.
+fn first_other_line(recorded: &str, text: &str) -> (String, String) {
+    let new = text.lines().find(|line| !line.trim().is_empty() && !recorded.contains(line.trim()));
+    let Some(new) = new else { return ("(in another order)".to_owned(), "(in another order)".to_owned()) };
+    let start: String = new.trim().chars().take(12).collect();
+    let old = recorded.lines().find(|line| line.trim().starts_with(&start));
+    (one_line(old.unwrap_or("(no such line)"), 200), one_line(new, 200))
+}
+
+/// Whether a step fits an event.
+type Fits<'a> = Box<dyn Fn(&Step) -> bool + 'a>;
+
+/// What fits an event that a step begins with; `None` for events that no decision leads to.
+fn expected(body: &EventBody) -> Option<Fits<'_>> {
+    Some(match body {
+        EventBody::Prepared { .. } => Box::new(|step| *step == Step::Prepare),
+        EventBody::IterationStarted { iteration, attempt, agent, model, role, .. } => {
+            Box::new(move |step| match step {
+                Step::Work { iteration: i, attempt: t, agent: a, model: m, role: r, .. } => {
+                    (i, t, a, m, r) == (iteration, attempt, agent, model, role)
+                }
+                _ => false,
+            })
+        }
+        EventBody::Checkpointed { again: false, .. } => Box::new(|step| *step == Step::Checkpoint),
+        EventBody::CheckFinished { result, .. } => Box::new(move |step| match step {
+            Step::Verify { checks } | Step::Recheck { checks } => checks.contains(&result.name),
+            _ => false,
+        }),
+        EventBody::IterationVoided { .. } => Box::new(|step| *step == Step::Void),
+        EventBody::WaitStarted { .. } => {
+            Box::new(|step| matches!(step, Step::Wait { .. } | Step::LookAtChecks | Step::LookAtReview))
+        }
+        EventBody::Mitigated { rung, .. } => {
+            Box::new(move |step| matches!(step, Step::Mitigate { rung: today } if today == rung))
+        }
+        EventBody::Criticised(_) => Box::new(|step| *step == Step::Criticise),
+        EventBody::ProofStarted { .. } => Box::new(|step| *step == Step::Prove),
+        EventBody::NeedsHuman { reason, .. } => Box::new(move |step| match step {
+            Step::AskPerson(need) => need.reason == *reason,
+            // A final check that asks for a person says so itself.
+            Step::Prove | Step::Push | Step::Publish | Step::LookAtChecks | Step::LookAtReview => true,
+            _ => false,
+        }),
+        EventBody::Finished { reason, .. } => {
+            Box::new(move |step| matches!(step, Step::Finish { reason: today, .. } if today == reason))
+        }
+        _ => return None,
+    })
+}
+
+fn rung_word(rung: Rung) -> String {
+    format!("{rung:?}").to_lowercase()
+}
+
+/// A recorded decision in words.
+fn words_of(body: &EventBody) -> String {
+    match body {
+        EventBody::IterationStarted { iteration, attempt, agent, model, .. } => {
+            let model = model.as_deref().map_or_else(String::new, |model| format!(" with {model}"));
+            format!("iteration {iteration} (try {attempt}) by {agent}{model}")
+        }
+        EventBody::CheckFinished { result, .. } => format!("check `{}`", result.name),
+        EventBody::Mitigated { rung, .. } => format!("recovery: {}", rung_word(*rung)),
+        EventBody::NeedsHuman { message, .. } => format!("ask a person: {}", one_line(message, 120)),
+        EventBody::Finished { reason, .. } => format!("end: {}", reason.as_str()),
+        body => body.kind().replace('_', " "),
+    }
+}
+
+/// A decision of today in words.
+fn words(step: &Step) -> String {
+    match step {
+        Step::Work { iteration, attempt, agent, model, .. } => {
+            let model = model.as_deref().map_or_else(String::new, |model| format!(" with {model}"));
+            format!("iteration {iteration} (try {attempt}) by {agent}{model}")
+        }
+        Step::Verify { checks } | Step::Recheck { checks } => format!("checks: {}", checks.join(", ")),
+        Step::Mitigate { rung } => format!("recovery: {}", rung_word(*rung)),
+        Step::AskPerson(need) => format!("ask a person: {}", one_line(&need.message, 120)),
+        Step::Wait { reason, .. } => format!("wait: {}", one_line(reason, 120)),
+        Step::Finish { reason, .. } => format!("end: {}", reason.as_str()),
+        Step::Prepare => "prepare".into(),
+        Step::CloseInterrupted => "close the session that was cut off".into(),
+        Step::Void => "let the session not count".into(),
+        Step::Checkpoint => "record the files".into(),
+        Step::Judge => "judge the iteration".into(),
+        Step::Diagnose => "ask the doctor".into(),
+        Step::Criticise => "ask the critic".into(),
+        Step::AwaitPerson => "wait for a person's answer".into(),
+        Step::Prove => "the final check".into(),
+        Step::Push => "push".into(),
+        Step::Publish => "hand over".into(),
+        Step::LookAtChecks => "look at the checks of the pull request".into(),
+        Step::LookAtReview => "look at the review".into(),
+        Step::UpdatePr => "write into the pull request".into(),
+        Step::Done => "nothing: it is over".into(),
+    }
+}
