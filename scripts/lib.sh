@@ -41,8 +41,8 @@ cargo_is_new_enough() {
     [ -n "$version" ] && at_least "$version" "$(rust_wanted)"
 }
 
-# Finds a cargo that is new enough: the one in use, else the user's own, else a newer toolchain of rustup. Says nothing;
-# returns 1 where there is none.
+# Finds a cargo that is new enough: the one in use, else the user's own, else one that scripts/setup unpacked, else a newer
+# toolchain of rustup. Says nothing; returns 1 where there is none.
 use_cargo() {
     local bin="${CARGO_HOME:-$HOME/.cargo}/bin" toolchain
     # Looking must not install anything.
@@ -52,10 +52,21 @@ use_cargo() {
     export PATH="$bin:$PATH"
     hash -r
     cargo_is_new_enough && return 0
+    if [ -x "$CARGO_TARGET_DIR/rust/bin/cargo" ]; then
+        export PATH="$CARGO_TARGET_DIR/rust/bin:$PATH"
+        hash -r
+        cargo_is_new_enough && return 0
+    fi
     for toolchain in stable "$(rust_wanted)"; do
         export RUSTUP_TOOLCHAIN="$toolchain"
         cargo_is_new_enough && return 0
     done
     unset RUSTUP_TOOLCHAIN
     return 1
+}
+
+# The packages of the page, as its lock says. A registry that does not carry the optional packages of every platform fails
+# `npm ci`; installing by the same lock needs only those of this one.
+page_packages() {
+    npm ci --no-audit --no-fund --silent 2>/dev/null || npm install --no-save --no-audit --no-fund --silent
 }
