@@ -8,11 +8,12 @@ use crate::list::{self, ListEntry};
 use crate::report::{Notice, Reporter};
 use crate::request::{NotifyRequest, RunRequest};
 use crate::resume::{self, ResumeOutcome};
-use crate::run::{self, Plan, placement};
+use crate::run::{self, ForkRequest, Plan, placement};
 use crate::trust::store::TrustStore;
-use crate::{find, spawn, wiring};
+use crate::{agent, find, spawn, wiring};
 use ralph_core::handle::RunHandle;
-use ralph_core::{CancelFlag, Driver};
+use ralph_core::replay::{self, Replay};
+use ralph_core::{CancelFlag, Completion, Driver, LoopAgent};
 use ralph_domain::config::Isolation;
 use ralph_domain::control::BudgetChange;
 use ralph_domain::id::RunId;
@@ -108,11 +109,46 @@ impl App {
         )
     }
 
+    /// A run of this request that is awaited like any future, with every backend: made when it is first awaited, resumed when it
+    /// is awaited again. `conditions` must hold beside the checks of the request. Whoever is not `ralph` itself names the binary
+    /// with [`Environment::with_program`], or calls `ralph_sandbox::init` first in its `main`.
+    pub fn agent(&self, request: &RunRequest, conditions: Vec<Completion>) -> LoopAgent {
+        agent::agent(&self.env, request, conditions)
+    }
+
+    /// Settles a run that branches off from another: with the files of one of its iterations, on a branch of its own.
+    pub fn fork(
+        &self,
+        folder: &Path,
+        name: Option<&str>,
+        wanted: &ForkRequest,
+        report: &dyn Reporter,
+    ) -> Result<Plan, AppError> {
+        run::fork(&self.env, &find::run(&self.env, folder, name)?, wanted, report)
+    }
+
+    /// Replays a run from its record: what today's engine would decide and write into its prompts, held against what it did.
+    pub fn replay(&self, folder: &Path, name: Option<&str>) -> Result<Replay, AppError> {
+        Ok(replay::replay(&find::run(&self.env, folder, name)?.run_dir())?)
+    }
+
     /// Starts a run in a detached process of the `ralph` binary, which outlives this one, and returns its id once it has
     /// journalled its start; what that process refused is the error. Whoever is not `ralph` itself names the binary with
     /// [`Environment::with_program`].
     pub fn spawn(&self, request: &RunRequest) -> Result<RunId, AppError> {
         spawn::spawn(&self.env, request)
+    }
+
+    /// Goes on with a run that nobody drives, in a detached process of the `ralph` binary, and returns once it is driven; what
+    /// that process refused is the error. One that a budget ended goes on where `budgets` leave room.
+    pub fn spawn_resume(&self, entry: &Registration, budgets: &BudgetChange) -> Result<(), AppError> {
+        spawn::resume(&self.env, entry, budgets)
+    }
+
+    /// Lets a doctor read a run that nobody drives, in a detached process of the `ralph` binary. What it finds stands in the
+    /// record of the run.
+    pub fn spawn_diagnose(&self, entry: &Registration) -> Result<(), AppError> {
+        spawn::diagnose(&self.env, entry)
     }
 
     /// Goes on with a run: a living one is told so, a dead one is continued from its journal, and so is one that a budget

@@ -5,6 +5,7 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::facts::RunReading;
+use crate::provider_calls::{self, Removal};
 use crate::providers;
 use crate::{find, handover, seen};
 use jiff::Timestamp;
@@ -15,7 +16,7 @@ use ralph_git::place;
 use ralph_journal::layout::{RalphDir, RunDir, StateHome};
 use ralph_journal::registry::{self, Registration};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -58,6 +59,9 @@ pub struct LeftBehind {
     pub refs: Vec<String>,
     /// Sandboxes of providers.
     pub sandboxes: Vec<String>,
+    /// The same, with who has each.
+    #[serde(skip)]
+    machines: Vec<(String, String)>,
     #[serde(skip)]
     entry: Registration,
     #[serde(skip)]
@@ -195,7 +199,8 @@ fn judge(
     let branch = origin.as_ref().and_then(|repo| spare_branch(repo, spec));
     let refs = origin.as_ref().map(|repo| run_refs(repo, &entry.run_id)).unwrap_or_default();
     let log_bytes = raw_logs(entry).iter().map(|path| size(path)).sum();
-    let sandboxes = reading.state.spending.compute.sandboxes.iter().map(|s| s.id.clone()).collect();
+    let machines = machines(&reading);
+    let sandboxes = machines.iter().map(|(_, id)| id.clone()).collect();
     let left = LeftBehind {
         run_id: entry.run_id.clone(),
         title: spec.task.title.clone(),
@@ -207,6 +212,7 @@ fn judge(
         log_bytes,
         refs,
         sandboxes,
+        machines,
         entry: entry.clone(),
         kind: spec.place.clone(),
     };
@@ -227,6 +233,14 @@ fn judge(
     Some(Ok(left))
 }
 
+/// The sandboxes of a run that are still there, as far as is known: who has each, and its id.
+fn machines(reading: &RunReading) -> Vec<(String, String)> {
+    let removed = known_removed(&reading.entry);
+    let all = reading.state.spending.compute.sandboxes.iter();
+    let there = all.filter(|machine| !removed.contains(&machine.id));
+    there.map(|machine| (machine.provider.clone(), machine.id.clone())).collect()
+}
+
 /// Whether a clone holds work that was neither pushed nor taken into the user's repo.
 fn is_only_there(reading: &RunReading, origin: Option<&Repo>) -> bool {
     let Some(commit) = &reading.state.work.commit else { return false };
@@ -242,10 +256,8 @@ fn is_only_there(reading: &RunReading, origin: Option<&Repo>) -> bool {
 pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppError> {
     let home = env.state_home()?;
     let mut problems = Vec::new();
-    let wanted: Vec<&String> = plan.remove.iter().flat_map(|left| &left.sandboxes).collect();
-    if !wanted.is_empty() {
-        remove_sandboxes(env, &wanted, &mut problems);
-    }
+    // Providers take their time: meanwhile this disk is cleaned up.
+    let removal = remove_sandboxes(env, plan, &mut problems);
     for left in &plan.remove {
         let entry = &left.entry;
         let origin = Repo::discover(env.vars(), &entry.origin).ok();
@@ -284,22 +296,51 @@ pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppErro
         let removed = ralph_safe_fs::remove_tree(&source.path);
         problems.extend(removed.err().map(|e| format!("cannot remove `{}`: {e}", source.path.display())));
     }
+    let removed = removal.wait();
+    for left in &plan.remove {
+        note_removed(&left.entry, left.sandboxes.iter().filter(|id| removed.gone.contains(*id)));
+    }
+    problems.extend(removed.problems);
     Ok(problems)
 }
 
-fn remove_sandboxes(env: &Environment, wanted: &[&String], problems: &mut Vec<String>) {
-    for provider in providers::providers(env) {
-        let infos = match provider.list() {
-            Ok(infos) => infos,
-            Err(error) => {
-                problems.push(format!("{} could not be asked: {error}", provider.name()));
-                continue;
-            }
-        };
-        for info in infos.iter().filter(|info| wanted.contains(&&info.id)) {
-            problems.extend(provider.destroy(&info.id).err().map(|e| format!("`{}` stays: {e}", info.id)));
-        }
+/// Where it is kept which sandboxes of a run were removed after its end: nothing is added to a journal that is closed.
+/// A record in an old layout lies where agents write, and has none.
+fn removed_sandboxes(entry: &Registration) -> Option<PathBuf> {
+    Some(entry.record.as_ref()?.join("removed-sandboxes"))
+}
+
+fn note_removed<'a>(entry: &Registration, gone: impl Iterator<Item = &'a String>) {
+    let mut all = known_removed(entry);
+    let before = all.len();
+    all.extend(gone.cloned());
+    let Some(path) = removed_sandboxes(entry).filter(|_| all.len() > before) else { return };
+    let lines: Vec<String> = all.into_iter().collect();
+    let _ = fs::write(path, lines.join("\n"));
+}
+
+fn known_removed(entry: &Registration) -> BTreeSet<String> {
+    let text = removed_sandboxes(entry).and_then(|path| fs::read_to_string(path).ok());
+    text.unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+/// Asks every provider that has sandboxes of these runs to remove them.
+fn remove_sandboxes(env: &Environment, plan: &CleanPlan, problems: &mut Vec<String>) -> Removal {
+    let mut wanted: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for (provider, id) in plan.remove.iter().flat_map(|left| &left.machines) {
+        wanted.entry(provider).or_default().insert(id.clone());
     }
+    let known = if wanted.is_empty() { Vec::new() } else { providers::providers(env) };
+    let asked = known.into_iter().filter_map(|provider| {
+        let ids = wanted.remove(provider.name())?;
+        Some((provider, ids))
+    });
+    let removal = provider_calls::remove(asked.collect(), provider_calls::limit(env));
+    for (provider, ids) in wanted {
+        let ids: Vec<String> = ids.iter().map(|id| format!("`{id}`")).collect();
+        problems.push(format!("{} may still be there: {provider} is not configured here", ids.join(", ")));
+    }
+    removal
 }
 
 fn run_refs(repo: &Repo, run: &RunId) -> Vec<String> {

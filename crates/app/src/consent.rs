@@ -45,6 +45,8 @@ pub struct Asked {
     /// What the user's own configuration says itself, and is looked at again when a program is started.
     own: Vec<Digest>,
     variables: Vec<AskedVariable>,
+    /// What the same files ask for where a run is started without a sandbox, which this one is not.
+    unsandboxed: Vec<Ask>,
 }
 
 /// What is asked for beside what was allowed.
@@ -74,7 +76,17 @@ impl Asked {
     /// These asks of the repo of `store`.
     pub(crate) fn of(store: TrustStore, asks: Vec<Ask>) -> Self {
         let sources = asks.iter().map(|ask| ask.source.clone()).collect();
-        Self { store, asks, sources, own: Vec::new(), variables: Vec::new() }
+        Self { store, asks, sources, own: Vec::new(), variables: Vec::new(), unsandboxed: Vec::new() }
+    }
+
+    /// With what is asked for where a run is started without a sandbox: everything that the files ask for, however a run is
+    /// started.
+    #[must_use]
+    pub fn however_started(mut self) -> Self {
+        self.asks.append(&mut self.unsandboxed);
+        self.asks.sort();
+        self.asks.dedup_by(|a, b| a.digest == b.digest);
+        self
     }
 
     /// All of it.
@@ -104,14 +116,17 @@ impl Asked {
         let allowed = self.store.allowed()?;
         let is_allowed = |ask: &Ask| allowed.iter().any(|old| old.digest == ask.digest);
         let (known, new) = self.asks.iter().cloned().partition(is_allowed);
-        let still = |old: &Ask| self.asks.iter().any(|ask| ask.digest == old.digest);
+        let still = |old: &Ask| self.asks.iter().chain(&self.unsandboxed).any(|ask| ask.digest == old.digest);
         let gone = allowed.iter().filter(|old| self.sources.contains(&old.source) && !still(old));
         Ok(Difference { new, known, gone: gone.cloned().collect() })
     }
 
-    /// Allows all of it, from now on.
+    /// Allows all of it, from now on. What was allowed for runs without a sandbox stays allowed as long as it is asked for.
     pub fn allow(&self) -> Result<(), AppError> {
-        Ok(self.store.allow(&self.asks, &self.sources)?)
+        let allowed = self.store.allowed()?;
+        let kept = self.unsandboxed.iter().filter(|ask| allowed.iter().any(|old| old.digest == ask.digest));
+        let all: Vec<Ask> = self.asks.iter().chain(kept).cloned().collect();
+        Ok(self.store.allow(&all, &self.sources)?)
     }
 
     /// Allows what one file asks for: whoever has just written it at the user's wish says so with it.
@@ -190,7 +205,10 @@ impl Gathering<'_> {
         asks.extend(self.pushed_to());
         let own = self.programs(&agents, &mut asks);
         asks.extend(self.image(&agents));
-        asks.extend(self.loaders(&agents));
+        let mut unsandboxed = self.loaders(&agents);
+        if self.is_unsandboxed() {
+            asks.append(&mut unsandboxed);
+        }
         for name in agents.iter().filter_map(known) {
             asks.extend(agent_files(self.top, name).into_iter().map(|(_, ask)| ask));
         }
@@ -204,7 +222,7 @@ impl Gathering<'_> {
         sources.extend(REPO_FILES.map(str::to_owned));
         sources.extend(self.task.iter().map(|task| task.source.to_owned()));
         sources.extend(asks.iter().map(|ask| ask.source.clone()));
-        Ok(Asked { store, asks, sources, own, variables })
+        Ok(Asked { store, asks, sources, own, variables, unsandboxed })
     }
 
     /// The repo that a repo's task has named, where results are pushed to it.
@@ -255,12 +273,14 @@ impl Gathering<'_> {
         own
     }
 
-    /// Variables of agents that make programs load other code, where no sandbox keeps those in.
-    fn loaders(&self, agents: &[AgentConfig]) -> Vec<Ask> {
+    /// Whether commands run on this machine and no sandbox keeps them in.
+    fn is_unsandboxed(&self) -> bool {
         let wanted = self.request.isolation.or(self.loaded.user_isolation);
-        if wanted != Some(Isolation::None) || self.sandbox().provider().is_elsewhere() {
-            return Vec::new();
-        }
+        wanted == Some(Isolation::None) && !self.sandbox().provider().is_elsewhere()
+    }
+
+    /// Variables of agents that make programs load other code: asked about where no sandbox keeps those in.
+    fn loaders(&self, agents: &[AgentConfig]) -> Vec<Ask> {
         let own =
             |agent: &AgentConfig| self.loaded.user.agents.iter().flatten().find(|own| own.name == agent.name);
         agents.iter().flat_map(|agent| loader_asks(".ralph/config.json", agent, own(agent))).collect()

@@ -10,6 +10,7 @@ use crate::trust::store::TrustStore;
 use crate::trust::{Ask, AskKind, Grants, cloud_words, quoted, quoted_server, url_host};
 use crate::variables::{Variable, of_dotenv};
 use jiff::tz::TimeZone;
+use ralph_agents::tools::CustomTool;
 use ralph_domain::config::ProviderName;
 use ralph_domain::id::Digest;
 use ralph_domain::redact::Redactor;
@@ -38,6 +39,18 @@ pub struct Environment {
     granted: Grants,
     /// Variables of the repo's `.env` that need the user's word.
     asked: Vec<AskedVariable>,
+    /// Tools of the calling program for agents of kind `tools`.
+    tools: Tools,
+}
+
+/// Tools of the calling program.
+#[derive(Clone, Default)]
+struct Tools(Vec<std::sync::Arc<dyn CustomTool>>);
+
+impl std::fmt::Debug for Tools {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|tool| tool.spec().name)).finish()
+    }
 }
 
 /// A variable of a repo's `.env` that counts only once the user has allowed it.
@@ -69,6 +82,7 @@ impl Environment {
             face: "cli",
             granted: Grants::default(),
             asked: Vec::new(),
+            tools: Tools::default(),
         }
     }
 
@@ -82,6 +96,7 @@ impl Environment {
             face: "library",
             granted: Grants::default(),
             asked: Vec::new(),
+            tools: Tools::default(),
         }
     }
 
@@ -98,6 +113,18 @@ impl Environment {
     pub fn with_face(mut self, face: &'static str) -> Self {
         self.face = face;
         self
+    }
+
+    /// The same with a tool of the calling program, for agents of kind `tools`.
+    #[must_use]
+    pub fn with_tool(mut self, tool: impl CustomTool + 'static) -> Self {
+        self.tools.0.push(std::sync::Arc::new(tool));
+        self
+    }
+
+    /// The tools of the calling program.
+    pub(crate) fn tools(&self) -> Vec<Box<dyn CustomTool>> {
+        self.tools.0.iter().map(|tool| -> Box<dyn CustomTool> { Box::new(tool.clone()) }).collect()
     }
 
     /// The same with other variables.

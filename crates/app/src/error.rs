@@ -18,6 +18,8 @@ pub enum ErrorKind {
     NeedsPerson,
     /// This machine cannot do it.
     Environment,
+    /// Somebody has ended it meanwhile.
+    Stopped,
 }
 
 impl ErrorKind {
@@ -27,6 +29,7 @@ impl ErrorKind {
             Self::Usage | Self::NothingChecks => 2,
             Self::NeedsPerson => 3,
             Self::Environment => 4,
+            Self::Stopped => 130,
         }
     }
 }
@@ -59,6 +62,10 @@ impl AppError {
     /// A person must decide.
     pub fn needs_person(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::NeedsPerson, ..Self::usage(message) }
+    }
+    /// Somebody has ended it meanwhile.
+    pub fn stopped(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Stopped, ..Self::usage(message) }
     }
     /// With what to do.
     #[must_use]
@@ -112,6 +119,7 @@ impl AppError {
                 "`ralph --help` and `ralph COMMAND --help` show how it is used"
             }
             ErrorKind::NeedsPerson => "`ralph status` shows what is asked",
+            ErrorKind::Stopped => "start again",
             ErrorKind::Environment => {
                 "fix what the message names, then start again; `ralph doctor` checks this machine and repo"
             }
@@ -123,7 +131,7 @@ impl AppError {
         let code = self.code.unwrap_or(match self.kind {
             ErrorKind::Usage | ErrorKind::NothingChecks => ErrorCode::InvalidInput,
             ErrorKind::NeedsPerson => ErrorCode::NeedsHuman,
-            ErrorKind::Environment => ErrorCode::SandboxInitFailed,
+            ErrorKind::Environment | ErrorKind::Stopped => ErrorCode::SandboxInitFailed,
         });
         RunError {
             code,

@@ -209,6 +209,8 @@ pub fn of_run(
     isolation.programs = known_programs(env, &spec.origin, &spec.settings);
     isolation.read_only = named_programs(&spec.settings, isolation.workspace_at.as_deref());
     isolation.read_only.extend(shown);
+    // Hooks of the sessions are this program again.
+    isolation.read_only.extend(crate::hooks::program(env, spec));
     let needs = needs(env, spec);
     isolation.logins = needs.logins;
     isolation.keys = needs.keys;

@@ -7,6 +7,7 @@ use ralph_domain::ports::SandboxProvider;
 use ralph_providers::{Daytona, DaytonaOptions, E2b, E2bOptions, Prices, Vercel, VercelOptions};
 use ralph_sandbox::docker::{DOCKERFILE, DockerOptions, DockerProvider};
 use ralph_sandbox::sbx::{SbxOptions, SbxProvider, Tool};
+use std::sync::Arc;
 
 /// A way to sandboxes that is configured here. Nothing was asked of it yet.
 #[derive(Debug, Clone)]
@@ -75,9 +76,9 @@ impl ConfiguredProvider {
 }
 
 /// Every provider that is configured here, whether it answers or not; half a configuration is as good as none.
-pub fn providers(env: &Environment) -> Vec<Box<dyn SandboxProvider>> {
+pub fn providers(env: &Environment) -> Vec<Arc<dyn SandboxProvider>> {
     use ProviderName::{Daytona, Docker, E2b, Sbx, Vercel};
     let found =
         [Docker, Sbx, Daytona, E2b, Vercel].map(|name| ConfiguredProvider::find(env, name).ok().flatten());
-    found.into_iter().flatten().map(ConfiguredProvider::provider).collect()
+    found.into_iter().flatten().map(|found| Arc::from(found.provider())).collect()
 }

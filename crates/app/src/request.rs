@@ -1,8 +1,12 @@
 //! What somebody wants run: a plain value that any face can make, keep and hand to another process.
 
-use ralph_domain::config::{Isolation, NotifyConfig, ProviderName, RequiredProof, Share, TestsPolicy};
+use ralph_domain::config::{
+    Isolation, Mode, NotifyConfig, ProviderName, RequiredProof, SandboxConfig, Share, TestsPolicy,
+    VerifierConfig,
+};
 use ralph_domain::control::BudgetChange;
 use ralph_domain::dialect::Publish;
+use ralph_domain::id::RunId;
 use ralph_domain::money::Usd;
 use ralph_domain::spec::Task;
 use serde::{Deserialize, Serialize};
@@ -32,6 +36,10 @@ pub struct RunRequest {
     pub provider: Option<ProviderName>,
     /// Whether the sandbox of a provider stays when the run ends.
     pub keep_sandbox: bool,
+    /// The image and the size of that sandbox, over what files say.
+    pub sandbox: Option<SandboxConfig>,
+    /// The branch that the work starts from, over what the task says.
+    pub base: Option<String>,
     /// What becomes of the proven work.
     pub publish: Option<Publish>,
     /// Who is told, beside those of the user's own configuration.
@@ -44,6 +52,10 @@ pub struct RunRequest {
     pub named_by: Option<String>,
     /// The repo that this task file lies in.
     pub named_in: Option<PathBuf>,
+    /// The id of the new run, where whoever asks for it has given it one already: a queue shows its runs before they begin.
+    pub run_id: Option<RunId>,
+    /// Who asked for it, by another way than a terminal of this machine.
+    pub asked_by: Option<String>,
 }
 
 impl RunRequest {
@@ -129,6 +141,8 @@ pub struct Overrides {
     pub no_baseline: bool,
     /// What the run may do to the tests of the start.
     pub tests: Option<TestsPolicy>,
+    /// What people may do to the run over the page and the API.
+    pub mode: Option<Mode>,
     /// The least that the proof must be worth.
     pub require_proof: Option<RequiredProof>,
     /// Only these agents, in this order.
@@ -137,6 +151,9 @@ pub struct Overrides {
     pub model: Option<String>,
     /// Checks that must pass, as shell commands, instead of the configured ones.
     pub verify: Vec<String>,
+    /// Further checks that must pass, in full: numbers as goals, closures of the calling program.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<VerifierConfig>,
     /// Paths that must not change.
     pub protect: Vec<String>,
     /// Hosts that commands may reach, beside the usual ones.

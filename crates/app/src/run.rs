@@ -3,11 +3,13 @@
 mod asked;
 mod checks;
 mod driven;
+mod fork;
 mod issue;
 pub(crate) mod memory;
 mod options;
 mod place;
 pub(crate) mod placement;
+mod preview;
 mod source;
 pub(crate) mod task;
 mod unfinished;
@@ -18,11 +20,15 @@ use crate::error::AppError;
 use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest, TaskInput};
 use crate::settings::LoadedSettings;
-use crate::{find, handover, locks, model_access, models, notify, record_trust, sandboxes, settings, wiring};
+use crate::{
+    asked_by, find, handover, locks, model_access, models, notify, record_trust, sandboxes, settings, wiring,
+};
 pub(crate) use asked::asked;
 pub(crate) use driven::watch_dotenv;
 pub use driven::{FinishedRun, ReadyRun};
 use driven::{handed_state, has_ended, remove_agent_copy};
+pub use fork::ForkRequest;
+pub(crate) use fork::fork;
 use jiff::Timestamp;
 use placement::PlacementRequest;
 use ralph_core::clock::SystemClock;
@@ -58,6 +64,8 @@ pub struct Plan {
     config_digest: Option<Digest>,
     /// An unfinished run of the same task and settings, which goes on instead.
     goes_on: Option<RunId>,
+    /// Where it branches off from another run.
+    fork: Option<fork::ForkPoint>,
 }
 
 impl Plan {
@@ -196,6 +204,7 @@ pub(crate) fn prepare(
         unpriced,
         config_digest: loaded.repo_digest.filter(|_| in_place),
         goes_on,
+        fork: None,
     })
 }
 
@@ -254,7 +263,8 @@ pub(crate) fn start(
     report: &dyn Reporter,
 ) -> Result<ReadyRun, AppError> {
     let now = SystemClock::default().now();
-    let spec = planned(&plan, ralph_core::run_id::new(now), now)?;
+    let run_id = plan.request.run_id.clone().unwrap_or_else(|| ralph_core::run_id::new(now));
+    let spec = planned(&plan, run_id, now)?;
     if spec.hands_back() {
         report.notice(&Notice::CopyingTree);
     }
@@ -267,12 +277,16 @@ pub(crate) fn start(
         locks::lead(home, &spec.run_id, &lock);
         record_trust::write(home, &spec.run_id, &plan.allowed)?;
         placement_request.keep(env, home, &spec.run_id)?;
+        asked_by::keep(&home.record(&spec.run_id), plan.request.asked_by.as_deref())?;
         let mut writer = RunWriter::create(spec.clone(), &wiring::writer_options(env, home, &spec)?)?;
         wiring::register(home, &spec)?;
         shown::link(&RalphDir::of(&spec.origin), &spec.run_id, &home.record(&spec.run_id));
         show_where_asked(env, home, request, &spec.run_id);
         let left_out = placement::make(env, home, &mut writer, &placement_request, report)?;
         let spec = writer.state().spec.clone();
+        if let Some(fork) = &plan.fork {
+            fork.begin(env, &spec, &home.record(&spec.run_id))?;
+        }
         report.notice(&Notice::Starting { spec: &spec, unpriced: &plan.unpriced });
         report.notice(&Notice::LeftOut(&left_out));
         let missing = ralph_git::submodule::missing(&plan.origin);
@@ -333,7 +347,7 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppErr
         handed_to: copied.then_some(tree),
         branch: request.branch.clone().or_else(|| request.task_branch.clone()).or_else(own_branch),
         config_digest: plan.config_digest.clone(),
-        forked_from: None,
+        forked_from: plan.fork.as_ref().map(|fork| fork.from.clone()),
         run_id,
     })
 }

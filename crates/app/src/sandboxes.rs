@@ -7,7 +7,7 @@ use crate::providers::ConfiguredProvider;
 use crate::request::RunRequest;
 use crate::settings::LoadedSettings;
 use ralph_agents::presets;
-use ralph_core::Refusals;
+use ralph_core::{CancelFlag, Refusals};
 use ralph_domain::config::{AgentKind, ProviderName, SandboxConfig, Share};
 use ralph_domain::ports::{
     Exchange, ExecEnd, ExecRequest, ExecSink, Loopback, Sandbox, SandboxError, SandboxKeeper,
@@ -19,14 +19,18 @@ use ralph_git::{Repo, agent_copy};
 use ralph_journal::layout::StateHome;
 use ralph_sandbox::docker::{DockerOptions, DockerProvider, ProxySocket};
 use ralph_sandbox::egress::{Egress, EgressPolicy};
-use ralph_sandbox::hosted::{HostedOptions, HostedSandbox, Ignored, Logins, ProviderFactory};
+use ralph_sandbox::hosted::{HostedKeeper, HostedOptions, HostedSandbox, Ignored, Logins, ProviderFactory};
 use ralph_sandbox::isolation::GitAccess;
 use ralph_sandbox::sbx::{SbxOptions, SbxProvider};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+/// How often it is looked whether somebody leaves.
+const CANCEL_POLL: Duration = Duration::from_millis(100);
 
 /// Where a run's commands are to run: flag, task, configuration, `RALPH_DEFAULT_PROVIDER`, this machine.
 pub fn choose(
@@ -38,6 +42,9 @@ pub fn choose(
     let mut chosen = loaded.file.sandbox.clone().unwrap_or_default();
     if let Some(task) = task {
         chosen = chosen.overlaid(task.clone());
+    }
+    if let Some(own) = &request.sandbox {
+        chosen = chosen.overlaid(own.clone());
     }
     if let Some(name) = request.provider {
         if request.isolation.is_some() && name.is_elsewhere() {
@@ -79,6 +86,7 @@ pub fn of_run(
     spec: &RunSpec,
     repo: &Repo,
     refusals: &Refusals,
+    cancel: &CancelFlag,
 ) -> Result<Option<SandboxAndKeeper>, AppError> {
     let config = &spec.settings.sandbox;
     let Some(configured) = ConfiguredProvider::find(env, config.provider())? else { return Ok(None) };
@@ -124,17 +132,43 @@ pub fn of_run(
         record: Some(home.record(&spec.run_id).path().to_owned()),
     };
     let name = config.provider().as_str();
-    let (sandbox, keeper) = HostedSandbox::start(&spec.workspace, options).map_err(|error| {
-        AppError::environment(format!("the sandbox of {name} could not be made"))
-            .cause(error.to_string())
-            .hint("fix what the message names; `--provider local` works on this machine")
-    })?;
+    let (sandbox, keeper) = made(spec.workspace.clone(), options, name, cancel)?;
     if let Err(error) = check_programs(spec, &sandbox) {
         // Nothing was done in it yet.
         keeper.dismiss(ralph_domain::ports::Dismissal::Safe);
         return Err(error);
     }
     Ok(Some((Box::new(sandbox), Box::new(keeper))))
+}
+
+/// Makes the sandbox beside this thread: whoever waits for a provider that does not answer can leave. What is made all the same
+/// carries the name of the run, and `ralph sandbox list` shows it.
+fn made(
+    workspace: PathBuf,
+    options: HostedOptions,
+    name: &str,
+    cancel: &CancelFlag,
+) -> Result<(HostedSandbox, HostedKeeper), AppError> {
+    let (tell, answer) = mpsc::channel();
+    std::thread::spawn(move || tell.send(HostedSandbox::start(&workspace, options)));
+    let failed = |why: String| {
+        AppError::environment(format!("the sandbox of {name} could not be made"))
+            .cause(why)
+            .hint("fix what the message names; `--provider local` works on this machine")
+    };
+    loop {
+        match answer.recv_timeout(CANCEL_POLL) {
+            Ok(made) => return made.map_err(|error| failed(error.to_string())),
+            Err(RecvTimeoutError::Disconnected) => return Err(failed("its thread ended early".to_owned())),
+            Err(RecvTimeoutError::Timeout) if cancel.get().is_some() => {
+                return Err(AppError::stopped(format!(
+                    "{name} was still making the sandbox; nothing was started"
+                ))
+                .hint("`ralph sandbox list` shows whether it made one all the same"));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
 }
 
 /// The files that agents log in with. A machine in a cloud gets them only where no key of the agent's is in the environment.

@@ -8,11 +8,14 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::find;
-use crate::request::{PlaceRequest, RunRequest};
+use crate::request::{PlaceRequest, RunRequest, TaskInput};
 use crate::run::task;
+use ralph_domain::control::Control;
+use ralph_domain::id::RunId;
 use ralph_domain::state::RunState;
 use ralph_journal::layout::StateHome;
-use ralph_journal::{lock, registry};
+use ralph_journal::lock;
+use ralph_journal::registry::{self, Registration};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Write as _;
@@ -56,6 +59,9 @@ impl Batch {
         }
         for request in &requests {
             // Whatever is wrong with any of them is told before the first one costs a cent.
+            if !matches!(request.task, TaskInput::Found | TaskInput::File(_)) {
+                continue;
+            }
             let top = find::top(&request.folder);
             task::choose(env, &request.folder, &top, request.file(), request.ticket.as_deref())?;
         }
@@ -93,13 +99,29 @@ impl Batch {
         self.runs.iter_mut().for_each(BatchRun::cancel);
     }
 
-    /// What is known of the run that a run's process drives now.
+    /// Ends one of them for good; what it has recorded stays. One that has not begun is told by a signal, or not started.
+    pub fn stop(&mut self, at: usize) {
+        let Some(run) = self.runs.get(at) else { return };
+        match self.entry(run).filter(|_| run.is_running()) {
+            Some(entry) => drop(find::handle(&self.env, &entry).send(Control::Cancel)),
+            None => self.runs[at].cancel(),
+        }
+    }
+
+    /// What is known of the run that a run's process drives now, or has driven.
     pub fn state(&self, run: &BatchRun) -> Option<RunState> {
+        find::handle(&self.env, &self.entry(run)?).state().ok()
+    }
+
+    fn entry(&self, run: &BatchRun) -> Option<Registration> {
+        if let Some(id) = run.result.as_ref().and_then(|result| RunId::parse(result["run_id"].as_str()?).ok())
+        {
+            return registry::find(&self.home, &id);
+        }
         let pid = run.child.as_ref()?.id();
-        let entry = registry::all(&self.home).into_iter().rev().find(|entry| {
+        registry::all(&self.home).into_iter().rev().find(|entry| {
             lock::holder(&entry.run_dir().lock()).is_some_and(|h| h.pid == pid && h.run_id == entry.run_id)
-        })?;
-        find::handle(&self.env, &entry).state().ok()
+        })
     }
 }
 

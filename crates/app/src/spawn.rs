@@ -3,10 +3,12 @@
 #![allow(clippy::disallowed_methods, reason = "a run is a process of its own, with a guard of its own")]
 
 use crate::environment::Environment;
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 use crate::find;
+use crate::own_program;
 use crate::request::RunRequest;
 use ralph_core::clock::SystemClock;
+use ralph_domain::control::BudgetChange;
 use ralph_domain::event::EventBody;
 use ralph_domain::id::{RunId, Seq};
 use ralph_domain::ports::Clock as _;
@@ -31,54 +33,122 @@ const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 pub(crate) fn spawn(env: &Environment, request: &RunRequest) -> Result<RunId, AppError> {
     let home = env.state_home()?;
     let log = Log::make(&home)?;
-    let mut child = start(env, request, &log)?;
+    let text = serde_json::to_vec(request).map_err(|e| AppError::environment(e.to_string()))?;
+    let child = start(env, &request.folder, &["run", "--detached", "--request", "-"], &text, &log)?;
+    let named = request.run_id.as_ref();
+    follow(child, &log, |pid| driven_by(env, &home, pid, named), |status| ended(status, &home, &log))
+}
+
+/// Goes on with a run, and returns once a process drives it.
+pub(crate) fn resume(
+    env: &Environment,
+    entry: &Registration,
+    budgets: &BudgetChange,
+) -> Result<(), AppError> {
+    let home = env.state_home()?;
+    let log = Log::make(&home)?;
+    let limits = [
+        ("--max-iterations", budgets.max_iterations.map(|most| most.to_string())),
+        ("--max-seconds", budgets.max_seconds.map(|most| most.to_string())),
+        ("--max-cost", budgets.max_cost.map(|most| most.dollars().to_string())),
+        ("--max-tokens", budgets.max_tokens.map(|most| most.to_string())),
+    ];
+    let mut args = vec!["resume", "--detached", entry.run_id.as_str()];
+    for (flag, most) in &limits {
+        args.extend(most.as_deref().into_iter().flat_map(|most| [*flag, most]));
+    }
+    let child = start(env, &folder_of(entry, &home), &args, b"", &log)?;
+    let named = Some(&entry.run_id);
+    follow(child, &log, |pid| driven_by(env, &home, pid, named), |status| ended(status, &home, &log))
+        .map(drop)
+}
+
+/// Lets a doctor read a run; nobody waits for what it says.
+pub(crate) fn diagnose(env: &Environment, entry: &Registration) -> Result<(), AppError> {
+    let home = env.state_home()?;
+    let log = Log::make(&home)?;
+    let args = ["diagnose", entry.run_id.as_str()];
+    let mut child = start(env, &folder_of(entry, &home), &args, b"", &log)?;
+    std::thread::spawn(move || {
+        let _ = child.wait();
+        let _ = std::fs::remove_file(&log.path);
+    });
+    Ok(())
+}
+
+/// A folder to start in: the run's own may be gone.
+fn folder_of(entry: &Registration, home: &StateHome) -> PathBuf {
+    let known = [&entry.origin, &entry.workspace].into_iter().find(|folder| folder.is_dir());
+    known.cloned().unwrap_or_else(|| home.path().to_owned())
+}
+
+/// Waits until the run of a child is seen, or the child has ended.
+fn follow(
+    mut child: Child,
+    log: &Log,
+    mut seen: impl FnMut(u32) -> Option<Registration>,
+    ended: impl FnOnce(ExitStatus) -> Result<RunId, AppError>,
+) -> Result<RunId, AppError> {
     let clock = SystemClock::default();
     loop {
-        if let Some(entry) = driven_by(env, &home, child.id()) {
+        if let Some(entry) = seen(child.id()) {
             log.keep(&entry);
             let run = entry.run_id;
-            // Whoever starts many runs shall not be left with as many dead children.
-            std::thread::spawn(move || child.wait());
+            reap(child);
             return Ok(run);
         }
         if let Ok(Some(status)) = child.try_wait() {
-            return ended(status, &home, &log);
+            return ended(status);
         }
         if clock.elapsed() > TIMEOUT {
             let mut message = format!("process {} has not begun its run after 30 minutes", child.id());
             message.push_str(&format!("; what it says is in `{}`", log.path.display()));
-            std::thread::spawn(move || child.wait());
+            reap(child);
             return Err(AppError::environment(message).hint("`ralph list` shows the run once it has begun"));
         }
         clock.pause(LOOK);
     }
 }
 
-fn start(env: &Environment, request: &RunRequest, log: &Log) -> Result<Child, AppError> {
+/// Whoever starts many runs shall not be left with as many dead children, nor with much memory for waiting.
+fn reap(mut child: Child) {
+    let _ = std::thread::Builder::new().stack_size(64 * 1024).spawn(move || child.wait());
+}
+
+/// Starts `ralph` with these arguments; `input` is what it reads.
+fn start(
+    env: &Environment,
+    folder: &Path,
+    args: &[&str],
+    input: &[u8],
+    log: &Log,
+) -> Result<Child, AppError> {
     let failed = |e: std::io::Error| AppError::environment(format!("cannot start a run of its own: {e}"));
     let Some(program) = env.program() else {
         return Err(AppError::environment("the `ralph` binary that a run is a process of is not known"));
     };
-    let request_text = serde_json::to_vec(request).map_err(|e| failed(e.into()))?;
     let mut command = Command::new(program);
-    command.arg("-C").arg(&request.folder);
-    command.args(["run", "--json", "--verbose", "--detached", "--request", "-"]);
+    command.arg("-C").arg(folder).args(["--json", "--verbose"]).args(args);
     command.env_clear().envs(env.vars().iter());
     let (out, err) = (log.file.try_clone().map_err(failed)?, log.file.try_clone().map_err(failed)?);
     command.stdin(Stdio::piped()).stdout(out).stderr(err);
     let mut child = command.spawn().map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
         // One that is gone already says why by its end.
-        let _ = stdin.write_all(&request_text);
+        let _ = stdin.write_all(input);
     }
     Ok(child)
 }
 
 /// The run that a process drives, once its journal says so.
-fn driven_by(env: &Environment, home: &StateHome, pid: u32) -> Option<Registration> {
-    let entry = registry::all(home).into_iter().rev().find(|entry| {
+fn driven_by(env: &Environment, home: &StateHome, pid: u32, named: Option<&RunId>) -> Option<Registration> {
+    let holds = |entry: &Registration| {
         lock::holder(&entry.run_dir().lock()).is_some_and(|h| h.pid == pid && h.run_id == entry.run_id)
-    })?;
+    };
+    let entry = match named {
+        Some(run) => registry::find(home, run).filter(holds),
+        None => registry::all(home).into_iter().rev().find(holds),
+    }?;
     let events = find::handle(env, &entry).follow(Seq(0)).poll().ok()?;
     let begun = |body: &EventBody| matches!(body, EventBody::DriverStarted { pid: by, .. } if *by == pid);
     let placed = |body: &EventBody| matches!(body, EventBody::Placed(_) | EventBody::Prepared { .. });
@@ -98,20 +168,13 @@ fn ended(status: ExitStatus, home: &StateHome, log: &Log) -> Result<RunId, AppEr
         }
         return Ok(run);
     }
-    let error = &result["error"];
-    let kind = match status.code() {
-        Some(2) => ErrorKind::Usage,
-        Some(3) => ErrorKind::NeedsPerson,
-        _ => ErrorKind::Environment,
-    };
-    let said = |key: &str| error[key].as_str().map(str::to_owned);
-    let message = said("message").unwrap_or_else(|| {
+    let mut refused = own_program::refusal(&result["error"], status.code());
+    if refused.message.is_empty() {
         let last = text.lines().last().unwrap_or("it said nothing");
-        format!("the process of the run ended before it began ({status}): {last}")
-    });
+        refused.message = format!("the process of the run ended before it began ({status}): {last}");
+    }
     let _ = std::fs::remove_file(&log.path);
-    let code = serde_json::from_value(error["code"].clone()).ok();
-    Err(AppError { kind, code, message, cause: None, hint: said("hint") })
+    Err(refused)
 }
 
 /// What the process of a run prints.

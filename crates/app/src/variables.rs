@@ -63,12 +63,22 @@ pub const VARIABLES: &[Variable] = &[
     variable("XDG_CONFIG_HOME", "app", VariableUse::Read, "where the user's own configuration is; `~/.config` without it"),
     variable("XDG_STATE_HOME", "app", VariableUse::Read, "where runs are registered, sealed copies, worktrees and clones are kept; `~/.local/state` without it"),
     variable("XDG_RUNTIME_DIR", "sandbox", VariableUse::Read, "where the sockets of container engines are looked for"),
+    variable("CLAUDE_CONTEXT_WINDOW", "hooks", VariableUse::Read, "tokens of a session's window; 200000 without it"),
+    variable("CLAUDE_PROJECT_DIR", "hooks", VariableUse::Read, "the project that a session of `claude` works in"),
+    variable("GEMINI_PROJECT_DIR", "hooks", VariableUse::Read, "the same of `gemini`"),
+    variable("CLAUDE_PLUGIN_ROOT", "hooks", VariableUse::Read, "where the plugin lies; sessions may not change it"),
+    variable("CLAUDE_PLUGIN_DATA", "hooks", VariableUse::Read, "where hooks of the plugin remember what they have told a session"),
+    variable("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "hooks", VariableUse::Read, "how often `claude` lets a hook keep a session from ending"),
     variable("PWD", "sandbox", VariableUse::Read, "the path by which you came to the repo, where links lead to it; it exists in the sandbox, too"),
     variable("COLUMNS", "cli", VariableUse::Read, "how wide texts may be"),
     variable("BROWSER", "cli", VariableUse::Read, "what `ralph open` shows a pull request with"),
     variable("WAYLAND_DISPLAY", "cli", VariableUse::Read, "whether `ralph open` finds a desktop, as `DISPLAY`"),
     variable("TERM", "cli", VariableUse::Read, "`dumb` means no colour and no live line"),
     variable("NO_COLOR", "cli", VariableUse::Read, "no colour; `--color` wins"),
+    variable("COLORTERM", "tui", VariableUse::Read, "`truecolor` or `24bit`: the terminal UI uses finer colours; commands in a sandbox see it, too"),
+    variable("COLORFGBG", "tui", VariableUse::Read, "whether the terminal has a light background"),
+    variable("PAGER", "tui", VariableUse::Read, "what the terminal UI shows a diff with; `less` without it; commands in a sandbox see it, too"),
+    variable("LESS", "tui", VariableUse::Told, "`-R` for the pager, where it is not set"),
     variable("CLICOLOR_FORCE", "cli", VariableUse::Read, "colour, also where there is no terminal; `--color` wins"),
     variable("LC_ALL", "cli", VariableUse::Read, "whether signs may be Unicode"),
     variable("LC_CTYPE", "cli", VariableUse::Read, "the same, without `LC_ALL`"),
@@ -77,8 +87,15 @@ pub const VARIABLES: &[Variable] = &[
     variable("RALPH_DEFAULT_PROVIDER", "app", VariableUse::Read, "where commands run, where nothing else says it").dotenv(),
     variable("RALPH_DEFAULT_MODEL_PROFILE", "app", VariableUse::Read, "the default model profile").dotenv(),
     variable("RALPH_FALLBACK_MODEL_PROFILE", "app", VariableUse::Read, "the profile that takes over when the default one cannot").dotenv(),
-    variable("RALPH_DB_URL", "app", VariableUse::Read, "the database of the dashboard").secret().dotenv(),
+    variable("RALPH_DB_URL", "server", VariableUse::Read, "the database of the dashboard's index: `postgres://…`; without it a file").secret().dotenv(),
+    variable("RALPH_SERVE_TOKEN", "server", VariableUse::Read, "the token of the owner of `ralph serve`; without it one is made and kept").secret(),
+    variable("RALPH_SECRETS_KEY", "server", VariableUse::Read, "the key of the secrets that are set on the dashboard: 64 hexadecimal digits; without it a key file").secret(),
+    variable("OTEL_EXPORTER_OTLP_ENDPOINT", "server", VariableUse::Read, "where `ralph serve` sends traces of runs, as OTLP over HTTP"),
+    variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "server", VariableUse::Read, "the same, as the whole address"),
+    variable("OTEL_EXPORTER_OTLP_HEADERS", "server", VariableUse::Read, "headers for it: `name=value,name=value`").secret(),
     variable("RALPH_TRUST", "app", VariableUse::Read, "for CI: allows what a repo asks for, where it is exactly the set of this name (`ralph trust --json` prints it)"),
+    variable("RALPH_PROVIDER_SECONDS", "app", VariableUse::Read, "how long `ralph clean`, `ralph sandbox list` and `ralph sandbox rm` wait for a provider of sandboxes; 60 without it"),
+    variable("RALPH_DOWNLOAD_URL", "upgrade", VariableUse::Read, "another place with releases for `ralph upgrade`, as `install.sh` knows it"),
     variable("RALPH_FAULT", "cli", VariableUse::Read, "tests: die at a named boundary"),
     variable("RALPH_TRACE", "cli", VariableUse::Read, "tests: a file that gets the time of every boundary"),
     variable("HTTP_PROXY", "http", VariableUse::Read, "the proxy for `http://` addresses; sandboxed commands are told their own, which is their only way into the network"),
@@ -157,7 +174,6 @@ pub const VARIABLES: &[Variable] = &[
     variable("OPENCODE_DISABLE_LSP_DOWNLOAD", "sandbox", VariableUse::Inherited, "`opencode` fetches no language servers; goes to that program alone in a sandbox"),
     variable("OPENCODE_DISABLE_DEFAULT_PLUGINS", "sandbox", VariableUse::Inherited, "`opencode` loads no plugins of its own; goes to that program alone in a sandbox"),
     variable("LANGUAGE", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
-    variable("COLORTERM", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
     variable("FORCE_COLOR", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
     variable("CI", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
     variable("TZ", "app, sandbox", VariableUse::Inherited, "the zone in which times are shown, without it the machine's own; harmless, so commands in a sandbox see it"),
@@ -170,7 +186,6 @@ pub const VARIABLES: &[Variable] = &[
     variable("RUSTUP_TOOLCHAIN", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
     variable("GOROOT", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
     variable("EDITOR", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
-    variable("PAGER", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
     variable("LD_LIBRARY_PATH", "sandbox, core", VariableUse::Inherited, "commands in a sandbox and the guard see it"),
     variable("LLVM_PROFILE_FILE", "sandbox", VariableUse::Inherited, "tests: where coverage is written"),
     variable("PYTHONPATH", "core", VariableUse::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
@@ -246,6 +261,7 @@ pub const VARIABLES: &[Variable] = &[
     variable("NODE_USE_ENV_PROXY", "sandboxed commands", VariableUse::Told, "Node takes the proxy, too"),
     variable("GIT_DISCOVERY_ACROSS_FILESYSTEM", "sandboxed commands", VariableUse::Told, "git finds its folder in a sandbox"),
     variable("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "agents", VariableUse::Told, "`claude` sends nothing but its work"),
+    variable("QWEN_CODE_SYSTEM_SETTINGS_PATH", "agents", VariableUse::Told, "the hooks of a session of `qwen`, unless it is set"),
     variable("GEMINI_CLI_NO_RELAUNCH", "agents", VariableUse::Told, "`gemini` stays one process"),
     variable("QWEN_CODE_NO_RELAUNCH", "agents", VariableUse::Told, "`qwen` stays one process"),
     variable("OPENCODE_DISABLE_AUTOUPDATE", "agents", VariableUse::Told, "`opencode` stays as it is"),
@@ -316,7 +332,11 @@ mod tests {
         let unknown =
             |known: &&Variable| known.secret && !is_secret_name(known.name) && !known.name.ends_with('*');
         let unknown: Vec<&str> = VARIABLES.iter().filter(unknown).map(|known| known.name).collect();
-        assert_eq!(unknown, ["OPENCODE_CONFIG_CONTENT", "RALPH_GIT_USER"], "known by what is in them");
+        assert_eq!(
+            unknown,
+            ["OTEL_EXPORTER_OTLP_HEADERS", "OPENCODE_CONFIG_CONTENT", "RALPH_GIT_USER"],
+            "known by what is in them"
+        );
     }
 
     #[test]

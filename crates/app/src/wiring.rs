@@ -5,7 +5,7 @@ use crate::error::AppError;
 use crate::isolation::RepoInside;
 use crate::report::Reporter;
 use crate::trust::quoted;
-use crate::{handover, isolation, model_access, models, repo_file, sandboxes, settings};
+use crate::{handover, hooks, isolation, model_access, models, repo_file, sandboxes, settings};
 use ralph_agents::{
     ActionsAgent, BackendAsker, CliAgent, HttpModelClient, ProgramPlace, ProgramSource, ScriptedAgent,
     ToolsAgent, presets,
@@ -114,7 +114,7 @@ pub fn parts(
     // The copy of a run that is over is gone; whoever still reads that run needs none.
     let agent_copy = spec.hands_back() && spec.workspace.is_dir();
     let folder = if agent_copy { &spec.workspace } else { spec.home() };
-    let elsewhere = sandboxes::of_run(env, home, spec, &repo, &refusals)?;
+    let elsewhere = sandboxes::of_run(env, home, spec, &repo, &refusals, &cancel)?;
     let (sandbox, keeper): (Box<dyn Sandbox>, _) = match elsewhere {
         Some((sandbox, keeper)) => (sandbox, Some(keeper)),
         None => {
@@ -150,7 +150,7 @@ pub fn parts(
         baseline_cache: Some(home.path().join("baselines")),
         sandbox,
         workspace,
-        agents: agents(env, spec, &access)?,
+        agents: agents(env, home, spec, &access)?,
         custom_checks: std::collections::BTreeMap::new(),
         clock: Arc::new(SystemClock::default()),
         redactor,
@@ -197,12 +197,18 @@ impl ModelAccess {
     }
 }
 
-fn agents(env: &Environment, spec: &RunSpec, access: &ModelAccess) -> Result<Vec<Box<dyn Agent>>, AppError> {
+fn agents(
+    env: &Environment,
+    home: &StateHome,
+    spec: &RunSpec,
+    access: &ModelAccess,
+) -> Result<Vec<Box<dyn Agent>>, AppError> {
     let mut agents: Vec<Box<dyn Agent>> = Vec::new();
     for config in &spec.settings.agents {
         match config.kind {
             AgentKind::Cli => {
-                let agent = CliAgent::new(config.clone());
+                let agent =
+                    CliAgent::new(config.clone()).with_hooks(hooks::of_agent(env, home, spec, config)?);
                 agents.push(Box::new(match program_of(env, spec, config) {
                     Some(program) => agent.with_program(program),
                     None => agent,
@@ -223,7 +229,7 @@ fn agents(env: &Environment, spec: &RunSpec, access: &ModelAccess) -> Result<Vec
                     spec.settings.models.clone(),
                     access.pricing.clone(),
                     access.client.clone(),
-                    Vec::new(),
+                    env.tools(),
                 )
                 .with_redactor(access.redactor.clone())
                 .with_temp_dir(env.vars().temp_dir());

@@ -10,15 +10,19 @@ const OTHERS: &[&str] = &[
     // What others call their things.
     "CHANGES_REQUESTED",
     "CHERRY_PICK_HEAD",
+    "GH_TOKEN",
+    "GITHUB_APP",
     "GIT_AUTHOR_IDENT",
     "GTEST_SKIP",
     "IMAGE_SAFETY",
     "MAX_ITERATIONS",
     "MAX_TOKENS",
     "MERGE_HEAD",
+    "OUT_DIR",
     "PROHIBITED_CONTENT",
     "RATE_LIMITED",
     "REVERT_HEAD",
+    "SYS_ADMIN",
     "SCREAMING_SNAKE_CASE",
     // What known agents read themselves, from a repo's files.
     "ANTHROPIC_BEDROCK_BASE_URL",
@@ -34,14 +38,17 @@ const OTHERS: &[&str] = &[
     "DATABASE_URL",
     "MYSQL_PWD",
     // What loads code into a program: asked about, never read.
+    "DYLD_INSERT_LIBRARIES",
     "GCONV_PATH",
     "GLIBC_TUNABLES",
     "JAVA_TOOL_OPTIONS",
     "JDK_JAVA_OPTIONS",
+    "LD_AUDIT",
     "OPENSSL_CONF",
     "OPENSSL_MODULES",
     // Of this build, and of an escape test.
     "CARGO_PKG_VERSION",
+    "RALPH_BUILD_COMMIT",
     "BAIT_TOKEN",
 ];
 

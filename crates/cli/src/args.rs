@@ -11,7 +11,7 @@ use std::path::PathBuf;
     name = "ralph",
     version,
     propagate_version = true,
-    after_help = "Without a command, `ralph` says where things stand and what the next step is.\n\nExit codes: 0 proven or done · 1 ended without success · 2 wrong use · 3 needs a person · 4 the environment cannot do it · 130 suspended or cancelled"
+    after_help = "Without a command, `ralph` opens its terminal UI in a repo on a terminal; elsewhere it says where things stand and what the next step is.\n\nExit codes: 0 proven or done · 1 ended without success · 2 wrong use · 3 needs a person · 4 the environment cannot do it · 130 suspended or cancelled"
 )]
 pub struct Cli {
     /// Work in this folder instead of the current one.
@@ -55,6 +55,10 @@ pub enum Command {
     Run(Box<command::run::RunArgs>),
     /// Go on with a run: unpause a living one, continue a dead one.
     Resume(command::resume::ResumeArgs),
+    /// Begin a new run with the files of another one's iteration.
+    Fork(command::fork::ForkArgs),
+    /// Run the decisions and prompts of a run again, without any model.
+    Replay(command::replay::ReplayArgs),
     /// Wait after the current session, until `ralph resume`.
     #[command(
         after_help = "Examples:\n  ralph pause              the latest run of this folder\n  ralph pause k3f9         the run whose id ends in k3f9"
@@ -144,11 +148,27 @@ pub enum Command {
     Restore(command::restore::RestoreArgs),
     /// Watch a whole run on a small example, without any account.
     Demo(command::demo::DemoArgs),
-    /// Put the dashboard into a sandbox of a cloud. Not listed while this program has no dashboard to be put there.
-    #[command(hide = true)]
+    /// Show and steer every run of this machine on a page.
+    Serve(command::serve::ServeArgs),
+    /// Make the dashboard's index anew.
+    Index(command::index::IndexArgs),
+    /// Put the dashboard into a sandbox of a cloud.
     Deploy(command::deploy::DeployArgs),
+    /// Take the newest release in the place of this program, or see whether there is one.
+    Upgrade(command::upgrade::UpgradeArgs),
+    /// Turn a wish into a plan: stories that a run can work through.
+    Plan(command::plan::PlanArgs),
+    /// Install the Claude Code plugin, remove it, or say how it stands.
+    Plugin(command::plugin::PluginArgs),
+    /// Let another agent start, watch and steer runs, over the Model Context Protocol.
+    Mcp(command::mcp::McpArgs),
+    /// Answer an event of an agent's session (the plugin calls it).
+    Hook(command::hook::HookArgs),
     /// Print a completion script for your shell.
     Completions(command::completions::CompletionsArgs),
     /// Print or install the manual pages.
     Man(command::man::ManArgs),
 }
+
+#[cfg(test)]
+mod tests;

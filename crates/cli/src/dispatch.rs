@@ -3,8 +3,8 @@
 use crate::args::{Cli, Command};
 use crate::command::{
     apply, archive, attach, bug_report, clean, completions, control, convert, cost, demo, deploy, diagnose,
-    diff, doctor, guardrail, home, init, lint, list, logs, man, models, notify, open, probe, restore, resume,
-    run, sandbox, schema, show, status, trust,
+    diff, doctor, fork, guardrail, home, hook, index, init, lint, list, logs, man, mcp, models, notify, open,
+    plan, plugin, probe, replay, restore, resume, run, sandbox, schema, serve, show, status, trust, upgrade,
 };
 use crate::error::CommandError;
 use crate::output::Out;
@@ -20,6 +20,8 @@ pub fn dispatch(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
         Command::Sandbox(args) => sandbox::run(args, app, out),
         Command::Run(args) => run::run(*args, app, &folder, out),
         Command::Resume(args) => resume::run(args, app, &folder, out),
+        Command::Fork(args) => fork::run(args, app, &folder, out),
+        Command::Replay(args) => replay::run(&args, app, &folder, out),
         Command::Pause(args) => control::simple(&args, Control::Pause, app, &folder, out),
         Command::Rotate(args) => control::simple(&args, Control::Rotate, app, &folder, out),
         Command::Stop(args) => control::simple(&args, Control::Stop, app, &folder, out),
@@ -61,8 +63,15 @@ pub fn dispatch(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
         Command::Notify(args) => notify::run(args, app, &folder, out),
         Command::Restore(args) => restore::run(args, app, &folder, out),
         Command::Diagnose(args) => diagnose::run(args, app, &folder, out),
+        Command::Serve(args) => serve::run(&args, app, &folder, out),
+        Command::Index(args) => index::run(&args, app, out),
         Command::Deploy(args) => deploy::run(args, app, &folder, out),
         Command::Demo(args) => demo::run(args, app, &folder, out),
+        Command::Upgrade(args) => upgrade::run(args, app, out),
+        Command::Plan(args) => plan::run(args, app, &folder, out),
+        Command::Plugin(args) => plugin::run(args, app, out),
+        Command::Mcp(args) => mcp::run(args, app, &folder, out),
+        Command::Hook(args) => hook::run(&args, app),
         Command::Completions(args) => completions::run(args, Cli::command(), out),
         Command::Man(args) => man::run(args, Cli::command(), &folder, out),
     }

@@ -7,7 +7,7 @@ use crate::log;
 use crate::output::Out;
 use crate::report::{Presenter, summary};
 use crate::signals;
-use ralph_app::{App, ErrorKind, NotifyRequest, ReadyRun, ResumeOutcome, RunRequest};
+use ralph_app::{App, ErrorKind, NotifyRequest, Plan, ReadyRun, ResumeOutcome, RunRequest};
 use ralph_core::handle::ControlOutcome;
 use ralph_domain::control::BudgetChange;
 use ralph_domain::describe::Tone;
@@ -21,6 +21,12 @@ pub fn start(request: &RunRequest, app: &App, out: &Out) -> Result<u8, CommandEr
     let presenter = Presenter::new(app, out);
     let plan = app.prepare(request, &presenter)?;
     let begun = app.start(plan, signals::install(), &presenter)?;
+    Ok(finish(begun, app, out))
+}
+
+/// Starts what was settled already and drives it to its end.
+pub fn start_plan(plan: Plan, app: &App, out: &Out) -> Result<u8, CommandError> {
+    let begun = app.start(plan, signals::install(), &Presenter::new(app, out))?;
     Ok(finish(begun, app, out))
 }
 

@@ -5,9 +5,11 @@
 //! success, 2 wrong use, 3 needs a person, 4 the environment cannot do it, 130 suspended or cancelled.
 
 mod args;
+mod built;
 mod command;
 mod confirm;
 mod consent;
+mod demo_repo;
 mod dispatch;
 mod drive;
 mod error;
@@ -21,12 +23,12 @@ mod present;
 mod question;
 mod report;
 mod run_text;
-mod scratch;
 mod session_lines;
 mod signals;
 mod table;
 mod task_files;
 mod terminal;
+mod terminal_ui;
 mod words;
 
 use clap::Parser as _;
@@ -39,8 +41,12 @@ fn main() -> ExitCode {
         return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }
     // Asked for at every start of a shell prompt or an editor: not worth building the whole command line for.
-    if std::env::args_os().skip(1).eq(["--version"]) || std::env::args_os().skip(1).eq(["-V"]) {
-        return output::version();
+    if let Some(asked) = built::asked(std::env::args_os().skip(1)) {
+        return output::version(asked);
+    }
+    // A hook is started at every tool call of an agent: nothing else may stand before its answer.
+    if let Some(code) = command::hook::quick(std::env::args_os().skip(1)) {
+        return code;
     }
     let args = match args::Cli::try_parse() {
         Ok(args) => args,
@@ -53,8 +59,11 @@ fn main() -> ExitCode {
     if args.verbose > 1 || matches!(args.command, Some(args::Command::Run(_) | args::Command::Resume(_))) {
         log::begin(&app, args.verbose > 1);
     }
-    // What a killed guard leaves behind comes to this process, which ends it.
-    let adopts = ralph_sandbox::adopt_orphans().map_err(error::CommandError::from);
+    // What a killed guard leaves behind comes to this process, which ends it. A server has runs that are nobody's children.
+    let adopts = match args.command {
+        Some(args::Command::Serve(_)) => Ok(()),
+        _ => ralph_sandbox::adopt_orphans().map_err(error::CommandError::from),
+    };
     match adopts.and_then(|()| dispatch::dispatch(args, &app, &out)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => ExitCode::from(out.fail(&error)),

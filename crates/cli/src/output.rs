@@ -8,6 +8,7 @@ mod fold;
 mod marks;
 
 use self::marks::{Ink, inked, rendered};
+use crate::built::{self, Asked};
 use crate::error::CommandError;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use ralph_app::Environment;
@@ -106,6 +107,16 @@ impl Out {
     /// Whether somebody is there who can be asked.
     pub fn asks(&self) -> bool {
         self.asks
+    }
+
+    /// Whether colours are wanted on stdout.
+    pub fn has_colour(&self) -> bool {
+        self.stdout_color
+    }
+
+    /// Whether signs may be Unicode.
+    pub fn has_unicode(&self) -> bool {
+        self.unicode
     }
 
     /// A line on stdout.
@@ -305,10 +316,22 @@ pub fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
 }
 
-/// `ralph --version`.
-pub fn version() -> ExitCode {
-    let written = writeln!(std::io::stdout(), "ralph {}", env!("CARGO_PKG_VERSION"));
+/// `ralph --version`, and with `--verbose` what was built.
+pub fn version(asked: Asked) -> ExitCode {
+    let written = match asked {
+        Asked::Short => writeln!(std::io::stdout(), "ralph {}", built::VERSION),
+        Asked::Long => std::io::stdout().write_all(built::text().as_bytes()),
+        Asked::Json => writeln!(std::io::stdout(), "{}", built::json()),
+    };
     ExitCode::from(if written.is_ok() { 0 } else { 1 })
+}
+
+/// The answer of a hook: one JSON object, or nothing. Where it cannot be written the CLI is told so by the exit code.
+pub fn hook(answer: &str) -> ExitCode {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(answer.as_bytes()).and_then(|()| stdout.flush());
+    // Two is "blocked" where a hook may block, and a word for the person elsewhere.
+    ExitCode::from(if written.is_ok() { 0 } else { 2 })
 }
 
 /// Whether whoever read stdout has closed it (`ralph logs -f | head`).

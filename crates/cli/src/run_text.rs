@@ -49,9 +49,11 @@ pub fn run_line(facts: &RunReading, out: &Out) {
         format!("iteration {}/{}", facts.iteration(), budgets.max_iterations),
         format!("loop {} {score:.1}", bar(out, score, 5)),
         cost(state),
+        facts.view().best.map_or_else(String::new, |best| format!("best {}", best.words())),
         format!("worked {} of {}", clock(state.spent().time), clock(budgets.max_wall_time)),
         format!("last event {}", ago(facts.last_event, facts.now)),
     ];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     for (n, line) in flow(&parts, columns(), 2).into_iter().enumerate() {
         out.line(if n == 0 { format!("  {line}") } else { line });
     }

@@ -7,6 +7,8 @@
 
 #[path = "cheats/changed_tests.rs"]
 mod changed_tests;
+#[path = "cheats/data.rs"]
+mod data;
 #[path = "cheats/harness.rs"]
 mod harness;
 #[path = "cheats/hidden.rs"]

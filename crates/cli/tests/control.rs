@@ -327,6 +327,34 @@ fn a_model_holds_for_the_next_session_and_with_always_for_all_that_follow() {
     assert_eq!(stage.repo.events_named("iteration_started")[1]["model"], "big-1");
 }
 
+/// What somebody has said about agents and models is read in `logs` and on the run's own screen.
+#[test]
+fn models_and_skips_are_told_with_whom_they_are_for_and_for_how_long() {
+    let env = TestEnv::new(RALPH);
+    let stage = Stage::new(&env);
+    let child = stage.start();
+    for args in [
+        &["model", "big-1", "--agent", "two"][..],
+        &["model", "big-2", "--always"],
+        &["model", "--default"],
+        &["skip", "--agent", "two"],
+    ] {
+        stage.repo.ralph(args).exits(0);
+    }
+    stage.go(&[1, 2, 3]);
+    let run = TestEnv::wait(child).exits(0);
+    let logs = stage.repo.ralph(&["logs"]).exits(0).stdout;
+    for line in [
+        "model from tester (cli): big-1 for two, for one iteration",
+        "model from tester (cli): big-2, from now on",
+        "model from tester (cli): the configured one",
+        "skip from tester (cli): two",
+    ] {
+        assert!(logs.contains(line), "no `{line}`: {logs}\n{}", run.stderr);
+    }
+    stage.nothing_survives();
+}
+
 #[test]
 fn a_model_that_is_chosen_for_good_holds_until_it_is_taken_back() {
     let env = TestEnv::new(RALPH);

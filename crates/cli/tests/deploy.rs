@@ -1,14 +1,14 @@
 //! `ralph deploy daytona` against the vendor's stand-in.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::fake_daytona::FakeDaytona;
+use ralph_testkit::fake_daytona::{FakeDaytona, Fault};
 use ralph_testkit::{Finished, TestEnv};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 
-/// A program that serves as the dashboard will: it listens, and says what it was given.
+/// A program that serves as the dashboard does: it listens, and says what it was given.
 const SERVER: &str = r#"#!/usr/bin/env python3
 import os, socket, sys
 if sys.argv[1:] == ["--version"]:
@@ -81,6 +81,28 @@ fn a_server_is_brought_started_found_again_and_removed() {
 }
 
 #[test]
+fn the_dashboard_itself_runs_in_the_sandbox_and_takes_the_token() {
+    use std::io::{Read as _, Write as _};
+    let env = TestEnv::new(RALPH);
+    let fake = FakeDaytona::start().unwrap();
+    let port = free_port();
+    let own = deploy(&env, &fake, &["--port", &port, "--json"]).exits(0).json();
+    let ask = |token: &str| {
+        let mut stream = std::net::TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+        let head = format!(
+            "GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        said
+    };
+    assert!(ask(own["token"].as_str().unwrap()).starts_with("HTTP/1.1 200"), "{own}");
+    assert!(ask("guess").starts_with("HTTP/1.1 401"));
+    deploy(&env, &fake, &["--rm"]).exits(0);
+}
+
+#[test]
 fn what_does_not_run_is_told_and_not_called_running() {
     let env = TestEnv::new(RALPH);
     let fake = FakeDaytona::start().unwrap();
@@ -91,13 +113,7 @@ fn what_does_not_run_is_told_and_not_called_running() {
         .exits(4)
         .json();
     assert_eq!(done["running"], false);
-    assert!(done["problem"].as_str().unwrap().contains("has no `serve` yet"), "{done}");
-
-    // The program itself, as long as it has no dashboard.
-    if env.ralph(&env.path("tmp"), &["serve", "--help"]).code == Some(2) {
-        let own = deploy(&env, &fake, &["--port", &port, "--json"]).exits(4).json();
-        assert!(own["problem"].as_str().is_some_and(|p| p.contains("has no `serve` yet")), "{own}");
-    }
+    assert!(done["problem"].as_str().unwrap().contains("ended at once"), "{done}");
 
     std::fs::write(&broken, "no program at all").unwrap();
     let done = deploy(&env, &fake, &["--binary", broken.to_str().unwrap(), "--port", &port]).exits(4);
@@ -107,4 +123,46 @@ fn what_does_not_run_is_told_and_not_called_running() {
     deploy(&env, &fake, &["--env", "NOT_SET_ANYWHERE"]).exits(2);
     let keyless = env.ralph(&env.path("tmp"), &["deploy", "daytona"]).exits(4);
     assert!(keyless.stderr.contains("DAYTONA_API_KEY"), "{}", keyless.stderr);
+}
+
+/// What a cloud calls the address of a port is shown as a link only where it is one.
+#[test]
+fn an_address_that_a_cloud_makes_up_is_no_link() {
+    let env = TestEnv::new(RALPH);
+    let fake = FakeDaytona::start().unwrap();
+    let binary = env.path("server");
+    std::fs::write(&binary, "#!/bin/sh\n[ \"$1\" = --version ] && exit 0\nexit 2\n").unwrap();
+    let port = free_port();
+    let args = ["--binary", binary.to_str().unwrap(), "--port", &port];
+    let answer = |url: serde_json::Value, token: serde_json::Value| {
+        json!({"sandboxId": "s", "url": url, "token": token}).to_string().into_bytes()
+    };
+    for (url, token) in [
+        (json!("javascript:alert(1)"), json!("marked")),
+        (json!("file:///etc/marked"), json!("t")),
+        (json!("https://daytona.io@marked.example/"), json!("t")),
+        (json!("https://daytona.io\\@marked.example/"), json!("t")),
+        (json!("https://h.example/\u{1b}]8;;https://marked.example\u{7}"), json!("t")),
+        (json!("https://h.example/\r\nmarked: x"), json!("t")),
+        (json!("https://h\u{202e}marked.example/"), json!("t")),
+        (json!(format!("https://h.example/{}marked", "x".repeat(100_000))), json!("t")),
+        (json!("https://h.example/"), json!("a\nmarked")),
+        (json!(["https://marked.example"]), json!("t")),
+        (json!(7), json!({"marked": true})),
+    ] {
+        fake.fail("preview-url", Fault::Instead(answer(url.clone(), token)));
+        let done = deploy(&env, &fake, &args).exits(4);
+        assert!(!done.stdout.contains("marked") && !done.stdout.contains("link"), "{url}: {}", done.stdout);
+        assert!(
+            !done.stderr.contains('\u{1b}') && done.stderr.contains("its port could not be opened"),
+            "{url}: {}",
+            done.stderr
+        );
+    }
+    // The honest twin.
+    fake.fail("preview-url", Fault::Instead(answer(json!("https://3000-s.proxy.example"), json!("t-1"))));
+    let done = deploy(&env, &fake, &args).exits(4);
+    let link = "link     https://3000-s.proxy.example/?DAYTONA_SANDBOX_AUTH_KEY=t-1";
+    assert!(done.stdout.contains(link), "{} {}", done.stdout, done.stderr);
+    deploy(&env, &fake, &["--rm"]).exits(0);
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use ralph_app::{App, Environment, ResumeOutcome, RunRequest, SilentReporter};
-use ralph_core::CancelFlag;
+use ralph_core::{CancelFlag, Completion};
 use ralph_domain::config::Isolation;
 use ralph_domain::outcome::EndReason;
 use ralph_testkit::{TestEnv, TestRepo};
@@ -69,4 +69,54 @@ fn two_runs_of_one_process_do_not_see_each_others_variables() {
     assert_eq!(a.read("seen.txt"), "project-of-a\n");
     assert_eq!(b.read("seen.txt"), "project-of-b\n");
     assert_eq!(env.vars().get("VERCEL_PROJECT_ID"), None, "the embedder's own environment is as it was");
+}
+
+/// Awaits a future on this thread: no runtime is needed.
+fn block_on<F: std::future::Future>(future: F) -> F::Output {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = std::task::Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+            std::task::Poll::Ready(value) => return value,
+            std::task::Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn an_agent_of_a_request_is_awaited_with_every_backend_and_goes_on_after_a_limit() {
+    let machine = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&machine);
+    let script = "echo \"work $RALPH_ITERATION\" > part.txt; echo \"Part $RALPH_ITERATION.\"";
+    repo.configure(&[repo.agent("stub", script)], "test -f part.txt", &json!({ "completion": "checks" }));
+    let env = Environment::new(machine.vars().into_iter().collect(), "/").with_program(Path::new(RALPH));
+    let app = App::new(env);
+    let mut request = RunRequest { isolation: Some(Isolation::None), ..RunRequest::in_folder(&repo.dir) };
+    request.overrides.max_iterations = Some(1);
+    let check = Completion::check("second", |place| async move {
+        let text = String::from_utf8(place.read("part.txt").await?.unwrap_or_default()).unwrap();
+        if text.contains('2') { Ok(()) } else { Err(format!("it says `{}`", text.trim())) }
+    });
+    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let hear = Arc::clone(&heard);
+    let agent =
+        app.agent(&request, vec![check]).on_event(move |event| hear.lock().unwrap().push(event.body.kind()));
+    let first = block_on(agent.run());
+    assert_eq!(first.reason, EndReason::MaxIterations, "{first:?}");
+    assert_eq!(first.resume_from(), Some(2));
+    assert_eq!(heard.lock().unwrap().first(), Some(&"run_created"));
+    let more = ralph_domain::control::BudgetChange { max_iterations: Some(4), ..Default::default() };
+    agent.handle().set_limits(more).unwrap();
+    let second = block_on(agent.run());
+    assert!(second.success, "{second:?}");
+    assert_eq!((second.iterations, &second.run_id), (2, &first.run_id));
+    assert!(second.diff.contains("+work 2"), "{}", second.diff);
+    let refused = block_on(app.agent(&RunRequest::in_folder("/nonexistent/x"), Vec::new()).run());
+    assert!(!refused.success && refused.error.is_some(), "{refused:?}");
 }

@@ -55,3 +55,15 @@ fn plan() {
 fn prompt() {
     runs("prompt", "PROMPT.md");
 }
+
+#[test]
+fn optimise() {
+    let env = TestEnv::new(RALPH);
+    let repo = example(&env, "optimise");
+    repo.ralph(&["lint"]).exits(0);
+    let run = repo.run(&[]).exits(0).json();
+    assert_eq!((&run["success"], &run["iterations"]), (&true.into(), &3.into()), "{run}");
+    assert_eq!(repo.events_named("went_back").len(), 1, "the second change made it worse");
+    let summary = run["summary"].as_str().unwrap();
+    assert!(summary.contains("Best: bench"), "{summary}");
+}

@@ -5,6 +5,8 @@
 
 #[path = "real_agents/machine.rs"]
 mod machine;
+#[path = "real_agents/plugin.rs"]
+mod plugin;
 
 use machine::{Machine, programs};
 use ralph_testkit::model_server::ModelServer;

@@ -5,13 +5,11 @@
 
 use ralph_testkit::env::until;
 use ralph_testkit::model_server::{Action, ModelServer, Script, Turn};
+use ralph_testkit::pages::{self, HOSTS_PAGE, HostServer};
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 
@@ -25,35 +23,11 @@ fn chromium() -> bool {
     found
 }
 
-/// A server of the host that nobody in the sandbox may reach; counts who tries.
-fn host_server() -> (u16, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let calls = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&calls);
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            counted.fetch_add(1, Ordering::SeqCst);
-            let page = "<title>Secret</title>the host's own page";
-            let head =
-                format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", page.len());
-            let _ = stream.write_all(format!("{head}{page}").as_bytes());
-        }
-    });
-    (port, calls)
-}
-
-fn repo<'a>(env: &'a TestEnv, base_url: &str) -> TestRepo<'a> {
+fn repo<'a>(env: &'a TestEnv, server: &ModelServer) -> TestRepo<'a> {
     let repo = TestRepo::with_task(env);
-    let profiles = format!(
-        "profiles:\n  scripted:\n    litellm_model: anthropic/claude-sonnet-5\n    wire: anthropic\n    base_url: {base_url}\n    api_key_env: \"\"\n    max_retries: 1\n"
-    );
-    repo.write(".ralph/models.yaml", &profiles);
-    repo.configure(
-        &[json!({"name": "thinker", "kind": "tools", "profile": "scripted"})],
-        "test -f part.txt",
-        &json!({}),
-    );
+    repo.write(".ralph/models.yaml", &pages::scripted_profile(server));
+    let agent = json!({"name": "thinker", "kind": "tools", "profile": "scripted"});
+    repo.configure(&[agent], "test -f part.txt", &json!({}));
     repo
 }
 
@@ -66,20 +40,12 @@ fn events(env: &TestEnv) -> Option<(PathBuf, Vec<Value>)> {
     Some((top, text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()))
 }
 
-fn get(address: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.write_all(b"GET /index.html HTTP/1.0\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
-
 #[test]
 fn a_server_inside_is_seen_by_the_browser_and_by_people_and_the_hosts_own_by_nobody() {
     if !chromium() {
         return;
     }
-    let (host_port, calls) = host_server();
+    let host = HostServer::start().unwrap();
     let server = ModelServer::start().unwrap();
     let page = "<title>Inside</title><h1>hello from inside</h1>";
     let start = json!({"name": "web", "command": "python3 -m http.server 8123 --bind 127.0.0.1", "env": {"PYTHONUNBUFFERED": "1"}});
@@ -90,15 +56,15 @@ fn a_server_inside_is_seen_by_the_browser_and_by_people_and_the_hosts_own_by_nob
             Turn::new([Action::tool("writeFile", json!({"path": "index.html", "content": page}))]),
             Turn::new([Action::tool("startProcess", start)]),
             Turn::new([open("main", "http://localhost:8123/index.html".into())]),
-            Turn::new([open("main", format!("http://localhost:{host_port}/"))]),
-            Turn::new([open("main", format!("http://127.0.0.1:{host_port}/"))]),
+            Turn::new([open("main", format!("http://localhost:{}/", host.port))]),
+            Turn::new([open("main", format!("http://127.0.0.1:{}/", host.port))]),
             Turn::new([Action::tool("exec", json!({"command": "until [ -e seen ]; do sleep 0.1; done"}))]),
             Turn::new([Action::tool("exec", json!({"command": "rm seen index.html; echo x > part.txt"}))]),
             Turn::new([Action::tool("done", json!({"summary": "it is seen"}))]),
         ]),
     );
     let env = TestEnv::new(RALPH);
-    let repo = repo(&env, &server.base_url("work", "anthropic"));
+    let repo = repo(&env, &server);
     let child = env.spawn(&repo.dir, &["run", "--worktree", "--json", "--isolation", "bwrap"]);
     let mut child = Some(child);
     // People outside see it while the run goes on.
@@ -109,8 +75,7 @@ fn a_server_inside_is_seen_by_the_browser_and_by_people_and_the_hosts_own_by_nob
         let (top, events) = events(&env)?;
         let lines: Vec<String> =
             events.iter().filter_map(|e| e["result"].as_str().map(str::to_owned)).collect();
-        let shown = lines.iter().find_map(|line| line.split("people see it at http://").nth(1))?;
-        let address: String = shown.chars().take_while(|c| c.is_ascii_digit() || ".:".contains(*c)).collect();
+        let address = lines.iter().find_map(|line| pages::preview(line))?;
         // The last browser action is over.
         (lines.len() >= 5).then_some(Some((top, address)))
     });
@@ -121,7 +86,8 @@ fn a_server_inside_is_seen_by_the_browser_and_by_people_and_the_hosts_own_by_nob
         }
         panic!("{done:?}");
     };
-    assert!(get(&address).contains("hello from inside"), "{}", get(&address));
+    let page = pages::get(&address).unwrap();
+    assert!(page.contains("hello from inside"), "{page}");
     // The agent works on a copy of the worktree.
     let copy = env.path("state/ralph/copies").join(top.file_name().unwrap());
     std::fs::write(copy.join("seen"), "").unwrap();
@@ -131,42 +97,36 @@ fn a_server_inside_is_seen_by_the_browser_and_by_people_and_the_hosts_own_by_nob
     finished.sort_by_key(|e| e["number"].as_u64());
     let oks: Vec<bool> = finished.iter().map(|e| e["ok"] == true).collect();
     assert_eq!(oks[..5], [true, true, true, true, true], "{finished:#?}");
-    let asked = server
-        .requests("work", "anthropic")
-        .into_iter()
-        .map(|r| r.body.to_string())
-        .collect::<Vec<_>>()
-        .join("\n");
+    let asked = pages::asked(&server);
     assert!(asked.contains("hello from inside") && asked.contains("Inside"), "the model was shown the page");
-    assert!(!asked.contains("the host's own page"), "and not the host's");
-    assert_eq!(calls.load(Ordering::SeqCst), 0, "nobody called the host's server");
+    assert!(!asked.contains(HOSTS_PAGE), "and not the host's");
+    assert_eq!(host.calls(), 0, "nobody called the host's server");
     assert!(TcpStream::connect(&address).is_err(), "the preview ends with the run: {}", done.stderr);
 }
 
 #[test]
 fn with_landlock_there_is_no_browser_and_the_agent_is_told_so() {
-    let (host_port, calls) = host_server();
+    let host = HostServer::start().unwrap();
     let server = ModelServer::start().unwrap();
     server.script(
         "work",
         Script::turns([
             Turn::new([Action::tool(
                 "openBrowser",
-                json!({"url": format!("http://localhost:{host_port}/")}),
+                json!({"url": format!("http://localhost:{}/", host.port)}),
             )]),
             Turn::new([Action::tool("writeFile", json!({"path": "part.txt", "content": "x"}))]),
             Turn::new([Action::tool("done", json!({"summary": "without a browser"}))]),
         ]),
     );
     let env = TestEnv::new(RALPH);
-    let repo = repo(&env, &server.base_url("work", "anthropic"));
+    let repo = repo(&env, &server);
     let done = env.ralph(&repo.dir, &["run", "--worktree", "--json", "--isolation", "landlock"]);
     if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
         return ralph_testkit::skip(&done.stderr);
     }
     done.exits(0);
-    let asked =
-        server.requests("work", "anthropic").into_iter().map(|r| r.body.to_string()).collect::<String>();
+    let asked = pages::asked(&server);
     assert!(asked.contains("no browser runs in this sandbox"), "the agent is told");
-    assert_eq!(calls.load(Ordering::SeqCst), 0, "nobody called the host's server");
+    assert_eq!(host.calls(), 0, "nobody called the host's server");
 }

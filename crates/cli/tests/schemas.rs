@@ -235,6 +235,7 @@ fn ralph_json_has_exactly_the_keys_and_kinds_of_the_code() {
         protected_paths: vec!["x".into()],
         tests: Some(ralph_domain::config::TestsPolicy::Free),
         require_proof: Some(ralph_domain::config::RequiredProof::Independent),
+        mode: Some(ralph_domain::config::Mode::Guided),
     };
     let value = serde_json::to_value(&whole).unwrap();
     valid(&schema, &value);

@@ -17,6 +17,8 @@ mod keys;
 mod logins;
 #[path = "trust/other_repos.rs"]
 mod other_repos;
+#[path = "trust/pages_and_paths.rs"]
+mod pages_and_paths;
 #[path = "trust/terminal.rs"]
 mod terminal;
 #[path = "trust/variables.rs"]

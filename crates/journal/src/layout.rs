@@ -127,6 +127,10 @@ impl RunDir {
     pub fn copy_git(&self) -> PathBuf {
         self.0.join("copy-git")
     }
+    /// What agents keep alive beside their sessions.
+    pub fn resources(&self) -> PathBuf {
+        self.0.join("resources.json")
+    }
     /// Copies of the files that may only grow.
     pub fn grown(&self) -> PathBuf {
         self.0.join("grown")

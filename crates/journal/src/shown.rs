@@ -14,7 +14,7 @@ const COPY_MAX: u64 = 256 * 1024 * 1024;
 const FILES_MAX: usize = 20_000;
 /// What means something only to processes, or is git's own.
 const PASSING: &[&str] =
-    &["git", "copy-git", "grown", "lock", "wake", "events.idx", "live.jsonl", "live.1.jsonl"];
+    &["git", "copy-git", "grown", "hooks", "lock", "wake", "events.idx", "live.jsonl", "live.1.jsonl"];
 /// Says in a copy what is missing from it.
 const LEFT_OUT: &str = "left-out.txt";
 

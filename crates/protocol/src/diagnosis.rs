@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// JSON Schema of a report, as it is published and as models are asked to keep to it.
-pub const SCHEMA: &str = include_str!("../../../schemas/diagnosis.schema.json");
+pub const SCHEMA: &str = include_str!("../schemas/diagnosis.schema.json");
 
 /// What the doctor says.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -107,6 +107,13 @@ pub struct MeasuredNumber {
     /// Its name, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub label: String,
+    /// How far repeated measurements of it lie apart, in thousandths; 0 where it was measured once.
+    #[serde(default, skip_serializing_if = "is_silent")]
+    pub noise: i64,
+}
+
+fn is_silent(noise: &i64) -> bool {
+    *noise == 0
 }
 
 /// What a patch is made of.

@@ -76,6 +76,9 @@ pub struct RunView {
     pub history: Vec<IterationView>,
     /// The score of the last iteration.
     pub loop_score: f64,
+    /// The best number so far, where the run is to improve one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<BestNumber>,
     /// The branch that holds the work, where one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
@@ -95,6 +98,36 @@ pub struct RunView {
     pub workspace: PathBuf,
     /// The user's folder that it was started from.
     pub origin: PathBuf,
+}
+
+/// The best number so far of a run that is to improve one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BestNumber {
+    /// The check that measures it.
+    pub name: String,
+    /// The number; the median where it was measured several times.
+    pub value: f64,
+    /// How far the measurements lie apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<f64>,
+    /// What is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<f64>,
+    /// Whether more of it is better.
+    pub rises: bool,
+    /// The iteration that reached it.
+    pub iteration: u32,
+}
+
+impl BestNumber {
+    /// In words: `bench 61 ±0.8, target at most 50 (iteration 3)`.
+    pub fn words(&self) -> String {
+        let noise = self.noise.map_or_else(String::new, |noise| format!(" ±{noise}"));
+        let word = if self.rises { "at least" } else { "at most" };
+        let target = self.target.map_or_else(String::new, |target| format!(", target {word} {target}"));
+        format!("{} {}{noise}{target} (iteration {})", self.name, self.value, self.iteration)
+    }
 }
 
 /// The session under way.

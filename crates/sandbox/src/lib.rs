@@ -15,9 +15,11 @@
 //!
 //! [`hosted::HostedSandbox`] is a run's sandbox somewhere else, over a workspace on this machine.
 //!
-//! [`docker`] makes containers through the engine's own API, [`sbx`] microVMs through their command-line tool.
+//! `docker` (feature `docker`, on by default) makes containers through the engine's own API, [`sbx`] microVMs through their
+//! command-line tool.
 
 mod adopted;
+#[cfg(feature = "docker")]
 pub mod docker;
 mod git_identity;
 mod guard;

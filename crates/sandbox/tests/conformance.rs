@@ -48,6 +48,16 @@ fn memory_passes() {
     conformance::run(&subject).assert_passed();
 }
 
+ralph_testkit::sandbox_conformance!(
+    memory_passes_as_a_plain_sandbox,
+    MemorySandbox::default,
+    Capabilities::default(),
+    "exec: " => "it has no processes",
+    "ends: " => "it has no processes",
+    "git: " => "it has no processes",
+    "paths: links" => "it has no links",
+);
+
 #[test]
 fn the_suite_notices_a_backend_that_cannot_do_what_it_says() {
     let sandbox = MemorySandbox::default();

@@ -8,7 +8,9 @@ pub mod fake_daytona;
 pub mod fake_e2b;
 pub mod fake_github;
 pub mod fake_vercel;
+pub mod guard;
 pub mod model_server;
+pub mod pages;
 pub mod prism;
 pub mod repo;
 pub mod torture;
@@ -34,4 +36,29 @@ pub fn skip(reason: &str) {
     {
         let _ = file.write_all(line.as_bytes());
     }
+}
+
+/// The suite that every sandbox passes, as a test of its own: a name for the test, how a sandbox is made, and what it says it can
+/// do. What is left out stands behind that, each with its reason.
+///
+/// ```ignore
+/// use ralph_domain::ports::Capabilities;
+/// ralph_testkit::sandbox_conformance!(
+///     memory_passes,
+///     MemorySandbox::default,
+///     Capabilities::default(),
+///     "exec: " => "it has no processes",
+/// );
+/// ```
+#[macro_export]
+macro_rules! sandbox_conformance {
+    ($name:ident, $make:expr, $capabilities:expr $(, $prefix:literal => $reason:literal)* $(,)?) => {
+        #[test]
+        fn $name() {
+            let sandbox = ($make)();
+            let subject = $crate::conformance::Subject::of_sandbox(&sandbox, $capabilities)
+                $(.without($prefix, $reason))*;
+            $crate::conformance::run(&subject).assert_passed();
+        }
+    };
 }

@@ -55,6 +55,7 @@ const ROWS: &[Row] = &[
         uses: &["http", "git", "domain", "task", "evidence", "protocol"],
         tests_use: &["sandbox", "testkit"],
     },
+    Row { name: "upgrade", uses: &["http", "domain", "task", "protocol"], tests_use: &[] },
     Row { name: "providers", uses: &["http", "domain", "task", "protocol"], tests_use: &["testkit"] },
     Row { name: "notify", uses: &["http", "domain", "task", "protocol"], tests_use: &["testkit"] },
     Row {
@@ -86,9 +87,15 @@ const ROWS: &[Row] = &[
         ],
         tests_use: &["testkit"],
     },
+    Row { name: "hooks", uses: &["git", "domain", "task", "protocol", "safe-fs"], tests_use: &["testkit"] },
+    Row {
+        name: "mcp",
+        uses: &["app", "core", "journal", "git", "domain", "task", "evidence", "protocol"],
+        tests_use: &["testkit"],
+    },
     Row {
         name: "server",
-        uses: &["app", "core", "journal", "git", "domain", "task", "evidence", "protocol"],
+        uses: &["app", "core", "journal", "git", "http", "domain", "task", "evidence", "protocol", "safe-fs"],
         tests_use: &["testkit"],
     },
     Row {
@@ -99,8 +106,11 @@ const ROWS: &[Row] = &[
     Row {
         name: "cli",
         uses: &[
+            "hooks",
+            "mcp",
             "server",
             "tui",
+            "upgrade",
             "app",
             "core",
             "journal",
@@ -121,6 +131,7 @@ const ROWS: &[Row] = &[
     Row {
         name: "testkit",
         uses: &[
+            "hooks",
             "server",
             "tui",
             "core",

@@ -122,7 +122,8 @@ fn bring_files(
 /// Files of a record that hold only where they were written.
 fn is_of_this_machine(inside: &str) -> bool {
     let first = inside.split('/').next().unwrap_or_default();
-    ["place.json", record_trust::FILE, "lock", "wake", "git", "copy-git"].contains(&first)
+    ["place.json", record_trust::FILE, "lock", "wake", "git", "copy-git", "removed-sandboxes"]
+        .contains(&first)
 }
 
 /// Refuses a `.ralph` in the fetched branch that is no folder: it would lead what the run writes elsewhere.

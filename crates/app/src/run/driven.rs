@@ -46,11 +46,23 @@ impl ReadyRun {
 
     /// Drives the run to its end.
     pub fn run(self) -> FinishedRun {
+        self.run_by(|driver| (driver.run(), String::new())).0
+    }
+
+    /// The same, with everything that it has changed as a patch.
+    pub fn run_with_diff(self) -> (FinishedRun, String) {
+        self.run_by(|driver| {
+            let (result, diff, _) = driver.run_and_release();
+            (result, diff)
+        })
+    }
+
+    fn run_by(self, drive: impl FnOnce(Driver) -> (RunResult, String)) -> (FinishedRun, String) {
         let spec = self.driver.state().spec.clone();
-        let result = self.driver.run();
+        let (result, diff) = drive(self.driver);
         self.dotenv.end(&dotenv_pairs(&self.vars, &spec.origin));
         let state = handed_state(&self.home, &spec);
-        FinishedRun { result, spec, state, vars: self.vars, home: self.home, _lock: self.lock }
+        (FinishedRun { result, spec, state, vars: self.vars, home: self.home, _lock: self.lock }, diff)
     }
 }
 

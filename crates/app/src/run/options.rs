@@ -50,6 +50,7 @@ pub fn resolve(
     assumptions.add_agents(env, top, models, &mut file, &wanted.agents);
     let unchecked = |file: &ConfigFile| file.verifiers.as_ref().is_none_or(Vec::is_empty);
     if wanted.verify.is_empty()
+        && wanted.checks.is_empty()
         && unchecked(&file)
         && unchecked(&task)
         && file.required_verifiers.as_ref().is_none_or(|names| *names == ["tests"])
@@ -70,6 +71,7 @@ pub fn resolve(
             .then(|| verifiers_of(&wanted.verify).into_iter().map(|v| v.name).collect()),
         baseline: wanted.no_baseline.then_some(false),
         tests: wanted.tests,
+        mode: wanted.mode,
         require_proof: wanted.require_proof,
         isolation: Some(isolation),
         publish: request.publish,
@@ -91,6 +93,12 @@ pub fn resolve(
         }));
     }
     let mut settings = file.with_task(task).overlaid(flags).resolve();
+    for check in &wanted.checks {
+        settings.verifiers.retain(|known| known.name != check.name);
+        settings.required_verifiers.retain(|name| *name != check.name);
+        settings.required_verifiers.push(check.name.clone());
+        settings.verifiers.push(check.clone());
+    }
     settings.setup_guessed = !assumptions.setup.is_empty() && settings.setup_commands == assumptions.setup;
     if let Some(model) = &wanted.model {
         settings.agents.iter_mut().for_each(|a| a.model = Some(model.clone()));

@@ -118,7 +118,10 @@ fn beside(
     let own = || request.task_branch.clone().unwrap_or_else(|| format!("ralph/{run_id}"));
     let branch = request.branch.clone().unwrap_or_else(own);
     let PlaceRequest::Clone { from, .. } = &request.place else {
-        let base = based_on(origin, request.base.as_deref())?;
+        let base = match &request.commit {
+            Some(commit) => Repo { head: commit.to_string(), ..origin.clone() },
+            None => based_on(origin, request.base.as_deref())?,
+        };
         let (made, branch) = place::add_worktree(&base, run_id, &path, &branch).map_err(not_made)?;
         return beside_or_copied(home, made, spec, branch);
     };

@@ -10,7 +10,7 @@ use crate::request::PlaceRequest;
 use ralph_core::RunWriter;
 use ralph_domain::dialect::template::{Vars, settled};
 use ralph_domain::event::Placed;
-use ralph_domain::id::{Digest, RunId};
+use ralph_domain::id::{CommitId, Digest, RunId};
 use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_git::{Extent, LeftOut, Repo};
 use ralph_journal::layout::{RalphDir, StateHome};
@@ -33,6 +33,9 @@ pub(crate) struct PlacementRequest {
     pub task_branch: Option<String>,
     /// The branch to start from.
     pub base: Option<String>,
+    /// The commit to start from, where it is another run's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitId>,
     depth: Option<u32>,
     sparse: Vec<String>,
 }
@@ -51,7 +54,8 @@ impl PlacementRequest {
             place: plan.request.place.clone(),
             branch: named(&plan.request.branch),
             task_branch: named(&plan.chosen.branch).filter(|name| !name.is_empty()),
-            base: plan.chosen.base.clone(),
+            base: plan.request.base.clone().or_else(|| plan.chosen.base.clone()),
+            commit: plan.fork.as_ref().map(|fork| fork.commit.clone()),
             depth: plan.extent.depth,
             sparse: plan.extent.sparse.clone(),
         }

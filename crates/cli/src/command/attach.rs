@@ -3,29 +3,39 @@
 use crate::error::CommandError;
 use crate::follow::{FollowTimer, Printer, SessionDetail};
 use crate::output::Out;
+use crate::terminal_ui;
 use ralph_app::App;
 use ralph_domain::event::EventBody;
 use ralph_journal::registry::Registration;
 use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
 use std::path::Path;
 
-/// Shows what has happened and what comes, and ends with the run's own exit code. Ctrl-C leaves; the run goes on.
+/// Shows what has happened and what comes, and ends with the run's own exit code: in the terminal UI, where every way to step in
+/// is a key; as lines with `--plain`, or where there is no terminal. Leaving it leaves the run going.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph run --detach      prints the id of a run that goes on by itself
   ralph attach k3f9       watch it to its end
+  ralph attach --plain    as lines
   ralph attach --json     raw events, one JSON object per line
 
 Exit codes: those of the run; 130 where you left it first, 1 where no process runs it any more.")]
 pub struct AttachArgs {
     /// The run; the one that is running in this folder, else its latest, if left out.
     pub run: Option<String>,
+    /// Lines instead of the terminal UI.
+    #[arg(long)]
+    pub plain: bool,
 }
 
 /// Runs the command.
 pub fn run(args: AttachArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let facts = app.facts(folder, args.run.as_deref())?;
     let entry = facts.entry;
+    if !args.plain && terminal_ui::fits(app, out) {
+        terminal_ui::open(app, folder, Some(entry.run_id.as_str()), out)?;
+        return left(app, &entry);
+    }
     let mut stream = RunStream::open(&entry.run_dir(), StreamStart::Beginning)?;
     let mut over = false;
     let mut printer = Printer::new(out.json, SessionDetail::Lines);
@@ -53,6 +63,16 @@ pub fn run(args: AttachArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
             return Ok(130);
         }
     }
+}
+
+/// How the run ended, or that it was left first.
+fn left(app: &App, entry: &Registration) -> Result<u8, CommandError> {
+    let state = app.handle(entry).state()?;
+    Ok(match (&state.result.finished, &state.people.needs_human) {
+        (Some(end), _) => end.reason.exit_code(),
+        (None, Some(_)) => 3,
+        (None, None) => 130,
+    })
 }
 
 /// How the run ended, or stands.

@@ -106,7 +106,7 @@ fn write(
 
 fn version() -> String {
     let system = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    format!("ralph {} on {} {}", env!("CARGO_PKG_VERSION"), std::env::consts::OS, system.trim())
+    format!("{}system:   {} {}", crate::built::text(), std::env::consts::OS, system.trim())
 }
 
 fn section(report: &mut String, title: &str, body: &str) {

@@ -4,8 +4,7 @@
 use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::words::local;
-use ralph_app::{App, ErrorKind, repo_file};
+use ralph_app::{App, ErrorKind, repo_file, steer};
 use ralph_core::clock::SystemClock;
 use ralph_core::handle::ControlOutcome;
 use ralph_domain::control::{BudgetChange, Control};
@@ -14,14 +13,10 @@ use ralph_domain::id::AgentName;
 use ralph_domain::outcome::EndReason;
 use ralph_domain::ports::Clock as _;
 use ralph_domain::spec::RunSpec;
-use ralph_domain::state::RunState;
 use ralph_domain::text::{count, duration};
 use ralph_journal::registry::Registration;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// How long a busy run may take to look at its inbox before that is said.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A control that needs nothing but the run.
 #[derive(Debug, clap::Args)]
@@ -134,7 +129,7 @@ fn end_here(
     folder: &Path,
     out: &Out,
 ) -> Result<u8, CommandError> {
-    refuse_finished(app, entry)?;
+    steer::refuse_finished(app, entry)?;
     let handle = app.handle(entry);
     let reason = if control == Control::Stop { EndReason::Stopped } else { EndReason::Cancelled };
     let state = handle.state()?;
@@ -187,48 +182,13 @@ pub fn cancel(args: &RunOnly, app: &App, folder: &Path, out: &Out) -> Result<u8,
 /// Leaves an agent out of the next turn.
 pub fn skip(args: SkipArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let entry = app.open(folder, args.run.as_deref())?.entry;
-    let agent = args.agent.map(AgentName::new);
-    known(app, &entry, agent.as_ref())?;
-    let state = app.handle(&entry).state()?;
-    if let [only] = state.spec.settings.agents.as_slice() {
-        let id = &entry.run_id;
-        return Err(CommandError::usage(format!("`{}` is the only agent of run {id}: nobody else could take its turn", only.name))
-            .hint(format!("`ralph rotate {id}` gives it a fresh session, `ralph pause {id}` lets it wait, `ralph cancel {id}` ends the run")));
-    }
-    if let Some(busy) = nobody_else(&state, agent.as_ref()) {
-        let id = &entry.run_id;
-        return Err(CommandError::usage(format!("nobody else of run {id} is free to take the turn: {busy}"))
-            .hint(format!("`ralph rotate {id}` gives the agent a fresh session, `ralph cooldown AGENT {id} --clear` ends a rest, `ralph pause {id}` lets the run wait")));
-    }
-    send(app, &entry, Control::Skip { agent }, out)
-}
-
-/// Why each agent but the one that is to be skipped cannot work now; `None` where one can.
-fn nobody_else(state: &RunState, skipped: Option<&AgentName>) -> Option<String> {
-    let current = state.iterations.current.as_ref().map(|current| &current.agent);
-    let skipped = skipped.or(current).or(state.agents.last_agent.as_ref())?;
-    let now = SystemClock::default().now();
-    let mut reasons = Vec::new();
-    for agent in state.spec.settings.agents.iter().filter(|agent| agent.name != *skipped) {
-        let name = &agent.name;
-        if let Some(reason) = state.agents.dropped.get(name) {
-            reasons.push(format!("{name} takes no further part ({reason})"));
-        } else if let Some(rest) = state.agents.cooldowns.get(name).filter(|rest| rest.until > now) {
-            reasons.push(format!("{name} rests until {} ({})", local(rest.until, now), rest.reason));
-        } else if state.agents.skip.contains(name) {
-            reasons.push(format!("{name} is skipped already"));
-        } else {
-            return None;
-        }
-    }
-    Some(reasons.join("; "))
+    send(app, &entry, Control::Skip { agent: args.agent.map(AgentName::new) }, out)
 }
 
 /// Puts an agent into cooldown.
 pub fn cooldown(args: CooldownArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let entry = app.open(folder, args.run.as_deref())?.entry;
     let agent = AgentName::new(args.agent);
-    known(app, &entry, Some(&agent))?;
     send(app, &entry, Control::Cooldown { agent, seconds: if args.clear { 0 } else { args.seconds } }, out)
 }
 
@@ -236,7 +196,6 @@ pub fn cooldown(args: CooldownArgs, app: &App, folder: &Path, out: &Out) -> Resu
 pub fn model(args: ModelArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let entry = app.open(folder, args.run.as_deref())?.entry;
     let agent = args.agent.map(AgentName::new);
-    known(app, &entry, agent.as_ref())?;
     send(app, &entry, Control::Model { model: args.model, agent, always: args.always }, out)
 }
 
@@ -313,65 +272,32 @@ pub fn text(
         return Err(CommandError::usage("the text is empty"));
     }
     let entry = app.open(folder, args.run.as_deref())?.entry;
-    // The inbox is a file, too: no secret goes into it.
-    let clean = app.environment().redactor(&entry.origin).text(&args.text).into_owned();
-    send(app, &entry, control(clean), out)
-}
-
-fn known(app: &App, entry: &Registration, agent: Option<&AgentName>) -> Result<(), CommandError> {
-    let Some(agent) = agent else { return Ok(()) };
-    let state = app.handle(entry).state()?;
-    if state.spec.settings.agent(agent).is_some() {
-        return Ok(());
-    }
-    let names: Vec<&str> = state.spec.settings.agents.iter().map(|a| a.name.as_str()).collect();
-    Err(CommandError::usage(format!("there is no agent `{agent}` in run {}", entry.run_id))
-        .hint(format!("its agents: {}", names.join(", "))))
-}
-
-fn refuse_finished(app: &App, entry: &Registration) -> Result<(), CommandError> {
-    match &app.handle(entry).state()?.result.finished {
-        Some(end) => Err(CommandError::usage(format!("run {} is over: {}", entry.run_id, end.summary))
-            .hint("`ralph list` shows the runs of this folder")),
-        None => Ok(()),
-    }
+    send(app, &entry, control(args.text), out)
 }
 
 fn send(app: &App, entry: &Registration, control: Control, out: &Out) -> Result<u8, CommandError> {
-    refuse_finished(app, entry)?;
-    let handle = app.handle(entry);
-    let name = control.name();
-    let id = handle.send(control)?;
-    let taken = handle.wait_for_outcome(&id, ANSWER_TIMEOUT)?;
+    let sent = steer::send(app, entry, control)?;
+    let (run, name) = (&entry.run_id, sent.control);
     if out.json {
-        let reason = match &taken {
-            ControlOutcome::Refused(reason) => Some(reason),
-            ControlOutcome::Received | ControlOutcome::NotYet => None,
-        };
-        let mut told = serde_json::json!({
-            "run_id": entry.run_id, "sent": name, "taken": taken == ControlOutcome::Received, "id": id,
-        });
-        if let Some(reason) = reason {
+        let taken = sent.outcome == ControlOutcome::Received;
+        let mut told = serde_json::json!({ "run_id": run, "sent": name, "taken": taken, "id": sent.id });
+        if let ControlOutcome::Refused(reason) = &sent.outcome {
             told["refused"] = reason.as_str().into();
         }
         out.value(&told);
     }
-    let run = &entry.run_id;
-    match taken {
-        ControlOutcome::Received => out.say(format!("{name}: accepted by run {run}")),
-        ControlOutcome::Refused(reason) if out.json => {
-            out.say(format!("{name}: run {run} refused it: {reason}"));
-            return Ok(ErrorKind::Usage.exit_code());
+    match &sent.outcome {
+        ControlOutcome::Refused(_) if out.json => {
+            out.say(sent.words(run.as_str()));
+            Ok(ErrorKind::Usage.exit_code())
         }
         ControlOutcome::Refused(reason) => {
-            return Err(CommandError::usage(format!("run {run} refused {name}: {reason}"))
-                .hint("nothing was changed; fix it and send it again"));
+            Err(CommandError::usage(format!("run {run} refused {name}: {reason}"))
+                .hint("nothing was changed; fix it and send it again"))
         }
-        ControlOutcome::NotYet if handle.is_driven() => out.say(format!(
-            "{name}: sent; run {run} is busy and applies it at its next step (`ralph logs -f {run}`)"
-        )),
-        ControlOutcome::NotYet => out
-            .say(format!("{name}: saved for run {run}, which is not running; `ralph resume {run}` goes on")),
+        ControlOutcome::Received | ControlOutcome::NotYet => {
+            out.say(sent.words(run.as_str()));
+            Ok(0)
+        }
     }
-    Ok(0)
 }

@@ -10,8 +10,8 @@ mod task;
 
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use crate::scratch::Scratch;
 use crate::table::{columns, wrap};
+use ralph_app::scratch::Scratch;
 use ralph_app::{App, find};
 use ralph_domain::describe::Tone;
 use ralph_domain::text::count;

@@ -1,7 +1,8 @@
-//! `ralph` alone: where things stand, and the one next step.
+//! `ralph` alone: the terminal UI in a repo on a terminal; elsewhere where things stand, and the one next step.
 
 use crate::error::CommandError;
 use crate::output::Out;
+use crate::terminal_ui;
 use ralph_app::{App, find, settings, task_source};
 use ralph_domain::describe::Tone;
 use ralph_domain::outcome::EndReason;
@@ -12,9 +13,14 @@ use std::path::Path;
 /// Says where things stand.
 pub fn run(app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let top = find::top(folder);
+    let is_repo = top.join(".git").exists();
+    if is_repo && terminal_ui::fits(app, out) {
+        terminal_ui::open(app, folder, None, out)?;
+        return Ok(0);
+    }
     let home = app.environment().state_home()?;
     let runs = find::runs_of(&home, &top);
-    let (stands, next) = standing(app, folder, &top, &runs);
+    let (stands, next) = standing(app, folder, &top, is_repo, &runs);
     if out.json {
         out.value(&serde_json::json!({ "folder": top, "stands": stands, "next": next, "runs": runs.len() }));
         return Ok(0);
@@ -25,8 +31,8 @@ pub fn run(app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     Ok(0)
 }
 
-fn standing(app: &App, folder: &Path, top: &Path, runs: &[Registration]) -> (String, String) {
-    if !top.join(".git").exists() {
+fn standing(app: &App, folder: &Path, top: &Path, is_repo: bool, runs: &[Registration]) -> (String, String) {
+    if !is_repo {
         return (
             "not a git repository".into(),
             "`git init`, commit what is there, then `ralph init`; or `ralph demo` to see a run first".into(),

@@ -27,7 +27,7 @@ const SENTENCES: usize = 200;
   ralph logs k3f9 -n 20         the last 20 sentences
   ralph logs -o --iteration 3   what the agent said and did in iteration 3
   ralph logs -o --raw           its output byte by byte, JSON and all
-  ralph logs --events --from 40 raw events, from number 40 on")]
+  ralph logs --events --from 40   raw events, from number 40 on")]
 pub struct LogsArgs {
     /// The run; the latest of this folder if left out.
     pub run: Option<String>,

@@ -31,10 +31,20 @@ pub struct ResumeArgs {
     pub notify: Vec<NotifyRequest>,
     #[command(flatten)]
     pub budgets: BudgetArgs,
+    /// Leave the terminal and the session of whoever started this process.
+    #[arg(long, hide = true)]
+    pub detached: bool,
 }
 
 /// Runs the command.
 pub fn run(args: ResumeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    if args.detached {
+        // Ctrl-C and the end of a terminal are for those who sit there. Without one of its own, it is alone already.
+        let _ = nix::unistd::setsid();
+        let resumed =
+            drive::resume_run(args.run.as_deref(), &args.notify, &args.budgets.change()?, app, folder, out);
+        return Ok(resumed.unwrap_or_else(|error| drive::refuse(&error, out)));
+    }
     if let (Some(from), Some(run)) = (&args.from, &args.run) {
         app.fetch_run(folder, run, from, args.isolation, &Presenter::new(app, out))?;
     }

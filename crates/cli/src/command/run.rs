@@ -1,6 +1,7 @@
 //! `ralph run`: from task file and configuration to a proven result.
 
 mod many;
+mod race;
 mod what;
 
 use crate::consent;
@@ -11,7 +12,7 @@ use crate::parse::{BudgetArgs, isolation, model, publish};
 use ralph_app::{
     App, NotifyRequest, Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished, notify, repo_file,
 };
-use ralph_domain::config::{Isolation, ProviderName, RequiredProof, Share, TestsPolicy};
+use ralph_domain::config::{Isolation, Mode, ProviderName, RequiredProof, Share, TestsPolicy};
 use ralph_domain::dialect::Publish;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +44,14 @@ pub struct RunArgs {
     /// The ticket that `{{ticket_id}}` in a task stands for.
     #[arg(long, value_name = "ID")]
     pub ticket: Option<String>,
+    /// Let several agents or models work on the task side by side (`claude,codex`), or so many of the same (`3`): the first
+    /// proven result wins, the others are stopped. They share the budget.
+    #[arg(long, value_name = "WHO", value_delimiter = ',', conflicts_with_all = ["resume", "detach", "jobs", "branch"])]
+    pub race: Vec<String>,
+    /// With `--race`: wait for all, and let the best proven result win: by the task's `metric`, the smallest `diff` or the lowest
+    /// `cost`.
+    #[arg(long, value_name = "BY", value_enum, num_args = 0..=1, default_missing_value = "metric", requires = "race")]
+    pub best: Option<race::Best>,
     /// How many of several tasks run at a time (default 2).
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
@@ -66,6 +75,10 @@ pub struct RunArgs {
     /// What the run may do to the tests of the start (default additive: the work must pass them as they were, or you approve).
     #[arg(long, value_name = "frozen|additive|free", value_parser = TestsPolicy::parse)]
     pub tests: Option<TestsPolicy>,
+    /// What people may do to the run over the page and the API: `guided` adds hints for the next session, `debug` also a fixed
+    /// list of commands (default autonomous).
+    #[arg(long, value_name = "autonomous|guided|debug", value_parser = Mode::parse)]
+    pub mode: Option<Mode>,
     /// A result that only passes tests of the run's own is not done.
     #[arg(long, value_name = "independent", value_parser = RequiredProof::parse)]
     pub require_proof: Option<RequiredProof>,
@@ -158,6 +171,7 @@ pub fn run(args: RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Com
     }
     let work = || match &args.request {
         Some(file) => drive::start(&read_request(file, folder)?, app, out),
+        None if !args.race.is_empty() => race::run(&args, app, folder, out),
         None if args.detach => detach(&args, app, folder, out),
         None if args.tasks.len() > 1 => many::run(&args, app, folder, out),
         None => drive::start_asking(&args.request(folder, what::task(&args, folder)?), app, out),
@@ -218,12 +232,16 @@ impl RunArgs {
             },
             provider: self.provider,
             keep_sandbox: self.keep_sandbox,
+            sandbox: None,
+            base: None,
             publish: self.publish,
             notify: self.notify.clone(),
             yes: self.yes,
             asked_in: None,
             named_by: None,
             named_in: None,
+            run_id: None,
+            asked_by: None,
         }
     }
 
@@ -236,10 +254,12 @@ impl RunArgs {
             strict_budget: self.strict_budget,
             no_baseline: self.no_baseline,
             tests: self.tests,
+            mode: self.mode,
             require_proof: self.require_proof,
             agents: self.agents.clone(),
             model: self.model.clone(),
             verify: self.verify.clone(),
+            checks: Vec::new(),
             protect: self.protect.clone(),
             allow_host: self.allow_host.clone(),
             pass_env: self.pass_env.clone(),

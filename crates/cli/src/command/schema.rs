@@ -18,67 +18,67 @@ const SCHEMAS: &[Schema] = &[
     Schema {
         name: "ralph.json",
         about: "a task as ralph.json, version 2",
-        text: include_str!("../../../../schemas/ralph.schema.json"),
+        text: include_str!("../../schemas/ralph.schema.json"),
     },
     Schema {
         name: "tasks.json",
         about: "the stories of a plan",
-        text: include_str!("../../../../schemas/tasks.schema.json"),
+        text: include_str!("../../schemas/tasks.schema.json"),
     },
     Schema {
         name: "config.json",
         about: ".ralph/config.json and the user's own configuration",
-        text: include_str!("../../../../schemas/config.schema.json"),
+        text: include_str!("../../schemas/config.schema.json"),
     },
     Schema {
         name: "models.yaml",
         about: "model profiles",
-        text: include_str!("../../../../schemas/models.schema.json"),
+        text: include_str!("../../schemas/models.schema.json"),
     },
     Schema {
         name: "frontmatter",
         about: "the frontmatter of ralph_task.md",
-        text: include_str!("../../../../schemas/frontmatter.schema.json"),
+        text: include_str!("../../schemas/frontmatter.schema.json"),
     },
     Schema {
         name: "events",
         about: "one line of a run's events.jsonl",
-        text: include_str!("../../../../schemas/events.schema.json"),
+        text: include_str!("../../schemas/events.schema.json"),
     },
     Schema {
         name: "proof",
         about: "a run's proof.json",
-        text: include_str!("../../../../schemas/proof.schema.json"),
+        text: include_str!("../../schemas/proof.schema.json"),
     },
     Schema {
         name: "actions",
         about: "the answer of an agent of kind `actions`",
-        text: include_str!("../../../../schemas/actions.schema.json"),
+        text: include_str!("../../schemas/actions.schema.json"),
     },
     Schema {
         name: "diagnosis",
         about: "the report of a doctor",
-        text: include_str!("../../../../schemas/diagnosis.schema.json"),
+        text: include_str!("../../schemas/diagnosis.schema.json"),
     },
     Schema {
         name: "receipt",
         about: "the receipt.json of one iteration",
-        text: include_str!("../../../../schemas/receipt.schema.json"),
+        text: include_str!("../../schemas/receipt.schema.json"),
     },
     Schema {
         name: "result",
         about: "the result of a run, the last line of `ralph run --json`",
-        text: include_str!("../../../../schemas/result.schema.json"),
+        text: include_str!("../../schemas/result.schema.json"),
     },
     Schema {
         name: "control",
         about: "one line of a run's inbox.jsonl",
-        text: include_str!("../../../../schemas/control.schema.json"),
+        text: include_str!("../../schemas/control.schema.json"),
     },
     Schema {
         name: "view",
         about: "a run as it stands",
-        text: include_str!("../../../../schemas/view.schema.json"),
+        text: include_str!("../../schemas/view.schema.json"),
     },
 ];
 

@@ -53,23 +53,33 @@ pub fn run(args: TrustArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     if args.revoke {
         return revoke(&app.trust_stores(&request)?, out);
     }
-    let mut all = Vec::new();
+    let (mut all, mut hashes) = (Vec::new(), Vec::new());
     // Another repo that a task names is not connected to before that is allowed.
     if let Some(first) = app.asked_for_source(&request)? {
         let waits = !first.difference()?.new.is_empty();
+        hashes.extend(hash(&first));
         if waits && (args.show || !allow(&first, args.yes, out)?) {
-            return print(&[first], out);
+            return print(&[first], &hashes, out);
         }
         all.push(first);
     }
-    let asked = app.asked(&app.settle(&request)?)?;
+    let sandboxed = app.asked(&app.settle(&request)?)?;
+    hashes.extend(hash(&sandboxed));
+    // Nobody says here how runs are started: by a flag they may have no sandbox.
+    let asked = sandboxed.however_started();
+    hashes.extend(hash(&asked).filter(|hash| !hashes.contains(hash)));
     let difference = asked.difference()?;
     let is_settled = difference.new.is_empty() && difference.gone.is_empty();
     if !args.show && !is_settled && !allow(&asked, args.yes, out)? {
         return Ok(3);
     }
     all.push(asked);
-    print(&all, out)
+    print(&all, &hashes, out)
+}
+
+/// What `RALPH_TRUST` is set to for one set, where anything is asked for.
+fn hash(asked: &Asked) -> Option<String> {
+    (!asked.asks().is_empty()).then(|| asked.hash().to_string())
 }
 
 /// Allows it, where nobody on the terminal says no.
@@ -102,7 +112,7 @@ fn revoke(stores: &[TrustStore], out: &Out) -> Result<u8, CommandError> {
 }
 
 /// Shows everything that was looked at; 3 where something of it waits.
-fn print(all: &[Asked], out: &Out) -> Result<u8, CommandError> {
+fn print(all: &[Asked], hashes: &[String], out: &Out) -> Result<u8, CommandError> {
     let mut shown = Difference { new: Vec::new(), known: Vec::new(), gone: Vec::new() };
     for asked in all {
         let Difference { new, known, gone } = asked.difference()?;
@@ -111,7 +121,10 @@ fn print(all: &[Asked], out: &Out) -> Result<u8, CommandError> {
         shown.gone.extend(gone);
     }
     let code = if shown.new.is_empty() { 0 } else { 3 };
-    let hash = hash(all);
+    let hash = match (hashes, all.last()) {
+        ([], Some(asked)) => asked.hash().to_string(),
+        (hashes, _) => hashes.join(","),
+    };
     if out.json {
         out.value(&object(all, &shown, &hash));
         return Ok(code);
@@ -134,16 +147,6 @@ fn print(all: &[Asked], out: &Out) -> Result<u8, CommandError> {
         out.line(format!("{next} `ralph trust` allows it; in CI set RALPH_TRUST={hash}"));
     }
     Ok(code)
-}
-
-/// What `RALPH_TRUST` is set to for all of it.
-fn hash(all: &[Asked]) -> String {
-    let asking = all.iter().filter(|asked| !asked.asks().is_empty());
-    let mut hashes: Vec<String> = asking.map(|asked| asked.hash().to_string()).collect();
-    if hashes.is_empty() {
-        hashes.extend(all.last().map(|asked| asked.hash().to_string()));
-    }
-    hashes.join(",")
 }
 
 fn object(all: &[Asked], shown: &Difference, hash: &str) -> Value {

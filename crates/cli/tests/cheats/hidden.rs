@@ -1,23 +1,8 @@
 //! Ways to what decides that no name gives away, and honest work that only looks like one of them.
 
-use super::scene::{End, Scene};
+use super::scene::{End, PART, Scene, UNIT, cheats};
 use serde_json::json;
 
-/// A test for each cheat.
-macro_rules! cheats {
-    ($($name:ident: $scene:expr;)*) => {
-        $(#[test]
-        fn $name() {
-            $scene.plays(stringify!($name));
-        })*
-    };
-}
-
-const UNIT: (&str, &str) = (
-    "test_part.py",
-    "import unittest\nimport part\n\n\nclass Part(unittest.TestCase):\n    def test_part(self):\n        self.assertEqual(part.VALUE, 'right')\n",
-);
-const PART: (&str, &str) = ("part.py", "VALUE = 'wrong'\n");
 const VERIFY: (&str, &str) =
     ("tools/verify.py", "import sys\nsys.exit('right' not in open('part.txt').read())\n");
 

@@ -1,24 +1,9 @@
 //! Agents that put something beside what decides, or in its place: new tests, modules, settings, data, names. Each has an honest
 //! twin that does the like for the sake of the work.
 
-use super::scene::{End, Scene};
+use super::scene::{End, PART, Scene, UNIT, cheats};
 use serde_json::json;
 
-/// A test for each cheat.
-macro_rules! cheats {
-    ($($name:ident: $scene:expr;)*) => {
-        $(#[test]
-        fn $name() {
-            $scene.plays(stringify!($name));
-        })*
-    };
-}
-
-const UNIT: (&str, &str) = (
-    "test_part.py",
-    "import unittest\nimport part\n\n\nclass Part(unittest.TestCase):\n    def test_part(self):\n        self.assertEqual(part.VALUE, 'right')\n",
-);
-const PART: (&str, &str) = ("part.py", "VALUE = 'wrong'\n");
 const RIGHT: &str = "echo \"VALUE = 'right'\" > part.py";
 
 fn unit(cheat: &'static str, path: &'static str) -> Scene {

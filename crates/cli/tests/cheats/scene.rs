@@ -4,6 +4,25 @@ use super::{PROMISE, RALPH};
 use ralph_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 
+/// A test for each scene.
+macro_rules! cheats {
+    ($($name:ident: $scene:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            $scene.plays(stringify!($name));
+        })*
+    };
+}
+pub(crate) use cheats;
+
+/// A test of a module, with the runner that every Python has.
+pub const UNIT: (&str, &str) = (
+    "test_part.py",
+    "import unittest\nimport part\n\n\nclass Part(unittest.TestCase):\n    def test_part(self):\n        self.assertEqual(part.VALUE, 'right')\n",
+);
+/// The module as it is at the start.
+pub const PART: (&str, &str) = ("part.py", "VALUE = 'wrong'\n");
+
 /// How a cheat must end.
 #[derive(Debug, Clone, Copy)]
 pub enum End {

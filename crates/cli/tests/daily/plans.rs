@@ -141,3 +141,44 @@ fn with_a_working_folder_memory_is_where_the_prompt_says_and_never_part_of_the_w
     let names = repo.git(&["ls-tree", "-r", "--name-only", "feature/c"]);
     assert!(names.contains("packages/a/c.txt") && !names.contains(".ralph"), "{names}");
 }
+
+/// Thousands of stories: what the engine itself takes for them counts, so the time of a run is its end, whatever sessions take.
+#[test]
+fn a_plan_of_thousands_of_stories_ends_with_its_time_and_is_marked_in_time() {
+    let env = TestEnv::new(RALPH);
+    let story = |n: u32| {
+        let needs: Vec<String> = (n > 0).then(|| format!("US-{}", n - 1)).into_iter().collect();
+        json!({"id": format!("US-{n}"), "title": format!("part {n}"), "description": "Make it.", "passes": false,
+            "acceptanceCriteria": [format!("part {n} is there")], "priority": n, "notes": "", "dependsOn": needs})
+    };
+    let stories: Vec<_> = (0..4000).map(story).collect();
+    // On one line, as a program writes it.
+    let plan = json!({"project": "parts", "branchName": "ralph/parts", "description": "Many parts.",
+        "verifyCommands": ["sh test.sh"], "userStories": stories})
+    .to_string();
+    let files = [
+        ("ralph/tasks.json", plan.as_str()),
+        ("ralph/prd.md", "# Parts\n"),
+        ("ralph/prompt.md", "Do the next story.\n"),
+        ("test.sh", "true\n"),
+    ];
+    let repo = TestRepo::new(&env, "repo", &files);
+    let all = "sed -i 's/\"passes\":false/\"passes\":true/g' ralph/tasks.json";
+    let one = "sed -i '0,/\"passes\":false/ s//\"passes\":true/' ralph/tasks.json";
+    let configure = |work: &str| {
+        let agent = repo.agent("stub", &format!("cat > /dev/null\n{work}\necho worked"));
+        repo.configure(&[agent], "sh test.sh", &json!({"stuck_detection": {"disabled": true}}));
+    };
+    // One story a session, and sessions that take no time.
+    configure(one);
+    let run = repo.ralph(&[RUN, &["--json", "-n", "4000", "--max-seconds", "6"]].concat()).exits(1).json();
+    assert_eq!(run["reason"], "timeout", "{run}");
+    let done = run["iterations"].as_u64().unwrap();
+    assert!((1..4000).contains(&done), "{run}");
+    let left = repo.read("ralph/tasks.json").matches("\"passes\":false").count();
+    assert_eq!(left as u64, 4000 - done, "what passes is marked, one a session");
+    // All at once: the honest twin.
+    configure(all);
+    let run = repo.ralph(&[RUN, &["--new", "--json", "-n", "3"]].concat()).exits(0).json();
+    assert_eq!(run["iterations"], 1, "{run}");
+}

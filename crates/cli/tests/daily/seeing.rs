@@ -93,6 +93,28 @@ fn a_terminal_shows_each_tool_call_and_the_agents_last_sentence() {
     assert_eq!(quiet.trim(), "", "quiet is quiet");
 }
 
+/// Everything that was ever drawn, also what was drawn over: no frame is wider than the terminal, and what a person waits for
+/// stands first.
+#[test]
+fn on_a_narrow_terminal_the_line_of_now_fits_and_says_how_long_nothing_was_heard() {
+    let env = TestEnv::new(RALPH);
+    let repo = repo(&env, false);
+    telling_claude(
+        &env,
+        "sleep 2; echo 'x = 2' > calc.py",
+        "I set it to two. That is what the test expects.",
+    );
+    let Some(screen) = on_terminal(&env, &repo, 60, "run --isolation none 'Make it two'") else { return };
+    let frames: Vec<&str> = screen.split("\u{1b}[2K").flat_map(|part| part.split(['\n', '\r'])).collect();
+    let now: Vec<&&str> = frames.iter().filter(|frame| frame.contains("claude is working · ")).collect();
+    assert!(now.iter().any(|frame| frame.contains(" · last output ")), "{now:?}");
+    for frame in now {
+        assert!(frame.trim_end().chars().count() <= 60, "{} columns: {frame:?}", frame.chars().count());
+        let clock = frame.split("is working · ").nth(1).unwrap();
+        assert!(clock.starts_with(|c: char| c.is_ascii_digit()), "the time stands first: {frame:?}");
+    }
+}
+
 #[test]
 fn without_a_terminal_there_is_one_line_per_step_and_failures_say_why() {
     let env = TestEnv::new(RALPH);
@@ -198,6 +220,39 @@ fn times_are_those_of_the_reader() {
     let (utc, kathmandu) = (hour("UTC"), hour("XYZ-5"));
     assert!(utc.0.ends_with("(UTC)") && kathmandu.0.ends_with("(XYZ)"), "{utc:?} {kathmandu:?}");
     assert_eq!((kathmandu.1 - utc.1).rem_euclid(24), 5);
+}
+
+/// Whoever is turned away because another run is at work reads the time by the own clock.
+#[test]
+fn a_run_that_is_already_working_is_told_with_the_time_of_the_reader() {
+    let env = TestEnv::new(RALPH);
+    let repo = repo(&env, false);
+    let go = env.path("go");
+    let words = claude_says("I set it to two.");
+    let waits = format!(
+        "cat > /dev/null\nuntil [ -e {} ]; do sleep 0.05; done\necho 'x = 2' > calc.py\n{words}",
+        go.display()
+    );
+    program(&env, "claude", &waits);
+    let mut command = env.ralph_command(&repo.dir, &["run", "--isolation", "none", "Make it two"]);
+    let child = command.env("PATH", path(&env)).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    until("the session", || repo.kinds().contains(&"iteration_started".to_owned()).then_some(()));
+    let since = |zone: &str| -> i32 {
+        let mut command =
+            env.ralph_command(&repo.dir, &["run", "--new", "--isolation", "none", "Make it three"]);
+        let refused = TestEnv::finish(command.env("PATH", path(&env)).env("TZ", zone)).exits(4).stderr;
+        let told = refused
+            .split("is already working in this folder (process ")
+            .nth(1)
+            .unwrap_or_else(|| panic!("{refused}"));
+        let time = told.split("since ").nth(1).unwrap().split(')').next().unwrap();
+        let (hours, minutes) = time.rsplit(' ').next().unwrap().split_once(':').unwrap();
+        hours.parse::<i32>().unwrap() * 60 + minutes.parse::<i32>().unwrap()
+    };
+    let (utc, east) = (since("UTC"), since("XYZ-5"));
+    assert_eq!((east - utc).rem_euclid(24 * 60), 5 * 60);
+    std::fs::write(go, "").unwrap();
+    TestEnv::wait(child).exits(0);
 }
 
 #[test]

@@ -6,14 +6,12 @@ use crate::fixture::Fixture;
 use ralph_testkit::env::until;
 use ralph_testkit::fake_e2b::FakeE2b;
 use ralph_testkit::model_server::{Action, ModelServer, Script, Turn};
+use ralph_testkit::pages::{self, HOSTS_PAGE, HostServer};
 use ralph_testkit::{TestEnv, TestRepo, skip};
 use serde_json::{Value, json};
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An image with the Chromium of this machine; `None` where that cannot be.
 fn image() -> Option<String> {
@@ -29,54 +27,21 @@ fn image() -> Option<String> {
     }
 }
 
-/// A server of the host that nobody in the sandbox may reach; counts who tries.
-fn host_server() -> (u16, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let calls = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&calls);
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            counted.fetch_add(1, Ordering::SeqCst);
-            let _ = stream.write_all(b"HTTP/1.0 200 OK\r\n\r\nthe host's own page");
-        }
-    });
-    (port, calls)
-}
-
 /// A repo whose agent is a model with tools that plays `turns`.
 fn repo<'a>(fixture: &'a Fixture, server: &ModelServer, turns: Vec<Turn>) -> TestRepo<'a> {
     server.script("work", Script::turns(turns));
     let agent = json!({"name": "thinker", "kind": "tools", "profile": "scripted"});
     let repo = fixture.repo(agent, "test -f part.txt");
-    let base = server.base_url("work", "anthropic");
-    let profiles = format!(
-        "profiles:\n  scripted:\n    litellm_model: anthropic/claude-sonnet-5\n    wire: anthropic\n    \
-         base_url: {base}\n    api_key_env: \"\"\n    max_retries: 1\n"
-    );
-    repo.write(".ralph/models.yaml", &profiles);
+    repo.write(".ralph/models.yaml", &pages::scripted_profile(server));
     fixture.ralph(&repo, &["trust"]).exits(0);
     repo
-}
-
-/// Everything that the model was sent.
-fn asked(server: &ModelServer) -> String {
-    server.requests("work", "anthropic").into_iter().map(|request| request.body.to_string()).collect()
-}
-
-fn get(address: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.write_all(b"GET /index.html HTTP/1.0\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
 }
 
 #[test]
 fn a_server_in_a_container_is_seen_by_its_browser_and_by_people_and_the_hosts_own_by_nobody() {
     let Some(engine) = engine() else { return };
     let Some(image) = image() else { return };
-    let (host_port, calls) = host_server();
+    let host = HostServer::start().unwrap();
     let server = ModelServer::start().unwrap();
     let page = "<title>Inside</title><h1>hello from inside</h1>";
     let open = |url: String| Turn::new([Action::tool("openBrowser", json!({ "url": url }))]);
@@ -87,7 +52,7 @@ fn a_server_in_a_container_is_seen_by_its_browser_and_by_people_and_the_hosts_ow
         Turn::new([Action::tool("writeFile", json!({"path": "index.html", "content": page}))]),
         Turn::new([Action::tool("startProcess", json!({"name": "web", "command": serve}))]),
         open("http://localhost:8123/index.html".into()),
-        open(format!("http://localhost:{host_port}/")),
+        open(format!("http://localhost:{}/", host.port)),
         open("http://nowhere.example/".into()),
         exec("until [ -e seen ]; do sleep 0.1; done"),
         exec("rm seen index.html; echo x > part.txt"),
@@ -102,8 +67,7 @@ fn a_server_in_a_container_is_seen_by_its_browser_and_by_people_and_the_hosts_ow
         }
         let events = if fixture.runs().is_empty() { Vec::new() } else { fixture.events() };
         let lines: Vec<&str> = events.iter().filter_map(|event| event["result"].as_str()).collect();
-        let shown = lines.iter().find_map(|line| line.split("people see it at http://").nth(1))?;
-        let address = shown.chars().take_while(|c| c.is_ascii_digit() || ".:".contains(*c)).collect();
+        let address = lines.iter().find_map(|line| pages::preview(line))?;
         // The last page was tried, too.
         (lines.len() >= 5).then_some(address)
     });
@@ -111,13 +75,14 @@ fn a_server_in_a_container_is_seen_by_its_browser_and_by_people_and_the_hosts_ow
         panic!("{:?}", TestEnv::wait(child));
     }
     // People outside see it while the run goes on.
-    assert!(get(&address).contains("hello from inside"), "{}", get(&address));
+    let page = pages::get(&address).unwrap();
+    assert!(page.contains("hello from inside"), "{page}");
     std::fs::write(fixture.workspace().join("seen"), "").unwrap();
     TestEnv::wait(child).exits(0);
-    let told = asked(&server);
+    let told = pages::asked(&server);
     assert!(told.contains("hello from inside") && told.contains("Inside"), "the model was shown the page");
-    assert!(!told.contains("the host's own page"), "and not the host's");
-    assert_eq!(calls.load(Ordering::SeqCst), 0, "nobody called the host's server");
+    assert!(!told.contains(HOSTS_PAGE), "and not the host's");
+    assert_eq!(host.calls(), 0, "nobody called the host's server");
     let refused: Vec<Value> =
         fixture.events_named("egress_refused").iter().map(|e| e["host"].clone()).collect();
     assert!(refused.contains(&json!("nowhere.example")), "the browser's way out is the proxy: {refused:?}");
@@ -138,5 +103,5 @@ fn in_a_cloud_there_is_no_browser_and_the_agent_is_told_so() {
     ];
     let repo = repo(&fixture, &server, turns);
     fixture.ralph(&repo, &["run", "--json"]).exits(0);
-    assert!(asked(&server).contains("no browser runs in this sandbox: it is not on this machine"));
+    assert!(pages::asked(&server).contains("no browser runs in this sandbox: it is not on this machine"));
 }

@@ -2,8 +2,10 @@
 
 use crate::fixture::Fixture;
 use crate::stories;
+use ralph_testkit::TestEnv;
+use ralph_testkit::env::until;
 use ralph_testkit::fake_daytona::FakeDaytona;
-use ralph_testkit::fake_e2b::FakeE2b;
+use ralph_testkit::fake_e2b::{FakeE2b, Fault};
 use ralph_testkit::fake_vercel::FakeVercel;
 use serde_json::json;
 
@@ -152,4 +154,90 @@ fn daytona_starts_from_a_snapshot_which_has_a_size_of_its_own() {
     let refused = fixture.ralph(&repo, &["run", "--yes"]).exits(4);
     assert!(refused.stderr.contains("name a snapshot of that size"), "{}", refused.stderr);
     assert_eq!(cloud.made(), 0);
+}
+
+/// A run whose machine is kept, seen by its user.
+fn kept_machine(fixture: &Fixture) -> (ralph_testkit::TestRepo<'_>, String, String) {
+    let script = "echo done > part.txt; echo '<promise>COMPLETE</promise>'";
+    let repo = fixture.repo(Fixture::shell_agent(script), "grep -q done part.txt");
+    let done = fixture.ralph(&repo, &["run", "--json", "--keep-sandbox"]).exits(0).json();
+    let (run, id) =
+        (done["run_id"].as_str().unwrap().to_owned(), done["sandboxes"][0].as_str().unwrap().to_owned());
+    fixture.ralph(&repo, &["show", &run]).exits(0);
+    (repo, run, id)
+}
+
+#[test]
+fn cleaning_up_does_not_wait_for_a_cloud_without_end_and_names_it() {
+    let (cloud, fixture) = e2b();
+    let (repo, run, id) = kept_machine(&fixture);
+    cloud.fail("GET /v2/sandboxes", Fault::Drip(std::time::Duration::from_millis(50)));
+    let mut command = fixture.command(&repo, &["clean", "--older-than", "0d", "--yes", "--json"]);
+    let slow = TestEnv::finish(command.env("RALPH_PROVIDER_SECONDS", "2")).exits(1).json();
+    let problem = slow["problems"][0].as_str().unwrap();
+    assert!(problem.contains("e2b did not answer within 2 seconds") && problem.contains(&id), "{slow}");
+    assert!(
+        !fixture.env.path("state/ralph/workspaces").join(&run).exists(),
+        "what is here is cleaned up: {slow}"
+    );
+    assert!(cloud.asked(&id).is_some());
+    // The machine is known, and goes once the cloud answers.
+    let done = fixture.ralph(&repo, &["clean", "--older-than", "0d", "--yes", "--json"]).exits(0).json();
+    assert_eq!((&done["problems"], cloud.asked(&id)), (&json!([]), None), "{done}");
+    let third = fixture.ralph(&repo, &["clean", "--older-than", "0d", "--yes", "--json"]).exits(0).json();
+    assert_eq!(third["runs"], json!([]), "nothing is left of it: {third}");
+}
+
+#[test]
+fn a_machine_of_a_cloud_that_is_no_longer_configured_is_named() {
+    let (cloud, fixture) = e2b();
+    let (repo, _, id) = kept_machine(&fixture);
+    let mut command =
+        fixture.env.ralph_command(&repo.dir, &["clean", "--older-than", "0d", "--yes", "--json"]);
+    let left = TestEnv::finish(command.env("DOCKER_HOST", "ssh://nowhere")).exits(1).json();
+    let problem = left["problems"][0].as_str().unwrap();
+    assert!(problem.contains(&id) && problem.contains("e2b is not configured here"), "{left}");
+    assert!(cloud.asked(&id).is_some());
+}
+
+/// What a cloud answers is data: whatever it is, the command ends with words, and the next one works.
+#[test]
+fn answers_of_a_cloud_without_sense_or_end_end_in_words() {
+    let (cloud, fixture) = e2b();
+    let script = "echo done > part.txt; echo '<promise>COMPLETE</promise>'";
+    let repo = fixture.repo(Fixture::shell_agent(script), "grep -q done part.txt");
+    let nested = "[".repeat(200_000);
+    let ids = json!({"sandboxID": ["a"], "templateID": 7, "envdVersion": null}).to_string();
+    let steering = json!({"message": "\u{1b}]52;c;bWFya2Vk\u{7}\u{202e}\r\nmarked"}).to_string();
+    let frames = [&[0_u8, 0xff, 0xff, 0xff, 0xff][..], b"{}"].concat();
+    for (part, fault) in [
+        ("GET /v2/sandboxes", Fault::Endless),
+        ("GET /v2/sandboxes", Fault::Instead(nested.into_bytes())),
+        ("GET /v2/sandboxes", Fault::Instead(b"{\"a\": 1}".to_vec())),
+        ("GET /v2/sandboxes", Fault::Instead(vec![0xff; 4096])),
+        ("POST /sandboxes", Fault::Endless),
+        ("POST /sandboxes", Fault::Instead(ids.into_bytes())),
+        ("POST /sandboxes", Fault::Answer(400, Vec::new(), steering)),
+        ("Process/Start", Fault::Instead(frames)),
+        ("Process/Start", Fault::Endless),
+    ] {
+        cloud.fail(part, fault);
+        let done = fixture.ralph(&repo, &["run", "--new"]).exits(4);
+        let told = format!("{}{}", done.stdout, done.stderr);
+        assert!(!told.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{part}: {told}");
+        assert!(told.contains("e2b") && told.len() < 20_000, "{part}: {} bytes: {}", told.len(), done.stderr);
+    }
+    fixture.ralph(&repo, &["run", "--new", "--json"]).exits(0);
+}
+
+/// A cloud may take as long as it likes: whoever waits for it can leave.
+#[test]
+fn a_cloud_that_never_answers_is_left_with_ctrl_c() {
+    let (cloud, fixture) = e2b();
+    let repo = fixture.repo(Fixture::shell_agent("true"), "true");
+    cloud.fail("POST /sandboxes", Fault::Drip(std::time::Duration::from_millis(50)));
+    let child = fixture.spawn(&repo, &["run", "--new"]);
+    until("the call", || cloud.seen().iter().any(|seen| seen.line == "POST /sandboxes").then_some(()));
+    TestEnv::finish(fixture.env.command("kill", &repo.dir).args(["-INT", &child.id().to_string()])).exits(0);
+    TestEnv::wait(child).exits(130);
 }

@@ -80,6 +80,60 @@ fn without_a_sandbox_variables_that_load_code_are_asked_about() {
     place.run(&["--yes"]).exits(0);
 }
 
+/// Whether there will be a sandbox is said by a flag of the run: the list has what is asked for without one, too.
+#[test]
+fn what_is_asked_for_without_a_sandbox_is_listed_and_allowed_once() {
+    let mut place = Place::new();
+    let all =
+        json!({"LD_PRELOAD": "./evil.so", "NODE_OPTIONS": "--require ./evil.js", "WORDS": "do no harm"});
+    place.agent("any", &["sh", "-c", WORK], &all);
+    let listed = place.ralph(&["trust", "--show"]).exits(3);
+    for words in ["`LD_PRELOAD=./evil.so`", "`NODE_OPTIONS=--require ./evil.js`"] {
+        let line = format!("agent `any` to be started without a sandbox with {words}");
+        assert!(listed.stdout.contains(&line), "{}", listed.stdout);
+    }
+    assert!(!listed.stdout.contains("WORDS"), "{}", listed.stdout);
+    // In CI: exactly this set, by its name.
+    let hash =
+        place.ralph(&["trust", "--show", "--json"]).exits(3).json()["hash"].as_str().unwrap().to_owned();
+    place.run(&[]).exits(3);
+    place.vars.push(("RALPH_TRUST".to_owned(), hash));
+    place.run(&[]).exits(0);
+    place.vars.pop();
+    place.ralph(&["trust", "--yes"]).exits(0);
+    place.run(&[]).exits(0);
+    // Another value is another question.
+    place.agent("any", &["sh", "-c", WORK], &json!({"LD_PRELOAD": "./other.so"}));
+    place.run(&[]).exits(3);
+    let listed = place.ralph(&["trust", "--show"]).exits(3);
+    assert!(listed.stdout.contains("`LD_PRELOAD=./other.so`"), "{}", listed.stdout);
+    // The honest twin: variables that load nothing need nobody's word.
+    place.agent("any", &["sh", "-c", WORK], &json!({"WORDS": "do no harm"}));
+    let listed = place.ralph(&["trust", "--show"]).exits(0);
+    assert!(listed.stdout.contains("asks for nothing"), "{}", listed.stdout);
+    place.run(&[]).exits(0);
+}
+
+/// With a name for each way to start: in CI a sandboxed run of the same repo is allowed by the same variable.
+#[test]
+fn one_variable_allows_a_repo_with_a_sandbox_and_without_one() {
+    let mut place = Place::new();
+    place.agent("any", &["sh", "-c", WORK], &json!({"LD_PRELOAD": "./evil.so"}));
+    place.config(&json!({"allowed_hosts": ["example.org"]}));
+    let hash =
+        place.ralph(&["trust", "--show", "--json"]).exits(3).json()["hash"].as_str().unwrap().to_owned();
+    assert_eq!(hash.split(',').count(), 2, "{hash}");
+    place.vars.push(("RALPH_TRUST".to_owned(), hash));
+    place.run(&[]).exits(0);
+    std::fs::remove_file(place.env.path("repo/part.txt")).unwrap();
+    place.agent("any", &["sh", "-c", NOTE], &json!({"LD_PRELOAD": "./evil.so"}));
+    let done = place.ralph(&["run", "--new", "--json", "--isolation", "bwrap"]);
+    match done.code {
+        Some(4) => ralph_testkit::skip(&done.stderr),
+        _ => drop(done.exits(0)),
+    }
+}
+
 #[test]
 fn a_fetched_run_brings_no_variable_that_loads_code_and_no_arguments_beside_a_model() {
     let pushed = pushed(&json!({"agents": [{
@@ -88,7 +142,9 @@ fn a_fetched_run_brings_no_variable_that_loads_code_and_no_arguments_beside_a_mo
     }]}));
     pushed.resume(&["--isolation", "none"]).exits(0);
     let seen = std::fs::read_to_string(pushed.workspace().join(".ralph/seen.txt")).unwrap();
-    assert!(!seen.contains("evil") && seen.contains("args=-p"), "{seen}");
+    assert!(!seen.contains("evil"), "{seen}");
+    let args = seen.lines().find(|line| line.starts_with("args=")).unwrap_or_default();
+    assert!(args.ends_with("-p"), "{seen}");
 }
 
 /// A run that was started in place in a repo which brings its configuration along goes on elsewhere: nobody wrote that.

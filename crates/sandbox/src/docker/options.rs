@@ -5,7 +5,7 @@ use ralph_domain::vars::Vars;
 use std::path::{Path, PathBuf};
 
 /// The image that is built here where no other is named: everything in it comes from one file without a context.
-pub const DOCKERFILE: &str = include_str!("../../../../images/ralph/Dockerfile");
+pub const DOCKERFILE: &str = include_str!("../../images/Dockerfile");
 
 /// Which network a container has.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -16,6 +16,22 @@ pub struct MetricConfig {
     /// What is enough: the verifier passes only from there on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<f64>,
+    /// How often the command is run to measure it: the median counts, and how far the runs lie apart is the noise. A change
+    /// within the noise is no change.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 25), extend("default" = once())))]
+    pub repeat: u32,
+}
+
+/// Most runs of one measurement.
+pub const REPEAT_MAX: u32 = 25;
+
+fn once() -> u32 {
+    1
+}
+
+fn is_once(repeat: &u32) -> bool {
+    *repeat <= 1
 }
 
 /// Which way a number gets better.
@@ -31,6 +47,30 @@ pub enum Better {
 }
 
 impl MetricConfig {
+    /// A number that is measured once, without a target.
+    pub fn new(pattern: Pattern, better: Better) -> Self {
+        Self { pattern, better, target: None, repeat: 1 }
+    }
+    /// With what is enough.
+    #[must_use]
+    pub fn target(mut self, target: f64) -> Self {
+        self.target = Some(target);
+        self
+    }
+    /// Measured this often.
+    #[must_use]
+    pub fn repeat(mut self, times: u32) -> Self {
+        self.repeat = times.clamp(1, REPEAT_MAX);
+        self
+    }
+    /// The number in an output, where there is one; `Err` says in words why there is none.
+    pub fn value(&self, output: &str) -> Result<f64, String> {
+        let Some(found) = self.find(output) else {
+            return Err(format!("its output has no match of the metric /{}/", self.pattern.as_str()));
+        };
+        let number: Option<f64> = found.trim().replace(['_', ','], "").parse().ok();
+        number.filter(|n| n.is_finite()).ok_or_else(|| format!("`{found}` is no number"))
+    }
     /// Whether more is better.
     pub fn rises(&self) -> bool {
         self.better == Better::Higher
@@ -62,8 +102,8 @@ mod tests {
         assert_eq!(metric.find("nothing"), None);
         assert_eq!(metric.shortfall(98.5).unwrap(), "it measures 98.5, and at most 80 is asked for");
         assert_eq!(metric.shortfall(80.0), None);
-        let whole =
-            MetricConfig { pattern: Pattern::parse("[0-9]+").unwrap(), better: Better::Higher, target: None };
+        let whole = MetricConfig::new(Pattern::parse("[0-9]+").unwrap(), Better::Higher);
+        assert_eq!((whole.value("n 12"), whole.value("x").is_err()), (Ok(12.0), true));
         assert_eq!((whole.find("a 1 b 22").as_deref(), whole.shortfall(0.0)), (Some("22"), None));
     }
 }

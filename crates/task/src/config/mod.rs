@@ -27,13 +27,13 @@ pub use agent::{
 pub use clone::CloneConfig;
 pub use handover::{Handover, Overlap, PrConfig, Publish};
 pub use help::{Apply, CriticConfig, DoctorConfig, Role, RoleConfig};
-pub use metric::{Better, MetricConfig};
+pub use metric::{Better, MetricConfig, REPEAT_MAX};
 pub use models::{DEFAULT_PROFILE, Models, PriceConfig, Profile, TimeoutConfig, Wire};
 pub use models_file::{MODELS_KEYS, ModelsFile, PROFILE_KEYS};
 pub use notify::{MailTls, NotifyConfig, NotifyKind, SLACK_VARIABLE};
 pub use parse::{ConfigError, TOP_KEYS, is_inside};
 pub use policy::{
-    Completion, Expect, Isolation, OnStuck, RequiredProof, RunWhen, TestsPolicy, VerifierConfig,
+    Completion, Expect, Isolation, Mode, OnStuck, RequiredProof, RunWhen, TestsPolicy, VerifierConfig,
 };
 pub use sandbox::{ProviderName, Resources, SandboxConfig};
 pub use settings::Settings;
@@ -85,6 +85,11 @@ pub struct ConfigFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "additive")))]
     pub tests: Option<TestsPolicy>,
+    /// What people may do to a run over the page and the API: `guided` adds hints for the next session, `debug` also a fixed list
+    /// of commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = "autonomous")))]
+    pub mode: Option<Mode>,
     /// The least that the proof must be worth; what is worth less is not done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require_proof: Option<RequiredProof>,

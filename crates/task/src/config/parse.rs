@@ -30,6 +30,7 @@ pub const TOP_KEYS: &[&str] = &[
     "required_verifiers",
     "baseline",
     "tests",
+    "mode",
     "require_proof",
     "completion_promise",
     "completion",
@@ -303,6 +304,14 @@ impl ConfigFile {
                 "completion",
                 "`completion` is `metric`, but no verifier has a `metric` with a `target`".into(),
                 "for example `\"metric\": {\"pattern\": \"p99 ([0-9.]+)\", \"better\": \"lower\", \"target\": 80}`".into(),
+            ));
+        }
+        let mut repeats = self.verifiers.iter().flatten().filter_map(|v| v.metric.as_ref());
+        if repeats.any(|metric| !(1..=super::REPEAT_MAX).contains(&metric.repeat)) {
+            return Err((
+                "repeat",
+                format!("`repeat` of a `metric` must be between 1 and {}", super::REPEAT_MAX),
+                "5 is enough to know the noise of most measurements".into(),
             ));
         }
         if self.keep_best == Some(true) && !measured(false) {

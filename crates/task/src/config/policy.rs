@@ -167,6 +167,57 @@ impl TestsPolicy {
     }
 }
 
+/// What people may do to a run over the page and the API. Nothing of it is a shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
+pub enum Mode {
+    /// Controls of the run, and what lasts: the task, notes, guardrails.
+    #[default]
+    Autonomous,
+    /// The same, and hints for the next session.
+    Guided,
+    /// The same, and a fixed list of commands: tests, lint, type check, logs.
+    Debug,
+}
+
+impl Mode {
+    /// As the configuration and flags spell it.
+    pub fn parse(word: &str) -> Result<Self, String> {
+        match word {
+            "autonomous" => Ok(Self::Autonomous),
+            "guided" => Ok(Self::Guided),
+            "debug" => Ok(Self::Debug),
+            other => Err(format!("`{other}` is none of autonomous, guided, debug")),
+        }
+    }
+
+    /// The same back.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Autonomous => "autonomous",
+            Self::Guided => "guided",
+            Self::Debug => "debug",
+        }
+    }
+
+    /// Whether it is the usual one.
+    pub fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether people may give hints for one session.
+    pub fn takes_nudges(self) -> bool {
+        self != Self::Autonomous
+    }
+
+    /// Whether people may have the listed commands run.
+    pub fn runs_commands(self) -> bool {
+        self == Self::Debug
+    }
+}
+
 /// The least that a proof must be worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -2,7 +2,7 @@
 
 use super::{
     AgentConfig, AgentSelection, CommandLine, Completion, ConfigFile, CriticConfig, DoctorConfig, Handover,
-    Isolation, Models, OnStuck, PrConfig, RequiredProof, RoleConfig, SandboxConfig, Share, StuckConfig,
+    Isolation, Mode, Models, OnStuck, PrConfig, RequiredProof, RoleConfig, SandboxConfig, Share, StuckConfig,
     TestsPolicy, VerifierConfig,
 };
 use crate::budget::Budgets;
@@ -25,6 +25,7 @@ impl ConfigFile {
             required_verifiers,
             baseline,
             tests,
+            mode,
             require_proof,
             completion_promise,
             completion,
@@ -137,6 +138,7 @@ impl ConfigFile {
             own_verifiers: self.own_verifiers,
             baseline: self.baseline.unwrap_or(true),
             tests: self.tests.unwrap_or_default(),
+            mode: self.mode.unwrap_or_default(),
             require_proof: self.require_proof,
             completion_promise: self.completion_promise.unwrap_or_else(|| "COMPLETE".into()),
             completion: self.completion.unwrap_or_default(),
@@ -264,6 +266,9 @@ pub struct Settings {
     /// What the run may do to the tests of the start.
     #[serde(default, skip_serializing_if = "TestsPolicy::is_usual")]
     pub tests: TestsPolicy,
+    /// What people may do to the run over the page and the API.
+    #[serde(default, skip_serializing_if = "Mode::is_usual")]
+    pub mode: Mode,
     /// The least that the proof must be worth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require_proof: Option<RequiredProof>,

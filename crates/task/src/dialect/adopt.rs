@@ -154,6 +154,9 @@ impl RunSpec {
         if let Some(tests) = now.tests.filter(|_| now.tests != before.tests) {
             self.settings.tests = tests;
         }
+        if let Some(mode) = now.mode.filter(|_| now.mode != before.mode) {
+            self.settings.mode = mode;
+        }
         // What is required once is not edited away.
         self.settings.require_proof = now.require_proof.or(self.settings.require_proof);
     }

@@ -2,7 +2,7 @@
 
 use super::diagnostic::{Diagnostic, Lines};
 use super::json::unknown_key_fix;
-use crate::config::{CommandLine, RequiredProof, TestsPolicy};
+use crate::config::{CommandLine, Mode, RequiredProof, TestsPolicy};
 use crate::criterion::Span;
 use ralph_protocol::money::Usd;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -103,6 +103,8 @@ pub struct Frontmatter {
     pub verify_commands: Option<Vec<CommandLine>>,
     /// What the run may do to the tests of the start; default `additive`.
     pub tests: Option<TestsPolicy>,
+    /// What people may do to the run over the page and the API; default `autonomous`.
+    pub mode: Option<Mode>,
     /// The least that the proof must be worth.
     pub require_proof: Option<RequiredProof>,
     /// The pull request.
@@ -152,6 +154,7 @@ pub const KEYS: &[&str] = &[
     "sandbox_provider",
     "sandbox_image",
     "sandbox_resources",
+    "mode",
     "model_profile_default",
     "model_profile_fallback",
     "max_iterations",

@@ -7,7 +7,7 @@ use super::ralph_task_md::check_command;
 use super::task_file::{Dialect, GitChoice, PrChoice, Publish, TaskFile};
 use super::template::{self, Vars};
 use super::{TaskTexts, names};
-use crate::config::{CommandLine, RequiredProof, TestsPolicy};
+use crate::config::{CommandLine, Mode, RequiredProof, TestsPolicy};
 use crate::criterion::Span;
 use ralph_protocol::money::Usd;
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,9 @@ pub struct RalphJson {
     /// What the run may do to the tests of the start; default `additive`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestsPolicy>,
+    /// What people may do to the run over the page and the API; default `autonomous`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
     /// The least that the proof must be worth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require_proof: Option<RequiredProof>,
@@ -294,6 +297,7 @@ fn fill_in(task: &mut TaskFile, written: RalphJson) {
     settings.max_cost_usd_estimate = budget.max_cost_usd;
     settings.max_wall_time_minutes = budget.max_wall_time_minutes;
     settings.tests = written.tests;
+    settings.mode = written.mode;
     settings.require_proof = written.require_proof;
     settings.completion = Some(crate::config::Completion::Checks);
     settings.setup_commands = (!written.setup_commands.is_empty()).then_some(written.setup_commands);

@@ -311,6 +311,7 @@ fn fill_in(task: &mut TaskFile, front: Frontmatter, found: &mut Vec<Diagnostic>)
     task.settings.max_tokens_total = front.max_tokens_total;
     task.settings.max_consecutive_gutter = front.max_consecutive_gutter;
     task.settings.tests = front.tests;
+    task.settings.mode = front.mode;
     task.settings.require_proof = front.require_proof;
     task.settings.completion = Some(crate::config::Completion::Checks);
     task.test_command = front.test_command;

@@ -29,6 +29,12 @@ pub enum Fault {
     HangupAfter,
     /// This status instead, with these headers and words; the request has no effect.
     Answer(u16, Vec<(String, String)>, String),
+    /// 200 with these bytes in the place of the answer; the request has no effect.
+    Instead(Vec<u8>),
+    /// 200 with an answer that never ends, as fast as it is taken; the request has no effect.
+    Endless,
+    /// 200 with an answer of which one byte comes at a time, with this wait before each, and never the last.
+    Drip(Duration),
 }
 
 /// A request that came.
@@ -181,6 +187,15 @@ fn serve(stream: &TcpStream, shared: &Shared, handler: &Handler, spoil: &Spoil) 
             Some(Fault::Answer(status, headers, words)) => headers
                 .into_iter()
                 .fold(spoil(status, &words), |reply, (name, value)| reply.header(&name, value)),
+            Some(Fault::Instead(bytes)) => Reply::bytes(200, "application/json", bytes),
+            Some(Fault::Endless) => {
+                remember(shared, line, &request, 200);
+                return flood(stream, shared, 64 * 1024, Duration::ZERO);
+            }
+            Some(Fault::Drip(wait)) => {
+                remember(shared, line, &request, 200);
+                return flood(stream, shared, 1, wait);
+            }
             Some(Fault::Slow(time)) => {
                 std::thread::sleep(time);
                 handler(&request)
@@ -195,6 +210,18 @@ fn serve(stream: &TcpStream, shared: &Shared, handler: &Handler, spoil: &Spoil) 
         if !request.keep_alive {
             return Ok(());
         }
+    }
+    Ok(())
+}
+
+/// Answers with blanks, which every JSON may begin with, until nobody takes them any more.
+fn flood(mut stream: &TcpStream, shared: &Shared, size: usize, wait: Duration) -> io::Result<()> {
+    let head = "HTTP/1.1 200 X\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n";
+    stream.write_all(head.as_bytes())?;
+    let piece = vec![b' '; size];
+    while !shared.stop.load(Ordering::Relaxed) {
+        stream.write_all(&piece)?;
+        std::thread::sleep(wait);
     }
     Ok(())
 }

@@ -109,6 +109,7 @@ fn of_repo(state: &mut State, call: &ApiCall<'_>) -> Reply {
             Some(ticket) => Reply::json(200, &shapes::ticket(state, ticket)),
             None => refusal(404, "Not Found"),
         },
+        ("GET", ["collaborators", login, "permission"]) => permission(state, login),
         (_, ["issues", "comments", id]) => change_comment(state, call, number(id)),
         (_, ["issues", n, _]) if !state.has(number(n)) => refusal(404, "Not Found"),
         ("GET", ["issues", n, "comments"]) => {
@@ -149,6 +150,18 @@ fn of_repo(state: &mut State, call: &ApiCall<'_>) -> Reply {
         }
         _ => refusal(404, "Not Found"),
     }
+}
+
+/// What somebody may do with the repo; who is unknown to a public one may read it.
+fn permission(state: &State, login: &str) -> Reply {
+    let reach = state.holders.values().find(|holder| holder.login == login).map(|holder| holder.reach);
+    let word = match reach {
+        Some(Reach::Write | Reach::SingleSignOn) => "write",
+        Some(Reach::Read) => "read",
+        Some(Reach::Nothing) | None if state.private => "none",
+        Some(Reach::Nothing) | None => "read",
+    };
+    Reply::json(200, &json!({ "permission": word, "role_name": word, "user": shapes::user(state, login) }))
 }
 
 fn list_pulls(state: &mut State, call: &ApiCall<'_>) -> Reply {

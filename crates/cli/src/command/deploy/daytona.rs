@@ -62,7 +62,7 @@ const KEPT: usize = 8 * 1024;
 const START: &str = r#"
 [ -f pid ] && kill "$(cat pid)" 2>/dev/null && sleep 0.5
 rm -f pid serve.log
-env -u RALPH_EXEC setsid sh -c 'echo $$ >pid; exec ./ralph serve --port "$1" --token-file token' sh "$1" >serve.log 2>&1 </dev/null &
+env -u RALPH_EXEC setsid sh -c 'echo $$ >pid; exec ./ralph serve --port "$1" --token-file token --host 0.0.0.0 --no-open' sh "$1" >serve.log 2>&1 </dev/null &
 i=0; while [ ! -s pid ] && [ $i -lt 50 ]; do i=$((i+1)); sleep 0.1; done
 "#;
 
@@ -172,10 +172,6 @@ fn start(
     let said = text::one_line(&said, 300);
     Ok(match code {
         Some(0) => None,
-        // As long as the dashboard is not part of the program, its own words say so.
-        Some(3) if said.contains("unrecognized subcommand") => {
-            Some(format!("this version of ralph has no `serve` yet: {said}"))
-        }
         Some(3) => Some(format!("the server ended at once: {said}")),
         _ => Some(format!("the server does not listen on port {port}: {said}")),
     })

@@ -2,10 +2,10 @@
 //! Keys are named, never shown; login files are looked for, never opened.
 
 use super::{Area, DoctorCheck, Status};
-use crate::scratch::Scratch;
 use crate::words::home_path;
 use ralph_agents::{Route, presets};
 use ralph_app::Environment;
+use ralph_app::scratch::Scratch;
 use ralph_app::{model_access, models, settings};
 use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile};
 use ralph_domain::dialect::ModelChoice;

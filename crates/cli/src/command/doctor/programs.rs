@@ -1,8 +1,8 @@
 //! Whether a check's command can start: its program, the programs of a shell line, the module that Python is to run.
 
 use super::agents::{Output, locate};
-use crate::scratch::Scratch;
 use ralph_app::Environment;
+use ralph_app::scratch::Scratch;
 use ralph_domain::ports::{ExecEnd, ExecRequest, Sandbox as _};
 use std::path::Path;
 use std::time::Duration;

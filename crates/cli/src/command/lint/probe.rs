@@ -2,8 +2,8 @@
 
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::scratch::Scratch;
 use crate::signals;
+use ralph_app::scratch::Scratch;
 use ralph_app::{Environment, find, repo_file};
 use ralph_core::CancelFlag;
 use ralph_domain::config::CommandLine;

@@ -1,17 +1,16 @@
 //! `ralph sandbox list`: the containers and machines that runs have made.
 
-use super::{FoundSandboxes, ask};
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::table::{Cell, Table, columns};
 use crate::words::ago;
 use ralph_app::App;
+use ralph_app::provider_calls::{self, FoundSandboxes};
 use ralph_app::providers::providers;
 use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
-use ralph_domain::ports::{Clock as _, SandboxInfo, SandboxProvider};
+use ralph_domain::ports::{Clock as _, SandboxInfo};
 use serde_json::json;
-use std::sync::Arc;
 
 /// Shows only what ralph has made, of every provider that is configured here: a container engine, a tool for microVMs, a
 /// cloud whose key is set.
@@ -25,9 +24,10 @@ pub struct ListArgs {}
 
 /// Runs the command.
 pub fn run(_: ListArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
-    let providers: Vec<Arc<dyn SandboxProvider>> =
-        providers(app.environment()).into_iter().map(Arc::from).collect();
-    let FoundSandboxes { sandboxes, problems } = ask(&providers);
+    let env = app.environment();
+    let providers = providers(env);
+    let FoundSandboxes { sandboxes, problems } =
+        provider_calls::list_all(&providers, provider_calls::limit(env));
     let deaf = !providers.is_empty() && problems.len() == providers.len();
     let infos: Vec<SandboxInfo> = sandboxes.into_iter().map(|(info, _)| info).collect();
     if out.json {

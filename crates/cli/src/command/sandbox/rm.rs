@@ -1,16 +1,15 @@
 //! `ralph sandbox rm`: removes what runs have made.
 
-use super::{FoundSandboxes, ask};
 use crate::error::CommandError;
 use crate::output::Out;
 use ralph_app::facts::RunReading;
+use ralph_app::provider_calls::{self, FoundSandboxes};
 use ralph_app::providers::providers;
 use ralph_app::{App, Environment};
 use ralph_domain::id::RunId;
-use ralph_domain::ports::{SandboxInfo, SandboxProvider};
+use ralph_domain::ports::SandboxInfo;
 use ralph_journal::registry;
 use serde_json::json;
-use std::sync::Arc;
 
 /// Removes sandboxes with their files. Only what ralph has made can be removed, and what a living run uses stays, unless
 /// told otherwise.
@@ -34,8 +33,8 @@ pub struct RmArgs {
 /// Runs the command.
 pub fn run(args: RmArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     let env = app.environment();
-    let providers: Vec<Arc<dyn SandboxProvider>> = providers(env).into_iter().map(Arc::from).collect();
-    let FoundSandboxes { sandboxes, problems } = ask(&providers);
+    let FoundSandboxes { sandboxes, problems } =
+        provider_calls::list_all(&providers(env), provider_calls::limit(env));
     let wanted = |info: &SandboxInfo, id: &String| {
         info.id == *id || info.run.as_ref().is_some_and(|run| ralph_sandbox::hosted::is_of_run(run, id))
     };

@@ -1,30 +1,42 @@
-//! A temporary folder with a sandbox over it, for commands that only try something.
+//! A temporary folder with a sandbox over it, for whoever only tries or asks something.
 
-use crate::error::CommandError;
-use ralph_app::{Environment, isolation};
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::isolation;
 use ralph_core::Refusals;
 use ralph_domain::config::Settings;
 use ralph_sandbox::{LocalOptions, LocalSandbox};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The folder; it is removed when dropped.
 #[derive(Debug)]
 struct TempFolder(PathBuf);
 
 impl TempFolder {
-    fn new(env: &Environment, purpose: &str) -> Result<Self, CommandError> {
-        let path = env.vars().temp_dir().join(format!("ralph-{purpose}-{}", std::process::id()));
+    fn new(env: &Environment, purpose: &str) -> Result<Self, AppError> {
+        let path = env.vars().temp_dir().join(format!("ralph-{purpose}-{}", number()));
         // Never a folder that somebody else has put there.
         std::fs::create_dir(&path).map_err(|e| {
-            CommandError::environment(format!("cannot make the temporary folder `{}`: {e}", path.display()))
+            AppError::environment(format!("cannot make the temporary folder `{}`: {e}", path.display()))
                 .hint("free some space there, or set TMPDIR to a folder that you may write to")
         })?;
         Ok(Self(path))
     }
 }
 
+/// A name that no other folder of this process has: several agents may be asked at once.
+fn number() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
 fn options(env: &Environment, purpose: &str) -> LocalOptions {
-    LocalOptions::new(format!("{purpose}-{}", std::process::id()), env.vars())
+    let mut options = LocalOptions::new(format!("{purpose}-{}", number()), env.vars());
+    if let Some(program) = env.helper_program() {
+        options.guard_exe = Some(program.to_owned());
+    }
+    options
 }
 
 impl Drop for TempFolder {
@@ -43,7 +55,7 @@ pub struct Scratch {
 
 impl Scratch {
     /// A fresh one; `purpose` becomes part of its name and marks its processes. What is started there has the rights of the user.
-    pub fn new(env: &Environment, purpose: &str) -> Result<Self, CommandError> {
+    pub fn new(env: &Environment, purpose: &str) -> Result<Self, AppError> {
         let folder = TempFolder::new(env, purpose)?;
         let sandbox = LocalSandbox::start(&folder.0, options(env, purpose))?;
         Ok(Self { sandbox, _folders: vec![folder] })
@@ -56,7 +68,7 @@ impl Scratch {
         top: &Path,
         settings: &Settings,
         refusals: &Refusals,
-    ) -> Result<Self, CommandError> {
+    ) -> Result<Self, AppError> {
         let (folder, own) =
             (TempFolder::new(env, purpose)?, TempFolder::new(env, &format!("{purpose}-own"))?);
         let mut options = options(env, purpose);
@@ -66,7 +78,7 @@ impl Scratch {
     }
 
     /// A sandbox over the repo at `top` itself, for its own commands.
-    pub fn over_repo(env: &Environment, purpose: &str, top: &Path) -> Result<Self, CommandError> {
+    pub fn over_repo(env: &Environment, purpose: &str, top: &Path) -> Result<Self, AppError> {
         let own = TempFolder::new(env, &format!("{purpose}-own"))?;
         let mut options = options(env, purpose);
         options.isolation = isolation::for_trying(env, top, own.0.clone(), Vec::new())?;

@@ -1,0 +1,135 @@
+//! A run as a library user awaits it: the request of any face, with every backend behind it.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::find;
+use crate::report::{Notice, Reporter, SilentReporter};
+use crate::request::RunRequest;
+use crate::resume::{self, ResumeOutcome};
+use crate::run::{self, ReadyRun};
+use ralph_core::driver::Attached;
+use ralph_core::loop_agent::{Driven, Hooks, LoopAgent, RunSource};
+use ralph_core::{CancelFlag, Completion};
+use ralph_domain::control::{BudgetChange, Control};
+use ralph_domain::id::RunId;
+use ralph_domain::outcome::{ErrorCode, RunError, RunResult};
+use ralph_journal::layout::RunDir;
+use ralph_journal::{inbox, snapshot};
+use std::sync::Arc;
+
+/// The agent of a request. `conditions` are further ones that must hold, async closures among them.
+pub(crate) fn agent(env: &Environment, request: &RunRequest, conditions: Vec<Completion>) -> LoopAgent {
+    let mut request = request.clone();
+    request.overrides.checks.extend(conditions.iter().map(|one| one.verifier().clone()));
+    LoopAgent::over(AppSource { env: env.clone(), request, run: None, ready: None, last: None }, conditions)
+}
+
+/// Prepares, starts and resumes the run of a request.
+struct AppSource {
+    env: Environment,
+    request: RunRequest,
+    run: Option<RunId>,
+    ready: Option<Box<ReadyRun>>,
+    /// How it ended when it was last driven.
+    last: Option<Driven>,
+}
+
+impl RunSource for AppSource {
+    fn begin(&mut self, hooks: Hooks) -> Result<RunDir, RunError> {
+        let Hooks { observers, on_stuck, cancel, custom_checks } = hooks;
+        if let Some(record) = self.over() {
+            return Ok(record);
+        }
+        let mut ready = self.ready(cancel).map_err(|error| error.to_run_error())?;
+        ready.driver.attach(Attached { observers, on_stuck, custom_checks });
+        self.run = Some(ready.spec().run_id.clone());
+        let record = RunDir::at(&ready.record());
+        self.ready = Some(ready);
+        Ok(record)
+    }
+
+    fn drive(&mut self) -> Driven {
+        let Some(ready) = self.ready.take() else {
+            let refused = || Driven { result: RunResult::refused(not_ready()), diff: String::new() };
+            return self.last.clone().unwrap_or_else(refused);
+        };
+        let (finished, diff) = ready.run_with_diff();
+        let result = finished.result.clone();
+        finished.tidy_up();
+        let driven = Driven { result, diff };
+        self.last = Some(driven.clone());
+        driven
+    }
+}
+
+impl AppSource {
+    fn ready(&self, cancel: Arc<CancelFlag>) -> Result<Box<ReadyRun>, AppError> {
+        let report = &SilentReporter;
+        let begun = match &self.run {
+            None => {
+                let plan = run::prepare(&self.env, &self.request, report)?;
+                match plan.goes_on().cloned() {
+                    None => return run::start(plan, cancel, report).map(Box::new),
+                    Some(run) => {
+                        report.notice(&Notice::GoingOn { run: &run });
+                        self.resumed(&run, cancel)?
+                    }
+                }
+            }
+            Some(run) => self.resumed(run, cancel)?,
+        };
+        match begun {
+            ResumeOutcome::Ready(ready) => Ok(ready),
+            ResumeOutcome::Told { run, .. } => {
+                Err(AppError::environment(format!("another process drives run {run}")).hint(
+                    "watch it with `App::open`, or cancel it there first; `Unfinished::StartAnew` starts another one",
+                ))
+            }
+            ResumeOutcome::Ended { run } | ResumeOutcome::CaughtUp { run, .. } => {
+                Err(AppError::usage(format!("run {run} is over")).hint("a new agent starts another one"))
+            }
+        }
+    }
+
+    /// The record of a run that is over for good: it stays as it is, however often it is awaited.
+    fn over(&self) -> Option<RunDir> {
+        self.last.as_ref()?;
+        let entry = find::run(&self.env, &self.request.folder, Some(self.run.as_ref()?.as_str())).ok()?;
+        let record = entry.run_dir();
+        let end = snapshot::load(&record).ok()?.result.finished.clone()?;
+        let goes_on = end.reason.is_budget() && !waiting_limits(&record).is_empty();
+        (!goes_on).then_some(record)
+    }
+
+    fn resumed(&self, run: &RunId, cancel: Arc<CancelFlag>) -> Result<ResumeOutcome, AppError> {
+        let entry = find::run(&self.env, &self.request.folder, Some(run.as_str()))?;
+        let (notify, budgets) = (&self.request.notify, waiting_limits(&entry.run_dir()));
+        resume::resume_run(&self.env, &entry, notify, &budgets, cancel, &SilentReporter)
+    }
+}
+
+/// Other limits that were sent to a run and that it has not looked at yet.
+fn waiting_limits(record: &RunDir) -> BudgetChange {
+    let read = snapshot::load(record).map_or(0, |state| state.people.inbox);
+    let letters = inbox::read(record, read).unwrap_or_default();
+    let changes = letters.into_iter().filter_map(|(letter, _)| match letter.ok()?.control {
+        Control::Budget(change) => Some(change),
+        _ => None,
+    });
+    changes.fold(BudgetChange::default(), |sum, change| BudgetChange {
+        max_iterations: change.max_iterations.or(sum.max_iterations),
+        max_seconds: change.max_seconds.or(sum.max_seconds),
+        max_cost: change.max_cost.or(sum.max_cost),
+        max_tokens: change.max_tokens.or(sum.max_tokens),
+    })
+}
+
+fn not_ready() -> RunError {
+    RunError {
+        code: ErrorCode::InvalidInput,
+        message: "the run was not made ready".into(),
+        hint: None,
+        recoverable: false,
+        iteration: None,
+    }
+}

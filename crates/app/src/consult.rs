@@ -1,0 +1,145 @@
+//! A question to one of the agents of a repo, outside of any run: one fresh session in an empty, sandboxed folder, or one call of
+//! its model. Nothing that it does reaches the repo; what it should know of it stands in the question.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::scratch::Scratch;
+use crate::{find, model_access, models, settings};
+use ralph_agents::{BackendAsker, CliAgent, HttpModelClient, presets};
+use ralph_core::Refusals;
+use ralph_core::clock::SystemClock;
+use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile, Settings};
+use ralph_domain::id::RunId;
+use ralph_domain::ports::{
+    AskAnswer, AskError, AskSink, AskTarget, AskedAgent, Asker as _, Clock as _, Question, Sandbox as _,
+};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The name of the question's file in the agent's folder.
+const QUESTION_FILE: &str = ".ralph-question.md";
+/// Most tokens of a model's answer.
+const TOKENS_MAX: u64 = 8192;
+
+/// What is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Consultation<'a> {
+    /// What the agent is to be and how it answers.
+    pub system: &'a str,
+    /// The question.
+    pub prompt: &'a str,
+    /// Longest wait for the answer.
+    pub timeout: Duration,
+}
+
+/// The agents that a run in this folder would have, in their order, without those whose program is a file of the repo that
+/// nobody has allowed.
+pub fn agents(env: &Environment, folder: &Path) -> Result<Vec<AgentConfig>, AppError> {
+    let top = find::top(folder);
+    let env = &env.with_dotenv(&top)?;
+    let file = settings::load(env, &top)?.file;
+    let mut all = match file.agents {
+        Some(agents) if !agents.is_empty() => agents,
+        _ => settings::detected_agents(env, &top),
+    };
+    if all.is_empty() {
+        all.extend(model_access::default_agent(env, &models::load(env, &top)?));
+    }
+    if let Some(order) = file.agent_priority {
+        all = order.iter().filter_map(|name| all.iter().find(|agent| agent.name == *name).cloned()).collect();
+    }
+    let (programs, grants) = (settings::programs(env, &top), env.grants(&top));
+    all.retain_mut(|agent| match programs.known(&agent.command_argv) {
+        Some(found) if found.ask.as_ref().is_some_and(|ask| !grants.allow(ask)) => false,
+        Some(found) => {
+            agent.command_argv[0] = found.path.display().to_string();
+            true
+        }
+        None => true,
+    });
+    Ok(all)
+}
+
+/// Known agents whose program is not on this machine, each with the command that installs it.
+pub fn not_installed(env: &Environment, folder: &Path) -> Vec<(&'static str, &'static str)> {
+    let installed = settings::programs(env, &find::top(folder)).installed();
+    let missing = presets::NAMES.into_iter().filter(|name| !installed.contains(name));
+    missing.map(|name| (name, presets::install_hint(name).unwrap_or_default())).collect()
+}
+
+/// Asks one of [`agents`].
+pub fn ask(
+    env: &Environment,
+    folder: &Path,
+    agent: &AgentConfig,
+    question: &Consultation<'_>,
+    sink: &mut dyn AskSink,
+) -> Result<AskAnswer, AppError> {
+    let top = find::top(folder);
+    let env = &env.with_dotenv(&top)?;
+    let asking = |whom| Question {
+        whom,
+        system: question.system,
+        prompt: question.prompt,
+        earlier: &[],
+        schema: None,
+        max_output_tokens: Some(TOKENS_MAX),
+        max_cost: None,
+        timeout: question.timeout,
+        stream: true,
+        now: SystemClock::default().now(),
+    };
+    let refused = |error: AskError| refused(env, &top, agent, &error);
+    if agent.kind.calls_model() {
+        let loaded = models::load(env, &top)?;
+        let name = model_access::profile_name(agent, &loaded.models);
+        let Some(profile) = loaded.models.get(name) else {
+            return Err(AppError::usage(format!("there is no model profile `{name}`"))
+                .hint("`ralph models` shows the profiles"));
+        };
+        let asker = BackendAsker::new().with_client(Arc::new(HttpModelClient::new(env.lookup())));
+        return asker.ask(&asking(AskTarget::Profile(&profile)), sink).map_err(refused);
+    }
+    if agent.kind == AgentKind::Scripted {
+        return Err(AppError::usage(format!("`{}` plays a script and cannot be asked", agent.name))
+            .hint("choose another agent, or write the task yourself"));
+    }
+    let scratch = Scratch::for_agents(env, "ask", &top, &alone(env, &top, agent)?, &Refusals::default())?;
+    let (run, cli) = (RunId::from("ask"), CliAgent::new(agent.clone()));
+    let prompt_file = scratch.sandbox.root().join(QUESTION_FILE);
+    let asked = AskedAgent {
+        agent: &cli,
+        config: agent,
+        model: agent.model.as_deref(),
+        sandbox: &scratch.sandbox,
+        run: &run,
+        iteration: 1,
+        prompt_file: &prompt_file,
+    };
+    BackendAsker::new().ask(&asking(AskTarget::Agent(asked)), sink).map_err(refused)
+}
+
+/// The settings of a run with this agent alone.
+fn alone(env: &Environment, top: &Path, agent: &AgentConfig) -> Result<Settings, AppError> {
+    let loaded = settings::load(env, top)?;
+    let file = ConfigFile {
+        agents: Some(vec![agent.clone()]),
+        agent_priority: None,
+        verifiers: None,
+        required_verifiers: None,
+        sandbox: None,
+        isolation: Some(loaded.user_isolation.unwrap_or_default()),
+        ..loaded.file
+    };
+    Ok(file.resolve())
+}
+
+/// Why there is no answer; an agent's own words may quote a key.
+fn refused(env: &Environment, top: &Path, agent: &AgentConfig, error: &AskError) -> AppError {
+    let said = env.redactor(top).text(&error.message).into_owned();
+    let hint = error.hint.clone().unwrap_or_else(|| {
+        format!("`ralph probe {}` tries it; another agent can be asked instead", agent.name)
+    });
+    AppError::environment(format!("{} did not answer", agent.name)).cause(said).hint(hint)
+}

@@ -1,0 +1,190 @@
+//! The fixed list of commands that the mode `debug` allows: tests, lint, type check, logs. Nothing of it is a shell, and each runs
+//! in the sandbox of the run.
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::facts::RunReading;
+use crate::isolation::{self, RepoInside};
+use crate::project::project_commands;
+use crate::{model_access, repo_file};
+use ralph_core::Refusals;
+use ralph_domain::config::ProviderName;
+use ralph_domain::id::RunId;
+use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
+use ralph_git::{Repo, agent_copy};
+use ralph_sandbox::{LocalOptions, LocalSandbox};
+use serde::Serialize;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// Longest run of one command.
+const TIMEOUT: Duration = Duration::from_secs(600);
+/// Bytes of output that are kept: the end of it.
+const KEPT: usize = 256 * 1024;
+
+/// One of the commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DebugCommand {
+    /// The checks that must pass.
+    RerunTests,
+    /// The project's own linter.
+    Lint,
+    /// The project's own type check.
+    Typecheck,
+    /// The end of the run's logs.
+    Logs,
+}
+
+impl DebugCommand {
+    /// Every command, by the word for it.
+    pub const WORDS: &[&str] = &["rerun_tests", "lint", "typecheck", "logs"];
+
+    /// Reads the word.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "rerun_tests" => Some(Self::RerunTests),
+            "lint" => Some(Self::Lint),
+            "typecheck" => Some(Self::Typecheck),
+            "logs" => Some(Self::Logs),
+            _ => None,
+        }
+    }
+}
+
+/// What came of one command line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DebugResult {
+    /// The command, in one line.
+    pub command: String,
+    /// Its exit code; nothing where it was ended or could not be run.
+    pub exit_code: Option<i32>,
+    /// The end of what it printed, without secrets.
+    pub output: String,
+}
+
+/// Runs one of the commands.
+pub fn run(
+    env: &Environment,
+    reading: &RunReading,
+    command: DebugCommand,
+) -> Result<Vec<DebugResult>, AppError> {
+    let settings = &reading.state.spec.settings;
+    if !settings.mode.runs_commands() {
+        return Err(AppError::usage(format!("the mode of this run is {}", settings.mode.as_str()))
+            .hint("`mode: debug` in the task or the configuration, or `ralph run --mode debug`, allows the listed commands"));
+    }
+    let top = if reading.state.spec.workspace.is_dir() {
+        &reading.state.spec.workspace
+    } else {
+        reading.state.spec.home()
+    };
+    let first = |found: Vec<crate::project::ProjectCommand>, what: &str| {
+        let argv = found.into_iter().next().map(|found| found.argv);
+        argv.map(|argv| vec![argv]).ok_or_else(|| {
+            AppError::usage(format!("this project names no command for {what}"))
+                .hint("a target or script of that name in its Makefile, package.json or the like is found by itself")
+        })
+    };
+    let lines = match command {
+        DebugCommand::Logs => return Ok(logs(env, reading)),
+        DebugCommand::Lint => first(project_commands(top).lints, "lint")?,
+        DebugCommand::Typecheck => first(project_commands(top).typechecks, "type checks")?,
+        DebugCommand::RerunTests => settings
+            .verifiers
+            .iter()
+            .filter(|v| settings.required_verifiers.contains(&v.name) && !v.command_argv.is_empty())
+            .map(|v| v.command_argv.clone())
+            .collect(),
+    };
+    in_sandbox(env, reading, &lines)
+}
+
+fn in_sandbox(
+    env: &Environment,
+    reading: &RunReading,
+    lines: &[Vec<String>],
+) -> Result<Vec<DebugResult>, AppError> {
+    // A fence of its own: that of the run may be in use.
+    let mut spec = reading.state.spec.clone();
+    spec.run_id = RunId::new(format!("{}-debug", spec.run_id));
+    let spec = &spec;
+    if spec.settings.sandbox.provider() != ProviderName::Local {
+        return Err(AppError::usage("commands are run in sandboxes of this machine only")
+            .hint("the checks of each iteration are in its artifacts"));
+    }
+    let home = env.state_home()?;
+    let env = &env.with_dotenv(&spec.origin)?;
+    let repo = Repo::discover(env.vars(), spec.home())?;
+    let copied = spec.hands_back() && spec.workspace.is_dir();
+    let folder = if copied { &spec.workspace } else { spec.home() };
+    let mut options = LocalOptions::new(spec.run_id.as_str(), env.vars());
+    if let Some(program) = env.helper_program() {
+        options.guard_exe = Some(program.to_owned());
+    }
+    options.env_remove = model_access::own_keys(env, &spec.settings);
+    let objects = if copied { agent_copy::object_folders(&repo) } else { Vec::new() };
+    let inside = RepoInside { objects, identity: isolation::identity(&repo) };
+    let shown = vec![reading.entry.run_dir().path().to_owned()];
+    options.isolation = isolation::of_run(env, &home, spec, &Refusals::default(), shown, inside)?;
+    let sandbox = LocalSandbox::start(folder, options)?;
+    let redactor = env.redactor(&spec.origin);
+    let mut results = Vec::new();
+    for argv in lines {
+        let mut request = ExecRequest::new(argv.clone());
+        request.timeout = Some(TIMEOUT);
+        if let Some(below) = &spec.task.working_dir {
+            request.cwd = below.into();
+        }
+        let mut heard = Heard::default();
+        let outcome = sandbox.exec(&request, &mut heard);
+        let (exit_code, said) = match outcome {
+            Ok(outcome) => (
+                outcome.end.code(),
+                match outcome.end {
+                    ExecEnd::TimedOut => "\n(ended after 10 minutes)",
+                    _ => "",
+                },
+            ),
+            Err(error) => {
+                heard.0.extend_from_slice(error.to_string().as_bytes());
+                (None, "")
+            }
+        };
+        let output = format!("{}{said}", redactor.text(&String::from_utf8_lossy(&heard.0)));
+        results.push(DebugResult { command: ralph_domain::config::join_argv(argv), exit_code, output });
+    }
+    drop(sandbox);
+    let _ = ralph_safe_fs::remove_tree(home.path().join("fences").join(spec.run_id.as_str()));
+    Ok(results)
+}
+
+/// The ends of the run's logs.
+fn logs(env: &Environment, reading: &RunReading) -> Vec<DebugResult> {
+    let redactor = env.redactor(&reading.entry.origin);
+    let dir = reading.entry.run_dir();
+    let paths = ["ralph.log", "driver.log", "errors.log"].map(|name| (name, dir.path().join(name)));
+    let end = |bytes: Vec<u8>| bytes[bytes.len().saturating_sub(KEPT / 4)..].to_vec();
+    let read = paths.into_iter().filter_map(|(name, path)| Some((name, repo_file::read_record(&path).ok()?)));
+    read.map(|(name, bytes)| DebugResult {
+        command: name.to_owned(),
+        exit_code: None,
+        output: redactor.text(&String::from_utf8_lossy(&end(bytes))).into_owned(),
+    })
+    .collect()
+}
+
+/// The end of what a command prints.
+#[derive(Default)]
+struct Heard(Vec<u8>);
+
+impl ExecSink for Heard {
+    fn output(&mut self, _: Stream, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+        if self.0.len() > 2 * KEPT {
+            self.0.drain(..self.0.len() - KEPT);
+        }
+    }
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        ControlFlow::Continue(())
+    }
+}

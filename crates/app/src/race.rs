@@ -1,0 +1,265 @@
+//! Several agents or models on one task, each in a worktree of its own: the first proven result wins, or the best of all proven
+//! ones. Whoever loses is ended, and what it has recorded stays.
+
+use crate::environment::Environment;
+use crate::error::{AppError, ErrorKind};
+use crate::find;
+use crate::report::SilentReporter;
+use crate::request::{PlaceRequest, RunRequest, Unfinished};
+use crate::run;
+use crate::side_by_side::{Batch, BatchRun};
+use ralph_domain::best::best;
+use ralph_domain::dialect::Publish;
+use ralph_domain::money::Usd;
+use ralph_domain::outcome::EndReason;
+use ralph_domain::state::RunState;
+use ralph_git::Repo;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Most that race at once.
+pub const LANES_MAX: usize = 8;
+
+/// Who wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RaceBy {
+    /// Whoever is proven first; the others are ended then.
+    #[default]
+    First,
+    /// Of all proven ones, that with the best number of the task.
+    Metric,
+    /// Of all proven ones, that with the smallest diff.
+    Diff,
+    /// Of all proven ones, the cheapest.
+    Cost,
+}
+
+/// One that races.
+pub struct Lane<'a> {
+    /// The agent, the model, or its number.
+    pub name: &'a str,
+    /// Its process.
+    pub run: &'a BatchRun,
+    /// What is known of its run.
+    pub state: Option<RunState>,
+}
+
+impl Lane<'_> {
+    /// What it has cost so far.
+    pub fn cost(&self) -> Usd {
+        self.state.as_ref().map_or(Usd::ZERO, |state| state.spending.totals.cost)
+    }
+
+    /// Whether its result is proven.
+    pub fn is_proven(&self) -> bool {
+        let end = self.state.as_ref().and_then(|state| state.result.finished.as_ref());
+        self.run.code() == Some(0) && end.is_none_or(|end| end.reason == EndReason::Completed)
+    }
+}
+
+/// Several runs of one task.
+pub struct Race {
+    env: Environment,
+    names: Vec<String>,
+    batch: Batch,
+    by: RaceBy,
+    budget: Usd,
+    /// Why the others were ended, once they were.
+    ended: Option<String>,
+    winner: Option<usize>,
+}
+
+impl Race {
+    /// Looks at everything that can be wrong; nothing is started yet. `who` are agents or models, or one number: so many of
+    /// the same.
+    pub fn new(
+        env: &Environment,
+        request: &RunRequest,
+        who: &[String],
+        by: RaceBy,
+    ) -> Result<Self, AppError> {
+        let mut base = request.clone();
+        if base.place == PlaceRequest::InPlace {
+            base.place = PlaceRequest::Worktree;
+        }
+        base.unfinished = Unfinished::StartAnew;
+        // Only one of them is the result: it is handed over once that is known.
+        base.publish = Some(Publish::None);
+        let mut lanes: Vec<(String, RunRequest)> = Vec::new();
+        let mut budget = Usd::MAX;
+        let mut measured = true;
+        for name in entrants(who)? {
+            let (request, plan) = lane(env, &base, &name)?;
+            budget = budget.min(plan.settings().budgets.max_cost);
+            measured &= plan.settings().verifiers.iter().any(|verifier| verifier.metric.is_some());
+            lanes.push((name, request));
+        }
+        if by == RaceBy::Metric && !measured {
+            return Err(AppError::usage("the best number is to win, but no verifier has a `metric`")
+                .hint("name one under `verifiers`, or race with `--best diff` or `--best cost`"));
+        }
+        let (names, requests): (Vec<_>, Vec<_>) = lanes.into_iter().unzip();
+        let jobs = names.len();
+        let batch = Batch::new(env, requests, jobs)?;
+        Ok(Self { env: env.clone(), names, batch, by, budget, ended: None, winner: None })
+    }
+
+    /// Those that race, in the order in which they were named.
+    pub fn lanes(&self) -> Vec<Lane<'_>> {
+        let runs = self.names.iter().zip(self.batch.runs());
+        runs.map(|(name, run)| Lane { name, run, state: self.batch.state(run) }).collect()
+    }
+
+    /// The place of the winner among [`Self::lanes`], once it is known.
+    pub fn winner(&self) -> Option<usize> {
+        self.winner
+    }
+
+    /// Why the others were ended before their end, where they were.
+    pub fn ended(&self) -> Option<&str> {
+        self.ended.as_deref()
+    }
+
+    /// What all of them may cost together.
+    pub fn budget(&self) -> Usd {
+        self.budget
+    }
+
+    /// Whether every run has ended.
+    pub fn is_over(&self) -> bool {
+        self.batch.is_over()
+    }
+
+    /// Tells every run to end in good order; each can be resumed.
+    pub fn cancel(&mut self) {
+        self.ended.get_or_insert_with(|| "the race was stopped".to_owned());
+        self.batch.cancel();
+    }
+
+    /// Looks at them, and ends those that cannot win any more. `now` is the time since the beginning.
+    pub fn step(&mut self, now: Duration) -> Result<(), AppError> {
+        self.batch.step(now)?;
+        if self.ended.is_none() {
+            self.judge();
+        }
+        if self.winner.is_none() && self.is_over() {
+            self.winner = self.best_of_proven();
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self) {
+        let lanes = self.lanes();
+        let spent = lanes.iter().fold(Usd::ZERO, |sum, lane| sum + lane.cost());
+        let first = (self.by == RaceBy::First).then(|| lanes.iter().position(Lane::is_proven)).flatten();
+        let why = match first {
+            Some(at) => Some(format!("{} was proven first", lanes[at].name)),
+            None if spent > Usd::ZERO && spent >= self.budget => {
+                Some(format!("together they have cost {spent}, and {} is the limit", self.budget))
+            }
+            None => None,
+        };
+        let running: Vec<usize> = lanes
+            .iter()
+            .enumerate()
+            .filter(|(_, lane)| lane.run.code().is_none())
+            .map(|(at, _)| at)
+            .collect();
+        drop(lanes);
+        self.winner = first.or(self.winner);
+        if let Some(why) = why {
+            self.ended = Some(why);
+            running.into_iter().for_each(|at| self.batch.stop(at));
+        }
+    }
+
+    /// The best of those that are proven; the first of several that are as good.
+    fn best_of_proven(&self) -> Option<usize> {
+        let lanes = self.lanes();
+        let proven = lanes.iter().enumerate().filter(|(_, lane)| lane.is_proven());
+        let scored = proven.filter_map(|(at, lane)| Some((at, self.score(lane)?)));
+        scored.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(at, _)| at)
+    }
+
+    /// How good a result is; less is better.
+    fn score(&self, lane: &Lane<'_>) -> Option<f64> {
+        let state = lane.state.as_ref();
+        match self.by {
+            RaceBy::First => Some(state?.result.finished.as_ref()?.at.as_millisecond() as f64),
+            RaceBy::Cost => Some(lane.cost().dollars()),
+            RaceBy::Metric => best(state?).map(|best| if best.rises { -best.value } else { best.value }),
+            RaceBy::Diff => changed_lines(&self.env, state?),
+        }
+    }
+}
+
+/// Who races: names, or so many of the same.
+fn entrants(who: &[String]) -> Result<Vec<String>, AppError> {
+    let names: Vec<String> = match who {
+        [one] if one.parse::<usize>().is_ok() => {
+            let many: usize = one.parse().unwrap_or(0);
+            (1..=many.min(LANES_MAX + 1)).map(|n| format!("#{n}")).collect()
+        }
+        names => names.to_vec(),
+    };
+    if !(2..=LANES_MAX).contains(&names.len()) {
+        return Err(AppError::usage(format!("{} cannot race", ralph_domain::text::count(names.len(), "run")))
+            .hint(format!("name two to {LANES_MAX} agents or models (`--race claude,codex`), or how many of the same (`--race 3`)")));
+    }
+    if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+        return Err(
+            AppError::usage(format!("`{}` is named twice", twice.1)).hint("`--race 2` races two of the same")
+        );
+    }
+    Ok(names)
+}
+
+/// The request of one that races, and what it would be: an agent of that name, else a model.
+fn lane(env: &Environment, base: &RunRequest, name: &str) -> Result<(RunRequest, run::Plan), AppError> {
+    let mut request = base.clone();
+    if name.starts_with('#') {
+        let plan = run::prepare(env, &request, &SilentReporter)?;
+        return Ok((request, plan));
+    }
+    request.overrides.agents = vec![name.to_owned()];
+    match run::prepare(env, &request, &SilentReporter) {
+        Ok(plan) => Ok((request, plan)),
+        Err(error)
+            if error.kind == ErrorKind::Usage && error.message == format!("there is no agent `{name}`") =>
+        {
+            let mut request = base.clone();
+            request.overrides.model = Some(name.to_owned());
+            let plan = run::prepare(env, &request, &SilentReporter)
+                .map_err(|other| if other.message == error.message { error } else { other })?;
+            Ok((request, plan))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Lines that a run has changed in all.
+fn changed_lines(env: &Environment, state: &RunState) -> Option<f64> {
+    let (baseline, work) = (state.baseline.as_ref()?, state.work.commit.as_ref()?);
+    let repo = Repo::discover(env.vars(), &find::top(&state.spec.origin)).ok()?;
+    let call =
+        repo.git().call(["diff", "--numstat", baseline.head.as_str(), work.as_str(), "--", ".", ":!.ralph"]);
+    let text = call.run().ok()?.text();
+    let lines = text.lines().flat_map(|line| line.split('\t').take(2)).filter_map(|n| n.parse::<f64>().ok());
+    Some(lines.sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_race_has_two_to_eight_that_differ() {
+        let of = |names: &[&str]| entrants(&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&["3"]).unwrap(), ["#1", "#2", "#3"]);
+        assert_eq!(of(&["claude", "codex"]).unwrap(), ["claude", "codex"]);
+        for wrong in [&["1"][..], &["9"], &["claude"], &["a", "a"], &["99999999999"]] {
+            assert!(of(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! A run that branches off from another: it begins with the files of one of its iterations, on a branch of its own, and may have
+//! other agents, another model or further guardrails. The other run stays as it is.
+
+use super::{Plan, prepare};
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::report::Reporter;
+use crate::request::{Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished};
+use crate::{find, record_trust};
+use ralph_domain::control::{BudgetChange, Control};
+use ralph_domain::event::{Event, EventBody};
+use ralph_domain::id::{CommitId, RunId, Seq};
+use ralph_domain::spec::{ForkedFrom, RunSpec};
+use ralph_domain::state::RunState;
+use ralph_domain::text::count;
+use ralph_git::Repo;
+use ralph_journal::follow::Follower;
+use ralph_journal::layout::{RalphDir, RunDir};
+use ralph_journal::registry::Registration;
+use ralph_journal::{plain, snapshot};
+use std::path::Path;
+
+/// Bytes of a prompt that are looked through for what sessions had left.
+const PROMPT_MAX: u64 = 4 * 1024 * 1024;
+
+/// What a fork is to be.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ForkRequest {
+    /// The iteration whose files it begins with; 0 for the start, the last one where absent.
+    pub at: Option<u32>,
+    /// Only these agents, in this order; those of the other run where empty.
+    pub agents: Vec<String>,
+    /// The model for every agent that takes one.
+    pub model: Option<String>,
+    /// Further guardrails.
+    pub guardrails: Vec<String>,
+    /// Other limits; those of the other run where absent.
+    pub budgets: BudgetChange,
+    /// Its branch; `ralph/RUN` where absent.
+    pub branch: Option<String>,
+    /// The user allows it whatever the repo asks for.
+    pub yes: bool,
+}
+
+/// Where a run branches off.
+#[derive(Debug, Clone)]
+pub(super) struct ForkPoint {
+    pub(super) from: ForkedFrom,
+    pub(super) commit: CommitId,
+    /// What sessions had left for each other by then.
+    progress: Option<String>,
+    /// What the new run is told at its beginning.
+    letters: Vec<Control>,
+}
+
+impl ForkPoint {
+    /// Brings the memory of the other run to the new one's folders, and its first letters to its inbox.
+    pub(super) fn begin(&self, env: &Environment, spec: &RunSpec, record: &RunDir) -> Result<(), AppError> {
+        if let Some(progress) = &self.progress {
+            for folder in [spec.home(), &spec.workspace] {
+                RalphDir::of(folder).write("progress.md", progress.as_bytes())?;
+            }
+        }
+        for letter in &self.letters {
+            ralph_journal::inbox::send(record, &env.actor(), letter.clone())?;
+        }
+        Ok(())
+    }
+}
+
+/// Settles everything about a fork of the run `entry`.
+pub(crate) fn fork(
+    env: &Environment,
+    entry: &Registration,
+    wanted: &ForkRequest,
+    report: &dyn Reporter,
+) -> Result<Plan, AppError> {
+    let record = entry.run_dir();
+    let (state, seq, at) = state_at(&record, &entry.run_id, wanted.at)?;
+    let (repo, commit) = files_of(env, entry, &state)?;
+    let allowed = record_trust::read(&env.state_home()?, &entry.run_id).unwrap_or_default();
+    let request = request(&repo.top, &state, wanted);
+    let mut plan = prepare(&env.granting(allowed), &request, report)?;
+    let mut settings = state.spec.settings.clone();
+    if !wanted.agents.is_empty() || wanted.model.is_some() {
+        settings.agents = std::mem::take(&mut plan.settings.agents);
+        settings.models = plan.settings.models.clone();
+    }
+    settings.budgets = settings.budgets.changed(&wanted.budgets, state.now);
+    // A pull request of the other run is its own.
+    settings.handover.branch = None;
+    plan.settings = settings;
+    plan.config_digest = None;
+    let told = format!(
+        "This run goes on from iteration {at} of run {}: the files are as they were after it. {} had been done by then.",
+        entry.run_id,
+        count(at as usize, "iteration")
+    );
+    let guardrails = wanted.guardrails.iter().map(|text| Control::Guardrail { text: text.clone() });
+    plan.fork = Some(ForkPoint {
+        from: ForkedFrom { run: entry.run_id.clone(), seq },
+        commit,
+        progress: progress_after(&record, at),
+        letters: guardrails.chain([Control::Nudge { text: told }]).collect(),
+    });
+    Ok(plan)
+}
+
+fn request(top: &Path, state: &RunState, wanted: &ForkRequest) -> RunRequest {
+    let settings = &state.spec.settings;
+    RunRequest {
+        task: TaskInput::Value(Box::new(state.spec.task.clone())),
+        unfinished: Unfinished::StartAnew,
+        overrides: Overrides {
+            agents: wanted.agents.clone(),
+            model: wanted.model.clone(),
+            checks: settings.required().cloned().collect(),
+            ..Overrides::default()
+        },
+        place: PlaceRequest::Worktree,
+        branch: wanted.branch.clone(),
+        isolation: Some(settings.isolation),
+        provider: Some(settings.sandbox.provider()),
+        publish: Some(settings.handover.publish),
+        yes: wanted.yes,
+        ..RunRequest::in_folder(top)
+    }
+}
+
+/// The run as it was after an iteration, the event that ended it, and its number.
+fn state_at(record: &RunDir, run: &RunId, at: Option<u32>) -> Result<(RunState, Seq, u32), AppError> {
+    let spec = snapshot::read_spec(record)?;
+    let events = Follower::new(&record.events(), Seq(0)).poll()?;
+    let last = events.iter().filter_map(ended).max().unwrap_or(0);
+    let at = at.unwrap_or(last);
+    let seq = match at {
+        0 => events.iter().find(|e| matches!(e.body, EventBody::Prepared { .. })),
+        at => events.iter().find(|event| ended(event) == Some(at)),
+    };
+    let Some(seq) = seq.map(|event| event.seq) else {
+        let what = format!("run {run} has no iteration {at} that is over");
+        let hint = match last {
+            0 => "its first iteration is not over; `ralph status` shows where it stands".to_owned(),
+            last => format!(
+                "it has {}: `--at 0` is its start, `--at {last}` the last one",
+                count(last as usize, "iteration")
+            ),
+        };
+        return Err(AppError::usage(what).hint(hint));
+    };
+    Ok((snapshot::replay_to(record, spec, seq)?, seq, at))
+}
+
+fn ended(event: &Event) -> Option<u32> {
+    match &event.body {
+        EventBody::IterationEnded { iteration, .. } => Some(*iteration),
+        _ => None,
+    }
+}
+
+/// The repo that has the files of then, and their commit.
+fn files_of(env: &Environment, entry: &Registration, state: &RunState) -> Result<(Repo, CommitId), AppError> {
+    let start = state.baseline.as_ref().map(|baseline| baseline.head.clone());
+    let Some(commit) = state.work.commit.clone().or(start) else {
+        return Err(AppError::usage(format!("run {} has recorded no files", entry.run_id))
+            .hint("`ralph run` starts one"));
+    };
+    let places = [state.spec.origin.as_path(), state.spec.home(), entry.workspace.as_path()];
+    for place in places {
+        let Ok(repo) = Repo::discover(env.vars(), &find::top(place)) else { continue };
+        let name = format!("{commit}^{{commit}}");
+        let found = repo.git().call(["cat-file", "-e", name.as_str()]).accept(&[1, 128]).run();
+        if found.is_ok_and(|found| found.code == 0) {
+            return Ok((repo, commit));
+        }
+    }
+    Err(AppError::environment(format!("the commits of run {} are not here any more", entry.run_id))
+        .hint("they were cleaned up, or its folder is gone; `ralph show` still tells what it did"))
+}
+
+/// What sessions had left for each other after an iteration: it stands in the next one's prompt, or in the memory of the run.
+fn progress_after(record: &RunDir, at: u32) -> Option<String> {
+    const TITLE: &str = "\n# Progress so far\n\n";
+    if at == 0 {
+        return None;
+    }
+    let prompt = plain::read_text(&record.iteration(at + 1).join("prompt.md"), PROMPT_MAX);
+    let text = match prompt.split_once(TITLE) {
+        Some((_, rest)) => rest.split("\n# ").next().unwrap_or_default().to_owned(),
+        None => plain::read_text(&record.path().join("progress.md"), PROMPT_MAX),
+    };
+    (!text.trim().is_empty()).then(|| format!("# Progress\n\n{}\n", text.trim()))
+}

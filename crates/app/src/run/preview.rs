@@ -1,0 +1,25 @@
+//! The first prompt of a run that nobody has started: what an agent would be told.
+
+use super::{Plan, planned};
+use crate::error::AppError;
+use ralph_core::clock::SystemClock;
+use ralph_core::prompt::{self, PromptFiles};
+use ralph_domain::ports::Clock as _;
+use ralph_domain::state::RunState;
+use ralph_journal::layout::{RalphDir, RunDir};
+
+impl Plan {
+    /// The prompt of the first session, without secrets and without the words of the agent's own kind. Nothing is made for it.
+    pub fn first_prompt(&self) -> Result<String, AppError> {
+        let now = SystemClock::default().now();
+        let mut spec = planned(self, ralph_core::run_id::new(now), now)?;
+        // Its own place is not made yet; the user's tree is what it would begin with.
+        spec.workspace.clone_from(&self.origin.top);
+        let state = RunState::new(spec);
+        let kind = self.settings.agents.first().map(|agent| agent.kind).unwrap_or_default();
+        let nowhere = RunDir::at(&self.home.path().join("previews"));
+        let files = PromptFiles::read(&RalphDir::of(&self.origin.top), &nowhere, &state);
+        let prompt = prompt::assemble(&state, &files, kind, None, "");
+        Ok(prompt.redacted(&self.env.redactor(&self.origin.top)).text)
+    }
+}

@@ -1,0 +1,140 @@
+//! Steering a run from any face: one letter into its inbox, refused where it could do nothing, and what became of it.
+
+use crate::app::App;
+use crate::error::AppError;
+use ralph_core::clock::SystemClock;
+use ralph_core::handle::ControlOutcome;
+use ralph_domain::control::Control;
+use ralph_domain::describe::clock_time;
+use ralph_domain::id::AgentName;
+use ralph_domain::ports::Clock as _;
+use ralph_domain::state::RunState;
+use ralph_journal::registry::Registration;
+use std::time::Duration;
+
+/// How long a busy run may take to look at its inbox before that is said.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A letter that was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// Its id.
+    pub id: String,
+    /// The word of its control.
+    pub control: &'static str,
+    /// What became of it so far.
+    pub outcome: ControlOutcome,
+    /// Whether a process drives the run.
+    pub driven: bool,
+}
+
+impl Sent {
+    /// What became of it, in one line for people.
+    pub fn words(&self, run: &str) -> String {
+        let name = self.control;
+        match &self.outcome {
+            ControlOutcome::Received => format!("{name}: accepted by run {run}"),
+            ControlOutcome::Refused(reason) => format!("{name}: run {run} refused it: {reason}"),
+            ControlOutcome::NotYet if self.driven => format!(
+                "{name}: sent; run {run} is busy and applies it at its next step (`ralph logs -f {run}`)"
+            ),
+            ControlOutcome::NotYet => {
+                format!("{name}: saved for run {run}, which is not running; `ralph resume {run}` goes on")
+            }
+        }
+    }
+}
+
+/// Sends a control and waits a moment for the run to look at it. What cannot be carried out is refused before.
+pub fn send(app: &App, entry: &Registration, control: Control) -> Result<Sent, AppError> {
+    refuse_finished(app, entry)?;
+    let control = checked(app, entry, control)?;
+    let (handle, name) = (app.handle(entry), control.name());
+    let id = handle.send(control)?;
+    let outcome = handle.wait_for_outcome(&id, ANSWER_TIMEOUT)?;
+    Ok(Sent { id, control: name, outcome, driven: handle.is_driven() })
+}
+
+/// Refuses to steer a run that is over.
+pub fn refuse_finished(app: &App, entry: &Registration) -> Result<(), AppError> {
+    match &app.handle(entry).state()?.result.finished {
+        Some(end) => Err(AppError::usage(format!("run {} is over: {}", entry.run_id, end.summary))
+            .hint("`ralph list` shows the runs of this folder")),
+        None => Ok(()),
+    }
+}
+
+/// The control as it may go into the inbox: its agent is one of the run's, its text has no secret.
+fn checked(app: &App, entry: &Registration, control: Control) -> Result<Control, AppError> {
+    // The inbox is a file, too: no secret goes into it.
+    let clean = |text: &str| match text.trim() {
+        "" => Err(AppError::usage("the text is empty")),
+        _ => Ok(app.environment().redactor(&entry.origin).text(text).into_owned()),
+    };
+    Ok(match control {
+        Control::Note { text } => Control::Note { text: clean(&text)? },
+        Control::Nudge { text } => Control::Nudge { text: clean(&text)? },
+        Control::Guardrail { text } => Control::Guardrail { text: clean(&text)? },
+        Control::Skip { agent } => {
+            skippable(app, entry, agent.as_ref())?;
+            Control::Skip { agent }
+        }
+        Control::Cooldown { agent, seconds } => {
+            known(app, entry, Some(&agent))?;
+            Control::Cooldown { agent, seconds }
+        }
+        Control::Model { model, agent, always } => {
+            known(app, entry, agent.as_ref())?;
+            Control::Model { model, agent, always }
+        }
+        other => other,
+    })
+}
+
+fn known(app: &App, entry: &Registration, agent: Option<&AgentName>) -> Result<(), AppError> {
+    let Some(agent) = agent else { return Ok(()) };
+    let state = app.handle(entry).state()?;
+    if state.spec.settings.agent(agent).is_some() {
+        return Ok(());
+    }
+    let names: Vec<&str> = state.spec.settings.agents.iter().map(|a| a.name.as_str()).collect();
+    Err(AppError::usage(format!("there is no agent `{agent}` in run {}", entry.run_id))
+        .hint(format!("its agents: {}", names.join(", "))))
+}
+
+/// Refuses to skip an agent whose turn nobody else could take.
+fn skippable(app: &App, entry: &Registration, agent: Option<&AgentName>) -> Result<(), AppError> {
+    known(app, entry, agent)?;
+    let (state, id) = (app.handle(entry).state()?, &entry.run_id);
+    if let [only] = state.spec.settings.agents.as_slice() {
+        return Err(AppError::usage(format!("`{}` is the only agent of run {id}: nobody else could take its turn", only.name))
+            .hint(format!("`ralph rotate {id}` gives it a fresh session, `ralph pause {id}` lets it wait, `ralph cancel {id}` ends the run")));
+    }
+    match nobody_else(app, &state, agent) {
+        Some(busy) => Err(AppError::usage(format!("nobody else of run {id} is free to take the turn: {busy}"))
+            .hint(format!("`ralph rotate {id}` gives the agent a fresh session, `ralph cooldown AGENT {id} --clear` ends a rest, `ralph pause {id}` lets the run wait"))),
+        None => Ok(()),
+    }
+}
+
+/// Why each agent but the one that is to be skipped cannot work now; `None` where one can.
+fn nobody_else(app: &App, state: &RunState, skipped: Option<&AgentName>) -> Option<String> {
+    let current = state.iterations.current.as_ref().map(|current| &current.agent);
+    let skipped = skipped.or(current).or(state.agents.last_agent.as_ref())?;
+    let (now, zone) = (SystemClock::default().now(), app.environment().zone());
+    let mut reasons = Vec::new();
+    for agent in state.spec.settings.agents.iter().filter(|agent| agent.name != *skipped) {
+        let name = &agent.name;
+        if let Some(reason) = state.agents.dropped.get(name) {
+            reasons.push(format!("{name} takes no further part ({reason})"));
+        } else if let Some(rest) = state.agents.cooldowns.get(name).filter(|rest| rest.until > now) {
+            let until = clock_time(rest.until, now, Some(&zone));
+            reasons.push(format!("{name} rests until {until} ({})", rest.reason));
+        } else if state.agents.skip.contains(name) {
+            reasons.push(format!("{name} is skipped already"));
+        } else {
+            return None;
+        }
+    }
+    Some(reasons.join("; "))
+}

@@ -1,0 +1,141 @@
+//! Every command line in the documentation is one that this program understands.
+
+use super::Cli;
+use clap::{CommandFactory as _, Parser as _};
+use std::path::{Path, PathBuf};
+
+/// Markdown files whose commands are checked: those for users.
+fn pages() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let docs = std::fs::read_dir(root.join("docs")).unwrap().flatten().map(|entry| entry.path());
+    let mut pages: Vec<PathBuf> = docs.filter(|path| path.extension().is_some_and(|e| e == "md")).collect();
+    pages.extend(["README.md", "SECURITY.md", "examples/README.md"].map(|name| root.join(name)));
+    pages.sort();
+    pages
+}
+
+/// The shell lines of a page: those of blocks marked `sh`, long lines put together.
+fn shell_lines(text: &str) -> Vec<String> {
+    let (mut lines, mut inside, mut open) = (Vec::new(), false, String::new());
+    for line in text.lines() {
+        if let Some(tag) = line.trim_start().strip_prefix("```") {
+            inside = !inside && matches!(tag.trim(), "sh" | "bash" | "console");
+        } else if inside {
+            open.push_str(line.trim_end_matches('\\'));
+            if !line.ends_with('\\') {
+                lines.push(std::mem::take(&mut open));
+            }
+        }
+    }
+    lines
+}
+
+/// The words of the simple commands in a shell line, as far as documentation uses the shell: quotes, comments, `|`, `&&`, `;`
+/// and redirections; `$(…)` is looked into.
+fn commands(line: &str) -> Vec<Vec<String>> {
+    let mut all = vec![Vec::new()];
+    let (mut word, mut quote, mut has_word) = (String::new(), None, false);
+    let mut chars = line.chars().peekable();
+    let end_word = |all: &mut Vec<Vec<String>>, word: &mut String, has_word: &mut bool| {
+        if std::mem::take(has_word)
+            && let Some(last) = all.last_mut()
+        {
+            last.push(std::mem::take(word));
+        }
+    };
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => (quote, has_word) = (Some(c), true),
+            (Some('"') | None, '$') if chars.peek() == Some(&'(') => {
+                chars.next();
+                (quote, has_word) = (None, false);
+                word.clear();
+                all.push(Vec::new());
+            }
+            (Some(_), c) => word.push(c),
+            (None, '#') if !has_word => break,
+            (None, c) if c.is_whitespace() => end_word(&mut all, &mut word, &mut has_word),
+            (None, '|' | '&' | ';' | ')' | '<' | '>') => {
+                end_word(&mut all, &mut word, &mut has_word);
+                all.push(Vec::new());
+            }
+            (None, c) => {
+                has_word = true;
+                word.push(c);
+            }
+        }
+    }
+    end_word(&mut all, &mut word, &mut has_word);
+    all.retain(|words| !words.is_empty());
+    all
+}
+
+/// The arguments of the calls of `ralph` in a shell line, variables before them left out.
+fn calls(line: &str) -> Vec<Vec<String>> {
+    let is_setting = |word: &String| {
+        word.split_once('=').is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
+    };
+    commands(line)
+        .into_iter()
+        .map(|words| {
+            words
+                .into_iter()
+                .skip_while(|word| is_setting(word) || *word == "$" || *word == "sudo")
+                .collect::<Vec<_>>()
+        })
+        .filter(|words| words.first().is_some_and(|word| word == "ralph"))
+        .collect()
+}
+
+#[test]
+fn words_are_found_as_a_shell_finds_them() {
+    let words = |line: &str| calls(line).into_iter().map(|call| call.join("·")).collect::<Vec<_>>();
+    assert_eq!(words("ralph run \"Fix it\"   # agents are found"), ["ralph·run·Fix it"]);
+    assert_eq!(words("A_B=1 ralph status && ralph diff | less"), ["ralph·status", "ralph·diff"]);
+    assert_eq!(words("cd \"$(ralph open --files)\""), ["ralph·open·--files"]);
+    assert_eq!(words("ralph man > x; echo ralph"), ["ralph·man"]);
+    assert_eq!(shell_lines("```sh\nralph a \\\n  b\n```\n```json\nralph c\n```"), ["ralph a   b"]);
+}
+
+/// The example lines of the help texts of a command and all below it; what stands behind two spaces is said about them.
+fn examples(command: &clap::Command) -> Vec<String> {
+    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let own =
+        help.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| line.starts_with("ralph"));
+    let mut all: Vec<String> =
+        own.map(|line| line.split("  ").next().unwrap_or_default().to_owned()).collect();
+    all.extend(command.get_subcommands().flat_map(examples));
+    all
+}
+
+/// What is wrong with the calls of `ralph` in a shell line; nothing where all are understood.
+fn misunderstood(line: &str) -> (usize, Vec<String>) {
+    let calls = calls(line);
+    let seen = calls.len();
+    let wrong = calls.into_iter().filter_map(|call| {
+        // What stands for something else is filled in.
+        let call: Vec<String> = call.iter().map(|word| word.replace('…', "x")).collect();
+        let error = Cli::try_parse_from(&call).err().filter(clap::Error::use_stderr)?.to_string();
+        Some(format!("`{}`: {}", call.join(" "), error.lines().next().unwrap_or_default()))
+    });
+    (seen, wrong.collect())
+}
+
+#[test]
+fn every_documented_command_is_understood() {
+    let (mut seen, mut wrong) = (0, Vec::new());
+    let pages = pages().into_iter().map(|page| {
+        let name = page.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        (name, shell_lines(&std::fs::read_to_string(&page).unwrap()))
+    });
+    for (name, lines) in pages.chain([("help".to_owned(), examples(&Cli::command()))]) {
+        for line in lines {
+            let (count, errors) = misunderstood(&line);
+            seen += count;
+            wrong.extend(errors.into_iter().map(|error| format!("{name}: {error}")));
+        }
+    }
+    assert!(seen > 80, "only {seen} commands were found");
+    assert!(wrong.is_empty(), "commands that ralph does not understand:\n  {}", wrong.join("\n  "));
+}

@@ -1,0 +1,64 @@
+//! `ralph hook`: answers an event of an agent's session. It is started at every tool call, so `main` comes here before the
+//! command line is built.
+
+use crate::error::CommandError;
+use crate::output;
+use clap::Args;
+use ralph_app::{App, Environment};
+use ralph_hooks::{Cli, HookEvent, INPUT_MAX, Surroundings};
+use std::ffi::OsString;
+use std::io::{IsTerminal as _, Read as _};
+use std::process::ExitCode;
+
+/// Answer an event of an agent's session: reads its JSON on stdin and prints what the agent CLI expects. The plugin and `ralph run`
+/// call it; by hand it shows what the guard says of a command.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  echo '{\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"rm -rf /\"}}' | ralph hook pre-tool-use\n\nThe guard is the fallback where there is no isolation, never the boundary. What it refuses can be allowed in ~/.config/ralph/guard.json."
+)]
+pub struct HookArgs {
+    /// The event.
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(HookEvent::NAMES))]
+    event: String,
+    /// The agent CLI that asks.
+    #[arg(long = "for", value_name = "CLI", default_value = "claude", value_parser = ["claude", "codex", "gemini", "qwen", "opencode"])]
+    cli: String,
+}
+
+/// Answers where the arguments are those of a hook; everything else, also `--help`, is left to the command line.
+pub fn quick(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    let args: Vec<String> = args.map(|arg| arg.into_string().ok()).collect::<Option<_>>()?;
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let (event, cli) = match words.as_slice() {
+        ["hook", event] => (HookEvent::parse(event)?, Cli::default()),
+        ["hook", event, "--for", cli] => (HookEvent::parse(event)?, Cli::parse(cli)?),
+        _ => return None,
+    };
+    Some(output::hook(&answer(event, cli, &Environment::capture())))
+}
+
+/// The same from the command line.
+pub fn run(args: &HookArgs, app: &App) -> Result<u8, CommandError> {
+    let event = HookEvent::parse(&args.event);
+    let cli = Cli::parse(&args.cli);
+    let (Some(event), Some(cli)) = (event, cli) else {
+        return Err(CommandError::usage(format!("`{}` is no event of a hook", args.event)));
+    };
+    output::hook(&answer(event, cli, app.environment()));
+    Ok(0)
+}
+
+fn answer(event: HookEvent, cli: Cli, env: &Environment) -> String {
+    let around = Surroundings {
+        vars: env.vars().clone(),
+        cwd: env.cwd().map(std::path::Path::to_path_buf).unwrap_or_default(),
+        program: env.program().map(std::path::Path::to_path_buf),
+    };
+    let mut bytes = Vec::new();
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        // What could not be read is judged as what was read of it.
+        let _ = stdin.lock().take(INPUT_MAX).read_to_end(&mut bytes);
+    }
+    ralph_hooks::answer(event, cli, &bytes, &around).stdout
+}

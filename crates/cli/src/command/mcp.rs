@@ -1,0 +1,27 @@
+//! `ralph mcp`: runs for other agents, over the Model Context Protocol on standard input and output.
+
+use crate::error::CommandError;
+use crate::output::Out;
+use clap::Args;
+use ralph_app::App;
+use ralph_mcp::{RalphServer, Role};
+use std::path::Path;
+
+/// Let another agent start, watch and steer runs of this folder: a server of the Model Context Protocol on standard input and output.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  claude mcp add ralph -- ralph mcp                 for Claude Code\n  codex mcp add ralph -- ralph mcp                  for Codex\n  ralph -C ~/project mcp --read-only                look, but neither start nor steer\n\nWhat a repo asks for and you have not allowed (`ralph trust`) is refused, never asked."
+)]
+pub struct McpArgs {
+    /// Only tools that look.
+    #[arg(long)]
+    read_only: bool,
+}
+
+/// Runs the command.
+pub fn run(args: McpArgs, app: &App, folder: &Path, _: &Out) -> Result<u8, CommandError> {
+    let role = if args.read_only { Role::Viewer } else { Role::Operator };
+    let app = App::new(app.environment().clone().with_face("mcp"));
+    ralph_mcp::serve_stdio(RalphServer::new(app, folder.to_owned(), role))?;
+    Ok(0)
+}

@@ -1,0 +1,286 @@
+//! An agent that plans: it asks, the person answers, until it has a plan. Each of its turns is one fresh session that sees what was
+//! said, in a folder of its own: it is told what the repository holds, and changes nothing in it.
+
+use super::PlanArgs;
+use super::draft::PlanDraft;
+use crate::confirm::answer;
+use crate::error::CommandError;
+use crate::output::Out;
+use crate::signals;
+use ralph_agents::{BackendAsker, CliAgent, HttpModelClient, presets};
+use ralph_app::project::project_commands;
+use ralph_app::scratch::Scratch;
+use ralph_app::{App, Environment, models, repo_file, settings};
+use ralph_core::clock::SystemClock;
+use ralph_core::{CancelFlag, Refusals};
+use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile, Settings, join_argv};
+use ralph_domain::dialect::prd_tasks::{self, TasksJson};
+use ralph_domain::id::RunId;
+use ralph_domain::ports::{
+    AskSink, AskTarget, AskedAgent, Asker as _, Clock as _, EarlierAnswer, Question, StopCause,
+};
+use ralph_domain::text::{head, one_line};
+use serde::Deserialize;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+const SYSTEM: &str = include_str!("ask.md");
+/// Rounds of questions.
+const ROUNDS_MAX: usize = 12;
+/// Questions of one round.
+const QUESTIONS_MAX: usize = 6;
+/// Longest wait for one turn.
+const TIMEOUT: Duration = Duration::from_secs(900);
+/// Bytes of a text of the repository.
+const EXCERPT: usize = 8 * 1024;
+
+/// One turn of the agent.
+#[derive(Debug, Deserialize)]
+struct Turn {
+    #[serde(default)]
+    questions: Vec<Asked>,
+    prd: Option<String>,
+    tasks: Option<serde_json::Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Asked {
+    question: String,
+    #[serde(default)]
+    choices: Vec<String>,
+    recommended: Option<String>,
+}
+
+/// Who plans, and where.
+pub struct Planner {
+    env: Environment,
+    agent: AgentConfig,
+    model: Option<String>,
+    settings: Settings,
+    top: std::path::PathBuf,
+}
+
+struct Cancelled<'a>(&'a CancelFlag);
+
+impl AskSink for Cancelled<'_> {
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        match self.0.get() {
+            Some(_) => ControlFlow::Break(StopCause::Cancelled),
+            None => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl Planner {
+    /// The agent that was named, else the first of this repo or machine.
+    pub fn new(args: &PlanArgs, app: &App, top: &Path) -> Result<Self, CommandError> {
+        let env = app.environment().with_dotenv(top)?;
+        let loaded = settings::load(&env, top)?;
+        let known = match loaded.file.agents.clone() {
+            Some(agents) if !agents.is_empty() => agents,
+            _ => settings::detected_agents(&env, top),
+        };
+        let found = match &args.agent {
+            Some(name) => known
+                .iter()
+                .find(|agent| agent.name.as_str() == name)
+                .cloned()
+                .or_else(|| presets::preset(name)),
+            None => known.iter().find(|agent| agent.kind != AgentKind::Scripted).cloned(),
+        };
+        let mut agent = found.ok_or_else(|| {
+            CommandError::environment("there is no agent to plan with")
+                .hint("`ralph doctor` shows how to install one; `ralph plan --form` needs none")
+        })?;
+        // A known agent is started by its place, which is outside the repo unless that was allowed.
+        if let Some(found) = settings::programs(&env, top).known(&agent.command_argv) {
+            if found.ask.as_ref().is_some_and(|ask| !env.grants(top).allow(ask)) {
+                return Err(CommandError::needs_person(format!(
+                    "`{}` is a file of this repo",
+                    found.path.display()
+                ))
+                .hint("`ralph trust` shows it"));
+            }
+            agent.command_argv[0] = found.path.display().to_string();
+        }
+        let file = ConfigFile {
+            agents: Some(vec![agent.clone()]),
+            agent_priority: None,
+            verifiers: None,
+            required_verifiers: None,
+            sandbox: None,
+            isolation: Some(loaded.user_isolation.unwrap_or_default()),
+            ..loaded.file.clone()
+        };
+        Ok(Self { agent, model: args.model.clone(), settings: file.resolve(), top: top.to_owned(), env })
+    }
+
+    /// Talks until there is a plan.
+    pub fn talk(
+        &self,
+        wish: Option<&str>,
+        prd: Option<&str>,
+        asks: bool,
+        out: &Out,
+    ) -> Result<PlanDraft, CommandError> {
+        let cancel = signals::install();
+        let prompt = self.prompt(wish, prd, asks);
+        let mut earlier: Vec<EarlierAnswer> = Vec::new();
+        for _ in 0..ROUNDS_MAX {
+            out.say(format!("{} thinks …", self.agent.name));
+            let text = self.ask(&prompt, &earlier, &cancel)?;
+            let then = match turn(&text, prd) {
+                Ok(Turn { tasks: Some(tasks), prd, .. }) => match stories(&tasks) {
+                    Ok(tasks) => return Ok(PlanDraft { prd: prd.unwrap_or_default(), tasks }),
+                    Err(why) => format!("`tasks` cannot be used: {why}. Answer with the whole object again."),
+                },
+                Ok(turn) if turn.questions.is_empty() => {
+                    "Answer with `questions` or with `prd` and `tasks`.".to_owned()
+                }
+                Ok(_) if !asks => {
+                    "Nobody can be asked. Take your own recommendation for each and answer with the plan."
+                        .to_owned()
+                }
+                Ok(turn) => said(&turn.questions, out),
+                Err(why) => format!("That was no such JSON object ({why}). Answer with the object alone."),
+            };
+            earlier.push(EarlierAnswer { answer: text, then });
+        }
+        Err(CommandError::environment(format!(
+            "{} has not made a plan after {ROUNDS_MAX} turns; nothing was written",
+            self.agent.name
+        ))
+        .hint("say more of what is wanted, choose another agent with `--agent`, or use `--form`"))
+    }
+
+    fn ask(
+        &self,
+        prompt: &str,
+        earlier: &[EarlierAnswer],
+        cancel: &Arc<CancelFlag>,
+    ) -> Result<String, CommandError> {
+        let refusals = Refusals::default();
+        let scratch = Scratch::for_agents(&self.env, "plan", &self.top, &self.settings, &refusals)?;
+        let cli = CliAgent::new(self.agent.clone());
+        let run = RunId::from("plan");
+        let prompt_file = self.env.vars().temp_dir().join(format!("ralph-plan-{}.md", std::process::id()));
+        let profile;
+        let whom = if self.agent.kind.calls_model() {
+            let models = models::load(&self.env, &self.top)?.models;
+            let name = self.agent.profile.as_deref().unwrap_or_else(|| models.default_name());
+            let found = models.get(name);
+            profile =
+                found.ok_or_else(|| CommandError::usage(format!("there is no model profile `{name}`")))?;
+            AskTarget::Profile(&profile)
+        } else {
+            AskTarget::Agent(AskedAgent {
+                agent: &cli,
+                config: &self.agent,
+                model: self.model.as_deref(),
+                sandbox: &scratch.sandbox,
+                run: &run,
+                iteration: 1,
+                prompt_file: &prompt_file,
+            })
+        };
+        let question = Question {
+            whom,
+            system: SYSTEM,
+            prompt,
+            earlier,
+            schema: None,
+            max_output_tokens: Some(32_000),
+            max_cost: None,
+            timeout: TIMEOUT,
+            stream: false,
+            now: SystemClock::default().now(),
+        };
+        let asker = BackendAsker::new().with_client(Arc::new(HttpModelClient::new(self.env.lookup())));
+        let answered = asker.ask(&question, &mut Cancelled(cancel));
+        let _ = std::fs::remove_file(&prompt_file);
+        let redactor = self.env.redactor(&self.top);
+        answered.map(|answer| answer.text).map_err(|error| {
+            let hint = error.hint.clone().unwrap_or_else(|| {
+                format!("`ralph probe {}` tries it; `ralph plan --form` needs no agent", self.agent.name)
+            });
+            CommandError::environment(format!("{} could not answer", self.agent.name))
+                .cause(one_line(&redactor.text(&error.message), 400))
+                .hint(hint)
+        })
+    }
+
+    /// The wish, and what the repository says of itself.
+    fn prompt(&self, wish: Option<&str>, prd: Option<&str>, asks: bool) -> String {
+        let mut text = String::new();
+        if let Some(wish) = wish {
+            text.push_str(&format!("# What is wanted\n\n{wish}\n\n"));
+        }
+        if let Some(prd) = prd {
+            text.push_str(&format!("# The requirements\n\nMake the stories from this; leave `prd` out. Ask only where it says two things, or nothing.\n\n{}\n\n", head(prd, 64 * 1024)));
+        }
+        if !asks {
+            text.push_str("Nobody can be asked: decide what is open yourself, say so under Open Questions, and answer with the plan.\n\n");
+        }
+        let commands = project_commands(&self.top);
+        let tests: Vec<String> = commands
+            .tests
+            .iter()
+            .chain(&commands.lints)
+            .chain(&commands.typechecks)
+            .map(|one| format!("`{}`", join_argv(&one.argv)))
+            .collect();
+        text.push_str(&format!(
+            "# The repository\n\nCommands that it has: {}\n",
+            if tests.is_empty() { "none found".to_owned() } else { tests.join(", ") }
+        ));
+        for name in ["README.md", "AGENTS.md", "CLAUDE.md"] {
+            if let Ok(file) = repo_file::read_text(&self.top.join(name)) {
+                text.push_str(&format!("\n## {name}\n\n{}\n", head(&file, EXCERPT)));
+            }
+        }
+        if let Ok(repo) = ralph_git::Repo::discover(self.env.vars(), &self.top)
+            && let Ok(files) = repo.git().call(["ls-files"]).run()
+        {
+            text.push_str(&format!("\n## Files\n\n{}\n", head(&files.text(), EXCERPT)));
+        }
+        text
+    }
+}
+
+/// Asks the person, and puts their answers into words.
+fn said(questions: &[Asked], out: &Out) -> String {
+    let mut then = String::from("The person's answers:\n");
+    for asked in questions.iter().take(QUESTIONS_MAX) {
+        out.line(one_line(&asked.question, 500));
+        for (number, choice) in asked.choices.iter().take(9).enumerate() {
+            out.line(format!("  {} {}", number + 1, one_line(choice, 200)));
+        }
+        let recommended = asked.recommended.as_deref().map(|text| one_line(text, 200));
+        let hint = recommended.as_deref().map(|text| format!(" (empty: {text})")).unwrap_or_default();
+        let given = answer(&format!("answer{hint}: "), out);
+        let chosen = given
+            .as_deref()
+            .and_then(|text| text.parse::<usize>().ok())
+            .and_then(|at| asked.choices.get(at.checked_sub(1)?).cloned());
+        let words = chosen.or(given).or(recommended).unwrap_or_else(|| "decide yourself".to_owned());
+        then.push_str(&format!("- {}: {words}\n", one_line(&asked.question, 500)));
+    }
+    then
+}
+
+/// The JSON object in an answer, whatever stands around it.
+fn turn(text: &str, prd: Option<&str>) -> Result<Turn, String> {
+    let (start, end) = (text.find('{').ok_or("no object")?, text.rfind('}').ok_or("no object")?);
+    let turn: Turn =
+        serde_json::from_str(text.get(start..=end).ok_or("no object")?).map_err(|e| e.to_string())?;
+    match turn.tasks.is_some() && turn.prd.is_none() && prd.is_none() {
+        true => Err("`prd` is missing".to_owned()),
+        false => Ok(turn),
+    }
+}
+
+fn stories(tasks: &serde_json::Value) -> Result<TasksJson, String> {
+    prd_tasks::parse_text(&serde_json::to_string_pretty(tasks).unwrap_or_default())
+}

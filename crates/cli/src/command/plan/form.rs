@@ -1,0 +1,84 @@
+//! The form: a plan without an agent, question by question.
+
+use super::draft::PlanDraft;
+use crate::confirm::{answer, confirm};
+use crate::error::CommandError;
+use crate::output::Out;
+use ralph_app::project::project_commands;
+use ralph_domain::config::{CommandLine, join_argv};
+use ralph_domain::dialect::prd_tasks::{Story, TasksJson};
+use ralph_domain::text::one_line;
+use std::path::Path;
+
+/// The layers of a change, in the order in which they are built.
+const LAYERS: [(&str, &str); 5] = [
+    ("schema", "data: tables, types, files"),
+    ("logic", "what happens with it"),
+    ("API", "how other code reaches it"),
+    ("UI", "what people see"),
+    ("integration", "everything together"),
+];
+/// Sections of the requirements that are asked for.
+const SECTIONS: [(&str, &str); 6] = [
+    ("Problem", "What is the problem, and who has it?"),
+    ("Non-Goals", "What is out of scope?"),
+    ("Technical Design", "How is it to be built?"),
+    ("Constraints", "What must hold for every story?"),
+    ("Edge Cases", "Which edge cases matter?"),
+    ("Risks", "What could go wrong?"),
+];
+
+/// Asks for a plan.
+pub fn fill(wish: &str, top: &Path, out: &Out) -> Result<PlanDraft, CommandError> {
+    let project = answer("A short name for it: ", out).unwrap_or_else(|| one_line(wish, 60));
+    let mut prd = format!("# {project}\n\n## Summary\n\n{wish}\n");
+    for (title, question) in SECTIONS {
+        if let Some(text) = answer(&format!("{question} (empty: none) "), out) {
+            prd.push_str(&format!("\n## {title}\n\n{text}\n"));
+        }
+    }
+    let found = project_commands(top).tests.first().map(|command| join_argv(&command.argv));
+    let shown = found.as_deref().map(|command| format!(" (empty: `{command}`)")).unwrap_or_default();
+    let verify = answer(&format!("Which command proves it?{shown} "), out).or(found);
+    let tasks = TasksJson {
+        project,
+        description: one_line(wish, 200),
+        verify_commands: verify.into_iter().map(CommandLine::Shell).collect(),
+        user_stories: stories(out)?,
+        ..TasksJson::default()
+    };
+    Ok(PlanDraft { prd, tasks })
+}
+
+fn stories(out: &Out) -> Result<Vec<Story>, CommandError> {
+    let mut stories: Vec<Story> = Vec::new();
+    for (layer, what) in LAYERS {
+        let before: Vec<String> = stories.last().map(|story| story.id.clone()).into_iter().collect();
+        while let Some(title) = answer(&format!("A story of the {layer} ({what}; empty: next layer): "), out)
+        {
+            let mut criteria = Vec::new();
+            while let Some(criterion) =
+                answer("  done when (a command and its result, a response, a file; empty: no more): ", out)
+            {
+                criteria.push(criterion);
+            }
+            if criteria.is_empty()
+                && !confirm("  Without a criterion nobody can check it. Keep it all the same?", out)
+            {
+                continue;
+            }
+            let id = format!("US-{:03}", stories.len() + 1);
+            stories.push(Story {
+                id,
+                title,
+                acceptance_criteria: criteria,
+                depends_on: before.clone(),
+                ..Story::default()
+            });
+        }
+    }
+    match stories.is_empty() {
+        true => Err(CommandError::usage("a plan needs a story; nothing was written")),
+        false => Ok(stories),
+    }
+}

@@ -1,0 +1,50 @@
+//! `ralph replay`: the decisions and prompts of a run again, from its record.
+
+use crate::error::CommandError;
+use crate::output::{Out, Sign};
+use ralph_app::App;
+use ralph_domain::describe::Tone;
+use ralph_domain::text::count;
+use std::path::Path;
+
+/// Every decision and every prompt is made again from the journal and the files of the run, and held against what was done and
+/// written then. No model is asked, no command is run, nothing is changed. Exit code 1 where today's engine differs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph replay            the latest run of this folder
+  ralph replay k3f9       by the end of its id
+  ralph replay --json     as one JSON value, for a regression test")]
+pub struct ReplayArgs {
+    /// The run; the latest of this folder if left out.
+    pub run: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(args: &ReplayArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let found = app.replay(folder, args.run.as_deref())?;
+    let code = u8::from(!found.is_same());
+    if out.json {
+        out.value(&found);
+        return Ok(code);
+    }
+    for one in &found.differences {
+        let place = format!("event {}, iteration {}, {}", one.seq, one.iteration, one.what);
+        out.line(format!("{} {place}", out.out(Tone::Attention, out.sign(Sign::Open))));
+        out.line(format!("    then:  {}", one.recorded));
+        out.line(format!("    today: {}", one.today));
+    }
+    let made = format!(
+        "{} and {} of {} made again",
+        count(found.decisions, "decision"),
+        count(found.prompts, "prompt"),
+        count(found.events, "event")
+    );
+    match found.differences.len() {
+        0 => out.line(format!(
+            "{} {made}: today's engine does the same",
+            out.out(Tone::Good, out.sign(Sign::Good))
+        )),
+        n => out.line(format!("{made}: {}", count(n, "difference"))),
+    }
+    Ok(code)
+}

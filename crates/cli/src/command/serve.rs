@@ -1,0 +1,147 @@
+//! `ralph serve`: the dashboard, for this machine or for a team.
+#![allow(clippy::disallowed_methods, reason = "a desktop's own program opens the address")]
+
+use crate::demo_repo;
+use crate::error::CommandError;
+use crate::output::Out;
+use ralph_agents::presets::find_program;
+use ralph_app::{App, Environment, find, repo_file};
+use ralph_domain::config::ProviderName;
+use ralph_domain::describe::Tone;
+use ralph_server::{Limits, Ready, ServeOptions};
+use serde_json::json;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Shows every run of this machine on a page, live, and lets people start and steer them. Runs go on without it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph serve                              http://127.0.0.1:8000, for this machine alone
+  ralph serve --demo                       with a few scripted runs to look at
+  ralph serve --host 0.0.0.0 --token-file token   for others, too: put TLS in front of it
+  ralph serve --jobs 20 --jobs-with docker=4      more runs at a time
+  RALPH_DB_URL=postgres://db/ralph ralph serve    the index in Postgres
+
+Ends with Ctrl-C or SIGTERM; runs that it started go on, and the next server finds them.")]
+pub struct ServeArgs {
+    /// The address to listen on. One that others can reach needs a token of your choice.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub host: IpAddr,
+    /// The port; 0 for any that is free.
+    #[arg(long, value_name = "PORT", default_value_t = 8000)]
+    pub port: u16,
+    /// A file with the token of the owner; else RALPH_SERVE_TOKEN, else one is made and kept.
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Runs at a time that were started on the page; more wait in a queue.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    pub jobs: u32,
+    /// The same for one provider of sandboxes; may be given several times.
+    #[arg(long, value_name = "PROVIDER=N", value_parser = provider_jobs)]
+    pub jobs_with: Vec<(String, usize)>,
+    /// A folder that runs may be started in, beside this one and those that have had runs; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub repo: Vec<PathBuf>,
+    /// Start a few scripted runs to look at, in folders of their own.
+    #[arg(long)]
+    pub demo: bool,
+    /// Do not open a browser.
+    #[arg(long)]
+    pub no_open: bool,
+}
+
+fn provider_jobs(text: &str) -> Result<(String, usize), String> {
+    let (name, most) = text.split_once('=').ok_or("write it as `docker=4`")?;
+    let name = ProviderName::parse(name)?.as_str().to_owned();
+    let most = most.parse().ok().filter(|most| *most > 0).ok_or("the number is at least 1")?;
+    Ok((name, most))
+}
+
+/// Runs the command.
+pub fn run(args: &ServeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let env = app.environment();
+    let mut repos: Vec<PathBuf> = Vec::new();
+    for repo in &args.repo {
+        repos.push(find::top(&env.folder(Some(repo))?));
+    }
+    let here = find::top(folder);
+    if here.join(".git").exists() {
+        repos.push(here);
+    }
+    let demos = if args.demo { demo_repo::several(env)? } else { Vec::new() };
+    repos.extend(demos.iter().map(|demo| demo.folder.clone()));
+    let options = ServeOptions {
+        host: args.host,
+        port: args.port,
+        token: token(args, env, folder)?,
+        limits: Limits {
+            runs: usize::try_from(args.jobs).unwrap_or(usize::MAX),
+            providers: args.jobs_with.iter().cloned().collect(),
+        },
+        repos,
+        demo: args.demo,
+    };
+    // What cannot be started is told; the server is there all the same.
+    let starts = demos.into_iter().map(|demo| (demo_repo::on_its_own(app, &demo.folder), demo.request));
+    let starts: Vec<_> = starts.collect();
+    std::thread::spawn(move || starts.into_iter().for_each(|(app, request)| drop(app.spawn(&request))));
+    ralph_server::serve(app, &options, |ready| print_ready(ready, args, env, out))?;
+    out.say("the server has ended; runs go on (`ralph list --all`)");
+    Ok(0)
+}
+
+fn token(args: &ServeArgs, env: &Environment, folder: &Path) -> Result<Option<String>, CommandError> {
+    let Some(file) = &args.token_file else { return Ok(env.vars().filled("RALPH_SERVE_TOKEN")) };
+    let path = folder.join(file);
+    let bytes = repo_file::read_own(&path).map_err(|e| {
+        CommandError::usage(format!("cannot read the token `{}`: {e}", path.display()))
+            .hint("`openssl rand -hex 32 > token && chmod 600 token` makes one")
+    })?;
+    let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+    match text.is_empty() {
+        true => Err(CommandError::usage(format!("`{}` is empty", path.display()))),
+        false => Ok(Some(text)),
+    }
+}
+
+fn print_ready(ready: &Ready, args: &ServeArgs, env: &Environment, out: &Out) {
+    if out.json {
+        out.value(&json!({ "url": ready.url, "token": ready.token, "login_url": ready.login_url }));
+    } else {
+        out.line(format!("address  {}", ready.url));
+        out.line(format!("token    {}", ready.token));
+    }
+    if !ready.has_page {
+        out.say("this program was built without its page: `cd web && npm ci && npm run build`, then build it again");
+    }
+    if !args.host.is_loopback() {
+        out.say("others can reach it: put a proxy with TLS in front of it");
+    }
+    let opened = !args.no_open && !out.json && args.host.is_loopback() && open(env, &ready.login_url);
+    if opened {
+        out.say("opened in your browser, logged in");
+    } else {
+        out.say(format!("{} open the address and log in with the token", out.err(Tone::Plain, "next:")));
+    }
+}
+
+/// Hands the address to the desktop; whether there is one.
+fn open(env: &Environment, address: &str) -> bool {
+    let vars = env.vars();
+    if !["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(|name| vars.is_filled(name)) {
+        return false;
+    }
+    let program = ["xdg-open", "open"].into_iter().find_map(|name| find_program(name, &env.path()));
+    let Some(program) = program else { return false };
+    let mut command = Command::new(program);
+    command.arg(address).env_clear().envs(vars.iter());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.spawn() {
+        Ok(mut child) => {
+            std::thread::spawn(move || child.wait());
+            true
+        }
+        Err(_) => false,
+    }
+}

@@ -1,0 +1,194 @@
+//! Runs that branch off from another, race each other, are measured, and are replayed from their record.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use ralph_testkit::{TestEnv, TestRepo};
+use serde_json::{Value, json};
+
+const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
+
+/// A repo whose agent writes `part.txt` in as many iterations as it takes to reach `work 3`.
+fn counting(env: &TestEnv) -> TestRepo<'_> {
+    let repo = TestRepo::with_task(env);
+    let script = "n=$(( $(cat part.txt 2>/dev/null | wc -l) + 1 )); echo \"work $n\" >> part.txt; \
+                  echo \"- did part $n\" >> .ralph/progress.md; echo \"Part $n.\"; echo '<promise>COMPLETE</promise>'";
+    let other = "echo 'work 3' > part.txt; echo other >> part.txt; cat > seen.txt; echo '<promise>COMPLETE</promise>'";
+    let agents = [repo.agent("stub", script), repo.agent("other", other)];
+    repo.configure(&agents, "grep -q 'work 3' part.txt", &json!({ "agent_priority": ["stub"] }));
+    repo
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+#[test]
+fn a_fork_begins_with_the_files_of_an_iteration_and_another_agent() {
+    let env = TestEnv::new(RALPH);
+    let repo = counting(&env);
+    let first = repo.run(&["--worktree"]).exits(0).json();
+    assert_eq!(first["iterations"], 3, "{first}");
+    let run = text(&first, "run_id").to_owned();
+    let forked = repo
+        .ralph(&["fork", &run, "--at", "1", "--agent", "other", "--guardrail", "Be brief.", "--json"])
+        .exits(0)
+        .json();
+    assert_eq!((&forked["success"], &forked["iterations"]), (&json!(true), &json!(1)), "{forked}");
+    assert_ne!(forked["run_id"], first["run_id"]);
+    let branch = text(&forked, "branch");
+    assert_eq!(repo.git(&["show", &format!("{branch}:part.txt")]), "work 3\nother");
+    // Its history is that of the first iteration, not of those after it.
+    let subjects = repo.git(&["log", "--format=%b", branch]);
+    assert!(
+        subjects.contains(&format!("Ralph-Run: {run}")) && subjects.contains("Ralph-Iteration: 1"),
+        "{subjects}"
+    );
+    assert_eq!(subjects.matches(&format!("Ralph-Run: {run}")).count(), 1, "{subjects}");
+    let spec: Value = serde_json::from_str(
+        &std::fs::read_to_string(repo.record(text(&forked, "run_id")).join("spec.json")).unwrap(),
+    )
+    .unwrap();
+    assert_eq!(text(&spec["forked_from"], "run"), run);
+    let prompt = repo.git(&["show", &format!("{branch}:seen.txt")]);
+    for words in ["goes on from iteration 1 of run", "did part 1", "Be brief."] {
+        assert!(prompt.contains(words), "{words}: {prompt}");
+    }
+    assert!(!prompt.contains("did part 2"), "{prompt}");
+    // The other run is as it was.
+    assert_eq!(
+        repo.git(&["show", &format!("{}:part.txt", text(&first, "branch"))]),
+        "work 1\nwork 2\nwork 3"
+    );
+}
+
+#[test]
+fn a_fork_of_nothing_says_what_there_is() {
+    let env = TestEnv::new(RALPH);
+    let repo = counting(&env);
+    repo.ralph(&["fork"]).exits(2);
+    repo.run(&["--worktree"]).exits(0);
+    let refused = repo.ralph(&["fork", "--at", "9"]).exits(2);
+    assert!(refused.stderr.contains("has no iteration 9 that is over"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("`--at 3` the last one"), "{}", refused.stderr);
+    let start = repo.ralph(&["fork", "--at", "0", "--json"]).exits(0).json();
+    assert_eq!(start["iterations"], 3, "{start}");
+    let unknown = repo.ralph(&["fork", "--agent", "nobody"]).exits(2);
+    assert!(unknown.stderr.contains("there is no agent `nobody`"), "{}", unknown.stderr);
+}
+
+#[test]
+fn a_replay_of_a_run_finds_no_difference_and_one_of_an_edited_record_does() {
+    let env = TestEnv::new(RALPH);
+    let repo = counting(&env);
+    let run = repo.run(&["--worktree"]).exits(0).json();
+    let again = repo.ralph(&["replay", "--json"]).exits(0).json();
+    assert_eq!(again["differences"], json!([]), "{again}");
+    assert_eq!(again["prompts"], 3, "{again}");
+    assert!(again["decisions"].as_u64().unwrap() >= 10, "{again}");
+    let told = repo.ralph(&["replay"]).exits(0);
+    assert!(told.stdout.contains("today's engine does the same"), "{}", told.stdout);
+    // Another rule than the one that it was run with: the record says so.
+    let record = repo.record(text(&run, "run_id"));
+    let spec = std::fs::read_to_string(record.join("spec.json")).unwrap();
+    let edited = spec.replace("\"max_iterations\": 5", "\"max_iterations\": 2");
+    assert_ne!(spec, edited);
+    std::fs::write(record.join("spec.json"), edited).unwrap();
+    let other = repo.ralph(&["replay", "--json"]).exits(1).json();
+    let differences = other["differences"].as_array().unwrap();
+    let decision = differences.iter().find(|one| one["what"] == "decision").unwrap();
+    assert_eq!(text(decision, "recorded"), "iteration 3 (try 1) by stub");
+    assert_eq!(text(decision, "today"), "end: max_iterations");
+}
+
+/// A repo in which `quick` does the work and `slow` waits until it is ended.
+fn racing(env: &TestEnv) -> TestRepo<'_> {
+    let repo = TestRepo::with_task(env);
+    let quick = repo.agent("quick", "echo work > part.txt; echo '<promise>COMPLETE</promise>'");
+    let slow = repo.agent("slow", "echo half > part.txt; sleep 600; echo '<promise>COMPLETE</promise>'");
+    let wordy = repo.agent(
+        "wordy",
+        "for i in 1 2 3 4 5 6 7 8 9; do echo $i; done > more.txt; echo work > part.txt; echo '<promise>COMPLETE</promise>'",
+    );
+    repo.configure(&[quick, slow, wordy], "grep -q work part.txt", &json!({}));
+    repo
+}
+
+#[test]
+fn the_first_proven_result_of_a_race_wins_and_the_others_are_ended() {
+    let env = TestEnv::new(RALPH);
+    let repo = racing(&env);
+    let race = repo.run(&["--race", "slow,quick"]).exits(0).json();
+    assert_eq!(text(&race["winner"], "name"), "quick", "{race}");
+    let runs = race["runs"].as_array().unwrap();
+    assert_eq!((text(&runs[0], "name"), &runs[0]["exit_code"]), ("slow", &json!(130)), "{race}");
+    assert_eq!(text(&runs[0]["result"], "reason"), "cancelled", "{race}");
+    assert_eq!(repo.read("part.txt"), "", "the user's own files are as they were");
+    let winner = text(&race["winner"], "run_id");
+    repo.ralph(&["apply", winner]).exits(0);
+    assert_eq!(repo.read("part.txt"), "work\n");
+}
+
+#[test]
+fn the_best_of_several_proven_results_wins() {
+    let env = TestEnv::new(RALPH);
+    let repo = racing(&env);
+    let race = repo.run(&["--race", "wordy,quick", "--best", "diff"]).exits(0).json();
+    assert_eq!(text(&race["winner"], "name"), "quick", "{race}");
+    assert!(race["runs"].as_array().unwrap().iter().all(|run| run["exit_code"] == 0), "{race}");
+    let same = repo.run(&["--race", "2", "--agents", "quick", "--best", "cost"]).exits(0).json();
+    assert_eq!(text(&same["winner"], "name"), "#1", "{same}");
+}
+
+#[test]
+fn a_race_that_cannot_be_is_refused_before_anything_is_started() {
+    let env = TestEnv::new(RALPH);
+    let repo = racing(&env);
+    for (args, words) in [
+        (&["--race", "quick"][..], "1 run cannot race"),
+        (&["--race", "quick,quick"], "`quick` is named twice"),
+        (&["--race", "quick,slow", "--best"], "no verifier has a `metric`"),
+    ] {
+        let refused = repo.run(args).exits(2);
+        assert!(refused.stderr.contains(words), "{args:?}: {}", refused.stderr);
+    }
+    assert_eq!(repo.ralph(&["list", "--json"]).exits(0).json(), json!([]));
+}
+
+#[test]
+fn a_number_is_measured_as_often_as_asked_and_its_median_counts() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    // Ten less each time, and a measurement that trembles by one; every fifth run is far off.
+    let agent = repo.agent(
+        "stub",
+        "echo \"$(( $(cat part.txt 2>/dev/null || echo 100) - 10 ))\" > part.txt; echo better",
+    );
+    let log = env.path("measured");
+    let bench = format!(
+        "n=$(cat '{0}' 2>/dev/null | wc -l); echo x >> '{0}'; v=$(cat part.txt); \
+         case $((n % 5)) in 4) v=999;; *) v=$((v + n % 2));; esac; echo \"time $v ms\"",
+        log.display()
+    );
+    repo.config(&json!({
+        "agents": [agent],
+        "verifiers": [{
+            "name": "bench", "command_argv": ["sh", "-c", bench],
+            "metric": { "pattern": "time ([0-9]+) ms", "better": "lower", "target": 75, "repeat": 5 },
+        }],
+        "completion": "metric", "keep_best": true, "max_iterations": 6, "tests": "free",
+    }));
+    let run = repo.run(&["--worktree"]).exits(0).json();
+    assert_eq!(run["iterations"], 3, "{run}");
+    assert!(text(&run, "summary").contains("Best: bench 7"), "{run}");
+    let status = repo.ralph(&["status", "--json"]).exits(0).json();
+    let best = &status["best"];
+    assert!(best["value"].as_f64().unwrap() <= 71.0 && best["target"] == 75.0, "{status}");
+    assert!(best["noise"].as_f64().unwrap() <= 1.0, "one run in five that is far off is no noise: {status}");
+    let shown = repo.ralph(&["status"]).exits(0);
+    assert!(shown.stdout.contains("best bench 7"), "{}", shown.stdout);
+    let iteration = repo.record(text(&run, "run_id")).join("iterations/1");
+    assert!(iteration.join("check-bench.5.log").is_file() && !iteration.join("check-bench.6.log").exists());
+    let refused = repo.read(".ralph/config.json").replace("\"repeat\": 5", "\"repeat\": 99");
+    repo.write(".ralph/config.json", &refused);
+    let refused = repo.run(&["--new"]).exits(2);
+    assert!(refused.stderr.contains("must be between 1 and 25"), "{}", refused.stderr);
+}

@@ -1,0 +1,170 @@
+//! Files and the task: within bounds, and never over somebody's edit.
+
+use super::machine::{Served, detached, machine, patient};
+use ralph_testkit::TestRepo;
+use serde_json::{Value, json};
+
+const TASK: &str = "# Do the work\n\nWrite `part.txt`.\n";
+
+#[test]
+fn two_who_edit_at_once_do_not_overwrite_each_other() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    repo.stub(&patient(&repo), "grep -q work part.txt");
+    let run = detached(&repo, &[]);
+    let server = Served::start(&env, &repo.dir, &[]);
+    let path = format!("/runs/{run}/task");
+    let first = server.get(&path).is(200);
+    assert_eq!(first.json()["text"], TASK);
+    let mark = first.header("etag").unwrap().to_owned();
+    let put = |mark: Option<&str>, text: &str| {
+        let headers: Vec<(&str, &str)> = mark.map(|mark| ("If-Match", mark)).into_iter().collect();
+        server.send(&server.token, "PUT", &path, &headers, Some(&json!({ "text": text })))
+    };
+    put(None, "# Other\n\nx").is(428);
+    let mine = format!("{TASK}\nMine.\n");
+    let saved = put(Some(&mark), &mine).is(200);
+    assert_ne!(saved.header("etag"), Some(mark.as_str()));
+    let lost = put(Some(&mark), &format!("{TASK}\nTheirs.\n")).is(412).json();
+    assert!(lost["current"].as_str().unwrap().contains("Mine."), "{lost}");
+    let now = server.get(&path).is(200);
+    assert_eq!(now.json()["text"], mine);
+    put(now.header("etag"), "   ").is(422);
+    // The same through the path of the file; other files are for reading only.
+    let by_path = format!("/runs/{run}/files/PROMPT.md");
+    let now = server.get(&by_path).is(200);
+    let headers = [("If-Match", now.header("etag").unwrap())];
+    let text = json!({ "text": format!("{mine}\nMore.\n") });
+    server.send(&server.token, "PUT", &by_path, &headers, Some(&text)).is(200);
+    let refused = server
+        .send(&server.token, "PUT", &format!("/runs/{run}/files/readme.txt"), &headers, Some(&text))
+        .is(403);
+    assert!(refused.json()["hint"].as_str().unwrap().contains(".ralph/notes.md"), "{}", refused.text());
+    repo.ralph(&["cancel", &run]).exits(0);
+}
+
+#[test]
+fn notes_and_guardrails_only_grow() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    repo.stub(&patient(&repo), "grep -q work part.txt");
+    let run = detached(&repo, &[]);
+    let server = Served::start(&env, &repo.dir, &[]);
+    let path = format!("/runs/{run}/files/.ralph/guardrails.md");
+    let file = server.get(&path).is(200);
+    let (text, mark) =
+        (file.json()["text"].as_str().unwrap().to_owned(), file.header("etag").unwrap().to_owned());
+    let put = |text: &str| {
+        server.send(&server.token, "PUT", &path, &[("If-Match", &mark)], Some(&json!({ "text": text })))
+    };
+    put("nothing of it").is(422);
+    put(&format!("{text}\n\nNever touch the build.\n")).is(200);
+    let rules = server.get(&format!("/runs/{run}/guardrails")).is(200);
+    assert!(rules.text().contains("Never touch the build."), "{}", rules.text());
+    repo.ralph(&["cancel", &run]).exits(0);
+}
+
+#[test]
+fn no_path_leads_out_of_the_workspace_and_secrets_are_not_shown() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.write(".env", "OPENAI_API_KEY=sk-secret-of-the-user\n");
+    std::fs::write(env.path("outside.txt"), "private").unwrap();
+    std::os::unix::fs::symlink(env.path("outside.txt"), repo.dir.join("link.txt")).unwrap();
+    std::os::unix::fs::symlink(env.path("home"), repo.dir.join("folder")).unwrap();
+    let run = detached(&repo, &[]);
+    let server = Served::start(&env, &repo.dir, &[]);
+    let base = format!("/runs/{run}/files");
+    assert_eq!(server.get(&format!("{base}/readme.txt")).is(200).json()["text"], "hello\n");
+    let listed = server.get(&base).is(200).json();
+    let names: Vec<&str> =
+        listed["entries"].as_array().unwrap().iter().filter_map(|e| e["name"].as_str()).collect();
+    assert!(
+        names.contains(&"readme.txt") && !names.contains(&".env") && !names.contains(&".git"),
+        "{names:?}"
+    );
+    let parts = [
+        "..",
+        "%2e%2e",
+        "..%2f",
+        ".",
+        "//",
+        "etc",
+        "passwd",
+        "link.txt",
+        "folder",
+        ".git",
+        "config",
+        ".env",
+        "%00",
+        "a%2f..%2f..",
+        "outside.txt",
+        "~",
+    ];
+    // Every path of up to three of these: none shows what is not in the workspace.
+    for a in parts {
+        for b in parts {
+            for path in [format!("{a}/{b}"), format!("{a}/{b}/passwd"), format!("{a}{b}")] {
+                for url in [
+                    format!("{base}/{path}"),
+                    format!("/runs/{run}/artifacts/{path}"),
+                    format!("{base}?path={path}"),
+                ] {
+                    let reply = server.get(&url);
+                    assert!(reply.status < 500, "{url}: {}", reply.text());
+                    let text = reply.text();
+                    assert!(
+                        !text.contains("private") && !text.contains("root:") && !text.contains("sk-secret"),
+                        "{url}: {text}"
+                    );
+                }
+            }
+        }
+    }
+    for wrong in ["link.txt", ".env", ".git/config", "folder/x"] {
+        assert!(server.get(&format!("{base}/{wrong}")).status >= 400, "{wrong}");
+    }
+    repo.ralph(&["cancel", &run]).exits(0);
+}
+
+#[test]
+fn what_a_run_left_is_there_to_read() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    repo.stub(
+        "echo '<b>bold</b>'; echo work > part.txt; echo '<promise>COMPLETE</promise>'",
+        "grep -q work part.txt",
+    );
+    let run = repo.run(&[]).exits(0).json()["run_id"].as_str().unwrap().to_owned();
+    let server = Served::start(&env, &repo.dir, &[]);
+    let get = |path: &str| server.get(&format!("/runs/{run}{path}")).is(200);
+    let view = get("").json();
+    assert_eq!(view["row"]["status"], "done");
+    assert_eq!(view["view"]["run_id"], run.as_str());
+    let iterations = get("/iterations").json();
+    assert_eq!(iterations["iterations"][0]["iteration"], 1);
+    let one = get("/iterations/1").json();
+    assert!(one["prompt"].as_str().unwrap().contains("Write `part.txt`"), "{one}");
+    assert!(one["patch"].as_str().unwrap().contains("+work"), "{one}");
+    assert!(get("/output/1").json()["text"].as_str().unwrap().contains("<b>bold</b>"));
+    assert!(get("/diff").json()["patch"].as_str().unwrap().contains("+work"));
+    assert!(get("/diff?iteration=1").json()["patch"].as_str().unwrap().contains("+work"));
+    let artifacts = get("/artifacts").json();
+    let names: Vec<&str> =
+        artifacts["artifacts"].as_array().unwrap().iter().filter_map(|a| a["name"].as_str()).collect();
+    assert!(names.contains(&"iterations/1/output.log") && !names.contains(&"inbox.jsonl"), "{names:?}");
+    let log = get("/artifacts/iterations/1/output.log");
+    assert_eq!(log.header("content-type"), Some("text/plain; charset=utf-8"), "never a page");
+    assert!(log.header("content-security-policy").unwrap().contains("sandbox"));
+    server.get(&format!("/runs/{run}/artifacts/inbox.jsonl")).is(404);
+    assert!(get("/diagnosis").json()["report"].is_null());
+    assert_eq!(get("/sandbox").json()["provider"], "local");
+    server.get(&format!("/runs/{run}/iterations/9")).is(404);
+    server.control(&run, json!({ "kind": "pause" })).is(409);
+    let row: Value = server.get("/runs?q=do%20the").is(200).json()["runs"][0].clone();
+    assert_eq!(row["id"], run.as_str());
+    server.send(&server.token, "DELETE", &format!("/runs/{run}"), &[], None).is(204);
+    assert_eq!(server.get("/runs").is(200).json()["runs"], json!([]));
+    server.get(&format!("/runs/{run}")).is(404);
+}

@@ -1,0 +1,140 @@
+//! The index: never the truth, and the same after it was made anew.
+
+use super::machine::{Served, detached, machine, patient};
+use ralph_testkit::{TestEnv, TestRepo};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The rows as the server gives them, without what depends on the moment.
+fn rows(server: &Served) -> Vec<Value> {
+    let page = server.get("/runs?limit=500&sort=created&order=asc").is(200).json();
+    page["runs"].as_array().unwrap().clone()
+}
+
+fn some_runs(env: &TestEnv) -> TestRepo<'_> {
+    let repo = TestRepo::with_task(env);
+    repo.stub("echo work >> part.txt; echo '<promise>COMPLETE</promise>'", "grep -q work part.txt");
+    repo.run(&["--new"]).exits(0);
+    repo.stub("echo again >> part.txt", "false");
+    repo.run(&["--new", "--max-iterations", "2"]).exits(1);
+    repo
+}
+
+fn rebuilt_is_the_same(env: &TestEnv, vars: &[(&str, &str)]) {
+    let repo = some_runs(env);
+    let server = Served::start_with(env, &repo.dir, &[], vars);
+    // One that the server sees from its beginning to its end, and one that rests.
+    repo.stub(&patient(&repo), "grep -q work part.txt");
+    let live = detached(&repo, &["--worktree"]);
+    server.row_when(&live, "the run at work", |row| row["status"] == "working");
+    repo.write(".git/go", "");
+    server.row_when(&live, "its end", |row| row["status"] == "done" && row["driven"] == false);
+    let before = (rows(&server), server.get("/costs?by=agent&since=30d").json());
+    assert_eq!(before.0.len(), 3, "{:?}", before.0);
+    server.stop();
+    let mut command = env.ralph_command(&repo.dir, &["index", "rebuild", "--json"]);
+    let done = TestEnv::finish(command.envs(vars.iter().copied())).exits(0).json();
+    assert_eq!(done["runs"], 3);
+    let server = Served::start_with(env, &repo.dir, &[], vars);
+    let after = (rows(&server), server.get("/costs?by=agent&since=30d").json());
+    assert_eq!(before.0, after.0);
+    assert_eq!(before.1["rows"], after.1["rows"]);
+}
+
+#[test]
+fn an_index_made_anew_has_the_same_rows() {
+    let env = machine();
+    rebuilt_is_the_same(&env, &[]);
+    // A damaged one is made anew without a word.
+    std::fs::write(
+        env.path("state/ralph/server/index.sqlite"),
+        "no database at all, but long enough to be one",
+    )
+    .unwrap();
+    let server = Served::start(&env, &env.path("tmp"), &[]);
+    ralph_testkit::env::until("all rows", || (rows(&server).len() == 3).then_some(()));
+}
+
+#[test]
+fn lists_are_filtered_sorted_and_paged() {
+    let env = machine();
+    let repo = some_runs(&env);
+    let server = Served::start(&env, &repo.dir, &[]);
+    ralph_testkit::env::until("all rows", || (rows(&server).len() == 2).then_some(()));
+    let ids = |path: &str| -> Vec<String> {
+        let page = server.get(path).is(200).json();
+        page["runs"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = ids("/runs?sort=created&order=asc");
+    assert_eq!(ids("/runs?status=done"), all[..1]);
+    assert_eq!(ids("/runs?status=done,failed&sort=created&order=asc"), all);
+    assert_eq!(ids("/runs?status=open"), Vec::<String>::new());
+    assert_eq!(ids(&format!("/runs?repo={}&sort=created&order=asc", repo.dir.display())), all);
+    assert_eq!(ids("/runs?q=%25"), Vec::<String>::new(), "a sign is a sign");
+    assert_eq!(ids("/runs?sort=iteration"), [all[1].clone(), all[0].clone()]);
+    let mut found = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = server.get(&format!("/runs?sort=score&limit=1&cursor={cursor}")).is(200).json();
+        found.extend(
+            page["runs"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()),
+        );
+        assert_eq!(page["total"], 2);
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        cursor = next.to_owned();
+    }
+    found.sort();
+    assert_eq!(found, all);
+    server.get("/runs?cursor=nonsense").is(400);
+    server.get("/runs?colour=red").is(400);
+    let days = server.get("/costs?by=day").is(200).json();
+    assert_eq!(days["rows"].as_array().unwrap().len(), 1, "{days}");
+}
+
+/// A Postgres of its own, ended with the test.
+struct Postgres {
+    folder: PathBuf,
+    script: PathBuf,
+}
+
+impl Postgres {
+    fn start() -> Option<(Self, String)> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres");
+        let folder = std::env::temp_dir().join(format!("ralph-pg-{}", std::process::id()));
+        let done = Command::new(&script).arg("start").arg(&folder).output().ok()?;
+        let own = Self { folder, script };
+        if !done.status.success() {
+            ralph_testkit::skip(&format!(
+                "no Postgres here: {}",
+                String::from_utf8_lossy(&done.stderr).trim()
+            ));
+            return None;
+        }
+        let url = String::from_utf8_lossy(&done.stdout).trim().to_owned();
+        Some((own, url))
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        let _ = Command::new(&self.script).arg("stop").arg(&self.folder).output();
+    }
+}
+
+#[test]
+fn the_same_holds_in_postgres() {
+    let Some((_own, url)) = Postgres::start() else { return };
+    let env = machine();
+    rebuilt_is_the_same(&env, &[("RALPH_DB_URL", &url)]);
+    let repo = TestRepo::new(&env, "other", &[("a", "b")]);
+    let wrong = url.replace("/ralph?", "/nowhere?");
+    let mut command = env.ralph_command(&repo.dir, &["serve", "--port", "0", "--no-open"]);
+    let refused = TestEnv::finish(command.env("RALPH_DB_URL", &wrong)).exits(4);
+    assert!(
+        refused.stderr.contains("RALPH_DB_URL") && !refused.stderr.contains(&wrong),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(json!(refused.stdout), json!(""));
+}

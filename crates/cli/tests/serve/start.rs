@@ -1,0 +1,105 @@
+//! Starting runs: from a sentence, once for each key, in turn.
+
+use super::machine::{Served, machine, patient};
+use ralph_testkit::TestRepo;
+use ralph_testkit::env::until;
+use serde_json::{Value, json};
+
+fn sentence(repo: &TestRepo<'_>, text: &str) -> Value {
+    json!({ "repo": repo.dir, "text": text, "isolation": "none" })
+}
+
+#[test]
+fn a_sentence_is_enough_and_a_key_makes_one_run() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "grep -q work part.txt");
+    let server = Served::start(&env, &repo.dir, &[]);
+    let send = |key: &str, text: &str| {
+        server.send(&server.token, "POST", "/runs", &[("Idempotency-Key", key)], Some(&sentence(&repo, text)))
+    };
+    let first = send("k1", "Write the part").is(201).json();
+    let again = send("k1", "Write the part").is(200).json();
+    assert_eq!(first["id"], again["id"]);
+    send("k1", "Something else").is(422);
+    let run = first["id"].as_str().unwrap();
+    let row = server.row_when(run, "the end", |row| row["status"] == "done");
+    assert_eq!(
+        (row["task"].as_str(), row["person"].as_str()),
+        (Some("Write the part"), Some("tester")),
+        "{row}"
+    );
+    assert_eq!(server.get("/runs").json()["total"], 1);
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_with_a_hint_and_leaves_nothing() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    repo.stub("true", "true");
+    let server = Served::start(&env, &repo.dir, &[]);
+    let mut body = sentence(&repo, "Do it");
+    body["agents"] = json!(["nobody"]);
+    let refused = server.post("/runs", &body).is(422).json();
+    assert!(
+        refused["detail"].as_str().unwrap().contains("nobody") && refused["hint"].is_string(),
+        "{refused}"
+    );
+    assert_eq!(server.get("/runs").json()["runs"], json!([]));
+    let elsewhere = json!({ "repo": "/etc", "text": "Do it" });
+    let refused = server.post("/runs", &elsewhere).is(403).json();
+    assert!(refused["hint"].as_str().unwrap().contains("--repo"), "{refused}");
+    server.post("/runs", &json!({ "repo": repo.dir, "text": "x", "wings": 2 })).is(422);
+    server.post("/runs", &json!({ "repo": repo.dir, "task_file": "../x" })).is(400);
+    server.post("/runs", &json!({ "text": "x" })).is(400);
+}
+
+#[test]
+fn runs_wait_for_their_turn_and_a_restart_forgets_none() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    repo.stub(&patient(&repo), "grep -q work part.txt");
+    let server = Served::start(&env, &repo.dir, &["--jobs", "1"]);
+    let id = |reply: Value| reply["id"].as_str().unwrap().to_owned();
+    let first = id(server.post("/runs", &sentence(&repo, "One")).is(201).json());
+    let second = id(server.post("/runs", &sentence(&repo, "Two")).is(201).json());
+    let third = id(server.post("/runs", &sentence(&repo, "Three")).is(201).json());
+    let waiting = server.row_when(&second, "the queue", |row| row["status"] == "queued");
+    assert_eq!(waiting["queued"], 1, "{waiting}");
+    server.control(&third, json!({ "kind": "cancel" })).is(202);
+    let state = server.get("/scheduler").json();
+    assert_eq!((state["running"].as_u64(), state["waiting"].as_u64()), (Some(1), Some(1)), "{state}");
+    assert_eq!(server.stop(), 0, "a server ends by SIGTERM, and its runs go on");
+    let again = Served::start(&env, &repo.dir, &["--jobs", "1"]);
+    again.row_when(&first, "the first still at work", |row| row["driven"] == true);
+    again.row_when(&second, "the second still waiting", |row| row["status"] == "queued");
+    repo.write(".git/go", "");
+    again.row_when(&first, "the first done", |row| row["status"] == "done");
+    again.row_when(&second, "the second done", |row| row["status"] == "done");
+    until("no place is taken", || (again.get("/scheduler").json()["running"] == 0).then_some(()));
+}
+
+#[test]
+fn a_task_is_linted_and_its_first_prompt_shown_before_anything_runs() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    repo.stub("true", "true");
+    let server = Served::start(&env, &repo.dir, &[]);
+    let bad = "---\ntask_id: x\n---\n# Task\n\n- [ ] nothing\n";
+    let found = server.post("/lint", &json!({ "repo": repo.dir, "text": bad })).is(200).json();
+    assert_eq!(found["ok"], false, "{found}");
+    let first = &found["findings"][0];
+    assert!(first["line"].as_u64().is_some() && first["fix"].is_string(), "{found}");
+    let preview = server.post("/preview", &sentence(&repo, "Write the part")).is(200).json();
+    assert!(preview["prompt"].as_str().unwrap().contains("Write the part"), "{preview}");
+    assert_eq!(preview["agents"], json!(["stub"]));
+    let repos = server.get("/repos").is(200).json();
+    assert_eq!(repos[0]["path"], json!(repo.dir));
+    let templates = server.get("/templates").is(200).json();
+    for template in templates.as_array().unwrap() {
+        let linted =
+            server.post("/lint", &json!({ "repo": repo.dir, "text": template["text"] })).is(200).json();
+        assert!(linted["task"].is_object(), "{template}: {linted}");
+    }
+    assert_eq!(server.get("/runs").json()["runs"], json!([]), "nothing was started");
+}

@@ -1,0 +1,112 @@
+//! Steering: from the page as from a terminal.
+
+use super::machine::{Served, detached, machine, patient};
+use ralph_testkit::TestRepo;
+use ralph_testkit::env::until;
+use serde_json::json;
+
+#[test]
+fn a_run_is_paused_resumed_noted_and_stopped_from_the_page() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    // Two sessions: it is paused between them.
+    let script = patient(&repo).replace("> part.txt", ">> part.txt");
+    let script = script.replace("; echo '<promise>", "; [ \"$RALPH_ITERATION\" -lt 2 ] || echo '<promise>");
+    repo.stub(&script, "test $(wc -l < part.txt) -ge 2");
+    let run = detached(&repo, &[]);
+    let server = Served::start(&env, &repo.dir, &[]);
+    server.row_when(&run, "the run at work", |row| row["status"] == "working");
+    let said = server.control(&run, json!({ "kind": "note", "text": "The port is 8080." })).is(202).json();
+    assert_eq!(said["outcome"], "received", "{said}");
+    assert!(said["letter"].as_str().is_some());
+    server.control(&run, json!({ "kind": "nudge", "text": "x" })).is(403);
+    server.control(&run, json!({ "kind": "fly" })).is(400);
+    server.control(&run, json!({ "kind": "skip", "agent": "nobody" })).is(422);
+    server.control(&run, json!({ "kind": "pause" })).is(202);
+    repo.write(".git/go", "");
+    server.row_when(&run, "the pause", |row| row["status"] == "paused");
+    server.control(&run, json!({ "kind": "resume" })).is(202);
+    server.row_when(&run, "the end", |row| row["status"] == "done");
+    let notes = server.get(&format!("/runs/{run}/guardrails")).is(200).json();
+    assert!(notes["notes"].as_str().unwrap().contains("8080"), "{notes}");
+}
+
+#[test]
+fn a_run_whose_process_died_goes_on_or_ends_by_a_click() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    repo.stub(&patient(&repo), "grep -q work part.txt");
+    let run = detached(&repo, &[]);
+    let server = Served::start(&env, &repo.dir, &[]);
+    let kill = || {
+        let status = repo.ralph(&["status", &run, "--json"]).exits(0).json();
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(status["pid"].as_i64().unwrap()).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+        server.row_when(&run, "a run that nobody drives", |row| {
+            row["driven"] == false && row["status"] == "paused"
+        });
+    };
+    kill();
+    let resumed = server.control(&run, json!({ "kind": "resume" })).is(202).json();
+    assert_eq!(resumed["outcome"], "started", "{resumed}");
+    server.row_when(&run, "the run at work again", |row| row["status"] == "working");
+    kill();
+    let ended = server.control(&run, json!({ "kind": "cancel" })).is(202).json();
+    assert_eq!(ended["outcome"], "ended", "{ended}");
+    server.row_when(&run, "the end", |row| row["status"] == "stopped");
+}
+
+#[test]
+fn modes_decide_what_people_may_do() {
+    let env = machine();
+    let repo = TestRepo::new(
+        &env,
+        "repo",
+        &[("PROMPT.md", "# Do the work\n\nWrite `part.txt`.\n"), ("Makefile", "lint:\n\t@echo linted\n")],
+    );
+    repo.stub(&patient(&repo), "echo checked; grep -q work part.txt");
+    let debug = detached(&repo, &["--mode", "debug", "--worktree"]);
+    let plain = detached(&repo, &["--worktree", "--new"]);
+    let server = Served::start(&env, &repo.dir, &[]);
+    server.row_when(&debug, "the run at work", |row| row["status"] == "working" && row["mode"] == "debug");
+    server.control(&debug, json!({ "kind": "nudge", "text": "Look at the drain." })).is(202);
+    let run =
+        |id: &str, command: &str| server.post(&format!("/runs/{id}/debug"), &json!({ "command": command }));
+    run(&plain, "rerun_tests").is(403);
+    run(&debug, "sh -c id").is(422);
+    let tests = run(&debug, "rerun_tests").is(200).json();
+    assert!(tests["results"][0]["output"].as_str().unwrap().contains("checked"), "{tests}");
+    assert!(tests["results"][0]["exit_code"].as_i64().is_some_and(|code| code != 0), "{tests}");
+    let lint = run(&debug, "lint").is(200).json();
+    assert!(lint["results"][0]["output"].as_str().unwrap().contains("linted"), "{lint}");
+    run(&debug, "typecheck").is(422);
+    assert!(run(&debug, "logs").is(200).json()["results"].as_array().is_some());
+    let config = repo.ralph(&["run", "--mode", "free"]).exits(2);
+    assert!(config.stderr.contains("autonomous"), "{}", config.stderr);
+    for id in [&debug, &plain] {
+        repo.ralph(&["cancel", id]).exits(0);
+    }
+}
+
+#[test]
+fn the_doctor_reads_a_run_and_its_advice_is_applied_by_a_click() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    repo.stub("echo again >> part.txt; echo '<promise>COMPLETE</promise>'", "false");
+    let run = repo.run(&["--max-iterations", "2"]).exits(1).json()["run_id"].as_str().unwrap().to_owned();
+    let server = Served::start(&env, &repo.dir, &[]);
+    server.control(&run, json!({ "kind": "apply" })).is(409);
+    server.control(&run, json!({ "kind": "diagnose" })).is(202);
+    let report = until("the report", || {
+        let found = server.get(&format!("/runs/{run}/diagnosis")).is(200).json();
+        found["report"].is_object().then_some(found)
+    });
+    assert!(report["markdown"].as_str().is_some_and(|text| !text.is_empty()), "{report}");
+    until("the doctor has gone", || {
+        let status = repo.ralph(&["status", &run, "--json"]).exits(0).json();
+        status["pid"].is_null().then_some(())
+    });
+    let more = server.control(&run, json!({ "kind": "budget", "max_iterations": 3 })).is(202).json();
+    assert_eq!(more["outcome"], "started", "{more}");
+    server.row_when(&run, "one more iteration", |row| row["iteration"] == 3 && row["status"] == "failed");
+}
