@@ -81,9 +81,8 @@ fn read(server: &Server, entry: &Registration) -> Result<(TaskAnswer, RunReading
         }
     });
     let text = task.raw.clone().unwrap_or_else(|| task.text.clone());
-    // An edit that waits counts: whoever saves next must have seen it.
-    let last = edits.last().map(|(letter, _)| letter.id.as_str()).unwrap_or_default();
-    let mark = Digest::of(format!("{}\0{last}\0{text}", state.spec.spec_version).as_bytes());
+    // An edit that waits counts: whoever saves next must have seen it. When the run takes it, nothing changes for them.
+    let mark = Digest::of(pending.as_deref().unwrap_or(&text).as_bytes());
     let answer = TaskAnswer {
         text,
         source: task.source.clone(),
