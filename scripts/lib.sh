@@ -70,3 +70,31 @@ use_cargo() {
 page_packages() {
     npm ci --no-audit --no-fund --silent 2>/dev/null || npm install --no-save --no-audit --no-fund --silent
 }
+
+# npm_folder FOLDER WITHOUT PACKAGE...: pinned packages in a folder of their own outside the checkout, whole or not at all. npm does
+# not mend what an interrupted install left behind, so a folder without its stamp is made anew. WITHOUT says how to do without.
+npm_folder() {
+    local dir="$1" without="$2" wanted
+    shift 2
+    wanted="$(printf '%s\n' "$@")"
+    npm_folder_is_whole() { [ -f "$dir/installed" ] && [ "$(cat "$dir/installed")" = "$wanted" ]; }
+    mkdir -p "$dir"
+    npm_folder_is_whole && return 0
+    # Several tests may ask at the same time; one installs, the others wait for it.
+    if has flock; then
+        exec 9>"$dir/lock"
+        flock 9
+        npm_folder_is_whole && return 0
+    fi
+    has npm || fail "npm is not there" \
+        "The programs that tests use are npm packages." \
+        "Install Node.js 20 or newer with npm and try again, or do without: $without."
+    say "npm install into $dir"
+    rm -rf "$dir/installed" "$dir/node_modules" "$dir/package-lock.json"
+    printf '{ "private": true, "type": "module" }\n' >"$dir/package.json"
+    npm install --prefix "$dir" --save-exact --no-audit --no-fund --no-progress --loglevel=error "$@" \
+        </dev/null >&2 || fail "npm could not install into $dir" \
+        "The lines above say why; often there is no network, or the disk is full." \
+        "Mend that and try again, or do without: $without."
+    printf '%s\n' "$wanted" >"$dir/installed"
+}

@@ -13,7 +13,8 @@ const RESCAN_MS: u8 = 5;
 /// Kills every process of this user whose environment carries `RALPH_RUN=<run_id>`; returns how many there were.
 ///
 /// For the resume of a run whose `ralph` and guard both died: whoever holds the run's lock may be sure that nothing
-/// of an earlier life goes on. Neither this process nor one above it is touched. Gives up after five seconds.
+/// of an earlier life goes on. Neither this process nor one above it is touched. Looks for five seconds, and waits five
+/// more at most for the last ones to die.
 pub fn sweep(run_id: &str) -> u32 {
     sweep_with(run_id, None)
 }
@@ -44,9 +45,23 @@ pub(crate) fn sweep_with(run_id: &str, session: Option<Pid>) -> u32 {
                 waitpid(*pid, Some(WaitPidFlag::WNOHANG)).ok();
             }
         }
-        if found.is_empty() || Instant::now() >= deadline {
-            return u32::try_from(killed.len()).unwrap_or(u32::MAX);
+        if found.is_empty() {
+            break;
         }
+        if Instant::now() >= deadline {
+            wait_until_gone(&killed);
+            break;
+        }
+        nix::poll::poll(&mut [], RESCAN_MS).ok();
+    }
+    u32::try_from(killed.len()).unwrap_or(u32::MAX)
+}
+
+/// A killed process is gone only when the scheduler has let it die. On a machine with very many processes one look at all of them
+/// takes the whole time of a sweep, and nobody has looked again at those that were killed last.
+fn wait_until_gone(killed: &BTreeSet<Pid>) {
+    let deadline = Instant::now() + LIMIT;
+    while killed.iter().any(|pid| os::owner(*pid).is_some() && !os::zombie(*pid)) && Instant::now() < deadline {
         nix::poll::poll(&mut [], RESCAN_MS).ok();
     }
 }

@@ -19,21 +19,26 @@ impl Prism {
     /// Between a client and `upstream`, after `spec`.
     pub fn start(program: &Path, spec: &Path, upstream: &str) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let child = Command::new(program)
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let mut child = Command::new(program)
             .args(["proxy", "--errors", "-h", "127.0.0.1", "-p", &port.to_string()])
             .arg(spec)
             .arg(upstream)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stdout(log.reopen().unwrap())
+            .stderr(log.reopen().unwrap())
             .spawn()
             .unwrap();
-        let prism = Self { child, url: format!("http://127.0.0.1:{port}") };
         let end = Instant::now() + Duration::from_secs(120);
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(Instant::now() < end, "prism does not come up");
+            let ended = child.try_wait().unwrap();
+            assert!(
+                ended.is_none() && Instant::now() < end,
+                "prism does not come up ({ended:?}): {}",
+                std::fs::read_to_string(log.path()).unwrap_or_default()
+            );
             std::thread::sleep(Duration::from_millis(100));
         }
-        prism
+        Self { child, url: format!("http://127.0.0.1:{port}") }
     }
 }
 
