@@ -89,6 +89,7 @@ test("keys, palette and sheet reach everything", async ({ page }) => {
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/keep-order/);
+  await page.getByRole("heading", { level: 1 }).waitFor();
   await page.keyboard.press("6");
   await expect(page).toHaveURL(/\/diff$/);
   await page.keyboard.press("Control+k");
