@@ -18,6 +18,7 @@ mod follow;
 mod live_text;
 mod log;
 mod output;
+mod own_code;
 mod parse;
 mod present;
 mod question;

@@ -5,6 +5,7 @@ mod result_place;
 
 use crate::fault::Boundaries;
 use crate::output::{Out, Sign};
+use crate::own_code::OwnCode;
 use crate::present::Terminal;
 use crate::run_text::failing_result;
 use crate::words::{home_path, short_count};
@@ -29,12 +30,13 @@ const SUMMARY_LINES: usize = 4;
 pub struct Presenter<'a> {
     app: &'a App,
     out: &'a Out,
+    code: Option<OwnCode>,
 }
 
 impl<'a> Presenter<'a> {
     /// On this output.
     pub fn new(app: &'a App, out: &'a Out) -> Self {
-        Self { app, out }
+        Self { app, out, code: OwnCode::find() }
     }
 }
 
@@ -93,6 +95,12 @@ impl Reporter for Presenter<'_> {
                     shown.join(", "),
                 ));
             }
+        }
+    }
+
+    fn step(&self) {
+        if let Some(code) = self.code {
+            code.give_back();
         }
     }
 
