@@ -95,8 +95,6 @@ pub enum Notice<'a> {
 pub trait Reporter {
     /// Something that a person should know.
     fn notice(&self, notice: &Notice<'_>);
-    /// A part of the preparation is over.
-    fn step(&self) {}
     /// Who watches the run itself.
     fn observer(&self) -> Box<dyn Observer>;
 }

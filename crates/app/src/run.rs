@@ -119,7 +119,6 @@ pub(crate) fn prepare(
         }
         _ => None,
     };
-    report.step();
     let mut chosen = task::of_request(&env, request, &top, issue.as_ref())?;
     let words = chosen.source(request).map(|source| TaskWords {
         source,
@@ -130,7 +129,6 @@ pub(crate) fn prepare(
     let allowed = asked.settle(&env, request.yes)?;
     let env = asked.allowed_in(&env, &allowed);
     let task = without_secrets(chosen.task.clone(), &env.redactor(&top));
-    report.step();
     // What is missing is named at once, not one thing after the other.
     let mut missing = Vec::new();
     let sandbox = sandboxes::choose(&env, request, &loaded, chosen.settings.sandbox.as_ref());
@@ -174,7 +172,6 @@ pub(crate) fn prepare(
     if let Some(error) = AppError::all(missing) {
         return Err(error);
     }
-    report.step();
     let goes_on = unfinished::of(&home, &request, &origin, &task, &settings)?;
     if let Some(run) = unfinished::beside(&home, &request, &origin, &task) {
         report.notice(&Notice::OtherUnfinished { run: &run });
@@ -272,7 +269,6 @@ pub(crate) fn start(
         report.notice(&Notice::CopyingTree);
     }
     let Plan { request, env, home, .. } = &plan;
-    report.step();
     place::exclude_state(&plan.origin, &spec)?;
     let placement_request = PlacementRequest::of(&plan, &spec.run_id);
     let mut lock = locks::of_folder(home, spec.home(), &spec.run_id)?;
@@ -286,7 +282,6 @@ pub(crate) fn start(
         wiring::register(home, &spec)?;
         shown::link(&RalphDir::of(&spec.origin), &spec.run_id, &home.record(&spec.run_id));
         show_where_asked(env, home, request, &spec.run_id);
-        report.step();
         let left_out = placement::make(env, home, &mut writer, &placement_request, report)?;
         let spec = writer.state().spec.clone();
         if let Some(fork) = &plan.fork {
@@ -298,11 +293,9 @@ pub(crate) fn start(
         if !missing.is_empty() {
             report.notice(&Notice::MissingSubmodules(&missing));
         }
-        report.step();
         let repo = Repo::discover(env.vars(), spec.home())?;
         let mut parts = wiring::parts(env, home, &spec, repo, &lock, cancel, report)?;
         parts.notifiers = notify::notifiers(env, &request.notify)?;
-        report.step();
         let driver = Driver::drive(writer, parts)?;
         lock.record_driver(driver.lease())?;
         let dotenv = watch_dotenv(env.vars(), home, &spec);

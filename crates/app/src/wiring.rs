@@ -131,7 +131,6 @@ pub fn parts(
             (Box::new(LocalSandbox::start(folder, options)?), None)
         }
     };
-    report.step();
     let options = workspace_options(home, spec, &repo);
     let run_id = spec.run_id.clone();
     let workspace: Box<dyn Workspace> = if agent_copy {

@@ -2,7 +2,6 @@
 
 use crate::fault::Boundaries;
 use crate::output::{Out, Sign};
-use crate::own_code::OwnCode;
 use crate::session_lines::{SessionLine, SessionLines};
 use crate::table::{fit, fit_words, width, wrap};
 use crate::words::{age, left};
@@ -20,7 +19,6 @@ use std::time::Duration;
 pub struct Terminal {
     out: Out,
     boundaries: Boundaries,
-    code: Option<OwnCode>,
     frame: usize,
     drawn: bool,
     session: SessionLines,
@@ -41,8 +39,7 @@ impl Terminal {
     pub fn new(out: Out, boundaries: Boundaries) -> Self {
         let session = SessionLines::default();
         let (next_wait_line, wait_gap) = (Duration::ZERO, WAIT_LINE.0);
-        let code = OwnCode::find();
-        Self { out, boundaries, code, frame: 0, drawn: false, session, next_wait_line, wait_gap }
+        Self { out, boundaries, frame: 0, drawn: false, session, next_wait_line, wait_gap }
     }
 
     /// Without a terminal there is one line per step; what a session does is told where somebody looks on, or asked for it.
@@ -242,11 +239,6 @@ impl Observer for Terminal {
     }
 
     fn boundary(&mut self, name: &str) {
-        if let Some(code) = self.code
-            && (name.starts_with("prepare.") || matches!(name, "checkpoint.before" | "work.started"))
-        {
-            code.give_back();
-        }
         self.boundaries.pass(name);
     }
 }

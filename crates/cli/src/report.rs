@@ -5,7 +5,6 @@ mod result_place;
 
 use crate::fault::Boundaries;
 use crate::output::{Out, Sign};
-use crate::own_code::OwnCode;
 use crate::present::Terminal;
 use crate::run_text::failing_result;
 use crate::words::{home_path, short_count};
@@ -30,13 +29,12 @@ const SUMMARY_LINES: usize = 4;
 pub struct Presenter<'a> {
     app: &'a App,
     out: &'a Out,
-    code: Option<OwnCode>,
 }
 
 impl<'a> Presenter<'a> {
     /// On this output.
     pub fn new(app: &'a App, out: &'a Out) -> Self {
-        Self { app, out, code: OwnCode::find() }
+        Self { app, out }
     }
 }
 
@@ -95,12 +93,6 @@ impl Reporter for Presenter<'_> {
                     shown.join(", "),
                 ));
             }
-        }
-    }
-
-    fn step(&self) {
-        if let Some(code) = self.code {
-            code.give_back();
         }
     }
 
