@@ -9,7 +9,7 @@
 use nix::libc;
 
 /// Bytes of code that may come together.
-const BLOCK: usize = 16 * 1024;
+const BLOCK: usize = 8 * 1024;
 
 /// Lets the code of this program come in small blocks. Nothing happens where the system does not tell where it is.
 pub fn in_small_blocks() {
