@@ -133,7 +133,7 @@ find_targets() {
         fi
         ;;
     Darwin) targets="$machine-apple-darwin" ;;
-    *) fail "there is no archive for $system" "Releases are made for Linux and macOS." "build it from its source: cargo install --locked --path crates/cli" ;;
+    *) fail "there is no archive for $system" "Releases are made for Linux." "use it on a Linux machine, or in a virtual one" ;;
     esac
 }
 
@@ -190,8 +190,11 @@ choose_archive() {
             $2 ~ /^\*?ralph-[0-9]/ && substr($2, length($2) - length(end) + 1) == end { sub(/^\*/, "", $2); print $1, $2; exit }')"
         [ -z "$line" ] || break
     done
-    [ "$target" != none ] || fail "the release has no archive for this machine" "It would be one of: $targets." \
-        "build it from its source: cargo install --locked --path crates/cli"
+    if [ "$target" = none ]; then
+        mend="build it from its source: cargo install --locked --path crates/cli"
+        [ "$system" = Linux ] || mend="use it on a Linux machine, or in a virtual one: its sandbox is not made for $system yet"
+        fail "the release has no archive for this machine" "It would be one of: $targets." "$mend"
+    fi
     listed="${line%% *}" archive="${line#* }"
     is_sum "$listed" || fail "the list of sums cannot be read" "The sum of $archive is not 64 hexadecimal digits." "try again; nothing was changed"
     found="${archive#ralph-}" found="${found%-"$target".tar.gz}"
@@ -264,6 +267,8 @@ half_done() { fail "not all files could be put below $prefix" "The line above sa
 # From here on only names change. The list goes first, so that whatever comes is known to uninstall.sh; the program last.
 put_in_place() {
     files="$(cd "$tree" && find . -type f | sed 's/^\.\///' | sort)"
+    in_the_way="$(printf '%s\n' "$files" | while IFS= read -r file; do if [ -d "$prefix/$file" ]; then printf '%s\n' "$prefix/$file"; fi; done | sed -n 1p)"
+    [ -z "$in_the_way" ] || fail "$in_the_way is a folder" "A file of that name is to go there." "move it away, or name another folder with --prefix; nothing was changed"
     old=''
     [ -z "$before" ] || old="$(sed 1d "$list_file")"
     {

@@ -1,4 +1,5 @@
-//! Builds the files of the page into the program, where `web/dist` is there. It never runs npm.
+//! Builds the files of the page into the program, where they are there: in `web/dist` of a checkout, or in `page` of the package.
+//! It never runs npm.
 #![allow(clippy::disallowed_methods, reason = "cargo tells a build script its folders by variables")]
 
 use flate2::Compression;
@@ -9,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 fn main() {
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
-    let dist = root.join("../../web/dist");
+    let packaged = root.join("page");
+    let dist = if packaged.is_dir() { packaged } else { root.join("../../web/dist") };
     println!("cargo::rerun-if-changed={}", dist.display());
     println!("cargo::rerun-if-changed=build.rs");
     let mut files = Vec::new();

@@ -1,5 +1,5 @@
 //! What a model call costs beyond the call itself: our client against a bare keep-alive request over a raw socket, both
-//! to the same scripted server on this machine. `cargo bench -p ralph-agents --bench model_call`
+//! to the same scripted server on this machine. `cargo bench -p ralph-loop-agents --bench model_call`
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -1,7 +1,7 @@
 //! How fast a long session is read, and how much memory that takes: 100 MB of claude's stream-json, a realistic mix of
 //! many small events, tool uses and some big tool results. Prints numbers; a slower machine is no failure.
 //!
-//! `cargo bench -p ralph-agents --bench stream_parse`
+//! `cargo bench -p ralph-loop-agents --bench stream_parse`
 
 #![allow(
     clippy::unwrap_used,

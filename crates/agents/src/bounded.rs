@@ -95,6 +95,7 @@ fn size_of(value: &Value) -> usize {
 }
 
 /// The word for a JSON value's type, for messages.
+#[cfg(feature = "models")]
 pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -11,15 +11,20 @@
 //! - [`session_hooks`]: how each CLI is told to ask `ralph hook` before its tools.
 //! - [`limits`] reads reset times out of a provider's words.
 //!
+//! [`actions`], [`ask`], [`models`] and [`tools`] come with the feature `models`, which is on by default.
+//!
 //! Nothing here judges the work. A report says how a session ended, and it is taken from structured events, from results
 //! marked as errors and from stderr of a failed exit; never from the agent's own prose, which may quote anything.
 //! Whatever a process prints, memory stays bounded.
 
+#[cfg(feature = "models")]
 pub mod actions;
+#[cfg(feature = "models")]
 pub mod ask;
 mod bounded;
 pub mod cli;
 pub mod limits;
+#[cfg(feature = "models")]
 pub mod models;
 mod objects;
 pub mod presets;
@@ -27,14 +32,21 @@ pub mod probe;
 mod scan;
 mod script;
 pub mod scripted;
+#[cfg(feature = "models")]
 mod session;
 pub mod session_hooks;
+#[cfg(feature = "models")]
 pub mod tools;
 
+#[cfg(feature = "models")]
 pub use actions::ActionsAgent;
+#[cfg(feature = "models")]
 pub use ask::BackendAsker;
 pub use cli::{CliAgent, ProgramPlace, ProgramSource};
+#[cfg(feature = "models")]
 pub use models::{HttpModelClient, Route};
 pub use scripted::ScriptedAgent;
+#[cfg(feature = "models")]
 pub use session::Pricing;
+#[cfg(feature = "models")]
 pub use tools::ToolsAgent;

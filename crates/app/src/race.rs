@@ -10,7 +10,7 @@ use crate::run;
 use crate::side_by_side::{Batch, BatchRun};
 use ralph_domain::best::best;
 use ralph_domain::dialect::Publish;
-use ralph_domain::money::Usd;
+use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::outcome::EndReason;
 use ralph_domain::state::RunState;
 use ralph_git::Repo;
@@ -51,6 +51,11 @@ impl Lane<'_> {
         self.state.as_ref().map_or(Usd::ZERO, |state| state.spending.totals.cost)
     }
 
+    /// How that is known; unknown as long as nothing is.
+    pub fn cost_basis(&self) -> CostBasis {
+        self.state.as_ref().map_or(CostBasis::Unknown, |state| state.spending.totals.basis)
+    }
+
     /// Whether its result is proven.
     pub fn is_proven(&self) -> bool {
         let end = self.state.as_ref().and_then(|state| state.result.finished.as_ref());
@@ -65,6 +70,8 @@ pub struct Race {
     batch: Batch,
     by: RaceBy,
     budget: Usd,
+    /// What the task or its configuration wants done with a proven result.
+    wanted: Publish,
     /// Why the others were ended, once they were.
     ended: Option<String>,
     winner: Option<usize>,
@@ -84,7 +91,15 @@ impl Race {
             base.place = PlaceRequest::Worktree;
         }
         base.unfinished = Unfinished::StartAnew;
-        // Only one of them is the result: it is handed over once that is known.
+        if matches!(base.publish, Some(Publish::Push | Publish::Pr)) {
+            return Err(AppError::usage("a race hands nothing over, but `--publish` asks for it").hint(
+                "leave it out: the winner's branch stays here, and `ralph apply` or `git push` takes it on",
+            ));
+        }
+        // Where it cannot be known, the one that races says why.
+        let wanted = run::prepare(env, &base, &SilentReporter)
+            .map_or(Publish::None, |plan| plan.settings().handover.publish);
+        // Several of them may be proven, and only one is the result.
         base.publish = Some(Publish::None);
         let mut lanes: Vec<(String, RunRequest)> = Vec::new();
         let mut budget = Usd::MAX;
@@ -102,7 +117,7 @@ impl Race {
         let (names, requests): (Vec<_>, Vec<_>) = lanes.into_iter().unzip();
         let jobs = names.len();
         let batch = Batch::new(env, requests, jobs)?;
-        Ok(Self { env: env.clone(), names, batch, by, budget, ended: None, winner: None })
+        Ok(Self { env: env.clone(), names, batch, by, budget, wanted, ended: None, winner: None })
     }
 
     /// Those that race, in the order in which they were named.
@@ -124,6 +139,11 @@ impl Race {
     /// What all of them may cost together.
     pub fn budget(&self) -> Usd {
         self.budget
+    }
+
+    /// What the task or its configuration wants done with a proven result; a race leaves that to the user.
+    pub fn wanted(&self) -> Publish {
+        self.wanted
     }
 
     /// Whether every run has ended.

@@ -39,7 +39,16 @@ pub struct Batch {
     home: StateHome,
     program: PathBuf,
     jobs: usize,
+    logs: PathBuf,
     runs: Vec<BatchRun>,
+}
+
+impl Drop for Batch {
+    /// No run goes on without somebody who looks at it, and what was read of their results is not kept twice.
+    fn drop(&mut self) {
+        self.cancel();
+        let _ = std::fs::remove_dir_all(&self.logs);
+    }
 }
 
 impl Batch {
@@ -70,7 +79,7 @@ impl Batch {
             .map_err(|e| AppError::environment(format!("cannot write `{}`: {e}", logs.display())))?;
         let runs = requests.into_iter().enumerate().map(|(n, request)| BatchRun::new(request, &logs, n));
         let runs = runs.collect();
-        Ok(Self { env: env.clone(), home, program, jobs: jobs.max(1), runs })
+        Ok(Self { env: env.clone(), home, program, jobs: jobs.max(1), logs, runs })
     }
 
     /// The tasks, in the order of their requests.

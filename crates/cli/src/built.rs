@@ -8,8 +8,11 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The commit, where whoever built it said so. `scripts/release` does; asking git here would build anew after every commit.
 pub const COMMIT: Option<&str> = option_env!("RALPH_BUILD_COMMIT");
 
-/// Optional parts that are built in.
-pub const FEATURES: &[&str] = &[];
+/// Optional parts that are built in: `page` is the dashboard that `ralph serve` shows.
+pub fn features() -> Vec<&'static str> {
+    let page = ralph_server::page::is_built().then_some("page");
+    page.into_iter().collect()
+}
 
 /// How it was compiled.
 pub const PROFILE: &str = if cfg!(debug_assertions) { "debug" } else { "release" };
@@ -17,7 +20,7 @@ pub const PROFILE: &str = if cfg!(debug_assertions) { "debug" } else { "release"
 /// What `ralph --version --verbose` says.
 pub fn text() -> String {
     let mut text = format!("ralph {VERSION}\n");
-    let features = Some(FEATURES.join(", ")).filter(|all| !all.is_empty()).unwrap_or_else(|| "none".into());
+    let features = Some(features().join(", ")).filter(|all| !all.is_empty()).unwrap_or_else(|| "none".into());
     let target = ralph_upgrade::target();
     let rows = [
         ("commit", COMMIT.filter(|commit| !commit.is_empty()).unwrap_or("not recorded")),
@@ -37,7 +40,7 @@ pub fn json() -> serde_json::Value {
         "version": VERSION,
         "commit": COMMIT.filter(|commit| !commit.is_empty()),
         "target": ralph_upgrade::target(),
-        "features": FEATURES,
+        "features": features(),
         "profile": PROFILE,
     })
 }

@@ -128,6 +128,24 @@ fn the_first_proven_result_of_a_race_wins_and_the_others_are_ended() {
 }
 
 #[test]
+fn a_race_says_what_is_not_known_of_its_cost_and_that_it_pushes_nothing() {
+    let env = TestEnv::new(RALPH);
+    let repo = racing(&env);
+    let remote = env.path("remote.git").display().to_string();
+    repo.git(&["init", "--quiet", "--bare", &remote]);
+    repo.git(&["remote", "add", "origin", &remote]);
+    env.user_config(&json!({ "publish": "push" }));
+    let race = repo
+        .ralph(&["run", "--race", "wordy,quick", "--best", "cost", "--yes", "--isolation", "none"])
+        .exits(0);
+    assert!(race.stderr.contains("done      quick, cost unknown: Proven"), "{}", race.stderr);
+    assert!(race.stderr.contains("together: cost unknown, $10 at most"), "{}", race.stderr);
+    assert!(race.stderr.contains("nothing was pushed"), "{}", race.stderr);
+    let logs = env.path("state/ralph/many");
+    assert_eq!(std::fs::read_dir(logs).map_or(0, Iterator::count), 0, "no log is left behind");
+}
+
+#[test]
 fn the_best_of_several_proven_results_wins() {
     let env = TestEnv::new(RALPH);
     let repo = racing(&env);
@@ -146,6 +164,7 @@ fn a_race_that_cannot_be_is_refused_before_anything_is_started() {
         (&["--race", "quick"][..], "1 run cannot race"),
         (&["--race", "quick,quick"], "`quick` is named twice"),
         (&["--race", "quick,slow", "--best"], "no verifier has a `metric`"),
+        (&["--race", "quick,slow", "--publish", "pr"], "a race hands nothing over"),
     ] {
         let refused = repo.run(args).exits(2);
         assert!(refused.stderr.contains(words), "{args:?}: {}", refused.stderr);
@@ -191,4 +210,31 @@ fn a_number_is_measured_as_often_as_asked_and_its_median_counts() {
     repo.write(".ralph/config.json", &refused);
     let refused = repo.run(&["--new"]).exits(2);
     assert!(refused.stderr.contains("must be between 1 and 25"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_first_change_that_is_worse_than_the_start_is_taken_back() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.write("speed.txt", "100\n");
+    repo.git(&["add", "speed.txt"]);
+    repo.git(&["commit", "-qm", "The start"]);
+    let agent = repo.agent(
+        "stub",
+        "cat speed.txt >> seen.txt; case $RALPH_ITERATION in 1) echo 120;; *) echo 70;; esac > speed.txt; echo ok",
+    );
+    repo.config(&json!({
+        "agents": [agent],
+        "verifiers": [{
+            "name": "bench", "command_argv": ["sh", "-c", "echo p99 $(cat speed.txt) ms"],
+            "metric": { "pattern": "p99 ([0-9.]+)", "better": "lower", "target": 80 },
+        }],
+        "completion": "metric", "keep_best": true, "max_iterations": 4, "tests": "free", "baseline": true,
+    }));
+    let run = repo.run(&[]).exits(0).json();
+    assert_eq!(run["iterations"], 2, "{run}");
+    let back = repo.events_named("went_back");
+    assert_eq!((back.len(), &back[0]["iteration"]), (1, &json!(1)), "{back:?}");
+    assert!(text(&back[0], "why").contains("100 was the best (at the start)"), "{back:?}");
+    assert_eq!(repo.ralph(&["replay", "--json"]).exits(0).json()["differences"], json!([]));
 }

@@ -2,7 +2,7 @@
 //! input is worth, or never comes to an end.
 //!
 //! On every change the kept inputs (`fuzz/corpus/READER/`) are read, and some thousand that are made from them; the same ones
-//! each time. `RALPH_FUZZ_SECONDS=600 cargo nextest run -p ralph-cli --test fuzz` tries new ones for so long per reader
+//! each time. `RALPH_FUZZ_SECONDS=600 cargo nextest run -p ralph-loop-cli --test fuzz` tries new ones for so long per reader
 //! (`RALPH_FUZZ_SEED` chooses which); an input that is too much for a reader is kept in its folder, and told.
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail like tests")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what was tried is told")]

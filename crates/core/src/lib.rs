@@ -4,7 +4,7 @@
 //! [`LoopAgent`] is the loop as other programs embed it: built of ports, awaited like any future. `docs/LIBRARY.md` tells the whole
 //! of it; in short:
 //!
-//! ```no_run
+//! ```
 //! use ralph_core::{Completion, LoopAgent};
 //! use ralph_sandbox::memory::{MemorySandbox, MemoryWorkspace};
 //! # use ralph_agents::ScriptedAgent;

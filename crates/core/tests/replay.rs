@@ -11,6 +11,7 @@ use ralph_core::replay::{Replay, replay};
 use ralph_domain::event::SessionEnd;
 use ralph_domain::ports::{Sandbox, SessionRequest};
 use ralph_journal::layout::RunDir;
+use std::path::Path;
 use support::{Machine, PROMISE, completed, three_sessions, write};
 
 type Session = fn(&SessionRequest<'_>, &dyn Sandbox) -> (SessionEnd, String);
@@ -55,6 +56,45 @@ fn a_run_of_today_is_the_same_when_it_is_made_again() {
         let found = replay(&RunDir::at(&machine.run_dir())).unwrap();
         assert_eq!(differences(&found), "", "{name}");
         assert!(found.decisions > 5 && found.prompts > 1, "{name}: {found:?}");
+    }
+}
+
+/// Runs of an earlier engine, kept in `tests/recorded`: what they decided and were told is what this one would.
+///
+/// A change that is meant is recorded anew: `RALPH_RECORD=1 cargo nextest run -p ralph-loop-core --test replay`.
+#[test]
+fn recorded_runs_are_decided_as_they_were() {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
+    for (name, session) in RUNS {
+        let folder = kept.join(name);
+        if std::env::var_os("RALPH_RECORD").is_some() {
+            let machine = Machine::new(session);
+            machine.run();
+            let _ = std::fs::remove_dir_all(&folder);
+            keep(&machine.run_dir(), &folder);
+        }
+        let found = replay(&RunDir::at(&folder)).unwrap();
+        assert_eq!(
+            differences(&found),
+            "",
+            "{name}: recorded otherwise; the comment above says how to record it anew"
+        );
+        assert!(found.decisions > 5 && found.prompts > 1, "{name}: {found:?}");
+    }
+}
+
+/// Copies what a replay reads of a record.
+fn keep(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (path, name) = (entry.path(), entry.file_name().into_string().unwrap());
+        let wanted = ["spec.json", "events.jsonl", "prompt.md"].contains(&name.as_str())
+            || (name.starts_with("check-") && name.ends_with(".log"));
+        if path.is_dir() {
+            keep(&path, &to.join(&name));
+        } else if wanted {
+            std::fs::create_dir_all(to).unwrap();
+            std::fs::copy(&path, to.join(&name)).unwrap();
+        }
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) fn not_found(
     ForgeError::NotFound { what: what.into(), reason: reason.to_string(), hint: hint.into() }
 }
 
+#[cfg(feature = "github")]
 pub(crate) fn auth(what: impl Into<String>, reason: impl ToString, hint: impl Into<String>) -> ForgeError {
     ForgeError::Auth { what: what.into(), reason: reason.to_string(), hint: hint.into() }
 }

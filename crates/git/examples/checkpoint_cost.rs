@@ -1,6 +1,6 @@
 //! Prints what a checkpoint costs on a repo of 1,000 files, beside `git status` as a yardstick.
 //!
-//! `cargo run --release -p ralph-git --example checkpoint_cost`
+//! `cargo run --release -p ralph-loop-git --example checkpoint_cost`
 #![allow(clippy::print_stdout, reason = "printing is what this example is for")]
 #![allow(clippy::disallowed_methods, reason = "a program of its own: its border")]
 

@@ -116,7 +116,7 @@ pub struct BestNumber {
     pub target: Option<f64>,
     /// Whether more of it is better.
     pub rises: bool,
-    /// The iteration that reached it.
+    /// The iteration that reached it; 0 is the start.
     pub iteration: u32,
 }
 
@@ -126,7 +126,11 @@ impl BestNumber {
         let noise = self.noise.map_or_else(String::new, |noise| format!(" ±{noise}"));
         let word = if self.rises { "at least" } else { "at most" };
         let target = self.target.map_or_else(String::new, |target| format!(", target {word} {target}"));
-        format!("{} {}{noise}{target} (iteration {})", self.name, self.value, self.iteration)
+        let when = match self.iteration {
+            0 => "at the start".to_owned(),
+            iteration => format!("iteration {iteration}"),
+        };
+        format!("{} {}{noise}{target} ({when})", self.name, self.value)
     }
 }
 

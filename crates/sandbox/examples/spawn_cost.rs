@@ -1,6 +1,6 @@
 //! What the guard costs: `exec(/bin/true)` through it, beside a plain spawn, and the guard's memory.
 //!
-//! `cargo run --release -p ralph-sandbox --example spawn_cost [rounds]`
+//! `cargo run --release -p ralph-loop-sandbox --example spawn_cost [rounds]`
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,

@@ -1,4 +1,4 @@
-//! How fast and how small a server is: `cargo run --release -p ralph-server --example serve_bench -- RALPH [--rows N] [--runs N]`.
+//! How fast and how small a server is: `cargo run --release -p ralph-loop-server --example serve_bench -- RALPH [--rows N] [--runs N]`.
 //!
 //! RALPH is the binary that is measured. In a home of its own it fills an index with rows, starts the server and measures: the
 //! time to the first answer, the list (p50, p99), events on their way to a watcher (p50, p99), and with `--runs` the memory of the

@@ -1,4 +1,4 @@
-//! Prints what reading large tasks costs: `cargo run --release -p ralph-task --example parse_cost`.
+//! Prints what reading large tasks costs: `cargo run --release -p ralph-loop-task --example parse_cost`.
 #![allow(clippy::print_stdout, reason = "an example that prints its measurements")]
 
 use ralph_task::dialect::{Dialect, TaskTexts, checkbox, parse, plan_edit};

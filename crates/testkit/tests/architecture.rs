@@ -205,12 +205,12 @@ fn read(package: &Value) -> Crate {
 }
 
 fn short(package: &str) -> String {
-    package.strip_prefix("ralph-").unwrap_or(package).to_owned()
+    package.strip_prefix("ralph-loop-").unwrap_or(package).to_owned()
 }
 
 /// Those of `names` that are crates of this workspace, without the common prefix.
 fn ours(names: &BTreeSet<String>) -> impl Iterator<Item = &str> {
-    names.iter().filter_map(|name| name.strip_prefix("ralph-"))
+    names.iter().filter_map(|name| name.strip_prefix("ralph-loop-"))
 }
 
 fn row(name: &str) -> &'static Row {

@@ -1079,6 +1079,7 @@ export interface BaselineChecks {
    * Whether the results are those of an earlier run on the same files with the same checks.
    */
   cached?: boolean;
+  metric?: MeasuredNumber;
 }
 /**
  * The result of one verifier on one tree.
@@ -1141,6 +1142,31 @@ export interface TestCounts {
    * Failed.
    */
   failed: number;
+}
+/**
+ * The number that the run is to improve, as it was at the start.
+ */
+export interface MeasuredNumber {
+  /**
+   * Which one: a hash of the words around it.
+   */
+  key: number;
+  /**
+   * Its value, in thousandths.
+   */
+  value: number;
+  /**
+   * Whether more of it is better.
+   */
+  rises: boolean;
+  /**
+   * Its name, for people.
+   */
+  label?: string;
+  /**
+   * How far repeated measurements of it lie apart, in thousandths; 0 where it was measured once.
+   */
+  noise?: number;
 }
 /**
  * Tests as a runner counted them.
@@ -1522,8 +1548,8 @@ export interface StuckEvidence {
   /**
    * Numbers that a check printed and that say how far the work is (bounded).
    */
-  numbers?: MeasuredNumber[];
-  metric?: MeasuredNumber1;
+  numbers?: MeasuredNumber1[];
+  metric?: MeasuredNumber2;
   /**
    * Keys of numbers that were other ones in a second run on the same files: they say nothing.
    */
@@ -1584,7 +1610,7 @@ export interface StuckEvidence {
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "measured_number".
  */
-export interface MeasuredNumber {
+export interface MeasuredNumber1 {
   /**
    * Which one: a hash of the words around it.
    */
@@ -1609,7 +1635,7 @@ export interface MeasuredNumber {
 /**
  * A number that a check printed.
  */
-export interface MeasuredNumber1 {
+export interface MeasuredNumber2 {
   /**
    * Which one: a hash of the words around it.
    */
@@ -2275,6 +2301,7 @@ export interface BaselineChecks1 {
    * Whether the results are those of an earlier run on the same files with the same checks.
    */
   cached?: boolean;
+  metric?: MeasuredNumber;
 }
 /**
  * Tokens and cost.
@@ -2480,8 +2507,8 @@ export interface StuckEvidence1 {
   /**
    * Numbers that a check printed and that say how far the work is (bounded).
    */
-  numbers?: MeasuredNumber[];
-  metric?: MeasuredNumber1;
+  numbers?: MeasuredNumber1[];
+  metric?: MeasuredNumber2;
   /**
    * Keys of numbers that were other ones in a second run on the same files: they say nothing.
    */

@@ -890,7 +890,7 @@ export interface BestNumber {
    */
   rises: boolean;
   /**
-   * The iteration that reached it.
+   * The iteration that reached it; 0 is the start.
    */
   iteration: number;
 }
@@ -1253,7 +1253,7 @@ export interface BestNumber1 {
    */
   rises: boolean;
   /**
-   * The iteration that reached it.
+   * The iteration that reached it; 0 is the start.
    */
   iteration: number;
 }

@@ -18,22 +18,19 @@ use std::process::{Command, Stdio};
 
 /// The plugin's folder: paths below the marketplace, and their texts.
 const FILES: &[(&str, &str)] = &[
-    (".claude-plugin/marketplace.json", include_str!("../../../../.claude-plugin/marketplace.json")),
-    ("plugin/.claude-plugin/plugin.json", include_str!("../../../../plugin/.claude-plugin/plugin.json")),
-    ("plugin/README.md", include_str!("../../../../plugin/README.md")),
-    ("plugin/commands/diagnose.md", include_str!("../../../../plugin/commands/diagnose.md")),
-    ("plugin/commands/plan.md", include_str!("../../../../plugin/commands/plan.md")),
-    ("plugin/commands/run.md", include_str!("../../../../plugin/commands/run.md")),
-    ("plugin/commands/status.md", include_str!("../../../../plugin/commands/status.md")),
-    ("plugin/hooks/hooks.json", include_str!("../../../../plugin/hooks/hooks.json")),
-    ("plugin/hooks/ralph-hook", include_str!("../../../../plugin/hooks/ralph-hook")),
-    (
-        "plugin/skills/ralph-diagnose/SKILL.md",
-        include_str!("../../../../plugin/skills/ralph-diagnose/SKILL.md"),
-    ),
-    ("plugin/skills/ralph-plan/SKILL.md", include_str!("../../../../plugin/skills/ralph-plan/SKILL.md")),
-    ("plugin/skills/ralph-run/SKILL.md", include_str!("../../../../plugin/skills/ralph-run/SKILL.md")),
-    ("plugin/skills/ralph-status/SKILL.md", include_str!("../../../../plugin/skills/ralph-status/SKILL.md")),
+    (".claude-plugin/marketplace.json", include_str!("../../.claude-plugin/marketplace.json")),
+    ("plugin/.claude-plugin/plugin.json", include_str!("../../plugin/.claude-plugin/plugin.json")),
+    ("plugin/README.md", include_str!("../../plugin/README.md")),
+    ("plugin/commands/diagnose.md", include_str!("../../plugin/commands/diagnose.md")),
+    ("plugin/commands/plan.md", include_str!("../../plugin/commands/plan.md")),
+    ("plugin/commands/run.md", include_str!("../../plugin/commands/run.md")),
+    ("plugin/commands/status.md", include_str!("../../plugin/commands/status.md")),
+    ("plugin/hooks/hooks.json", include_str!("../../plugin/hooks/hooks.json")),
+    ("plugin/hooks/ralph-hook", include_str!("../../plugin/hooks/ralph-hook")),
+    ("plugin/skills/ralph-diagnose/SKILL.md", include_str!("../../plugin/skills/ralph-diagnose/SKILL.md")),
+    ("plugin/skills/ralph-plan/SKILL.md", include_str!("../../plugin/skills/ralph-plan/SKILL.md")),
+    ("plugin/skills/ralph-run/SKILL.md", include_str!("../../plugin/skills/ralph-run/SKILL.md")),
+    ("plugin/skills/ralph-status/SKILL.md", include_str!("../../plugin/skills/ralph-status/SKILL.md")),
 ];
 /// Its name, and that of its marketplace.
 const PLUGIN: &str = "ralph@ralph";

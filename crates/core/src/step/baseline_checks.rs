@@ -5,6 +5,7 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::log_tail::read_tail;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
+use crate::step::measure;
 use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck, last_lines};
 use ralph_domain::event::{Baseline, BaselineChecks};
 use ralph_domain::id::Digest;
@@ -12,7 +13,9 @@ use ralph_domain::ports::ExecTrace;
 use ralph_domain::proof::Watching;
 use ralph_domain::setup;
 use ralph_domain::text::one_line;
+use ralph_evidence::numbers;
 use ralph_journal::artifacts;
+use ralph_protocol::stuck::MeasuredNumber;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -147,6 +150,7 @@ impl Driver {
             setup_lines: Vec::new(),
             setup_log: None,
             cached: false,
+            metric: None,
         };
         let mut trace = ExecTrace::default();
         match self.run_setup(&*sandbox, &env, logs, &mut || {})? {
@@ -183,7 +187,18 @@ impl Driver {
                 Checked::Stopped => return Ok(None),
             }
         }
+        checks.metric = self.metric_of_start(logs);
         Ok(Some(BaselineRecord { checks, trace, home }))
+    }
+
+    /// The number that the run is to improve, as the checks of the start have just measured it.
+    fn metric_of_start(&self, logs: &Path) -> Option<MeasuredNumber> {
+        self.ctx.state.spec.settings.verifiers.iter().find_map(|verifier| {
+            let metric = verifier.metric.as_ref()?;
+            let measured =
+                measure::of_logs(metric, &logs.join(format!("check-{}.log", verifier.name))).ok()?;
+            numbers::of_measurement(&verifier.name, measured, metric.rises())
+        })
     }
 
     /// What a person wants to know before money is spent: a check that fails otherwise than by its tests may be the wrong

@@ -82,11 +82,14 @@ impl Driver {
             return Ok(false);
         }
         let measured = measured.map_or_else(|| "nothing".to_owned(), |now| shown(now.value).to_string());
+        let when = match best.iteration {
+            0 => "at the start".to_owned(),
+            iteration => format!("iteration {iteration}"),
+        };
         let why = format!(
-            "`{}` measures {measured}, and {} was the best (iteration {}): the files of then are back",
+            "`{}` measures {measured}, and {} was the best ({when}): the files of then are back",
             best.label,
             shown(best.value),
-            best.iteration
         );
         let hint = format!(
             "The last change was taken back: {why}. Changed then: {}. Try something else.",

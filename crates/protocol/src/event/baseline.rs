@@ -3,6 +3,7 @@
 use super::parts::CheckResult;
 use crate::id::{CommitId, TreeId};
 use crate::level::Watching;
+use crate::stuck::MeasuredNumber;
 use serde::{Deserialize, Serialize};
 
 /// The state at the start of a run.
@@ -49,4 +50,7 @@ pub struct BaselineChecks {
     /// Whether the results are those of an earlier run on the same files with the same checks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
+    /// The number that the run is to improve, as it was at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<MeasuredNumber>,
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 
 /// Derived from the types by `scripts/generate`.
-const OPENAPI: &str = include_str!("../../../../schemas/openapi.json");
+const OPENAPI: &str = include_str!("../../schemas/openapi.json");
 
 pub(crate) async fn openapi() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()

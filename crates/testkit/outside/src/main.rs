@@ -93,7 +93,8 @@ fn agent(folder: &Path, name: &str) -> LoopAgent {
         .expect("everything is there")
 }
 
-fn main() {
+/// Tries all of it.
+pub fn main() {
     ralph_sandbox::init();
     let temp = tempfile::tempdir().expect("a folder");
     let place = temp.path().join("sandbox");
@@ -101,8 +102,13 @@ fn main() {
     let vars = std::env::vars_os().collect();
     let local = LocalSandbox::start(&place, LocalOptions::new("outside", &vars)).expect("a sandbox");
     let own = Own(Box::new(local));
-    let capabilities =
-        Capabilities { streaming: true, separate_stderr: true, stdin: true, parallel: true, ..Capabilities::default() };
+    let capabilities = Capabilities {
+        streaming: true,
+        separate_stderr: true,
+        stdin: true,
+        parallel: true,
+        ..Capabilities::default()
+    };
     conformance::run(&Subject::of_sandbox(&own, capabilities)).assert_passed();
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let (left, right) = (agent(temp.path(), "left"), agent(temp.path(), "right"));

@@ -1,6 +1,6 @@
 //! What an iteration costs beside a bare shell loop, measured in one run and told as ratios.
 //!
-//! `cargo run --release -p ralph-testkit --bin ralph-bench [-- --quick]`, with the binary to measure in `RALPH_BIN` (default:
+//! `cargo run --release -p ralph-loop-testkit --bin ralph-bench [-- --quick]`, with the binary to measure in `RALPH_BIN` (default:
 //! `ralph` beside this program).
 #![allow(
     clippy::print_stdout,

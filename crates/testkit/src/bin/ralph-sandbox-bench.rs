@@ -1,7 +1,7 @@
 //! What a sandboxed run costs in a large repo, measured in one run and told as ratios: the whole run beside `cp -a` and
 //! `rm -r` of the tree, opened files beside files, and an iteration in which nothing changes beside `git status`.
 //!
-//! `cargo run --release -p ralph-testkit --bin ralph-sandbox-bench`, with the binary to measure in `RALPH_BIN` (default:
+//! `cargo run --release -p ralph-loop-testkit --bin ralph-sandbox-bench`, with the binary to measure in `RALPH_BIN` (default:
 //! `ralph` beside this program).
 #![allow(
     clippy::print_stdout,

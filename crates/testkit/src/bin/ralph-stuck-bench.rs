@@ -1,6 +1,6 @@
 //! How well circling runs are noticed, and what noticing costs.
 //!
-//! `cargo run --release -p ralph-testkit --bin ralph-stuck-bench [-- --tune]`: plays the labelled trajectories and prints precision,
+//! `cargo run --release -p ralph-loop-testkit --bin ralph-stuck-bench [-- --tune]`: plays the labelled trajectories and prints precision,
 //! recall and delay of this detector, of the bare formula and of the rules of OpenHands, for both halves. `--tune` shows only
 //! the half that rules may be chosen on, `--verbose` also the misses of the others and the delays of every family.
 #![allow(clippy::print_stdout, reason = "a benchmark prints a table")]

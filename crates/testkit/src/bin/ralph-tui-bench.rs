@@ -1,7 +1,7 @@
 //! How fast the terminal UI is: its first frame, a frame with 100,000 lines, a key under a flood of output; its memory and what
 //! it uses while nothing happens.
 //!
-//! `cargo run --release -p ralph-testkit --features tui-bench --bin ralph-tui-bench`, with the binary to measure in `RALPH_BIN`
+//! `cargo run --release -p ralph-loop-testkit --features tui-bench --bin ralph-tui-bench`, with the binary to measure in `RALPH_BIN`
 //! (default: `ralph` beside this program).
 #![allow(
     clippy::print_stdout,

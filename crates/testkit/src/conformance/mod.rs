@@ -206,7 +206,7 @@ pub fn run(subject: &Subject<'_>) -> Report {
         let missing = check.needs.iter().find_map(|need| need.missing(subject));
         let verdict = match (left_out, missing) {
             (Some((_, reason)), _) => Verdict::Skipped(reason.clone()),
-            (None, Some(word)) => Verdict::Skipped(format!("it says that it has no {word}")),
+            (None, Some(word)) => Verdict::Skipped(format!("it says that it is without {word}")),
             (None, None) => match (check.run)(&Fixture::new(subject, at)) {
                 Ok(()) => Verdict::Passed,
                 Err(Fault::Skip(reason)) => Verdict::Skipped(reason),

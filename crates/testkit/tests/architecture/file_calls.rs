@@ -83,7 +83,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
         &[
             ("app/src/sandboxes.rs", 2),
             ("app/src/scratch.rs", 2),
-            ("app/src/side_by_side.rs", 3),
+            ("app/src/side_by_side.rs", 4),
             ("app/src/spawn.rs", 7),
             ("core/src/context.rs", 3),
             ("core/src/step/clean_checkout.rs", 5),

@@ -10,7 +10,8 @@ use ralph_app::App;
 use ralph_app::race::{Lane, Race, RaceBy};
 use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
-use ralph_domain::money::Usd;
+use ralph_domain::dialect::Publish;
+use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::ports::Clock as _;
 use ralph_domain::text::{clock, one_line};
 use serde_json::{Value, json};
@@ -84,6 +85,18 @@ fn standing(lane: &Lane<'_>) -> (String, String) {
     }
 }
 
+/// What is unknown is never a zero.
+fn cost_words(cost: Usd, basis: CostBasis) -> String {
+    match basis {
+        CostBasis::Unknown => format!("cost {}", basis.words(cost)),
+        _ => cost.to_string(),
+    }
+}
+
+fn cost(lane: &Lane<'_>) -> String {
+    cost_words(lane.cost(), lane.cost_basis())
+}
+
 /// One line for each; returns how many were drawn.
 fn draw(out: &Out, race: &Race, now: Duration, before: usize) -> usize {
     let lanes = race.lanes();
@@ -96,7 +109,7 @@ fn draw(out: &Out, race: &Race, now: Duration, before: usize) -> usize {
         let pad = " ".repeat(wide.saturating_sub(table::width(&name)));
         let age =
             if lane.run.is_running() { clock(now.saturating_sub(lane.run.since())) } else { String::new() };
-        let cost = lane.cost().to_string();
+        let cost = cost(lane);
         let line = format!("{status:<9} {name}{pad} {cost:>8} {age:>6}  {}", one_line(&detail, 120));
         lines.push(format!("{} {}", out.status_sign(&status), table::fit(&line, room)));
     }
@@ -108,6 +121,7 @@ fn draw(out: &Out, race: &Race, now: Duration, before: usize) -> usize {
 fn summary(race: &Race, cancelled: bool, out: &Out) -> u8 {
     let lanes = race.lanes();
     let all = lanes.iter().fold(Usd::ZERO, |sum, lane| sum + lane.cost());
+    let basis = lanes.iter().map(Lane::cost_basis).max().unwrap_or_default();
     let id = |lane: &Lane<'_>| lane.run.result().and_then(|r| r["run_id"].as_str()).map(str::to_owned);
     let worst = lanes.iter().filter_map(|lane| lane.run.code()).find(|code| *code != 0).unwrap_or(1);
     let code = match (race.winner(), cancelled) {
@@ -120,18 +134,22 @@ fn summary(race: &Race, cancelled: bool, out: &Out) -> u8 {
         None => out.say("nobody wins: no result is proven"),
     }
     if let Some(why) = race.ended() {
-        out.say(format!("  the others were ended: {why}"));
+        let who = if race.winner().is_some() { "the others" } else { "they" };
+        out.say(format!("  {who} were ended: {why}"));
     }
     for lane in &lanes {
         let (status, detail) = standing(lane);
-        out.say(format!("  {status:<9} {} {}: {}", lane.name, lane.cost(), one_line(&detail, 160)));
+        out.say(format!("  {status:<9} {}, {}: {}", lane.name, cost(lane), one_line(&detail, 160)));
     }
-    out.say(format!("  together {all} of {}", race.budget()));
+    out.say(format!("  together: {}, {} at most", cost_words(all, basis), race.budget()));
     if let Some(run) = race.winner().and_then(|at| id(&lanes[at])) {
         out.say(format!(
             "{} `ralph apply {run}` brings it into your own folder; `ralph diff {run}` shows it",
             out.err(Tone::Plain, "next:")
         ));
+        if race.wanted() != Publish::None {
+            out.say("  nothing was pushed, though `publish` asks for it: a race leaves that to you");
+        }
     }
     if out.json {
         let told: Vec<Value> = lanes
@@ -139,12 +157,12 @@ fn summary(race: &Race, cancelled: bool, out: &Out) -> u8 {
             .map(|lane| {
                 json!({
                     "name": lane.name, "run_id": id(lane), "exit_code": lane.run.code(),
-                    "cost_usd": lane.cost(), "result": lane.run.result(),
+                    "cost_usd": lane.cost(), "cost_basis": lane.cost_basis(), "result": lane.run.result(),
                 })
             })
             .collect();
         let winner = race.winner().map(|at| json!({ "name": lanes[at].name, "run_id": id(&lanes[at]) }));
-        out.value(&json!({ "success": code == 0, "winner": winner, "cost_usd": all, "runs": told }));
+        out.value(&json!({ "success": code == 0, "winner": winner, "cost_usd": all, "cost_basis": basis, "runs": told }));
     }
     code
 }

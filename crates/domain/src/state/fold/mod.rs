@@ -27,6 +27,10 @@ impl RunFacts {
             EventBody::Prepared { baseline, surroundings, checks } => {
                 self.prepared(baseline, surroundings);
                 self.baseline_checks.clone_from(checks);
+                // The start is the first that others are held against.
+                if self.work.best.is_none() {
+                    self.note_best(0, checks.as_ref().and_then(|checks| checks.metric.as_ref()));
+                }
             }
             EventBody::Moved(news) => self.moved(news),
             EventBody::SpecChanged(news) => self.spec_changed(news.version, &news.spec),
