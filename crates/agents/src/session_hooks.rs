@@ -1,9 +1,15 @@
 //! The hooks of a run's own sessions: how each known CLI is told to ask `ralph hook` before and after its tools, without a word in
 //! the user's or the repo's settings.
 
+mod gemini;
+mod shim;
+
+pub use gemini::silenced_by as gemini_silenced_by;
+
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use std::path::Path;
+use shim::command;
+use std::path::{Path, PathBuf};
 
 /// What a session is started with so that its hooks are there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,6 +20,8 @@ pub struct SessionHooks {
     pub env: Vec<(String, String)>,
     /// Files that must be there: their path below the folder of the hooks, and their text.
     pub files: Vec<(String, String)>,
+    /// Links that must be there: their path below that folder, and what they lead to.
+    pub links: Vec<(String, PathBuf)>,
 }
 
 /// Where hooks are made.
@@ -29,6 +37,10 @@ pub struct HookPlace<'a> {
     pub argv: &'a [String],
     /// A variable of the session.
     pub var: &'a dyn Fn(&str) -> Option<String>,
+    /// The text of a file of the user's.
+    pub read: &'a dyn Fn(&Path) -> Option<String>,
+    /// The names in a folder of the user's.
+    pub names: &'a dyn Fn(&Path) -> Vec<String>,
 }
 
 /// The hooks of a CLI; none where it has no way to take them.
@@ -38,13 +50,9 @@ pub fn session_hooks(cli: &str, place: &HookPlace<'_>) -> Option<SessionHooks> {
         "codex" => Some(codex(place)),
         "qwen" => Some(qwen(place)),
         "opencode" => opencode(place),
+        "gemini" => gemini::hooks(place),
         _ => None,
     }
-}
-
-/// `'/path/to/ralph' hook EVENT --for CLI`, as a shell reads it.
-fn command(place: &HookPlace<'_>, event: &str, cli: &str) -> String {
-    format!("'{}' hook {event} --for {cli}", place.program.display().to_string().replace('\'', r"'\''"))
 }
 
 /// The hooks in the words of claude, which qwen reads, too.
@@ -78,12 +86,14 @@ fn claude(place: &HookPlace<'_>) -> SessionHooks {
                 ("claude/.claude-plugin/plugin.json".to_owned(), plugin.to_string()),
                 ("claude/hooks/hooks.json".to_owned(), json!({"hooks": hooks}).to_string()),
             ],
+            links: Vec::new(),
         };
     }
     SessionHooks {
         argv: vec!["--settings".to_owned(), place.folder.join("claude.json").display().to_string()],
         env: Vec::new(),
         files: vec![("claude.json".to_owned(), json!({"hooks": hooks}).to_string())],
+        links: Vec::new(),
     }
 }
 
@@ -102,6 +112,7 @@ fn by_settings(place: &HookPlace<'_>, variable: &str, file: &str, settings: Valu
         argv: Vec::new(),
         env: vec![(variable.to_owned(), place.folder.join(file).display().to_string())],
         files: vec![(file.to_owned(), settings.to_string())],
+        links: Vec::new(),
     }
 }
 
@@ -110,16 +121,22 @@ fn by_settings(place: &HookPlace<'_>, variable: &str, file: &str, settings: Valu
 fn codex(place: &HookPlace<'_>) -> SessionHooks {
     let command = command(place, "pre-tool-use", "codex");
     let quoted = Value::String(command.clone()).to_string();
-    // Keys in the order of the alphabet: the hash is over this text.
-    let identity = format!(
-        r#"{{"event_name":"pre_tool_use","hooks":[{{"async":false,"command":{quoted},"timeout":10,"type":"command"}}]}}"#
-    );
-    let hash: String = Sha256::digest(identity.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = codex_hash(&command);
     let hook = format!(r#"hooks.PreToolUse=[{{hooks=[{{type="command",command={quoted},timeout=10}}]}}]"#);
     let trust = format!(
         r#"hooks.state={{"/<session-flags>/config.toml:pre_tool_use:0:0"={{trusted_hash="sha256:{hash}"}}}}"#
     );
     SessionHooks { argv: ["-c", &hook, "-c", &trust].map(str::to_owned).to_vec(), ..SessionHooks::default() }
+}
+
+/// The hash under which codex knows a hook of ours.
+fn codex_hash(command: &str) -> String {
+    let quoted = Value::String(command.to_owned()).to_string();
+    // Keys in the order of the alphabet: the hash is over this text.
+    let identity = format!(
+        r#"{{"event_name":"pre_tool_use","hooks":[{{"async":false,"command":{quoted},"timeout":10,"type":"command"}}]}}"#
+    );
+    Sha256::digest(identity.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A plugin that asks before each tool and throws where the answer is no, or where there is none.
@@ -137,6 +154,7 @@ fn opencode(place: &HookPlace<'_>) -> Option<SessionHooks> {
         argv: Vec::new(),
         env: vec![("OPENCODE_CONFIG_CONTENT".to_owned(), config.to_string())],
         files: vec![("opencode.js".to_owned(), text)],
+        links: Vec::new(),
     })
 }
 
@@ -157,6 +175,8 @@ mod tests {
             sandboxed,
             argv: &argv,
             var,
+            read: &|_| None,
+            names: &|_| Vec::new(),
         };
         session_hooks(cli, &place)
     }
@@ -200,17 +220,21 @@ mod tests {
             sandboxed: false,
             argv: &argv,
             var: &|_| None,
+            read: &|_| None,
+            names: &|_| Vec::new(),
         };
         let hooks = session_hooks("codex", &place).unwrap();
-        assert_eq!(
-            hooks.argv[1],
-            r#"hooks.PreToolUse=[{hooks=[{type="command",command="'/opt/ralph' hook pre-tool-use --for codex",timeout=10}]}]"#
-        );
-        // As `hooks/list` of its app server says.
         assert!(
-            hooks.argv[3].contains("sha256:f809b9c49646bd109af100f4c55b10f16c437ccdcb7419308ada7cd1288aace7"),
+            hooks.argv[1].starts_with("hooks.PreToolUse=[{hooks=[{type=\"command\",command=\""),
             "{}",
-            hooks.argv[3]
+            hooks.argv[1]
+        );
+        assert!(hooks.argv[1].contains("'/opt/ralph' hook pre-tool-use --for codex"), "{}", hooks.argv[1]);
+        assert!(hooks.argv[3].contains("/<session-flags>/config.toml:pre_tool_use:0:0"), "{}", hooks.argv[3]);
+        // As `hooks/list` of its app server says.
+        assert_eq!(
+            codex_hash("'/opt/ralph' hook pre-tool-use --for codex"),
+            "f809b9c49646bd109af100f4c55b10f16c437ccdcb7419308ada7cd1288aace7"
         );
     }
 }

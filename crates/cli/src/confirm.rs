@@ -1,6 +1,8 @@
 //! Questions to whoever sits at the terminal. Headless never asks.
 
 use crate::output::Out;
+use crate::signals;
+use nix::errno::Errno;
 
 /// Whether somebody is there who sees a question and can answer it.
 pub fn may_ask(out: &Out) -> bool {
@@ -15,10 +17,31 @@ pub fn confirm(question: &str, out: &Out) -> bool {
     read && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-/// Asks for one line; nothing where it stays empty.
-pub fn answer(question: &str, out: &Out) -> Option<String> {
+/// Characters of one answer.
+const ANSWER_MAX: usize = 64 * 1024;
+
+/// Whoever sat at the terminal has left the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Left;
+
+/// Asks for one line; nothing where it stays empty. Ctrl-C leaves, also where a command takes it for itself: the standard library
+/// would read on.
+pub fn answer(question: &str, out: &Out) -> Result<Option<String>, Left> {
     out.ask(question);
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer).ok()?;
-    Some(answer.trim().to_owned()).filter(|answer| !answer.is_empty())
+    let mut line = Vec::new();
+    let mut byte = [0_u8];
+    while !signals::came() && line.len() < ANSWER_MAX {
+        match nix::unistd::read(std::io::stdin(), &mut byte) {
+            Ok(0) => break,
+            Ok(_) if byte[0] == b'\n' => break,
+            Ok(_) => line.push(byte[0]),
+            Err(Errno::EINTR) => {}
+            Err(_) => break,
+        }
+    }
+    if signals::came() {
+        return Err(Left);
+    }
+    let answer = String::from_utf8_lossy(&line).trim().to_owned();
+    Ok(Some(answer).filter(|answer| !answer.is_empty()))
 }

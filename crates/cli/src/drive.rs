@@ -35,7 +35,7 @@ pub fn start_asking(request: &RunRequest, app: &App, out: &Out) -> Result<u8, Co
     match start(request, app, out) {
         Err(error) if error.kind == ErrorKind::NothingChecks && may_ask(out) => {
             out.say("No test command was found here, and nothing is done before something shows it.");
-            let Some(command) = answer("Which command shows that it is done? ", out) else {
+            let Ok(Some(command)) = answer("Which command shows that it is done? ", out) else {
                 return Err(error);
             };
             let mut request = request.clone();

@@ -115,6 +115,24 @@ fn what_the_guard_cannot_read_is_refused_and_other_hooks_pass() {
 }
 
 #[test]
+fn a_link_that_a_repo_brings_along_opens_no_way_to_a_login() {
+    let machine = Machine::new();
+    machine.write("home/.ssh/id_rsa", "key");
+    std::os::unix::fs::symlink(machine.dir.path().join("home/.ssh"), machine.project().join("docs")).unwrap();
+    assert_ne!(machine.command("cat docs/id_rsa"), Value::Null);
+    assert_ne!(machine.command("echo x >> docs/authorized_keys"), Value::Null);
+    let tool = |name: &str| {
+        let input =
+            json!({"tool_name": name, "tool_input": {"file_path": machine.project().join("docs/id_rsa")}});
+        machine.hook(HookEvent::PreToolUse, input)
+    };
+    assert_ne!(tool("Read"), Value::Null);
+    assert_ne!(tool("Write"), Value::Null);
+    machine.write("project/readme/a.md", "hello");
+    assert_eq!(machine.command("cat readme/a.md && echo x > readme/b.md"), Value::Null);
+}
+
+#[test]
 fn only_the_users_own_file_allows_what_the_guard_refuses() {
     let mut machine = Machine::new();
     let rules = r#"{"allow": [{"command": "npm publish *"}]}"#;
@@ -248,27 +266,48 @@ fn a_session_starts_with_the_next_story_and_the_place_of_the_memory() {
     );
 }
 
+/// What the plugin's shim answers with a folder of programs before the usual ones.
+fn shim(machine: &Machine, event: &str, programs: &str) -> Value {
+    let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin/hooks/ralph-hook");
+    let mut command = Command::new("/bin/sh");
+    command.arg(&shim).arg(event).env_clear().envs(machine.vars.iter().cloned());
+    command.env("PATH", format!("{programs}:/usr/bin:/bin")).env("CLAUDE_PROJECT_DIR", machine.project());
+    let out = command.stdin(std::process::Stdio::null()).output().unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(text.lines().count() <= 1, "{text}");
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
 #[test]
 fn the_plugins_shim_refuses_a_loops_tools_where_the_binary_is_missing() {
     let mut machine = Machine::new();
-    let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin/hooks/ralph-hook");
-    let run = |machine: &Machine, event: &str| {
-        let mut command = Command::new("/bin/sh");
-        command
-            .arg(&shim)
-            .arg(event)
-            .env_clear()
-            .envs(machine.vars.iter().cloned())
-            .env("PATH", "/usr/bin:/bin");
-        command.env("CLAUDE_PROJECT_DIR", machine.project()).stdin(std::process::Stdio::null());
-        let out = command.output().unwrap();
-        assert!(out.status.success());
-        let text = String::from_utf8(out.stdout).unwrap();
-        assert_eq!(text.lines().count(), 1, "{text}");
-        serde_json::from_str::<Value>(&text).unwrap()
-    };
-    assert!(run(&machine, "pre-tool-use")["systemMessage"].is_string());
+    assert!(shim(&machine, "pre-tool-use", "/nonexistent")["systemMessage"].is_string());
     machine.active(true, true);
-    assert_eq!(run(&machine, "pre-tool-use")["hookSpecificOutput"]["permissionDecision"], "deny");
-    assert!(run(&machine, "stop")["systemMessage"].is_string());
+    let denied = shim(&machine, "pre-tool-use", "/nonexistent");
+    assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny");
+    assert!(shim(&machine, "stop", "/nonexistent")["systemMessage"].is_string());
+}
+
+#[test]
+fn the_plugins_shim_refuses_a_loops_tools_where_the_binary_breaks() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut machine = Machine::new();
+    let programs = machine.dir.path().join("bin").display().to_string();
+    let program = |machine: &Machine, text: &str| {
+        machine.write("bin/ralph", &format!("#!/bin/sh\n{text}\n"));
+        let path = machine.dir.path().join("bin/ralph");
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    program(&machine, "echo '{\"said\":\"'\"$1 $2\"'\"}'");
+    assert_eq!(shim(&machine, "pre-tool-use", &programs)["said"], "hook pre-tool-use");
+    program(&machine, "exit 3");
+    assert_eq!(shim(&machine, "pre-tool-use", &programs), Value::Null, "a person's session goes on");
+    machine.active(true, true);
+    assert_eq!(shim(&machine, "pre-tool-use", &programs)["hookSpecificOutput"]["permissionDecision"], "deny");
+    assert_eq!(shim(&machine, "stop", &programs), Value::Null);
+    machine.write("bin/ralph", "#!/bin/sh\nkill -9 $$\n");
+    let denied = shim(&machine, "pre-tool-use", &programs);
+    assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny");
+    machine.write("bin/ralph", "#!/bin/sh\necho '{\"said\":1}'\n");
+    assert_eq!(shim(&machine, "pre-tool-use", &programs)["said"], 1, "an answer is handed on");
 }

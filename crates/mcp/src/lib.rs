@@ -4,16 +4,18 @@
 //! and steers them by letters in their inbox, in which it says that it was it. An agent that comes through here has no more rights
 //! than the command line has without a terminal: what a repo asks for and the user has not allowed is refused, never asked.
 //!
+//! Over the network a [`Desk`] stands in between: a server that knows who asks, notes what they do and has a queue.
+//!
 //! Answers are bounded: a model pays for every line of them.
 
 mod answers;
-#[cfg(feature = "http")]
+mod desk;
 mod http;
 mod resources;
 mod server;
 mod tools;
 mod watch;
 
-#[cfg(feature = "http")]
+pub use desk::Desk;
 pub use http::http_service;
 pub use server::{RalphServer, Role, serve_stdio};

@@ -20,13 +20,13 @@ const PARTS: &[(&str, &str, &str)] = &[
 ];
 
 /// The list of runs, and the newest ones.
-pub(crate) fn list(app: &App, folder: &Path) -> Result<Vec<Resource>, AppError> {
+pub(crate) fn list(app: &App, folder: &Path, everywhere: bool) -> Result<Vec<Resource>, AppError> {
     let mut found = vec![
         Resource::new("ralph://runs", "runs")
-            .with_description("The runs of this folder")
+            .with_description(if everywhere { "The runs of this server" } else { "The runs of this folder" })
             .with_mime_type("application/json"),
     ];
-    let runs = app.list(folder, false)?;
+    let runs = app.list(folder, everywhere)?;
     for run in runs.iter().rev().take(RUNS_MAX) {
         let title = ralph_domain::text::one_line(&run.title, 120);
         found.push(
@@ -58,12 +58,17 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// A text and what it is; none where there is no such resource.
-pub(crate) fn read(app: &App, folder: &Path, uri: &str) -> Result<Option<(String, &'static str)>, AppError> {
+pub(crate) fn read(
+    app: &App,
+    folder: &Path,
+    everywhere: bool,
+    uri: &str,
+) -> Result<Option<(String, &'static str)>, AppError> {
     let Some(path) = uri.strip_prefix("ralph://runs") else { return Ok(None) };
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let json = |value: serde_json::Value| Ok(Some((text(&value), "application/json")));
     match parts.as_slice() {
-        [] => json(serde_json::to_value(app.list(folder, false)?).unwrap_or_default()),
+        [] => json(serde_json::to_value(app.list(folder, everywhere)?).unwrap_or_default()),
         [run] => json(status::object(&app.facts(folder, Some(run))?)),
         [run, "events"] => {
             let events = app.open(folder, Some(run))?.handle.follow(ralph_domain::id::Seq(0)).poll()?;

@@ -1,6 +1,7 @@
 //! The protocol's side: what is listed, and who may call what.
 
 use crate::answers::{result, words};
+use crate::desk::Desk;
 use crate::resources;
 use crate::tools::{self, Arguments, TOOLS};
 use crate::watch::{Listener, blocking, watch};
@@ -14,6 +15,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What whoever is connected may do.
@@ -34,14 +36,46 @@ const WATCH_SECONDS: u64 = 60;
 #[derive(Debug, Clone)]
 pub struct RalphServer {
     app: App,
-    folder: PathBuf,
+    place: Place,
     role: Role,
+}
+
+/// Whose runs these are.
+#[derive(Debug, Clone)]
+enum Place {
+    /// Those of one folder.
+    Folder(PathBuf),
+    /// Those of a server.
+    Desk(Arc<dyn Desk>),
 }
 
 impl RalphServer {
     /// A server over the runs of a folder.
     pub fn new(app: App, folder: PathBuf, role: Role) -> Self {
-        Self { app, folder, role }
+        Self { app, place: Place::Folder(folder), role }
+    }
+
+    /// A server for one caller of another server, which is asked for whatever changes something.
+    pub fn at_desk(app: App, desk: Arc<dyn Desk>, role: Role) -> Self {
+        Self { app, place: Place::Desk(desk), role }
+    }
+
+    fn desk(&self) -> Option<&Arc<dyn Desk>> {
+        match &self.place {
+            Place::Folder(_) => None,
+            Place::Desk(desk) => Some(desk),
+        }
+    }
+
+    /// The folder that a call is about.
+    async fn folder(&self, named: Option<String>, must_be_clear: bool) -> Result<PathBuf, AppError> {
+        match &self.place {
+            Place::Folder(folder) => Ok(folder.clone()),
+            Place::Desk(desk) => {
+                let desk = desk.clone();
+                blocking(move || desk.folder(named.as_deref(), must_be_clear)).await
+            }
+        }
     }
 
     fn may(&self, looks: bool) -> bool {
@@ -102,7 +136,8 @@ impl ServerHandler for RalphServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = TOOLS.iter().filter(|tool| self.may(tool.looks)).map(tools::ToolSpec::listed);
+        let here = self.desk().is_none();
+        let tools = TOOLS.iter().filter(|tool| self.may(tool.looks)).map(|tool| tool.listed(here));
         Ok(ListToolsResult::with_all_items(tools.collect()))
     }
 
@@ -115,9 +150,13 @@ impl ServerHandler for RalphServer {
         let Some(tool) = tool else {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
         };
-        let args =
-            Arguments::of(tool, request.arguments).map_err(|why| ErrorData::invalid_params(why, None))?;
-        let (app, folder) = (self.app.clone(), self.folder.clone());
+        let args = Arguments::of(tool, request.arguments, self.desk().is_none())
+            .map_err(|why| ErrorData::invalid_params(why, None))?;
+        let folder = match self.folder(args.folder(), tool.name == "lint_task").await {
+            Ok(folder) => folder,
+            Err(error) => return Ok(result(Err(error)).into()),
+        };
+        let (app, desk) = (self.app.clone(), self.desk().cloned());
         let outcome = if tool.name == "watch_run" {
             let token = context.meta.get_progress_token();
             let mut listener = Progress { peer: context.peer.clone(), token };
@@ -128,7 +167,8 @@ impl ServerHandler for RalphServer {
                 () = context.ct.cancelled() => Err(AppError::usage("the call was cancelled; the run goes on")),
             }
         } else {
-            blocking(move || tools::call(&app, &folder, tool.name, &args)).await
+            let here = tools::Here { app, folder, desk };
+            blocking(move || tools::call(&here, tool.name, &args)).await
         };
         Ok(result(outcome).into())
     }
@@ -138,8 +178,11 @@ impl ServerHandler for RalphServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let (app, folder) = (self.app.clone(), self.folder.clone());
-        let found = blocking(move || resources::list(&app, &folder)).await;
+        let (app, everywhere) = (self.app.clone(), self.desk().is_some());
+        let found = match self.folder(None, false).await {
+            Ok(folder) => blocking(move || resources::list(&app, &folder, everywhere)).await,
+            Err(error) => Err(error),
+        };
         found
             .map(ListResourcesResult::with_all_items)
             .map_err(|error| ErrorData::internal_error(words(&error), None))
@@ -158,9 +201,10 @@ impl ServerHandler for RalphServer {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let (app, folder, uri) = (self.app.clone(), self.folder.clone(), request.uri.clone());
+        let (app, everywhere, uri) = (self.app.clone(), self.desk().is_some(), request.uri.clone());
         let missing = |why: String| ErrorData::resource_not_found(why, None);
-        match blocking(move || resources::read(&app, &folder, &uri)).await {
+        let folder = self.folder(None, false).await.map_err(|error| missing(words(&error)))?;
+        match blocking(move || resources::read(&app, &folder, everywhere, &uri)).await {
             Ok(Some((text, mime))) => {
                 let content = ResourceContents::text(text, request.uri).with_mime_type(mime);
                 Ok(ReadResourceResult::new(vec![content]).into())

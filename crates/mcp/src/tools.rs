@@ -1,6 +1,7 @@
 //! The tools, and what each does.
 
 use crate::answers::Outcome;
+use crate::desk::Desk;
 use ralph_app::{App, AppError, RunRequest, TaskInput, lint, repo_file, status, task_source};
 use ralph_core::handle::ControlOutcome;
 use ralph_domain::config::Isolation;
@@ -131,8 +132,8 @@ pub(crate) const TOOLS: &[ToolSpec] = &[
 
 impl ToolSpec {
     /// As the protocol lists it.
-    pub(crate) fn listed(&self) -> Tool {
-        let schema = match (self.schema)() {
+    pub(crate) fn listed(&self, here: bool) -> Tool {
+        let schema = match self.schema(here) {
             Value::Object(map) => map,
             _ => Map::new(),
         };
@@ -141,6 +142,16 @@ impl ToolSpec {
             .destructive(self.name == "stop_run")
             .open_world(false);
         Tool::new(self.name, self.description, Arc::new(schema)).with_annotations(annotations)
+    }
+
+    /// Its arguments. Where there are several folders, one can be named.
+    fn schema(&self, here: bool) -> Value {
+        let mut schema = (self.schema)();
+        if !here && ["lint_task", "start_run"].contains(&self.name) {
+            schema["properties"]["folder"] =
+                text("The folder of the task, one that this server knows; the only one if left out.");
+        }
+        schema
     }
 }
 
@@ -161,9 +172,9 @@ pub(crate) struct Arguments(Map<String, Value>);
 
 impl Arguments {
     /// Takes the arguments of a tool; one that it does not know is an error.
-    pub(crate) fn of(tool: &ToolSpec, given: Option<Map<String, Value>>) -> Result<Self, String> {
+    pub(crate) fn of(tool: &ToolSpec, given: Option<Map<String, Value>>, here: bool) -> Result<Self, String> {
         let given = given.unwrap_or_default();
-        let schema = (tool.schema)();
+        let schema = tool.schema(here);
         let known = &schema["properties"];
         for (name, value) in &given {
             let wanted = known[name]["type"]
@@ -192,6 +203,10 @@ impl Arguments {
         self.0.get(name)?.as_str().filter(|text| !text.trim().is_empty())
     }
 
+    pub(crate) fn folder(&self) -> Option<String> {
+        self.text("folder").map(str::to_owned)
+    }
+
     pub(crate) fn run(&self) -> Option<&str> {
         self.text("run")
     }
@@ -210,23 +225,33 @@ impl Arguments {
     }
 }
 
+/// Where a call works.
+pub(crate) struct Here {
+    pub app: App,
+    pub folder: PathBuf,
+    pub desk: Option<Arc<dyn Desk>>,
+}
+
 /// Does what a tool does. Blocks: a start waits until the run has begun.
-pub(crate) fn call(app: &App, folder: &Path, tool: &str, args: &Arguments) -> Outcome {
+pub(crate) fn call(here: &Here, tool: &str, args: &Arguments) -> Outcome {
+    let (app, folder) = (&here.app, here.folder.as_path());
     match tool {
         "lint_task" => lint_task(app, folder, args),
-        "start_run" => start_run(app, folder, args),
+        "start_run" => match &here.desk {
+            Some(desk) => desk.start(&args.0),
+            None => start_run(app, folder, args),
+        },
         "list_runs" => {
-            Ok(serde_json::to_value(app.list(folder, args.flag("everywhere"))?).unwrap_or_default())
+            let everywhere = here.desk.is_some() || args.flag("everywhere");
+            Ok(serde_json::to_value(app.list(folder, everywhere)?).unwrap_or_default())
         }
         "run_status" => Ok(status::object(&app.facts(folder, args.run())?)),
         "run_result" => run_result(app, folder, args),
-        "note" => steer(app, folder, args, Control::Note { text: note(args)? }),
-        "nudge" => steer(app, folder, args, Control::Nudge { text: note(args)? }),
-        "pause_run" => steer(app, folder, args, Control::Pause),
-        "resume_run" => steer(app, folder, args, Control::Resume),
-        "stop_run" => {
-            steer(app, folder, args, if args.flag("now") { Control::Cancel } else { Control::Stop })
-        }
+        "note" => steer(here, args, Control::Note { text: note(args)? }),
+        "nudge" => steer(here, args, Control::Nudge { text: note(args)? }),
+        "pause_run" => steer(here, args, Control::Pause),
+        "resume_run" => steer(here, args, Control::Resume),
+        "stop_run" => steer(here, args, if args.flag("now") { Control::Cancel } else { Control::Stop }),
         other => Err(AppError::usage(format!("there is no tool `{}`", one_line(other, 80)))),
     }
 }
@@ -314,8 +339,11 @@ fn run_result(app: &App, folder: &Path, args: &Arguments) -> Outcome {
 }
 
 /// Puts a letter into a run's inbox and says what became of it.
-fn steer(app: &App, folder: &Path, args: &Arguments, control: Control) -> Outcome {
-    let open = app.open(folder, args.run())?;
+fn steer(here: &Here, args: &Arguments, control: Control) -> Outcome {
+    let open = here.app.open(&here.folder, args.run())?;
+    if let Some(desk) = &here.desk {
+        return desk.steer(&open.entry.run_id, control.name(), args.text("text"));
+    }
     let state = open.handle.state()?;
     if state.result.finished.is_some() {
         return Err(AppError::usage(format!("run {} is over", open.entry.run_id))

@@ -95,7 +95,10 @@ const ROWS: &[Row] = &[
     },
     Row {
         name: "server",
-        uses: &["app", "core", "journal", "git", "http", "domain", "task", "evidence", "protocol", "safe-fs"],
+        uses: &[
+            "mcp", "app", "core", "journal", "git", "http", "domain", "task", "evidence", "protocol",
+            "safe-fs",
+        ],
         tests_use: &["testkit"],
     },
     Row {

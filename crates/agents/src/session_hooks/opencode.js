@@ -12,7 +12,8 @@ export const ralph = async ({ directory }) => ({
     };
     const done = spawnSync("{{program}}", ["hook", "pre-tool-use", "--for", "opencode"], {
       input: JSON.stringify(event),
-      timeout: 10000,
+      timeout: 8000,
+      killSignal: "SIGKILL",
       encoding: "utf8",
     });
     if (done.error || done.status !== 0) {

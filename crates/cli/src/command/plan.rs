@@ -4,7 +4,7 @@ mod agent;
 mod draft;
 mod form;
 
-use crate::confirm::{answer, confirm, may_ask};
+use crate::confirm::{Left, answer, may_ask};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::task_files::{self, NewTask};
@@ -66,22 +66,68 @@ pub fn run(args: PlanArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     let wish = match (&args.wish, &prd) {
         (Some(wish), _) => Some(wish.trim().to_owned()),
         (None, Some(_)) => None,
-        (None, None) if asks => answer("What is wanted? ", out),
+        (None, None) if asks => answer("What is wanted? ", out)?,
         (None, None) => None,
     };
     if wish.as_deref().unwrap_or_default().is_empty() && prd.is_none() {
         return Err(CommandError::usage("nothing is wanted")
             .hint("say it: `ralph plan \"what is wanted\"`, or name requirements with `--prd FILE`"));
     }
-    let mut draft = match args.form {
-        true => form::fill(wish.as_deref().unwrap_or_default(), &top, out)?,
-        false => agent::Planner::new(&args, app, &top)?.talk(wish.as_deref(), prd.as_deref(), asks, out)?,
+    let wish = wish.unwrap_or_default();
+    let draft = match args.form {
+        true => {
+            let mut draft = form::fill(&wish, &top, out)?;
+            match review(&mut draft, asks, false, app, &top, out)? {
+                Verdict::Write => draft,
+                Verdict::Change(why) => return Err(refused(&why)),
+            }
+        }
+        false => with_agent(&args, app, &top, &wish, prd, out)?,
     };
-    if let Some(prd) = prd {
-        draft.prd = prd;
-    }
-    review(&mut draft, asks, app, &top, out)?;
     write(&draft, &args, &top, out)
+}
+
+impl From<Left> for CommandError {
+    fn from(_: Left) -> Self {
+        Self::usage("you left the conversation; nothing was written")
+    }
+}
+
+/// An agent makes the plan, and makes it again until the linter and the person take it.
+fn with_agent(
+    args: &PlanArgs,
+    app: &App,
+    top: &Path,
+    wish: &str,
+    prd: Option<String>,
+    out: &Out,
+) -> Result<PlanDraft, CommandError> {
+    let asks = may_ask(out) && !args.yes;
+    let mut planner = agent::Planner::new(args, app, top, wish, prd.clone())?;
+    loop {
+        let mut draft = planner.talk(out)?;
+        if let Some(prd) = &prd {
+            draft.prd.clone_from(prd);
+        }
+        match review(&mut draft, asks, true, app, top, out)? {
+            Verdict::Write => return Ok(draft),
+            Verdict::Change(words) if planner.may_go_on() => planner.change(&words),
+            Verdict::Change(words) => return Err(refused(&words)),
+        }
+    }
+}
+
+fn refused(why: &str) -> CommandError {
+    CommandError::usage("the plan would be refused by the linter; nothing was written")
+        .cause(why)
+        .hint("run `ralph plan` again and say more, or use `--form`")
+}
+
+/// What becomes of a draft.
+enum Verdict {
+    Write,
+    /// It must be different, in these words.
+    Change(String),
 }
 
 /// A plan that is there is work of somebody.
@@ -107,8 +153,15 @@ fn read_prd(path: &Path) -> Result<String, CommandError> {
     Ok(text)
 }
 
-/// Shows the plan, with what the linter says, until it is accepted.
-fn review(draft: &mut PlanDraft, asks: bool, app: &App, top: &Path, out: &Out) -> Result<(), CommandError> {
+/// Shows the plan, with what the linter says, and asks whether it is to be written. Whoever can change it is told how.
+fn review(
+    draft: &mut PlanDraft,
+    asks: bool,
+    changes: bool,
+    app: &App,
+    top: &Path,
+    out: &Out,
+) -> Result<Verdict, CommandError> {
     draft.settle();
     let report = lint::lint_task(app.environment(), &source(draft, top)?, &[]);
     if !out.json {
@@ -127,16 +180,23 @@ fn review(draft: &mut PlanDraft, asks: bool, app: &App, top: &Path, out: &Out) -
     }
     if report.refuses() {
         let first = report.diagnostics.iter().find(|finding| finding.is_error());
-        let why = first.map(|finding| one_line(&finding.message, 300)).unwrap_or_default();
-        return Err(CommandError::usage("the plan would be refused by the linter; nothing was written")
-            .cause(why)
-            .hint("run `ralph plan` again and say more, or use `--form`"));
+        return Ok(Verdict::Change(first.map(|finding| one_line(&finding.message, 300)).unwrap_or_default()));
     }
-    if asks && !confirm("Write this plan?", out) {
-        return Err(CommandError::usage("nothing was written")
-            .hint("run `ralph plan` again and say what should be different"));
+    if !asks {
+        return Ok(Verdict::Write);
     }
-    Ok(())
+    let question = match changes {
+        true => "Write this plan? [y/N, or say what should be different] ",
+        false => "Write this plan? [y/N] ",
+    };
+    let said = answer(question, out)?.unwrap_or_default();
+    match said.to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(Verdict::Write),
+        "" | "n" | "no" => Err(CommandError::usage("nothing was written")
+            .hint("run `ralph plan` again and say what should be different")),
+        _ if changes => Ok(Verdict::Change(said)),
+        _ => Err(CommandError::usage("nothing was written").hint("answer `y` to write the plan")),
+    }
 }
 
 /// The plan as the linter reads it.

@@ -7,6 +7,7 @@
 mod allow;
 mod category;
 mod limits;
+mod links;
 mod places;
 mod rules;
 mod shell;

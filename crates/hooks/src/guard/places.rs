@@ -2,6 +2,7 @@
 //! own.
 
 use super::category::Category;
+use super::links::led_to;
 use super::value::UNKNOWN;
 use super::wild;
 
@@ -76,6 +77,9 @@ const CACHES: &[&str] =
     &[".cache", ".npm", ".gradle", ".m2", ".yarn", ".pnpm-store", ".bun", ".nuget", ".ivy2"];
 /// What logs in somewhere, below a home.
 const LOGINS: &[&str] = &[
+    ".aws",
+    ".kube",
+    ".config/gh",
     ".aws/credentials",
     ".aws/cli/**",
     ".aws/sso/**",
@@ -211,6 +215,14 @@ impl Places {
                 part => parts.push(part),
             }
         }
+        // Other names of the same file system.
+        match parts.as_slice() {
+            ["proc", _, "root", ..] => drop(parts.drain(..3)),
+            ["proc", "self", "cwd", rest @ ..] if !cwd.starts_with("/proc/") => {
+                return self.resolve("/", &format!("{cwd}/{}", rest.join("/")));
+            }
+            _ => {}
+        }
         match whole.starts_with('/') {
             true => format!("/{}", parts.join("/")),
             false => parts.join("/"),
@@ -220,6 +232,12 @@ impl Places {
     /// Why a path may not be removed or changed as a whole.
     pub fn removal(&self, path: &str) -> Option<Danger> {
         let files = |why| Some((Category::Files, why));
+        let any_top = path
+            .strip_prefix('/')
+            .is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| c == UNKNOWN || c == '/'));
+        if any_top {
+            return files("It would take folders of the machine with it.");
+        }
         if covers(path, &self.project) {
             return files("It would take the whole project with it.");
         }
@@ -239,8 +257,16 @@ impl Places {
         if own { files("It is a whole folder of the user's home.") } else { None }
     }
 
-    /// Why a path may not be written.
+    /// Why a path may not be written, under its own name or that of the file that it leads to.
     pub fn writing(&self, path: &str) -> Option<Danger> {
+        self.writing_at(path).or_else(|| {
+            let real = led_to(path, &[&self.project, &self.home])?;
+            // A folder of the project may lie elsewhere on the machine.
+            self.writing_at(&real).filter(|(category, _)| *category != Category::Files)
+        })
+    }
+
+    fn writing_at(&self, path: &str) -> Option<Danger> {
         if self.is_guards(path) {
             return Some((Category::Guard, "The guard stands on it."));
         }
@@ -253,6 +279,9 @@ impl Places {
         if path.starts_with("/etc/sudoers") || path == "/etc/passwd" || path == "/etc/group" {
             return Some((Category::Privilege, "It says who has which rights."));
         }
+        if self.is_history(path) {
+            return Some((Category::GitHistory, "The repository's history is in there."));
+        }
         if self.starts_by_itself(path) {
             return Some((Category::Persistence, "What is written there starts by itself later."));
         }
@@ -262,8 +291,12 @@ impl Places {
         self.is_system(path).then_some((Category::Files, "It belongs to the machine, not to the project."))
     }
 
-    /// Why a path may not be read.
+    /// Why a path may not be read, under its own name or that of the file that it leads to.
     pub fn reading(&self, path: &str) -> Option<Danger> {
+        self.reading_at(path).or_else(|| self.reading_at(&led_to(path, &[&self.project, &self.home])?))
+    }
+
+    fn reading_at(&self, path: &str) -> Option<Danger> {
         if self.logs_in(path) {
             return Some((Category::Credentials, "It holds a login."));
         }
@@ -271,6 +304,11 @@ impl Places {
             return Some((Category::Environment, "It is the whole environment, with its keys."));
         }
         is_disk(path).then_some((Category::Disk, "It is a disk."))
+    }
+
+    /// Whether a path is the user's home, or a folder that it lies in.
+    pub fn holds_home(&self, path: &str) -> bool {
+        covers(path, &self.home)
     }
 
     /// Whether a file holds something that must not leave this machine.
@@ -296,8 +334,11 @@ impl Places {
         }
         let in_home = self.homes().any(|home| {
             let Some(rest) = below(path, &home) else { return false };
-            let ssh = rest == ".ssh"
-                || rest.strip_prefix(".ssh/").is_some_and(|file| {
+            let (first, file) =
+                rest.split_once('/').map_or((rest, None), |(first, file)| (first, Some(file)));
+            let ssh = first.starts_with('.')
+                && hits(first, ".ssh")
+                && file.is_none_or(|file| {
                     let open = ["known_hosts", "config", "authorized_keys", "allowed_signers"];
                     !file.ends_with(".pub") && !open.iter().any(|name| file.starts_with(name))
                 });
@@ -305,6 +346,14 @@ impl Places {
         });
         // The project's own `.npmrc` and the like hold settings.
         in_home && !self.below_project(path)
+    }
+
+    /// What a repository's history is made of.
+    fn is_history(&self, path: &str) -> bool {
+        below(path, &self.project).and_then(|rest| rest.strip_prefix(".git/")).is_some_and(|rest| {
+            let first = rest.split('/').next().unwrap_or(rest);
+            ["objects", "refs", "HEAD", "packed-refs", "logs"].iter().any(|part| hits(first, part))
+        })
     }
 
     fn starts_by_itself(&self, path: &str) -> bool {

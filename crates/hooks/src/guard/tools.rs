@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// Arguments that hold a command.
 const COMMANDS: &[&str] =
-    &["command", "cmd", "script", "shell", "commandline", "command_line", "bash", "commands"];
+    &["command", "cmd", "script", "shell", "commandline", "command_line", "bash", "commands", "chars"];
 /// Arguments that hold code of another language, or a statement.
 const CODE: &[&str] = &["code", "sql", "query", "statement"];
 /// Arguments that name files.

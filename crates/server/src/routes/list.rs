@@ -2,12 +2,12 @@
 
 use super::{
     access, artifacts, control, costs, create, debug, diagnosis, diff, docs, events, files, guardrails,
-    health, iterations, output, page, prepare, run, runs, sandbox, session, task, watch,
+    health, iterations, mcp, output, page, prepare, run, runs, sandbox, session, task, watch,
 };
 use crate::server::Server;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::routing::{delete, get, post, put};
+use axum::routing::{any, delete, get, post, put};
 use std::sync::Arc;
 
 /// Bytes of a request.
@@ -132,6 +132,7 @@ pub fn router(server: Arc<Server>) -> Router {
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(health::metrics))
+        .route("/mcp", any(mcp::mcp))
         .fallback(page::page)
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .with_state(server)

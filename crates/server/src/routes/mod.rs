@@ -15,6 +15,7 @@ mod guardrails;
 mod health;
 mod iterations;
 mod list;
+mod mcp;
 mod output;
 mod page;
 mod prepare;

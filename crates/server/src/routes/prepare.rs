@@ -225,7 +225,7 @@ pub(crate) struct RepoInfo {
 }
 
 /// Folders that runs may be started in: those that the server was given, and those that have runs.
-async fn repos_of(server: &Server) -> Result<Vec<String>, Problem> {
+pub(super) async fn repos_of(server: &Server) -> Result<Vec<String>, Problem> {
     let mut all: Vec<String> = server.repos.iter().map(|path| path.display().to_string()).collect();
     for path in server.index.repos(REPOS_MAX).await? {
         if !all.contains(&path) && Path::new(&path).join(".git").exists() {

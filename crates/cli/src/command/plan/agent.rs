@@ -3,7 +3,7 @@
 
 use super::PlanArgs;
 use super::draft::PlanDraft;
-use crate::confirm::answer;
+use crate::confirm::{Left, answer};
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::signals;
@@ -60,6 +60,14 @@ pub struct Planner {
     model: Option<String>,
     settings: Settings,
     top: std::path::PathBuf,
+    /// Somebody answers.
+    asks: bool,
+    prompt: String,
+    has_prd: bool,
+    cancel: Arc<CancelFlag>,
+    earlier: Vec<EarlierAnswer>,
+    /// The answer that held the plan.
+    last: String,
 }
 
 struct Cancelled<'a>(&'a CancelFlag);
@@ -75,7 +83,13 @@ impl AskSink for Cancelled<'_> {
 
 impl Planner {
     /// The agent that was named, else the first of this repo or machine.
-    pub fn new(args: &PlanArgs, app: &App, top: &Path) -> Result<Self, CommandError> {
+    pub fn new(
+        args: &PlanArgs,
+        app: &App,
+        top: &Path,
+        wish: &str,
+        prd: Option<String>,
+    ) -> Result<Self, CommandError> {
         let env = app.environment().with_dotenv(top)?;
         let loaded = settings::load(&env, top)?;
         let known = match loaded.file.agents.clone() {
@@ -114,39 +128,59 @@ impl Planner {
             isolation: Some(loaded.user_isolation.unwrap_or_default()),
             ..loaded.file.clone()
         };
-        Ok(Self { agent, model: args.model.clone(), settings: file.resolve(), top: top.to_owned(), env })
+        let mut planner = Self {
+            agent,
+            model: args.model.clone(),
+            settings: file.resolve(),
+            top: top.to_owned(),
+            env,
+            asks: !args.yes,
+            prompt: String::new(),
+            has_prd: prd.is_some(),
+            cancel: signals::install(),
+            earlier: Vec::new(),
+            last: String::new(),
+        };
+        planner.prompt = planner.first_prompt(wish, prd.as_deref());
+        Ok(planner)
+    }
+
+    /// Whether there are turns left.
+    pub fn may_go_on(&self) -> bool {
+        self.earlier.len() < ROUNDS_MAX
+    }
+
+    /// Lets the plan be made again.
+    pub fn change(&mut self, words: &str) {
+        let then =
+            format!("The plan must be different: {words}\nAnswer with the whole object again, or ask.");
+        self.earlier.push(EarlierAnswer { answer: std::mem::take(&mut self.last), then });
     }
 
     /// Talks until there is a plan.
-    pub fn talk(
-        &self,
-        wish: Option<&str>,
-        prd: Option<&str>,
-        asks: bool,
-        out: &Out,
-    ) -> Result<PlanDraft, CommandError> {
-        let cancel = signals::install();
-        let prompt = self.prompt(wish, prd, asks);
-        let mut earlier: Vec<EarlierAnswer> = Vec::new();
-        for _ in 0..ROUNDS_MAX {
+    pub fn talk(&mut self, out: &Out) -> Result<PlanDraft, CommandError> {
+        while self.may_go_on() {
             out.say(format!("{} thinks …", self.agent.name));
-            let text = self.ask(&prompt, &earlier, &cancel)?;
-            let then = match turn(&text, prd) {
+            let text = self.ask()?;
+            let then = match turn(&text, self.has_prd) {
                 Ok(Turn { tasks: Some(tasks), prd, .. }) => match stories(&tasks) {
-                    Ok(tasks) => return Ok(PlanDraft { prd: prd.unwrap_or_default(), tasks }),
+                    Ok(tasks) => {
+                        self.last = text;
+                        return Ok(PlanDraft { prd: prd.unwrap_or_default(), tasks });
+                    }
                     Err(why) => format!("`tasks` cannot be used: {why}. Answer with the whole object again."),
                 },
                 Ok(turn) if turn.questions.is_empty() => {
                     "Answer with `questions` or with `prd` and `tasks`.".to_owned()
                 }
-                Ok(_) if !asks => {
+                Ok(_) if !self.asks => {
                     "Nobody can be asked. Take your own recommendation for each and answer with the plan."
                         .to_owned()
                 }
-                Ok(turn) => said(&turn.questions, out),
+                Ok(turn) => said(&turn.questions, out)?,
                 Err(why) => format!("That was no such JSON object ({why}). Answer with the object alone."),
             };
-            earlier.push(EarlierAnswer { answer: text, then });
+            self.earlier.push(EarlierAnswer { answer: text, then });
         }
         Err(CommandError::environment(format!(
             "{} has not made a plan after {ROUNDS_MAX} turns; nothing was written",
@@ -155,12 +189,7 @@ impl Planner {
         .hint("say more of what is wanted, choose another agent with `--agent`, or use `--form`"))
     }
 
-    fn ask(
-        &self,
-        prompt: &str,
-        earlier: &[EarlierAnswer],
-        cancel: &Arc<CancelFlag>,
-    ) -> Result<String, CommandError> {
+    fn ask(&self) -> Result<String, CommandError> {
         let refusals = Refusals::default();
         let scratch = Scratch::for_agents(&self.env, "plan", &self.top, &self.settings, &refusals)?;
         let cli = CliAgent::new(self.agent.clone());
@@ -188,8 +217,8 @@ impl Planner {
         let question = Question {
             whom,
             system: SYSTEM,
-            prompt,
-            earlier,
+            prompt: &self.prompt,
+            earlier: &self.earlier,
             schema: None,
             max_output_tokens: Some(32_000),
             max_cost: None,
@@ -198,8 +227,11 @@ impl Planner {
             now: SystemClock::default().now(),
         };
         let asker = BackendAsker::new().with_client(Arc::new(HttpModelClient::new(self.env.lookup())));
-        let answered = asker.ask(&question, &mut Cancelled(cancel));
+        let answered = asker.ask(&question, &mut Cancelled(&self.cancel));
         let _ = std::fs::remove_file(&prompt_file);
+        if signals::came() {
+            return Err(Left.into());
+        }
         let redactor = self.env.redactor(&self.top);
         answered.map(|answer| answer.text).map_err(|error| {
             let hint = error.hint.clone().unwrap_or_else(|| {
@@ -212,15 +244,15 @@ impl Planner {
     }
 
     /// The wish, and what the repository says of itself.
-    fn prompt(&self, wish: Option<&str>, prd: Option<&str>, asks: bool) -> String {
+    fn first_prompt(&self, wish: &str, prd: Option<&str>) -> String {
         let mut text = String::new();
-        if let Some(wish) = wish {
+        if !wish.is_empty() {
             text.push_str(&format!("# What is wanted\n\n{wish}\n\n"));
         }
         if let Some(prd) = prd {
             text.push_str(&format!("# The requirements\n\nMake the stories from this; leave `prd` out. Ask only where it says two things, or nothing.\n\n{}\n\n", head(prd, 64 * 1024)));
         }
-        if !asks {
+        if !self.asks {
             text.push_str("Nobody can be asked: decide what is open yourself, say so under Open Questions, and answer with the plan.\n\n");
         }
         let commands = project_commands(&self.top);
@@ -250,7 +282,7 @@ impl Planner {
 }
 
 /// Asks the person, and puts their answers into words.
-fn said(questions: &[Asked], out: &Out) -> String {
+fn said(questions: &[Asked], out: &Out) -> Result<String, Left> {
     let mut then = String::from("The person's answers:\n");
     for asked in questions.iter().take(QUESTIONS_MAX) {
         out.line(one_line(&asked.question, 500));
@@ -259,7 +291,7 @@ fn said(questions: &[Asked], out: &Out) -> String {
         }
         let recommended = asked.recommended.as_deref().map(|text| one_line(text, 200));
         let hint = recommended.as_deref().map(|text| format!(" (empty: {text})")).unwrap_or_default();
-        let given = answer(&format!("answer{hint}: "), out);
+        let given = answer(&format!("answer{hint}: "), out)?;
         let chosen = given
             .as_deref()
             .and_then(|text| text.parse::<usize>().ok())
@@ -267,15 +299,15 @@ fn said(questions: &[Asked], out: &Out) -> String {
         let words = chosen.or(given).or(recommended).unwrap_or_else(|| "decide yourself".to_owned());
         then.push_str(&format!("- {}: {words}\n", one_line(&asked.question, 500)));
     }
-    then
+    Ok(then)
 }
 
 /// The JSON object in an answer, whatever stands around it.
-fn turn(text: &str, prd: Option<&str>) -> Result<Turn, String> {
+fn turn(text: &str, has_prd: bool) -> Result<Turn, String> {
     let (start, end) = (text.find('{').ok_or("no object")?, text.rfind('}').ok_or("no object")?);
     let turn: Turn =
         serde_json::from_str(text.get(start..=end).ok_or("no object")?).map_err(|e| e.to_string())?;
-    match turn.tasks.is_some() && turn.prd.is_none() && prd.is_none() {
+    match turn.tasks.is_some() && turn.prd.is_none() && !has_prd {
         true => Err("`prd` is missing".to_owned()),
         false => Ok(turn),
     }

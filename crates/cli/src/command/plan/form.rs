@@ -1,7 +1,7 @@
 //! The form: a plan without an agent, question by question.
 
 use super::draft::PlanDraft;
-use crate::confirm::{answer, confirm};
+use crate::confirm::answer;
 use crate::error::CommandError;
 use crate::output::Out;
 use ralph_app::project::project_commands;
@@ -30,16 +30,16 @@ const SECTIONS: [(&str, &str); 6] = [
 
 /// Asks for a plan.
 pub fn fill(wish: &str, top: &Path, out: &Out) -> Result<PlanDraft, CommandError> {
-    let project = answer("A short name for it: ", out).unwrap_or_else(|| one_line(wish, 60));
+    let project = answer("A short name for it: ", out)?.unwrap_or_else(|| one_line(wish, 60));
     let mut prd = format!("# {project}\n\n## Summary\n\n{wish}\n");
     for (title, question) in SECTIONS {
-        if let Some(text) = answer(&format!("{question} (empty: none) "), out) {
+        if let Some(text) = answer(&format!("{question} (empty: none) "), out)? {
             prd.push_str(&format!("\n## {title}\n\n{text}\n"));
         }
     }
     let found = project_commands(top).tests.first().map(|command| join_argv(&command.argv));
     let shown = found.as_deref().map(|command| format!(" (empty: `{command}`)")).unwrap_or_default();
-    let verify = answer(&format!("Which command proves it?{shown} "), out).or(found);
+    let verify = answer(&format!("Which command proves it?{shown} "), out)?.or(found);
     let tasks = TasksJson {
         project,
         description: one_line(wish, 200),
@@ -54,18 +54,20 @@ fn stories(out: &Out) -> Result<Vec<Story>, CommandError> {
     let mut stories: Vec<Story> = Vec::new();
     for (layer, what) in LAYERS {
         let before: Vec<String> = stories.last().map(|story| story.id.clone()).into_iter().collect();
-        while let Some(title) = answer(&format!("A story of the {layer} ({what}; empty: next layer): "), out)
+        while let Some(title) = answer(&format!("A story of the {layer} ({what}; empty: next layer): "), out)?
         {
             let mut criteria = Vec::new();
             while let Some(criterion) =
-                answer("  done when (a command and its result, a response, a file; empty: no more): ", out)
+                answer("  done when (a command and its result, a response, a file; empty: no more): ", out)?
             {
                 criteria.push(criterion);
             }
-            if criteria.is_empty()
-                && !confirm("  Without a criterion nobody can check it. Keep it all the same?", out)
-            {
-                continue;
+            if criteria.is_empty() {
+                let keep =
+                    answer("  Without a criterion nobody can check it. Keep it all the same? [y/N] ", out)?;
+                if !keep.is_some_and(|keep| ["y", "yes"].contains(&keep.to_ascii_lowercase().as_str())) {
+                    continue;
+                }
             }
             let id = format!("US-{:03}", stories.len() + 1);
             stories.push(Story {

@@ -59,9 +59,11 @@ pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
             if removes { refuse() } else { None }
         }
         "kubectl" | "oc" | "k" => {
-            let deletes =
-                verbs.first().is_some_and(|verb| ["delete", "drain", "cordon", "replace"].contains(verb));
-            let forced = verbs.first() != Some(&"replace") || call.option(&["--force"]);
+            // The name of a namespace may stand before it.
+            let verb =
+                verbs.iter().take(3).find(|verb| ["delete", "drain", "cordon", "replace"].contains(*verb));
+            let deletes = verb.is_some();
+            let forced = verb != Some(&"replace") || call.option(&["--force"]);
             if deletes && forced { refuse() } else { None }
         }
         "helm" if verbs.first().is_some_and(|verb| ["uninstall", "delete", "del", "un"].contains(verb)) => {

@@ -116,6 +116,10 @@ const PRINTS: &[(&str, &[&str])] = &[
     ("terraform", &["state", "pull"]),
 ];
 
+/// Where the clouds hand out the login of a machine.
+const METADATA: &[&str] =
+    &["169.254.169.254", "169.254.170.2", "metadata.google.internal", "100.100.100.200", "[fd00:ec2::254]"];
+
 pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
     if PRINTS.iter().any(|(name, verbs)| call.is(name, verbs)) {
         return call.refuse(Category::Credentials, "It prints a login.");
@@ -129,16 +133,25 @@ pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
     if ["mimikatz", "lazagne", "trufflehog"].contains(&call.name) {
         return call.refuse(Category::Credentials, "It looks for logins.");
     }
-    if !READERS.contains(&call.name) {
+    let asks_cloud = call.args.iter().any(|arg| METADATA.iter().any(|host| arg.text.contains(host)));
+    if asks_cloud && ["curl", "wget", "http", "https", "xh", "fetch", "nc"].contains(&call.name) {
+        return call.refuse(Category::Credentials, "It asks the cloud for the login of this machine.");
+    }
+    let hashes = call.name == "git" && call.has(&["hash-object", "--no-index"]);
+    if !READERS.contains(&call.name) && !hashes {
         return None;
     }
+    // `tar -C FOLDER NAME` means a name in that folder.
+    let folder = if call.name == "tar" { call.value(&["-C", "--directory"]) } else { None };
     call.args.iter().find_map(|arg| {
         let text = arg.text.trim_start_matches('@').trim_start_matches("if=").trim_start_matches("file=@");
         let text = text.split_once("=@").map_or(text, |(_, file)| file);
+        let text = text.strip_prefix("file://").unwrap_or(text);
         if text.starts_with('-') || text.contains("://") {
             return None;
         }
-        let (category, why) = call.places.reading(&(call.resolve)(text))?;
+        let below = folder.filter(|_| !text.starts_with('/')).map(|folder| format!("{folder}/{text}"));
+        let (category, why) = call.places.reading(&(call.resolve)(below.as_deref().unwrap_or(text)))?;
         call.refuse(category, why)
     })
 }

@@ -30,10 +30,17 @@ const PASSING: &[&str] =
     &["test", "_ci", "tmp", "temp", "sandbox", "scratch", ":memory:", "_dev", "example", "demo"];
 
 pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
-    let passing =
-        call.args.iter().any(|arg| PASSING.iter().any(|word| arg.text.to_lowercase().contains(word)));
+    let named = |text: &str| PASSING.iter().any(|word| text.to_lowercase().contains(word));
+    let staged = ["RAILS_ENV", "RACK_ENV", "NODE_ENV", "MIX_ENV", "APP_ENV", "DATABASE_URL"];
+    let passing = call.args.iter().any(|arg| named(&arg.text))
+        || staged.iter().filter_map(|name| (call.variable)(name)).any(|value| named(&value));
     let refuse = || if passing { None } else { call.refuse(Category::Database, "It drops data.") };
     let verbs = call.verbs();
+    let by_script =
+        call.name.starts_with("python") && verbs.first().is_some_and(|script| script.ends_with("manage.py"));
+    if by_script && verbs.get(1).is_some_and(|verb| ["flush", "reset_db", "sqlflush"].contains(verb)) {
+        return refuse();
+    }
     match call.name {
         "dropdb" | "dropuser" => refuse(),
         "mysqladmin" if call.has(&["drop"]) => refuse(),

@@ -16,6 +16,7 @@ pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
             let secret = call.operands().any(|arg| is_secret_name(&arg.text));
             if flags_only || secret { refuse() } else { None }
         }
+        "jq" | "yq" if call.has(&["env", "$ENV", "$ENV|.", "env|."]) => refuse(),
         "set" if call.args.is_empty() => refuse(),
         "export" | "declare" | "typeset" if flags_only && !call.has(&["-f", "-F"]) => refuse(),
         "compgen" if call.has(&["-e", "-v"]) => refuse(),

@@ -29,6 +29,20 @@ pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
         return None;
     }
     match call.name {
+        "ssh" | "http" | "https" | "xh" | "openssl"
+            if call.stdin.taint.secret && (call.name != "openssl" || call.is("openssl", &["s_client"])) =>
+        {
+            call.refuse(Category::Exfiltration, "It sends what holds secrets to another machine.")
+        }
+        "socat" if call.args.iter().any(|arg| sends_file(call, &arg.text)) => {
+            call.refuse(Category::Exfiltration, "It sends a file that holds secrets.")
+        }
+        "kubectl" | "docker" | "podman"
+            if call.has(&["cp"])
+                && call.operands().any(|arg| call.places.holds_secrets(&(call.resolve)(&arg.text))) =>
+        {
+            call.refuse(Category::Exfiltration, "It takes a file that holds secrets elsewhere.")
+        }
         "curl" | "http" | "https" | "xh" | "wget" | "fetch" => web(call),
         "nc" | "ncat" | "netcat" | "socat" | "telnet" => {
             let listens = call.short('l') || call.short('z');
@@ -59,12 +73,35 @@ pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
         "mail" | "mailx" | "sendmail" | "mutt" if !call.stdin.text.is_empty() || call.short('a') => {
             call.refuse(Category::Exfiltration, "It sends mail.")
         }
+        name if serves_files(name, call) => {
+            let folder = call.value(&["-d", "--directory"]).unwrap_or(".");
+            if call.places.holds_home(&(call.resolve)(folder)) {
+                call.refuse(Category::Exfiltration, "It shows the whole home folder to the network.")
+            } else {
+                None
+            }
+        }
         "aws" if call.is("aws", &["s3", "cp"]) || call.is("aws", &["s3", "sync"]) => secret_operand(call),
         "gh" if call.is("gh", &["gist", "create"]) => {
             call.refuse(Category::Exfiltration, "It publishes a file.")
         }
         _ => None,
     }
+}
+
+/// `FILE:.env` of socat.
+fn sends_file(call: &Call<'_>, text: &str) -> bool {
+    let file = text
+        .split_once(':')
+        .filter(|(kind, _)| ["FILE", "OPEN", "GOPEN"].contains(&kind.to_uppercase().as_str()));
+    file.is_some_and(|(_, file)| {
+        call.places.holds_secrets(&(call.resolve)(file.split(',').next().unwrap_or(file)))
+    })
+}
+
+fn serves_files(name: &str, call: &Call<'_>) -> bool {
+    name.starts_with("python")
+        && call.value(&["-m"]).is_some_and(|module| ["http.server", "SimpleHTTPServer"].contains(&module))
 }
 
 fn web(call: &Call<'_>) -> Option<Refusal> {
@@ -102,7 +139,10 @@ fn file_of<'a>(option: &str, value: &'a str) -> Option<&'a str> {
     match option {
         "-T" | "--upload-file" => Some(value),
         "-H" | "--header" | "-u" | "--user" | "-b" | "--cookie" => value.strip_prefix('@'),
-        _ => value.split_once('@').map(|(_, file)| file.split(';').next().unwrap_or(file)),
+        _ => value
+            .split_once("=<")
+            .or_else(|| value.split_once('@'))
+            .map(|(_, file)| file.split(';').next().unwrap_or(file)),
     }
 }
 

@@ -10,6 +10,9 @@ pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
     if call.name == "gh" && (call.is("gh", &["repo", "delete"]) || call.is("gh", &["repo", "archive"])) {
         return call.refuse(Category::GitHistory, "It takes a repository away.");
     }
+    if call.name == "gh" && deletes_by_api(call) {
+        return call.refuse(Category::GitHistory, "It takes a repository or a branch away.");
+    }
     if call.name != "git" {
         return None;
     }
@@ -52,7 +55,12 @@ pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
         {
             refuse("It removes what only the reflog still knows.")
         }
-        "update-ref" if has(&["-d", "--stdin"]) => refuse("It removes a branch."),
+        "update-ref"
+            if has(&["-d", "--stdin"])
+                || rest.iter().any(|to| to.len() >= 7 && to.bytes().all(|b| b == b'0')) =>
+        {
+            refuse("It removes a branch.")
+        }
         "branch"
             if call.has(&["-D"])
                 && rest.iter().any(|name| ["main", "master", "develop", "trunk"].contains(name)) =>
@@ -94,8 +102,21 @@ pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
     }
 }
 
+/// `gh api -X DELETE repos/OWNER/NAME`, and branches and tags by their refs.
+fn deletes_by_api(call: &Call<'_>) -> bool {
+    let method = call.value(&["-X", "--method"]).unwrap_or_default();
+    let deletes = method.eq_ignore_ascii_case("DELETE") || call.has(&["-XDELETE"]);
+    deletes
+        && call.is("gh", &["api"])
+        && call.operands().any(|arg| {
+            let path = arg.text.trim_matches('/');
+            path.strip_prefix("repos/")
+                .is_some_and(|rest| rest.split('/').count() == 2 || rest.contains("/git/refs"))
+        })
+}
+
 /// The words of git itself, without the options before its verb.
-fn words<'a>(call: &'a Call<'_>) -> Vec<&'a str> {
+pub(super) fn words<'a>(call: &'a Call<'_>) -> Vec<&'a str> {
     let mut words = Vec::new();
     let mut at = 0;
     while let Some(arg) = call.args.get(at) {

@@ -35,6 +35,11 @@ pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
         {
             refuse("Hooks and settings are the person's to change.")
         }
+        "gemini" | "qwen"
+            if call.option(&["--yolo", "-y"]) || call.value(&["--approval-mode"]) == Some("yolo") =>
+        {
+            refuse("A session without its guard is the person's to start.")
+        }
         "unset"
             if call
                 .operands()

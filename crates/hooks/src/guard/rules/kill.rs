@@ -37,6 +37,11 @@ const OTHERS: &[&str] = &[
     "mysqld",
 ];
 
+/// Whether a name is that of the session, its loop or the user's other work.
+pub fn is_others(name: &str) -> bool {
+    OTHERS.contains(&name)
+}
+
 pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
     let refuse = |why: &str| call.refuse(Category::Kill, why);
     match call.name {

@@ -24,6 +24,7 @@ use super::places::Places;
 use super::value::{Field, Value};
 
 pub use database::sql;
+pub use kill::is_others;
 
 /// A program as it would be started.
 pub struct Call<'a> {
@@ -39,6 +40,8 @@ pub struct Call<'a> {
     pub places: &'a Places,
     /// A path as it is meant here.
     pub resolve: &'a dyn Fn(&str) -> String,
+    /// A variable that this command has set.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl Call<'_> {

@@ -34,6 +34,13 @@ pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
         }
         "launchctl" if call.has(&["load", "bootstrap", "enable", "submit", "bootout", "unload"]) => refuse(),
         "schtasks" | "loginctl" if !call.has(&["list-sessions", "show", "status"]) => refuse(),
+        "npm" | "pnpm" | "yarn"
+            if call.has(&["config"])
+                && call.has(&["set"])
+                && call.args.iter().any(|arg| arg.text.starts_with("script-shell")) =>
+        {
+            refuse()
+        }
         "ssh-copy-id" => refuse(),
         "pm2" if call.has(&["startup"]) => refuse(),
         _ => None,

@@ -27,6 +27,10 @@ pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
         "ssh" if call.short('R') => {
             call.refuse(Category::ReverseShell, "It lets a machine far away connect to this one.")
         }
+        "ztcp" => call.refuse(Category::ReverseShell, why),
+        "cloudflared" if call.has(&["tunnel", "access"]) => {
+            call.refuse(Category::ReverseShell, "It lets machines far away connect to this one.")
+        }
         "ngrok" | "localtunnel" | "chisel" | "frpc" | "bore" => {
             call.refuse(Category::ReverseShell, "It lets machines far away connect to this one.")
         }

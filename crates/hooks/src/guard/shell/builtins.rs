@@ -3,6 +3,7 @@
 use super::Shell;
 use super::filters;
 use super::invoke::quoted_words;
+use crate::guard::category::{Category, Refusal};
 use crate::guard::rules;
 use crate::guard::value::{Field, Taint, UNKNOWN, Value, joined};
 
@@ -25,7 +26,27 @@ impl Shell<'_> {
                 Some(Value::default())
             }
             "pwd" => Some(Value::known(format!("{}\n", self.cwd))),
-            ":" | "true" | "false" | "shift" | "wait" | "exit" | "return" | "break" | "continue" | "hash" => {
+            "shift" => {
+                let count = args.first().and_then(|arg| arg.text.parse::<usize>().ok()).unwrap_or(1);
+                if let Some(list) = &mut self.positional {
+                    list.drain(..count.min(list.len()));
+                }
+                Some(Value::default())
+            }
+            ":" | "true" | "false" | "wait" | "exit" | "return" | "break" | "continue" => {
+                Some(Value::default())
+            }
+            "hash" => {
+                if let [option, program, name] = args
+                    && option.text == "-p"
+                {
+                    self.aliases.insert(name.text.clone(), program.text.clone());
+                }
+                Some(Value::default())
+            }
+            "enable" if args.iter().any(|arg| arg.text.starts_with("-f")) => {
+                let why = "It loads code into the shell.";
+                self.refuse(Refusal::new(Category::RemoteCode, words(), why), &words());
                 Some(Value::default())
             }
             "eval" => Some(self.run_text(&joined_value(args), &words())),
@@ -53,7 +74,14 @@ impl Shell<'_> {
                 }
                 Some(Value::default())
             }
-            "read" | "mapfile" | "readarray" => {
+            "mapfile" | "readarray" => {
+                let name = args.iter().rev().find(|arg| !arg.text.starts_with('-'));
+                let name = name.map_or("MAPFILE", |arg| arg.text.as_str()).to_owned();
+                let line = |text: &str| Field { text: text.to_owned(), glob: false, taint: stdin.taint };
+                self.vars.insert(name, stdin.text.lines().take(64).map(line).collect());
+                Some(Value::default())
+            }
+            "read" => {
                 self.read(args, stdin);
                 Some(Value::default())
             }
@@ -67,14 +95,18 @@ impl Shell<'_> {
             "export" | "declare" | "typeset" | "local" | "readonly" if assigns(args) => {
                 for arg in args {
                     if let Some((name, value)) = arg.text.split_once('=') {
-                        self.judged(rules::assignment(name, value, self.places), &words());
+                        self.assigned_value(name, value, &words());
                         let field = Field { text: value.to_owned(), glob: false, taint: arg.taint };
                         self.vars.insert(name.trim_end_matches('+').to_owned(), vec![field]);
                     }
                 }
                 Some(Value::default())
             }
-            "let" | "shopt" | "bind" | "complete" | "umask" | "ulimit" => Some(Value::default()),
+            "let" => {
+                args.iter().for_each(|arg| self.arithmetic(&arg.text));
+                Some(Value::default())
+            }
+            "shopt" | "bind" | "complete" | "umask" | "ulimit" => Some(Value::default()),
             "history" | "fc" => Some(Value::unknown(Taint { secret: true, ..Taint::default() })),
             _ => None,
         }

@@ -4,109 +4,13 @@
 use super::Shell;
 use super::filters::{from_base64, from_hex};
 use super::invoke::quoted_words;
+use super::languages::{
+    AWKS, DECODES, EVALS, FETCHES, HOMES, INTERPRETERS, LITERALS_MAX, REMOVES, STARTS, WRITES,
+    dumps_environment, glued, is_assignment, lists, literals, names_whole_home,
+};
 use crate::guard::category::{Category, Refusal};
 use crate::guard::rules;
 use crate::guard::value::{Field, UNKNOWN, Value};
-
-/// Interpreters, and the options that take code.
-const INTERPRETERS: &[(&str, &[&str])] = &[
-    ("python", &["-c"]),
-    ("pypy", &["-c"]),
-    ("perl", &["-e", "-E", "-ne", "-pe", "-le", "-lne", "-i.bak"]),
-    ("ruby", &["-e", "-ne", "-pe"]),
-    ("node", &["-e", "-p", "--eval", "--print", "-pe"]),
-    ("nodejs", &["-e", "-p"]),
-    ("deno", &["eval"]),
-    ("bun", &["-e", "--eval", "-p"]),
-    ("php", &["-r"]),
-    ("lua", &["-e"]),
-    ("osascript", &["-e"]),
-    ("rscript", &["-e"]),
-    ("julia", &["-e", "-E"]),
-    ("elixir", &["-e"]),
-    ("groovy", &["-e"]),
-    ("tclsh", &[]),
-    ("expect", &["-c"]),
-    ("emacs", &["--eval"]),
-];
-const AWKS: &[&str] = &["awk", "gawk", "mawk", "nawk"];
-/// Calls that start a program or a shell.
-const STARTS: &[&str] = &[
-    "system",
-    "popen",
-    "subprocess",
-    "exec",
-    "spawn",
-    "child_process",
-    "shell_exec",
-    "passthru",
-    "pty.",
-    "Open3",
-    "%x",
-    "qx",
-    "do shell script",
-    "Popen",
-    "check_output",
-    "os.posix",
-    "`",
-    "Bun.$",
-    "Deno.Command",
-    "zx",
-    "Kernel",
-    "syscall",
-    "run(",
-    "cmd =",
-    "getline",
-    "|",
-];
-/// Calls that take code.
-const EVALS: &[&str] =
-    &["exec(", "eval(", "eval ", "Function(", "compile(", "__import__", "instance_eval", "loadstring"];
-/// Calls that fetch.
-const FETCHES: &[&str] = &[
-    "urlopen",
-    "urllib",
-    "requests.",
-    "httpx",
-    "fetch(",
-    "http.get",
-    "https.get",
-    "LWP",
-    "Net::HTTP",
-    "open-uri",
-    "file_get_contents(\"http",
-    "file_get_contents('http",
-    "URI.open",
-    "aiohttp",
-];
-/// Calls that decode.
-const DECODES: &[&str] = &[
-    "b64decode",
-    "atob",
-    "base64",
-    "unhexlify",
-    "fromhex",
-    "decode(",
-    "unpack",
-    "zlib",
-    "marshal",
-    "codecs",
-];
-/// Calls that remove.
-const REMOVES: &[&str] = &[
-    "rmtree",
-    "unlink",
-    "rmSync",
-    "rmdir",
-    "rm(",
-    "remove(",
-    "removeSync",
-    "FileUtils",
-    "rimraf",
-    "emptyDir",
-];
-/// Literals of a program that are looked at.
-const LITERALS_MAX: usize = 64;
 
 impl Shell<'_> {
     /// Looks at the code that an interpreter is given.
@@ -114,7 +18,7 @@ impl Shell<'_> {
         if AWKS.contains(&name) {
             let program = args.iter().find(|arg| !arg.text.starts_with('-') && !is_assignment(&arg.text));
             if let Some(program) = program.filter(|p| {
-                p.text.contains("system") || p.text.contains("getline") || p.text.contains("| \"")
+                ["system", "getline", "| \"", "/inet/", "ENVIRON"].iter().any(|word| p.text.contains(word))
             }) {
                 let code = program.text.clone();
                 self.code(&code, words);
@@ -122,7 +26,14 @@ impl Shell<'_> {
             return;
         }
         let base = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        if ["pwsh", "powershell"].contains(&base) {
+            return self.power_shell(args, stdin, words);
+        }
         let Some((_, options)) = INTERPRETERS.iter().find(|(known, _)| *known == base) else { return };
+        if ["expect", "tclsh"].contains(&base) {
+            args.iter().for_each(|arg| self.spawned(&arg.text));
+            self.spawned(&stdin.text);
+        }
         let mut given = false;
         for (at, arg) in args.iter().enumerate() {
             let text = arg.text.as_str();
@@ -160,6 +71,48 @@ impl Shell<'_> {
         }
     }
 
+    /// What `expect` starts.
+    fn spawned(&mut self, code: &str) {
+        for line in code.split([';', '\n', '{', '}']).take(LITERALS_MAX) {
+            let starts = ["spawn ", "exec ", "system "];
+            if let Some(script) = starts.iter().find_map(|start| line.trim_start().strip_prefix(start)) {
+                self.quiet_script(script.trim_start_matches("-noecho "));
+            }
+        }
+    }
+
+    /// The words of another shell: what removes, and what runs what was fetched.
+    fn power_shell(&mut self, args: &[Field], stdin: &Value, words: &str) {
+        let code = args
+            .iter()
+            .map(|arg| arg.text.as_str())
+            .chain([stdin.text.as_str()])
+            .collect::<Vec<_>>()
+            .join(" ");
+        let lower = code.to_lowercase();
+        let has = |names: &[&str]| names.iter().any(|name| lower.contains(name));
+        if has(&["iex", "invoke-expression"])
+            && has(&["iwr", "irm", "invoke-webrequest", "invoke-restmethod", "downloadstring"])
+            || has(&["-encodedcommand", "-enc "])
+        {
+            self.refuse(
+                Refusal::new(Category::RemoteCode, words, "It runs what nobody can read here."),
+                words,
+            );
+        }
+        if has(&["remove-item", "rm ", "del ", "rmdir ", "ri "]) {
+            let mut dangers =
+                lower.split_whitespace().map(|word| word.trim_matches(['\'', '"', ';'])).filter_map(|word| {
+                    let word = word.replace("$home", "~").replace("$env:home", "~");
+                    word.starts_with(['/', '~', '.'])
+                        .then(|| self.places.removal(&self.path(&word)))
+                        .flatten()
+                });
+            let danger = dangers.next();
+            self.judged(danger.map(|(category, why)| Refusal::new(category, words, why)), words);
+        }
+    }
+
     fn code_value(&mut self, code: &Value, words: &str) {
         if !code.is_known() && (code.taint.fetched || code.taint.decoded) {
             let why = "It runs what nobody can read here.";
@@ -172,13 +125,42 @@ impl Shell<'_> {
     }
 
     /// Judges a program by its literals and the names in it.
-    fn code(&mut self, code: &str, words: &str) {
+    pub(super) fn code(&mut self, code: &str, words: &str) {
+        let code = &glued(code);
         let has = |names: &[&str]| names.iter().any(|name| code.contains(name));
         let refuse =
             |shell: &mut Self, category, why: &str| shell.refuse(Refusal::new(category, code, why), words);
-        if has(&["socket", "Socket", "net.connect", "TCPSocket", "fsockopen"])
-            && has(&["connect", "Connect", "TCPSocket", "fsockopen"])
-            && has(&["dup2", "pty", "spawn", "subprocess", "/bin/sh", "/bin/bash", "exec", "STDIN"])
+        let forks =
+            has(&["fork"]) && has(&["while", "loop", "for(;;)", "for (;;)"]) && !has(&["waitpid", "os.wait"]);
+        if forks && code.len() < 400 {
+            refuse(self, Category::Kill, "It starts copies of itself without end.");
+        }
+        let hides = ["chr(", "fromCharCode", "[::-1]"];
+        if has(&hides) && has(&["system(", "popen(", "execSync(", "exec(", "spawn("]) {
+            refuse(self, Category::RemoteCode, "It hides what it runs.");
+        }
+        if has(&[
+            "socket",
+            "Socket",
+            "require(\"net\")",
+            "require('net')",
+            "net.connect",
+            "TCPSocket",
+            "fsockopen",
+            "/inet/",
+        ]) && has(&["connect", "Connect", "TCPSocket", "fsockopen", "INET", "/inet/"])
+            && has(&[
+                "dup2",
+                "pty",
+                "spawn",
+                "subprocess",
+                "/bin/sh",
+                "/bin/bash",
+                "exec",
+                "STDIN",
+                "system",
+                "getline",
+            ])
         {
             refuse(self, Category::ReverseShell, "It gives a shell to a machine far away.");
         }
@@ -187,6 +169,9 @@ impl Shell<'_> {
         }
         if dumps_environment(code) {
             refuse(self, Category::Environment, "It prints the whole environment, with its keys.");
+        }
+        if has(REMOVES) && names_whole_home(code) {
+            refuse(self, Category::Files, "It would take the home folder with it.");
         }
         let found = literals(code);
         let starts = has(STARTS);
@@ -207,13 +192,25 @@ impl Shell<'_> {
             if starts {
                 self.quiet_script(literal);
             }
+            if has(EVALS) && literal.contains('(') {
+                self.code_inner(literal, words);
+            }
+            if has(HOMES) && literal.len() < 256 {
+                // It is put behind the name of the home folder.
+                let below = self.path(&format!("~/{}", literal.trim_start_matches('/')));
+                self.judged(rules::reads(&below, words, self.places), words);
+                if has(WRITES) {
+                    self.judged(rules::writes(&below, words, self.places), words);
+                }
+            }
+            let literal = literal.trim_start_matches('>');
             let path = self.path(literal);
             if literal.starts_with(['/', '~', '.']) && literal.len() < 256 {
                 self.judged(rules::reads(&path, words, self.places), words);
                 if has(REMOVES) {
                     let danger = self.places.removal(&path);
                     self.judged(danger.map(|(category, why)| Refusal::new(category, words, why)), words);
-                } else if has(&["write", "'w", "\"w", "'a", "\"a", "append"]) {
+                } else if has(WRITES) {
                     self.judged(rules::writes(&path, words, self.places), words);
                 }
             }
@@ -242,7 +239,7 @@ impl Shell<'_> {
     }
 
     /// Walks a text that may be a script; one that is none says nothing.
-    fn quiet_script(&mut self, text: &str) {
+    pub(super) fn quiet_script(&mut self, text: &str) {
         if self.is_over() || text.len() < 2 {
             return;
         }
@@ -251,78 +248,4 @@ impl Shell<'_> {
             self.refusal = None;
         }
     }
-}
-
-fn is_assignment(text: &str) -> bool {
-    text.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-    })
-}
-
-fn dumps_environment(code: &str) -> bool {
-    let bare: String = code.chars().filter(|c| !c.is_whitespace()).collect();
-    let whole = [
-        "os.environ)",
-        "dict(os.environ)",
-        "os.environ.items()",
-        "process.env)",
-        "stringify(process.env",
-        "putsENV",
-        "pENV",
-        "%ENV",
-        "ENV.to_h",
-        "ENV.each",
-        "getenv())",
-        "$_ENV)",
-        "Deno.env.toObject",
-        "ENV.inspect",
-    ];
-    let prints =
-        ["print", "console.log", "puts", "echo", "var_dump", "write", "dump", "pENV", "fetch(", "post("];
-    whole.iter().any(|word| bare.contains(word)) && prints.iter().any(|word| bare.contains(word))
-}
-
-/// All texts in quotes.
-fn literals(code: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut letters = code.char_indices().peekable();
-    while let Some((start, c)) = letters.next() {
-        if !matches!(c, '"' | '\'' | '`') || found.len() >= LITERALS_MAX {
-            continue;
-        }
-        let triple = code[start..].starts_with(&c.to_string().repeat(3));
-        let mut text = String::new();
-        let mut closed = false;
-        if triple {
-            letters.next();
-            letters.next();
-        }
-        while let Some((at, inner)) = letters.next() {
-            if inner == '\\' {
-                text.push(inner);
-                text.extend(letters.next().map(|(_, escaped)| escaped));
-            } else if inner == c && (!triple || code[at..].starts_with(&c.to_string().repeat(3))) {
-                closed = true;
-                break;
-            } else {
-                text.push(inner);
-            }
-        }
-        if triple && closed {
-            letters.next();
-            letters.next();
-        }
-        found.push(super::expand::ansi_c(&text));
-    }
-    found
-}
-
-/// All texts in brackets.
-fn lists(code: &str) -> Vec<String> {
-    code.split('[')
-        .skip(1)
-        .filter_map(|rest| rest.split_once(']'))
-        .map(|(list, _)| list.to_owned())
-        .take(16)
-        .collect()
 }

@@ -5,7 +5,8 @@ use crate::guard::value::{Field, Taint, UNKNOWN, Value};
 use brush_parser::ParserOptions;
 use brush_parser::ast::Word;
 use brush_parser::word::{
-    self, BraceExpressionMember, BraceExpressionOrText, TildeExpr, WordPiece, WordPieceWithSource,
+    self, BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, SpecialParameter,
+    TildeExpr, WordPiece, WordPieceWithSource,
 };
 
 /// Words that one brace expression may come to.
@@ -35,9 +36,9 @@ impl Fields {
     }
 
     /// An unquoted expansion: its white space ends fields.
-    fn split(&mut self, value: &Value) {
+    fn split(&mut self, value: &Value, between: &[char]) {
         let glob = value.text.contains(['*', '?', '[']);
-        let mut parts = value.text.split([' ', '\t', '\n']);
+        let mut parts = value.text.split(between);
         if let Some(first) = parts.next().filter(|first| !first.is_empty()) {
             self.text(first, glob, value.taint);
         }
@@ -140,7 +141,10 @@ impl Shell<'_> {
                 fields.text(&text, false, plain);
             }
             WordPiece::ParameterExpansion(expression) => {
-                let values = self.parameter(expression);
+                let mut values = self.parameter(expression);
+                if quoted && concatenates(expression) {
+                    values = vec![self.concatenated(&values)];
+                }
                 let separate = values.len() > 1;
                 for (number, value) in values.iter().enumerate() {
                     if number > 0 && separate {
@@ -148,7 +152,7 @@ impl Shell<'_> {
                     }
                     match quoted {
                         true => fields.text(&value.text, false, value.taint),
-                        false => fields.split(value),
+                        false => fields.split(value, &self.separators()),
                     }
                 }
             }
@@ -161,16 +165,41 @@ impl Shell<'_> {
                 self.put(&value, quoted, fields);
             }
             WordPiece::ArithmeticExpression(expression) => {
+                self.arithmetic(&expression.value);
                 let number = expression.value.trim().parse::<i64>().map(|n| n.to_string());
                 fields.text(&number.unwrap_or_else(|_| UNKNOWN.to_string()), false, plain);
             }
         }
     }
 
+    /// Values put together with the first letter of `IFS` between them.
+    fn concatenated(&self, values: &[Value]) -> Value {
+        let between = match self.vars.get("IFS").and_then(|fields| fields.first()) {
+            Some(field) => field.text.chars().next().map(String::from).unwrap_or_default(),
+            None => " ".to_owned(),
+        };
+        let mut out = Value::default();
+        for (number, value) in values.iter().enumerate() {
+            if number > 0 {
+                out.push(&Value::known(between.clone()));
+            }
+            out.push(value);
+        }
+        out
+    }
+
     fn put(&mut self, value: &Value, quoted: bool, fields: &mut Fields) {
         match quoted {
             true => fields.text(&value.text, false, value.taint),
-            false => fields.split(value),
+            false => fields.split(value, &self.separators()),
+        }
+    }
+
+    /// What ends a word of an unquoted expansion.
+    fn separators(&self) -> Vec<char> {
+        match self.vars.get("IFS").and_then(|fields| fields.first()) {
+            Some(field) => field.text.chars().take(16).collect(),
+            None => vec![' ', '\t', '\n'],
         }
     }
 
@@ -182,6 +211,16 @@ impl Shell<'_> {
         out.text.truncate(out.text.trim_end_matches('\n').len());
         out
     }
+}
+
+/// Whether an expansion is one word whatever it holds: `"${a[*]}"`, `"$*"`.
+fn concatenates(expression: &ParameterExpr) -> bool {
+    let ParameterExpr::Parameter { parameter, .. } = expression else { return false };
+    matches!(
+        parameter,
+        Parameter::NamedWithAllIndices { concatenate: true, .. }
+            | Parameter::Special(SpecialParameter::AllPositionalParameters { concatenate: true })
+    )
 }
 
 /// The words that braces come to.

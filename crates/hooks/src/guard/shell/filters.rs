@@ -2,6 +2,7 @@
 
 use super::Shell;
 use super::expand::ansi_c;
+use crate::guard::rules;
 use crate::guard::value::{Field, Taint, UNKNOWN, Value};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
@@ -16,6 +17,15 @@ const DECODE: &[&str] = &[
     "openssl", "gpg", "gunzip", "zcat", "bzcat", "xzcat", "bunzip2", "unxz", "uudecode", "base32", "basenc",
     "zstd", "zstdcat", "lz4", "age", "ccrypt",
 ];
+
+/// Programs that turn a text into another one.
+const TURNS: &[&str] = &[
+    "sed", "gsed", "awk", "gawk", "mawk", "cut", "head", "tail", "fold", "paste", "column", "m4", "bc", "dc",
+    "sort", "od", "jq", "iconv", "grep",
+];
+/// Languages that print what they like.
+const INTERPRETERS: &[&str] =
+    &["python", "perl", "ruby", "node", "php", "lua", "awk", "gawk", "mawk", "pypy", "deno", "bun"];
 
 impl Shell<'_> {
     /// What a program prints. What it writes to a file named by an option is remembered.
@@ -56,7 +66,19 @@ impl Shell<'_> {
                 text.lines().map(|line| line.chars().rev().collect::<String>() + "\n").collect()
             }),
             "tr" => tr(args, stdin),
-            "which" | "type" => Value::known(args.last().map(|arg| arg.text.clone()).unwrap_or_default()),
+            "which" | "type" => self.place_of(args.last()),
+            "realpath" | "readlink" => {
+                Value::known(args.last().map(|arg| self.path(&arg.text)).unwrap_or_default())
+            }
+            "cp" | "ln" | "mv" => {
+                self.renamed(args);
+                Value::default()
+            }
+            "dirname" => {
+                let text = args.first().map(|arg| self.path(&arg.text)).unwrap_or_default();
+                let text = text.rsplit_once('/').map_or("", |(folder, _)| folder);
+                Value::known(if text.is_empty() { "/" } else { text })
+            }
             "basename" => {
                 let text = args.first().map(|arg| arg.text.clone()).unwrap_or_default();
                 Value::known(text.rsplit('/').next().unwrap_or_default())
@@ -72,8 +94,35 @@ impl Shell<'_> {
             {
                 Value::unknown(Taint { decoded: true, ..taint })
             }
+            "pgrep" | "pidof" if args.iter().any(|arg| rules::is_others(&arg.text)) => Value::known("0\n"),
+            // A text that was known and is not any more, and whatever a program of another language prints: as a command it is hidden.
+            _ if INTERPRETERS.contains(&name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+                || TURNS.contains(&name) && stdin.is_known() && !stdin.text.is_empty() =>
+            {
+                Value::unknown(Taint { decoded: true, ..taint })
+            }
             _ => Value::unknown(taint),
         }
+    }
+
+    /// A program of the machine under another name.
+    fn renamed(&mut self, args: &[Field]) {
+        let paths: Vec<&Field> = args.iter().filter(|arg| !arg.text.starts_with('-')).collect();
+        if let [from, to] = paths.as_slice()
+            && ["/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/"]
+                .iter()
+                .any(|place| from.text.starts_with(place))
+        {
+            self.aliases.insert(to.text.clone(), from.text.clone());
+            self.aliases.insert(format!("./{}", to.text), from.text.clone());
+        }
+    }
+
+    /// Where a program lies: the guard's own is known.
+    pub(super) fn place_of(&self, name: Option<&Field>) -> Value {
+        let name = name.map(|arg| arg.text.clone()).unwrap_or_default();
+        let own = self.places.own.iter().find(|own| own.rsplit('/').next() == Some(name.as_str()));
+        Value::known(own.cloned().unwrap_or(name))
     }
 
     /// What a filter reads: the file that it names, or what is piped into it.
@@ -132,7 +181,9 @@ fn echo(args: &[Field]) -> Value {
     if escapes {
         out.text = ansi_c(&out.text);
     }
-    out.text.push('\n');
+    if !args[..count].iter().any(|flag| flag.text.contains('n')) {
+        out.text.push('\n');
+    }
     out
 }
 

@@ -32,7 +32,7 @@ impl Shell<'_> {
         let name = program_name(&argv[0]);
         if let Some(body) = self.functions.get(&argv[0].text).cloned() {
             let before = self.positional.replace(argv.split_off(1));
-            let out = self.call_body(&name, &body);
+            let out = self.call_body(&name, &body, stdin);
             self.positional = before;
             return out;
         }
@@ -46,10 +46,15 @@ impl Shell<'_> {
             return out;
         }
         let args = argv.split_off(1);
+        let last = args.last().unwrap_or(&argv[0]).clone();
+        self.vars.insert("_".to_owned(), vec![last]);
         if let Some(out) = self.builtin(&name, &args, stdin) {
             return out;
         }
         if self.wrapped(&name, &args, stdin) {
+            if name == "command" && args.first().is_some_and(|arg| arg.text == "-v") {
+                return self.place_of(args.last());
+            }
             return Value::unknown(stdin.taint);
         }
         if SHELLS.contains(&name.as_str()) {
@@ -59,6 +64,7 @@ impl Shell<'_> {
             return Value::default();
         }
         self.run_code(&name, &args, stdin, &words);
+        self.hidden_in_arguments(&name, &args);
         self.rules(&name, &args, stdin, &words);
         self.output(&name, &args, stdin)
     }
@@ -70,7 +76,19 @@ impl Shell<'_> {
         }
         let refusal = {
             let resolve = |text: &str| self.path(text);
-            let call = Call { name, args, stdin, words, places: self.places, resolve: &resolve };
+            let variable = |name: &str| {
+                let known = self.vars.get(name).and_then(|fields| fields.first());
+                known.map(|field| field.text.clone())
+            };
+            let call = Call {
+                name,
+                args,
+                stdin,
+                words,
+                places: self.places,
+                resolve: &resolve,
+                variable: &variable,
+            };
             rules::judge(&call)
         };
         self.judged(refusal, words);
@@ -107,8 +125,10 @@ impl Shell<'_> {
                         let script = args.get(at + 1).map(Field::value).unwrap_or_default();
                         let rest = args.get(at + 3..).unwrap_or_default().to_vec();
                         let before = self.positional.replace(rest);
+                        let zero = args.get(at + 2).cloned().unwrap_or_else(|| Field::plain("bash"));
+                        let zero = std::mem::replace(&mut self.zero, zero);
                         let out = self.run_text(&script, words);
-                        self.positional = before;
+                        (self.positional, self.zero) = (before, zero);
                         return out;
                     }
                     at += 1;

@@ -4,12 +4,16 @@
 //! Nothing here is exact. Where a text cannot be known a placeholder stands for it; both ways of an `if` are walked; a loop is
 //! walked once for each value that is known.
 
+mod arguments;
 mod builtins;
 mod code;
 mod expand;
 mod filters;
 mod invoke;
+mod languages;
+mod options;
 mod parameter;
+mod variables;
 mod walk;
 mod wrappers;
 
@@ -36,6 +40,8 @@ pub struct Shell<'a> {
     files: HashMap<String, Value>,
     /// `$1` and so on; none where they are not known.
     positional: Option<Vec<Field>>,
+    /// `$0`.
+    zero: Field,
     /// Functions and aliases that are being walked.
     calling: Vec<String>,
     depth: usize,
@@ -56,6 +62,7 @@ impl<'a> Shell<'a> {
             aliases: HashMap::new(),
             files: HashMap::new(),
             positional: Some(Vec::new()),
+            zero: Field::plain("bash"),
             calling: Vec::new(),
             depth: 0,
             steps: 0,

@@ -45,6 +45,8 @@ impl Shell<'_> {
             }
             Expr::Substring { parameter, indirect, offset, length } => {
                 let length = length.as_ref().map(|l| l.value.as_str());
+                self.arithmetic(&offset.value);
+                self.arithmetic(length.unwrap_or_default());
                 self.substring(parameter, *indirect, &offset.value, length)
             }
             Expr::ReplaceSubstring { parameter, indirect, pattern, replacement, match_kind } => {
@@ -69,12 +71,20 @@ impl Shell<'_> {
                     first_changed(text, char::to_ascii_lowercase)
                 })
             }
-            Expr::Transform { parameter, indirect, .. } => self.looked_up(parameter, *indirect),
+            Expr::Transform { parameter, indirect, .. } => {
+                let values = self.looked_up(parameter, *indirect);
+                // `${x@P}` expands once more.
+                values.iter().for_each(|value| self.prompt(&value.text));
+                values
+            }
             _ => vec![unknown()],
         }
     }
 
     fn looked_up(&mut self, parameter: &Parameter, indirect: bool) -> Vec<Value> {
+        if let Parameter::NamedWithIndex { index, .. } = parameter {
+            self.arithmetic(index);
+        }
         if indirect {
             let name = self.direct(parameter).into_iter().next().unwrap_or_default().text;
             return self.direct(&Parameter::Named(name));
@@ -94,7 +104,7 @@ impl Shell<'_> {
                 Some(list) => values(list),
                 None => vec![unknown()],
             },
-            Parameter::Positional(0) => vec![Value::known("bash")],
+            Parameter::Positional(0) => vec![self.zero.value()],
             Parameter::Positional(number) => match &self.positional {
                 Some(list) => {
                     let at = list.get(*number as usize - 1);
@@ -106,7 +116,7 @@ impl Shell<'_> {
                 (SpecialParameter::AllPositionalParameters { .. }, Some(list)) => values(list),
                 (SpecialParameter::PositionalParameterCount, Some(list)) => vec![number(list.len())],
                 (SpecialParameter::LastExitStatus, _) => vec![Value::known("0")],
-                (SpecialParameter::ShellName, _) => vec![Value::known("bash")],
+                (SpecialParameter::ShellName, _) => vec![self.zero.value()],
                 _ => vec![unknown()],
             },
         }
@@ -123,6 +133,8 @@ impl Shell<'_> {
             "IFS" => Value::known(" \t\n"),
             "SHELL" | "BASH" => Value::known("/bin/bash"),
             "TMPDIR" => Value::known("/tmp"),
+            // Whoever started this: the session itself, which `kill` calls 0 as well.
+            "PPID" => Value::known("0"),
             _ => Value::unknown(Taint { secret: is_secret_name(name), ..Taint::default() }),
         }
     }

@@ -102,7 +102,8 @@ impl Shell<'_> {
             }
             Command::ExtendedTest(test, _) => {
                 for word in test_words(&test.expr) {
-                    self.fields(&word);
+                    let value = self.text(&word);
+                    self.arithmetic(&value.text);
                 }
                 Value::default()
             }
@@ -153,8 +154,16 @@ impl Shell<'_> {
                 out.push(&self.list(&clause.1.list, stdin));
                 out
             }
-            CompoundCommand::ArithmeticForClause(clause) => self.list(&clause.body.list, stdin),
-            CompoundCommand::Arithmetic(_) => Value::default(),
+            CompoundCommand::ArithmeticForClause(clause) => {
+                for part in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
+                    self.arithmetic(&part.value);
+                }
+                self.list(&clause.body.list, stdin)
+            }
+            CompoundCommand::Arithmetic(command) => {
+                self.arithmetic(&command.expr.value);
+                Value::default()
+            }
             CompoundCommand::Coprocess(process) => self.command(&process.body, stdin),
         }
     }
@@ -170,17 +179,17 @@ impl Shell<'_> {
         }
         self.functions.insert(name.clone(), function.body.clone());
         let before = self.positional.take();
-        self.call_body(&name, &function.body);
+        self.call_body(&name, &function.body, &Value::default());
         self.positional = before;
     }
 
     /// Walks the body of a function with the arguments that are set.
-    pub(super) fn call_body(&mut self, name: &str, body: &ast::FunctionBody) -> Value {
+    pub(super) fn call_body(&mut self, name: &str, body: &ast::FunctionBody, stdin: &Value) -> Value {
         if self.calling.iter().any(|one| one == name) || self.calling.len() >= limits::CALLS_MAX {
             return Value::unknown(Taint::default());
         }
         self.calling.push(name.to_owned());
-        let out = self.compound(&body.0, &Value::default());
+        let out = self.compound(&body.0, stdin);
         self.calling.pop();
         out
     }
@@ -214,7 +223,8 @@ impl Shell<'_> {
         self.vars.extend(parts.assigned.clone());
         for (name, value) in &parts.assigned {
             let text = value.first().map(|field| field.text.as_str()).unwrap_or_default();
-            self.judged(rules::assignment(name, text, self.places), &parts.raw);
+            let text = text.to_owned();
+            self.assigned_value(name, &text, &parts.raw);
         }
         let out = self.invoke(parts.words.clone(), stdin);
         for (name, value) in before {
@@ -249,7 +259,8 @@ impl Shell<'_> {
             Item::AssignmentWord(assignment, _) => {
                 let value = self.assigned(&assignment.value);
                 let AssignmentName::VariableName(name) = &assignment.name else {
-                    let AssignmentName::ArrayElementName(name, _) = &assignment.name else { return };
+                    let AssignmentName::ArrayElementName(name, index) = &assignment.name else { return };
+                    self.arithmetic(index);
                     self.vars.entry(name.clone()).or_default().extend(value);
                     return;
                 };

@@ -1,10 +1,12 @@
 //! Programs that start another one: what they start is looked at as if it stood there alone.
 
 use super::Shell;
+use super::invoke::quoted_words;
+use crate::guard::category::{Category, Refusal};
 use crate::guard::value::{Field, UNKNOWN, Value, joined};
 
 /// How many of its own arguments a wrapper has before the command.
-struct Wrapper {
+pub(super) struct Wrapper {
     name: &'static str,
     /// Options that take the next word.
     values: &'static [&'static str],
@@ -12,7 +14,7 @@ struct Wrapper {
     own: usize,
 }
 
-const fn wrapper(name: &'static str, values: &'static [&'static str], own: usize) -> Wrapper {
+pub(super) const fn wrapper(name: &'static str, values: &'static [&'static str], own: usize) -> Wrapper {
     Wrapper { name, values, own }
 }
 
@@ -109,6 +111,12 @@ impl Shell<'_> {
             {
                 self.run_text(&script.value(), &script.text);
             }
+            if let Some(from) =
+                inner.first().filter(|from| from.text.contains("://") && !name.starts_with("cross"))
+            {
+                let why = "It runs what the network sends.";
+                self.refuse(Refusal::new(Category::RemoteCode, joined(args), why), &from.text);
+            }
             self.run_words(inner, stdin);
             return true;
         }
@@ -118,6 +126,8 @@ impl Shell<'_> {
             let at = args.iter().position(|arg| arg.text == *verb).map_or(args.len(), |at| at + 1);
             let rest = &args[at..];
             let from = rest.iter().position(|arg| !arg.text.starts_with('-')).unwrap_or(rest.len());
+            // The folder whose settings are taken.
+            let from = if name == "direnv" { (from + 1).min(rest.len()) } else { from };
             self.run_words(&rest[from..], stdin);
             return true;
         }
@@ -127,8 +137,14 @@ impl Shell<'_> {
             "parallel" => self.parallel(args, stdin),
             "find" | "fd" => self.find(args),
             "watch" | "entr" | "concurrently" | "ssh" | "su" | "script" => self.lines(name, args),
+            "start-stop-daemon" => self.daemon(args),
+            _ if name == "ld.so" || name.starts_with("ld-") && name.contains(".so") => {
+                let values = &["--library-path", "--preload", "--argv0", "--inhibit-rpath", "--audit"];
+                self.run_words(after_options(args, &wrapper("ld.so", values, 0)), stdin);
+                true
+            }
             _ => {
-                self.options_that_run(name, args);
+                self.options_that_run(name, args, stdin);
                 false
             }
         }
@@ -141,20 +157,21 @@ impl Shell<'_> {
             match arg.text.as_str() {
                 "-u" | "--unset" | "-C" | "--chdir" => at += 2,
                 "-S" | "--split-string" => {
+                    let rest = quoted_words(args.get(at + 2..).unwrap_or_default());
                     if let Some(line) = args.get(at + 1) {
-                        self.run_text(&line.value(), &line.text);
+                        self.split_line(&line.text, &rest);
                     }
                     return true;
                 }
-                text if text.starts_with("-S") => {
-                    self.run_text(&Value::known(&text[2..]), text);
+                text if text.starts_with("-S") || text.starts_with("--split-string=") => {
+                    let line = text.strip_prefix("--split-string=").unwrap_or(&text[2..]);
+                    self.split_line(line, &quoted_words(&args[at + 1..]));
                     return true;
                 }
                 text if text.starts_with('-') => at += 1,
                 text if text.contains('=') && !text.starts_with('/') => {
                     let (name, value) = text.split_once('=').unwrap_or((text, ""));
-                    let refusal = crate::guard::rules::assignment(name, value, self.places);
-                    self.judged(refusal, text);
+                    self.assigned_value(name, value, text);
                     at += 1;
                 }
                 _ => break,
@@ -167,12 +184,31 @@ impl Shell<'_> {
         false
     }
 
+    /// `env -S` takes a line apart as a shell would, and adds the words after it.
+    fn split_line(&mut self, line: &str, rest: &str) {
+        self.run_text(&Value::known(format!("env {line} {rest}")), line);
+    }
+
+    /// `-x PROGRAM -- ARGUMENTS`.
+    fn daemon(&mut self, args: &[Field]) -> bool {
+        let program = option(args, &["-x", "--exec", "-a", "--startas"]).cloned();
+        let rest = args.iter().position(|arg| arg.text == "--").map_or(args.len(), |at| at + 1);
+        let words: Vec<Field> = program.into_iter().chain(args[rest..].iter().cloned()).collect();
+        self.run_words(&words, &Value::default());
+        true
+    }
+
     fn xargs(&mut self, args: &[Field], stdin: &Value) -> bool {
         let found = wrapper("xargs", XARGS_VALUES, 0);
         let inner = after_options(args, &found);
         // Options after the command are the command's own.
         let own = &args[..args.len() - inner.len()];
+        let listed = option(own, &["-a", "--arg-file"]).map(|file| self.content(&self.path(&file.text)));
+        let stdin = listed.as_ref().unwrap_or(stdin);
+        let joined_mark =
+            own.iter().find_map(|arg| arg.text.strip_prefix("-I").filter(|mark| !mark.is_empty()));
         let replace = option(own, &["-I", "-i", "--replace"]).map(|arg| arg.text.clone());
+        let replace = joined_mark.map(str::to_owned).or(replace);
         let mut words: Vec<Field> = inner.to_vec();
         if words.is_empty() {
             words.push(Field::plain("echo"));
@@ -180,7 +216,8 @@ impl Shell<'_> {
         let given: Vec<Field> = match stdin.is_known() {
             true => stdin
                 .text
-                .split_whitespace()
+                .split(|c: char| c.is_whitespace() || c == '\0')
+                .filter(|text| !text.is_empty())
                 .take(64)
                 .map(|text| Field { taint: stdin.taint, ..Field::plain(unquoted(text)) })
                 .collect(),
@@ -306,84 +343,10 @@ impl Shell<'_> {
         }
         true
     }
-
-    /// Options of ordinary programs that name a command.
-    fn options_that_run(&mut self, name: &str, args: &[Field]) {
-        let mut lines: Vec<Value> = Vec::new();
-        for (at, arg) in args.iter().enumerate() {
-            let text = arg.text.as_str();
-            let next = || args.get(at + 1).map(Field::value);
-            match (name, text) {
-                ("git", _) if text.contains("=!") => {
-                    lines.extend(text.split_once("=!").map(|(_, line)| Value::known(line)));
-                }
-                ("git", _) if git_runs(text) => {
-                    lines.extend(text.split_once('=').map(|(_, line)| Value::known(line)))
-                }
-                ("git", "--upload-pack" | "--receive-pack" | "--exec") => lines.extend(next()),
-                ("tar", _) if text.starts_with("--checkpoint-action=exec=") => {
-                    lines.push(Value::known(&text["--checkpoint-action=exec=".len()..]));
-                }
-                ("tar", _)
-                    if text.starts_with("--to-command=") || text.starts_with("--use-compress-program=") =>
-                {
-                    lines.extend(text.split_once('=').map(|(_, line)| Value::known(line)));
-                }
-                ("tar", "-I")
-                | ("rsync", "-e" | "--rsh")
-                | ("man", "-P")
-                | ("sort", "--compress-program") => {
-                    lines.extend(next());
-                }
-                ("split", _) if text.starts_with("--filter=") => {
-                    lines.push(Value::known(&text["--filter=".len()..]))
-                }
-                ("vim" | "vi" | "nvim" | "ex" | "view", _) if text.contains('!') => {
-                    lines.extend(text.split_once('!').map(|(_, line)| Value::known(line)));
-                }
-                ("gdb", _) if text.starts_with('!') || text.starts_with("shell ") => {
-                    lines.push(Value::known(text.trim_start_matches('!').trim_start_matches("shell ")));
-                }
-                ("make", _) if text.starts_with("--eval=") => {
-                    lines.extend(text.split_once([';', '\t']).map(|(_, line)| Value::known(line)));
-                }
-                ("zip", "-TT") => lines.extend(next()),
-                ("sed" | "gsed", _) if text.contains("e ") && !text.starts_with('-') => {
-                    // `1e command` runs one; a plain `s/a/b/` does not look like that.
-                    let after = text
-                        .split_once("e ")
-                        .filter(|(before, _)| before.bytes().all(|b| b.is_ascii_digit() || b == b'$'));
-                    lines.extend(after.map(|(_, line)| Value::known(line)));
-                }
-                _ => {}
-            }
-        }
-        for line in lines {
-            let words = line.text.clone();
-            self.run_text(&line, &words);
-        }
-    }
-}
-
-/// Settings of git that name a program.
-fn git_runs(text: &str) -> bool {
-    let key = text.split('=').next().unwrap_or_default().to_lowercase();
-    let keys = [
-        "core.pager",
-        "core.editor",
-        "core.sshcommand",
-        "core.fsmonitor",
-        "core.askpass",
-        "diff.external",
-        "sequence.editor",
-        "credential.helper",
-        "gpg.program",
-    ];
-    text.contains('=') && keys.contains(&key.as_str())
 }
 
 /// The words after a wrapper's own.
-fn after_options<'a>(args: &'a [Field], wrapper: &Wrapper) -> &'a [Field] {
+pub(super) fn after_options<'a>(args: &'a [Field], wrapper: &Wrapper) -> &'a [Field] {
     let mut at = 0;
     while let Some(arg) = args.get(at) {
         let text = arg.text.as_str();
@@ -405,7 +368,7 @@ fn after_options<'a>(args: &'a [Field], wrapper: &Wrapper) -> &'a [Field] {
 }
 
 /// The word after one of these options, or after its `=`.
-fn option<'a>(args: &'a [Field], names: &[&str]) -> Option<&'a Field> {
+pub(super) fn option<'a>(args: &'a [Field], names: &[&str]) -> Option<&'a Field> {
     let at = args.iter().position(|arg| names.contains(&arg.text.as_str()))?;
     args.get(at + 1)
 }
