@@ -61,7 +61,8 @@ pub(crate) fn sweep_with(run_id: &str, session: Option<Pid>) -> u32 {
 /// takes the whole time of a sweep, and nobody has looked again at those that were killed last.
 fn wait_until_gone(killed: &BTreeSet<Pid>) {
     let deadline = Instant::now() + LIMIT;
-    while killed.iter().any(|pid| os::owner(*pid).is_some() && !os::zombie(*pid)) && Instant::now() < deadline {
+    while killed.iter().any(|pid| os::owner(*pid).is_some() && !os::zombie(*pid)) && Instant::now() < deadline
+    {
         nix::poll::poll(&mut [], RESCAN_MS).ok();
     }
 }
