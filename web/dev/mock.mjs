@@ -49,6 +49,7 @@ async function api(req, res, url) {
   if (!role) return json(res, 401, { title: "Nobody is logged in" });
   if (path === "/me") return json(res, 200, { name: role === "viewer" ? "ben" : "ana", role, csrf: "x", version: "0.9.0", demo: false });
   if (path === "/logout") return ((role = null), json(res, 204));
+  if (path === "/suggestions") return json(res, 200, { branches: ["main", "release-2", "ana/router"], branch: "main", agents: ["claude", "codex", "gemini"], profiles: ["default", "cheap"], task_files: ["PROMPT.md"] });
   if (path === "/runs" && req.method === "GET") return json(res, 200, list(url));
   if (path === "/runs") return json(res, 201, rows[1]);
   const run = /^\/runs\/([^/]+)(\/.*)?$/.exec(path);

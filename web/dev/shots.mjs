@@ -17,9 +17,10 @@ for (const theme of ["light", "dark"]) {
     page.on("pageerror", (e) => errors.push(String(e)));
     await page.goto(base);
     const token = page.getByLabel("Token");
-    if (await token.isVisible({ timeout: 2000 }).catch(() => false)) {
+    if (await token.waitFor({ timeout: 8000 }).then(() => true, () => false)) {
       await token.fill(process.env.TOKEN ?? "admin");
       await page.getByRole("button", { name: "Log in" }).click();
+      await page.getByRole("navigation", { name: "Pages" }).waitFor();
     }
     for (const [name, path] of Object.entries(pages)) {
       if (only && !only.split(",").includes(name)) continue;

@@ -8,7 +8,6 @@ import { isDark, setTheme } from "./lib/theme";
 import { runsLive } from "./live/list-store";
 import { Login } from "./pages/login";
 import { Runs } from "./pages/runs";
-import { RunPage } from "./pages/run/run";
 import { go, useRoute, type Route } from "./router";
 import { Session } from "./session";
 import { Empty, ProblemNote, Skeleton } from "./ui/basics";
@@ -16,6 +15,10 @@ import { Boundary } from "./ui/boundary";
 import { Shell } from "./ui/shell";
 import { Toasts } from "./ui/toast";
 
+/** The code of a run's page: fetched at once where one is opened, else when there is time. */
+export const loadRunPage = () => import("./pages/run/run").then((all) => ({ default: all.RunPage }));
+
+const RunPage = lazy(loadRunPage);
 const NewRun = lazy(() => import("./pages/new-run"));
 const Costs = lazy(() => import("./pages/costs"));
 const Settings = lazy(() => import("./pages/settings/settings"));
@@ -31,8 +34,8 @@ function codeInAddress(): string | null {
   return code;
 }
 
-export function App() {
-  const [who, setWho] = useState<Who>({ state: "asking" });
+export function App({ start }: { start: Me | null }) {
+  const [who, setWho] = useState<Who>(start ? { state: "here", me: start } : { state: "asking" });
   const [codeProblem, setCodeProblem] = useState<Problem | null>(null);
   const ask = useCallback(async () => {
     try {
@@ -48,11 +51,11 @@ export function App() {
     whenLoggedOut(() => setWho({ state: "nobody" }));
     const code = codeInAddress();
     if (code === null) {
-      void ask();
+      if (!start) void ask();
       return;
     }
     api.login({ code }).catch((error: unknown) => setCodeProblem(asProblem(error))).finally(() => void ask());
-  }, [ask]);
+  }, [ask, start]);
   useEffect(() => {
     if (who.state !== "away") return;
     const timer = setTimeout(() => void ask(), 3000);
@@ -89,7 +92,10 @@ function Inside({ onLogout }: { onLogout: () => void }) {
   useEffect(() => {
     runsLive.open();
     const stop = watchForNotifications();
+    // The next page is most likely a run's.
+    const later = setTimeout(() => void loadRunPage().catch(() => null), 1500);
     return () => {
+      clearTimeout(later);
       stop();
       runsLive.close();
     };

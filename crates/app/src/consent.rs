@@ -6,7 +6,7 @@ use crate::error::AppError;
 use crate::model_access;
 use crate::models::{LoadedModels, REPO_FILES};
 use crate::request::{NotifyRequest, PlaceRequest, RunRequest, TaskInput};
-use crate::screen::{agent_files, loader_asks};
+use crate::screen::{agent_files, agent_programs, loader_asks};
 use crate::settings::{self, LoadedSettings};
 use crate::trust::store::{StoreError, TrustStore};
 use crate::trust::{self, Ask, AskKind, quoted};
@@ -211,6 +211,7 @@ impl Gathering<'_> {
         }
         for name in agents.iter().filter_map(known) {
             asks.extend(agent_files(self.top, name).into_iter().map(|(_, ask)| ask));
+            asks.extend(agent_programs(self.top, name));
         }
         let used = self.used_variables(&agents);
         let variables: Vec<AskedVariable> =

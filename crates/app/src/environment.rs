@@ -264,11 +264,8 @@ impl Environment {
             }
             asked.push(one);
         }
-        Ok(Self {
-            vars: if found.is_empty() { self.vars.clone() } else { self.vars.with(found) },
-            asked,
-            ..self.clone()
-        })
+        let vars = ralph_git::outside_of_repo(&self.vars, folder);
+        Ok(Self { vars: if found.is_empty() { vars } else { vars.with(found) }, asked, ..self.clone() })
     }
 
     /// Says whose word a variable of a folder's `.env` is, with its value.

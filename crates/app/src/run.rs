@@ -149,6 +149,9 @@ pub(crate) fn prepare(
             Isolation::Auto
         })
     };
+    if isolation != Isolation::None {
+        missing.extend(starts_tree_programs(&origin)?);
+    }
     chosen.settings.sandbox = Some(sandbox);
     let publishes = loaded.file.clone().with_task(chosen.settings.clone());
     let resolved = options::resolve(
@@ -221,6 +224,16 @@ fn refuse_linked(top: &Path) -> Result<(), AppError> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Git outside of the sandbox would start programs that an agent can write.
+fn starts_tree_programs(origin: &Repo) -> Result<Vec<AppError>, AppError> {
+    let told = |one: ralph_git::TreeProgram| {
+        AppError::usage(format!("your git setting `{}` starts a program of the repo: `{}`", one.key, one.value)).hint(
+            "an agent could change it, and git would start that outside of the sandbox: put a copy outside of the repo and name that, or use `--isolation none`",
+        )
+    };
+    Ok(ralph_git::tree_programs(origin)?.into_iter().map(told).collect())
 }
 
 /// What an issue says beyond its text: the pull request is linked to it, on a branch with its name.

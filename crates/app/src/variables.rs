@@ -164,6 +164,8 @@ pub const VARIABLES: &[Variable] = &[
     variable("OLLAMA_API_BASE", "agents", VariableUse::Read, "the address of Ollama").address(),
     variable("ANTHROPIC_AUTH_TOKEN", "agents, sandbox", VariableUse::Read, "a bearer token for Anthropic").secret(),
     variable("ANTHROPIC_MODEL", "sandbox", VariableUse::Inherited, "the model of `claude`; goes to that program alone in a sandbox"),
+    variable("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "sandbox", VariableUse::Inherited, "the longest answer that `claude` asks for; goes to that program alone in a sandbox"),
+    variable("CLAUDE_CODE_MAX_RETRIES", "sandbox", VariableUse::Inherited, "how often `claude` asks a failing server again; goes to that program alone in a sandbox"),
     variable("CLAUDE_CODE_OAUTH_TOKEN", "sandbox", VariableUse::Inherited, "a login of `claude`; goes to that program alone in a sandbox").secret(),
     variable("CODEX_API_KEY", "sandbox", VariableUse::Inherited, "the key of `codex`; goes to that program alone in a sandbox").secret(),
     variable("GOOGLE_CLOUD_PROJECT", "sandbox", VariableUse::Inherited, "the project of `gemini`; goes to that program alone in a sandbox"),

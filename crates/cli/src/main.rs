@@ -18,6 +18,7 @@ mod follow;
 mod live_text;
 mod log;
 mod output;
+mod own_code;
 mod parse;
 mod present;
 mod question;
@@ -47,6 +48,10 @@ fn main() -> ExitCode {
     // A hook is started at every tool call of an agent: nothing else may stand before its answer.
     if let Some(code) = command::hook::quick(std::env::args_os().skip(1)) {
         return code;
+    }
+    // The two that stay for as long as a run does.
+    if std::env::args_os().nth(1).is_some_and(|word| word == "run" || word == "resume") {
+        own_code::in_small_blocks();
     }
     let args = match args::Cli::try_parse() {
         Ok(args) => args,

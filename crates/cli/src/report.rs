@@ -174,7 +174,7 @@ fn print_left_out(left: &LeftOut, out: &Out) {
     };
     if !left.secrets.is_empty() {
         out.say(format!(
-            "{} ignored files that look like secrets are not shown to the agent: {}",
+            "{} files that look like secrets are not shown to the agent: {}",
             out.err(Tone::Muted, "note:"),
             names(&left.secrets)
         ));

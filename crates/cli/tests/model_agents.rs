@@ -360,7 +360,7 @@ fn probe_and_doctor_know_agents_without_a_command() {
         bad.read(".ralph/models.yaml").replace("api_key_env: \"\"", "api_key_env: NOT_SET_ANYWHERE");
     bad.write(".ralph/models.yaml", &profile);
     assert!(bad.ralph(&["doctor", "--json"]).stdout.contains("waits for you"), "where a key goes is asked");
-    bad.ralph(&["trust"]).exits(0);
+    bad.ralph(&["trust", "--yes"]).exits(0);
     let doctor = bad.ralph(&["doctor", "--json"]).json();
     assert!(found(&doctor, "missing") && doctor.to_string().contains("NOT_SET_ANYWHERE"), "{doctor}");
 }

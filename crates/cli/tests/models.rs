@@ -28,7 +28,7 @@ fn profiles_are_listed_with_their_server_and_key_but_never_its_value() {
         ".ralph/models.yaml",
         "default: team\nprofiles:\n  team:\n    litellm_model: litellm_proxy/glm-4.7\n    base_url: http://127.0.0.1:4000\n    api_key_env: TEAM_PROXY_KEY\n",
     );
-    repo.ralph(&["trust"]).exits(0);
+    repo.ralph(&["trust", "--yes"]).exits(0);
     let listed = models(&env, &repo, &["--json"], true).exits(0);
     let list = listed.json();
     let team = row(&list, "team");
@@ -63,7 +63,7 @@ fn check_asks_the_model_and_says_what_is_wrong() {
     let waits = models(&env, &repo, &["check"], true).exits(3);
     assert!(waits.stderr.contains("your key TEAM_PROXY_KEY to be sent to"), "{}", waits.stderr);
     assert!(server.requests("say", "check").is_empty(), "nothing was sent");
-    repo.ralph(&["trust"]).exits(0);
+    repo.ralph(&["trust", "--yes"]).exits(0);
     let good = models(&env, &repo, &["check"], true).exits(0);
     assert!(good.stdout.contains("good: zai/glm-4.7 at 127.0.0.1:"), "{}", good.stdout);
     let json = models(&env, &repo, &["check", "good", "--json"], true).exits(0).json();

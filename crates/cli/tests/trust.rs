@@ -21,6 +21,8 @@ mod other_repos;
 mod pages_and_paths;
 #[path = "trust/terminal.rs"]
 mod terminal;
+#[path = "trust/tree_programs.rs"]
+mod tree_programs;
 #[path = "trust/variables.rs"]
 mod variables;
 

@@ -8,18 +8,23 @@ use std::sync::Arc;
 
 /// A snapshot of variables. Cloning it is cheap.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Vars(Arc<BTreeMap<OsString, OsString>>);
+pub struct Vars {
+    all: Arc<BTreeMap<OsString, OsString>>,
+    /// Where this program looks for its own tools, where that is less than `PATH` says.
+    own_path: Option<Arc<OsStr>>,
+}
 
 /// Names only: values may be secrets.
 impl std::fmt::Debug for Vars {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
+        f.debug_set().entries(self.all.keys()).finish()
     }
 }
 
 impl<K: Into<OsString>, V: Into<OsString>> FromIterator<(K, V)> for Vars {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
-        Self(Arc::new(pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect()))
+        let all = pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { all: Arc::new(all), own_path: None }
     }
 }
 
@@ -36,7 +41,7 @@ impl Vars {
 
     /// The value as it is.
     pub fn get_os(&self, name: &str) -> Option<&OsStr> {
-        self.0.get(OsStr::new(name)).map(OsString::as_os_str)
+        self.all.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
     /// Whether it is set to something.
@@ -46,7 +51,7 @@ impl Vars {
 
     /// All of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
-        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+        self.all.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
     /// Those whose names and values are text.
@@ -60,9 +65,25 @@ impl Vars {
         &self,
         pairs: impl IntoIterator<Item = (K, V)>,
     ) -> Self {
-        let mut all = BTreeMap::clone(&self.0);
+        let mut all = BTreeMap::clone(&self.all);
         all.extend(pairs.into_iter().map(|(name, value)| (name.into(), value.into())));
-        Self(Arc::new(all))
+        Self { all: Arc::new(all), own_path: self.own_path.clone() }
+    }
+
+    /// The same, with other folders for the tools of this program itself: an agent writes in some that `PATH` names.
+    #[must_use]
+    pub fn with_own_path(&self, path: &OsStr) -> Self {
+        Self { own_path: Some(path.into()), ..self.clone() }
+    }
+
+    /// Whether it was said which folders this program's own tools come from.
+    pub fn has_own_path(&self) -> bool {
+        self.own_path.is_some()
+    }
+
+    /// The `PATH` for tools that this program starts for itself, outside of any sandbox.
+    pub fn own_path(&self) -> &OsStr {
+        self.own_path.as_deref().or_else(|| self.get_os("PATH")).unwrap_or_default()
     }
 
     /// The folders of `PATH` that are named in full.
@@ -85,6 +106,17 @@ impl Vars {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tools_of_this_program_may_come_from_fewer_folders() {
+        let vars: Vars = [("PATH", "/repo/bin:/usr/bin")].into_iter().collect();
+        assert_eq!((vars.own_path(), vars.has_own_path()), (OsStr::new("/repo/bin:/usr/bin"), false));
+        let own = vars.with_own_path(OsStr::new("/usr/bin")).with([("A", "1")]);
+        assert_eq!(
+            (own.own_path(), own.get("PATH").as_deref()),
+            (OsStr::new("/usr/bin"), Some("/repo/bin:/usr/bin"))
+        );
+    }
 
     #[test]
     fn what_is_laid_over_a_snapshot_does_not_change_it() {

@@ -137,7 +137,7 @@ fn make_own(copy: &Path, user: &Repo, folder: &Path, kept: &Path) -> Result<Path
     if own.join("HEAD").is_file() {
         return Ok(own);
     }
-    for name in ["objects", "refs", "info"] {
+    for name in ["objects/info", "refs", "info"] {
         let folder = own.join(name);
         fs::create_dir_all(&folder).map_err(|e| Error::file("create", &folder, e))?;
     }
@@ -163,6 +163,8 @@ fn make_own(copy: &Path, user: &Repo, folder: &Path, kept: &Path) -> Result<Path
             write_atomically(&own.join(to), &bytes)?;
         }
     }
+    // Objects come from the copy's folder; where the files of submodules are is looked up here, where no agent writes.
+    write_atomically(&own.join("objects/info/alternates"), &alternates(user)?)?;
     // Last, as the sign that it is whole. It names no branch: the copy's refs are read from its files.
     write_atomically(&own.join("HEAD"), b"ref: refs/heads/none\n")?;
     Ok(own)

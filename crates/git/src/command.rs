@@ -5,6 +5,7 @@
 
 pub use crate::git_error::{GitError, GitFailure};
 use crate::git_error::{hint_for, tail};
+use crate::own_path::outside_of_repo;
 use crate::pump::{PieceSink, Pump, PumpEnd};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -84,10 +85,11 @@ pub struct Git {
 impl Git {
     /// Git in a folder; it looks for the repo itself. Its processes inherit `vars`.
     pub fn in_folder(vars: &Vars, folder: impl Into<PathBuf>) -> Self {
+        let folder = folder.into();
         Self {
-            vars: vars.clone(),
+            vars: outside_of_repo(vars, &folder),
             git_dir: None,
-            folder: folder.into(),
+            folder,
             timeout: DEFAULT_TIMEOUT,
             objects: None,
         }
@@ -229,6 +231,7 @@ impl GitCall {
         command
             .env_clear()
             .envs(self.git.vars.iter().filter(|(key, _)| !is_unwanted(key)))
+            .env("PATH", self.git.vars.own_path())
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
@@ -292,13 +295,13 @@ fn program(vars: &Vars) -> OsString {
     /// More than a process has runs with paths of their own; then it is looked up again.
     const KEPT_MAX: usize = 64;
     static FOUND: Mutex<Vec<(OsString, OsString)>> = Mutex::new(Vec::new());
-    let path = vars.get_os("PATH").unwrap_or_default();
+    let path = vars.own_path();
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, program)) = found.iter().find(|(known, _)| known == path) {
         return program.clone();
     }
-    let files = vars.path_folders().into_iter().map(|folder| folder.join("git"));
-    let program = { files }
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    let program = { folders.map(|folder| folder.join("git")) }
         .find(|file| file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0))
         .map_or_else(|| OsString::from("git"), PathBuf::into_os_string);
     if found.len() >= KEPT_MAX {

@@ -130,6 +130,7 @@ impl HandBack {
         crate::agent_copy::borrow_objects(&user.repo, &objects)
             .map_err(|e| e.during("open the workspace"))?;
         user.snapshot.keep_objects_in(&objects);
+        user.snapshot.secrets_stay = true;
         user.objects = ObjectStore::new(objects, user.repo.object_format);
         Ok(Self { agent: GitWorkspace::new(agent_copy, run, own)?, user, mirror, agreed: None, handed: None })
     }

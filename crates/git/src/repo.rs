@@ -4,6 +4,7 @@ use crate::command::{Git, GitError, GitFailure};
 use crate::error::{Error, Result};
 use crate::object::CommitIdentity;
 use crate::oid::ObjectFormat;
+use crate::own_path::outside_of_repo;
 use crate::store;
 use ralph_domain::vars::Vars;
 use std::path::{Path, PathBuf};
@@ -90,6 +91,7 @@ pub struct Repo {
 impl Repo {
     /// The repo that `path` is in; git processes on it inherit `vars`.
     pub fn discover(vars: &Vars, path: &Path) -> Result<Self, RepoError> {
+        let vars = &outside_of_repo(vars, path);
         let git = Git::in_folder(vars, path);
         let args = [
             "rev-parse",

@@ -131,6 +131,8 @@ impl GitWorkspace {
             && record.baseline.start.as_str() == start
         {
             let head = self.read_state(record.baseline.head.as_str())?.entries;
+            self.snapshot.left_out =
+                record.baseline.left_out.iter().map(|p| p.clone().into_bytes()).collect();
             return Ok((record.baseline, state, head));
         }
         let head = self.git.call(["rev-parse", "--verify", &format!("{start}^1")]).run()?.text();

@@ -5,6 +5,7 @@ use crate::command::{Git, GitError};
 use crate::entry::{MODE_GITLINK, TreeEntry, find};
 use crate::error::{Error, Result};
 use crate::index::{self, Index};
+use crate::left_over;
 use crate::lock_file::lock_of;
 use crate::object::ObjectStore;
 use crate::oid::{ObjectFormat, Oid};
@@ -41,8 +42,11 @@ pub(crate) struct Snapshot {
     /// The tree of the run's start, once there is one.
     start: Option<Oid>,
     nested: NestedRepos,
-    /// Files too large to be taken, sorted.
+    /// Files too large to be taken, and the user's own that look like secrets, sorted.
     pub(crate) left_out: Vec<Vec<u8>>,
+    /// Whether new files that look like secrets stay out at any time: in a tree where no agent works. Elsewhere those of the
+    /// start do, and what an agent makes is its work.
+    pub(crate) secrets_stay: bool,
 }
 
 impl Snapshot {
@@ -69,6 +73,7 @@ impl Snapshot {
             start: None,
             nested: NestedRepos::Pinned,
             left_out: Vec::new(),
+            secrets_stay: false,
         };
         if !snapshot.index.exists() {
             snapshot.seed()?;
@@ -222,8 +227,13 @@ impl Snapshot {
         // What only tools make is nobody's work; a file of theirs that the repo tracks is in the index and stays.
         new.files.retain(|path| !is_tool_cache(path));
         let too_large = |path: &[u8]| self.watch.size(path).is_some_and(|size| size > self.limit);
+        let stays = |path: &Vec<u8>| {
+            (self.secrets_stay || self.start.is_none() || self.left_out.contains(path))
+                && left_over::is_secret(&self.watch.top, path)
+        };
+        let is_left = |path: &&Vec<u8>| too_large(path) || stays(path);
         let mut left_out: BTreeSet<Vec<u8>> =
-            self.left_out.iter().chain(&new.files).filter(|path| too_large(path)).cloned().collect();
+            self.left_out.iter().chain(&new.files).filter(is_left).cloned().collect();
         if seen_before {
             let grown = changes.files.iter().filter(|(path, now)| {
                 now.is_some_and(|(_, size)| size > self.limit) && find(tracked, path).is_none()

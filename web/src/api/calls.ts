@@ -4,7 +4,7 @@ import { get, plainText, query, request } from "./client";
 import type {
   Artifact, AuditEntry, Control, Costs, DiagnosisAnswer, DiffAnswer, EventFrame, FileEntry, FileText, IterationDetail,
   IterationLine, LintAnswer, Me, NewRun, OutputPart, Person, Repo, Rules, RunAnswer, RunRow, RunsPage, SandboxAnswer,
-  Secret, TaskText, Template,
+  Secret, Suggestions, TaskText, Template,
 } from "./types";
 
 const run = (id: string) => `/runs/${encodeURIComponent(id)}`;
@@ -39,6 +39,7 @@ export const api = {
   preview: async (body: NewRun) => (await request<{ prompt: string }>("/preview", { method: "POST", body })).body,
   templates: () => get<Template[]>("/templates"),
   repos: () => get<Repo[]>("/repos"),
+  suggestions: (repo: string, signal?: AbortSignal) => get<Suggestions>(`/suggestions${query({ repo })}`, signal),
 
   view: (id: string, signal?: AbortSignal) => get<RunAnswer>(run(id), signal),
   events: (id: string, from: number, limit = 500) =>
@@ -58,8 +59,9 @@ export const api = {
   files: (id: string, path: string) => get<{ path: string; entries: FileEntry[] }>(`${run(id)}/files${query({ path })}`),
   file: (id: string, path: string, signal?: AbortSignal) => get<FileText>(`${run(id)}/files/${below(path)}`, signal),
   rules: (id: string, signal?: AbortSignal) => get<Rules>(`${run(id)}/guardrails`, signal),
-  diff: (id: string, iteration: number | null, signal?: AbortSignal) =>
-    get<DiffAnswer>(`${run(id)}/diff${query({ iteration })}`, signal, true),
+  /** All changes, those of one iteration, or those from the end of `against` on (0 is the start). */
+  diff: (id: string, iteration: number | null, against: number | null, signal?: AbortSignal) =>
+    get<DiffAnswer>(`${run(id)}/diff${query({ iteration, against })}`, signal, true),
   diagnosis: (id: string, signal?: AbortSignal) => get<DiagnosisAnswer>(`${run(id)}/diagnosis`, signal),
   debug: async (id: string, command: string) =>
     (await request<{ results: { command: string; exit_code: number | null; output: string }[] }>(`${run(id)}/debug`, { method: "POST", body: { command }, raw: true })).body.results,

@@ -1,6 +1,7 @@
 // One way to the server: JSON, the session's cookie, a token against forged requests, and problems in three lines.
 
 import { cleanDeep } from "../lib/clean";
+import { takeFirst } from "./first";
 
 /** What the server, or the way to it, says went wrong. */
 export class Problem extends Error {
@@ -67,13 +68,13 @@ export async function request<T>(path: string, options: Options = {}): Promise<A
   if (method !== "GET" && csrf) headers["x-ralph-csrf"] = csrf;
   let response: Response;
   try {
-    response = await fetch(BASE + path, {
+    response = await ((method === "GET" ? takeFirst(path) : undefined) ?? fetch(BASE + path, {
       method,
       headers,
       credentials: "same-origin",
       body: options.body === undefined ? null : JSON.stringify(options.body),
       signal: options.signal ?? null,
-    });
+    }));
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Problem(0, "The server does not answer", "The connection was refused or lost.", "Runs go on without it. The page tries again by itself.");

@@ -163,6 +163,15 @@ export interface Repo {
   name: string;
 }
 
+/** What a new run in a repo may choose from. */
+export interface Suggestions {
+  branches: string[];
+  branch: string | null;
+  agents: string[];
+  profiles: string[];
+  task_files: string[];
+}
+
 export interface NewRun {
   repo: string;
   text?: string;
@@ -191,6 +200,7 @@ export type IterationLine = IterationView & {
   failing?: string[];
   /** The metric of the task, where it has one. */
   metric?: number | null;
+  metric_label?: string | null;
 };
 
 export interface IterationDetail {

@@ -6,7 +6,7 @@ describe("numbers and times", () => {
     expect([money(1.34), money(10), money(0.0012), money(null)]).toEqual(["$1.34", "$10", "$0.0012", "–"]);
     expect([tokens(912), tokens(41234), tokens(3_100_000)]).toEqual(["912", "41.2k", "3.1M"]);
     expect([bytes(912), bytes(41_000)]).toEqual(["912 B", "41 kB"]);
-    expect([count(1, "file"), count(2, "story")]).toEqual(["1 file", "2 stories"]);
+    expect([count(1, "file"), count(2, "story"), count(1234567, "run")]).toEqual(["1 file", "2 stories", "1,234,567 runs"]);
   });
   it("tell how long", () => {
     expect([span(4), span(125), span(7800), span(400_000)]).toEqual(["4 s", "2 min", "2 h 10 min", "4 days"]);

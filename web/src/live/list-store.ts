@@ -41,10 +41,13 @@ class ListStore {
           if (this.dropped) void api.me().catch(() => null);
           this.dropped = true;
         }
-        const back = link === "live" && this.dropped;
-        if (back) this.dropped = false;
-        if (link === "live") this.readNeeds();
-        this.set({ link, retryAt, ...(back ? { generation: this.state.generation + 1 } : {}) });
+        // What happened before the stream was there is in no frame of it, the first time as after a break.
+        const there = link === "live";
+        if (there) {
+          this.dropped = false;
+          this.readNeeds();
+        }
+        this.set({ link, retryAt, ...(there ? { generation: this.state.generation + 1 } : {}) });
       },
     });
   }

@@ -4,8 +4,9 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { api, type RunsQuery } from "../api/calls";
 import { asProblem, type Problem } from "../api/client";
-import type { RunRow } from "../api/types";
+import type { RunRow, RunsPage } from "../api/types";
 import { runsLive, useRunsLive } from "./list-store";
+import { takeRows } from "./start";
 
 const PAGE = 100;
 
@@ -40,25 +41,37 @@ interface Pages {
   counts: Record<string, number> | null;
 }
 
+function pagesOf(page: RunsPage): Pages {
+  const rows = new Map(page.runs.map((row) => [row.id, row]));
+  return { ids: [...rows.keys()], rows, cursor: page.next_cursor ?? null, total: page.total, counts: page.counts ?? null };
+}
+
 const NONE: Pages = { ids: [], rows: new Map(), cursor: null, total: 0, counts: null };
 
 export function useRunsList(q: RunsQuery): RunsList {
   const key = JSON.stringify(q);
   const { rows: told, gone, generation } = useRunsLive();
-  const [pages, setPages] = useState<Pages>(NONE);
-  const [state, setState] = useState<{ loading: boolean; problem: Problem | null }>({ loading: true, problem: null });
+  // The rows that came before the page was drawn.
+  const [begun] = useState(() => takeRows());
+  const [pages, setPages] = useState<Pages>(() => (begun ? pagesOf(begun) : NONE));
+  const [state, setState] = useState<{ loading: boolean; problem: Problem | null }>({ loading: begun === null, problem: null });
   const [again, setAgain] = useState(0);
   const busy = useRef(false);
+  const unread = useRef(begun === null);
 
   useEffect(() => {
+    if (!unread.current) {
+      // The stream tells when it is there; what came in between is read then.
+      unread.current = true;
+      return;
+    }
     const stop = new AbortController();
     setState((old) => ({ ...old, loading: true }));
     api.runs({ ...(JSON.parse(key) as RunsQuery), limit: PAGE }, stop.signal).then(
       (page) => {
         if (stop.signal.aborted) return;
         runsLive.learn(page.runs);
-        const rows = new Map(page.runs.map((row) => [row.id, row]));
-        setPages({ ids: [...rows.keys()], rows, cursor: page.next_cursor ?? null, total: page.total, counts: page.counts ?? null });
+        setPages(pagesOf(page));
         setState({ loading: false, problem: null });
       },
       (error: unknown) => !stop.signal.aborted && setState({ loading: false, problem: asProblem(error) }),

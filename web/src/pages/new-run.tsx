@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState, type FormEvent } from "react";
 import { api } from "../api/calls";
 import { asProblem, Problem } from "../api/client";
-import type { Finding, LintAnswer, NewRun as Body } from "../api/types";
+import type { Finding, LintAnswer, NewRun as Body, Repo, Suggestions } from "../api/types";
 import { useLoad, useSettled, useTitle } from "../lib/hooks";
 import { remembered } from "../lib/storage";
 import { go, guard, runPath } from "../router";
@@ -70,6 +70,7 @@ export default function NewRun() {
   const key = useRef(crypto.randomUUID());
   const done = useRef(false);
   const repos = useLoad(() => api.repos(), []);
+  const offered = useSuggestions(form.repo, repos.data);
   const templates = useLoad(() => api.templates(), []);
   const set = (name: keyof Form) => (value: string) => setForm((old) => ({ ...old, [name]: value }));
   const lint = useTaskLint(form);
@@ -177,19 +178,26 @@ export default function NewRun() {
         <details className="more">
           <summary>Where, with whom, and how it is handed over</summary>
           <div className="form-grid">
-            <Field label="Base branch" hint="Left empty: the branch that is checked out."><input value={form.base_branch} onChange={(e) => set("base_branch")(e.target.value)} spellCheck={false} /></Field>
+            <Field label="Base branch" hint={offered.branch ? `Left empty: ${offered.branch}, which is checked out.` : "Left empty: the branch that is checked out."}>
+              <input list="branches" value={form.base_branch} onChange={(e) => set("base_branch")(e.target.value)} spellCheck={false} />
+              <Names id="branches" all={offered.branches} />
+            </Field>
             <Pick label="Place" value={form.place} onChange={set("place")} options={["in_place", "worktree", "clone"]} />
             <Pick label="Handover" value={form.publish} onChange={set("publish")} options={["none", "push", "pr"]} />
             <Pick label="Steering" value={form.mode} onChange={set("mode")} options={["autonomous", "guided", "debug"]} />
-            <Field label="Agents" hint="In their order, for example: claude codex">
-              <input value={form.agents} onChange={(e) => set("agents")(e.target.value)} spellCheck={false} />
+            <Field label="Agents" hint={offered.agents.length > 0 ? `In their order; here: ${offered.agents.join(" ")}` : "In their order, for example: claude codex"}>
+              <input list="agents" value={form.agents} onChange={(e) => set("agents")(e.target.value)} spellCheck={false} />
+              <Names id="agents" all={nextAgents(form.agents, offered.agents)} />
             </Field>
-            <Field label="Model or profile"><input value={form.model} onChange={(e) => set("model")(e.target.value)} spellCheck={false} /></Field>
+            <Field label="Model or profile">
+              <input list="profiles" value={form.model} onChange={(e) => set("model")(e.target.value)} spellCheck={false} />
+              <Names id="profiles" all={offered.profiles} />
+            </Field>
             <Pick label="Sandbox" value={form.provider} onChange={set("provider")} options={["local", "docker", "sbx", "daytona", "e2b", "vercel"]} />
             <Pick label="Isolation" value={form.isolation} onChange={set("isolation")} options={["auto", "bwrap", "landlock", "none"]} />
             <Field label="Image"><input value={form.image} onChange={(e) => set("image")(e.target.value)} spellCheck={false} /></Field>
             <Pick label="Login of the code host" value={form.auth} onChange={set("auth")} options={["pat", "app", "none"]} />
-            <Field label="Fallback profile" hint="Takes over when the run is stuck."><input value={form.fallback} onChange={(e) => set("fallback")(e.target.value)} spellCheck={false} /></Field>
+            <Field label="Fallback profile" hint="Takes over when the run is stuck."><input list="profiles" value={form.fallback} onChange={(e) => set("fallback")(e.target.value)} spellCheck={false} /></Field>
           </div>
           <fieldset className="form-grid form-three">
             <legend>Resources of the sandbox</legend>
@@ -224,6 +232,26 @@ function Uploads({ onFile }: { onFile: (files: FileList | null) => void }) {
       <Button small look="quiet" onClick={() => input.current?.click()}>Open a task file …</Button>
     </>
   );
+}
+
+function Names({ id, all }: { id: string; all: string[] }) {
+  return <datalist id={id}>{all.map((one) => <option key={one} value={one} />)}</datalist>;
+}
+
+/** What may stand in the field next: the agents that are there already, with one more. */
+export function nextAgents(text: string, all: string[]): string[] {
+  const chosen = words(text).filter((name) => all.includes(name));
+  return all.filter((name) => !chosen.includes(name)).map((name) => [...chosen, name].join(" "));
+}
+
+const NOTHING: Suggestions = { branches: [], branch: null, agents: [], profiles: [], task_files: [] };
+
+/** Branches, agents and profiles of the repo, where it is one of this machine. */
+function useSuggestions(repo: string, repos: Repo[] | null): Suggestions {
+  const wanted = useSettled(repo.trim(), 300);
+  const known = repos?.some((one) => one.path === wanted) ?? false;
+  const found = useLoad((signal) => (known ? api.suggestions(wanted, signal) : Promise.resolve(NOTHING)), [wanted, known]);
+  return (known && found.data) || NOTHING;
 }
 
 function Num({ label, value, onChange, step = "1" }: { label: string; value: string; onChange: (v: string) => void; step?: string }) {

@@ -6,7 +6,7 @@ import { agentColour, budgetTone, loopSteps, prWords } from "../lib/status";
 import { belongs } from "../live/runs-list";
 import { niceTop } from "../ui/chart";
 import { everyDay } from "./costs";
-import { bodyOf } from "./new-run";
+import { bodyOf, nextAgents } from "./new-run";
 
 const ROW: RunRow = {
   id: "r1", task: "Keep router order", repo: "/home/ana/api", status: "working", iteration: 1, loop_score: null, criteria_met: 0, criteria_total: 1,
@@ -22,6 +22,14 @@ describe("a new run", () => {
     expect(bodyOf(FORM)).toEqual({
       repo: "/repo", text: "Do it", verify: ["cargo test", "npm test"], publish: "pr", resources: { cpus: 2 }, agents: ["claude", "codex"], limits: { max_iterations: 5 },
     });
+  });
+});
+
+describe("suggested agents", () => {
+  it("go on from those that were chosen", () => {
+    expect(nextAgents("", ["claude", "codex"])).toEqual(["claude", "codex"]);
+    expect(nextAgents("codex, cl", ["claude", "codex"])).toEqual(["codex claude"]);
+    expect(nextAgents("claude codex", ["claude", "codex"])).toEqual([]);
   });
 });
 

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import type { RunsQuery } from "../api/calls";
 import type { RunRow } from "../api/types";
 import { api } from "../api/calls";
-import { basename, count, money } from "../lib/format";
+import { basename, count, digits, money } from "../lib/format";
 import { useLoad, useSettled, useTitle, useWide } from "../lib/hooks";
 import { useKeys } from "../lib/keys";
 import { GROUPS, isActive, isOver, proofWords, prWords } from "../lib/status";
@@ -87,7 +87,7 @@ export function Runs({ query }: { query: URLSearchParams }) {
             const on = group?.id === g.id;
             return (
               <button key={g.id} type="button" className={cx("chip", on && "chip-on", g.id === "needs" && (n ?? 0) > 0 && "tone-attention")} aria-pressed={on} onClick={() => setQuery({ status: on ? null : g.id })}>
-                {g.label} {n !== null && <span className="num">{n.toLocaleString("en")}</span>}
+                {g.label} {n !== null && <span className="num">{digits(n)}</span>}
               </button>
             );
           })}
@@ -137,7 +137,7 @@ function Rows({ rows, at, more, hasMore }: { rows: RunRow[]; at: number; more: (
   const wide = useWide(1200);
   const middle = useWide(700);
   const height = wide ? 40 : middle ? 58 : 92;
-  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => box.current, estimateSize: () => height, overscan: 12, getItemKey: (i) => rows[i]?.id ?? i });
+  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => box.current, estimateSize: () => height, overscan: 6, initialRect: { width: innerWidth, height: innerHeight }, getItemKey: (i) => rows[i]?.id ?? i });
   useEffect(() => virtual.measure(), [height, virtual]);
   const items = virtual.getVirtualItems();
   const last = items[items.length - 1]?.index ?? 0;

@@ -48,7 +48,7 @@ export function Ago({ at, narrow }: { at: string | null | undefined; narrow?: bo
   const words = useTimeWords((now) => (at ? (narrow ? age(at, now) : ago(at, now)) : "–"));
   if (!at) return <span className="muted">–</span>;
   return (
-    <time dateTime={at} title={exact(at)} className="num">
+    <time dateTime={at} onPointerEnter={(event) => (event.currentTarget.title = exact(at))} className="num">
       {words}
     </time>
   );

@@ -237,7 +237,7 @@ pub fn fetched_agent(screen: &Screen<'_>, mut agent: AgentConfig) -> Option<Agen
 }
 
 /// Files of a repo in which the program `known` looks for settings of its own.
-fn settings_files(known: &str) -> &'static [&'static str] {
+pub(super) fn settings_files(known: &str) -> &'static [&'static str] {
     match known {
         "claude" => &[".claude/settings.json", ".claude/settings.local.json"],
         "codex" => &[".codex/config.toml"],
@@ -249,7 +249,7 @@ fn settings_files(known: &str) -> &'static [&'static str] {
 }
 
 /// Names under which those files keep a server's address.
-const SERVER_KEYS: &[&str] = &[
+pub(super) const SERVER_KEYS: &[&str] = &[
     "ANTHROPIC_BASE_URL",
     "ANTHROPIC_BEDROCK_BASE_URL",
     "ANTHROPIC_VERTEX_BASE_URL",
@@ -294,7 +294,7 @@ pub fn agent_files(top: &Path, known: &str) -> Vec<(String, Ask)> {
 }
 
 /// The text with the escapes of JSON and TOML strings in plain letters: no key and no address hides behind `\u0041` or `\/`.
-fn unescaped(text: &str) -> String {
+pub(super) fn unescaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
@@ -329,7 +329,7 @@ fn unescaped(text: &str) -> String {
 }
 
 /// What comes after white space and the comments of JSON with comments.
-fn without_comments(text: &str) -> &str {
+pub(super) fn without_comments(text: &str) -> &str {
     let mut text = text.trim_start();
     loop {
         let after = match text.strip_prefix("/*") {

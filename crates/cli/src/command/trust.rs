@@ -15,11 +15,13 @@ use std::path::{Path, PathBuf};
 
 /// Shows what the files of this repo ask for that opens the sandbox, sends a key or a login somewhere, chooses where results are
 /// pushed, or stands in for the program of a known agent, and allows it: for this repo, as long as exactly that is asked for.
-/// It is kept in your own state folder, never in the repo. On a terminal you are asked first.
+/// It is kept in your own state folder, never in the repo. You are asked first; without a terminal nothing is allowed unless
+/// `--yes` says so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph trust              show, ask, allow
   ralph trust --show       only show; exit code 3 where something waits for you
+  ralph trust --yes        allow without asking, where there is no terminal
   ralph trust --json       { repo, hash, allowed, asks, gone }
   ralph trust --revoke     forget what was allowed to this repo
   RALPH_TRUST=HASH ralph run    for CI: allows exactly the set that `ralph trust --show --json` names")]
@@ -70,7 +72,7 @@ pub fn run(args: TrustArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     hashes.extend(hash(&asked).filter(|hash| !hashes.contains(hash)));
     let difference = asked.difference()?;
     let is_settled = difference.new.is_empty() && difference.gone.is_empty();
-    if !args.show && !is_settled && !allow(&asked, args.yes, out)? {
+    if !args.show && !is_settled && !allow(&asked, args.yes, out)? && !out.json {
         return Ok(3);
     }
     all.push(asked);
@@ -82,10 +84,17 @@ fn hash(asked: &Asked) -> Option<String> {
     (!asked.asks().is_empty()).then(|| asked.hash().to_string())
 }
 
-/// Allows it, where nobody on the terminal says no.
+/// Allows it, where somebody on the terminal or the flag says so.
 fn allow(asked: &Asked, yes: bool, out: &Out) -> Result<bool, CommandError> {
-    if may_ask(out) && !yes {
-        consent::show(&asked.difference()?, out);
+    if !yes {
+        let difference = asked.difference()?;
+        if !out.json {
+            consent::show(&difference, out);
+        }
+        if !may_ask(out) {
+            out.say("nothing was allowed: there is no terminal to ask on; `ralph trust --yes` allows it");
+            return Ok(false);
+        }
         if !confirm("Allow this, from now on?", out) {
             out.say("nothing was allowed");
             return Ok(false);

@@ -71,7 +71,7 @@ fn thinker(fixture: &Fixture) -> (ModelServer, TestRepo<'_>) {
         ),
     );
     // The repo names a server that is sent a key.
-    fixture.ralph(&repo, &["trust"]).exits(0);
+    fixture.ralph(&repo, &["trust", "--yes"]).exits(0);
     (server, repo)
 }
 

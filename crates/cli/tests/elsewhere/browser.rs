@@ -33,7 +33,7 @@ fn repo<'a>(fixture: &'a Fixture, server: &ModelServer, turns: Vec<Turn>) -> Tes
     let agent = json!({"name": "thinker", "kind": "tools", "profile": "scripted"});
     let repo = fixture.repo(agent, "test -f part.txt");
     repo.write(".ralph/models.yaml", &pages::scripted_profile(server));
-    fixture.ralph(&repo, &["trust"]).exits(0);
+    fixture.ralph(&repo, &["trust", "--yes"]).exits(0);
     repo
 }
 

@@ -307,7 +307,7 @@ fn a_repo_cannot_choose_who_is_told() {
     repo.git(&["commit", "-qm", "my own"]);
     std::fs::remove_file(repo.dir.join("part.txt")).unwrap();
     run(&env, &repo, &[RUN, &["--new"]].concat(), &[]).exits(3);
-    repo.ralph(&["trust"]).exits(0);
+    repo.ralph(&["trust", "--yes"]).exits(0);
     run(&env, &repo, &[RUN, &["--new"]].concat(), &[]).exits(0);
     assert_eq!(web.received().len(), 1, "once it was allowed, it has");
 }

@@ -72,6 +72,10 @@ fn no_path_leads_out_of_the_workspace_and_secrets_are_not_shown() {
     std::fs::write(env.path("outside.txt"), "private").unwrap();
     std::os::unix::fs::symlink(env.path("outside.txt"), repo.dir.join("link.txt")).unwrap();
     std::os::unix::fs::symlink(env.path("home"), repo.dir.join("folder")).unwrap();
+    // Links that stay inside lead to what has a name of its own.
+    for (to, name) in [(".env", "show.txt"), (".git/config", "settings.txt"), (".git", "g")] {
+        std::os::unix::fs::symlink(to, repo.dir.join(name)).unwrap();
+    }
     let run = detached(&repo, &[]);
     let server = Served::start(&env, &repo.dir, &[]);
     let base = format!("/runs/{run}/files");
@@ -121,9 +125,10 @@ fn no_path_leads_out_of_the_workspace_and_secrets_are_not_shown() {
             }
         }
     }
-    for wrong in ["link.txt", ".env", ".git/config", "folder/x"] {
+    for wrong in ["link.txt", ".env", ".git/config", "folder/x", "show.txt", "settings.txt", "g/config"] {
         assert!(server.get(&format!("{base}/{wrong}")).status >= 400, "{wrong}");
     }
+    assert!(server.get(&format!("{base}?path=g")).status >= 400);
     repo.ralph(&["cancel", &run]).exits(0);
 }
 

@@ -50,7 +50,7 @@ fn play(attacks: Vec<Attack>) {
         );
         let shown = place.ralph(&["trust", "--show", "--json"]).exits(3).json();
         assert_eq!(shown["asks"].as_array().unwrap().len(), 1, "{name}: {shown}");
-        place.ralph(&["trust"]).exits(0);
+        place.ralph(&["trust", "--yes"]).exits(0);
         place.run(&[]).exits(0);
 
         let mut twin = Place::new();
@@ -678,7 +678,7 @@ fn whose_cloud_is_used_is_not_the_repos_choice() {
 fn no_trust_switches_the_sandbox_off() {
     let place = Place::new();
     place.config(&json!({"isolation": "none", "allowed_hosts": ["x.example"]}));
-    place.ralph(&["trust"]).exits(0);
+    place.ralph(&["trust", "--yes"]).exits(0);
     let done = place.ralph(&["run", "--json"]);
     match done.code {
         Some(4) => assert!(done.stderr.contains("cannot sandbox"), "{}", done.stderr),

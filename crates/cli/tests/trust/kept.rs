@@ -16,7 +16,7 @@ fn trust_file(place: &Place) -> PathBuf {
 fn a_change_is_asked_about_with_what_changed_and_an_unrelated_one_is_not() {
     let place = Place::new();
     place.config(&json!({"allowed_hosts": ["a.example", "b.example"]}));
-    place.ralph(&["trust"]).exits(0);
+    place.ralph(&["trust", "--yes"]).exits(0);
     place.config(&json!({"max_iterations": 7, "gutter_score": 0.9}));
     place.run(&[]).exits(0);
     place.config(&json!({"allowed_hosts": ["b.example", "c.example"]}));
@@ -32,7 +32,7 @@ fn a_change_is_asked_about_with_what_changed_and_an_unrelated_one_is_not() {
     );
     assert!(lines.contains(&"1 thing already allowed"), "{lines:?}");
     assert!(refused.stderr.contains("asks for 1 thing that only you can allow"), "{}", refused.stderr);
-    place.ralph(&["trust"]).exits(0);
+    place.ralph(&["trust", "--yes"]).exits(0);
     place.run(&[]).exits(0);
     // What was forgotten with that is asked about again.
     place.config(&json!({"allowed_hosts": ["a.example"]}));
@@ -47,7 +47,7 @@ fn trust_is_of_one_repo_where_it_is_and_of_its_worktrees() {
     let place = Place::new();
     place.config(&json!({"allowed_hosts": ["a.example"]}));
     place.track(".ralph/config.json");
-    place.ralph(&["trust"]).exits(0);
+    place.ralph(&["trust", "--yes"]).exits(0);
     let refused = |name: &str, code: i32| {
         let folder = place.env.path(name);
         let args = ["run", "--new", "--isolation", "none", "--json"];
@@ -101,7 +101,7 @@ fn the_variable_for_ci_names_exactly_one_set_and_a_dotenv_has_no_say_in_it() {
 fn a_file_of_trust_that_cannot_be_read_is_told_and_stays() {
     let place = Place::new();
     place.config(&json!({"allowed_hosts": ["a.example"]}));
-    place.ralph(&["trust"]).exits(0);
+    place.ralph(&["trust", "--yes"]).exits(0);
     let file = trust_file(&place);
     let good = std::fs::read_to_string(&file).unwrap();
     assert!(good.contains("a.example") && good.contains("repo/.git"), "{good}");
@@ -151,7 +151,11 @@ fn two_who_allow_at_the_same_time_lose_nothing() {
     let children: Vec<_> = names
         .iter()
         .map(|name| {
-            place.command(&folder, &["trust", name]).stderr(std::process::Stdio::null()).spawn().unwrap()
+            place
+                .command(&folder, &["trust", "--yes", name])
+                .stderr(std::process::Stdio::null())
+                .spawn()
+                .unwrap()
         })
         .collect();
     for mut child in children {
@@ -195,7 +199,7 @@ fn settings_that_wait_are_named_with_where_they_stand() {
     let message = check["message"].as_str().unwrap();
     assert_eq!(message, "waits for you: network access to `a.example` (.ralph/config.json: allowed_hosts)");
     assert!(check["fix"].as_str().unwrap().contains("ralph trust"));
-    let shown = place.ralph(&["trust"]).exits(0).stdout;
+    let shown = place.ralph(&["trust", "--yes"]).exits(0).stdout;
     assert!(shown.contains("This repository asks for:") && shown.contains("allowed"), "{shown}");
     assert_eq!(waits(&place)["status"], "ok");
     let text = place.ralph(&["trust", "--show"]).exits(0).stdout;

@@ -52,7 +52,7 @@ fn any_other_command_gets_no_key() {
 fn an_allowed_address_of_a_dotenv_reaches_its_agent_and_is_remembered_for_the_run() {
     let place = Place::new();
     place.write(".env", "ANTHROPIC_BASE_URL=https://gateway.example\n");
-    place.ralph(&["trust"]).exits(0);
+    place.ralph(&["trust", "--yes"]).exits(0);
     place.run(&[]).exits(0);
     assert!(place.read(".ralph/seen.txt").contains("ANTHROPIC_BASE_URL=https://gateway.example"));
     place.ralph(&["trust", "--revoke"]).exits(0);
@@ -78,7 +78,7 @@ fn a_program_of_the_repo_is_looked_at_again_at_each_start() {
     );
     program(&place.env.path("repo/bin/claude"), &script);
     place.agent("mine", &["bin/claude"], &json!({}));
-    place.ralph(&["trust"]).exits(0);
+    place.ralph(&["trust", "--yes"]).exits(0);
     let done = place.run(&["--max-iterations", "2"]);
     assert_ne!(done.code, Some(0), "{}", done.stderr);
     assert_eq!(place.read("log.txt"), "1\n");
@@ -144,7 +144,7 @@ fn the_tools_that_try_agents_start_nothing_of_the_repo() {
     place.ralph(&["doctor"]);
     place.ralph(&["probe", "--agent", "claude", "--json"]);
     assert!(!place.env.path("evil.txt").exists());
-    place.ralph(&["trust"]).exits(0);
+    place.ralph(&["trust", "--yes"]).exits(0);
     place.ralph(&["probe", "--agent", "claude", "--isolation", "none", "--json"]);
     assert!(place.env.path("evil.txt").exists(), "once it is allowed, it is tried");
 }

@@ -219,7 +219,7 @@ fn a_key_that_an_agent_writes_is_not_used_by_the_next_run_unasked() {
     // An edit beside it does not make it the user's, and neither does a run that was killed.
     next.write(".env", &format!("OTHER=1\n{}", next.read(".env")));
     next.run(&[]).exits(3);
-    next.ralph(&["trust"]).exits(0);
+    next.ralph(&["trust", "--yes"]).exits(0);
     next.run(&[]).exits(0);
     assert!(next.read(".ralph/seen.txt").contains("ANTHROPIC_API_KEY=sk-ant-evil-account"));
     // The honest twin: what the user writes is used, before any run and after some.

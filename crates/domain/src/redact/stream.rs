@@ -13,12 +13,17 @@ const OVERLAP: usize = 8 * 1024;
 pub struct RedactStream {
     held: Vec<u8>,
     in_key: bool,
+    /// With fewer bytes than this nothing can be shown: what is held was looked through at less.
+    look_again_at: usize,
 }
 
 impl RedactStream {
     /// The next piece; returns what may be shown now.
     pub fn push(&mut self, redactor: &Redactor, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
+        if self.held.len() < self.look_again_at {
+            return Vec::new();
+        }
         let cut = match self.held.iter().rposition(|b| b.is_ascii_whitespace()) {
             // `Bearer ` and its token belong together, so the word before the last space is held, too.
             Some(at) if self.held.len() - at <= HOLD_MAX => word_start(&self.held, at),
@@ -30,6 +35,8 @@ impl RedactStream {
             Some(begun) if self.held.len() - begun <= HOLD_MAX => begun,
             _ => cut,
         };
+        // What waits for its rest is not looked through again for every byte that follows.
+        self.look_again_at = if cut == 0 { self.held.len() + self.held.len() / 8 } else { 0 };
         let rest = self.held.split_off(cut);
         let ready = std::mem::replace(&mut self.held, rest);
         self.clean(redactor, &ready)
@@ -38,6 +45,7 @@ impl RedactStream {
     /// The end of the text; returns the rest.
     pub fn finish(&mut self, redactor: &Redactor) -> Vec<u8> {
         let ready = std::mem::take(&mut self.held);
+        self.look_again_at = 0;
         self.clean(redactor, &ready)
     }
 

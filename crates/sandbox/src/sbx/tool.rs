@@ -28,7 +28,7 @@ pub enum Tool {
 impl Tool {
     /// Looks on the `PATH`: `sbx` first, then a `docker` whose plugin answers.
     pub fn find(vars: &Vars) -> Option<Self> {
-        let path = vars.get_os("PATH")?;
+        let path = vars.own_path();
         let find = |name: &str| {
             std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| file.is_file())
         };

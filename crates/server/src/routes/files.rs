@@ -109,7 +109,7 @@ impl Workspace {
     }
 
     fn read(&self, path: &str) -> Result<(Vec<u8>, u64), Problem> {
-        let read = self.dir.open_file(path, Links::Inside).and_then(|file| {
+        let read = self.dir.open_file(path, Links::Refused).and_then(|file| {
             use std::io::Read as _;
             let size = file.metadata()?.len();
             let mut bytes = Vec::new();
@@ -118,6 +118,7 @@ impl Workspace {
         });
         read.map_err(|e| match e.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => Problem::missing("there is no such file"),
+            // A link is shown as one in its folder. What it leads to has a name of its own, and that one is judged.
             _ => Problem::forbidden("that is no plain file of the workspace"),
         })
     }

@@ -31,7 +31,7 @@ export default function Charts() {
       <Chart title="Cost per iteration" kind="bar" labels={labels} series={[{ name: "cost", tone: "accent", values: rows.map((one) => one.cost_usd ?? null) }]} format={money} />
       <Chart title="Cost so far" labels={labels} series={[{ name: "cost so far", tone: "accent", values: total }]} format={money} />
       <Chart title="Tokens" kind="bar" labels={labels} series={[{ name: "tokens", tone: "muted", values: rows.map(tokenSum) }]} format={tokens} />
-      {metric.some((v) => v !== null) && <Chart title="The task's metric" labels={labels} series={[{ name: "metric", tone: "good", values: metric }]} format={(v) => String(Number(v.toPrecision(4)))} />}
+      {metric.some((v) => v !== null) && <Chart title={rows.find((one) => one.metric_label)?.metric_label ?? "The task's metric"} labels={labels} series={[{ name: "metric", tone: "good", values: metric }]} format={(v) => String(Number(v.toPrecision(4)))} />}
       <Chart title="Minutes per session" kind="bar" labels={labels} series={[{ name: "minutes", tone: "muted", values: rows.map((one) => one.duration_ms / 60000) }]} format={(v) => `${Number(v.toPrecision(2))} min`} />
     </div>
   );

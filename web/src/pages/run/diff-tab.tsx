@@ -10,11 +10,13 @@ import { Button, cx, Empty, ProblemNote, Skeleton } from "../../ui/basics";
 import { DiffView } from "../../ui/diff-view";
 import { useRunHere } from "./context";
 
-/** All changes since the start, or those of one iteration; in one column or side by side. */
+/** All changes since the start, those of one iteration, or those between two; in one column or side by side. */
 export default function DiffTab({ query }: { query: URLSearchParams }) {
   const { id, view } = useRunHere();
   const iteration = Number(query.get("iteration")) || null;
-  const diff = useLoad((signal) => api.diff(id, iteration, signal), [id, iteration, iteration === null ? view.iterations : 0]);
+  const wished = query.get("against");
+  const against = wished !== null && /^\d+$/.test(wished) && Number(wished) < (iteration ?? view.iterations + 1) ? Number(wished) : null;
+  const diff = useLoad((signal) => api.diff(id, iteration, against, signal), [id, iteration, against, iteration === null ? view.iterations : 0]);
   const wide = useWide(1024);
   const [split, setSplit] = useState(remembered.get("diff") === "split");
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
@@ -36,9 +38,16 @@ export default function DiffTab({ query }: { query: URLSearchParams }) {
     <div className="pane pane-diff">
       <div className="pane-bar">
         <select aria-label="Which changes" value={iteration ?? ""} onChange={(e) => setQuery({ iteration: e.target.value || null })}>
-          <option value="">all since the start</option>
-          {numbers.map((n) => <option key={n} value={n}>{n === view.iterations ? `last patch (iteration ${n})` : `iteration ${n}`}</option>)}
+          <option value="">{against === null ? "all since the start" : "now"}</option>
+          {numbers.map((n) => <option key={n} value={n}>{against !== null ? `end of iteration ${n}` : n === view.iterations ? `last patch (iteration ${n})` : `iteration ${n}`}</option>)}
         </select>
+        {view.iterations > 1 && (
+          <select aria-label="Compared with" value={against ?? ""} onChange={(e) => setQuery({ against: e.target.value || null })}>
+            <option value="">{iteration ? "with the iteration before" : "with the start"}</option>
+            {iteration !== null && <option value="0">with the start</option>}
+            {numbers.filter((n) => n < (iteration ?? view.iterations)).map((n) => <option key={n} value={n}>with the end of iteration {n}</option>)}
+          </select>
+        )}
         {files.length > 0 && <span className="num small">{count(files.length, "file")} <span className="tone-good">+{added}</span> <span className="tone-bad">−{removed}</span></span>}
         <span className="grow" />
         <Button small onClick={diff.reload} disabled={diff.loading}>Read again</Button>
@@ -51,7 +60,7 @@ export default function DiffTab({ query }: { query: URLSearchParams }) {
       {diff.loading && !diff.data ? (
         <Skeleton lines={12} />
       ) : files.length === 0 && !diff.problem ? (
-        <Empty title={iteration ? "This iteration changed nothing" : "Nothing has changed yet"} />
+        <Empty title={against !== null ? "Nothing differs between the two" : iteration ? "This iteration changed nothing" : "Nothing has changed yet"} />
       ) : (
         <div className="diff-layout">
           {wide && files.length > 1 && (

@@ -68,7 +68,7 @@ pub(super) fn own_places(program: &str) -> &'static [&'static str] {
     }
 }
 
-/// The variables that hold the key of the agent program `program`, or say which server it talks to.
+/// The variables that hold the key of the agent program `program`, say which server it talks to, or how it does.
 pub fn key_variables(program: &str) -> &'static [&'static str] {
     match program {
         "claude" => &[
@@ -76,6 +76,8 @@ pub fn key_variables(program: &str) -> &'static [&'static str] {
             "ANTHROPIC_AUTH_TOKEN",
             "ANTHROPIC_BASE_URL",
             "ANTHROPIC_MODEL",
+            "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+            "CLAUDE_CODE_MAX_RETRIES",
             "CLAUDE_CODE_OAUTH_TOKEN",
         ],
         "codex" => &["OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY"],

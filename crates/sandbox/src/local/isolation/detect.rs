@@ -96,8 +96,8 @@ pub fn detect(vars: &Vars) -> IsolationReport {
 
 /// Where bubblewrap is; only folders that belong to the system or to this user's PATH.
 pub(super) fn find_bwrap(vars: &Vars) -> Option<PathBuf> {
-    let path = vars.get_os("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
-    std::env::split_paths(path)
+    let path = Some(vars.own_path()).filter(|path| !path.is_empty());
+    std::env::split_paths(path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin")))
         .filter(|f| f.is_absolute())
         .map(|f| f.join("bwrap"))
         .find(|file| file.is_file())

@@ -1,0 +1,34 @@
+// What was asked before anything is drawn: who is here, and the first rows. With both, the first picture is the whole one.
+
+import { api } from "../api/calls";
+import { setCsrf } from "../api/client";
+import type { Me, RunsPage } from "../api/types";
+
+/** The list that a page without filters shows first. */
+export const FIRST_LIST = { sort: "updated", order: "desc", limit: 100 } as const;
+
+/** Longer than this nobody looks at an empty page: it is drawn with what there is. */
+const PATIENCE = 700;
+
+let rows: RunsPage | null = null;
+
+/** The first rows, once. */
+export function takeRows(): RunsPage | null {
+  const taken = rows;
+  rows = null;
+  return taken;
+}
+
+/** Who is here, where that is known in time. */
+export async function asked(): Promise<Me | null> {
+  // A code in the address logs in first.
+  if (location.hash.startsWith("#code=")) return null;
+  const wait = <T,>(answer: Promise<T>): Promise<T | null> =>
+    Promise.race([answer.catch(() => null), new Promise<null>((done) => setTimeout(() => done(null), PATIENCE))]);
+  const list = location.pathname === "/" && location.search === "" ? wait(api.runs(FIRST_LIST)) : null;
+  const me = await wait(api.me());
+  if (!me) return null;
+  setCsrf(me.csrf);
+  rows = await list;
+  return me;
+}
