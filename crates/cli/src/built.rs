@@ -8,8 +8,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The commit, where whoever built it said so. `scripts/release` does; asking git here would build anew after every commit.
 pub const COMMIT: Option<&str> = option_env!("RALPH_BUILD_COMMIT");
 
-/// Optional parts that are built in.
-pub const FEATURES: &[&str] = &[];
+/// Optional parts that are built in: the dashboard's page, where `web/dist` was there.
+pub const FEATURES: &[&str] = if ralph_server::HAS_PAGE { &["page"] } else { &[] };
 
 /// How it was compiled.
 pub const PROFILE: &str = if cfg!(debug_assertions) { "debug" } else { "release" };
