@@ -38,6 +38,8 @@ fn main() {
         );
     }
     text.push_str("];\n");
+    let has_page = files.iter().any(|(name, _)| name == "index.html");
+    let _ = writeln!(text, "/// Whether a page was built in.\npub const HAS_PAGE: bool = {has_page};");
     let list = out.join("page_files.rs");
     if let Err(error) = std::fs::write(&list, text) {
         println!("cargo::error=cannot write {}: {error}", list.display());

@@ -10,6 +10,7 @@ use crate::run;
 use crate::side_by_side::{Batch, BatchRun};
 use ralph_domain::best::best;
 use ralph_domain::dialect::Publish;
+use ralph_domain::level::ProofLevel;
 use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::outcome::EndReason;
 use ralph_domain::state::RunState;
@@ -60,6 +61,13 @@ impl Lane<'_> {
     pub fn is_proven(&self) -> bool {
         let end = self.state.as_ref().and_then(|state| state.result.finished.as_ref());
         self.run.code() == Some(0) && end.is_none_or(|end| end.reason == EndReason::Completed)
+    }
+
+    /// Whether what proved it was there before, and is as it was. A result that passes only its own tests wins against nobody who
+    /// passes those of the start.
+    pub fn is_independent(&self) -> bool {
+        let proof = self.state.as_ref().and_then(|state| state.result.proof.as_ref());
+        self.is_proven() && proof.is_some_and(|proof| proof.level == Some(ProofLevel::Independent))
     }
 }
 
@@ -172,7 +180,7 @@ impl Race {
     fn judge(&mut self) {
         let lanes = self.lanes();
         let spent = lanes.iter().fold(Usd::ZERO, |sum, lane| sum + lane.cost());
-        let first = (self.by == RaceBy::First).then(|| lanes.iter().position(Lane::is_proven)).flatten();
+        let first = (self.by == RaceBy::First).then(|| lanes.iter().position(Lane::is_independent)).flatten();
         let why = match first {
             Some(at) => Some(format!("{} was proven first", lanes[at].name)),
             None if spent > Usd::ZERO && spent >= self.budget => {
@@ -198,8 +206,8 @@ impl Race {
     fn best_of_proven(&self) -> Option<usize> {
         let lanes = self.lanes();
         let proven = lanes.iter().enumerate().filter(|(_, lane)| lane.is_proven());
-        let scored = proven.filter_map(|(at, lane)| Some((at, self.score(lane)?)));
-        scored.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(at, _)| at)
+        let scored = proven.filter_map(|(at, lane)| Some((at, !lane.is_independent(), self.score(lane)?)));
+        scored.min_by(|(_, own, a), (_, other, b)| own.cmp(other).then(a.total_cmp(b))).map(|(at, ..)| at)
     }
 
     /// How good a result is; less is better.

@@ -8,6 +8,7 @@ use ralph_domain::event::{EventBody, FileChange};
 use ralph_domain::id::Seq;
 use ralph_domain::state::{IterationSummary, RunState};
 use ralph_domain::stuck::Signals;
+use std::collections::BTreeMap;
 
 /// The finished iterations of a run, and details of the one that is shown.
 #[derive(Debug, Default)]
@@ -20,6 +21,17 @@ pub struct RunTimeline {
     pub files_total: usize,
     /// Stuck signals of the wanted iteration.
     pub signals: Option<Signals>,
+    /// The number that the task is to improve, by iteration.
+    pub metric: BTreeMap<u32, MetricValue>,
+}
+
+/// What the number that a task is to improve was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricValue {
+    /// The number.
+    pub value: f64,
+    /// What it is called.
+    pub label: String,
 }
 
 impl RunTimeline {
@@ -30,8 +42,13 @@ impl RunTimeline {
         for event in find::handle(env, &facts.entry).follow(Seq(0)).poll()? {
             state.apply(&event);
             match event.body {
-                EventBody::IterationEnded { iteration, signals, .. } => {
+                EventBody::IterationEnded { iteration, signals, evidence, .. } => {
                     story.iterations.extend(state.iterations.history.back().cloned());
+                    let metric = evidence.metric.map(|number| MetricValue {
+                        value: number.value as f64 / 1000.0,
+                        label: number.label,
+                    });
+                    story.metric.extend(metric.map(|metric| (iteration, metric)));
                     if wanted == Some(iteration) {
                         story.signals = Some(signals);
                     }

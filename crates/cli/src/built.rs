@@ -10,7 +10,7 @@ pub const COMMIT: Option<&str> = option_env!("RALPH_BUILD_COMMIT");
 
 /// Optional parts that are built in: `page` is the dashboard that `ralph serve` shows.
 pub fn features() -> Vec<&'static str> {
-    let page = ralph_server::page::is_built().then_some("page");
+    let page = ralph_server::HAS_PAGE.then_some("page");
     page.into_iter().collect()
 }
 

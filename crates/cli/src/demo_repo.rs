@@ -6,6 +6,7 @@ use ralph_domain::config::{Isolation, Mode};
 use ralph_domain::dialect::Publish;
 use ralph_domain::vars::Vars;
 use ralph_git::Git;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 const FILES: &[(&str, &str)] = &[
@@ -26,25 +27,78 @@ pub struct DemoRun {
     pub request: RunRequest,
 }
 
-/// A few demos to look at, each in a folder of its own: one at the pace of a person who watches, one that is soon over, one that
-/// takes hints.
+/// How a demo goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Course {
+    /// At the pace of a person who watches.
+    Slow,
+    /// Soon over.
+    Fast,
+    /// Its agent goes round in circles until a person is asked.
+    Stuck,
+    /// Its agent meets a limit and waits.
+    Limited,
+}
+
+/// Folder, title, course and mode of each demo of a server.
+const DEMOS: &[(&str, &str, Course, Mode)] = &[
+    ("text-tools", "Three small text functions", Course::Slow, Mode::Autonomous),
+    ("guided", "The same with hints and debug commands", Course::Slow, Mode::Debug),
+    ("soon-over", "Text functions, proven at once", Course::Fast, Mode::Autonomous),
+    ("stuck", "An agent that goes round in circles", Course::Stuck, Mode::Guided),
+    ("limited", "An agent that meets its rate limit", Course::Limited, Mode::Autonomous),
+];
+
+/// A few demos to look at, each in a folder of its own: two at the pace of a person who watches, one that is soon over, one that
+/// needs a person, one that waits.
 pub fn several(env: &Environment) -> Result<Vec<DemoRun>, CommandError> {
     let top = env.vars().temp_dir().join(format!("ralph-demo-{}", std::process::id()));
-    let how = [
-        ("greeting", false, Mode::Autonomous),
-        ("soon-over", true, Mode::Autonomous),
-        ("guided", false, Mode::Debug),
-    ];
     let mut demos = Vec::new();
-    for (name, fast, mode) in how {
+    for (name, title, course, mode) in DEMOS {
         let folder = top.join(name);
-        make(&folder, fast, env.vars())?;
+        write_files(&folder, |file, text| match file {
+            "PROMPT.md" => text.replacen("Three small text functions", title, 1),
+            ".ralph/agent.json" => played(text, *course),
+            _ => text.to_owned(),
+        })?;
+        commit(&folder, env.vars())?;
         App::new(env.clone()).asked(&RunRequest::in_folder(&folder))?.allow_file(".ralph/config.json")?;
         let mut request = request(env, &folder).0;
-        request.overrides.mode = Some(mode);
+        request.overrides.mode = Some(*mode);
         demos.push(DemoRun { folder, request });
     }
     Ok(demos)
+}
+
+/// The script of the demo as this course plays it, with prices as a model would have.
+fn played(script: &str, course: Course) -> String {
+    let Ok(mut script) = serde_json::from_str::<Value>(script) else { return script.to_owned() };
+    let Some(turns) = script["turns"].as_array_mut() else { return script.to_string() };
+    match course {
+        Course::Slow | Course::Fast => {}
+        Course::Stuck => {
+            turns.truncate(1);
+            let again = json!({
+                "do": [{ "append": { "path": "text.sh", "content": "# slug still prints its text as it is\n" } }],
+                "say": "slug should work now.\n\n<promise>COMPLETE</promise>",
+            });
+            turns.extend(std::iter::repeat_n(again, 8));
+        }
+        Course::Limited => {
+            let limit = json!({ "reset_after_seconds": 1800, "reason": "5-hour limit reached" });
+            turns.insert(1, json!({ "say": "", "end": { "rate_limited": limit } }));
+        }
+    }
+    for (number, turn) in (1_u64..).zip(turns) {
+        let pause = if course == Course::Slow { 25_000 } else { 0 };
+        if let Some(actions) = turn.get_mut("do").and_then(Value::as_array_mut) {
+            actions.retain(|action| action["pause_ms"].is_null());
+            actions.insert(0, json!({ "pause_ms": pause }));
+            turn["cost_usd"] = json!((11 + 7 * (number % 4)) as f64 / 100.0);
+            turn["tokens"] = json!({ "input": 18_000 + 4_100 * number, "output": 900 + 130 * number });
+        }
+    }
+    script.to_string()
 }
 
 /// The request of a demo, and whether its agent is sandboxed.
@@ -77,6 +131,13 @@ pub fn on_its_own(app: &App, dir: &Path) -> App {
 
 /// Makes the repo.
 pub fn make(dir: &Path, fast: bool, vars: &Vars) -> Result<(), CommandError> {
+    write_files(dir, |_, text| {
+        if fast { text.replace("\"pause_ms\": 1200", "\"pause_ms\": 0") } else { text.to_owned() }
+    })?;
+    commit(dir, vars)
+}
+
+fn write_files(dir: &Path, changed: impl Fn(&str, &str) -> String) -> Result<(), CommandError> {
     let failed = |what: &Path, e: std::io::Error| {
         CommandError::environment(format!("cannot write `{}`: {e}", what.display()))
     };
@@ -85,10 +146,12 @@ pub fn make(dir: &Path, fast: bool, vars: &Vars) -> Result<(), CommandError> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(|e| failed(parent, e))?;
         }
-        let text =
-            if fast { text.replace("\"pause_ms\": 1200", "\"pause_ms\": 0") } else { (*text).to_owned() };
-        std::fs::write(&path, text).map_err(|e| failed(&path, e))?;
+        std::fs::write(&path, changed(name, text)).map_err(|e| failed(&path, e))?;
     }
+    Ok(())
+}
+
+fn commit(dir: &Path, vars: &Vars) -> Result<(), CommandError> {
     let git = Git::in_folder(vars, dir);
     let identity = ["-c", "user.name=ralph demo", "-c", "user.email=demo@localhost"];
     git.call(["init", "-q", "-b", "main", "."]).run().map_err(ralph_git::Error::from)?;
@@ -99,4 +162,20 @@ pub fn make(dir: &Path, fast: bool, vars: &Vars) -> Result<(), CommandError> {
         .run()
         .map_err(ralph_git::Error::from)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_course_is_a_script_that_can_be_played() {
+        let (_, script) = FILES.iter().find(|(name, _)| *name == ".ralph/agent.json").unwrap();
+        for (name, _, course, _) in DEMOS {
+            let text = played(script, *course);
+            let config = ralph_domain::config::AgentConfig::command("scripted", &[]);
+            assert!(ralph_agents::ScriptedAgent::from_json(config, &text).is_ok(), "{name}: {text}");
+            assert_eq!(text.contains("25000"), *course == Course::Slow, "{name}");
+        }
+    }
 }

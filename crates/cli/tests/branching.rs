@@ -60,6 +60,34 @@ fn a_fork_begins_with_the_files_of_an_iteration_and_another_agent() {
     );
 }
 
+/// What a run did to its tests is not the start of another one.
+#[test]
+fn a_fork_is_held_against_what_the_first_run_began_with() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.write("tests/test_part.sh", "grep -q right part.txt\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "tests"]);
+    let cheat = "echo wrong > part.txt; echo 'grep -q wrong part.txt' > tests/test_part.sh; echo '<promise>COMPLETE</promise>'";
+    let honest = "echo right > part.txt; git checkout -q HEAD~1 -- tests 2>/dev/null; echo 'grep -q right part.txt' > tests/test_part.sh; echo '<promise>COMPLETE</promise>'";
+    let agents = [repo.agent("cheat", cheat), repo.agent("honest", honest)];
+    repo.configure(
+        &agents,
+        "sh tests/test_part.sh",
+        &json!({ "agent_priority": ["cheat"], "max_iterations": 1 }),
+    );
+    let first = repo.ralph(&["run", "--isolation", "none", "--worktree", "--json"]).json();
+    let level = |end: &Value| end["proof"]["level"].clone();
+    assert_ne!(level(&first), json!("independent"), "{first}");
+    let run = text(&first, "run_id").to_owned();
+    let fork = repo.ralph(&["fork", &run, "--at", "1", "--json"]).json();
+    assert_ne!((&fork["success"], level(&fork)), (&json!(true), json!("independent")), "{fork}");
+    // The honest twin: with the tests of the start it is proven as any other.
+    let fork = repo.ralph(&["fork", &run, "--at", "1", "--agent", "honest", "--json"]).exits(0).json();
+    let shown = repo.ralph(&["show", text(&fork, "run_id"), "--proof", "--json"]).exits(0).json();
+    assert!(shown.to_string().contains("independent"), "{fork} {shown}");
+}
+
 #[test]
 fn a_fork_of_nothing_says_what_there_is() {
     let env = TestEnv::new(RALPH);

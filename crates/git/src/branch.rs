@@ -20,6 +20,22 @@ fn branches(repo: &Repo) -> Result<BTreeSet<String>> {
     Ok(output.text().lines().filter_map(|l| l.strip_prefix("refs/heads/")).map(str::to_owned).collect())
 }
 
+/// The branches of a repo and of the remote that it was cloned from, those with the latest commits first.
+pub fn branch_names(repo: &Repo, most: usize) -> Result<Vec<String>> {
+    let count = format!("--count={}", most.saturating_mul(2));
+    let args = ["for-each-ref", "--sort=-committerdate", "--format=%(refname)", &count];
+    let output = repo.git().call(args.into_iter().chain(["refs/heads/", "refs/remotes/origin/"])).run()?;
+    let mut names: Vec<String> = Vec::new();
+    for line in output.text().lines() {
+        let name = line.strip_prefix("refs/heads/").or_else(|| line.strip_prefix("refs/remotes/origin/"));
+        if let Some(name) = name.filter(|name| *name != "HEAD" && !names.iter().any(|known| known == name)) {
+            names.push(name.to_owned());
+        }
+    }
+    names.truncate(most);
+    Ok(names)
+}
+
 /// A free branch name like `base`: a rerun gets `-v2`, `-v3`, …; where a branch blocks the path, `-` replaces the last `/`.
 pub fn free_branch_name(repo: &Repo, base: &str) -> Result<String> {
     let taken = branches(repo)?;

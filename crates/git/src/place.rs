@@ -25,8 +25,8 @@ const FETCHED: &str = "refs/ralph/fetched";
 const KEPT: &[&str] = &["/.ralph/runs", "/.ralph/tasks"];
 
 pub use crate::branch::{
-    create_branch, create_branch_in_place, create_exactly, free_branch_name, leave_branch, remove_branch,
-    restore_branch, switch_in_place,
+    branch_names, create_branch, create_branch_in_place, create_exactly, free_branch_name, leave_branch,
+    remove_branch, restore_branch, switch_in_place,
 };
 pub use crate::living::end_git_in;
 pub use crate::worktree::{add_worktree, remake_worktree, remove_worktree};

@@ -121,6 +121,18 @@ impl RunWork {
         Ok((bytes, cut))
     }
 
+    /// What lies between two states that the run has recorded: the files, and the patch for people, cut at `max` bytes.
+    pub fn between(
+        repo: &Repo,
+        from: &CommitId,
+        to: &CommitId,
+        max: usize,
+    ) -> Result<(Vec<FileChange>, Vec<u8>)> {
+        let git = repo.git();
+        let files = diff::changes(&git, from.as_str(), to.as_str())?;
+        Ok((files, diff::patch(&git, from.as_str(), to.as_str(), max)?))
+    }
+
     /// Whether the branch that is checked out holds the result already: as the run's commits, or by its files.
     fn is_in(&self, repo: &Repo, run: &RunId, whole: &[u8]) -> Result<bool> {
         let git = repo.git();

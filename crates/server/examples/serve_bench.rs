@@ -145,6 +145,14 @@ impl Bench {
         }
         let (half, most) = percentiles(&mut took);
         println!("list of {rows} rows                {half:>8.1} ms p50 {most:>8.1} ms p99");
+        let mut took = Vec::new();
+        for number in 0..50 {
+            let begun = Instant::now();
+            get(port, token, &format!("/api/v1/runs?limit=50&q=task%20{}", number * 7919 % rows.max(1)));
+            took.push(begun.elapsed());
+        }
+        let (half, most) = percentiles(&mut took);
+        println!("search in {rows} rows              {half:>8.1} ms p50 {most:>8.1} ms p99");
     }
 
     /// A journal grows by two thousand events a second; a watcher reads them.

@@ -23,11 +23,6 @@ pub fn find(path: &str) -> Option<&'static PageFile> {
     FILES.iter().find(|file| file.name == path)
 }
 
-/// Whether a page was built in.
-pub fn is_built() -> bool {
-    find("index.html").is_some()
-}
-
 /// The page itself.
 pub fn index() -> &'static str {
     find("index.html").and_then(|file| std::str::from_utf8(file.bytes).ok()).unwrap_or(PLAIN)

@@ -111,7 +111,7 @@ fn told(server: &Server, address: SocketAddr, token: String) -> Result<Ready, Ap
     };
     let url = format!("http://{host}:{}", address.port());
     let login_url = format!("{url}/#code={}", server.codes.make()?);
-    Ok(Ready { url, token, login_url, has_page: page::is_built() })
+    Ok(Ready { url, token, login_url, has_page: page::HAS_PAGE })
 }
 
 async fn listen(options: &ServeOptions) -> Result<TcpListener, AppError> {

@@ -4,7 +4,7 @@
 use crate::config::Settings;
 use crate::criterion::Criterion;
 use jiff::Timestamp;
-use ralph_protocol::id::{Digest, RunId, Seq};
+use ralph_protocol::id::{CommitId, Digest, RunId, Seq};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -193,6 +193,9 @@ pub struct ForkedFrom {
     pub run: RunId,
     /// The last of its events that counts for this one.
     pub seq: Seq,
+    /// What it began with: what decides the result is held against that, not against what its sessions made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<CommitId>,
 }
 
 impl RunSpec {

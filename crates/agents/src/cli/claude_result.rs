@@ -129,7 +129,8 @@ pub(super) fn usage(result: Option<&Value>, seen: &StreamFacts) -> Usage {
     let models = result["modelUsage"].as_object();
     let mut tokens = Tokens::default();
     let mut main: Option<(&String, u64)> = None;
-    let mut listed = models.is_some();
+    // Where it tells no models, nothing says that the number is another than the list's.
+    let mut listed = true;
     for (name, used) in models.into_iter().flatten() {
         let count = |key: &str| used[key].as_u64().unwrap_or(0);
         let output = count("outputTokens");

@@ -1,5 +1,6 @@
 //! The agent: a model with tools, one fresh conversation per session.
 
+#[cfg(feature = "browser")]
 use super::browser::Browsers;
 use super::conversation;
 use super::custom::CustomTool;
@@ -36,6 +37,7 @@ pub struct ToolsAgent {
 pub(crate) struct SessionResources {
     pub(crate) toolbox: Toolbox,
     pub(crate) processes: Processes,
+    #[cfg(feature = "browser")]
     pub(crate) browsers: Browsers,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) done_file: PathBuf,
@@ -56,6 +58,7 @@ impl ToolsAgent {
         let resources = SessionResources {
             toolbox: Toolbox::new(custom, config.disable_default_tools),
             processes: Processes::default(),
+            #[cfg(feature = "browser")]
             browsers: Browsers::default(),
             redactor: Arc::new(Redactor::default()),
             done_file: PathBuf::from(DONE_FILE),
@@ -71,6 +74,7 @@ impl ToolsAgent {
     }
 
     /// Keeps what browsers need here instead of in `/tmp`, where the sandbox shares the whole machine.
+    #[cfg(feature = "browser")]
     #[must_use]
     pub fn with_temp_dir(mut self, folder: PathBuf) -> Self {
         self.resources.browsers.temp = folder;
@@ -93,6 +97,11 @@ impl ToolsAgent {
     fn tidy(&self, now: Instant) {
         self.resources.processes.tidy(now);
         // A browser takes some hundred megabytes, and a fresh session opens one in a second.
+        self.end_browsers();
+    }
+
+    fn end_browsers(&self) {
+        #[cfg(feature = "browser")]
         self.resources.browsers.end_all();
     }
 }
@@ -138,14 +147,18 @@ impl Agent for ToolsAgent {
 
     fn resources(&self) -> AgentResources {
         let processes = self.resources.processes.list().into_iter().map(Into::into).collect();
-        AgentResources { processes, browsers: self.resources.browsers.list() }
+        #[cfg(feature = "browser")]
+        let browsers = self.resources.browsers.list();
+        #[cfg(not(feature = "browser"))]
+        let browsers = Vec::new();
+        AgentResources { processes, browsers }
     }
 
     fn release_resources(&self, moment: ReleaseWhen) {
         match moment {
             ReleaseWhen::Idle => self.tidy(Instant::now()),
             ReleaseWhen::Everything => {
-                self.resources.browsers.end_all();
+                self.end_browsers();
                 self.resources.processes.end_all();
             }
         }

@@ -59,6 +59,7 @@ impl<'a> Args<'a> {
             .collect()
     }
     /// The two numbers of a point.
+    #[cfg(feature = "browser")]
     pub(crate) fn point(&self, key: &str) -> Option<(f64, f64)> {
         let point = self.map.get(key)?;
         Some((point.get("x")?.as_f64()?, point.get("y")?.as_f64()?))

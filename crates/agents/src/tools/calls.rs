@@ -154,6 +154,7 @@ impl CallContext<'_> {
                     path_rules,
                     halt,
                     processes: &resources.processes,
+                    #[cfg(feature = "browser")]
                     browsers: &resources.browsers,
                     redactor: &resources.redactor,
                     folder,

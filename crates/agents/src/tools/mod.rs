@@ -2,14 +2,17 @@
 //!
 //! - [`agent`](ToolsAgent) is the backend, `conversation` its turns, `calls` the tool calls of one reply.
 //! - `kit/` holds the built-in tools, one per file; [`CustomTool`] is how a calling program brings its own.
-//! - `process/` keeps servers and watchers alive between sessions, `browser/` drives Chromium.
+//! - `process/` keeps servers and watchers alive between sessions, `browser/` drives Chromium (feature `browser`).
 //!
 //! A tool that fails, is unknown or is called wrongly answers with words that the model reads; it never ends the session.
 //! Everything that waits hears the engine's stop through one word (`halt`).
 
 mod agent;
 mod args;
+#[cfg(feature = "browser")]
 mod browser;
+#[cfg(feature = "browser")]
+mod browser_manager;
 mod calls;
 mod conversation;
 mod custom;
@@ -23,10 +26,10 @@ mod toolbox;
 mod typed;
 
 pub use agent::ToolsAgent;
+#[cfg(feature = "browser")]
+pub use browser_manager::{BrowserManager, PageAction, PageShot, PageSight};
 pub use custom::{CustomTool, ToolOutput};
-pub use managers::{
-    BrowserManager, ManagerError, NewProcess, PageAction, PageShot, PageSight, ProcessManager,
-};
+pub use managers::{ManagerError, NewProcess, ProcessManager};
 #[cfg(feature = "typed-tools")]
 pub use typed::TypedTool;
 

@@ -98,7 +98,7 @@ pub(crate) fn fork(
     );
     let guardrails = wanted.guardrails.iter().map(|text| Control::Guardrail { text: text.clone() });
     plan.fork = Some(ForkPoint {
-        from: ForkedFrom { run: entry.run_id.clone(), seq },
+        from: ForkedFrom { run: entry.run_id.clone(), seq, start: start_of(&state) },
         commit,
         progress: progress_after(&record, at),
         letters: guardrails.chain([Control::Nudge { text: told }]).collect(),
@@ -156,6 +156,12 @@ fn ended(event: &Event) -> Option<u32> {
         EventBody::IterationEnded { iteration, .. } => Some(*iteration),
         _ => None,
     }
+}
+
+/// What the other run began with, or the one that it branched off from.
+fn start_of(state: &RunState) -> Option<CommitId> {
+    let own = || state.baseline.as_ref().map(|baseline| baseline.head.clone());
+    state.spec.forked_from.as_ref().and_then(|from| from.start.clone()).or_else(own)
 }
 
 /// The repo that has the files of then, and their commit.

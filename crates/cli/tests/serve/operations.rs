@@ -127,12 +127,29 @@ fn the_demo_fills_a_server_with_runs_to_look_at() {
     let env = machine();
     let server = Served::start(&env, &env.path("tmp"), &["--demo"]);
     assert_eq!(server.get("/me").is(200).json()["demo"], true);
-    until("a demo at its end", || {
+    let has = |status: &str| {
         let rows = server.get("/runs").is(200).json();
         let rows = rows["runs"].as_array().unwrap().clone();
-        (rows.len() == 3 && rows.iter().any(|row| row["status"] == "done")).then_some(())
-    });
+        (rows.len() == 5 && rows.iter().any(|row| row["status"] == status)).then_some(rows)
+    };
+    for status in ["done", "needs you", "waiting"] {
+        until(&format!("a demo that is {status}"), || has(status));
+    }
+    let rows = has("done").unwrap();
+    assert!(rows.iter().any(|row| row["cost_usd"].as_f64() > Some(0.0)), "{rows:#?}");
     for row in server.get("/runs?status=open").json()["runs"].as_array().unwrap() {
         server.control(row["id"].as_str().unwrap(), serde_json::json!({ "kind": "cancel" }));
+    }
+}
+
+#[test]
+fn the_compose_file_starts_a_server_with_postgres() {
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/compose-test");
+    let done = Command::new(script).arg(super::RALPH).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+    match done.status.code() {
+        Some(0) => {}
+        Some(77) => ralph_testkit::skip(&said),
+        _ => panic!("{said}"),
     }
 }

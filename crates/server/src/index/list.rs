@@ -1,6 +1,7 @@
 //! Lists: filtered, sorted, a page at a time. A page begins after the last row of the one before, so that it costs the same
 //! wherever it is.
 
+use super::counts::Known;
 use super::{Index, on};
 use crate::problem::Problem;
 use crate::row::RunRow;
@@ -9,6 +10,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sqlx::AssertSqlSafe;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// Rows of a page, where nobody says how many; and at most.
 const ROWS: (i64, i64) = (50, 500);
@@ -71,6 +75,15 @@ pub struct ListQuery {
     pub cursor: Option<String>,
 }
 
+impl ListQuery {
+    /// What can be read of it without a database, with this text as a cursor; how much was.
+    pub(crate) fn read_whole(&self, cursor: &str) -> usize {
+        let conditions = Conditions::of(self);
+        let cursor = usize::from(read_cursor(cursor).is_ok());
+        conditions.text().matches('$').count().min(conditions.values.len()).min(3) + 4 * cursor
+    }
+}
+
 /// One page.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -82,8 +95,11 @@ pub struct Page {
     pub next_cursor: Option<String>,
     /// How many rows there are in all, as of a moment ago.
     pub total: i64,
+    /// How many runs there are of each status, whatever the filter; as of a moment ago.
+    pub counts: BTreeMap<String, i64>,
 }
 
+#[derive(Clone)]
 enum Value {
     Text(String),
     Whole(i64),
@@ -91,7 +107,7 @@ enum Value {
 }
 
 /// The conditions of a list, with their values.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Conditions {
     words: Vec<String>,
     values: Vec<Value>,
@@ -168,7 +184,7 @@ macro_rules! bound {
 
 impl Index {
     /// One page of the list.
-    pub async fn list(&self, query: &ListQuery) -> Result<Page, Problem> {
+    pub async fn list(self: &Arc<Self>, query: &ListQuery) -> Result<Page, Problem> {
         let sort = query.sort.unwrap_or_default();
         let column = sort.column();
         let (direction, beyond) = match query.order.as_deref() {
@@ -179,6 +195,7 @@ impl Index {
         let limit = query.limit.unwrap_or(ROWS.0).clamp(1, ROWS.1);
         let mut conditions = Conditions::of(query);
         let total = self.count(&conditions).await?;
+        let counts = self.count_by_status().await?;
         if let Some(cursor) = query.cursor.as_deref().filter(|c| !c.is_empty()) {
             let (number, id) = read_cursor(cursor)?;
             let number = if sort.is_whole() { Value::Whole(number as i64) } else { Value::Number(number) };
@@ -197,20 +214,48 @@ impl Index {
         rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         let next_cursor = rows.last().filter(|_| more).map(|(id, number, _)| write_cursor(*number, id));
         let runs = rows.into_iter().filter_map(|(_, _, body)| RawValue::from_string(body).ok()).collect();
-        Ok(Page { runs, next_cursor, total })
+        Ok(Page { runs, next_cursor, total, counts })
     }
 
-    async fn count(&self, conditions: &Conditions) -> Result<i64, Problem> {
-        let key = conditions.key();
-        if let Some(count) = self.kept_count(&key) {
-            return Ok(count);
+    async fn count(self: &Arc<Self>, conditions: &Conditions) -> Result<i64, Problem> {
+        match self.totals.look(&conditions.key(), Instant::now()) {
+            Known::New(count) => Ok(count),
+            Known::Old(count) => {
+                let (own, conditions) = (self.clone(), conditions.clone());
+                tokio::spawn(async move { own.count_now(&conditions).await.is_ok() });
+                Ok(count)
+            }
+            Known::Nothing => self.count_now(conditions).await,
         }
+    }
+
+    async fn count_now(&self, conditions: &Conditions) -> Result<i64, Problem> {
         let text = format!("SELECT COUNT(*) FROM runs{}", conditions.text());
+        let begun = Instant::now();
         let count: i64 = on!(self, pool => {
             bound!(sqlx::query_scalar(AssertSqlSafe(text)), &conditions.values).fetch_one(pool).await?
         });
-        self.keep_count(key, count);
+        self.totals.keep(conditions.key(), count, begun);
         Ok(count)
+    }
+
+    async fn count_by_status(self: &Arc<Self>) -> Result<BTreeMap<String, i64>, Problem> {
+        match self.by_status.look("", Instant::now()) {
+            Known::New(counts) => Ok(counts),
+            Known::Old(counts) => {
+                let own = self.clone();
+                tokio::spawn(async move { own.count_by_status_now().await.is_ok() });
+                Ok(counts)
+            }
+            Known::Nothing => self.count_by_status_now().await,
+        }
+    }
+
+    async fn count_by_status_now(&self) -> Result<BTreeMap<String, i64>, Problem> {
+        let begun = Instant::now();
+        let counts: BTreeMap<String, i64> = self.statuses().await?.into_iter().collect();
+        self.by_status.keep(String::new(), counts.clone(), begun);
+        Ok(counts)
     }
 
     /// The row of a run.

@@ -4,6 +4,7 @@
 //! SQLite in the server's own folder, or Postgres where `RALPH_DB_URL` names one. Both speak the same statements.
 
 mod costs;
+mod counts;
 mod keys;
 mod list;
 mod read;
@@ -18,28 +19,28 @@ pub use spend::Spend;
 pub use write::Indexed;
 
 use crate::home::ServerHome;
+use counts::Counts;
 use ralph_app::AppError;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr as _;
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Connections to a database.
 const CONNECTIONS: u32 = 4;
 /// How long a statement waits for another one, and how long a database may take to answer at the start.
 const WAIT: Duration = Duration::from_secs(10);
-/// How long a count is good enough.
-const COUNT_AGE: Duration = Duration::from_secs(2);
 
 /// The index.
 #[derive(Debug)]
 pub struct Index {
     pool: Pool,
-    counts: Mutex<Vec<(String, i64, Instant)>>,
+    totals: Counts<i64>,
+    by_status: Counts<BTreeMap<String, i64>>,
 }
 
 #[derive(Debug)]
@@ -75,7 +76,7 @@ impl Index {
             },
             None => Pool::Sqlite(sqlite(&home.file("index.sqlite")).await?),
         };
-        let index = Self { pool, counts: Mutex::new(Vec::new()) };
+        let index = Self { pool, totals: Counts::default(), by_status: Counts::default() };
         schema::migrate(&index).await.map_err(|error| {
             AppError::environment(format!("the tables of the index cannot be made: {error}"))
                 .hint("`ralph index rebuild` makes it anew; nothing else is lost with it")
@@ -101,21 +102,9 @@ impl Index {
         on!(self, pool => pool.close().await);
     }
 
-    /// A count that is young enough, or the one that `count` makes.
-    pub(crate) fn kept_count(&self, key: &str) -> Option<i64> {
-        let mut counts = self.counts.lock().unwrap_or_else(|e| e.into_inner());
-        counts.retain(|(_, _, at)| at.elapsed() < COUNT_AGE);
-        counts.iter().find(|(known, _, _)| known == key).map(|(_, count, _)| *count)
-    }
-
-    pub(crate) fn keep_count(&self, key: String, count: i64) {
-        let mut counts = self.counts.lock().unwrap_or_else(|e| e.into_inner());
-        counts.truncate(63);
-        counts.push((key, count, Instant::now()));
-    }
-
     pub(crate) fn forget_counts(&self) {
-        self.counts.lock().unwrap_or_else(|e| e.into_inner()).clear();
+        self.totals.forget();
+        self.by_status.forget();
     }
 }
 

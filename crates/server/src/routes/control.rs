@@ -55,6 +55,13 @@ pub(crate) struct ControlBody {
     max_tokens: Option<u64>,
 }
 
+impl ControlBody {
+    /// What can be read of it without a run; how much was.
+    pub(super) fn read_whole(&self) -> usize {
+        usize::from(budget(self).is_ok())
+    }
+}
+
 /// What became of an intervention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -206,6 +206,13 @@ impl CreateRun {
         }
     }
 
+    /// What can be read of it without a server; how much was.
+    pub(super) fn read_whole(&self) -> usize {
+        let place = StartPlace { folder: PathBuf::from("/repo"), is_address: false };
+        let read = [self.task().is_ok(), self.place(&place).is_ok(), !self.title().is_empty()];
+        read.into_iter().filter(|read| *read).count()
+    }
+
     fn title(&self) -> String {
         let text =
             self.text.as_deref().or(self.task.as_deref()).or(self.task_file.as_deref()).unwrap_or_default();

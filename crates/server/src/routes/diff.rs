@@ -1,8 +1,9 @@
-//! What a run has changed: all of it, or one iteration.
+//! What a run has changed: all of it, one iteration, or from one to another.
 
 use super::iterations::ChangedFile;
 use crate::auth::Caller;
 use crate::extract::{Answer, Asked};
+use crate::problem::Problem;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
@@ -10,7 +11,9 @@ use ralph_app::facts::RunReading;
 use ralph_app::repo_file;
 use ralph_app::taking_home::{RunChanges, RunFiles};
 use ralph_app::timeline::RunTimeline;
+use ralph_domain::id::CommitId;
 use ralph_domain::text::head;
+use ralph_git::take_over::RunWork;
 use ralph_journal::registry::Registration;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -23,8 +26,10 @@ const PATCH_MAX: usize = 2 * 1024 * 1024;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct DiffQuery {
-    /// Only that of this iteration.
+    /// Only that of this iteration; with `against`, the state at its end.
     iteration: Option<u32>,
+    /// From the end of this iteration on; 0 is the start.
+    against: Option<u32>,
 }
 
 /// A change.
@@ -52,9 +57,10 @@ pub(crate) async fn diff(
     let entry = server.entry(&run)?;
     let own = server.clone();
     let answer = server
-        .blocking(move || match query.iteration {
-            Some(number) => of_iteration(&own, entry, number),
-            None => whole(&own, &entry),
+        .blocking(move || match (query.iteration, query.against) {
+            (number, Some(against)) => between(&own, &entry, against, number),
+            (Some(number), None) => of_iteration(&own, entry, number),
+            (None, None) => whole(&own, &entry),
         })
         .await?;
     Ok(Json(answer))
@@ -98,5 +104,37 @@ fn whole(server: &Server, entry: &Registration) -> Answer<DiffAnswer> {
         cut,
         from: Some(found.work.start.to_string()),
         to: Some(found.work.work.to_string()),
+    })
+}
+
+/// From the end of one iteration to the end of a later one, or to the last state.
+fn between(server: &Server, entry: &Registration, from: u32, to: Option<u32>) -> Answer<DiffAnswer> {
+    let env = server.app.environment();
+    let found = match RunFiles::open(env, &entry.origin, Some(entry.run_id.as_str()))? {
+        RunChanges::Recorded(found) => found,
+        RunChanges::Nothing(_) => return Ok(DiffAnswer::default()),
+    };
+    let story = RunTimeline::read(env, &found.reading, None)?;
+    let at_end_of = |number: u32| -> Answer<CommitId> {
+        if number == 0 {
+            return Ok(found.work.start.clone());
+        }
+        // One that changed nothing ended with the files of the one before.
+        let until = story.iterations.iter().take_while(|it| it.iteration <= number);
+        let last = until.clone().last().filter(|it| it.iteration == number);
+        last.ok_or_else(|| Problem::missing(format!("there is no finished iteration {number}")))?;
+        Ok(until.filter_map(|it| it.commit.clone()).last().unwrap_or_else(|| found.work.start.clone()))
+    };
+    let from = at_end_of(from)?;
+    let to = to.map_or_else(|| Ok(found.work.work.clone()), at_end_of)?;
+    let (files, patch) = RunWork::between(&found.repo, &from, &to, PATCH_MAX)?;
+    let cut = patch.len() >= PATCH_MAX;
+    let patch = String::from_utf8_lossy(&patch).into_owned();
+    Ok(DiffAnswer {
+        patch: env.redactor(&entry.origin).text(&patch).into_owned(),
+        files: files.iter().map(ChangedFile::from).collect(),
+        cut,
+        from: Some(from.to_string()),
+        to: Some(to.to_string()),
     })
 }

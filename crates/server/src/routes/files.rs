@@ -109,6 +109,7 @@ impl Workspace {
     }
 
     fn read(&self, path: &str) -> Result<(Vec<u8>, u64), Problem> {
+        // Not through a link: under a harmless name it could lead to a file of the workspace that is not shown.
         let read = self.dir.open_file(path, Links::Refused).and_then(|file| {
             use std::io::Read as _;
             let size = file.metadata()?.len();
@@ -125,7 +126,7 @@ impl Workspace {
 }
 
 /// A path of the workspace that may be shown. What leads elsewhere, is git's or looks like a secret is refused.
-fn shown_path(path: &str) -> Result<PathBuf, Problem> {
+pub(super) fn shown_path(path: &str) -> Result<PathBuf, Problem> {
     if path.len() > 4096 || path.contains('\0') || !is_inside(path) {
         return Err(Problem::missing("there is no such path in the workspace"));
     }

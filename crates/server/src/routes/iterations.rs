@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use ralph_app::facts::RunReading;
 use ralph_app::repo_file;
-use ralph_app::timeline::RunTimeline;
+use ralph_app::timeline::{MetricValue, RunTimeline};
 use ralph_domain::event::FileChange;
 use ralph_domain::money::Tokens;
 use ralph_domain::receipt::Receipt;
@@ -45,6 +45,10 @@ pub(crate) struct IterationRow {
     tokens: Option<Tokens>,
     /// The score.
     score: f64,
+    /// The number that the task is to improve, where it has one.
+    metric: Option<f64>,
+    /// What that number is called.
+    metric_label: Option<String>,
     /// Its receipt.
     receipt: Option<Receipt>,
 }
@@ -111,13 +115,16 @@ pub(crate) async fn iterations(
             let reading = RunReading::load(env, entry)?;
             let story = RunTimeline::read(env, &reading, None)?;
             let dir = reading.entry.run_dir();
-            Ok(story.iterations.iter().map(|it| row(it, &dir.iteration(it.iteration))).collect())
+            let row_of = |it: &IterationSummary| {
+                row(it, story.metric.get(&it.iteration), &dir.iteration(it.iteration))
+            };
+            Ok(story.iterations.iter().map(row_of).collect())
         })
         .await?;
     Ok(Json(Iterations { iterations }))
 }
 
-fn row(summary: &IterationSummary, folder: &FilePath) -> IterationRow {
+fn row(summary: &IterationSummary, metric: Option<&MetricValue>, folder: &FilePath) -> IterationRow {
     let receipt = receipt(folder);
     IterationRow {
         view: IterationView {
@@ -139,6 +146,8 @@ fn row(summary: &IterationSummary, folder: &FilePath) -> IterationRow {
         model: receipt.as_ref().and_then(|receipt| receipt.model.clone()),
         tokens: receipt.as_ref().and_then(|receipt| receipt.tokens),
         score: summary.loop_score,
+        metric: metric.map(|metric| metric.value),
+        metric_label: metric.map(|metric| metric.label.clone()).filter(|label| !label.is_empty()),
         receipt,
     }
 }

@@ -60,7 +60,7 @@ pub fn operations() -> &'static [Operation] {
         op("get", "/api/v1/runs/{run}/files/{path}", "viewer", "A text file of its workspace, with an ETag"),
         op("put", "/api/v1/runs/{run}/files/{path}", "operator", "Edit the task, or add to notes and guardrails; needs `If-Match`"),
         op("get", "/api/v1/runs/{run}/guardrails", "viewer", "Its guardrails and notes"),
-        op("get", "/api/v1/runs/{run}/diff", "viewer", "What it has changed"),
+        op("get", "/api/v1/runs/{run}/diff", "viewer", "What it has changed: in all, in one iteration, or between two"),
         op("get", "/api/v1/runs/{run}/diagnosis", "viewer", "What the doctor last said of it"),
         op("post", "/api/v1/runs/{run}/debug", "operator", "One of the listed commands, where its mode is debug"),
         op("get", "/api/v1/runs/{run}/sandbox", "viewer", "Where it works"),
@@ -70,6 +70,7 @@ pub fn operations() -> &'static [Operation] {
         op("post", "/api/v1/preview", "operator", "The first prompt of a run that is not started"),
         op("get", "/api/v1/templates", "viewer", "Beginnings for tasks"),
         op("get", "/api/v1/repos", "viewer", "Folders that runs may be started in"),
+        op("get", "/api/v1/suggestions", "viewer", "Branches, agents, profiles and task files of a repo, for a new run"),
         op("get", "/api/v1/costs", "viewer", "What runs cost, by day, agent, model or repo"),
         op("get", "/api/v1/scheduler", "viewer", "How busy the server is"),
         op("get", "/api/v1/audit", "admin", "Who did what, when and from where"),
@@ -118,6 +119,7 @@ pub fn router(server: Arc<Server>) -> Router {
         .route("/preview", post(prepare::preview))
         .route("/templates", get(prepare::templates))
         .route("/repos", get(prepare::repos))
+        .route("/suggestions", get(prepare::suggestions))
         .route("/costs", get(costs::costs))
         .route("/scheduler", get(access::scheduler))
         .route("/audit", get(access::audit))

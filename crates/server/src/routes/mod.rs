@@ -1,6 +1,7 @@
 //! The routes, one file per subject. Each takes a [`crate::auth::Caller`]; [`list`] names them all.
 
 mod access;
+mod any_bytes;
 mod artifacts;
 mod control;
 mod costs;
@@ -28,4 +29,6 @@ mod session;
 mod task;
 mod watch;
 
+#[doc(hidden)]
+pub use any_bytes::read_anything;
 pub use list::{Operation, operations, router};

@@ -2,7 +2,7 @@
 
 use super::create::{CreateRun, place_of};
 use crate::auth::Caller;
-use crate::extract::{Answer, Body};
+use crate::extract::{Answer, Asked, Body};
 use crate::people::Role;
 use crate::problem::Problem;
 use crate::server::Server;
@@ -10,15 +10,19 @@ use axum::Json;
 use axum::extract::State;
 use ralph_app::lint::lint_task;
 use ralph_app::task_source::{self, TaskSource};
-use ralph_app::{SilentReporter, Unfinished};
-use ralph_domain::dialect::{TaskTexts, detect_text};
+use ralph_app::{Environment, SilentReporter, Unfinished, models, repo_file, settings};
+use ralph_domain::dialect::{Dialect, TaskTexts, detect_text};
 use ralph_domain::lint::LintReport;
+use ralph_git::Repo;
+use ralph_git::place::branch_names;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Repos that are listed.
 const REPOS_MAX: i64 = 500;
+/// Names that are suggested.
+const SUGGESTED: usize = 200;
 
 /// A task that is looked at.
 #[derive(Debug, Default, Deserialize)]
@@ -241,6 +245,62 @@ pub(crate) async fn repos(State(server): State<Arc<Server>>, _: Caller) -> Answe
     };
     let all = repos_of(&server).await?;
     Ok(Json(all.into_iter().map(|path| RepoInfo { name: name(&path), path }).collect()))
+}
+
+/// Whose suggestions.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct SuggestionsQuery {
+    /// A folder of `GET /repos`.
+    repo: String,
+}
+
+/// What a new run in a repo may choose from.
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Suggestions {
+    /// Its branches, those with the latest commits first.
+    branches: Vec<String>,
+    /// The branch that is checked out.
+    branch: Option<String>,
+    /// Agents that are configured for it, else those that are installed.
+    agents: Vec<String>,
+    /// Model profiles.
+    profiles: Vec<String>,
+    /// Task files that are there.
+    task_files: Vec<String>,
+}
+
+pub(crate) async fn suggestions(
+    State(server): State<Arc<Server>>,
+    _: Caller,
+    Asked(query): Asked<SuggestionsQuery>,
+) -> Answer<Json<Suggestions>> {
+    let folder = known_repo(&server, query.repo.trim()).await?;
+    let own = server.clone();
+    Ok(Json(server.blocking(move || Ok(suggest(own.app.environment(), &folder))).await?))
+}
+
+/// What cannot be read is not suggested: the run itself says what is wrong.
+fn suggest(env: &Environment, folder: &Path) -> Suggestions {
+    let repo = Repo::discover(env.vars(), folder).ok();
+    let branches = repo.as_ref().and_then(|repo| branch_names(repo, SUGGESTED).ok());
+    let configured = settings::load(env, folder).map(|loaded| loaded.file.resolve().agents);
+    let mut agents = configured.unwrap_or_default();
+    if agents.is_empty() {
+        agents = settings::detected_agents(env, folder);
+    }
+    let profiles = models::load(env, folder).map(|loaded| loaded.models.profiles.into_keys().collect());
+    let is_there = |file: &&str| repo_file::read(&folder.join(file)).is_ok();
+    let files: Vec<&str> = Dialect::ALL.iter().map(|dialect| dialect.main_file()).filter(is_there).collect();
+    Suggestions {
+        branch: repo.and_then(|repo| repo.current_branch().ok().flatten()),
+        branches: branches.unwrap_or_default(),
+        agents: agents.into_iter().map(|agent| agent.name.to_string()).take(SUGGESTED).collect(),
+        profiles: profiles.unwrap_or_default(),
+        task_files: files.into_iter().map(str::to_owned).collect(),
+    }
 }
 
 /// A folder that runs may be started in; no other is looked at.

@@ -84,6 +84,9 @@ pub(crate) fn of(operation: &Operation, asked: &mut SchemaGenerator, answers: &m
         ("post", "/preview") => it.body::<create::CreateRun>().gives::<prepare::PreviewAnswer>("200"),
         ("get", "/templates") => it.gives::<Vec<prepare::Template>>("200"),
         ("get", "/repos") => it.gives::<Vec<prepare::RepoInfo>>("200"),
+        ("get", "/suggestions") => {
+            it.query::<prepare::SuggestionsQuery>().gives::<prepare::Suggestions>("200")
+        }
         ("get", "/costs") => it.query::<costs::CostsQuery>().gives::<CostSums>("200"),
         ("get", "/scheduler") => it.gives::<SchedulerState>("200"),
         ("get", "/audit") => it.query::<access::AuditQuery>().gives::<access::AuditAnswer>("200"),

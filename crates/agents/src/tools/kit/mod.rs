@@ -1,18 +1,22 @@
 //! The built-in tools, one per file, and what each of them is given.
 
+#[cfg(feature = "browser")]
 mod browser_tools;
 mod done;
 mod edit_file;
 mod exec;
+#[cfg(feature = "browser")]
 mod interact;
 mod list_files;
 mod process_tools;
 mod read_file;
+#[cfg(feature = "browser")]
 mod screenshot;
 mod start_process;
 mod write_file;
 
 use super::args::Args;
+#[cfg(feature = "browser")]
 use super::browser::Browsers;
 use super::halt::Halt;
 use super::path_rules::PathRules;
@@ -43,6 +47,7 @@ pub(crate) struct ToolContext<'a> {
     pub(crate) path_rules: PathRules<'a>,
     pub(crate) halt: &'a Halt,
     pub(crate) processes: &'a Processes,
+    #[cfg(feature = "browser")]
     pub(crate) browsers: &'a Browsers,
     pub(crate) redactor: &'a Redactor,
     /// The iteration's folder on the host.
@@ -80,7 +85,7 @@ impl ToolOutcome {
 
 /// All of them, in the order in which they are shown.
 pub(crate) fn all() -> Vec<Box<dyn Tool>> {
-    vec![
+    let mut tools: Vec<Box<dyn Tool>> = vec![
         Box::new(exec::Exec),
         Box::new(start_process::StartProcess),
         Box::new(process_tools::StopProcess),
@@ -90,12 +95,16 @@ pub(crate) fn all() -> Vec<Box<dyn Tool>> {
         Box::new(write_file::WriteFile),
         Box::new(edit_file::EditFile),
         Box::new(list_files::ListFiles),
-        Box::new(browser_tools::OpenBrowser),
+    ];
+    #[cfg(feature = "browser")]
+    tools.extend([
+        Box::new(browser_tools::OpenBrowser) as Box<dyn Tool>,
         Box::new(screenshot::Screenshot),
         Box::new(interact::Interact),
         Box::new(browser_tools::CloseBrowser),
-        Box::new(done::Done),
-    ]
+    ]);
+    tools.push(Box::new(done::Done));
+    tools
 }
 
 /// `done` alone, for sessions with the caller's own tools.

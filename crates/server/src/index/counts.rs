@@ -1,0 +1,101 @@
+//! Counts that are good enough for a moment: counting a hundred thousand rows takes longer than reading a page of them, so an old
+//! number is told while a new one is made.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// How long a count is new.
+const NEW: Duration = Duration::from_secs(2);
+/// How long an old one is told while it is made anew.
+const USABLE: Duration = Duration::from_secs(60);
+/// Counts that are kept.
+const MOST: usize = 64;
+
+/// Counts by what was counted, the latest first.
+#[derive(Debug)]
+pub(super) struct Counts<T>(Mutex<Vec<Kept<T>>>);
+
+#[derive(Debug)]
+struct Kept<T> {
+    key: String,
+    value: T,
+    at: Instant,
+}
+
+/// What is known of a count.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Known<T> {
+    /// It is new.
+    New(T),
+    /// It is old, and whoever asked is to make it anew.
+    Old(T),
+    /// Nothing.
+    Nothing,
+}
+
+impl<T> Default for Counts<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Clone> Counts<T> {
+    /// What is known at this moment. An old count is given to one asker as old; to others meanwhile as new.
+    pub(super) fn look(&self, key: &str, now: Instant) -> Known<T> {
+        let mut all = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        all.retain(|kept| now.saturating_duration_since(kept.at) < USABLE);
+        let Some(kept) = all.iter_mut().find(|kept| kept.key == key) else { return Known::Nothing };
+        if now.saturating_duration_since(kept.at) < NEW {
+            return Known::New(kept.value.clone());
+        }
+        kept.at = now;
+        Known::Old(kept.value.clone())
+    }
+
+    /// Keeps a count.
+    pub(super) fn keep(&self, key: String, value: T, at: Instant) {
+        let mut all = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        all.retain(|kept| kept.key != key);
+        all.truncate(MOST - 1);
+        all.insert(0, Kept { key, value, at });
+    }
+
+    /// Nothing that was counted holds any more.
+    pub(super) fn forget(&self) {
+        self.0.lock().unwrap_or_else(|e| e.into_inner()).clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_count_is_told_while_one_asker_makes_it_anew() {
+        let counts = Counts::default();
+        let start = Instant::now();
+        assert_eq!(counts.look("all", start), Known::Nothing);
+        counts.keep("all".into(), 7, start);
+        assert_eq!(counts.look("all", start + Duration::from_secs(1)), Known::New(7));
+        let later = start + Duration::from_secs(5);
+        assert_eq!(counts.look("all", later), Known::Old(7));
+        assert_eq!(counts.look("all", later), Known::New(7), "one asker is enough");
+        counts.keep("all".into(), 8, later);
+        assert_eq!(counts.look("all", later), Known::New(8));
+        assert_eq!(counts.look("all", later + Duration::from_secs(61)), Known::Nothing);
+        counts.keep("all".into(), 9, later);
+        counts.forget();
+        assert_eq!(counts.look("all", later), Known::Nothing);
+    }
+
+    #[test]
+    fn few_are_kept() {
+        let counts = Counts::default();
+        let now = Instant::now();
+        for number in 0..200 {
+            counts.keep(number.to_string(), number, now);
+        }
+        assert_eq!(counts.look("199", now), Known::New(199));
+        assert_eq!(counts.look("0", now), Known::Nothing);
+    }
+}

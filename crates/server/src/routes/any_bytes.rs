@@ -1,0 +1,25 @@
+//! Any bytes, read as each part of a request that others write: what fuzzing calls.
+
+use super::control::ControlBody;
+use super::create::CreateRun;
+use super::files::shown_path;
+use super::prepare::LintBody;
+use crate::index::ListQuery;
+use std::path::Component;
+
+/// Reads any bytes as a path of a workspace, a query of the list and the bodies of requests, and forgets it. Returns how much was
+/// understood; whether a path that may be shown stays in its workspace.
+#[doc(hidden)]
+pub fn read_anything(bytes: &[u8]) -> (usize, bool) {
+    let text = String::from_utf8_lossy(bytes);
+    let path = shown_path(&text);
+    let stays = path.as_ref().map_or(true, |path| {
+        let mut parts = path.components();
+        !path.as_os_str().is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
+    });
+    let created = serde_json::from_slice::<CreateRun>(bytes).map_or(0, |body| 1 + body.read_whole());
+    let controlled = serde_json::from_slice::<ControlBody>(bytes).map_or(0, |body| 1 + body.read_whole());
+    let listed = serde_json::from_slice::<ListQuery>(bytes).map_or(0, |query| 1 + query.read_whole(&text));
+    let linted = usize::from(serde_json::from_slice::<LintBody>(bytes).is_ok());
+    (usize::from(path.is_ok()) + 8 * created + 64 * controlled + 512 * listed + 4096 * linted, stays)
+}
