@@ -69,7 +69,7 @@ fn a_fork_is_held_against_what_the_first_run_began_with() {
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "tests"]);
     let cheat = "echo wrong > part.txt; echo 'grep -q wrong part.txt' > tests/test_part.sh; echo '<promise>COMPLETE</promise>'";
-    let honest = "echo right > part.txt; git checkout -q HEAD~1 -- tests 2>/dev/null; echo 'grep -q right part.txt' > tests/test_part.sh; echo '<promise>COMPLETE</promise>'";
+    let honest = "echo right > part.txt; echo '<promise>COMPLETE</promise>'";
     let agents = [repo.agent("cheat", cheat), repo.agent("honest", honest)];
     repo.configure(
         &agents,
@@ -83,7 +83,7 @@ fn a_fork_is_held_against_what_the_first_run_began_with() {
     let fork = repo.ralph(&["fork", &run, "--at", "1", "--json"]).json();
     assert_ne!((&fork["success"], level(&fork)), (&json!(true), json!("independent")), "{fork}");
     // The honest twin: with the tests of the start it is proven as any other.
-    let fork = repo.ralph(&["fork", &run, "--at", "1", "--agent", "honest", "--json"]).exits(0).json();
+    let fork = repo.ralph(&["fork", &run, "--at", "0", "--agent", "honest", "--json"]).exits(0).json();
     let shown = repo.ralph(&["show", text(&fork, "run_id"), "--proof", "--json"]).exits(0).json();
     assert!(shown.to_string().contains("independent"), "{fork} {shown}");
 }
