@@ -78,7 +78,7 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let files = if right.width > 0 { right } else { without(left, used + 1, 0) };
     if right.width > 0 {
         canvas.bar_down(right.x.saturating_sub(1), right);
-        next(view, canvas, left, used + 1);
+        next(model, view, canvas, left, used + 1);
     }
     let indent = u16::from(right.width > 0);
     changes(model, canvas, Rect { x: files.x + indent, width: files.width.saturating_sub(indent), ..files });
@@ -142,10 +142,12 @@ fn facts(view: &RunView, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
 }
 
 /// What can be done with it, by key.
-fn next(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) {
+fn next(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) {
     canvas.line(area, row, &[(Role::Strong, "Next".into())]);
     let fits = |binding: &&keys::Binding| match binding.action {
         Action::OpenPr => view.pr.is_some(),
+        // The folder of a run of a server is not here.
+        Action::ApplyResult | Action::Restore | Action::NewThread if model.server.is_some() => false,
         Action::Runs | Action::Back | Action::Archive => false,
         _ => binding.screen.is_some(),
     };
