@@ -77,20 +77,16 @@ fn tab(screen: &str, status: &Value) -> Vec<String> {
         (false, true) => "✗",
         (false, false) => "○",
     };
-    let passed = |check: &Value| check["last"]["passed"] == true;
+    let passed = |check: &Value| check["passed"] == true;
     let beside = wide && ["Criteria", "Checks"].iter().any(|title| screen.contains(&format!("│ {title}")));
     if beside && criteria.is_empty() {
         expected.extend(checks.iter().map(|check| {
             let name = check["name"].as_str().unwrap();
-            format!("{} {name}", sign(passed(check), !check["last"].is_null()))
+            format!("{} {name}", sign(passed(check), !check["passed"].is_null()))
         }));
     } else if beside {
-        expected.extend(criteria.iter().map(|one| {
-            let id = one["id"].as_str().unwrap();
-            let claimed = one["claimed"] == true && one["met"] != true;
-            let sign = if claimed { "◐" } else { sign(one["met"] == true, !one["last"].is_null()) };
-            format!("{sign} {id}")
-        }));
+        let met = criteria.iter().filter(|one| one["met"] == true);
+        expected.extend(met.map(|one| format!("✓ {}", one["id"].as_str().unwrap())));
     } else if !wide && criteria.is_empty() {
         expected.push(format!(
             "{} of {} checks pass",

@@ -45,7 +45,7 @@ fn a_run_of_a_server_is_watched_steered_and_left() {
     tmux.shows(&format!("All runs of {url}"));
     tmux.key("Escape");
     tmux.key("C-c");
-    tmux.shows(&format!("`ralph attach {run} --server {url}`"));
+    tmux.shows(&format!("`ralph attach {run} --server"));
     tmux.key("y");
     tmux.shows("left with 130");
     std::fs::write(env.path("gate"), "").unwrap();
