@@ -89,6 +89,7 @@ pub const VARIABLES: &[Variable] = &[
     variable("RALPH_FALLBACK_MODEL_PROFILE", "app", VariableUse::Read, "the profile that takes over when the default one cannot").dotenv(),
     variable("RALPH_DB_URL", "server", VariableUse::Read, "the database of the dashboard's index: `postgres://…`; without it a file").secret().dotenv(),
     variable("RALPH_SERVE_TOKEN", "server", VariableUse::Read, "the token of the owner of `ralph serve`; without it one is made and kept").secret(),
+    variable("RALPH_SERVER_TOKEN", "cli", VariableUse::Read, "the token for the server of `ralph attach --server`").secret(),
     variable("RALPH_SECRETS_KEY", "server", VariableUse::Read, "the key of the secrets that are set on the dashboard: 64 hexadecimal digits; without it a key file").secret(),
     variable("OTEL_EXPORTER_OTLP_ENDPOINT", "server", VariableUse::Read, "where `ralph serve` sends traces of runs, as OTLP over HTTP"),
     variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "server", VariableUse::Read, "the same, as the whole address"),

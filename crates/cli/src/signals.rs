@@ -20,6 +20,11 @@ pub fn came() -> bool {
     FLAG.get().is_some_and(|flag| flag.get().is_some())
 }
 
+/// Whether the terminal UI is to close. On its screen Ctrl-C is a key; as a signal it is meant for the pager in front of it.
+pub fn closes() -> bool {
+    FLAG.get().and_then(|flag| flag.get()).is_some_and(|signal| signal != "Ctrl-C")
+}
+
 /// Asks the person at the terminal whether the run is to end for good, if they pressed Ctrl-C more than once.
 pub fn asks_for_the_end(out: &Out) -> bool {
     let Some(flag) = FLAG.get() else { return false };

@@ -5,6 +5,7 @@ use crate::output::Out;
 use crate::signals;
 use ralph_app::App;
 use ralph_tui::Opening;
+use ralph_tui::remote::Server;
 use std::path::Path;
 
 /// Whether somebody is there who can see it and use it.
@@ -14,10 +15,19 @@ pub fn fits(app: &App, out: &Out) -> bool {
 
 /// Opens it; with a run, on that alone. Comes back when it is left, and says what goes on.
 pub fn open(app: &App, folder: &Path, run: Option<&str>, out: &Out) -> Result<(), CommandError> {
+    show(app, folder, Opening { attach: run.map(str::to_owned), ..Opening::default() }, out)
+}
+
+/// The same on a run of a server.
+pub fn open_on(app: &App, folder: &Path, run: &str, server: &Server, out: &Out) -> Result<(), CommandError> {
+    let server = Some(server.clone());
+    show(app, folder, Opening { attach: Some(run.to_owned()), server, ..Opening::default() }, out)
+}
+
+fn show(app: &App, folder: &Path, opening: Opening, out: &Out) -> Result<(), CommandError> {
     signals::install();
-    let opening =
-        Opening { attach: run.map(str::to_owned), mono: !out.has_colour(), ascii: !out.has_unicode() };
-    let left = ralph_tui::run(app, folder, &opening, &signals::came)?;
+    let opening = Opening { mono: !out.has_colour(), ascii: !out.has_unicode(), ..opening };
+    let left = ralph_tui::run(app, folder, &opening, &signals::closes)?;
     left.lines.iter().for_each(|line| out.say(line));
     Ok(())
 }

@@ -3,13 +3,24 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
+#[path = "terminal_ui/agree.rs"]
+mod agree;
+#[path = "serve/client.rs"]
+#[allow(dead_code, reason = "each test file uses its part")]
+mod client;
 #[path = "real_agents/machine.rs"]
 mod machine;
+#[path = "terminal_ui/on_a_server.rs"]
+mod on_a_server;
+#[path = "serve/machine.rs"]
+#[allow(dead_code, reason = "each test file uses its part")]
+mod serve_machine;
 #[path = "terminal_ui/tmux.rs"]
 mod tmux;
 
+use agree::{agrees, press};
 use machine::{Machine, programs};
-use ralph_testkit::model_server::ModelServer;
+use ralph_testkit::model_server::{Action, ModelServer, Script, Turn};
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use tmux::Tmux;
@@ -37,16 +48,6 @@ fn config(agents: &[Value]) -> Value {
         "verifiers": [{ "name": "tests", "command_argv": ["sh", "-c", "grep -q done part.txt"] }],
         "max_iterations": 5, "baseline": false,
     })
-}
-
-/// What the screen must say is what the status says.
-fn agrees(tmux: &Tmux<'_>, repo: &TestRepo<'_>) {
-    tmux.until("the screen and the status say the same", |screen| {
-        let status = repo.ralph(&["status", "--json"]).exits(0).json();
-        let word = status["status"].as_str().unwrap_or_default().to_owned();
-        let title = status["title"].as_str().unwrap_or_default().to_owned();
-        screen.contains(&word) && screen.contains(&title[..title.len().min(20)])
-    });
 }
 
 #[test]
@@ -89,9 +90,8 @@ fn from_an_empty_repo_to_a_proven_branch() {
         ("4", "part.txt"),
         ("6", "passed tests"),
     ] {
-        tmux.key(key);
+        press(&tmux, &repo, key);
         tmux.shows(seen);
-        agrees(&tmux, &repo);
     }
     assert_ne!(tmux.title(), "owned", "what an agent prints never reaches the terminal");
     tmux.key("?");
@@ -136,9 +136,11 @@ fn a_run_is_steered_detached_from_and_attached_to() {
     tmux.types("the staging database is read-only");
     tmux.key("Enter");
     tmux.shows("note: accepted");
-    tmux.key("p");
+    press(&tmux, &repo, "p");
     tmux.shows("pause: accepted");
-    agrees(&tmux, &repo);
+    for key in ["2", "3", "4", "5", "6", "1"] {
+        press(&tmux, &repo, key);
+    }
     tmux.resize((80, 24));
     agrees(&tmux, &repo);
     tmux.key("C-c");
@@ -215,33 +217,73 @@ fn no_colour_is_respected() {
     assert!(!colour.is_match(&coloured), "{coloured:?}");
 }
 
-/// The whole way with a real CLI on the scripted server: it talks in the Studio, and works to a proven branch.
+/// What the model says in the Studio, in the review and at work; one session each.
+fn story() -> Script {
+    let draft = "I read the Makefile. Shall the greeting be in English?\n```draft\n# Greet the world\n\n## Task\n\nMake hello.txt with a greeting.\n\n## Acceptance\n\n- hello.txt exists\n\n## Constraints\n\n- nothing else changes\n\n## Verification\n\n```sh\ngrep -q shell-ran hello.txt\n```\n```\n";
+    let findings = r#"{"findings":[{"severity":"blocker","text":"Nothing says what stands in the file","section":"Acceptance","line":"hello.txt holds the line shell-ran"}]}"#;
+    let work = [
+        Action::write("hello.txt", "hello from the scripted model\n"),
+        Action::shell("echo shell-ran >> hello.txt && cat hello.txt"),
+        Action::text("All work is finished.\n\n<promise>COMPLETE</promise>"),
+    ];
+    let said = |text: &str| vec![Turn::from(Action::text(text))];
+    Script::sessions([said(draft), said(findings), work.into_iter().map(Turn::from).collect()])
+}
+
+/// The whole way with a real CLI on the scripted server: from an empty repo through the Studio, the review and Finalize to a
+/// proven branch.
 #[test]
-fn with_a_real_cli_to_a_proven_branch() {
+fn with_a_real_cli_from_an_empty_repo_to_a_proven_branch() {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
+    server.script("story", story());
     let machine = Machine::new("claude", &programs);
     machine.env.user_config(&json!({ "isolation": "none" }));
     let repo = machine.repo("repo");
+    repo.git(&["rm", "--quiet", "PROMPT.md"]);
+    repo.git(&["commit", "--quiet", "-m", "an empty repo"]);
     repo.ralph(&["trust", "--yes"]).exits(0);
-    let command = machine.command(&repo, &server.base_url("ok", "claude"), &[]);
+    let command = machine.command(&repo, &server.base_url("story", "claude"), &[]);
     let vars: Vec<(String, String)> = command
         .get_envs()
         .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value?.to_str()?.to_owned())))
         .collect();
     let Some(tmux) = Tmux::start_with(&machine.env, &repo.dir, RALPH, &vars, (120, 40)) else { return };
     tmux.shows("claude");
-    tmux.shows("start a run of PROMPT.md");
+    tmux.shows("say in a sentence what is to be done");
+    tmux.types("Greet the world");
     tmux.key("Enter");
+    tmux.shows("I read the Makefile.");
+    tmux.shows("Make hello.txt with a greeting.");
+    tmux.key("C-v");
+    tmux.shows("Nothing says what stands in the file");
+    tmux.key("Enter");
+    tmux.key("f");
+    tmux.shows("fails now, as it should");
+    tmux.shows("writes it and goes to Start");
+    tmux.key("w");
     tmux.shows("Enter starts the run");
+    assert!(repo.read("PROMPT.md").contains("- hello.txt holds the line shell-ran"));
     tmux.key("Enter");
     tmux.shows("proven");
     agrees(&tmux, &repo);
-    tmux.key("t");
-    tmux.shows("claude");
-    tmux.key("2");
-    agrees(&tmux, &repo);
+    for (key, seen) in [
+        ("t", "claude"),
+        ("2", "All work is finished."),
+        ("3", "grep -q shell-ran"),
+        ("4", "hello.txt"),
+        ("5", "claude"),
+        ("6", "passed tests"),
+        ("1", "claude"),
+        ("v", "proof"),
+    ] {
+        press(&tmux, &repo, key);
+        tmux.shows(seen);
+    }
     let status = repo.ralph(&["status", "--json"]).exits(0).json();
-    assert_eq!(status["status"], "done", "{status}");
-    assert!(status["branch"].as_str().is_some_and(|branch| branch.starts_with("ralph/")), "{status}");
+    assert_eq!(
+        (status["status"].as_str(), status["branch"].as_str()),
+        (Some("done"), Some("ralph/greet-the-world"))
+    );
+    assert!(repo.git(&["show", "ralph/greet-the-world:hello.txt"]).contains("shell-ran"));
 }

@@ -103,7 +103,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         name: "tui",
-        uses: &["app", "core", "journal", "git", "domain", "task", "evidence", "protocol"],
+        uses: &["app", "core", "journal", "git", "http", "domain", "task", "evidence", "protocol"],
         tests_use: &["testkit"],
     },
     Row {

@@ -71,8 +71,8 @@ pub enum AgentState {
     Found,
     /// Its program is not there.
     Missing,
-    /// It is being asked.
-    Probing,
+    /// It is being asked, since then.
+    Probing(Timestamp),
     /// It answered.
     Works(String),
     /// It did not.

@@ -39,7 +39,9 @@ impl<'a> Canvas<'a> {
         // What was there before shows through nowhere.
         let style = Style::reset().patch(self.theme.style(role));
         let cells = cells.min(area.right() - x);
-        self.buffer.set_stringn(x, y, fit(text, usize::from(cells)), usize::from(cells), style).0
+        let shown = fit(text, usize::from(cells));
+        let shown = if self.theme.unicode { shown } else { plain(&shown) };
+        self.buffer.set_stringn(x, y, shown, usize::from(cells), style).0
     }
 
     /// Draws a line of texts in a row of a place.
@@ -121,6 +123,18 @@ impl<'a> Canvas<'a> {
         }
     }
 
+    /// A place to write in, with a line around it, a title above and a word below; returns what is inside.
+    pub fn field(&mut self, area: Rect, title: &str, below: &str) -> Rect {
+        let inside = self.boxed(area, title);
+        let below = fit(below, usize::from(area.width).saturating_sub(6));
+        if !below.is_empty() && area.height > 1 {
+            let cells = u16::try_from(width(&below) + 2).unwrap_or(u16::MAX);
+            let x = area.right().saturating_sub(cells + 2).max(area.x);
+            self.put(x, area.bottom() - 1, cells, Role::Muted, &format!(" {below} "));
+        }
+        inside
+    }
+
     /// Marks a row as one that a click acts on.
     pub fn hit(&mut self, area: Rect, row: u16, action: Action) {
         if row < area.height {
@@ -156,6 +170,22 @@ impl<'a> Canvas<'a> {
         };
         values.iter().map(|value| step(*value)).collect()
     }
+}
+
+/// Our own signs in plain ASCII, each in one cell; what others wrote stays.
+fn plain(text: &str) -> String {
+    let one = |c: char| match c {
+        '…' => '~',
+        '·' | '−' | '–' => '-',
+        '×' => 'x',
+        '“' | '”' => '"',
+        '‹' | '←' => '<',
+        '›' | '→' => '>',
+        '↑' => '^',
+        '↓' => 'v',
+        other => other,
+    };
+    text.chars().map(one).collect()
 }
 
 /// The role of a share that is used: nothing, attention at 80 %, bad at all of it.

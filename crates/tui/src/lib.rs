@@ -6,7 +6,7 @@
 //! goes on when this is closed.
 //!
 //! Modules depend on each other in one direction: `data`, `text`, `theme` → `editor`, `form`, `log`, `draft`, `findings` → `keys`,
-//! `msg` → `model` → `draw` → `screen` → `overlay` → `update`, `view` → `runtime`.
+//! `msg` → `model` → `draw` → `screen` → `overlay` → `update`, `view`, `remote` → `runtime`.
 
 mod data;
 mod draft;
@@ -19,6 +19,7 @@ mod log;
 mod model;
 mod msg;
 mod overlay;
+pub mod remote;
 mod runtime;
 mod screen;
 mod text;

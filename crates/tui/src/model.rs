@@ -65,6 +65,8 @@ pub struct Model {
     pub run: RunScreen,
     /// Places that a click acts on, as of the last frame.
     pub hits: Vec<Hit>,
+    /// The address of the server whose runs are shown; none for those of this machine.
+    pub server: Option<String>,
     /// Only one run is watched: leaving it leaves.
     pub attached: bool,
     /// It is over, after these words for whoever comes back to the shell.
@@ -135,6 +137,17 @@ pub struct Setup {
     pub ready: bool,
 }
 
+/// An answer while it comes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Who answers.
+    pub by: String,
+    /// What has come of it.
+    pub text: String,
+    /// Since when it is waited for.
+    pub since: Timestamp,
+}
+
 #[derive(Debug, Default)]
 pub struct Studio {
     /// Its name on disk.
@@ -150,8 +163,8 @@ pub struct Studio {
     pub agents: Vec<String>,
     /// The one that is; `agents.len()` is nobody: a plain form.
     pub agent: usize,
-    /// What has come of an answer.
-    pub answering: Option<String>,
+    /// The answer that is coming.
+    pub answering: Option<Answer>,
     /// Files of the repo, for `@`.
     pub files: Vec<String>,
     /// Lines that the transcript is scrolled up.
@@ -183,6 +196,8 @@ pub struct Review {
     pub findings: Vec<Finding>,
     pub at: usize,
     pub round: u32,
+    /// When the round began.
+    pub since: Timestamp,
 }
 
 /// How a reviewer stands.
@@ -217,7 +232,7 @@ pub const SPECS: [&str; 3] = ["no", "SPEC.md", ".ralph/spec/SPEC.md"];
 pub enum BaselineState {
     #[default]
     NotYet,
-    Running,
+    Running(Timestamp),
     Over(Baseline),
     Failed(Problem),
 }
@@ -281,6 +296,7 @@ impl Model {
             start: Start::default(),
             run: RunScreen::default(),
             hits: Vec::new(),
+            server: None,
             attached: false,
             left: None,
         }

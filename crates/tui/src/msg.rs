@@ -55,9 +55,16 @@ pub enum Msg {
     NothingChecks(Problem),
     /// It has not: the repo asks for what only the user can allow.
     Consent(Box<StartWish>, Vec<String>),
-    /// What an agent was asked, as it comes; and its end.
-    Answering(String),
-    Answered(Result<String, Problem>),
+    /// What an agent answers in a thread, as it comes; and its end.
+    Answering {
+        thread: String,
+        piece: String,
+    },
+    Answered {
+        thread: String,
+        agent: String,
+        answer: Result<String, Problem>,
+    },
     /// What a reviewer answered.
     Reviewed(String, Result<String, Problem>),
     /// Names of files of the repo.

@@ -206,7 +206,13 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
             canvas.editor(without(inside, 2, 0), input);
         }
         Overlay::Runs { at } => {
-            let inside = canvas.boxed(middle(area, wide, high), "All runs of this machine");
+            let inside = canvas.boxed(
+                middle(area, wide, high),
+                &model
+                    .server
+                    .as_ref()
+                    .map_or("All runs of this machine".to_owned(), |at| format!("All runs of {at}")),
+            );
             let first = list_top(*at, inside.height, model.runs.len());
             if model.runs.is_empty() {
                 canvas.line(inside, 0, &[(Role::Muted, "none yet".into())]);

@@ -115,8 +115,11 @@ fn finish(model: &mut Model, effects: Vec<Effect>) -> Vec<Effect> {
 /// What goes on after we leave.
 fn goodbye(model: &Model) -> Vec<String> {
     // A run that is over goes nowhere, also while its process still tidies up.
+    let on = model.server.as_ref().map(|server| format!(" --server {server}")).unwrap_or_default();
     let is_over = |word: &str| Status::ALL.iter().any(|status| status.as_str() == word && status.is_over());
-    let going = model.runs.iter().filter(|run| run.driven && !is_over(&run.status));
+    // Runs of a server are mostly other people's: only the one that was watched is told of.
+    let own = model.runs.iter().filter(|_| model.server.is_none());
+    let going = own.filter(|run| run.driven && !is_over(&run.status));
     let mut ids: Vec<&str> = going.map(|run| run.id.as_str()).collect();
     let is_seen = matches!(model.screen, Screen::Run | Screen::Summary);
     let watched = model.run.view.as_ref().filter(|view| is_seen && view.driven && !view.status.is_over());
@@ -126,7 +129,7 @@ fn goodbye(model: &Model) -> Vec<String> {
     let mut lines: Vec<String> = ids
         .iter()
         .take(5)
-        .map(|id| format!("run {id} goes on; `ralph attach {id}` shows it again"))
+        .map(|id| format!("run {id} goes on; `ralph attach {id}{on}` shows it again"))
         .collect();
     if more > 0 {
         lines.push(format!("and {more} more go on; `ralph list --all` shows them"));
@@ -231,6 +234,12 @@ fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             model.overlay = Some(Overlay::Confirm { question, lines, yes: vec![Effect::Quit], leave: true });
         }
         Action::Back => return back(model),
+        Action::NewThread | Action::ApplyResult | Action::Restore | Action::Archive
+            if model.server.is_some() =>
+        {
+            let fix = "do it where the run is, or take its branch or pull request from the code host";
+            model.notice = Some(Notice::Wrong(Problem::new("the folder of this run is on the server", fix)));
+        }
         other => return on_screen(model, other),
     }
     Vec::new()
@@ -318,12 +327,16 @@ fn told(model: &mut Model, msg: Msg) -> Vec<Effect> {
 
 fn told_of_spec(model: &mut Model, msg: Msg) -> Vec<Effect> {
     match msg {
-        Msg::Answering(piece) => studio::answering(&mut model.studio, &piece),
-        Msg::Answered(answer) => return studio::answered(model, answer),
+        Msg::Answering { thread, piece } => studio::answering(&mut model.studio, &thread, &piece),
+        Msg::Answered { thread, agent, answer } => return studio::answered(model, &thread, &agent, answer),
         Msg::Reviewed(by, answer) => review::reviewed(model, &by, answer),
         Msg::Files(files) => model.studio.files = files,
         Msg::Threads(rows) => model.overlay = Some(Overlay::Threads { rows, at: 0 }),
-        Msg::Thread(id, messages) => studio::loaded(&mut model.studio, id, messages),
+        Msg::Thread(id, messages) => {
+            let asked = model.studio.answering.is_some();
+            studio::loaded(&mut model.studio, id, messages);
+            return asked.then_some(Effect::StopAsking).into_iter().collect();
+        }
         Msg::Linted(found) => model.finalize.lint = Some(found),
         Msg::Baseline(Ok(over)) => model.finalize.baseline = BaselineState::Over(over),
         Msg::Baseline(Err(problem)) => model.finalize.baseline = BaselineState::Failed(problem),

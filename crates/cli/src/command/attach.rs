@@ -1,5 +1,7 @@
 //! `ralph attach`: a run that another process drives, as if it ran here.
 
+mod server;
+
 use crate::error::CommandError;
 use crate::follow::{FollowTimer, Printer, SessionDetail};
 use crate::output::Out;
@@ -8,7 +10,7 @@ use ralph_app::App;
 use ralph_domain::event::EventBody;
 use ralph_journal::registry::Registration;
 use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Shows what has happened and what comes, and ends with the run's own exit code: in the terminal UI, where every way to step in
 /// is a key; as lines with `--plain`, or where there is no terminal. Leaving it leaves the run going.
@@ -18,6 +20,7 @@ use std::path::Path;
   ralph attach k3f9       watch it to its end
   ralph attach --plain    as lines
   ralph attach --json     raw events, one JSON object per line
+  ralph attach k3f9 --server https://ralph.example.com    a run of a server (`ralph serve`)
 
 Exit codes: those of the run; 130 where you left it first, 1 where no process runs it any more.")]
 pub struct AttachArgs {
@@ -26,10 +29,22 @@ pub struct AttachArgs {
     /// Lines instead of the terminal UI.
     #[arg(long)]
     pub plain: bool,
+    /// A run of this server; its latest that is not over, if no run is named.
+    #[arg(long, value_name = "URL")]
+    pub server: Option<String>,
+    /// A file with the token for the server; else RALPH_SERVER_TOKEN, else, on this machine, the one that `ralph serve` keeps.
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub token_file: Option<PathBuf>,
+    /// Send the token to another machine without TLS.
+    #[arg(long, requires = "server")]
+    pub unencrypted: bool,
 }
 
 /// Runs the command.
 pub fn run(args: AttachArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    if let Some(url) = &args.server {
+        return server::run(&args, url, app, folder, out);
+    }
     let facts = app.facts(folder, args.run.as_deref())?;
     let entry = facts.entry;
     if !args.plain && terminal_ui::fits(app, out) {

@@ -2,19 +2,23 @@
 
 mod checks;
 mod command;
+mod feed;
 mod look;
+mod on_server;
 mod pager;
 mod perform;
 mod runs;
 mod setup;
 mod spec;
 mod start;
+mod tabs;
 mod terminal;
 mod watch;
 
 use crate::keys::Chord;
 use crate::model::Model;
 use crate::msg::{Effect, Msg};
+use crate::remote::Server;
 use crate::theme::{Depth, Theme};
 use crate::update::update;
 use crate::view::view;
@@ -28,8 +32,8 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 use terminal::{Input, Screen};
 
-/// Time between two ticks while something is watched, and while nothing is.
-const TICK: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
+/// Time between two ticks: ages are shown in seconds, and whoever ends us is not kept waiting.
+const TICK: Duration = Duration::from_secs(1);
 /// Longest time that messages are taken before a frame is drawn.
 const TAKING: Duration = Duration::from_millis(6);
 
@@ -38,6 +42,8 @@ const TAKING: Duration = Duration::from_millis(6);
 pub struct Opening {
     /// Watch this run, and nothing else.
     pub attach: Option<String>,
+    /// It is one of this server.
+    pub server: Option<Server>,
     /// No colours.
     pub mono: bool,
     /// Signs in plain ASCII.
@@ -79,7 +85,8 @@ pub fn run(app: &App, folder: &Path, opening: &Opening, stop: &dyn Fn() -> bool)
     model.repo.path = look::shown_path(&env, &ralph_app::find::top(folder));
     let (sender, inbound) = std::sync::mpsc::channel();
     let input = Input::start(sender.clone());
-    let performer = Performer::new(app, folder, sender);
+    model.server = opening.server.as_ref().map(|server| server.address().shown());
+    let performer = Performer::new(app, folder, opening.server.clone(), sender);
     draw(&mut screen, &mut model)?;
     let first = match &opening.attach {
         Some(run) => {
@@ -118,8 +125,7 @@ fn turn(
     input: &Input,
     clock: &SystemClock,
 ) -> Result<(), AppError> {
-    let watching = model.run.view.as_ref().is_some_and(|view| view.driven);
-    let first = inbound.recv_timeout(if watching { TICK.0 } else { TICK.1 }).ok();
+    let first = inbound.recv_timeout(TICK).ok();
     performer.all(update(model, Msg::Tick(clock.now())));
     let begun = Instant::now();
     let mut next = first;

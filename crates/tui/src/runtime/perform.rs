@@ -1,8 +1,9 @@
 //! Effects, each in a thread of its own; what comes of it is a message.
 
 use super::watch::Watcher;
-use super::{Inbound, checks, command, look, runs, setup, spec, start};
+use super::{Inbound, checks, command, look, on_server, runs, setup, spec, start};
 use crate::msg::{Effect, Msg};
+use crate::remote::Server;
 use ralph_app::{App, AppError, Environment};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +17,8 @@ pub struct World {
     pub app: App,
     /// The folder that it was opened in.
     pub folder: PathBuf,
+    /// The server whose runs are shown; none for those of this machine.
+    server: Option<Server>,
     to: Sender<Inbound>,
     /// Questions that are wanted; each stop makes all earlier ones old.
     asking: Arc<AtomicU64>,
@@ -57,9 +60,9 @@ pub struct Performer {
 
 impl Performer {
     /// In this folder; messages go to `to`.
-    pub fn new(app: App, folder: &Path, to: Sender<Inbound>) -> Self {
-        let watcher = Watcher::new(app.clone(), folder, to.clone());
-        let world = World { app, folder: folder.to_owned(), to, asking: Arc::default() };
+    pub fn new(app: App, folder: &Path, server: Option<Server>, to: Sender<Inbound>) -> Self {
+        let watcher = Watcher::new(app.clone(), folder, server.clone(), to.clone());
+        let world = World { app, folder: folder.to_owned(), server, to, asking: Arc::default() };
         Self { world, watcher }
     }
 
@@ -88,7 +91,11 @@ impl Performer {
                 other => {
                     let world = self.world.clone();
                     std::thread::spawn(move || {
-                        if let Err(error) = perform(&world, other) {
+                        let done = match &world.server {
+                            Some(server) => on_server::perform(&world, server, other),
+                            None => perform(&world, other),
+                        };
+                        if let Err(error) = done {
                             world.tell(Msg::Failed(error.into()));
                         }
                     });
@@ -112,7 +119,9 @@ fn perform(world: &World, effect: Effect) -> Result<(), AppError> {
         Effect::Start(wish) => return start::start(world, *wish),
         Effect::AllowAndStart(wish) => return start::allow(world, *wish),
         Effect::Command { words, done } => return command::run(world, &words, &done),
-        Effect::Ask { agent, thread: _, messages, draft } => spec::ask(world, &agent, &messages, &draft),
+        Effect::Ask { agent, thread, messages, draft } => {
+            spec::ask(world, &agent, &thread, &messages, &draft);
+        }
         Effect::Remember { thread, message } => return spec::remember(world, &thread, &message),
         Effect::ListThreads => world.tell(Msg::Threads(spec::threads(world))),
         Effect::LoadThread(id) => world.tell(Msg::Thread(id.clone(), spec::thread(world, &id)?)),

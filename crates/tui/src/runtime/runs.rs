@@ -1,6 +1,7 @@
 //! Steering runs, and what is read of them when somebody looks at a tab.
 
 use super::perform::World;
+use super::tabs;
 use crate::data::ToneLine;
 use crate::msg::Msg;
 use ralph_app::taking_home::{RunChanges, RunFiles};
@@ -9,10 +10,9 @@ use ralph_domain::control::{BudgetChange, Control};
 use ralph_domain::describe::Tone;
 use ralph_domain::receipt::Receipt;
 use ralph_domain::sanitize;
-use ralph_domain::text::{count, duration, one_line, tail};
+use ralph_domain::text::{one_line, tail};
 use ralph_journal::layout::RalphDir;
 use ralph_journal::registry::Registration;
-use std::time::Duration;
 
 /// Bytes of a patch in a tab, and in the pager.
 const TAB_MAX: usize = 512 * 1024;
@@ -84,34 +84,16 @@ fn git(world: &World, run: &str) -> Result<Vec<ToneLine>, AppError> {
         Err(error) => return Ok(vec![ToneLine::new(Tone::Muted, one_line(&error.message, 200))]),
     };
     let files = found.work.files(&found.repo)?;
-    let mut lines = Vec::new();
-    for file in &files {
-        let (word, tone) = match file.status {
-            'A' => ("new", Tone::Good),
-            'D' => ("deleted", Tone::Attention),
-            _ => ("changed", Tone::Plain),
-        };
-        let size = match (file.added, file.removed) {
-            (Some(added), Some(removed)) => format!("+{added} −{removed}"),
-            _ => "binary".to_owned(),
-        };
-        lines.push(ToneLine::new(tone, format!("{word:<8} {size:>12}  {}", one_line(&file.path, 300))));
-    }
     let (patch, cut) = found.work.patch(&found.repo, TAB_MAX)?;
-    lines.push(ToneLine::new(Tone::Plain, ""));
-    for line in sanitize::block(&String::from_utf8_lossy(&patch)).lines() {
-        let tone = match line.as_bytes().first() {
-            Some(b'+') if !line.starts_with("+++ ") => Tone::Good,
-            Some(b'-') if !line.starts_with("--- ") => Tone::Bad,
-            Some(b' ') => Tone::Plain,
-            _ => Tone::Muted,
+    let files = files.iter().map(|file| {
+        let word = match file.status {
+            'A' => "new",
+            'D' => "deleted",
+            _ => "changed",
         };
-        lines.push(ToneLine::new(tone, line.replace('\t', "    ")));
-    }
-    if cut {
-        lines.push(ToneLine::new(Tone::Muted, "… cut here; g shows all of it"));
-    }
-    Ok(lines)
+        tabs::file(word, file.added.zip(file.removed), &file.path)
+    });
+    Ok(tabs::changes(files.collect(), &String::from_utf8_lossy(&patch), cut))
 }
 
 fn changelog(world: &World, run: &str) -> Result<Vec<ToneLine>, AppError> {
@@ -135,36 +117,7 @@ fn receipts(world: &World, run: &str) -> Result<Vec<ToneLine>, AppError> {
         let Some(receipt) = read.and_then(|bytes| serde_json::from_slice::<Receipt>(&bytes).ok()) else {
             continue;
         };
-        let took = duration(Duration::from_millis(receipt.session_ms));
-        let cost =
-            receipt.cost_usd.map_or_else(|| "unknown".to_owned(), |cost| receipt.cost_basis.words(cost));
-        let tokens =
-            receipt.tokens.map_or_else(String::new, |t| format!("  {} in, {} out", t.input, t.output));
-        lines.push(ToneLine::new(
-            Tone::Attention,
-            format!(
-                "{number:>3}  {}  {}  {}",
-                receipt.agent,
-                receipt.model.unwrap_or_default(),
-                receipt.verdict.words()
-            ),
-        ));
-        lines.push(ToneLine::new(
-            Tone::Plain,
-            format!(
-                "     {took}  {cost}{tokens}  +{} −{}  {}",
-                receipt.lines_added,
-                receipt.lines_removed,
-                count(receipt.files_changed, "file")
-            ),
-        ));
-        for check in &receipt.checks {
-            let (tone, word) = if check.passed { (Tone::Good, "passed") } else { (Tone::Bad, "failed") };
-            let why = check.why.as_deref().map(|why| format!(": {}", one_line(why, 200))).unwrap_or_default();
-            lines.push(ToneLine::new(tone, format!("     {word} {}{why}", one_line(&check.name, 80))));
-        }
-        lines.push(ToneLine::new(Tone::Muted, format!("     {}", one_line(&receipt.message, 300))));
-        lines.push(ToneLine::new(Tone::Plain, ""));
+        lines.extend(tabs::receipt(number, &receipt));
     }
     Ok(lines)
 }

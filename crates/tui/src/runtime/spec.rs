@@ -30,19 +30,20 @@ const THREAD_MAX: usize = 4 * 1024 * 1024;
 const THREADS_MAX: usize = 200;
 
 /// Asks an agent about the draft.
-pub fn ask(world: &World, agent: &str, messages: &[Message], draft: &str) {
+pub fn ask(world: &World, agent: &str, thread: &str, messages: &[Message], draft: &str) {
     let named: Vec<&str> =
         messages.iter().flat_map(|m| m.text.split_whitespace()).filter_map(|w| w.strip_prefix('@')).collect();
     let prompt = studio_prompt(messages, draft, &repo_words(world, &named));
-    let mut sink = Sink { world: world.clone(), since: world.asked(), streams: true };
+    let thread = thread.to_owned();
+    let mut sink = Sink { world: world.clone(), since: world.asked(), thread: Some(thread.clone()) };
     let answer = answer(world, agent, STUDIO_SYSTEM, &prompt, &mut sink);
-    world.tell(Msg::Answered(answer));
+    world.tell(Msg::Answered { thread, agent: agent.to_owned(), answer });
 }
 
 /// Lets an agent review the draft.
 pub fn review(world: &World, agent: &str, draft: &str) {
     let prompt = review_prompt(draft, &repo_words(world, &[]));
-    let mut sink = Sink { world: world.clone(), since: world.asked(), streams: false };
+    let mut sink = Sink { world: world.clone(), since: world.asked(), thread: None };
     let answer = answer(world, agent, REVIEW_SYSTEM, &prompt, &mut sink);
     world.tell(Msg::Reviewed(agent.to_owned(), answer));
 }
@@ -68,17 +69,18 @@ fn answer(
 struct Sink {
     world: World,
     since: u64,
-    streams: bool,
+    /// The thread that hears the answer while it comes.
+    thread: Option<String>,
 }
 
 impl AskSink for Sink {
     fn text(&mut self, piece: &str) {
-        if self.streams {
-            self.world.tell(Msg::Answering(piece.to_owned()));
+        if let Some(thread) = &self.thread {
+            self.world.tell(Msg::Answering { thread: thread.clone(), piece: piece.to_owned() });
         }
     }
     fn waiting(&mut self, wait: Duration, reason: &str) {
-        if self.streams {
+        if self.thread.is_some() {
             let words = format!("waiting {} s: {}", wait.as_secs(), one_line(reason, 200));
             self.world.tell(Msg::Done(words));
         }

@@ -9,7 +9,8 @@ use crate::model::{BaselineState, DIALECTS, Model, Notice, SPECS};
 use crate::msg::Effect;
 use crate::text::{pad, wrap};
 use crate::theme::{Role, Sign};
-use ralph_domain::text::count;
+use ralph_app::phrases::since;
+use ralph_domain::text::{clock, count};
 use ratatui::layout::Rect;
 
 /// Opens it: the task gets its promise, and is looked through.
@@ -41,10 +42,10 @@ fn commands(model: &Model) -> Vec<String> {
 
 fn baseline(model: &mut Model) -> Option<Effect> {
     let commands = commands(model);
-    if commands.is_empty() || model.finalize.baseline == BaselineState::Running {
+    if commands.is_empty() || matches!(model.finalize.baseline, BaselineState::Running(_)) {
         return None;
     }
-    model.finalize.baseline = BaselineState::Running;
+    model.finalize.baseline = BaselineState::Running(model.now);
     Some(Effect::TryChecks(commands))
 }
 
@@ -107,7 +108,8 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     if right.width > 0 {
         canvas.bar_down(right.x.saturating_sub(1), right);
     }
-    tried(model, canvas, place);
+    let indent = u16::from(right.width > 0);
+    tried(model, canvas, Rect { x: place.x + indent, width: place.width.saturating_sub(indent), ..place });
     let to = DIALECTS[model.finalize.dialect];
     let label = |text: &str| (Role::Muted, pad(text, 12));
     canvas.line(
@@ -197,7 +199,11 @@ fn tried(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let below = without(area, 1, 0);
     match &model.finalize.baseline {
         BaselineState::NotYet => canvas.line(below, 0, &[(Role::Muted, "b runs them, sandboxed".into())]),
-        BaselineState::Running => canvas.line(below, 0, &[(Role::Accent, "running …".into())]),
+        BaselineState::Running(at) => {
+            let words =
+                format!("{} running for {}", canvas.theme.sign(Sign::Half), clock(since(*at, model.now)));
+            canvas.line(below, 0, &[(Role::Accent, words)]);
+        }
         BaselineState::Failed(wrong) => {
             problem(canvas, below, 0, wrong);
         }

@@ -1,15 +1,16 @@
 //! Review round: every other agent reads the draft; what they find is a checklist that can be applied, one by one, and undone.
 
-use super::{finalize, problem};
+use super::{finalize, problem, studio};
 use crate::data::{Problem, Screen};
-use crate::draw::{Canvas, list_top, without};
+use crate::draw::{Canvas, beside, list_top, without};
 use crate::findings::{Finding, Severity, read};
 use crate::keys::Action;
 use crate::model::{Model, Notice, Reviewer};
 use crate::msg::Effect;
 use crate::text::{pad, wrap};
 use crate::theme::{Role, Sign, agent_number};
-use ralph_domain::text::count;
+use ralph_app::phrases::since;
+use ralph_domain::text::{clock, count};
 use ratatui::layout::Rect;
 
 /// Begins a round: all agents but the one that was talked to; that one where there is no other.
@@ -33,6 +34,7 @@ pub fn begin(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     model.review.round += 1;
+    model.review.since = model.now;
     model.review.findings.retain(|finding| finding.applied);
     model.review.at = 0;
     model.review.reviewers = agents.iter().map(|name| (name.clone(), Reviewer::Reading)).collect();
@@ -113,12 +115,22 @@ fn undo(model: &mut Model) {
 /// Shows it.
 pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let review = &model.review;
+    let wide = area.width >= 110;
+    let (area, right) = if wide { beside(area, area.width * 3 / 5) } else { (area, Rect::default()) };
+    if wide {
+        canvas.bar_down(right.x.saturating_sub(1), right);
+        let right = Rect { x: right.x + 1, width: right.width.saturating_sub(1), ..right };
+        studio::draft_text(&model.studio.draft, canvas, right, 0);
+    }
     let title = model.studio.draft.title().unwrap_or("the draft");
     canvas.line(area, 0, &[(Role::Strong, format!("Round {}: {title}", review.round))]);
     let mut row = 1;
     for (name, state) in &review.reviewers {
         let (role, words) = match state {
-            Reviewer::Reading => (Role::Accent, format!("{} reading …", canvas.theme.sign(Sign::Half))),
+            Reviewer::Reading => {
+                let time = clock(since(review.since, model.now));
+                (Role::Accent, format!("{} reading for {time}", canvas.theme.sign(Sign::Half)))
+            }
             Reviewer::Found(0) => (Role::Good, format!("{} no findings", canvas.theme.sign(Sign::Good))),
             Reviewer::Found(n) => {
                 (Role::Text, format!("{} {}", canvas.theme.sign(Sign::Good), count(*n, "finding")))

@@ -171,7 +171,7 @@ pub fn find(model: &mut Model, back: bool) {
 /// The run in one line, as everywhere.
 pub fn top_bar(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(view) = &model.run.view else {
-        canvas.line(area, 0, &[(Role::Strong, " ralph  ".into()), (Role::Text, model.run.id.clone())]);
+        canvas.line(area, 0, &[(Role::Strong, name(model)), (Role::Text, one_line(&model.run.id, 100))]);
         return;
     };
     let (sign, role) = of_status(view.status);
@@ -197,14 +197,20 @@ pub fn top_bar(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
             .map_or_else(|| "–".into(), |pr| pr.number.map_or_else(|| "yes".into(), |n| format!("#{n}")));
         tail.push(muted(format!("  PR {pr} ")));
     }
-    let room =
-        usize::from(area.width).saturating_sub(tail.iter().map(|(_, text)| width(text)).sum::<usize>() + 10);
+    let room = usize::from(area.width)
+        .saturating_sub(tail.iter().map(|(_, text)| width(text)).sum::<usize>() + width(&name(model)) + 2);
     canvas.line(
         area,
         0,
-        &[(Role::Strong, " ralph  ".into()), (Role::Strong, pad(&one_line(&view.title, 200), room))],
+        &[(Role::Strong, name(model)), (Role::Strong, pad(&one_line(&view.title, 200), room))],
     );
     canvas.right(area, 0, &tail);
+}
+
+/// The name of the program; with the server that the run is on.
+fn name(model: &Model) -> String {
+    let host = model.server.as_deref().map(|at| at.rsplit("://").next().unwrap_or(at));
+    host.map_or(" ralph  ".to_owned(), |host| format!(" ralph on {}  ", one_line(host, 30)))
 }
 
 /// `7/30`.
@@ -249,8 +255,13 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     }
     canvas.rule(area, row);
     tabs(model, view, canvas, area, row + 1);
-    let body = without(area, row + 2, 0);
-    let side = if area.width >= 100 && model.run.tab < 3 { (area.width / 3).clamp(34, 60) } else { 0 };
+    let wide = area.width >= 100;
+    if !wide {
+        let line = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+        run_tabs::closer(view, canvas, line, row + 2);
+    }
+    let body = without(area, row + if wide { 2 } else { 3 }, 0);
+    let side = if wide && model.run.tab < 3 { (area.width / 3).clamp(34, 60) } else { 0 };
     let (main, right) = if side > 0 { beside(body, area.width - side - 2) } else { (body, Rect::default()) };
     run_tabs::view(model, view, canvas, Rect { x: main.x + 1, width: main.width.saturating_sub(1), ..main });
     if side > 0 {

@@ -3,14 +3,18 @@
 use super::run::{age, agent_tag, kind_role};
 use crate::draw::{Canvas, Span, share_role};
 use crate::model::Model;
-use crate::text::{contains, pad, width};
+use crate::text::{contains, pad, width, wrap};
 use crate::theme::{Role, Sign, of_tone};
 use ralph_domain::budget::BudgetKind;
 use ralph_domain::event::{CheckResult, SessionEnd, Verdict};
+use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::text::{clock, count, duration, one_line};
-use ralph_protocol::view::{AgentStanding, IterationView, RunView};
+use ralph_protocol::view::{AgentStanding, AgentView, IterationView, RunView};
 use ratatui::layout::Rect;
 use std::time::Duration;
+
+/// Columns of the time before a sentence.
+const TIME: usize = 10;
 
 /// Shows the tab.
 pub fn view(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) {
@@ -63,7 +67,7 @@ fn timeline(model: &Model, view: &RunView, canvas: &Canvas<'_>, area: Rect) -> V
         let message = one_line(&iteration.message, 600);
         if !message.is_empty() {
             let cells = usize::from(area.width).saturating_sub(6);
-            let pieces = crate::text::wrap(&message, cells);
+            let pieces = wrap(&message, cells);
             all.extend(pieces.iter().take(2).map(|piece| vec![(Role::Text, format!("     {piece}"))]));
         }
     }
@@ -72,13 +76,15 @@ fn timeline(model: &Model, view: &RunView, canvas: &Canvas<'_>, area: Rect) -> V
     }
     // Only what can be seen is made into lines.
     let room = usize::from(area.height) + model.run.top;
+    let cells = usize::from(area.width).saturating_sub(TIME);
     for happened in model.run.happened.iter().rev().take(room) {
         let time = happened.at.to_zoned(model.zone.clone()).strftime("%H:%M:%S").to_string();
-        all.push(vec![
-            (Role::Muted, format!("{time}  ")),
-            (of_tone(happened.line.tone), happened.line.text.clone()),
-        ]);
-        all.extend(happened.details.iter().map(|line| vec![(Role::Muted, format!("          {line}"))]));
+        for (n, piece) in wrap(&happened.line.text, cells).iter().take(4).enumerate() {
+            let lead = if n == 0 { pad(&time, TIME) } else { " ".repeat(TIME) };
+            all.push(vec![(Role::Muted, lead), (of_tone(happened.line.tone), (*piece).to_owned())]);
+        }
+        let details = happened.details.iter().flat_map(|line| wrap(line, cells).into_iter().take(2));
+        all.extend(details.map(|line| vec![(Role::Muted, format!("{}{line}", " ".repeat(TIME)))]));
         if all.len() > room {
             break;
         }
@@ -249,18 +255,58 @@ pub fn side(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) 
                 (Role::Bad, format!("left out: {}", one_line(agent.reason.as_deref().unwrap_or(""), 120)))
             }
         };
-        let used = format!(
-            "  {} · {}",
-            count(agent.sessions as usize, "session"),
-            agent.cost_basis.words(agent.cost_usd)
-        );
+        let used = match agent.sessions {
+            0 => String::new(),
+            n => format!(" {n}× {}", agent_cost(agent)),
+        };
         let tag = agent_tag(agent.name.as_str(), 10);
-        canvas.line(area, row, &[(Role::Text, " ".into()), tag, (role, words), (Role::Muted, used)]);
+        let line = Rect { width: area.width.saturating_sub(width(&used) as u16), ..area };
+        canvas.line(line, row, &[(Role::Text, " ".into()), tag, (role, words)]);
+        canvas.right(area, row, &[(Role::Muted, used)]);
     }
     let seen = format!("last event {}", age(model, view.last_event_at));
     if width(&seen) < usize::from(area.width) {
         canvas.right(area, 0, &[(Role::Muted, seen)]);
     }
+}
+
+/// What an agent has cost, short.
+fn agent_cost(agent: &AgentView) -> String {
+    match agent.cost_basis {
+        CostBasis::Unknown if agent.cost_usd == Usd::ZERO => "cost unknown".to_owned(),
+        CostBasis::Unknown => format!("at least {}", agent.cost_usd),
+        CostBasis::Estimated => format!("about {}", agent.cost_usd),
+        CostBasis::Reported => agent.cost_usd.to_string(),
+    }
+}
+
+/// Where there is no column beside the tab: whether it gets closer, in one line.
+pub fn closer(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) {
+    let (met, all, what) = match view.criteria.as_slice() {
+        [] => {
+            let passed = |check: &&ralph_protocol::view::CheckView| {
+                check.last.as_ref().is_some_and(|last| last.passed)
+            };
+            (view.checks.iter().filter(passed).count(), view.checks.len(), "check")
+        }
+        criteria => (criteria.iter().filter(|one| one.met).count(), criteria.len(), "criterion"),
+    };
+    let (sign, role) =
+        if met == all && all > 0 { (Sign::Good, Role::Good) } else { (Sign::Open, Role::Text) };
+    let many = if what == "check" { "checks pass" } else { "criteria met" };
+    let mut spans = vec![(role, format!("{} {met} of {all} {many}", canvas.theme.sign(sign)))];
+    let tests: Vec<f64> =
+        view.history.iter().filter_map(|it| it.tests).map(|tests| tests.passed as f64).collect();
+    if let Some(last) = view.history.iter().rev().find_map(|it| it.tests) {
+        spans.push((Role::Muted, "   tests ".into()));
+        spans.push((Role::Good, canvas.spark(&tests, 8)));
+        spans.push((Role::Muted, format!(" {} of {}", last.passed, last.passed + last.failed)));
+    }
+    let scores: Vec<f64> = view.history.iter().map(|it| it.loop_score).collect();
+    spans.push((Role::Muted, "   loop ".into()));
+    spans.push((Role::Attention, canvas.spark(&scores, 8)));
+    spans.push((Role::Muted, format!(" {:.1}", view.loop_score)));
+    canvas.line(area, row, &spans);
 }
 
 fn sparks(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 {
@@ -294,7 +340,7 @@ fn budgets(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, mut row: u16) ->
             }
             BudgetKind::Tokens => ("tokens", format!("{}", budget.used), format!("{}", budget.limit)),
         };
-        let bar = canvas.steps(budget.share, 10);
+        let bar = canvas.steps(budget.share, if area.width >= 44 { 16 } else { 10 });
         canvas.line(
             area,
             row,

@@ -11,6 +11,7 @@ use crate::model::{Model, Notice};
 use crate::msg::Effect;
 use crate::text::pad;
 use crate::theme::{Role, Sign, agent_number};
+use ralph_app::phrases::since;
 use ratatui::layout::Rect;
 use serde_json::json;
 
@@ -80,7 +81,7 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
         }
         Action::ProbeAll => {
             let chosen = |state: &AgentState| {
-                !matches!(state, AgentState::Missing | AgentState::Off | AgentState::Probing)
+                !matches!(state, AgentState::Missing | AgentState::Off | AgentState::Probing(_))
             };
             return probe(model, &chosen);
         }
@@ -100,7 +101,7 @@ fn probe(model: &mut Model, chosen: &dyn Fn(&AgentState) -> bool) -> Vec<Effect>
     let seconds = model.setup.seconds;
     let mut effects = Vec::new();
     for (name, state) in model.setup.agents.iter_mut().filter(|(_, state)| chosen(state)) {
-        *state = AgentState::Probing;
+        *state = AgentState::Probing(model.now);
         effects.push(Effect::Probe { agent: name.clone(), seconds });
     }
     if effects.is_empty() {
@@ -112,7 +113,7 @@ fn probe(model: &mut Model, chosen: &dyn Fn(&AgentState) -> bool) -> Vec<Effect>
 /// A probe is over.
 pub fn probed(model: &mut Model, name: &str, state: AgentState) {
     if let Some((_, old)) =
-        model.setup.agents.iter_mut().find(|(of, old)| of == name && *old == AgentState::Probing)
+        model.setup.agents.iter_mut().find(|(of, old)| of == name && matches!(old, AgentState::Probing(_)))
     {
         *old = state.clone();
     }
@@ -148,7 +149,13 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     for (at, (name, state)) in model.setup.agents.iter().enumerate() {
         let chosen = at == model.setup.at;
         let mark = if chosen { canvas.theme.sign(Sign::Point) } else { " " };
-        let (role, words) = welcome::agent_words(canvas, state);
+        let (role, words) = match state {
+            AgentState::Probing(at) => {
+                let (role, words) = welcome::agent_words(canvas, state);
+                (role, format!("{words} {} of {} s", since(*at, model.now).as_secs(), model.setup.seconds))
+            }
+            _ => welcome::agent_words(canvas, state),
+        };
         let detail = model.repo.agents.iter().find(|agent| agent.name == *name).map(|a| a.detail.clone());
         canvas.hit(area, row, Action::Row(at));
         canvas.line(

@@ -8,7 +8,7 @@ use crate::form::{Field, Form, Value};
 use crate::keys::Action;
 use crate::model::Model;
 use crate::msg::Effect;
-use crate::text::{fit, pad, width};
+use crate::text::{pad, width};
 use crate::theme::{Role, Sign};
 use ratatui::layout::Rect;
 
@@ -175,48 +175,59 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     } else {
         let arrow = canvas.theme.sign(Sign::Arrow);
         canvas.hit(below, 0, Action::Enter);
-        canvas.line(below, 0, &[(Role::Accent, format!("{arrow} Enter starts the run. It is a process of its own: closing this terminal leaves it going."))]);
+        let words = format!(
+            "{arrow} Enter starts the run. It is a process of its own: closing this terminal leaves it going."
+        );
+        canvas.text(below, 0, Role::Accent, &words);
     }
 }
 
-/// Shows a form; returns how many rows it took.
+/// Columns of the names of fields, and at most of their values.
+const LABEL: u16 = 20;
+const VALUE_MAX: u16 = 44;
+/// Where there is less room beside the fields, only the hint of the chosen one is shown.
+const HINTS: u16 = 40;
+
+/// Shows a form; returns how many rows it took. A hint that does not fit beside its field stands below, while it is chosen.
 pub fn form(canvas: &mut Canvas<'_>, area: Rect, form: &Form) -> u16 {
-    let label = 20;
-    for (row, (at, field)) in (0..).zip(form.fields.iter().enumerate()) {
+    let widest = form.fields.iter().map(|field| shown(canvas, field)).map(|text| width(&text)).max();
+    let cells = u16::try_from(widest.unwrap_or_default() + 1).unwrap_or(VALUE_MAX).clamp(14, VALUE_MAX);
+    let room = area.width.saturating_sub(LABEL + cells + 2);
+    let mut below = None;
+    for (row, (at, field)) in (0..area.height).zip(form.fields.iter().enumerate()) {
         let chosen = at == form.at;
         let mark = if chosen { canvas.theme.sign(Sign::Point) } else { " " };
         let role = if chosen { Role::Accent } else { Role::Muted };
-        canvas.line(area, row, &[(role, format!("{mark} {}", pad(field.label, label - 2)))]);
-        let x = area.x + label as u16;
-        let room = area.right().saturating_sub(x);
-        let value = Rect { x, y: area.y + row, width: room, height: 1 };
-        if row >= area.height {
-            break;
-        }
+        canvas.line(area, row, &[(role, format!("{mark} {}", pad(field.label, usize::from(LABEL) - 2)))]);
+        let y = area.y + row;
+        let value =
+            Rect { x: area.x + LABEL, y, width: cells.min(area.width.saturating_sub(LABEL)), height: 1 };
         canvas.hit(area, row, Action::Row(at));
-        let hint_at = match (&field.value, chosen) {
-            (Value::Text(editor), true) => {
-                let cells = usize::from(room).min((width(&editor.text()) + 1).max(12)) as u16;
-                canvas.editor(Rect { width: cells, ..value }, editor);
-                cells
-            }
-            (Value::Choice(of, _), _) => {
-                let text = if of.len() > 1 { format!("‹ {} ›", field.shown()) } else { field.shown() };
-                let text =
-                    if canvas.theme.unicode { text } else { text.replace('‹', "<").replace('›', ">") };
-                canvas.line(value, 0, &[(Role::Text, text.clone())]);
-                width(&text) as u16
-            }
-            _ => {
-                let text = fit(&field.shown(), usize::from(room));
-                canvas.line(value, 0, &[(Role::Text, text.clone())]);
-                width(&text) as u16
-            }
-        };
-        let after = Rect { x: x + hint_at + 2, width: room.saturating_sub(hint_at + 2), ..value };
-        canvas.line(after, 0, &[(Role::Muted, field.hint.clone())]);
+        match (&field.value, chosen) {
+            (Value::Text(editor), true) => canvas.editor(value, editor),
+            (Value::Choice(..), true) => canvas.line(value, 0, &[(Role::Strong, shown(canvas, field))]),
+            (Value::Fixed(_), _) => canvas.line(value, 0, &[(Role::Muted, shown(canvas, field))]),
+            _ => canvas.line(value, 0, &[(Role::Text, shown(canvas, field))]),
+        }
+        if room >= HINTS && width(&field.hint) <= usize::from(room) {
+            let hint = Rect { x: value.right() + 2, y, width: room, height: 1 };
+            canvas.line(hint, 0, &[(Role::Muted, field.hint.clone())]);
+        } else if chosen {
+            below = Some(field.hint.as_str());
+        }
     }
-    u16::try_from(form.fields.len()).unwrap_or(u16::MAX).min(area.height)
+    let used = u16::try_from(form.fields.len()).unwrap_or(u16::MAX).min(area.height);
+    let inside = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..area };
+    below.map_or(used, |hint| canvas.text(inside, used, Role::Muted, hint))
+}
+
+/// What a field says; one that can be turned shows it.
+fn shown(canvas: &Canvas<'_>, field: &Field) -> String {
+    match &field.value {
+        Value::Choice(of, _) if of.len() > 1 && canvas.theme.unicode => format!("‹ {} ›", field.shown()),
+        Value::Choice(of, _) if of.len() > 1 => format!("< {} >", field.shown()),
+        _ => field.shown(),
+    }
 }
 
 #[cfg(test)]

@@ -2,16 +2,18 @@
 //! form that asks one thing after the other.
 
 use super::{finalize, problem, review};
-use crate::data::{AgentState, Message, Screen};
+use crate::data::{AgentState, Message, Problem, Screen};
 use crate::draft::{Draft, split_answer};
 use crate::draw::{Canvas, beside, rows, without};
 use crate::editor::Editor;
 use crate::keys::Action;
-use crate::model::{Model, Notice, Studio};
+use crate::model::{Answer, Model, Notice, Studio};
 use crate::msg::Effect;
 use crate::text::wrap;
 use crate::theme::{Role, Sign, agent_number};
+use ralph_app::phrases::since;
 use ralph_domain::sanitize;
+use ralph_domain::text::clock;
 use ratatui::layout::Rect;
 
 /// The questions of the plain form, and the section that each answer goes to.
@@ -20,6 +22,13 @@ const QUESTIONS: [(&str, &str); 4] = [
     ("What is wrong or missing, for whom, and where does it belong?", "Task"),
     ("How can somebody see that it is done? One line for each thing to check.", "Acceptance"),
     ("Which command shows that it is done? For example: make test", "Verification"),
+];
+/// What a task has, and what each part is for.
+const NEEDED: [(&str, &str); 4] = [
+    ("Task", "what is wrong or missing, and where"),
+    ("Acceptance", "what can be checked"),
+    ("Constraints", "what must stay as it is"),
+    ("Verification", "the command that shows it"),
 ];
 /// File names that are offered.
 const OFFERED: usize = 5;
@@ -142,7 +151,7 @@ fn send(model: &mut Model, text: &str) -> Vec<Effect> {
     match studio.asked() {
         Some(agent) => {
             let agent = agent.to_owned();
-            studio.answering = Some(String::new());
+            studio.answering = Some(Answer { by: agent.clone(), text: String::new(), since: model.now });
             effects.push(Effect::Ask {
                 agent,
                 thread: studio.thread.clone(),
@@ -180,17 +189,26 @@ fn form_answer(studio: &mut Studio, text: &str) -> Option<Effect> {
 }
 
 /// A piece of an answer: the draft fills while it comes.
-pub fn answering(studio: &mut Studio, piece: &str) {
-    if let Some(answer) = &mut studio.answering {
-        answer.push_str(piece);
+pub fn answering(studio: &mut Studio, thread: &str, piece: &str) {
+    if let Some(answer) = studio.answering.as_mut().filter(|_| studio.thread == thread) {
+        answer.text.push_str(piece);
     }
 }
 
 /// An answer is over.
-pub fn answered(model: &mut Model, answer: Result<String, crate::data::Problem>) -> Vec<Effect> {
+pub fn answered(
+    model: &mut Model,
+    thread: &str,
+    agent: &str,
+    answer: Result<String, Problem>,
+) -> Vec<Effect> {
     let studio = &mut model.studio;
+    // Another thread was opened meanwhile: the answer belongs to none that is seen.
+    if studio.thread != thread {
+        return Vec::new();
+    }
     studio.answering = None;
-    let who = studio.asked().unwrap_or("ralph").to_owned();
+    let who = agent.to_owned();
     match answer {
         Err(wrong) => {
             studio.problem = Some(wrong);
@@ -248,7 +266,7 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     }
     if !narrow {
         canvas.bar_down(right.x.saturating_sub(1), right);
-        draft(model, canvas, right);
+        draft(model, canvas, Rect { x: right.x + 1, width: right.width.saturating_sub(1), ..right });
     }
     let foot = rows(area, body.height, below);
     canvas.rule(foot, 0);
@@ -294,8 +312,13 @@ fn talk(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
         say(&message.who, &message.text);
     }
     if let Some(answer) = &studio.answering {
-        let said = sanitize::block(&split_answer(answer).0).into_owned();
-        say(studio.asked().unwrap_or("ralph"), if said.is_empty() { "thinking …" } else { &said });
+        let said = sanitize::block(&split_answer(&answer.text).0).into_owned();
+        let waits = format!(
+            "{} thinking for {}",
+            canvas.theme.sign(Sign::Half),
+            clock(since(answer.since, model.now))
+        );
+        say(&answer.by, if said.is_empty() { &waits } else { &said });
     }
     let height = usize::from(area.height);
     let last = lines.len().saturating_sub(studio.up.min(lines.len().saturating_sub(height)));
@@ -316,16 +339,41 @@ fn draft(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.editor(without(area, 1, 0), hand);
         return;
     }
-    let coming = studio.answering.as_deref().and_then(|answer| split_answer(answer).1);
+    let coming = studio.answering.as_ref().and_then(|answer| split_answer(&answer.text).1);
     let shown = coming.as_ref().unwrap_or(&studio.draft);
     if shown.is_empty() {
-        canvas.text(area, 0, Role::Muted, "The task grows here while you talk. Ctrl-E writes it by hand.");
+        let row = canvas.text(
+            area,
+            0,
+            Role::Muted,
+            "The task grows here while you talk. Ctrl-E writes it by hand.",
+        );
+        missing(shown, canvas, area, row + 1);
         return;
     }
-    canvas.line(area, 0, &[(Role::Strong, shown.title().unwrap_or("(no title yet)").to_owned())]);
-    let mut row = 2;
+    let row = draft_text(shown, canvas, area, 0);
+    missing(shown, canvas, area, row);
+}
+
+/// The draft as a text with headings; returns the row after it.
+pub(super) fn draft_text(shown: &Draft, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 {
+    let mut row = canvas.text(area, row, Role::Strong, shown.title().unwrap_or("(no title yet)")) + 1;
     for (name, body) in shown.sections() {
-        canvas.line(area, row, &[(Role::Accent, name.to_owned())]);
-        row = canvas.text(area, row + 1, Role::Text, body) + 1;
+        let sign = canvas.theme.sign(Sign::Good);
+        canvas.line(area, row, &[(Role::Good, format!("{sign} ")), (Role::Accent, name.to_owned())]);
+        let inside = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..area };
+        let fence = |line: &&str| !line.trim_start().starts_with("```");
+        let body: Vec<&str> = body.lines().filter(fence).collect();
+        row = canvas.text(inside, row + 1, Role::Text, &body.join("\n")) + 1;
+    }
+    row
+}
+
+/// The sections that a task still needs.
+fn missing(shown: &Draft, canvas: &mut Canvas<'_>, area: Rect, mut row: u16) {
+    let sign = canvas.theme.sign(Sign::Open);
+    for (name, what) in NEEDED.into_iter().filter(|(name, _)| shown.section(name).is_empty()) {
+        canvas.line(area, row, &[(Role::Muted, format!("{sign} {name}  {what}"))]);
+        row += 1;
     }
 }

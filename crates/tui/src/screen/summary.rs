@@ -3,7 +3,7 @@
 use super::run::{agent_tag, cost, iterations};
 use crate::data::Screen;
 use crate::draw::{Canvas, beside, without};
-use crate::keys::Action;
+use crate::keys::{self, Action};
 use crate::model::{Model, Overlay};
 use crate::msg::Effect;
 use crate::text::pad;
@@ -13,6 +13,9 @@ use ralph_protocol::level::ProofLevel;
 use ralph_protocol::view::RunView;
 use ratatui::layout::Rect;
 use std::time::Duration;
+
+/// Columns of the names of facts.
+const LABEL: u16 = 14;
 
 /// What keys do.
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
@@ -75,12 +78,14 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let files = if right.width > 0 { right } else { without(left, used + 1, 0) };
     if right.width > 0 {
         canvas.bar_down(right.x.saturating_sub(1), right);
+        next(model, view, canvas, left, used + 1);
     }
-    changes(model, canvas, files);
+    let indent = u16::from(right.width > 0);
+    changes(model, canvas, Rect { x: files.x + indent, width: files.width.saturating_sub(indent), ..files });
 }
 
 fn facts(view: &RunView, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
-    let label = |text: &str| (Role::Muted, pad(text, 14));
+    let label = |text: &str| (Role::Muted, pad(text, usize::from(LABEL)));
     let (proof_role, proof_words) = proof(view);
     let sign = canvas.theme.sign(if proof_role == Role::Good { Sign::Good } else { Sign::Note });
     let mut lines = vec![vec![label("proof"), (proof_role, format!("{sign} {proof_words}"))]];
@@ -118,10 +123,40 @@ fn facts(view: &RunView, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
     }
     lines.push(vec![label("changelogs"), (Role::Muted, ".ralph/changelog/".into())]);
     lines.push(vec![label("record"), (Role::Muted, format!(".ralph/runs/{}", view.run_id))]);
-    for (row, spans) in (0..).zip(&lines) {
-        canvas.line(area, row, spans);
+    let mut row = 0;
+    for spans in &lines {
+        match spans.as_slice() {
+            // A value alone is shown whole.
+            [name, (role, text)] => {
+                canvas.line(area, row, std::slice::from_ref(name));
+                let place = Rect { x: area.x + LABEL, width: area.width.saturating_sub(LABEL), ..area };
+                row = canvas.text(place, row, *role, text);
+            }
+            _ => {
+                canvas.line(area, row, spans);
+                row += 1;
+            }
+        }
     }
-    u16::try_from(lines.len()).unwrap_or(u16::MAX)
+    row
+}
+
+/// What can be done with it, by key.
+fn next(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) {
+    canvas.line(area, row, &[(Role::Strong, "Next".into())]);
+    let fits = |binding: &&keys::Binding| match binding.action {
+        Action::OpenPr => view.pr.is_some(),
+        // The folder of a run of a server is not here.
+        Action::ApplyResult | Action::Restore | Action::NewThread if model.server.is_some() => false,
+        Action::Runs | Action::Back | Action::Archive => false,
+        _ => binding.screen.is_some(),
+    };
+    for (row, binding) in (row + 1..area.height).zip(keys::bindings(Screen::Summary).filter(fits)) {
+        let key = binding.keys.first().map(|key| keys::name(*key)).unwrap_or_default();
+        let spans = [(Role::Accent, format!("  {}", pad(&key, 4))), (Role::Text, binding.label.to_owned())];
+        canvas.line(area, row, &spans);
+        canvas.hit(area, row, binding.action);
+    }
 }
 
 fn proof(view: &RunView) -> (Role, String) {

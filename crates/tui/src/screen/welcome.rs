@@ -102,26 +102,29 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
         row = problem(canvas, left, row + 1, wrong);
     }
     row = next(model, canvas, left, row + 1);
-    let input = rows(left, row + 1, 3);
-    let prompt = canvas.theme.sign(Sign::Point);
-    canvas.line(input, 0, &[(Role::Accent, format!("{prompt} "))]);
-    let text = Rect { x: input.x + 2, width: input.width.saturating_sub(2), ..input };
-    if model.welcome.input.is_empty() {
-        canvas.line(
-            text,
-            0,
-            &[(Role::Muted, "what is to be done? (Enter discusses it, Ctrl-R runs it)".into())],
-        );
-    }
-    canvas.editor(text, &model.welcome.input);
+    let lines = model.welcome.input.text().lines().count().clamp(1, if wide { 6 } else { 3 }) as u16;
+    let input = rows(left, row + 1, lines + 2);
+    write(model, canvas, Rect { width: left.width.saturating_sub(u16::from(wide)), ..input });
     let list = match wide {
         true => {
             canvas.bar_down(right.x.saturating_sub(1), right);
             Rect { x: right.x + 1, width: right.width.saturating_sub(1), ..right }
         }
-        false => without(left, row + 4, 0),
+        false => without(left, row + lines + 4, 0),
     };
     runs(model, canvas, list);
+}
+
+/// Where a sentence is written.
+fn write(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
+    let inside = canvas.field(area, "Task", "Enter discusses it · Ctrl-R runs it");
+    let prompt = canvas.theme.sign(Sign::Point);
+    canvas.line(inside, 0, &[(Role::Accent, format!("{prompt} "))]);
+    let text = Rect { x: inside.x + 2, width: inside.width.saturating_sub(2), ..inside };
+    if model.welcome.input.is_empty() {
+        canvas.line(text, 0, &[(Role::Muted, "what is to be done?".into())]);
+    }
+    canvas.editor(text, &model.welcome.input);
 }
 
 fn place(model: &Model, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 {
@@ -153,7 +156,7 @@ pub fn agent_words(canvas: &Canvas<'_>, state: &AgentState) -> (Role, String) {
     match state {
         AgentState::Found => (Role::Text, format!("{} found", sign(Sign::Open))),
         AgentState::Missing => (Role::Muted, format!("{} not installed", sign(Sign::Note))),
-        AgentState::Probing => (Role::Accent, format!("{} asking …", sign(Sign::Half))),
+        AgentState::Probing(_) => (Role::Accent, format!("{} asking …", sign(Sign::Half))),
         AgentState::Works(said) => (Role::Good, format!("{} {said}", sign(Sign::Good))),
         AgentState::Fails(problem) => (Role::Bad, format!("{} {}", sign(Sign::Bad), problem.what)),
         AgentState::Off => (Role::Muted, format!("{} left out", sign(Sign::Note))),
@@ -163,11 +166,18 @@ pub fn agent_words(canvas: &Canvas<'_>, state: &AgentState) -> (Role, String) {
 fn agents(model: &Model, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 {
     let mut row = heading(canvas, area, row, "Agents");
     let few = area.height < 22;
-    let shown = model.repo.agents.iter().filter(|agent| !few || agent.state != AgentState::Missing);
-    for agent in shown {
+    let shown: Vec<_> =
+        model.repo.agents.iter().filter(|agent| !few || agent.state != AgentState::Missing).collect();
+    let most = if few { 4 } else { usize::from(area.height / 3) };
+    for agent in shown.iter().take(most) {
         let (role, words) = agent_words(canvas, &agent.state);
         let tag = (Role::Agent(crate::theme::agent_number(&agent.name)), pad(&agent.name, 11));
         canvas.line(area, row, &[tag, (role, pad(&words, 16)), (Role::Muted, format!("  {}", agent.detail))]);
+        row += 1;
+    }
+    if shown.len() > most {
+        let rest: Vec<&str> = shown[most..].iter().map(|agent| agent.name.as_str()).collect();
+        canvas.line(area, row, &[(Role::Muted, format!("and {}", rest.join(", ")))]);
         row += 1;
     }
     if model.looked && model.repo.agents.iter().all(|agent| agent.state == AgentState::Missing) {

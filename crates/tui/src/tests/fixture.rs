@@ -196,6 +196,12 @@ pub fn needs_you() -> RunView {
     serde_json::from_value(view).unwrap()
 }
 
+/// The agent that was asked has answered.
+pub fn answer(model: &mut Model, answer: Result<&str, Problem>) -> Vec<Effect> {
+    let (thread, agent) = (model.studio.thread.clone(), "claude".to_owned());
+    update(model, Msg::Answered { thread, agent, answer: answer.map(str::to_owned) })
+}
+
 /// The model with this screen filled and open.
 pub fn on(screen: Screen, theme: Theme, size: (u16, u16)) -> Model {
     let mut model = model(theme, size);
@@ -216,7 +222,7 @@ pub fn on(screen: Screen, theme: Theme, size: (u16, u16)) -> Model {
         Screen::Studio | Screen::Review | Screen::Finalize => {
             type_text(&mut model, "Keep the order of messages");
             press(&mut model, KeyCode::Enter, KeyModifiers::NONE);
-            update(&mut model, Msg::Answered(Ok("I understand. Is the order per sender?".into())));
+            answer(&mut model, Ok("I understand. Is the order per sender?"));
             model.studio.messages.push(Message {
                 who: "you".into(),
                 text: "Yes, per sender. 日本語".into(),

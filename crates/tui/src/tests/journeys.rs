@@ -177,10 +177,11 @@ fn the_studio_works_with_an_agent_and_its_draft_can_be_edited_and_undone() {
     let mut model = on(Screen::Studio, COLOURS, (120, 40));
     let effects = enter(&mut model);
     assert!(matches!(effects.as_slice(), [Effect::Remember { .. }, Effect::Ask { .. }]), "{effects:?}");
-    update(&mut model, Msg::Answering("Good.\n```draft\n# Half".into()));
+    let (thread, piece) = (model.studio.thread.clone(), "Good.\n```draft\n# Half".to_owned());
+    update(&mut model, Msg::Answering { thread, piece });
     assert!(text(&draw(&mut model)).contains("Half"), "the draft fills while it comes");
     let answer = "Good.\n```draft\n# Whole\n\n## Task\n\nDo it.\n```\n";
-    let effects = update(&mut model, Msg::Answered(Ok(answer.into())));
+    let effects = super::fixture::answer(&mut model, Ok(answer));
     assert!(matches!(effects.as_slice(), [Effect::Remember { .. }]));
     assert_eq!(model.studio.draft.title(), Some("Whole"));
     ctrl(&mut model, 'z');
@@ -193,9 +194,47 @@ fn the_studio_works_with_an_agent_and_its_draft_can_be_edited_and_undone() {
     let effects = enter(&mut model);
     let Some(Effect::Ask { draft, .. }) = effects.last() else { panic!("{effects:?}") };
     assert!(draft.contains("by hand"), "the next answer is asked for with it");
-    update(&mut model, Msg::Answered(Err(Problem::new("claude did not answer", "log in"))));
+    super::fixture::answer(&mut model, Err(Problem::new("claude did not answer", "log in")));
     let seen = text(&draw(&mut model));
     assert!(seen.contains("claude did not answer") && seen.contains("next: log in"), "{seen}");
+}
+
+#[test]
+fn an_answer_belongs_to_the_agent_and_the_thread_that_were_asked() {
+    let mut model = on(Screen::Studio, COLOURS, (120, 40));
+    enter(&mut model);
+    let asked = model.studio.thread.clone();
+    ctrl(&mut model, 'g');
+    super::fixture::answer(&mut model, Ok("from the one that was asked"));
+    assert_eq!(model.studio.messages.last().unwrap().who, "claude", "not the one that was switched to");
+    model.studio.input.set("more");
+    enter(&mut model);
+    let effects = update(&mut model, Msg::Thread("20260101-000000".into(), Vec::new()));
+    assert_eq!(effects, [Effect::StopAsking]);
+    let late = Msg::Answered { thread: asked, agent: "claude".into(), answer: Ok("late".into()) };
+    assert!(update(&mut model, late).is_empty() && model.studio.messages.is_empty());
+}
+
+#[test]
+fn on_a_server_only_the_run_is_steered_and_only_it_is_told_of() {
+    let mut model = on(Screen::Summary, COLOURS, (120, 40));
+    (model.server, model.attached) = (Some("https://ralph.example.com".into()), true);
+    assert!(text(&draw(&mut model)).contains("ralph on ralph.example.com"));
+    for word in ['a', 'z', 'h', 'n'] {
+        assert!(key(&mut model, word).is_empty() && model.overlay.is_none(), "{word}");
+        let seen = text(&draw(&mut model));
+        assert!(seen.contains("the folder of this run is on the server"), "{seen}");
+    }
+    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    (model.server, model.attached) = (Some("https://ralph.example.com".into()), true);
+    assert!(matches!(key(&mut model, 'p').as_slice(), [Effect::Send { .. }]));
+    assert_eq!(key(&mut model, 'q'), [Effect::Quit]);
+    assert_eq!(
+        model.left.unwrap(),
+        [
+            "run 20261115-143307-k3f9 goes on; `ralph attach 20261115-143307-k3f9 --server https://ralph.example.com` shows it again"
+        ]
+    );
 }
 
 #[test]

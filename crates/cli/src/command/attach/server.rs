@@ -1,0 +1,121 @@
+//! The same for a run of a server.
+
+use super::AttachArgs;
+use crate::error::CommandError;
+use crate::follow::{Printer, SessionDetail};
+use crate::output::Out;
+use crate::{signals, terminal_ui};
+use ralph_app::{App, Environment, repo_file};
+use ralph_domain::event::EventBody;
+use ralph_domain::text::one_line;
+use ralph_journal::stream::StreamItem;
+use ralph_protocol::view::RunView;
+use ralph_tui::remote::{Server, ServerAddress, ServerStream};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
+
+/// Longest time without a look at the run.
+const PACE: Duration = Duration::from_millis(500);
+/// Looks without anything new before it is asked whether somebody drives the run.
+const QUIET: u32 = 4;
+
+/// Shows it, and ends with the run's own exit code.
+pub(super) fn run(
+    args: &AttachArgs,
+    url: &str,
+    app: &App,
+    folder: &Path,
+    out: &Out,
+) -> Result<u8, CommandError> {
+    let token = token(args, url, app.environment(), folder)?;
+    let server = Server::new(ServerAddress::new(url, &token, args.unencrypted)?, app.environment());
+    let run = match &args.run {
+        Some(run) => run.clone(),
+        None => server.newest()?,
+    };
+    if !args.plain && terminal_ui::fits(app, out) {
+        // What cannot be reached is told here, and not on a screen that is taken over first.
+        server.view(&run)?;
+        terminal_ui::open_on(app, folder, &run, &server, out)?;
+        return Ok(code(server.view(&run)?.as_ref()).unwrap_or(130));
+    }
+    lines(&server, &run, out)
+}
+
+/// The token for the server; that of the owner only where the server is on this machine.
+fn token(args: &AttachArgs, url: &str, env: &Environment, folder: &Path) -> Result<String, CommandError> {
+    if let Some(file) = &args.token_file {
+        let path = folder.join(file);
+        let bytes = repo_file::read_own(&path).map_err(|e| {
+            CommandError::usage(format!("cannot read the token `{}`: {e}", path.display()))
+                .hint("`--token-file` names a file with nothing but the token")
+        })?;
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    if let Some(token) = env.vars().filled("RALPH_SERVER_TOKEN") {
+        return Ok(token);
+    }
+    if ServerAddress::is_here(url) {
+        let kept = env.state_home()?.path().join("server/token");
+        if let Some(token) = env.vars().filled("RALPH_SERVE_TOKEN") {
+            return Ok(token);
+        }
+        if let Ok(bytes) = repo_file::read_own(&kept) {
+            return Ok(String::from_utf8_lossy(&bytes).into_owned());
+        }
+    }
+    Err(CommandError::usage(format!("there is no token for {}", one_line(url, 200)))
+        .hint("`--token-file FILE` or RALPH_SERVER_TOKEN names one; whoever runs the server gives you one"))
+}
+
+/// The code that the run ended with, or stands at; none while it goes on.
+fn code(view: Option<&RunView>) -> Option<u8> {
+    let view = view?;
+    match (&view.finished, &view.needs) {
+        (Some(end), _) => Some(end.reason.exit_code()),
+        (None, Some(_)) => Some(3),
+        (None, None) if !view.driven => Some(1),
+        (None, None) => None,
+    }
+}
+
+fn lines(server: &Server, run: &str, out: &Out) -> Result<u8, CommandError> {
+    signals::install();
+    let mut stream = ServerStream::new(server, run)?;
+    let mut printer = Printer::new(out.json, SessionDetail::Lines);
+    let (mut over, mut quiet) = (false, 0);
+    loop {
+        let left = stream.follow(PACE, &mut |items| {
+            quiet = if items.is_empty() { quiet + 1 } else { 0 };
+            for item in &items {
+                over |= matches!(item, StreamItem::Event(line) if matches!(line.event.body, EventBody::Finished { .. }));
+                printer.item(item, out);
+            }
+            match over || signals::came() || quiet >= QUIET {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })?;
+        if signals::came() {
+            printer.end(out);
+            let at = server.address().shown();
+            out.say(format!("run {run} goes on; `ralph attach {run} --server {at}` shows it again"));
+            return Ok(130);
+        }
+        // A connection that the server has ended is made anew; what was seen is not shown again.
+        if over || left {
+            quiet = 0;
+            let view = server.view(run)?;
+            if let Some(code) = code(view.as_ref()) {
+                printer.end(out);
+                if let Some(needs) = view.and_then(|view| view.needs) {
+                    out.say(format!("needs you: {}", one_line(&needs.message, 400)));
+                }
+                return Ok(code);
+            }
+        } else {
+            std::thread::park_timeout(PACE);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Effects on the runs of a server: what is steered and read there; what belongs to a folder of this machine is refused.
+
+use super::perform::World;
+use super::{runs, tabs};
+use crate::data::{RunRow, ToneLine};
+use crate::msg::{Effect, Msg};
+use crate::remote::Server;
+use jiff::Timestamp;
+use ralph_app::AppError;
+use ralph_domain::control::Control;
+use ralph_domain::describe::Tone;
+use ralph_domain::money::Usd;
+use ralph_domain::receipt::Receipt;
+use ralph_domain::sanitize;
+use ralph_domain::text::one_line;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// Runs that are listed.
+const RUNS_MAX: usize = 200;
+
+/// Performs an effect.
+pub fn perform(world: &World, server: &Server, effect: Effect) -> Result<(), AppError> {
+    match effect {
+        Effect::ListRuns => world.tell(Msg::Runs(list(server)?)),
+        Effect::Send { run, control, .. } => send(world, server, &run, &control)?,
+        Effect::Resume(run) => send(world, server, &run, &Control::Resume)?,
+        Effect::End { run, now } => {
+            send(world, server, &run, if now { &Control::Cancel } else { &Control::Stop })?;
+        }
+        Effect::LoadTab { run, tab } => world.tell(Msg::Tab(tab, load(server, &run, tab)?)),
+        Effect::ShowDiff(run) => {
+            let answer = server.get(&["runs", &run, "diff"], &[])?;
+            let patch = answer["patch"].as_str().unwrap_or_default();
+            world.page(match patch.is_empty() {
+                true => "This run has changed no file.\n".to_owned(),
+                false => sanitize::block(patch).into_owned(),
+            });
+        }
+        Effect::SaveText { name, text } => return runs::save(world, &name, &text),
+        Effect::Command { words, .. } if words.first().is_some_and(|word| word == "open") => {
+            let view = words.get(1).map(|run| server.view(run)).transpose()?.flatten();
+            let url = view.and_then(|view| view.pr).map(|pr| one_line(&pr.url, 300));
+            world.tell(Msg::Done(url.unwrap_or_else(|| "there is no pull request".to_owned())));
+        }
+        Effect::LookAround => {}
+        _ => {
+            let at = server.address().shown();
+            return Err(AppError::usage(format!("that needs the folder of the run, which is on {at}"))
+                .hint("do it there, or take its branch or pull request from the code host"));
+        }
+    }
+    Ok(())
+}
+
+fn send(world: &World, server: &Server, run: &str, control: &Control) -> Result<(), AppError> {
+    let name = control.name();
+    let words = match server.control(run, control)?.as_str() {
+        "received" => format!("{name}: accepted by run {run}"),
+        "saved" => format!("{name}: sent; run {run} applies it at its next step"),
+        "started" => format!("{name}: accepted, the run goes on"),
+        "ended" => format!("run {run} is ended"),
+        other => format!("{name}: {other}"),
+    };
+    world.tell(Msg::Done(words));
+    Ok(())
+}
+
+fn list(server: &Server) -> Result<Vec<RunRow>, AppError> {
+    let page = server.get(&["runs"], &[("limit", RUNS_MAX.to_string())])?;
+    let rows = page["runs"].as_array().into_iter().flatten().take(RUNS_MAX).map(row);
+    Ok(rows.collect())
+}
+
+fn row(run: &Value) -> RunRow {
+    let text = |key: &str, max: usize| one_line(run[key].as_str().unwrap_or_default(), max);
+    let whole = |key: &str| run[key].as_u64().unwrap_or_default();
+    let at = run["updated_at"].as_str().and_then(|at| at.parse().ok()).unwrap_or(Timestamp::UNIX_EPOCH);
+    RunRow {
+        id: text("id", 100),
+        title: text("title", 200),
+        status: text("status", 20),
+        driven: run["driven"].as_bool().unwrap_or_default(),
+        iteration: match whole("max_iterations") {
+            0 => "–".to_owned(),
+            most => format!("{}/{most}", whole("iteration")),
+        },
+        cost: match run["cost_usd"].as_f64() {
+            Some(cost) if cost > 0.0 => Usd::from_dollars(cost).to_string(),
+            _ => "–".to_owned(),
+        },
+        at,
+        folder: PathBuf::from(text("repo", 300)),
+        here: true,
+    }
+}
+
+fn load(server: &Server, run: &str, tab: u8) -> Result<Vec<ToneLine>, AppError> {
+    if tab == 3 {
+        let answer = server.get(&["runs", run, "diff"], &[])?;
+        let files: Vec<ToneLine> = answer["files"].as_array().into_iter().flatten().map(file).collect();
+        let patch = answer["patch"].as_str().unwrap_or_default();
+        return Ok(match files.is_empty() && patch.is_empty() {
+            true => Vec::new(),
+            false => tabs::changes(files, patch, answer["cut"].as_bool().unwrap_or_default()),
+        });
+    }
+    let mut answer = server.get(&["runs", run, "iterations"], &[])?;
+    let Value::Array(rows) = answer["iterations"].take() else { return Ok(Vec::new()) };
+    let mut lines = Vec::new();
+    for mut row in rows.into_iter().rev().take(RUNS_MAX) {
+        let number = row["iteration"].as_u64().and_then(|n| u32::try_from(n).ok()).unwrap_or_default();
+        let Ok(receipt) = serde_json::from_value::<Receipt>(row["receipt"].take()) else { continue };
+        match tab {
+            4 => lines.extend(changelog(number, &receipt)),
+            _ => lines.extend(tabs::receipt(number, &receipt)),
+        }
+    }
+    Ok(lines)
+}
+
+fn file(file: &Value) -> ToneLine {
+    let lines = file["added"].as_u64().zip(file["removed"].as_u64());
+    let text = |key: &str| file[key].as_str().unwrap_or_default();
+    tabs::file(text("status"), lines, text("path"))
+}
+
+/// What an iteration says that it did.
+fn changelog(number: u32, receipt: &Receipt) -> Vec<ToneLine> {
+    let mut lines =
+        vec![ToneLine::new(Tone::Attention, format!("## Iteration {number} ({})", receipt.agent))];
+    lines.extend(
+        sanitize::block(&receipt.message).lines().take(40).map(|line| ToneLine::new(Tone::Plain, line)),
+    );
+    lines.push(ToneLine::new(Tone::Plain, ""));
+    lines
+}

@@ -1,0 +1,72 @@
+//! What stands in the tabs of a run that are loaded when somebody looks at them; the same for runs of this machine and of a server.
+
+use crate::data::ToneLine;
+use ralph_domain::describe::Tone;
+use ralph_domain::receipt::Receipt;
+use ralph_domain::sanitize;
+use ralph_domain::text::{count, duration, one_line};
+use std::time::Duration;
+
+/// A changed file: what happened to it, lines added and removed, its path.
+pub fn file(word: &str, lines: Option<(u64, u64)>, path: &str) -> ToneLine {
+    let tone = match word {
+        "new" => Tone::Good,
+        "deleted" => Tone::Attention,
+        _ => Tone::Plain,
+    };
+    let size = lines.map_or_else(|| "binary".to_owned(), |(added, removed)| format!("+{added} −{removed}"));
+    ToneLine::new(tone, format!("{:<8} {size:>12}  {}", one_line(word, 8), one_line(path, 300)))
+}
+
+/// The files of a run, then its patch.
+pub fn changes(files: Vec<ToneLine>, patch: &str, cut: bool) -> Vec<ToneLine> {
+    let mut lines = files;
+    lines.push(ToneLine::new(Tone::Plain, ""));
+    for line in sanitize::block(patch).lines() {
+        let tone = match line.as_bytes().first() {
+            Some(b'+') if !line.starts_with("+++ ") => Tone::Good,
+            Some(b'-') if !line.starts_with("--- ") => Tone::Bad,
+            Some(b' ') => Tone::Plain,
+            _ => Tone::Muted,
+        };
+        lines.push(ToneLine::new(tone, line.replace('\t', "    ")));
+    }
+    if cut {
+        lines.push(ToneLine::new(Tone::Muted, "… cut here; g shows all of it"));
+    }
+    lines
+}
+
+/// What an iteration has to show for itself.
+pub fn receipt(number: u32, receipt: &Receipt) -> Vec<ToneLine> {
+    let took = duration(Duration::from_millis(receipt.session_ms));
+    let cost = receipt.cost_usd.map_or_else(|| "unknown".to_owned(), |cost| receipt.cost_basis.words(cost));
+    let tokens = receipt.tokens.map_or_else(String::new, |t| format!("  {} in, {} out", t.input, t.output));
+    let model =
+        receipt.model.as_deref().map(|model| format!("  {}", one_line(model, 60))).unwrap_or_default();
+    let mut lines = vec![
+        ToneLine::new(
+            Tone::Attention,
+            format!("{number:>3}  {}{model}  {}", receipt.agent, receipt.verdict.words()),
+        ),
+        ToneLine::new(
+            Tone::Plain,
+            format!(
+                "     {took}  {cost}{tokens}  +{} −{}  {}",
+                receipt.lines_added,
+                receipt.lines_removed,
+                count(receipt.files_changed, "file")
+            ),
+        ),
+    ];
+    for check in &receipt.checks {
+        let (tone, word) = if check.passed { (Tone::Good, "passed") } else { (Tone::Bad, "failed") };
+        let why = check.why.as_deref().map(|why| format!(": {}", one_line(why, 200))).unwrap_or_default();
+        lines.push(ToneLine::new(tone, format!("     {word} {}{why}", one_line(&check.name, 80))));
+    }
+    if !receipt.message.trim().is_empty() {
+        lines.push(ToneLine::new(Tone::Muted, format!("     {}", one_line(&receipt.message, 300))));
+    }
+    lines.push(ToneLine::new(Tone::Plain, ""));
+    lines
+}
