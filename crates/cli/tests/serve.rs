@@ -14,6 +14,8 @@ mod index;
 mod live;
 #[path = "serve/machine.rs"]
 mod machine;
+#[path = "serve/mcp.rs"]
+mod mcp;
 #[path = "serve/operations.rs"]
 mod operations;
 #[path = "serve/start.rs"]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 const BODY_MAX: usize = 1024 * 1024;
 
 /// A service for one caller. Requests whose `Host` is not one of `hosts` are refused (any is taken where the list is empty), and so is
-/// every browser's page: a page must not reach a server on this machine by a name of its own.
+/// every browser's page of another host: it must not reach a server on this machine by a name of its own.
 pub fn http_service<S: ServerHandler + Clone + Send + Sync + 'static>(
     server: S,
     hosts: &[&str],
@@ -21,5 +21,6 @@ pub fn http_service<S: ServerHandler + Clone + Send + Sync + 'static>(
         .with_max_request_body_bytes(BODY_MAX)
         .enforce_origin_validation();
     config.allowed_hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+    config.allowed_origins = hosts.iter().map(|host| format!("http://{host}:*")).collect();
     StreamableHttpService::new(move || Ok(server.clone()), Arc::new(NeverSessionManager::default()), config)
 }

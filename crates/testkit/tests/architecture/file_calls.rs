@@ -24,7 +24,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("app/src/clean.rs", 9),
             ("app/src/dotenv_lines.rs", 3),
             ("app/src/guardrails.rs", 1),
-            ("app/src/hooks.rs", 2),
+            ("app/src/hooks.rs", 5),
             ("app/src/locks.rs", 2),
             ("app/src/log.rs", 2),
             ("app/src/older.rs", 8),
