@@ -13,3 +13,8 @@ export function takeFirst(path: string): Promise<Response> | undefined {
   if (all && answer) all[path] = undefined;
   return answer;
 }
+
+/** Nobody was logged in when it was asked: the answers are refusals, and whoever logs in now asks anew. */
+export function forgetFirst(): void {
+  if (typeof window !== "undefined") window.ralphFirst = {};
+}

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { takeFirst } from "../api/first";
+import { forgetFirst, takeFirst } from "../api/first";
 
 describe("what was asked before the page was there", () => {
   afterEach(() => vi.unstubAllGlobals());
@@ -10,6 +10,12 @@ describe("what was asked before the page was there", () => {
     expect(takeFirst("/me")).toBe(answer);
     expect(takeFirst("/me")).toBeUndefined();
     expect(takeFirst("/runs")).toBeUndefined();
+  });
+
+  it("is forgotten where nobody was logged in", () => {
+    vi.stubGlobal("window", { ralphFirst: { "/runs/a": Promise.resolve(new Response("{}", { status: 401 })) } });
+    forgetFirst();
+    expect(takeFirst("/runs/a")).toBeUndefined();
   });
 
   it("is nothing where the first script did not run", () => {

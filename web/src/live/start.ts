@@ -2,6 +2,7 @@
 
 import { api } from "../api/calls";
 import { setCsrf } from "../api/client";
+import { forgetFirst } from "../api/first";
 import type { Me, RunsPage } from "../api/types";
 
 /** The list that a page without filters shows first. */
@@ -27,7 +28,10 @@ export async function asked(): Promise<Me | null> {
     Promise.race([answer.catch(() => null), new Promise<null>((done) => setTimeout(() => done(null), PATIENCE))]);
   const list = location.pathname === "/" && location.search === "" ? wait(api.runs(FIRST_LIST)) : null;
   const me = await wait(api.me());
-  if (!me) return null;
+  if (!me) {
+    forgetFirst();
+    return null;
+  }
   setCsrf(me.csrf);
   rows = await list;
   return me;
