@@ -255,7 +255,14 @@ fn with_a_real_cli_from_an_empty_repo_to_a_proven_branch() {
     tmux.key("Enter");
     tmux.shows("I read the Makefile.");
     tmux.shows("Make hello.txt with a greeting.");
-    tmux.key("C-v");
+    // The draft is seen while the answer still comes; it can be reviewed once that is over.
+    tmux.until("the review round", |screen| {
+        let open = screen.contains("Round 1");
+        if !open {
+            tmux.key("C-v");
+        }
+        open
+    });
     tmux.shows("Nothing says what stands in the file");
     tmux.key("Enter");
     tmux.key("f");
