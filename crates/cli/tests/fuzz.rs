@@ -85,6 +85,7 @@ readers!(
     patches,
     terminal,
     secrets,
+    server_requests,
 );
 
 fn corpus(reader: &str) -> PathBuf {

@@ -4,6 +4,8 @@
 
 #[path = "serve/access.rs"]
 mod access;
+#[path = "serve/attacks.rs"]
+mod attacks;
 #[path = "serve/client.rs"]
 mod client;
 #[path = "serve/files.rs"]

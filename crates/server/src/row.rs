@@ -188,9 +188,13 @@ impl RunRow {
     /// What is searched for words.
     pub fn search_text(&self) -> String {
         let branch = self.branch.as_deref().unwrap_or_default();
-        format!("{} {} {} {branch}", self.id, self.task, self.repo).to_lowercase()
+        let text = format!("{} {} {} {branch}", self.id, self.task, self.repo).to_lowercase();
+        ralph_domain::text::head(&text, SEARCH_MAX).to_owned()
     }
 }
+
+/// Bytes that words are looked for in: an index of Postgres takes no more than 2,704 of a row.
+const SEARCH_MAX: usize = 2000;
 
 /// Bytes of the sentence.
 const NOW_MAX: usize = 240;

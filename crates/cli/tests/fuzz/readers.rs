@@ -390,3 +390,10 @@ pub fn secrets(input: &[u8]) -> u64 {
     }
     hash(redactor.text(&text(input)).len() == input.len())
 }
+
+/// Paths, queries and bodies that somebody sends to a server.
+pub fn server_requests(input: &[u8]) -> u64 {
+    let (understood, stays) = ralph_server::routes::read_anything(input);
+    assert!(stays, "a path leads out of the workspace");
+    hash(understood)
+}

@@ -172,3 +172,42 @@ fn what_a_run_left_is_there_to_read() {
     assert_eq!(server.get("/runs").is(200).json()["runs"], json!([]));
     server.get(&format!("/runs/{run}")).is(404);
 }
+
+#[test]
+fn any_two_states_can_be_compared_and_the_metric_is_told() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    let agent = repo.agent(
+        "one",
+        "case $RALPH_ITERATION in 1) echo 90;; 2) echo 85;; *) echo 70;; esac > speed.txt; echo ok",
+    );
+    let check = "echo p99 $(cat speed.txt) ms";
+    let metric = json!({ "pattern": "p99 ([0-9.]+)", "better": "lower", "target": 80 });
+    let verifier = json!({ "name": "tests", "command_argv": ["sh", "-c", check], "metric": metric });
+    repo.configure(&[agent], check, &json!({ "completion": "metric", "verifiers": [verifier] }));
+    let run = repo.run(&[]).exits(0).json()["run_id"].as_str().unwrap().to_owned();
+    let server = Served::start(&env, &repo.dir, &[]);
+    server.row_when(&run, "the end", |row| row["status"] == "done");
+    let iterations = server.get(&format!("/runs/{run}/iterations")).is(200).json();
+    let numbers: Vec<&Value> =
+        iterations["iterations"].as_array().unwrap().iter().map(|it| &it["metric"]).collect();
+    assert_eq!(numbers, [&json!(90.0), &json!(85.0), &json!(70.0)], "{iterations}");
+    let patch = |query: &str| {
+        let diff = server.get(&format!("/runs/{run}/diff?{query}")).is(200).json();
+        let patch = diff["patch"].as_str().unwrap().to_owned();
+        let lines = patch.lines().filter(|line| line.len() < 5 && line.starts_with(['+', '-']));
+        lines.map(str::to_owned).collect::<Vec<String>>()
+    };
+    assert_eq!(patch("against=0"), ["+70"]);
+    assert_eq!(patch("against=1"), ["-90", "+70"]);
+    assert_eq!(patch("against=1&iteration=2"), ["-90", "+85"]);
+    assert_eq!(patch("against=0&iteration=1"), ["+90"]);
+    assert_eq!(patch("against=3"), [""; 0]);
+    server.get(&format!("/runs/{run}/diff?against=9")).is(404);
+    server.get(&format!("/runs/{run}/diff?against=-1")).is(400);
+    assert_eq!(
+        server.get("/runs?status=failed").json()["counts"],
+        json!({ "done": 1 }),
+        "whatever the filter"
+    );
+}

@@ -161,3 +161,49 @@ fn a_watcher_that_reads_nothing_holds_up_nobody() {
         text.lines().any(|line| line == "ralph_sockets 0").then_some(())
     });
 }
+
+#[test]
+fn a_watcher_that_is_too_slow_is_told_to_read_again_and_misses_nothing() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "grep -q work part.txt");
+    let run = repo.run(&[]).exits(0).json()["run_id"].as_str().unwrap().to_owned();
+    // More than fits into the buffers of a connection.
+    let last = repo.events_of(&run).last().unwrap()["seq"].as_u64().unwrap();
+    let head = last + 30_000;
+    let words = "x".repeat(1000);
+    let lines: String = (last + 1..=head)
+        .map(|seq| {
+            format!(
+                "{{\"seq\":{seq},\"at\":\"2026-11-17T00:00:00Z\",\"kind\":\"notice\",\"message\":\"{words}\"}}\n"
+            )
+        })
+        .collect();
+    let journal = env.path(&format!("state/ralph/runs/{run}/events.jsonl"));
+    let mut file = std::fs::OpenOptions::new().append(true).open(journal).unwrap();
+    std::io::Write::write_all(&mut file, lines.as_bytes()).unwrap();
+    let server = Served::start(&env, &repo.dir, &[]);
+    let mut socket = server.socket(&format!("/runs/{run}/ws?from=1"));
+    assert_eq!(socket.next_of("hello")["head"].as_u64(), Some(head));
+    // A reader that is busy elsewhere.
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    let mut seen = Vec::new();
+    let from = loop {
+        let frame = socket.next().expect("the connection stays");
+        match frame["type"].as_str().unwrap() {
+            "event" => seen.push(frame["seq"].as_u64().unwrap()),
+            "reread" => break frame["from"].as_u64().unwrap(),
+            _ => {}
+        }
+    };
+    assert_eq!(seen, (1..from).collect::<Vec<u64>>(), "all before it came");
+    let mut next = from;
+    while next <= head {
+        let page = server.get(&format!("/runs/{run}/events?from={next}&limit=5000")).is(200).json();
+        let events = page["events"].as_array().unwrap();
+        assert!(!events.is_empty(), "{next} of {head}");
+        seen.extend(events.iter().map(|event| event["seq"].as_u64().unwrap()));
+        next = page["next"].as_u64().unwrap();
+    }
+    assert_eq!(seen, (1..=head).collect::<Vec<u64>>(), "and the rest is there to read");
+}

@@ -9,6 +9,11 @@ fn sentence(repo: &TestRepo<'_>, text: &str) -> Value {
     json!({ "repo": repo.dir, "text": text, "isolation": "none" })
 }
 
+/// The branch that is checked out.
+fn repos_branch(repo: &TestRepo<'_>) -> Value {
+    json!(repo.git(&["symbolic-ref", "--short", "HEAD"]).trim())
+}
+
 #[test]
 fn a_sentence_is_enough_and_a_key_makes_one_run() {
     let env = machine();
@@ -45,7 +50,10 @@ fn what_cannot_be_run_is_refused_with_a_hint_and_leaves_nothing() {
         refused["detail"].as_str().unwrap().contains("nobody") && refused["hint"].is_string(),
         "{refused}"
     );
-    assert_eq!(server.get("/runs").json()["runs"], json!([]));
+    let mut body = sentence(&repo, "Do it");
+    body["base_branch"] = json!("nowhere");
+    server.post("/runs", &body).is(422);
+    until("nothing is left of it", || (server.get("/runs").json()["runs"] == json!([])).then_some(()));
     let elsewhere = json!({ "repo": "/etc", "text": "Do it" });
     let refused = server.post("/runs", &elsewhere).is(403).json();
     assert!(refused["hint"].as_str().unwrap().contains("--repo"), "{refused}");
@@ -95,6 +103,14 @@ fn a_task_is_linted_and_its_first_prompt_shown_before_anything_runs() {
     assert_eq!(preview["agents"], json!(["stub"]));
     let repos = server.get("/repos").is(200).json();
     assert_eq!(repos[0]["path"], json!(repo.dir));
+    repo.git(&["branch", "next"]);
+    let offered = server.get(&format!("/suggestions?repo={}", repo.dir.display())).is(200).json();
+    assert_eq!((&offered["agents"], &offered["branch"]), (&json!(["stub"]), &repos_branch(&repo)));
+    let branches: Vec<&str> =
+        offered["branches"].as_array().unwrap().iter().filter_map(|b| b.as_str()).collect();
+    assert!(branches.contains(&"next") && branches.len() == 2, "{offered}");
+    assert_eq!(offered["task_files"], json!(["PROMPT.md"]), "{offered}");
+    server.get("/suggestions?repo=/etc").is(403);
     let templates = server.get("/templates").is(200).json();
     for template in templates.as_array().unwrap() {
         let linted =

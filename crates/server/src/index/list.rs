@@ -194,7 +194,7 @@ impl Index {
         };
         let limit = query.limit.unwrap_or(ROWS.0).clamp(1, ROWS.1);
         let mut conditions = Conditions::of(query);
-        let total = self.count(&conditions).await?;
+        let counted = conditions.clone();
         let counts = self.count_by_status().await?;
         if let Some(cursor) = query.cursor.as_deref().filter(|c| !c.is_empty()) {
             let (number, id) = read_cursor(cursor)?;
@@ -202,16 +202,24 @@ impl Index {
             let (number, id) = (conditions.value(number), conditions.value(Value::Text(id)));
             conditions.words.push(format!("({column}, id) {beyond} ({number}, {id})"));
         }
-        let text = format!(
-            "SELECT id, CAST({column} AS DOUBLE PRECISION), body FROM runs{} ORDER BY {column} {direction}, id {direction} LIMIT {}",
-            conditions.text(),
-            limit + 1
-        );
+        let order = format!("ORDER BY {column} {direction}, id {direction}");
+        let found = format!("{} {order} LIMIT {}", conditions.text(), limit + 1);
+        // Words are looked for in an index that holds nothing else; whole rows are only read where they were found.
+        let found = match query.q.as_deref().unwrap_or_default().trim().is_empty() {
+            true => found,
+            false => format!(" WHERE id IN (SELECT id FROM runs{found}) {order}"),
+        };
+        let text = format!("SELECT id, CAST({column} AS DOUBLE PRECISION), body FROM runs{found}");
         let mut rows: Vec<(String, f64, String)> = on!(self, pool => {
             bound!(sqlx::query_as(AssertSqlSafe(text)), &conditions.values).fetch_all(pool).await?
         });
         let more = i64::try_from(rows.len()).unwrap_or(i64::MAX) > limit;
         rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        let total = match query.cursor.as_deref().unwrap_or_default().is_empty() && !more {
+            // All of them are here.
+            true => i64::try_from(rows.len()).unwrap_or(i64::MAX),
+            false => self.count(&counted).await?,
+        };
         let next_cursor = rows.last().filter(|_| more).map(|(id, number, _)| write_cursor(*number, id));
         let runs = rows.into_iter().filter_map(|(_, _, body)| RawValue::from_string(body).ok()).collect();
         Ok(Page { runs, next_cursor, total, counts })

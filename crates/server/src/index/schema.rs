@@ -3,8 +3,9 @@
 use super::{Index, on};
 
 /// One list of statements per version.
-const STEPS: &[&[&str]] = &[&[
-    "CREATE TABLE runs (
+const STEPS: &[&[&str]] = &[
+    &[
+        "CREATE TABLE runs (
         id TEXT NOT NULL PRIMARY KEY,
         status TEXT NOT NULL,
         repo TEXT NOT NULL,
@@ -18,17 +19,17 @@ const STEPS: &[&[&str]] = &[&[
         search TEXT NOT NULL,
         body TEXT NOT NULL
     )",
-    // Lists are sorted by one column and then by id, with at most one filter before it.
-    "CREATE INDEX runs_updated ON runs (updated, id)",
-    "CREATE INDEX runs_created ON runs (created, id)",
-    "CREATE INDEX runs_cost ON runs (cost, id)",
-    "CREATE INDEX runs_iteration ON runs (iteration, id)",
-    "CREATE INDEX runs_score ON runs (score, id)",
-    "CREATE INDEX runs_status ON runs (status, updated, id)",
-    "CREATE INDEX runs_open ON runs (open, updated, id)",
-    "CREATE INDEX runs_repo ON runs (repo, updated, id)",
-    "CREATE INDEX runs_person ON runs (person, updated, id)",
-    "CREATE TABLE spend (
+        // Lists are sorted by one column and then by id, with at most one filter before it.
+        "CREATE INDEX runs_updated ON runs (updated, id)",
+        "CREATE INDEX runs_created ON runs (created, id)",
+        "CREATE INDEX runs_cost ON runs (cost, id)",
+        "CREATE INDEX runs_iteration ON runs (iteration, id)",
+        "CREATE INDEX runs_score ON runs (score, id)",
+        "CREATE INDEX runs_status ON runs (status, updated, id)",
+        "CREATE INDEX runs_open ON runs (open, updated, id)",
+        "CREATE INDEX runs_repo ON runs (repo, updated, id)",
+        "CREATE INDEX runs_person ON runs (person, updated, id)",
+        "CREATE TABLE spend (
         run TEXT NOT NULL,
         part TEXT NOT NULL,
         at BIGINT NOT NULL,
@@ -41,14 +42,19 @@ const STEPS: &[&[&str]] = &[&[
         unpriced BIGINT NOT NULL,
         PRIMARY KEY (run, part)
     )",
-    "CREATE INDEX spend_at ON spend (at)",
-    "CREATE TABLE idempotency (
+        "CREATE INDEX spend_at ON spend (at)",
+        "CREATE TABLE idempotency (
         name TEXT NOT NULL PRIMARY KEY,
         request TEXT NOT NULL,
         run TEXT NOT NULL,
         at BIGINT NOT NULL
     )",
-]];
+    ],
+    &[
+        // Words are looked for here, beside the bodies of the rows.
+        "CREATE INDEX runs_search ON runs (updated, id, search)",
+    ],
+];
 
 /// Brings the tables to the newest version. Two that start at once do not do it twice.
 pub(super) async fn migrate(index: &Index) -> Result<(), sqlx::Error> {

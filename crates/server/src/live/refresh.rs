@@ -48,7 +48,12 @@ impl Live {
             let begun = Instant::now();
             let dirty = self.next_dirty(SWEEP);
             let mut changed = std::mem::take(&mut *self.pending());
-            changed.extend(dirty.into_iter().filter_map(|run| self.refresh(&run)));
+            for run in dirty {
+                match self.refresh(&run) {
+                    Some(row) => changed.push(row),
+                    None => self.forget_gone(&run, runtime),
+                }
+            }
             if !changed.is_empty()
                 && let Err(error) = runtime.block_on(self.index.put(&changed))
             {
@@ -65,6 +70,18 @@ impl Live {
             }
             self.rest(PACE.saturating_sub(begun.elapsed()));
         }
+    }
+
+    /// Takes a run out of the list whose entry somebody has removed.
+    fn forget_gone(&self, run: &RunId, runtime: &tokio::runtime::Handle) {
+        if registry::find(&self.home, run).is_some() {
+            return;
+        }
+        self.forget_run(run);
+        if let Err(error) = runtime.block_on(self.index.remove(run.as_str())) {
+            tracing::warn!(%error, "the index could not be written");
+        }
+        self.tell(RowChange::Removed(run.to_string()));
     }
 
     /// The runs that something has happened to, waiting for one at most this long.

@@ -2,8 +2,8 @@
 
 use super::control::ControlBody;
 use super::create::CreateRun;
-use super::files::shown_path;
 use super::prepare::LintBody;
+use super::shown_path::shown_path;
 use crate::index::ListQuery;
 use std::path::Component;
 

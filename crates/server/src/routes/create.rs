@@ -1,6 +1,8 @@
 //! A new run: what somebody asks for on the page or by a program.
 
 use super::prepare::known_repo;
+use super::runs::forget_unbegun;
+use super::shown_path::shown_path;
 use crate::auth::Caller;
 use crate::extract::{Answer, Body};
 use crate::people::Role;
@@ -123,6 +125,10 @@ pub(super) async fn place_of(server: &Server, body: &CreateRun) -> Result<StartP
     let repo = body.repo.trim();
     let address = repo.starts_with("https://") || repo.starts_with("ssh://") || repo.starts_with("git@");
     if address {
+        // A name that a program would take for an option.
+        if repo.contains("://-") || repo.contains("@-") {
+            return Err(Problem::bad("`repo` is an address without a host"));
+        }
         // The folder is only where the request is made from.
         let folder = server.repos.first().cloned().unwrap_or_else(|| server.home.path().to_owned());
         return Ok(StartPlace { folder, is_address: true });
@@ -185,8 +191,11 @@ impl CreateRun {
         match (text, &self.task_file) {
             (Some(text), None) if text.len() <= TASK_MAX => Ok(TaskInput::Text(text.clone())),
             (Some(_), None) => Err(Problem::bad(format!("the task has more than {} kB", TASK_MAX / 1024))),
-            (None, Some(file)) if ralph_domain::config::is_inside(file) => Ok(TaskInput::File(file.into())),
-            (None, Some(_)) => Err(Problem::bad("`task_file` is a path in the repo, without `..`")),
+            // What is not shown of a repo becomes no task, which everybody here can read.
+            (None, Some(file)) if shown_path(file).is_ok() => Ok(TaskInput::File(file.into())),
+            (None, Some(_)) => Err(Problem::bad(
+                "`task_file` is a path in the repo, without `..`, and no file that holds secrets",
+            )),
             (Some(_), Some(_)) => Err(Problem::bad("either `text` or `task_file`, and not both")),
             (None, None) => Ok(TaskInput::Found),
         }
@@ -266,6 +275,9 @@ pub(crate) async fn create(
         Ok(Ok(Err(problem))) => {
             // Whoever asked hears of it at once; nothing is left in the list.
             server.scheduler.take_out(run.as_str()).await?;
+            let (own, id) = (server.clone(), run.clone());
+            server.blocking(move || forget_unbegun(&own, &id)).await?;
+            server.live.touch(&run);
             if let Some(key) = &key {
                 server.index.forget_key(key).await?;
             }

@@ -87,7 +87,7 @@ pub(crate) async fn events(
                     next = line.event.seq.0 + 1;
                 }
             }
-            let head = head.max(next - 1);
+            let head = if frames.is_empty() { head } else { head.max(next - 1) };
             Ok(format!("{{\"events\":[{}],\"head\":{head},\"next\":{next}}}", frames.join(",")))
         })
         .await?;

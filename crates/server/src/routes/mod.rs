@@ -26,6 +26,7 @@ mod sandbox;
 #[cfg(feature = "schema")]
 pub(crate) mod schemas;
 mod session;
+mod shown_path;
 mod task;
 mod watch;
 

@@ -1,6 +1,7 @@
 //! Before a run: what the linter says of a task, the first prompt, templates, and where runs may be started.
 
 use super::create::{CreateRun, place_of};
+use super::shown_path::shown_path;
 use crate::auth::Caller;
 use crate::extract::{Answer, Asked, Body};
 use crate::people::Role;
@@ -129,7 +130,7 @@ pub(crate) async fn lint(
                     let dialect = detect_text("task.md", &text);
                     TaskSource { dialect, folder, files: TaskTexts::new(dialect.main_file(), text) }
                 }
-                (None, Some(file)) if ralph_domain::config::is_inside(&file) => {
+                (None, Some(file)) if shown_path(&file).is_ok() => {
                     task_source::find(&folder, Some(Path::new(&file)))?
                 }
                 (None, _) => return Err(Problem::bad("there is no task: `text` or `task_file`")),

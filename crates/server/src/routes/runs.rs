@@ -11,7 +11,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use ralph_app::facts::RunReading;
-use ralph_journal::registry::Registration;
+use ralph_domain::id::RunId;
+use ralph_journal::registry::{self, Registration};
 use std::sync::Arc;
 
 pub(crate) async fn list(
@@ -52,6 +53,14 @@ pub(crate) async fn remove(
     server.index.remove(&run).await?;
     server.live.tell(RowChange::Removed(run));
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Removes what is left of a run that was refused after it had been registered, before its first session.
+pub(super) fn forget_unbegun(server: &Server, run: &RunId) -> Result<(), Problem> {
+    let Some(entry) = registry::find(&server.home, run) else { return Ok(()) };
+    let reading = RunReading::load(server.app.environment(), entry.clone());
+    let begun = reading.is_ok_and(|r| r.driver.is_some() || r.state.iterations.count > 0);
+    if begun { Ok(()) } else { remove_record(server, &entry) }
 }
 
 fn remove_record(server: &Server, entry: &Registration) -> Result<(), Problem> {

@@ -12,6 +12,7 @@ const TABLES: &[(&str, &[&str], &str)] = &[
     ("cli/tests/boundary/git_folders.rs", &["attack(", "decided("], "boundary/git_folders.rs"),
     ("cli/tests/boundary/ordinary_user.rs", &["attack("], "boundary/ordinary_user.rs"),
     ("cli/tests/boundary/repo_files.rs", &["attack("], "boundary/repo_files.rs"),
+    ("cli/tests/serve/attacks.rs", &["attack("], "serve/attacks.rs"),
     ("cli/tests/trust/attacks.rs", &["attack("], "trust/attacks.rs"),
     ("sandbox/src/local/escapes/attempts.rs", &["attempt("], "escapes.rs"),
     ("sandbox/src/local/escapes/doors.rs", &["name: "], "escapes.rs"),
