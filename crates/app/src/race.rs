@@ -10,11 +10,12 @@ use crate::run;
 use crate::side_by_side::{Batch, BatchRun};
 use ralph_domain::best::best;
 use ralph_domain::dialect::Publish;
-use ralph_domain::money::Usd;
+use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::outcome::EndReason;
 use ralph_domain::state::RunState;
 use ralph_git::Repo;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::time::Duration;
 
 /// Most that race at once.
@@ -51,6 +52,23 @@ impl Lane<'_> {
         self.state.as_ref().map_or(Usd::ZERO, |state| state.spending.totals.cost)
     }
 
+    /// The same in words: what nobody knows is never a zero.
+    pub fn cost_words(&self) -> String {
+        let totals = self.state.as_ref().map(|state| &state.spending.totals);
+        match totals.filter(|totals| totals.sessions > 0 && totals.basis == CostBasis::Unknown) {
+            Some(totals) if totals.cost == Usd::ZERO => "cost unknown".to_owned(),
+            Some(totals) => totals.basis.words(totals.cost),
+            None => self.cost().to_string(),
+        }
+    }
+
+    /// Whether its cost is not known, or not all of it.
+    pub fn is_cost_unknown(&self) -> bool {
+        self.state.as_ref().is_some_and(|state| {
+            state.spending.totals.sessions > 0 && state.spending.totals.basis == CostBasis::Unknown
+        })
+    }
+
     /// Whether its result is proven.
     pub fn is_proven(&self) -> bool {
         let end = self.state.as_ref().and_then(|state| state.result.finished.as_ref());
@@ -68,6 +86,8 @@ pub struct Race {
     /// Why the others were ended, once they were.
     ended: Option<String>,
     winner: Option<usize>,
+    /// Whether those that lost have it in their record.
+    noted: bool,
 }
 
 impl Race {
@@ -102,7 +122,7 @@ impl Race {
         let (names, requests): (Vec<_>, Vec<_>) = lanes.into_iter().unzip();
         let jobs = names.len();
         let batch = Batch::new(env, requests, jobs)?;
-        Ok(Self { env: env.clone(), names, batch, by, budget, ended: None, winner: None })
+        Ok(Self { env: env.clone(), names, batch, by, budget, ended: None, winner: None, noted: false })
     }
 
     /// Those that race, in the order in which they were named.
@@ -146,6 +166,9 @@ impl Race {
         if self.winner.is_none() && self.is_over() {
             self.winner = self.best_of_proven();
         }
+        if self.is_over() && !std::mem::replace(&mut self.noted, true) {
+            self.note_losers();
+        }
         Ok(())
     }
 
@@ -153,6 +176,7 @@ impl Race {
         let lanes = self.lanes();
         let spent = lanes.iter().fold(Usd::ZERO, |sum, lane| sum + lane.cost());
         let first = (self.by == RaceBy::First).then(|| lanes.iter().position(Lane::is_proven)).flatten();
+        let lost = first.map(|at| format!("lost to {}", lanes[at].name));
         let why = match first {
             Some(at) => Some(format!("{} was proven first", lanes[at].name)),
             None if spent > Usd::ZERO && spent >= self.budget => {
@@ -169,8 +193,21 @@ impl Race {
         drop(lanes);
         self.winner = first.or(self.winner);
         if let Some(why) = why {
+            let told = lost.unwrap_or_else(|| why.clone());
             self.ended = Some(why);
-            running.into_iter().for_each(|at| self.batch.stop(at));
+            running.into_iter().for_each(|at| self.batch.stop(at, &told));
+        }
+    }
+
+    /// Notes in the record of each that lost who won: whoever asks for the latest run means that one.
+    fn note_losers(&self) {
+        let Some(at) = self.winner else { return };
+        let ids: Vec<Option<String>> =
+            self.batch.runs().iter().map(|run| Some(run.result()?["run_id"].as_str()?.to_owned())).collect();
+        let Some(winner) = ids.get(at).cloned().flatten() else { return };
+        let losers = ids.iter().enumerate().filter(|(n, _)| *n != at).filter_map(|(_, id)| id.as_deref());
+        for entry in losers.filter_map(|id| find::run(&self.env, Path::new("/"), Some(id)).ok()) {
+            find::note_lost(&entry, &winner);
         }
     }
 

@@ -5,6 +5,7 @@ use crate::data::{AgentFact, AgentState, Problem, RepoFacts, RunRow};
 use crate::msg::Msg;
 use ralph_app::{AppError, Environment, consult, isolation, project, repo_file, settings, task_source};
 use ralph_domain::config::{AgentSelection, Isolation, join_argv};
+use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::sanitize;
 use ralph_domain::text::one_line;
 use ralph_git::{Git, Repo, RepoError};
@@ -117,7 +118,14 @@ pub fn runs(world: &World) -> Result<Vec<RunRow>, AppError> {
             (Some(now), Some(most)) => format!("{now}/{most}"),
             _ => "–".to_owned(),
         },
-        cost: run.cost_usd.map_or_else(|| "–".to_owned(), |cost| cost.to_string()),
+        cost: match (run.cost_usd, run.cost_basis) {
+            (None, _) => "–".to_owned(),
+            (Some(Usd::ZERO), Some(CostBasis::Unknown)) if run.iteration.is_some_and(|n| n > 0) => {
+                "unknown".to_owned()
+            }
+            (Some(cost), Some(CostBasis::Unknown)) if cost > Usd::ZERO => format!("{cost}+"),
+            (Some(cost), _) => cost.to_string(),
+        },
         at: run.last_event_at.unwrap_or(run.created_at),
         id: run.run_id,
         status: run.status,

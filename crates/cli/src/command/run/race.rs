@@ -96,7 +96,7 @@ fn draw(out: &Out, race: &Race, now: Duration, before: usize) -> usize {
         let pad = " ".repeat(wide.saturating_sub(table::width(&name)));
         let age =
             if lane.run.is_running() { clock(now.saturating_sub(lane.run.since())) } else { String::new() };
-        let cost = lane.cost().to_string();
+        let cost = lane.cost_words();
         let line = format!("{status:<9} {name}{pad} {cost:>8} {age:>6}  {}", one_line(&detail, 120));
         lines.push(format!("{} {}", out.status_sign(&status), table::fit(&line, room)));
     }
@@ -124,9 +124,14 @@ fn summary(race: &Race, cancelled: bool, out: &Out) -> u8 {
     }
     for lane in &lanes {
         let (status, detail) = standing(lane);
-        out.say(format!("  {status:<9} {} {}: {}", lane.name, lane.cost(), one_line(&detail, 160)));
+        out.say(format!("  {status:<9} {} {}: {}", lane.name, lane.cost_words(), one_line(&detail, 160)));
     }
-    out.say(format!("  together {all} of {}", race.budget()));
+    let together = match lanes.iter().any(Lane::is_cost_unknown) {
+        true if all == Usd::ZERO => "cost unknown".to_owned(),
+        true => format!("at least {all}"),
+        false => all.to_string(),
+    };
+    out.say(format!("  together {together} of {}", race.budget()));
     if let Some(run) = race.winner().and_then(|at| id(&lanes[at])) {
         out.say(format!(
             "{} `ralph apply {run}` brings it into your own folder; `ralph diff {run}` shows it",
