@@ -11,6 +11,11 @@ use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::registry::{self, Registration};
 use std::path::Path;
 
+/// Which run won, in the record of one that lost a race to it.
+const LOST: &str = "lost-race.txt";
+/// Ids that are named where several are meant.
+const NAMED: usize = 5;
+
 /// All runs that belong to a folder: in it, or started from it.
 pub fn runs_of(home: &StateHome, folder: &Path) -> Vec<Registration> {
     let mut found: Vec<Registration> =
@@ -49,7 +54,9 @@ pub fn run(env: &Environment, folder: &Path, name: Option<&str>) -> Result<Regis
     let here = runs_of(&home, &top);
     let Some(name) = name else {
         let driven = locks::holder(&home, &top).map(|h| h.run_id);
-        let chosen = driven.and_then(|id| here.iter().find(|r| r.run_id == id)).or_else(|| here.last());
+        // Of several that raced, the one that won is meant.
+        let latest = || here.iter().rev().find(|entry| !has_lost(entry)).or_else(|| here.last());
+        let chosen = driven.and_then(|id| here.iter().find(|r| r.run_id == id)).or_else(latest);
         return chosen.cloned().ok_or_else(|| {
             AppError::usage(format!("there is no run in `{}`", top.display()))
                 .hint("`ralph run` starts one; `ralph list --all` shows those of other folders")
@@ -76,13 +83,43 @@ pub fn run(env: &Environment, folder: &Path, name: Option<&str>) -> Result<Regis
         }
         (None, many) => {
             let ids: Vec<&str> = many.iter().map(|r| r.run_id.as_str()).collect();
-            Err(AppError::usage(format!("`{name}` could be any of {}", ids.join(", ")))
-                .hint("give more of the id"))
+            Err(AppError::usage(format!("`{name}` could be any of {}", some_of(&ids)))
+                .hint("give more of the id; `ralph list` shows the runs of this folder"))
         }
     }
+}
+
+/// The latest of these ids, which are what is meant most often, and how many more there are.
+fn some_of(ids: &[&str]) -> String {
+    let named: Vec<&str> = ids.iter().rev().take(NAMED).copied().collect();
+    match ids.len() - named.len() {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+/// Notes in the record of a run that another one has won their race.
+pub(crate) fn note_lost(entry: &Registration, winner: &str) {
+    // Without it the latest run is meant, as ever.
+    let _ = ralph_journal::artifacts::write(&entry.run_dir().path().join(LOST), winner.as_bytes());
+}
+
+fn has_lost(entry: &Registration) -> bool {
+    entry.run_dir().path().join(LOST).is_file()
 }
 
 /// A handle on a run.
 pub fn handle(env: &Environment, registration: &Registration) -> RunHandle {
     RunHandle::new(registration.run_dir(), env.actor())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_ids_the_latest_are_named_and_the_others_counted() {
+        assert_eq!(some_of(&["a", "b"]), "b, a");
+        assert_eq!(some_of(&["a", "b", "c", "d", "e", "f", "g"]), "g, f, e, d, c and 2 more");
+    }
 }

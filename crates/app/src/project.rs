@@ -272,6 +272,10 @@ mod tests {
         write("venv/pyvenv.cfg", "");
         write("venv/bin/python", "");
         assert_eq!(found().0, "venv/bin/python -m pytest", "the one that is there");
+        std::fs::remove_file(folder.path().join("requirements.txt")).unwrap();
+        assert_eq!(found().0, "python3 -m pytest", "nothing says what belongs into it");
+        write("venv/bin/pytest", "");
+        assert_eq!(found().0, "venv/bin/python -m pytest", "it has what the tests need");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use ralph_domain::outcome::EndReason;
 use ralph_domain::state::RunState;
 use ralph_git::Repo;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::time::Duration;
 
 /// Most that race at once.
@@ -83,6 +84,8 @@ pub struct Race {
     /// Why the others were ended, once they were.
     ended: Option<String>,
     winner: Option<usize>,
+    /// Whether those that lost have it in their record.
+    noted: bool,
 }
 
 impl Race {
@@ -125,7 +128,17 @@ impl Race {
         let (names, requests): (Vec<_>, Vec<_>) = lanes.into_iter().unzip();
         let jobs = names.len();
         let batch = Batch::new(env, requests, jobs)?;
-        Ok(Self { env: env.clone(), names, batch, by, budget, wanted, ended: None, winner: None })
+        Ok(Self {
+            env: env.clone(),
+            names,
+            batch,
+            by,
+            budget,
+            wanted,
+            ended: None,
+            winner: None,
+            noted: false,
+        })
     }
 
     /// Those that race, in the order in which they were named.
@@ -174,6 +187,9 @@ impl Race {
         if self.winner.is_none() && self.is_over() {
             self.winner = self.best_of_proven();
         }
+        if self.is_over() && !std::mem::replace(&mut self.noted, true) {
+            self.note_losers();
+        }
         Ok(())
     }
 
@@ -181,6 +197,7 @@ impl Race {
         let lanes = self.lanes();
         let spent = lanes.iter().fold(Usd::ZERO, |sum, lane| sum + lane.cost());
         let first = (self.by == RaceBy::First).then(|| lanes.iter().position(Lane::is_independent)).flatten();
+        let lost = first.map(|at| format!("lost to {}", lanes[at].name));
         let why = match first {
             Some(at) => Some(format!("{} was proven first", lanes[at].name)),
             None if spent > Usd::ZERO && spent >= self.budget => {
@@ -197,8 +214,21 @@ impl Race {
         drop(lanes);
         self.winner = first.or(self.winner);
         if let Some(why) = why {
+            let told = lost.unwrap_or_else(|| why.clone());
             self.ended = Some(why);
-            running.into_iter().for_each(|at| self.batch.stop(at));
+            running.into_iter().for_each(|at| self.batch.stop(at, &told));
+        }
+    }
+
+    /// Notes in the record of each that lost who won: whoever asks for the latest run means that one.
+    fn note_losers(&self) {
+        let Some(at) = self.winner else { return };
+        let ids: Vec<Option<String>> =
+            self.batch.runs().iter().map(|run| Some(run.result()?["run_id"].as_str()?.to_owned())).collect();
+        let Some(winner) = ids.get(at).cloned().flatten() else { return };
+        let losers = ids.iter().enumerate().filter(|(n, _)| *n != at).filter_map(|(_, id)| id.as_deref());
+        for entry in losers.filter_map(|id| find::run(&self.env, Path::new("/"), Some(id)).ok()) {
+            find::note_lost(&entry, &winner);
         }
     }
 

@@ -12,7 +12,7 @@ pub(crate) mod placement;
 mod preview;
 mod source;
 pub(crate) mod task;
-mod unfinished;
+pub(crate) mod unfinished;
 
 use crate::consent::{Gathering, TaskWords};
 use crate::environment::Environment;

@@ -9,10 +9,12 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::find;
 use crate::request::{PlaceRequest, RunRequest, TaskInput};
-use crate::run::task;
-use ralph_domain::control::Control;
+use crate::run::{task, unfinished};
+use ralph_core::handle::RunHandle;
+use ralph_domain::control::{Control, RACE_PREFIX};
 use ralph_domain::id::RunId;
 use ralph_domain::state::RunState;
+use ralph_git::Repo;
 use ralph_journal::layout::StateHome;
 use ralph_journal::lock;
 use ralph_journal::registry::{self, Registration};
@@ -26,6 +28,8 @@ use std::time::Duration;
 /// One run of a batch: its task and its process.
 pub struct BatchRun {
     request: RunRequest,
+    /// The unfinished run of the same task that it goes on with.
+    goes_on: Option<RunId>,
     child: Option<Child>,
     log: PathBuf,
     since: Duration,
@@ -78,7 +82,12 @@ impl Batch {
         std::fs::create_dir_all(&logs)
             .map_err(|e| AppError::environment(format!("cannot write `{}`: {e}", logs.display())))?;
         let runs = requests.into_iter().enumerate().map(|(n, request)| BatchRun::new(request, &logs, n));
-        let runs = runs.collect();
+        let mut runs: Vec<BatchRun> = runs.collect();
+        let mut taken: Vec<RunId> = Vec::new();
+        for run in &mut runs {
+            run.goes_on = unfinished_of(env, &home, &run.request).filter(|id| !taken.contains(id));
+            taken.extend(run.goes_on.clone());
+        }
         Ok(Self { env: env.clone(), home, program, jobs: jobs.max(1), logs, runs })
     }
 
@@ -108,11 +117,15 @@ impl Batch {
         self.runs.iter_mut().for_each(BatchRun::cancel);
     }
 
-    /// Ends one of them for good; what it has recorded stays. One that has not begun is told by a signal, or not started.
-    pub fn stop(&mut self, at: usize) {
+    /// Ends one of them for good, because of `why`; what it has recorded stays. One that has not begun is told by a signal,
+    /// or not started.
+    pub fn stop(&mut self, at: usize, why: &str) {
         let Some(run) = self.runs.get(at) else { return };
         match self.entry(run).filter(|_| run.is_running()) {
-            Some(entry) => drop(find::handle(&self.env, &entry).send(Control::Cancel)),
+            Some(entry) => {
+                let from = format!("{RACE_PREFIX}{why}");
+                drop(RunHandle::new(entry.run_dir(), from).send(Control::Cancel));
+            }
             None => self.runs[at].cancel(),
         }
     }
@@ -134,6 +147,17 @@ impl Batch {
     }
 }
 
+/// A run of the same task that was not finished: a restart is no new start.
+fn unfinished_of(env: &Environment, home: &StateHome, request: &RunRequest) -> Option<RunId> {
+    if !matches!(request.task, TaskInput::Found | TaskInput::File(_)) {
+        return None;
+    }
+    let top = find::top(&request.folder);
+    let chosen = task::choose(env, &request.folder, &top, request.file(), request.ticket.as_deref()).ok()?;
+    let origin = Repo::discover(env.vars(), &top).ok()?;
+    unfinished::beside(home, request, &origin, &chosen.task)
+}
+
 impl BatchRun {
     fn new(mut request: RunRequest, logs: &Path, number: usize) -> Self {
         if request.place == PlaceRequest::InPlace {
@@ -141,12 +165,17 @@ impl BatchRun {
             request.place = PlaceRequest::Clone { from, depth: None, sparse: Vec::new() };
         }
         let log = logs.join(format!("{number}.json"));
-        Self { request, child: None, log, since: Duration::ZERO, result: None, code: None }
+        Self { request, goes_on: None, child: None, log, since: Duration::ZERO, result: None, code: None }
     }
 
     /// What was asked for.
     pub fn request(&self) -> &RunRequest {
         &self.request
+    }
+
+    /// The unfinished run of the same task that it goes on with, where there is one.
+    pub fn goes_on(&self) -> Option<&RunId> {
+        self.goes_on.as_ref()
     }
 
     /// Whether its process runs now.
@@ -173,7 +202,11 @@ impl BatchRun {
         let failed = |e: std::io::Error| AppError::environment(format!("cannot start a run of its own: {e}"));
         let request = serde_json::to_vec(&self.request).map_err(|e| failed(e.into()))?;
         let mut command = Command::new(program);
-        command.arg("-C").arg(&self.request.folder).args(["run", "--json", "--quiet", "--request", "-"]);
+        command.arg("-C").arg(&self.request.folder);
+        match &self.goes_on {
+            Some(run) => command.args(["resume", run.as_str(), "--json", "--quiet"]),
+            None => command.args(["run", "--json", "--quiet", "--request", "-"]),
+        };
         command.env_clear().envs(env.vars().iter());
         command.stdin(Stdio::piped()).stdout(File::create(&self.log).map_err(failed)?).stderr(Stdio::null());
         // A group of its own: Ctrl-C reaches this process, which tells each run to end in good order.
@@ -201,7 +234,7 @@ impl BatchRun {
         match &self.child {
             Some(child) => {
                 let pid = nix::unistd::Pid::from_raw(child.id() as i32);
-                let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM);
+                let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT);
             }
             None if self.code.is_none() => self.code = Some(130),
             None => {}

@@ -24,6 +24,8 @@ pub struct Terminal {
     session: SessionLines,
     next_wait_line: Duration,
     wait_gap: Duration,
+    /// The protected paths that were told last, and of which iteration.
+    protected: Option<(u32, String)>,
 }
 
 /// A wait is told this often where no live line can be drawn: ever more rarely, as it grows.
@@ -39,7 +41,7 @@ impl Terminal {
     pub fn new(out: Out, boundaries: Boundaries) -> Self {
         let session = SessionLines::default();
         let (next_wait_line, wait_gap) = (Duration::ZERO, WAIT_LINE.0);
-        Self { out, boundaries, frame: 0, drawn: false, session, next_wait_line, wait_gap }
+        Self { out, boundaries, frame: 0, drawn: false, session, next_wait_line, wait_gap, protected: None }
     }
 
     /// Without a terminal there is one line per step; what a session does is told where somebody looks on, or asked for it.
@@ -157,6 +159,10 @@ impl Observer for Terminal {
             // The end is told by the summary, and so is where the result is: a ref of the engine's own is no branch.
             EventBody::Finished { .. } | EventBody::NeedsHuman { .. } => {}
             EventBody::Published { branch, .. } if branch.starts_with("refs/") => {}
+            // A second checkpoint of the same iteration finds the same.
+            EventBody::ProtectedChanged { iteration, .. }
+                if self.protected.replace((*iteration, sentence.clone()))
+                    == Some((*iteration, sentence.clone())) => {}
             _ => {
                 let sign = match tone {
                     Tone::Good => Sign::Good,

@@ -10,7 +10,7 @@ use crate::run_text::failing_result;
 use crate::words::{home_path, short_count};
 use ralph_app::{App, FinishedRun, Notice, Reporter};
 use ralph_core::Observer;
-use ralph_domain::config::Isolation;
+use ralph_domain::config::{AgentKind, Isolation};
 use ralph_domain::describe::Tone;
 use ralph_domain::id::AgentName;
 use ralph_domain::money::{CostBasis, Usd};
@@ -153,7 +153,23 @@ fn announce(spec: &RunSpec, unpriced: &[AgentName], out: &Out) {
             if uncounted.len() == 1 { "it" } else { "them" },
         ));
     }
-    let blind: Vec<&str> = unpriced.iter().map(AgentName::as_str).collect();
+    // An agent that counts tokens has a price as soon as it has said which model it uses.
+    let (later, unpriced): (Vec<&AgentName>, Vec<&AgentName>) = unpriced.iter().partition(|name| {
+        spec.settings
+            .agent(name)
+            .is_some_and(|a| a.kind == AgentKind::Cli && a.model.is_none() && a.reports_tokens())
+    });
+    if !later.is_empty() {
+        let names: Vec<&str> = later.iter().map(|name| name.as_str()).collect();
+        out.say(format!(
+            "{} {} {} not report cost: it is estimated once the model is known, and where its price is not, the cap of {} cannot hold",
+            out.err(Tone::Attention, "note:"),
+            names.join(", "),
+            if names.len() == 1 { "does" } else { "do" },
+            spec.settings.budgets.max_cost,
+        ));
+    }
+    let blind: Vec<&str> = unpriced.iter().map(|name| name.as_str()).collect();
     if !blind.is_empty() {
         out.say(format!(
             "{} {} {} not report cost and no price is known: the cap of {} cannot hold for {}",
@@ -254,15 +270,20 @@ pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
         let (cached, all) = (short_count(result.tokens.cached), short_count(all));
         row("cache", &format!("{cached} of {all} tokens of prompts read from the provider's cache{saved}"));
     }
-    let (name, words) = result_place::row(result, spec);
+    let kept = state.map(|state| state.work.kept_back.as_slice()).unwrap_or_default();
+    let (name, words) = result_place::row(result, spec, kept);
     row(name, &words);
+    if let (Some(commit), Some(branch)) =
+        (state.and_then(|state| state.handover.pushed.as_ref()), result.branch.as_deref())
+    {
+        row("pushed", &format!("{branch} at {} to {}", commit.short(), spec.settings.handover.remote));
+    }
     if let Some(url) = &result.pr_url {
         row("pull req", url);
     }
     if spec.home() != spec.origin {
         row("folder", &spec.home().display().to_string());
     }
-    let kept = state.map(|state| state.work.kept_back.as_slice()).unwrap_or_default();
     if let Some(branch) = state.and_then(|state| state.work.branch_kept.as_ref()) {
         let work = format!("refs/ralph/{}/work", spec.run_id);
         row(

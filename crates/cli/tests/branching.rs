@@ -150,8 +150,12 @@ fn the_first_proven_result_of_a_race_wins_and_the_others_are_ended() {
     assert_eq!((text(&runs[0], "name"), &runs[0]["exit_code"]), ("slow", &json!(130)), "{race}");
     assert_eq!(text(&runs[0]["result"], "reason"), "cancelled", "{race}");
     assert_eq!(repo.read("part.txt"), "", "the user's own files are as they were");
+    let lost = text(&runs[0]["result"], "summary");
+    assert!(lost.starts_with("Ended by the race") && lost.contains("lost to quick"), "{lost}");
     let winner = text(&race["winner"], "run_id");
-    repo.ralph(&["apply", winner]).exits(0);
+    let meant = repo.ralph(&["status", "--json"]).exits(0).json();
+    assert_eq!(text(&meant, "run_id"), winner, "whoever names no run means the winner");
+    repo.ralph(&["apply"]).exits(0);
     assert_eq!(repo.read("part.txt"), "work\n");
 }
 

@@ -39,6 +39,31 @@ fn only_the_tag_alone_on_a_line_of_the_final_message_promises() {
 }
 
 #[test]
+fn a_promise_behind_the_last_sentence_counts_and_one_inside_a_sentence_is_told() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let script = "echo $RALPH_ITERATION > part.txt\ncase $RALPH_ITERATION in\n1) echo 'Now I say <promise>COMPLETE</promise>, as asked.' ;;\n2) echo 'Still at it.' ;;\n*) echo 'All done. <promise>COMPLETE</promise>' ;;\nesac";
+    repo.configure(&[repo.agent("stub", script)], "true", &json!({"max_iterations": 9}));
+    let run = repo.run(&[]).exits(0).json();
+    assert_eq!(run["iterations"], 3, "{run}");
+    let told: Vec<String> =
+        repo.events_named("notice").iter().map(|e| e["message"].as_str().unwrap().to_owned()).collect();
+    assert!(told.iter().any(|words| words.contains("the promise was not alone on its line")), "{told:?}");
+    assert!(told.iter().any(|words| words.contains("2 sessions in a row did not say")), "{told:?}");
+    let prompt = repo.run_file("iterations/2/prompt.md");
+    assert!(prompt.contains("nobody has claimed that the task is done"), "{prompt}");
+}
+
+#[test]
+fn an_end_without_a_claim_says_that_it_was_missing() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.configure(&[repo.agent("stub", "echo x > part.txt; echo 'Did it.'")], "true", &json!({}));
+    let run = repo.run(&["--max-iterations", "1"]).exits(1).json();
+    assert!(run["summary"].as_str().unwrap().contains("no session said that the task is done"), "{run}");
+}
+
+#[test]
 fn a_promise_that_does_not_hold_is_a_false_promise_and_the_agent_is_told() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);

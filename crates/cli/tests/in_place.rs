@@ -238,6 +238,33 @@ fn a_file_that_the_user_changed_meanwhile_is_told_and_never_overwritten() {
     let told = repo.events_named("handed_back");
     assert_eq!(told[0]["conflicts"], json!(["fresh.txt", "readme.txt"]));
     assert!(repo.run_file("iterations/2/prompt.md").contains("guardrail: mine"));
+
+    // What is undone later is the run's, too, and none of the user's.
+    repo.write("wip.txt", "mine, after it\n");
+    let plan = repo.ralph(&["restore", "--json", "--yes"]).exits(0).json();
+    assert_eq!(plan["yours"], json!(["fresh.txt", "other.txt", "readme.txt", "wip.txt"]), "{plan}");
+    assert!(!repo.dir.join("part.txt").exists() && !repo.dir.join("seen.txt").exists());
+    assert_eq!(repo.read("other.txt"), "other, mine\n");
+    assert_eq!(repo.read("wip.txt"), "mine, after it\n");
+    // And the way back is the one that is named.
+    let source = format!("--source=refs/ralph/{run}/before-restore");
+    repo.git(&["restore", "--overlay", &source, "--", ":/"]);
+    assert_eq!(repo.read("part.txt"), "part\n");
+}
+
+#[test]
+fn what_no_session_can_install_in_the_sandbox_is_asked_before_the_first() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.stub("echo x > part.txt; echo '<promise>COMPLETE</promise>'", "frobnicate-tests --all");
+    fenced!(repo.ralph(&["run", "--json"])).exits(3);
+    let asked = repo.events_named("needs_human")[0]["message"].as_str().unwrap().to_owned();
+    assert!(asked.contains("`frobnicate-tests` is not installed"), "{asked}");
+    repo.ralph(&["resume"]).exits(3);
+    assert!(repo.events_named("iteration_started").is_empty(), "nobody is paid");
+    // Where making it is the task, the person says so.
+    repo.ralph(&["run", "--new", "--no-baseline", "--max-iterations", "1"]).exits(1);
+    assert_eq!(repo.events_named("iteration_started").len(), 1);
 }
 
 #[test]

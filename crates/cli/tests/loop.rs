@@ -385,11 +385,40 @@ fn a_final_check_that_fails_again_and_again_is_noticed() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent("one", "echo $RALPH_ITERATION > part.txt; echo '<promise>COMPLETE</promise>'");
-    let more = json!({"setup_commands": [["sh", "-c", "exit 3"]], "max_iterations": 20});
+    let more = json!({"setup_commands": [["sh", "-c", "exit 3"]], "max_iterations": 20, "baseline": false});
     repo.configure(&[agent], "test -f part.txt", &more);
     let run = repo.run(&[]).exits(3).json();
     assert!(run["iterations"].as_u64().unwrap() <= 9, "{run}");
     assert!(repo.kinds().contains(&"gutter".to_owned()));
+}
+
+#[test]
+fn a_setup_that_fails_at_the_start_is_asked_about_before_anybody_is_paid() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let agent = repo.agent("one", "echo x > part.txt; echo '<promise>COMPLETE</promise>'");
+    let ready = env.path("ready");
+    let setup = format!("test -e {}", ready.display());
+    repo.configure(&[agent], "test -f part.txt", &json!({"setup_commands": [["sh", "-c", setup]]}));
+    repo.run(&[]).exits(3);
+    let asked = repo.events_named("needs_human")[0]["message"].as_str().unwrap().to_owned();
+    assert!(asked.contains("fails on the files of the start") && asked.contains("--no-baseline"), "{asked}");
+    repo.ralph(&["resume"]).exits(3);
+    assert!(repo.events_named("iteration_started").is_empty(), "nobody is paid");
+    std::fs::write(&ready, "").unwrap();
+    repo.ralph(&["resume"]).exits(0);
+}
+
+#[test]
+fn a_model_that_its_provider_does_not_have_ends_the_agents_turns() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let agent = repo.agent("one", "echo \"There's an issue with the selected model (x)\" >&2; exit 1");
+    repo.configure(&[agent], "test -f part.txt", &json!({}));
+    let run = repo.run(&[]);
+    let told = run.json();
+    assert!(told["summary"].as_str().unwrap().contains("issue with the selected model"), "{told}");
+    assert_eq!(repo.events_named("session_ended").len(), 1, "{told}");
 }
 
 #[test]

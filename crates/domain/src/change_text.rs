@@ -114,7 +114,26 @@ const EMPTY_WORDS: &[&str] = &[
     "all checks",
     "the following",
     "let me",
+    "let's",
     "now i",
+    "i look",
+    "i am looking",
+    "i'm looking",
+    "i'll",
+    "i will",
+    "i am going to",
+    "i'm going to",
+    "i need to",
+    "i start",
+    "i read",
+    "i check",
+    "i see",
+    "looking at",
+    "first, i",
+    "first i",
+    "next, i",
+    "okay",
+    "ok,",
 ];
 
 /// Where the first sentence begins that says something; the beginning where none does.
@@ -267,6 +286,12 @@ mod tests {
         let long = format!("Fixed {} by hand. More.", "the very long thing ".repeat(10));
         let text = ChangeText::of_words(&long).unwrap();
         assert!(text.subject.ends_with('…') && text.body.starts_with("Fixed the very"), "{text:?}");
+    }
+
+    #[test]
+    fn what_was_done_comes_before_what_was_going_to_be() {
+        let said = "I look at the files. Let me run the check first. Wrote the greeting into out.txt.";
+        assert_eq!(ChangeText::of_words(said).unwrap().subject, "Wrote the greeting into out.txt");
     }
 
     #[test]

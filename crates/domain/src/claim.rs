@@ -1,29 +1,52 @@
 //! Claims: what an agent says about its own work. A claim never ends a run; it only starts the engine's checks.
 
+/// What the agent's final message says of being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// It promises.
+    Promised,
+    /// Its last line has the tag, but inside a sentence: that may as well be about the promise.
+    InSentence,
+    /// Nothing.
+    None,
+}
+
 /// Whether `message` (the agent's final message, joined over stream pieces) promises `word`: the tag
-/// `<promise>word</promise>` alone on a line. A sentence that mentions the tag, or a tag inside a code fence or a
-/// quote, is no promise.
+/// `<promise>word</promise>` alone on a line, or behind the last sentence of the last line. A sentence that mentions the
+/// tag, or a tag inside a code fence or a quote, is no promise.
 pub fn promises(message: &str, word: &str) -> bool {
+    claim(message, word) == Claim::Promised
+}
+
+/// What `message` claims about `word`.
+pub fn claim(message: &str, word: &str) -> Claim {
     let tag = format!("<promise>{word}</promise>");
     let mut fence: Option<&str> = None;
-    let mut found = false;
-    for line in message.lines() {
-        let line = line.trim();
+    // The last line that is not empty, where it is neither code nor a quote.
+    let mut last = "";
+    for line in message.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if let Some(open) = fence {
+            last = "";
             if line.starts_with(open) && line.trim_start_matches(open).trim().is_empty() {
                 fence = None;
             }
-            continue;
-        }
-        if line.starts_with("```") {
-            fence = Some("```");
-        } else if line.starts_with("~~~") {
-            fence = Some("~~~");
+        } else if let Some(open) = ["```", "~~~"].into_iter().find(|open| line.starts_with(open)) {
+            (last, fence) = ("", Some(open));
         } else if line == tag {
-            found = true;
+            return Claim::Promised;
+        } else {
+            last = if line.starts_with('>') { "" } else { line };
         }
     }
-    found
+    match last.strip_suffix(tag.as_str()) {
+        Some(before) if ends_sentence(before) => Claim::Promised,
+        _ if last.contains(&tag) => Claim::InSentence,
+        _ => Claim::None,
+    }
+}
+/// Whether what stands before the tag is whole, and not a quotation that begins there.
+fn ends_sentence(before: &str) -> bool {
+    before.ends_with(char::is_whitespace) && before.trim_end().ends_with(['.', '!', '…', '✅'])
 }
 
 #[cfg(test)]
@@ -46,6 +69,28 @@ mod tests {
             "not yet time for\n~~~text\n<promise>COMPLETE</promise>\n~~~",
         ] {
             assert!(!promises(no, "COMPLETE"), "{no:?} was taken for a promise");
+        }
+    }
+
+    #[test]
+    fn the_tag_behind_the_last_sentence_promises_and_inside_one_it_is_told() {
+        for yes in ["All done. <promise>X</promise>", "Made it.\n\nTests pass!  <promise>X</promise>\n"] {
+            assert_eq!(claim(yes, "X"), Claim::Promised, "{yes:?}");
+        }
+        for near in [
+            "When done I will print <promise>X</promise>",
+            "Done: `<promise>X</promise>`",
+            "<promise>X</promise> is next.",
+        ] {
+            assert_eq!(claim(near, "X"), Claim::InSentence, "{near:?}");
+        }
+        for no in [
+            "First part. <promise>X</promise>\nBut the second is open.",
+            "> Done. <promise>X</promise>",
+            "Done.<promise>Y</promise>",
+            "```\nDone. <promise>X</promise>",
+        ] {
+            assert_eq!(claim(no, "X"), Claim::None, "{no:?}");
         }
     }
 

@@ -32,7 +32,7 @@ pub fn decide(state: &RunState) -> Step {
     }
     if state.baseline.is_none() {
         return match &state.people.cancel_by {
-            Some(by) => finish(EndReason::Cancelled, format!("Cancelled by {by} before any work.")),
+            Some(by) => finish(EndReason::Cancelled, end_summary::cancelled(by, "before any work")),
             None => cut_short(state).unwrap_or(Step::Prepare),
         };
     }
@@ -42,7 +42,7 @@ pub fn decide(state: &RunState) -> Step {
             Some(Stage::Worked) => Step::Checkpoint,
             _ => finish(
                 EndReason::Cancelled,
-                format!("Cancelled by {by} after {}.", end_summary::iterations(state)),
+                end_summary::cancelled(by, &format!("after {}", end_summary::iterations(state))),
             ),
         };
     }
@@ -130,14 +130,18 @@ fn between(state: &RunState) -> Step {
                 "The budget for {} is used up after {}.{}",
                 kind.as_str(),
                 end_summary::iterations(state),
-                end_summary::refusal_hint(state)
+                end_summary::obstacle(state)
             ),
         );
     }
     if budgets.deadline.is_some_and(|deadline| state.now >= deadline) {
         return finish(
             EndReason::Timeout,
-            format!("The deadline passed after {}.", end_summary::iterations(state)),
+            format!(
+                "The deadline passed after {}.{}",
+                end_summary::iterations(state),
+                end_summary::obstacle(state)
+            ),
         );
     }
     if !state.people.recheck.is_empty() {
@@ -277,7 +281,23 @@ fn is_void(state: &RunState, current: &Current) -> bool {
         let retries = state.spec.settings.agent(&current.agent).map_or(0, |a| a.empty_retries);
         return state.iterations.empty_answers <= retries;
     }
-    session.end.is_void()
+    session.end.is_void() || unknown_model(&session.end).is_some()
+}
+
+/// What the agent says of a model that its provider does not have: no further session changes that.
+fn unknown_model(end: &SessionEnd) -> Option<&str> {
+    const SIGNS: &[&str] = &[
+        "issue with the selected model",
+        "model_not_found",
+        "model not found",
+        "unknown model",
+        "invalid model name",
+        "is not a valid model",
+        "model does not exist",
+    ];
+    let SessionEnd::Failed { reason } = end else { return None };
+    let folded = reason.to_ascii_lowercase();
+    SIGNS.iter().any(|sign| folded.contains(sign)).then_some(reason.as_str())
 }
 
 /// What follows from a void session, as events.
@@ -302,7 +322,10 @@ pub fn consequences(state: &RunState, now: Timestamp) -> Vec<EventBody> {
         SessionEnd::Auth { reason } | SessionEnd::Billing { reason } => {
             events.push(EventBody::AgentDropped { agent, reason: text::one_line(reason, 200) });
         }
-        _ => {}
+        end => {
+            let absent = unknown_model(end).map(|reason| text::one_line(reason, 200));
+            events.extend(absent.map(|reason| EventBody::AgentDropped { agent, reason }));
+        }
     }
     let reason = match &session.end {
         SessionEnd::Stopped { cause: StopCause::Skipped } => "skipped by a person".to_owned(),

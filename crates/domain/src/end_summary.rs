@@ -1,12 +1,22 @@
 //! The sentences in which an end is told.
 
+use crate::event::Verdict;
 use crate::state::RunState;
 use crate::text;
+use ralph_protocol::control::RACE_PREFIX;
 use ralph_protocol::level::ProofLevel;
 
 /// How many iterations there were, in words.
 pub(crate) fn iterations(state: &RunState) -> String {
     text::count(state.iterations.count as usize, "iteration")
+}
+
+/// Who cancelled it; a race says what it lost.
+pub(crate) fn cancelled(by: &str, when: &str) -> String {
+    match by.strip_prefix(RACE_PREFIX) {
+        Some(why) => format!("Ended by the race {when}: {why}."),
+        None => format!("Cancelled by {by} {when}."),
+    }
 }
 
 /// The same words at the beginning of a sentence.
@@ -60,6 +70,30 @@ pub(crate) fn refusal_hint(state: &RunState) -> String {
         .setup_hint
         .as_ref()
         .map_or_else(String::new, |(hint, _)| format!(" The final check failed: {hint}."))
+}
+
+/// What stood in the way at the end, where no failing check says it.
+pub(crate) fn obstacle(state: &RunState) -> String {
+    let hint = refusal_hint(state);
+    if !hint.is_empty() {
+        return hint;
+    }
+    if let Some(command) = state.baseline_checks.as_ref().and_then(|checks| checks.setup_failed.as_deref()) {
+        return format!(
+            " The setup `{}` failed at the start, so that nothing could be proven.",
+            text::one_line(command, 160)
+        );
+    }
+    match state.iterations.history.back().map(|last| last.verdict) {
+        Some(Verdict::ProtectedChanged) => {
+            " Protected paths differ from the start, so that the work does not count.".to_owned()
+        }
+        Some(Verdict::NotPromised) if state.unclaimed_iterations() > 0 => format!(
+            " The checks pass, but no session said that the task is done (`<promise>{}</promise>`, alone on a line).",
+            state.spec.settings.completion_promise
+        ),
+        _ => String::new(),
+    }
 }
 
 /// Which time it is, in words.

@@ -101,6 +101,28 @@ pub fn missing_setup(unrecorded: &[String], has: impl Fn(&str) -> bool) -> Optio
     })
 }
 
+/// The command with the extra of a project that holds its test runner: `pip install -e .` alone leaves that out.
+pub fn with_test_extra(command: &str, pyproject: &str) -> String {
+    let mut inside = false;
+    let mut extra = None;
+    for line in pyproject.lines().map(str::trim) {
+        if line.starts_with('[') && !line.starts_with("[\"") {
+            inside = line == "[project.optional-dependencies]";
+        }
+        if let Some((name, _)) = line.split_once('=').filter(|(_, list)| list.trim_start().starts_with('[')) {
+            extra = Some(name.trim().trim_matches('"'));
+        }
+        let plain = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+        if inside
+            && line.contains("pytest")
+            && let Some(extra) = extra.filter(plain)
+        {
+            return command.replace("install -e .", &format!("install -e '.[{extra}]'"));
+        }
+    }
+    command.to_owned()
+}
+
 /// The sentence for a person.
 pub fn setup_hint(folder: &str, command: &str) -> String {
     let python = match command.split_once(" -m venv ").and_then(|(_, rest)| rest.split_once(' ')) {
@@ -139,6 +161,18 @@ mod tests {
 
     fn commands(files: &[&str]) -> Vec<&'static str> {
         setup_commands(|name| files.contains(&name), None).into_iter().map(|s| s.command).collect()
+    }
+
+    #[test]
+    fn the_extra_that_holds_the_test_runner_is_installed_too() {
+        let project = "[project]\nname = \"x\"\n[project.optional-dependencies]\ndocs = [\"mkdocs\"]\ndev = [\n  \"pytest>=8\",\n]\n";
+        let command = "python3 -m venv .venv && .venv/bin/pip install -e .";
+        assert_eq!(
+            with_test_extra(command, project),
+            "python3 -m venv .venv && .venv/bin/pip install -e '.[dev]'"
+        );
+        assert_eq!(with_test_extra(command, "[tool.pytest.ini_options]\n"), command);
+        assert_eq!(with_test_extra("npm ci", project), "npm ci");
     }
 
     #[test]

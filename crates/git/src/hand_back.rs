@@ -7,12 +7,12 @@
 use crate::agent_copy::{CopyFolders, OBJECTS};
 use crate::agent_copy_refs::{Branch, TwoRepos};
 use crate::agent_git_dir;
+use crate::agreed::{AgreedState, HANDED, PathText, with};
 use crate::entry::{MODE_GITLINK, TreeEntry, differences, find};
 use crate::error::{Error, Result};
 use crate::left_over::is_secret;
 use crate::mirror::RalphDirMirror;
 use crate::object::ObjectStore;
-use crate::oid::Oid;
 use crate::one_file::{CopyOutcome, bring, stat_of_file};
 use crate::repo::Repo;
 use crate::state_dir::PREFIX;
@@ -25,71 +25,9 @@ use ralph_domain::ports::{
     Baseline, Checkpoint, CheckpointRequest, HandedBack, Publisher, UserTree, Workspace, WorkspaceError,
 };
 use ralph_domain::protect::ProtectedChange;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
-
-/// What both sides last agreed on, `handed.json` in the user's own git folder.
-/// Nothing of it is kept where an agent can reach it.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct AgreedState {
-    /// Every file that is no longer what it was at the start, with its mode and id; without them where it is gone.
-    files: Vec<(PathText, Option<(u32, String)>)>,
-    /// Where the run's branch was left in the user's repo.
-    #[serde(default)]
-    branch: Option<String>,
-}
-
-/// A path as JSON can hold it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(untagged)]
-enum PathText {
-    Text(String),
-    Bytes(Vec<u8>),
-}
-
-impl PathText {
-    fn new(path: &[u8]) -> Self {
-        std::str::from_utf8(path)
-            .map_or_else(|_| Self::Bytes(path.to_vec()), |text| Self::Text(text.to_owned()))
-    }
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Text(text) => text.as_bytes(),
-            Self::Bytes(bytes) => bytes,
-        }
-    }
-}
-
-impl AgreedState {
-    fn new(start: &[TreeEntry], agreed: &[TreeEntry], branch: Option<String>) -> Self {
-        let files = differences(start, agreed)
-            .iter()
-            .map(|d| (PathText::new(d.path), d.new.map(|entry| (entry.mode, entry.oid.to_string()))))
-            .collect();
-        Self { files, branch }
-    }
-
-    fn agreed(&self, start: &[TreeEntry]) -> Vec<TreeEntry> {
-        let changes = self.files.iter().map(|(path, file)| {
-            let path = path.bytes().to_vec();
-            let entry = file.as_ref().and_then(|(mode, oid)| {
-                Some(TreeEntry { path: path.clone(), mode: *mode, oid: Oid::from_hex(oid.as_bytes())? })
-            });
-            (path, entry)
-        });
-        with(start, &changes.collect())
-    }
-}
-
-/// A list of files with some of them replaced or gone.
-fn with(entries: &[TreeEntry], changes: &BTreeMap<Vec<u8>, Option<TreeEntry>>) -> Vec<TreeEntry> {
-    let kept = entries.iter().filter(|entry| !changes.contains_key(&entry.path)).cloned();
-    let mut new: Vec<TreeEntry> = kept.chain(changes.values().flatten().cloned()).collect();
-    new.sort_by(|a, b| a.path.cmp(&b.path));
-    new
-}
 
 /// A run whose agent works on a copy of the user's tree.
 #[derive(Debug)]
@@ -140,7 +78,7 @@ impl HandBack {
         if let Some(agreed) = &self.agreed {
             return Ok(Arc::clone(agreed));
         }
-        self.handed = store::load(&self.user.folder.join("handed.json"))?;
+        self.handed = store::load(&self.user.folder.join(HANDED))?;
         let start = &self.user.session()?.start.entries;
         let entries = match &self.handed {
             Some(handed) => Arc::new(handed.agreed(start)),
@@ -151,14 +89,21 @@ impl HandBack {
     }
 
     /// Remembers what both sides agree on now.
-    fn agree(&mut self, changes: BTreeMap<Vec<u8>, Option<TreeEntry>>, branch: Option<String>) -> Result<()> {
+    fn agree(
+        &mut self,
+        changes: BTreeMap<Vec<u8>, Option<TreeEntry>>,
+        branch: Option<String>,
+        by_user: BTreeSet<PathText>,
+    ) -> Result<()> {
         let old = self.agreed()?;
         if changes.is_empty() && self.handed.as_ref().is_some_and(|handed| handed.branch == branch) {
             return Ok(());
         }
         let new = with(&old, &changes);
-        let handed = AgreedState::new(&self.user.session()?.start.entries, &new, branch);
-        store::save(&self.user.folder.join("handed.json"), &handed)?;
+        let mut taken = self.handed.as_ref().map(|handed| handed.taken.clone()).unwrap_or_default();
+        taken.extend(by_user);
+        let handed = AgreedState::new(&self.user.session()?.start.entries, &new, branch, taken);
+        store::save(&self.user.folder.join(HANDED), &handed)?;
         self.agreed = Some(Arc::new(new));
         self.handed = Some(handed);
         Ok(())
@@ -201,7 +146,7 @@ impl HandBack {
         let seen: Vec<_> = ways.iter().map(|way| stat_of_file(&agent, way.path)).collect();
         let room = self.agent.folder.join("room");
         let recorded = self.user.recorded();
-        let mut taken = Vec::new();
+        let (mut taken, mut by_user) = (Vec::new(), BTreeSet::new());
         for (way, seen) in in_order(&ways, &seen) {
             let hidden = seen.is_some() && find(&now.entries, way.path).is_none();
             if hidden {
@@ -210,10 +155,11 @@ impl HandBack {
             if bring(way.path, way.to, (&user, &agent), seen, &room, &recorded)? == CopyOutcome::Done {
                 changes.insert(way.path.to_vec(), way.to.cloned());
                 taken.push(crate::entry::text(way.path));
+                by_user.insert(PathText::new(way.path));
             }
         }
         let branch = self.handed.as_ref().and_then(|handed| handed.branch.clone());
-        self.agree(changes, branch)?;
+        self.agree(changes, branch, by_user)?;
         taken.sort();
         Ok(taken)
     }
@@ -272,7 +218,7 @@ impl HandBack {
             Branch::At(tip) => Some(tip),
             _ => self.handed.as_ref().and_then(|handed| handed.branch.clone()),
         };
-        self.agree(changes, left)?;
+        self.agree(changes, left, BTreeSet::new())?;
         Ok(back)
     }
 

@@ -14,6 +14,7 @@ pub mod agent_copy;
 mod agent_copy_refs;
 mod agent_git_dir;
 mod agent_sparse;
+mod agreed;
 mod alternates;
 mod any_bytes;
 mod branch;

@@ -1,9 +1,10 @@
-//! Brings the user's files back to the start of a run. What is there now is saved first; what git ignores, `HEAD`, branches
-//! and the user's index are not touched.
+//! Undoes what a run has done to the user's files. What is there now is saved first; the user's own edits, what git ignores,
+//! `HEAD`, branches and the user's index are not touched.
 
+use crate::agreed::handed_over;
 use crate::command::Git;
 use crate::entry::on_disk;
-use crate::entry::{MODE_GITLINK, TreeEntry, differences};
+use crate::entry::{Difference, MODE_GITLINK, TreeEntry, differences};
 use crate::error::{Error, Result};
 use crate::object::{CommitIdentity, ObjectStore, commit_body};
 use crate::oid::oid;
@@ -42,6 +43,15 @@ pub struct RestoreChange {
     pub action: RestoreAction,
 }
 
+/// Which files a restore brings back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestoreScope {
+    /// Those that are as the run has left them.
+    OfRun,
+    /// Every file that is no longer as it was at the start, the user's own edits included.
+    Everything,
+}
+
 /// What a restore would do.
 #[derive(Debug, Clone, Default)]
 pub struct RestorePlan {
@@ -50,6 +60,8 @@ pub struct RestorePlan {
     /// Differences that it leaves alone: nested repos, files that were ignored or too large at the start, and paths whose
     /// place is taken by something that git does not know.
     pub left_alone: Vec<PathBuf>,
+    /// Files that somebody else than the run has changed since its start: they stay as they are.
+    pub yours: Vec<PathBuf>,
 }
 
 /// What a restore has done.
@@ -63,13 +75,23 @@ pub struct Restored {
 
 /// Lists what a restore of this run would change. `folder` is where the run keeps what it remembers of the repo, where that is
 /// not the repo's own git folder.
-pub fn plan_restore(repo: &Repo, run: &RunId, folder: Option<&Path>) -> Result<RestorePlan> {
-    Restore::prepare(repo, run, folder).map(|restore| restore.plan)
+pub fn plan_restore(
+    repo: &Repo,
+    run: &RunId,
+    folder: Option<&Path>,
+    scope: RestoreScope,
+) -> Result<RestorePlan> {
+    Restore::prepare(repo, run, folder, scope).map(|restore| restore.plan)
 }
 
 /// Saves the present state, then brings the files back.
-pub fn apply_restore(repo: &Repo, run: &RunId, folder: Option<&Path>) -> Result<Restored> {
-    let mut restore = Restore::prepare(repo, run, folder)?;
+pub fn apply_restore(
+    repo: &Repo,
+    run: &RunId,
+    folder: Option<&Path>,
+    scope: RestoreScope,
+) -> Result<Restored> {
+    let mut restore = Restore::prepare(repo, run, folder, scope)?;
     let saved = restore.save_present()?;
     restore.delete()?;
     restore.write_back()?;
@@ -87,26 +109,37 @@ struct Restore<'a> {
     plan: RestorePlan,
 }
 
-/// Files that the run has never touched and that are now as the user's last commit has them.
-struct CommittedByOthers {
-    touched: HashSet<Vec<u8>>,
+/// What the run has left, and what the user has committed since.
+struct DoneByRun {
+    /// The files as the run has left them.
+    left: Vec<TreeEntry>,
+    /// Paths that the user has changed while it worked.
+    by_user: HashSet<Vec<u8>>,
     head: Vec<TreeEntry>,
 }
 
-impl CommittedByOthers {
-    fn has(&self, path: &[u8], now: Option<&TreeEntry>) -> bool {
-        let committed = crate::entry::find(&self.head, path);
-        let same = match (committed, now) {
-            (Some(committed), Some(now)) => committed.same_file(now),
-            (None, None) => true,
-            _ => false,
-        };
-        same && !self.touched.contains(path)
+impl DoneByRun {
+    /// Whether the run has changed this file, and nobody since.
+    fn is(&self, change: &Difference<'_>) -> bool {
+        let left = crate::entry::find(&self.left, change.path);
+        same(left, change.new) && !same(left, change.old) && !self.by_user.contains(change.path)
+    }
+
+    /// Whether somebody else has committed what is there now: no edit that could be lost.
+    fn is_committed(&self, change: &Difference<'_>) -> bool {
+        same(crate::entry::find(&self.head, change.path), change.new)
+    }
+}
+
+fn same(a: Option<&TreeEntry>, b: Option<&TreeEntry>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => a.same_file(b),
+        (a, b) => a.is_none() && b.is_none(),
     }
 }
 
 impl<'a> Restore<'a> {
-    fn prepare(repo: &'a Repo, run: &'a RunId, folder: Option<&Path>) -> Result<Self> {
+    fn prepare(repo: &'a Repo, run: &'a RunId, folder: Option<&Path>, scope: RestoreScope) -> Result<Self> {
         let name = format!("refs/ralph/{run}/start");
         let folder = folder.map_or_else(|| repo.run_folder(run), Path::to_owned);
         let start = Refs::new(repo, &repo.run_folder(run)).read(&name)?.ok_or_else(|| {
@@ -125,17 +158,17 @@ impl<'a> Restore<'a> {
         let now = snapshot.refresh(&mut objects, &entries)?;
         let plan = RestorePlan::default();
         let mut restore = Self { repo, run, git, folder, start, now, objects, plan };
-        restore.make_plan(&entries)?;
+        restore.make_plan(&entries, scope)?;
         Ok(restore)
     }
 
-    fn make_plan(&mut self, start: &[TreeEntry]) -> Result<()> {
+    fn make_plan(&mut self, start: &[TreeEntry], scope: RestoreScope) -> Result<()> {
         let record = RefRecord::load(&self.folder)?;
         let left_out: HashSet<String> =
             record.map(|r| r.baseline.left_out.into_iter().collect()).unwrap_or_default();
         let now = self.now.clone();
         let changes = differences(start, &now.entries);
-        let others = self.committed_by_others(start)?;
+        let run = self.done_by_run(start)?;
         let new: Vec<&[u8]> = changes.iter().filter(|c| c.old.is_none()).map(|c| c.path).collect();
         let ignored = self.ignored_at_start(start, &new)?;
         for change in &changes {
@@ -143,7 +176,8 @@ impl<'a> Restore<'a> {
             if change.path == b".ralph" || change.path.starts_with(b".ralph/") {
                 continue;
             }
-            if others.as_ref().is_some_and(|others| others.has(change.path, change.new)) {
+            let others = run.as_ref().filter(|run| !run.is(change));
+            if others.is_some_and(|run| run.is_committed(change)) {
                 continue;
             }
             let path = PathBuf::from(OsStr::from_bytes(change.path));
@@ -152,6 +186,10 @@ impl<'a> Restore<'a> {
                 && (ignored.contains(change.path) || left_out.contains(&crate::entry::text(change.path)));
             if nested || never_ours {
                 self.plan.left_alone.push(path);
+                continue;
+            }
+            if others.is_some() && scope == RestoreScope::OfRun {
+                self.plan.yours.push(path);
                 continue;
             }
             let action = match (change.old, change.new) {
@@ -164,14 +202,15 @@ impl<'a> Restore<'a> {
         Ok(())
     }
 
-    /// What somebody else has committed since the start: no doing of the run's.
-    fn committed_by_others(&self, start: &[TreeEntry]) -> Result<Option<CommittedByOthers>> {
+    /// What is the run's doing; `None` where nothing tells.
+    fn done_by_run(&self, start: &[TreeEntry]) -> Result<Option<DoneByRun>> {
         let refs = Refs::new(self.repo, &self.repo.run_folder(self.run));
         let Some(work) = refs.read(&format!("refs/ralph/{}/work", self.run))? else { return Ok(None) };
-        let (work, _) = read_tree(&self.git, &work)?;
-        let touched = differences(start, &work).iter().map(|change| change.path.to_vec()).collect();
         let (head, _) = read_tree(&self.git, &self.repo.head)?;
-        Ok(Some(CommittedByOthers { touched, head }))
+        Ok(Some(match handed_over(&self.folder, start)? {
+            Some(handed) => DoneByRun { left: handed.agreed, by_user: handed.by_user, head },
+            None => DoneByRun { left: read_tree(&self.git, &work)?.0, by_user: HashSet::new(), head },
+        }))
     }
 
     /// Which of these paths the ignore rules of the start ignore. An agent that edits `.gitignore` could otherwise make a

@@ -5,7 +5,7 @@ mod support;
 
 use ralph_domain::id::CommitId;
 use ralph_domain::ports::Workspace;
-use ralph_git::restore::{RestoreAction, apply_restore, plan_restore};
+use ralph_git::restore::{RestoreAction, RestoreScope, apply_restore, plan_restore};
 use ralph_git::{Repo, RepoError, place};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -338,13 +338,13 @@ fn a_restore_brings_every_file_back_and_keeps_what_was_there() {
     fixture.write(".gitignore", "*.log\n");
     checkpoint(&mut workspace, 1);
     let work = fixture.git(&["rev-parse", support::WORK]);
-    let plan = plan_restore(&fixture.repo(), &run(), None).unwrap();
+    let plan = plan_restore(&fixture.repo(), &run(), None, RestoreScope::OfRun).unwrap();
     let action = |path: &str| plan.changes.iter().find(|c| c.path == Path::new(path)).map(|c| c.action);
     assert_eq!(action("a.txt"), Some(RestoreAction::Rewrite));
     assert_eq!(action("ünï"), Some(RestoreAction::Recreate));
     assert_eq!(action("made/by/agent"), Some(RestoreAction::Delete));
     assert_eq!(plan.left_alone, [Path::new(".env")]);
-    let done = apply_restore(&fixture.repo(), &run(), None).unwrap();
+    let done = apply_restore(&fixture.repo(), &run(), None, RestoreScope::OfRun).unwrap();
     assert_eq!(done.plan.left_alone, [Path::new(".env")]);
     assert_eq!(fs::read_dir(fixture.top.join("src")).unwrap().count(), 2);
     assert_eq!((fixture.read("a.txt"), fixture.read("new\nline")), ("dirty\n".into(), "before\n".into()));
@@ -356,7 +356,7 @@ fn a_restore_brings_every_file_back_and_keeps_what_was_there() {
     assert_eq!(fixture.git(&["rev-parse", "HEAD", support::WORK]), format!("{}\n{work}", baseline.head));
     assert_eq!(fixture.show(done.saved.as_str(), "a.txt"), "agent");
     assert_eq!(fixture.git(&["rev-parse", "refs/ralph/r1/before-restore"]), done.saved.as_str());
-    assert!(plan_restore(&fixture.repo(), &run(), None).unwrap().changes.is_empty());
+    assert!(plan_restore(&fixture.repo(), &run(), None, RestoreScope::OfRun).unwrap().changes.is_empty());
     assert!(workspace.moved_refs().unwrap().is_empty());
 }
 
@@ -373,10 +373,34 @@ fn a_restore_leaves_large_files_nested_repos_and_blocked_places_alone() {
     fixture.write("nested/x", "x\n");
     git(&fixture.top.join("nested"), &["add", "x"]);
     git(&fixture.top.join("nested"), &["commit", "-qm", "x"]);
-    let done = apply_restore(&fixture.repo(), &run(), None).unwrap();
+    checkpoint(&mut workspace, 1);
+    let done = apply_restore(&fixture.repo(), &run(), None, RestoreScope::OfRun).unwrap();
     let mut left: Vec<_> = done.plan.left_alone.iter().map(|p| p.to_str().unwrap()).collect();
     left.sort_unstable();
     assert_eq!(left, ["b.txt", "big", "nested"]);
     assert_eq!(fixture.read("b.txt/kept.log"), "ignored\n");
     assert!(fixture.exists("big") && fixture.exists("nested/x"));
+}
+
+#[test]
+fn a_restore_undoes_what_the_run_has_left_and_no_edit_of_the_users() {
+    let fixture = Fixture::new();
+    fixture.write("mine.txt", "before\n");
+    let (mut workspace, _) = fixture.begun();
+    fixture.write("a.txt", "agent\n");
+    fixture.write("made.txt", "agent\n");
+    fixture.write("both.txt", "agent\n");
+    checkpoint(&mut workspace, 1);
+    fixture.write("mine.txt", "my edit\n");
+    fixture.write("wip.txt", "my file\n");
+    fixture.write("both.txt", "agent\nand I\n");
+    let done = apply_restore(&fixture.repo(), &run(), None, RestoreScope::OfRun).unwrap();
+    let changed: Vec<_> = done.plan.changes.iter().map(|c| c.path.to_str().unwrap()).collect();
+    assert_eq!(changed, ["a.txt", "made.txt"]);
+    assert_eq!(done.plan.yours, ["both.txt", "mine.txt", "wip.txt"].map(Path::new));
+    assert!(!fixture.exists("made.txt") && fixture.read("both.txt").contains("and I"));
+    assert_eq!((fixture.read("mine.txt"), fixture.read("wip.txt")), ("my edit\n".into(), "my file\n".into()));
+    let all = apply_restore(&fixture.repo(), &run(), None, RestoreScope::Everything).unwrap();
+    assert!(all.plan.yours.is_empty() && !fixture.exists("wip.txt") && !fixture.exists("both.txt"));
+    assert_eq!(fixture.read("mine.txt"), "before\n");
 }

@@ -5,6 +5,9 @@ use crate::id::AgentName;
 use crate::money::Usd;
 use serde::{Deserialize, Serialize};
 
+/// How the sender of a [`Control::Cancel`] begins that ends one of several runs that race; behind it stands why.
+pub const RACE_PREFIX: &str = "race: ";
+
 /// One intervention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

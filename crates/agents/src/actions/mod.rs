@@ -238,7 +238,8 @@ struct SessionSummary {
 }
 
 impl SessionSummary {
-    /// The summary, and what failed. A failure is told on the same line: a promise alone on a line would count.
+    /// The summary, and what failed. A failure is told on the same line, and ends it: a promise alone on a line or at the
+    /// end would count.
     fn final_message(&self) -> String {
         let Some(failure) = &self.done.failure else {
             return text::tail(&self.summary, FINAL_MESSAGE_MAX).to_owned();
@@ -247,7 +248,8 @@ impl SessionSummary {
             0 => String::new(),
             many => format!(" ({} after it not run)", text::count(many, "action")),
         };
-        format!("{} But {failure}{rest}", text::one_line(&self.summary, 8000))
+        let end = if failure.trim_end().ends_with('>') { " …" } else { "" };
+        format!("{} But {failure}{rest}{end}", text::one_line(&self.summary, 8000))
     }
 
     fn report(self, end: SessionEnd, spend: &SpendCounter, deadline: Deadline) -> SessionReport {

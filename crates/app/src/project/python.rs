@@ -31,16 +31,20 @@ pub(super) fn add(top: &Path, found: &mut ProjectCommands) {
 }
 
 /// The folder of the project's virtual environment: the one that is there, or the one that git is told to ignore. Only where a
-/// list says what belongs into it, so that a clean checkout can make it anew.
+/// list says what belongs into it, so that a clean checkout can make it anew, or where it has pytest.
 pub(super) fn venv(top: &Path) -> Option<&'static str> {
     const FOLDERS: [&str; 2] = [".venv", "venv"];
     let listed = ["requirements.txt", "requirements-dev.txt"].into_iter().any(|name| has(top, name));
     let managed =
         ["uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock"].into_iter().any(|name| has(top, name));
-    if !listed || managed {
+    if managed {
         return None;
     }
     let there = FOLDERS.into_iter().find(|folder| has(&top.join(folder), "pyvenv.cfg"));
+    if !listed {
+        // Nothing says what belongs into it, but it is the one Python here that has the tests' runner.
+        return there.filter(|folder| has(&top.join(folder).join("bin"), "pytest"));
+    }
     there.or_else(|| {
         let ignored = read(top, ".gitignore");
         let is_ignored = |folder: &&str| ignored.lines().any(|line| line.trim().trim_matches('/') == *folder);

@@ -45,7 +45,7 @@ pub(super) fn of(
 
 /// An unfinished run of the same task beside the user's tree that nobody drives: whoever starts another one may have meant to
 /// go on with that.
-pub(super) fn beside(home: &StateHome, request: &RunRequest, origin: &Repo, task: &Task) -> Option<RunId> {
+pub(crate) fn beside(home: &StateHome, request: &RunRequest, origin: &Repo, task: &Task) -> Option<RunId> {
     if request.unfinished == Unfinished::StartAnew || request.place == PlaceRequest::InPlace {
         return None;
     }

@@ -7,7 +7,9 @@ use crate::follow::{FollowTimer, Printer, SessionDetail};
 use crate::output::Out;
 use crate::terminal_ui;
 use ralph_app::App;
+use ralph_domain::describe::Tone;
 use ralph_domain::event::EventBody;
+use ralph_domain::state::RunState;
 use ralph_journal::registry::Registration;
 use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
 use std::path::{Path, PathBuf};
@@ -90,10 +92,28 @@ fn left(app: &App, entry: &Registration) -> Result<u8, CommandError> {
     })
 }
 
+/// Where the result is, and what comes next.
+fn tell_result(state: &RunState, out: &Out) {
+    let Some(place) = ralph_domain::view::work_ref(state) else { return };
+    let (run, folder) = (&state.spec.run_id, state.spec.home().display());
+    match (place.strip_prefix("refs/heads/"), &state.handover.pr) {
+        (_, Some(pr)) => out.say(format!("the result is {}", pr.url)),
+        (Some(branch), None) => out.say(format!("the result is on the branch {branch} in {folder}")),
+        (None, None) => out.say(format!("the result is in {folder}, not committed")),
+    }
+    out.say(format!(
+        "{} `ralph diff {run}` shows the changes, `ralph show {run}` how it went",
+        out.err(Tone::Plain, "next:")
+    ));
+}
+
 /// How the run ended, or stands.
 fn code(app: &App, entry: &Registration, out: &Out) -> Result<u8, CommandError> {
     let state = app.handle(entry).state()?;
     if let Some(end) = &state.result.finished {
+        if !out.json {
+            tell_result(&state, out);
+        }
         return Ok(end.reason.exit_code());
     }
     if let Some(need) = &state.people.needs_human {

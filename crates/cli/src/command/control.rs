@@ -196,7 +196,26 @@ pub fn cooldown(args: CooldownArgs, app: &App, folder: &Path, out: &Out) -> Resu
 pub fn model(args: ModelArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let entry = app.open(folder, args.run.as_deref())?.entry;
     let agent = args.agent.map(AgentName::new);
-    send(app, &entry, Control::Model { model: args.model, agent, always: args.always }, out)
+    let chosen = args.model.is_some();
+    let code = send(
+        app,
+        &entry,
+        Control::Model { model: args.model, agent: agent.clone(), always: args.always },
+        out,
+    )?;
+    let agents =
+        app.handle(&entry).state().map(|state| state.spec.settings.agents.clone()).unwrap_or_default();
+    let meant = agents.iter().filter(|known| agent.as_ref().is_none_or(|name| known.name == *name));
+    let deaf: Vec<&str> =
+        meant.filter(|known| !known.takes_model()).map(|known| known.name.as_str()).collect();
+    if chosen && !deaf.is_empty() {
+        out.say(format!(
+            "{} the command of {} has no place for a model (`{{{{model}}}}`, `model_argv`): only the variable RALPH_MODEL tells it",
+            out.err(Tone::Attention, "note:"),
+            deaf.join(", ")
+        ));
+    }
+    Ok(code)
 }
 
 /// Changes the task.
@@ -249,13 +268,24 @@ fn taken(before: &RunSpec, after: &RunSpec) -> String {
 /// Accepts what a run asks about.
 pub fn approve(args: &RunOnly, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let entry = app.open(folder, args.run.as_deref())?.entry;
+    let mut accepted = false;
     if !app.handle(&entry).is_driven()
         && let Some(aside) = app.accept_sealed(&entry)?
     {
+        accepted = true;
         out.say(format!(
             "the sealed copy is the journal again; the edited one is kept as `{}`",
             aside.display()
         ));
+    }
+    let asks = app.handle(&entry).state().map(|state| {
+        state.people.needs_human.is_some() || state.people.alarm.is_some() || state.people.question.is_some()
+    });
+    if !accepted && matches!(asks, Ok(false)) {
+        steer::refuse_finished(app, &entry)?;
+        let id = &entry.run_id;
+        return Err(CommandError::usage(format!("run {id} asks for nothing to approve"))
+            .hint(format!("`ralph status {id}` shows how it stands")));
     }
     send(app, &entry, Control::Approve, out)
 }

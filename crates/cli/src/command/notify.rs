@@ -7,7 +7,6 @@ use ralph_app::{App, NotifyRequest, find, notify};
 use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
 use ralph_domain::id::RunId;
-use ralph_domain::outcome::ErrorCode;
 use ralph_domain::ports::{Clock as _, Notification, Notifier as _, Occasion};
 use ralph_notify::ChannelNotifier;
 use serde_json::json;
@@ -35,7 +34,7 @@ pub enum NotifyCommand {
   ralph notify test --notify desktop      one more way than your configuration has
   ralph notify test --json                one JSON object: notifiers
 
-Exit code 4 where a message did not get through, or no notification is configured.")]
+Exit code 4 where a message did not get through, 2 where no notification is configured.")]
 pub struct TestArgs {
     /// Also this way: `slack`, `desktop`, `command:LINE`.
     #[arg(long, value_name = "WAY", value_parser = notify::parse)]
@@ -49,8 +48,7 @@ pub fn run(args: NotifyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
     let env = &app.environment().with_dotenv(&top)?;
     let notifiers = notify::chosen(env, &args.notify)?;
     if notifiers.is_empty() {
-        let error = CommandError::environment("no notification is configured").code(ErrorCode::InvalidInput);
-        return Err(error.hint(
+        return Err(CommandError::usage("no notification is configured").hint(
             "set SLACK_WEBHOOK_URL, or name one under `notify` in your own `~/.config/ralph/config.json` (docs/CONFIG.md)",
         ));
     }

@@ -1,4 +1,4 @@
-//! `ralph restore`: the files as they were before a run. What is there now is kept first.
+//! `ralph restore`: undoes what a run has done to the files. What is there now is kept first.
 
 use crate::confirm::{confirm, may_ask};
 use crate::error::CommandError;
@@ -10,35 +10,43 @@ use ralph_domain::id::RunId;
 use ralph_domain::spec::WorkspaceKind;
 use ralph_domain::text::count;
 use ralph_git::Repo;
-use ralph_git::restore::{RestoreAction, RestorePlan, apply_restore, plan_restore};
+use ralph_git::restore::{RestoreAction, RestorePlan, RestoreScope, apply_restore, plan_restore};
 use ralph_journal::layout::StateHome;
 use ralph_journal::registry::Registration;
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Files listed; more are counted.
 const SHOWN: usize = 50;
+/// Files that stay, by name; more are counted.
+const NAMED: usize = 5;
 
-/// Shows what would change, and changes it only after a yes. `HEAD`, branches, the index and files that git ignores
-/// stay as they are; the state before is kept under `refs/ralph/RUN/before-restore`. Where the run had switched your
+/// Shows what would change, and changes it only after a yes. Only files that are as the run has left them are undone:
+/// what you have changed since its start stays, unless you say `--all`. `HEAD`, branches, the index and files that git
+/// ignores stay as they are; the state before is kept under `refs/ralph/RUN/before-restore`. Where the run had switched your
 /// checkout to a branch of its own, you are back on the one before; its commits stay on its branch.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph restore               the latest run of this folder
   ralph restore k3f9          show what would change, then ask (on a terminal)
-  ralph restore k3f9 --yes    do it")]
+  ralph restore k3f9 --yes    do it
+  ralph restore k3f9 --all    your own edits since its start go, too")]
 pub struct RestoreArgs {
     /// The run; the latest of this folder if left out.
     pub run: Option<String>,
     /// Do it without asking.
     #[arg(short, long)]
     pub yes: bool,
+    /// Every file as it was at the start: your own edits since then go, too.
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// Runs the command.
 pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let RestoreArgs { run, yes } = args;
+    let RestoreArgs { run, yes, all } = args;
+    let scope = if all { RestoreScope::Everything } else { RestoreScope::OfRun };
     let entry = app.open(folder, run.as_deref())?.entry;
     let id = &entry.run_id;
     // Any run that is driven in this folder counts: its agent writes the same files.
@@ -68,19 +76,23 @@ pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
         )));
     }
     let repo = Repo::discover(app.environment().vars(), &entry.workspace)?;
-    let plan = plan_restore(&repo, id, entry.git_folder().as_deref()).map_err(from_git)?;
+    let plan = plan_restore(&repo, id, entry.git_folder().as_deref(), scope).map_err(from_git)?;
     if !out.json {
-        show(&plan, &repo.top, out);
+        show(&plan, id, &repo.top, out);
     }
     let yes = yes || (!plan.changes.is_empty() && may_ask(out) && ask(plan.changes.len(), out));
-    let kept_at =
-        if yes && !plan.changes.is_empty() { Some(apply(&repo, &home, &entry, app, out)?) } else { None };
+    let kept_at = if yes && !plan.changes.is_empty() {
+        Some(apply(&repo, &home, (&entry, scope), app, out)?)
+    } else {
+        None
+    };
     if out.json {
         out.value(&object(id, &plan, kept_at.as_deref()));
     } else if kept_at.is_none() && !plan.changes.is_empty() {
         out.say(format!(
-            "nothing was changed; {} `ralph restore {id} --yes` applies it",
-            out.err(Tone::Plain, "next:")
+            "nothing was changed; {} `ralph restore {id} --yes{}` applies it",
+            out.err(Tone::Plain, "next:"),
+            if all { " --all" } else { "" }
         ));
     }
     Ok(0)
@@ -89,20 +101,21 @@ pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
 fn apply(
     repo: &Repo,
     home: &StateHome,
-    entry: &Registration,
+    (entry, scope): (&Registration, RestoreScope),
     app: &App,
     out: &Out,
 ) -> Result<String, CommandError> {
     let id = &entry.run_id;
     // No run may start in this folder before the files are back.
     let _lock = locks::take(home, &entry.workspace, id, Duration::ZERO)?;
-    let done = apply_restore(repo, id, entry.git_folder().as_deref()).map_err(from_git)?;
+    let done = apply_restore(repo, id, entry.git_folder().as_deref(), scope).map_err(from_git)?;
     let kept = format!("refs/ralph/{id}/before-restore");
     out.say(format!(
         "restored {}; the state before is kept at {kept} ({})",
         count(done.plan.changes.len(), "file"),
         done.saved.short()
     ));
+    out.say(format!("bring it back: git restore --overlay --source={kept} -- :/"));
     // On the run's own branch the files of before would be an edit that takes its commits back.
     if let Ok(state) = app.handle(entry).state()
         && let (Some(branch), Some(baseline)) = (&state.spec.branch, &state.baseline)
@@ -132,8 +145,10 @@ fn word(action: RestoreAction) -> &'static str {
     }
 }
 
-fn show(plan: &RestorePlan, top: &Path, out: &Out) {
-    if plan.changes.is_empty() {
+fn show(plan: &RestorePlan, id: &RunId, top: &Path, out: &Out) {
+    if plan.changes.is_empty() && !plan.yours.is_empty() {
+        out.line(format!("nothing in {} is as the run has left it: nothing to restore", top.display()));
+    } else if plan.changes.is_empty() {
         out.line(format!("{} is as it was before the run: nothing to restore", top.display()));
     } else {
         out.line(format!("{} in {} would change:", count(plan.changes.len(), "file"), top.display()));
@@ -148,14 +163,29 @@ fn show(plan: &RestorePlan, top: &Path, out: &Out) {
     if plan.changes.len() > SHOWN {
         out.line(format!("  … and {} more (`--json` lists all)", plan.changes.len() - SHOWN));
     }
-    if !plan.left_alone.is_empty() {
-        let names: Vec<String> = plan.left_alone.iter().take(5).map(|p| p.display().to_string()).collect();
-        let more = if plan.left_alone.len() > 5 { ", …" } else { "" };
+    if !plan.yours.is_empty() {
         out.line(format!(
-            "  left alone: {}{more} (ignored, too large or a repo of its own)",
-            names.join(", ")
+            "  yours, left as they are: {} (changed since the run's start, not as the run has left them; `ralph restore {id} --all` takes them back, too)",
+            some_of(&plan.yours)
         ));
     }
+    if !plan.left_alone.is_empty() {
+        out.line(format!(
+            "  left alone: {} (ignored, too large or a repo of its own)",
+            some_of(&plan.left_alone)
+        ));
+    }
+}
+
+/// The first of these names.
+fn some_of(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths
+        .iter()
+        .take(NAMED)
+        .map(|path| ralph_domain::text::one_line(&path.display().to_string(), 400))
+        .collect();
+    let more = paths.len().saturating_sub(NAMED);
+    if more == 0 { names.join(", ") } else { format!("{} and {more} more", names.join(", ")) }
 }
 
 fn ask(files: usize, out: &Out) -> bool {
@@ -169,8 +199,10 @@ fn object(id: &RunId, plan: &RestorePlan, kept_at: Option<&str>) -> serde_json::
         .iter()
         .map(|c| json!({ "path": c.path.to_string_lossy(), "action": word(c.action).replace(' ', "_") }))
         .collect();
-    let left: Vec<_> = plan.left_alone.iter().map(|p| p.to_string_lossy()).collect();
-    json!({ "run_id": id, "changes": changes, "left_alone": left, "applied": kept_at.is_some(), "kept_at": kept_at })
+    let names =
+        |paths: &[PathBuf]| paths.iter().map(|p| p.to_string_lossy().into_owned()).collect::<Vec<_>>();
+    let (left, yours) = (names(&plan.left_alone), names(&plan.yours));
+    json!({ "run_id": id, "changes": changes, "left_alone": left, "yours": yours, "applied": kept_at.is_some(), "kept_at": kept_at })
 }
 
 #[cfg(test)]
@@ -188,6 +220,7 @@ mod tests {
                 change("c.rs", RestoreAction::Recreate),
             ],
             left_alone: vec!["vendor".into()],
+            yours: vec!["wip.txt".into()],
         };
         let id = RunId::from("20261115-143307-k3f9");
         insta::assert_json_snapshot!(object(&id, &plan, None), @r#"
@@ -211,7 +244,10 @@ mod tests {
           "left_alone": [
             "vendor"
           ],
-          "run_id": "20261115-143307-k3f9"
+          "run_id": "20261115-143307-k3f9",
+          "yours": [
+            "wip.txt"
+          ]
         }
         "#);
     }

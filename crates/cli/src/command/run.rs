@@ -10,9 +10,10 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::parse::{BudgetArgs, isolation, model, publish};
 use ralph_app::{
-    App, NotifyRequest, Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished, notify, repo_file,
+    App, NotifyRequest, Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished, find, notify, repo_file,
 };
 use ralph_domain::config::{Isolation, Mode, ProviderName, RequiredProof, Share, TestsPolicy};
+use ralph_domain::describe::Tone;
 use ralph_domain::dialect::Publish;
 use std::path::{Path, PathBuf};
 
@@ -174,9 +175,27 @@ pub fn run(args: RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Com
         None if !args.race.is_empty() => race::run(&args, app, folder, out),
         None if args.detach => detach(&args, app, folder, out),
         None if args.tasks.len() > 1 => many::run(&args, app, folder, out),
-        None => drive::start_asking(&args.request(folder, what::task(&args, folder)?), app, out),
+        None => {
+            tell_place(&args, folder, out);
+            drive::start_asking(&args.request(folder, what::task(&args, folder)?), app, out)
+        }
     };
     Ok(work().unwrap_or_else(|error| drive::refuse(&error, out)))
+}
+
+/// Checks run at the top of the repo: whoever stands below it is told, with the command that checks there.
+fn tell_place(args: &RunArgs, folder: &Path, out: &Out) {
+    let top = find::top(folder);
+    let Some(below) = folder.strip_prefix(&top).ok().filter(|below| !below.as_os_str().is_empty()) else {
+        return;
+    };
+    if let Some(command) = args.verify.iter().find(|command| !command.trim_start().starts_with("cd ")) {
+        let below = below.display();
+        out.say(format!(
+            "{} `{command}` runs at the top of the repo, not in `{below}`; `--verify 'cd {below} && {command}'` checks there",
+            out.err(Tone::Attention, "note:")
+        ));
+    }
 }
 
 /// Starts a run that goes on by itself.

@@ -12,7 +12,14 @@ fn branch(result: &RunResult) -> Option<&str> {
 }
 
 /// Name and words of the line that says where the result is.
-pub fn row(result: &RunResult, spec: &RunSpec) -> (&'static str, String) {
+/// `kept` are files of which the user's own version stayed.
+pub fn row(result: &RunResult, spec: &RunSpec, kept: &[String]) -> (&'static str, String) {
+    let here = result.files_changed.iter().filter(|file| !kept.contains(file)).count();
+    if spec.place == WorkspaceKind::InPlace && spec.branch.is_none() && here < result.files_changed.len() {
+        let kept = count(result.files_changed.len() - here, "file");
+        let here = if here == 0 { "no file".to_owned() } else { count(here, "file") };
+        return ("result", format!("{here} changed in this folder, {kept} of yours kept"));
+    }
     let files = match result.files_changed.len() {
         0 => "no file changed".to_owned(),
         files => format!("{} changed", count(files, "file")),

@@ -203,6 +203,32 @@ fn empty_words_and_no_money_are_refused_before_anything_is_made() {
 }
 
 #[test]
+fn there_is_nothing_to_approve_in_a_run_that_asks_for_nothing() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.stub("echo x > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
+    let mut command = env.ralph_command(&repo.dir, &["run", "--isolation", "none"]);
+    TestEnv::finish(command.env("RALPH_FAULT", "prepare.after"));
+    let refused = repo.ralph(&["approve"]).exits(2);
+    assert!(refused.stderr.contains("asks for nothing to approve"), "{}", refused.stderr);
+}
+
+#[test]
+fn whoever_stands_below_the_top_is_told_where_checks_run() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.stub("echo x > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
+    repo.write("services/api/readme.txt", "x\n");
+    let args = ["run", "--isolation", "none", "Write part.txt please", "--verify", "test -f part.txt"];
+    let done = TestEnv::finish(&mut env.ralph_command(&repo.dir.join("services/api"), &args));
+    assert!(
+        done.stderr.contains("not in `services/api`; `--verify 'cd services/api && test -f part.txt'`"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
 fn several_tasks_are_linted_each_by_itself() {
     let env = TestEnv::new(RALPH);
     let repo = calc(&env);

@@ -171,6 +171,17 @@ impl Place<'_> {
         format!("{}{path}", "../".repeat(depth))
     }
 
+    /// How this session says that the task is done.
+    pub(super) fn how_to_claim(&self) -> String {
+        match self.kind {
+            AgentKind::Actions => "end your actions with `stop_success`".to_owned(),
+            _ => format!(
+                "end your final message with `<promise>{}</promise>`, alone on its line",
+                self.state.spec.settings.completion_promise
+            ),
+        }
+    }
+
     /// Where sessions leave word for each other; a plan has a file of its own.
     fn progress_file(&self) -> String {
         let own = crate::plan_progress::path(&self.state.spec.task);

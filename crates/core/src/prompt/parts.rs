@@ -101,6 +101,13 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
     {
         text.push_str("\nNOT DONE: protected paths were changed. Bring them back to what they were at the start (`git diff` shows the difference).\n");
     }
+    if state.unclaimed_iterations() > 0 {
+        let _ = writeln!(
+            text,
+            "\nNOT DONE: the required checks pass, but nobody has claimed that the task is done. Where it is, {}.",
+            place.how_to_claim()
+        );
+    }
     if let Some((_, failed)) = &state.result.disproved {
         text.push_str("\nNOT DONE: the final check in a clean checkout of the recorded commit failed:\n");
         for line in failed.iter().take(20) {

@@ -248,7 +248,8 @@ impl Driver {
             let unrecorded = self.workspace.unrecorded()?;
             let has = |name: &str| state.spec.workspace.join(name).is_file();
             if let Some((folder, setup)) = setup::missing_setup(&unrecorded, has) {
-                return self.ctx.notice(setup::setup_hint(&folder, setup.command));
+                let command = self.with_test_extra(setup.command);
+                return self.ctx.notice(setup::setup_hint(&folder, &command));
             }
         }
         let missing = failing.iter().find(|result| matches!(result.exit_code, Some(126 | 127)));

@@ -67,7 +67,7 @@ pub(crate) fn fault_of(state: &RunState, run_dir: &Path) -> Option<String> {
 }
 
 /// Whether the task speaks of a name, or the repo has a file or folder of it: then it is the work that lacks it.
-fn is_work(state: &RunState, name: &str) -> bool {
+pub(crate) fn is_work(state: &RunState, name: &str) -> bool {
     let task = &state.spec.task;
     let word = |text: &str| {
         text.match_indices(name).any(|(at, _)| {
@@ -85,7 +85,7 @@ fn is_work(state: &RunState, name: &str) -> bool {
 }
 
 /// The program that a command starts, where it is looked for on the `PATH`; the first word of a shell line that is no builtin.
-fn program(argv: &[String]) -> Option<String> {
+pub(crate) fn program(argv: &[String]) -> Option<String> {
     const BUILTINS: &[&str] = &[
         "cd", "test", "[", "set", "export", ".", "source", "if", "for", "while", "!", "exit", "true",
         "false", "echo", "(",

@@ -20,6 +20,8 @@ use std::path::Path;
 
 /// Bytes of each check's output in `test_output.txt`.
 const OUTPUT_MAX: u64 = 64 * 1024;
+/// Iterations in a row that lack nothing but the claim, before a person is told.
+const UNCLAIMED_TOLD: usize = 2;
 
 impl Driver {
     pub(crate) fn judge(&mut self) -> Result<(), DriveError> {
@@ -69,6 +71,11 @@ impl Driver {
             receipt: digest,
             evidence: Box::new(evidence),
         })?;
+        if self.ctx.state.unclaimed_iterations() == UNCLAIMED_TOLD {
+            self.ctx.notice(format!(
+                "the checks pass, but {UNCLAIMED_TOLD} sessions in a row did not say that the task is done; the next one is asked to; where passing checks are enough, `\"completion\": \"checks\"` in .ralph/config.json needs no such word"
+            ))?;
+        }
         for news in recovery::notice(&self.ctx.state, iteration, verdict, &seen, context.clone()) {
             self.ctx.record(news)?;
             self.ask_advisor(seen.kinds(), seen.loop_score, &seen.evidence, &context)?;

@@ -17,6 +17,7 @@ pub(crate) mod prepare;
 pub(crate) mod prove;
 pub(crate) mod recheck;
 pub(crate) mod recorder;
+mod start_fault;
 pub(crate) mod stuck_signs;
 pub(crate) mod tick;
 pub(crate) mod verify;

@@ -11,13 +11,14 @@ use ralph_domain::outcome::HumanReason;
 use ralph_domain::ports::Surroundings;
 use ralph_domain::state::RunState;
 
-/// Whether the checks of the start failed for want of a program, and nobody has worked since.
+/// Whether the checks of the start failed for want of something around them, and nobody has worked since.
 pub(crate) fn baseline_lacks_programs(state: &RunState) -> bool {
     let missing = state.baseline_checks.as_ref().is_some_and(|checks| {
         checks.setup_failed.is_some()
             || checks.results.iter().any(|result| matches!(result.exit_code, Some(126 | 127)))
     });
-    missing && state.spending.totals.sessions == 0 && state.iterations.current.is_none()
+    let asked = state.people.needs_human.as_ref().is_some_and(|need| need.reason == HumanReason::Setup);
+    (missing || asked) && state.spending.totals.sessions == 0 && state.iterations.current.is_none()
 }
 
 impl Driver {
@@ -63,6 +64,7 @@ impl Driver {
             self.ctx.record(EventBody::Prepared { baseline, surroundings, checks })?;
             self.ctx.flush()?;
             self.tell_missing_programs()?;
+            self.ask_about_start()?;
         }
         Ok(())
     }

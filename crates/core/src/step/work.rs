@@ -5,7 +5,7 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::{prompt, task_book};
 use ralph_domain::change_text;
-use ralph_domain::claim::promises;
+use ralph_domain::claim::{Claim, claim};
 use ralph_domain::config::Role;
 use ralph_domain::decide::consequences;
 use ralph_domain::event::{EventBody, SessionEnd};
@@ -145,7 +145,11 @@ impl Driver {
         )?;
         // A session that did not complete can promise nothing: its last words may be cut off anywhere.
         let completed = report.end == SessionEnd::Completed;
-        let promised = completed && (report.wishes.done || promises(&report.final_message, promise));
+        let claimed = claim(&report.final_message, promise);
+        let promised = completed && (report.wishes.done || claimed == Claim::Promised);
+        if completed && !promised && claimed == Claim::InSentence {
+            self.ctx.notice("the promise was not alone on its line, so it does not count")?;
+        }
         let wishes = if completed { report.wishes } else { AgentRequests::default() };
         let message = report.final_message.replace(&format!("<promise>{promise}</promise>"), "");
         let message = told(&self.ctx.redactor.text(&message));

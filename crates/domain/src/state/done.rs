@@ -49,6 +49,14 @@ impl RunFacts {
         }
     }
 
+    /// How many iterations in a row, the last one among them, lacked nothing but the claim that the task is done.
+    pub fn unclaimed_iterations(&self) -> usize {
+        if self.spec.settings.completion != Completion::Promise || !self.is_proven() {
+            return 0;
+        }
+        self.iterations.history.iter().rev().take_while(|last| last.verdict == Verdict::NotPromised).count()
+    }
+
     /// Whether the work of the last iteration, whose checks were run again, is done.
     pub(super) fn is_done_after_all(&self) -> bool {
         let Some(last) = self.iterations.history.back() else { return false };

@@ -87,6 +87,10 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
             (Tone::Attention, format!("other pull requests touch the same files: {}", list.join("; ")))
         }
         EventBody::Moved(news) => (Tone::Attention, format!("going on here, from {}", news.from)),
+        // Nothing was changed, and no branch is checked out.
+        EventBody::Published { branch, .. } if branch.is_empty() => {
+            (Tone::Good, "the result is what is checked out: nothing was changed".into())
+        }
         EventBody::Published { branch, .. } => (Tone::Good, format!("the result is on {branch}")),
         _ => return None,
     };

@@ -126,6 +126,11 @@ impl AgentConfig {
     pub fn reports_tokens(&self) -> bool {
         self.kind != AgentKind::Cli || self.output_format.reports_tokens()
     }
+    /// Whether a chosen model reaches its command other than by the variable `RALPH_MODEL`.
+    pub fn takes_model(&self) -> bool {
+        let has_place = |words: &[String]| words.iter().any(|word| word.contains("{{model}}"));
+        self.kind != AgentKind::Cli || has_place(&self.model_argv) || has_place(&self.command_argv)
+    }
     /// Longest session.
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_seconds)

@@ -205,8 +205,9 @@ pub(crate) fn beside(
     let (mut all, mut names) = (task, Vec::new());
     for mut verifier in own {
         let taken = |name: &str, all: &[VerifierConfig]| all.iter().any(|v| v.name == name);
-        let same =
-            all.iter().find(|v| v.command_argv == verifier.command_argv && v.expect == verifier.expect);
+        let same = all
+            .iter()
+            .find(|v| words(&v.command_argv) == words(&verifier.command_argv) && v.expect == verifier.expect);
         if let Some(same) = same {
             names.push(same.name.clone());
             continue;
@@ -218,6 +219,24 @@ pub(crate) fn beside(
         all.push(verifier);
     }
     (all, names)
+}
+
+/// What a command runs: a shell that is only asked to start one program is left out.
+fn words(argv: &[String]) -> Vec<&str> {
+    const SHELL_SIGNS: &[char] = &[
+        '|', '&', ';', '<', '>', '(', ')', '$', '`', '\\', '"', '\'', '*', '?', '[', ']', '#', '~', '=', '{',
+        '}', '!', '\n',
+    ];
+    match argv {
+        [shell, flag, line]
+            if matches!(shell.as_str(), "sh" | "bash" | "/bin/sh" | "/bin/bash")
+                && flag == "-c"
+                && !line.contains(SHELL_SIGNS) =>
+        {
+            line.split_whitespace().collect()
+        }
+        argv => argv.iter().map(String::as_str).collect(),
+    }
 }
 
 /// Key by key: a task may give a title without repeating the labels of the configuration.

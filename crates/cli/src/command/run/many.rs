@@ -24,10 +24,19 @@ pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
         .map(|file| consent::settle(&args.request(folder, TaskInput::File(file)), app, out))
         .collect::<Result<_, _>>()?;
     let mut batch = Batch::new(app.environment(), requests, args.jobs.unwrap_or(2))?;
+    for run in batch.runs() {
+        if let Some(id) = run.goes_on() {
+            out.say(format!(
+                "going on with run {id} of {}, which was not finished (`--new` starts another one)",
+                name(run)
+            ));
+        }
+    }
     let cancel = signals::install();
     let time = SystemClock::default();
     let mut drawn = 0;
     let mut told = false;
+    let mut stands = vec![String::new(); batch.runs().len()];
     while !batch.is_over() {
         if cancel.get().is_some() && !told {
             told = true;
@@ -36,6 +45,8 @@ pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
         batch.step(time.elapsed())?;
         if out.live {
             drawn = draw(out, &batch, time.elapsed(), drawn);
+        } else {
+            tell_changes(out, &batch, &mut stands);
         }
         time.pause(TICK);
     }
@@ -66,17 +77,31 @@ fn name(run: &BatchRun) -> String {
     run.request().file().map_or_else(String::new, |file| file.display().to_string())
 }
 
+/// Status of a task and what there is to say of it, by its run where there is one.
+fn standing(batch: &Batch, run: &BatchRun) -> (String, String) {
+    let (status, detail) = words(run);
+    let Some(state) = batch.state(run) else { return (status.to_owned(), detail) };
+    let number = state.iterations.current.as_ref().map_or(state.iterations.count, |c| c.iteration);
+    (state.status().to_string(), format!("iteration {number}/{}", state.spec.settings.budgets.max_iterations))
+}
+
+/// Without a terminal: a line for each task that stands otherwise than it did. How it ends is told by the summary.
+fn tell_changes(out: &Out, batch: &Batch, stands: &mut [String]) {
+    for (run, before) in batch.runs().iter().zip(stands) {
+        let (status, detail) = standing(batch, run);
+        let now = format!("{status} {detail}");
+        if run.is_running() && *before != now {
+            out.say(format!("  {status:<9} {}: {}", name(run), one_line(&detail, 120)));
+            *before = now;
+        }
+    }
+}
+
 /// One line per task; returns how many were drawn.
 fn draw(out: &Out, batch: &Batch, now: Duration, before: usize) -> usize {
     let mut lines = Vec::new();
     for run in batch.runs() {
-        let (status, mut detail) = words(run);
-        let mut status = status.to_owned();
-        if let Some(state) = batch.state(run) {
-            status = state.status().to_string();
-            let number = state.iterations.current.as_ref().map_or(state.iterations.count, |c| c.iteration);
-            detail = format!("iteration {number}/{}", state.spec.settings.budgets.max_iterations);
-        }
+        let (status, detail) = standing(batch, run);
         let age = if run.is_running() { clock(now.saturating_sub(run.since())) } else { String::new() };
         // A line that the terminal wraps would not be drawn over.
         let room = table::columns().saturating_sub(3);

@@ -1,0 +1,111 @@
+//! What the checks of the start show that no session can mend: a person is asked before anybody is paid.
+
+use crate::driver_parts::Driver;
+use crate::error::DriveError;
+use crate::log_tail::read_tail;
+use crate::step::environment::{is_work, program};
+use ralph_domain::config::{Isolation, VerifierConfig};
+use ralph_domain::event::EventBody;
+use ralph_domain::outcome::HumanReason;
+use ralph_domain::ports::Surroundings;
+use ralph_domain::setup;
+use ralph_domain::state::RunState;
+use ralph_domain::text::one_line;
+use ralph_evidence::environment::fault;
+use ralph_safe_fs::{Links, SafeDir};
+
+/// Bytes of each check's output.
+const OUTPUT_MAX: u64 = 64 * 1024;
+/// How a person goes on where the fault is the task.
+const ALL_THE_SAME: &str =
+    "where mending that is the task itself, `--no-baseline --new` starts it all the same";
+
+impl Driver {
+    /// Asks a person where the work could never be proven as things are.
+    pub(crate) fn ask_about_start(&mut self) -> Result<(), DriveError> {
+        if self.ctx.ends_now() || self.ctx.state.spending.totals.sessions > 0 {
+            return Ok(());
+        }
+        let setup = setup_fault(&self.ctx.state);
+        let message = match setup {
+            Some(message) => Some(message),
+            None => self.check_fault()?,
+        };
+        if let Some(message) = message {
+            let message = format!("{message}; {ALL_THE_SAME}");
+            self.ctx.record(EventBody::NeedsHuman { reason: HumanReason::Setup, message })?;
+            self.ctx.flush()?;
+        }
+        Ok(())
+    }
+
+    /// A required check that does not even start, in a sandbox where nobody can install what it lacks.
+    fn check_fault(&self) -> Result<Option<String>, DriveError> {
+        let state = &self.ctx.state;
+        let settings = &state.spec.settings;
+        let can_install = settings.isolation == Isolation::None
+            || self.sandbox.capabilities().surroundings == Surroundings::Own;
+        let Some(checks) = state.baseline_checks.as_ref().filter(|_| !can_install) else { return Ok(None) };
+        for verifier in settings.required() {
+            let failing = checks.results.iter().find(|result| result.name == verifier.name && !result.passed);
+            let Some(result) = failing else { continue };
+            let output = read_tail(&self.ctx.run.path().join(&result.log), OUTPUT_MAX);
+            let Some(lack) = lack(state, verifier, result.exit_code, &output) else { continue };
+            let name = &verifier.name;
+            if settings.setup_commands.is_empty() {
+                let unrecorded = self.workspace.unrecorded()?;
+                let has = |file: &str| state.spec.workspace.join(file).is_file();
+                if let Some((folder, setup)) = setup::missing_setup(&unrecorded, has) {
+                    let command = self.with_test_extra(setup.command);
+                    return Ok(Some(format!("{name}: {}", setup::setup_hint(&folder, &command))));
+                }
+            }
+            return Ok(Some(format!("{name} cannot run on the files of the start: {lack}")));
+        }
+        Ok(None)
+    }
+
+    /// A setup with what the project's own file says that its tests need.
+    pub(crate) fn with_test_extra(&self, command: &str) -> String {
+        let top = SafeDir::open(&self.ctx.state.spec.workspace);
+        let project = top.and_then(|top| top.read_text("pyproject.toml", Links::Inside, OUTPUT_MAX));
+        setup::with_test_extra(command, &project.unwrap_or_default())
+    }
+}
+
+/// What a check lacks that is no part of the work. A traceback is: what a test imports may be what the task asks for.
+fn lack(state: &RunState, verifier: &VerifierConfig, exit_code: Option<i32>, output: &str) -> Option<String> {
+    let own = verifier.command_argv.first().filter(|program| {
+        program.contains('/') && !program.starts_with('/') && state.spec.workspace.join(program).exists()
+    });
+    if let Some(program) = own.filter(|_| exit_code == Some(127)) {
+        return Some(format!(
+            "`{program}` is in your folder, but git does not hold it, and the final check runs in a clean checkout; name in `setup_commands` what makes it, and start a new run (`--new`)"
+        ));
+    }
+    if exit_code == Some(126) {
+        return None;
+    }
+    let said: Vec<&str> = output.lines().filter(|line| !line.contains("Error")).collect();
+    fault(exit_code, &said.join("\n"), &|name| is_work(state, name)).map(|found| found.sentence())
+}
+
+/// A setup that fails before any work, where the task does not speak of it.
+fn setup_fault(state: &RunState) -> Option<String> {
+    let command = state.baseline_checks.as_ref()?.setup_failed.as_deref()?;
+    let argv: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+    let task = state.spec.task.text.to_lowercase();
+    let is_task = ["setup", "set up", "install", "dependenc"].iter().any(|word| task.contains(word))
+        || argv.iter().any(|word| word.contains('.') && task.contains(word.as_str()))
+        || program(&argv).is_some_and(|program| task.contains(&program));
+    let hint = setup::setup_failed_hint(state.spec.settings.setup_guessed);
+    let checks = state.baseline_checks.as_ref()?;
+    let said =
+        checks.setup_lines.last().map_or_else(String::new, |line| format!(" ({})", one_line(line, 200)));
+    (!is_task).then(|| {
+        format!(
+            "the setup `{}` fails on the files of the start{said}, and every final check runs it first: {hint}",
+            one_line(command, 200)
+        )
+    })
+}
