@@ -302,7 +302,7 @@ fn a_setup_command_that_fails_proves_nothing() {
     repo.configure(
         &[repo.agent("stub", &format!("echo $RALPH_ITERATION > part.txt; {PROMISE}"))],
         "true",
-        &json!({"setup_commands": ["exit 7"], "max_iterations": 2}),
+        &json!({"setup_commands": ["exit 7"], "max_iterations": 2, "baseline": false}),
     );
     let run = repo.run(&[]).exits(1).json();
     assert_eq!(run["success"], false);
