@@ -15,6 +15,8 @@ pub struct TestScanner {
     go_packages: u64,
     go_failed: u64,
     go_tests: TestCounts,
+    /// Whether it tells of each test.
+    go_verbose: bool,
     /// Python's own runner says in one line how many ran, and in a later one how many of them were skipped.
     ran: Option<u64>,
     /// Programs of tests that began, and those that said how they ended.
@@ -49,7 +51,8 @@ impl TestScanner {
         let rest = std::mem::take(&mut self.partial);
         self.line(&rest);
         let mut counts = self.counts;
-        if self.go_tests.executed() > 0 {
+        // Failed tests are told in any case, passed ones only with `-v`: the two are never summed.
+        if self.go_verbose {
             counts.passed += self.go_tests.passed;
             counts.failed += self.go_tests.failed;
         } else {
@@ -129,7 +132,10 @@ impl TestScanner {
     fn go(&mut self, line: &str) {
         if line.starts_with("--- PASS: ") {
             self.known = true;
+            self.go_verbose = true;
             self.go_tests.passed += 1;
+        } else if line.starts_with("=== RUN ") {
+            self.go_verbose = true;
         } else if line.starts_with("--- FAIL: ") {
             self.known = true;
             self.go_tests.failed += 1;
@@ -403,6 +409,11 @@ mod tests {
             ("ok  \texample.com/a\t0.01s\n?   \texample.com/b\t[no test files]\n", Some((1, 0))),
             ("ok  \texample.com/a\t0.01s [no tests to run]\n", Some((0, 0))),
             ("--- PASS: TestA (0.00s)\n--- FAIL: TestB (0.00s)\nFAIL\texample.com/a\t0.01s\n", Some((1, 1))),
+            (
+                "--- FAIL: TestB (0.00s)\n--- FAIL: TestC (0.00s)\nFAIL\nFAIL\tx/b\t0.01s\nok  \tx/a\t0.01s\n",
+                Some((1, 1)),
+            ),
+            ("=== RUN   TestB\n--- FAIL: TestB (0.00s)\nFAIL\nFAIL\tx/b\t0.01s\n", Some((0, 1))),
             ("Tests:       1 failed, 2 skipped, 2 passed, 5 total\n", Some((2, 1))),
             ("No tests found, exiting with code 0\n", Some((0, 0))),
             ("      Tests  1 failed | 2 passed (3)\n", Some((2, 1))),

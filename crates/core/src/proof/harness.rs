@@ -145,7 +145,11 @@ fn parts(facts: &HarnessFacts<'_>, reach: &[Reach], found: &mut HarnessFindings)
                 Some(Role::Test) if change.status == 'A' => new_tests.push(path.to_owned()),
                 Some(Role::Test) => {
                     found.tests_touched = true;
-                    found.lower_test(path, None, "a test that the checks name, changed by the run");
+                    let what = match places.is_loaded(path) {
+                        true => "what sets tests up loads it, and the run changed it",
+                        false => "a test that the checks name, changed by the run",
+                    };
+                    found.lower_test(path, None, what);
                 }
                 // What prepares for the checks is no part of them.
                 Some(_) if prepares(facts, path) => {
@@ -246,6 +250,11 @@ fn whole_part(facts: &HarnessFacts<'_>, name: &str, change: &FileChange) -> Opti
     hooks.then(|| part(Role::Configuration))
 }
 
+/// Whether nothing but its place says that a file decides.
+fn is_by_place(parts: &[Part]) -> bool {
+    parts.iter().all(|part| part.key.is_none() && part.role != Role::Replacement)
+}
+
 impl<'a> ChangedFile<'a> {
     fn read(facts: &HarnessFacts<'_>, places: &Places<'_>, change: &'a FileChange) -> Self {
         let path = change.path.as_str();
@@ -272,7 +281,9 @@ impl<'a> ChangedFile<'a> {
                 let folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
                 let missed = |needed: &String| (facts.now)(&format!("{folder}{needed}")).is_some();
                 file.parts.retain(|part| part.needs.as_ref().is_none_or(missed));
-                if places.is_tested_support(path) {
+                if places.is_tested_support(path)
+                    || (is_by_place(&file.parts) && places.is_product_data(path))
+                {
                     file.parts.clear();
                 }
             }

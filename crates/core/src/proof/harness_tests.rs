@@ -422,3 +422,6 @@ fn modules_for_tests_and_hooks_of_runners_count_as_a_whole() {
     );
     assert_eq!(hook.lowered(), ["app/__init__.py"]);
 }
+
+#[path = "loaded_tests.rs"]
+mod loaded;

@@ -4,7 +4,7 @@
 use crate::proof::harness_facts::{HarnessFacts, check_scripts};
 use ralph_domain::event::FileChange;
 use ralph_evidence::harness::{self, Reach, Role, TestPlace};
-use ralph_evidence::weakened::{is_support, is_test_path};
+use ralph_evidence::weakened::{is_snapshot, is_source, is_support, is_test_data, is_test_path};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines that two sources must share to be one that moved, of a hundred.
@@ -13,6 +13,29 @@ const ALIKE: usize = 50;
 const DEPTH: usize = 8;
 /// Folders in which settings of tests are looked for, at most.
 const FOLDERS_MAX: usize = 40;
+/// Folders of tools, whose settings decide whoever names them.
+const TOOLS: &[&str] = &[
+    ".bundle",
+    ".cargo",
+    ".config",
+    ".git",
+    ".gradle",
+    ".husky",
+    ".jest",
+    ".mvn",
+    ".nx",
+    ".pnpm",
+    ".storybook",
+    ".tox",
+    ".venv",
+    ".yarn",
+    ".moon",
+    ".vscode-test",
+];
+/// Modules that settings of tests load, at most.
+const LOADED_MAX: usize = 100;
+/// Sources that are looked through for the name of one, at most.
+const SOURCES_MAX: usize = 2000;
 /// Sources that are compared with each other, at most.
 const MOVED_MAX: usize = 40;
 
@@ -21,6 +44,8 @@ pub(super) struct Places<'a> {
     facts: &'a HarnessFacts<'a>,
     tests: BTreeSet<TestPlace>,
     folders: BTreeSet<String>,
+    /// Modules that settings of tests load in turn.
+    loaded: BTreeSet<String>,
     /// Sources that moved with their tests: from where, by where they are.
     pub(super) moved: BTreeMap<String, String>,
 }
@@ -28,8 +53,25 @@ pub(super) struct Places<'a> {
 impl<'a> Places<'a> {
     pub(super) fn new(facts: &'a HarnessFacts<'a>, reach: &[Reach]) -> Self {
         let named = reach.iter().flat_map(|reach| reach.tests.iter().cloned());
-        let tests = named.chain(setup_files(facts)).collect();
-        Self { facts, tests, folders: module_folders(facts), moved: moved(facts) }
+        let set_up = SetUp::read(facts);
+        let mut folders = module_folders(facts);
+        folders.extend(set_up.module_folders);
+        folders.extend(reach.iter().flat_map(|reach| reach.module_folders.iter().cloned()));
+        let tests = named.chain(set_up.files.into_iter().map(TestPlace::whole)).collect();
+        Self { facts, tests, folders, loaded: set_up.loaded, moved: moved(facts) }
+    }
+
+    /// Whether settings of tests load a module, at first hand or not, and nothing else of the start does.
+    pub(super) fn is_loaded(&self, path: &str) -> bool {
+        self.loaded.contains(path)
+            && !self.is_used(path, &|own| self.loaded.contains(own) || is_settings(own))
+    }
+
+    /// Whether a source or a test of the start uses the module or the file `path`; not one that `passed_over` knows.
+    fn is_used(&self, path: &str, passed_over: &dyn Fn(&str) -> bool) -> bool {
+        let all = self.facts.sources.iter().chain(&self.facts.tests);
+        let others = all.filter(|own| *own != path && !passed_over(own)).take(SOURCES_MAX);
+        others.filter_map(|own| as_at_start(self.facts, own)).any(|text| harness::is_used_in(&text, path))
     }
 
     /// The names of a file: its own, and those that links of the start give it.
@@ -74,15 +116,53 @@ impl<'a> Places<'a> {
     /// What a changed file is to the checks by this name, where the name itself says nothing.
     pub(super) fn role(&self, name: &str, status: char) -> Option<Role> {
         let whole = self.tests.iter().filter(|place| !place.examples);
-        if whole.clone().any(|place| place.covers(name)) || self.is_data_of_specs(name) {
+        let covers = |place: &TestPlace| {
+            place.covers(name) && (place.pattern.is_none() || !self.only_looks_like_a_test(name, status))
+        };
+        if whole.clone().any(covers) || self.is_data_of_specs(name) || self.is_loaded(name) {
             return Some(Role::Test);
         }
         let there = |path: &str| (self.facts.start)(path).is_some();
         let new = status == 'A';
         let decides = harness::shadows(name, new, &self.folders, &there)
             || prepares(self.facts, name)
-            || (new && self.replaces_test(name, &there));
+            || (new && (self.replaces_test(name, &there) || self.takes_tests_out(name)));
         decides.then_some(Role::Configuration)
+    }
+
+    /// Whether a module of the start that a pattern of tests finds (`testimonials.py` by `test*.py`) defines none, and is used
+    /// by others.
+    fn only_looks_like_a_test(&self, path: &str, status: char) -> bool {
+        const DEFINES: &[&str] = &["TestCase", "def test_", "def test(", "load_tests", "doctest"];
+        let plain = status != 'A' && path.ends_with(".py") && !is_test_path(path);
+        let text = if plain { as_at_start(self.facts, path) } else { None };
+        text.is_some_and(|text| !DEFINES.iter().any(|word| text.contains(word)))
+            && self.is_used(path, &|_| false)
+    }
+
+    /// Whether data in a place that sounds like one for tests or settings is the product's: a source names its path, and no test
+    /// reads it.
+    pub(super) fn is_product_data(&self, path: &str) -> bool {
+        let parts: Vec<&str> = path.split('/').collect();
+        let (name, folders) = parts.split_last().unwrap_or((&"", &[]));
+        let fixtures = folders.contains(&"fixtures")
+            && !is_test_data(
+                &parts.iter().map(|p| if *p == "fixtures" { "x" } else { *p }).collect::<Vec<_>>().join("/"),
+            );
+        let dotted = folders.iter().any(|folder| folder.starts_with('.') && !TOOLS.contains(folder))
+            && !name.starts_with('.')
+            && !name.ends_with("rc");
+        if !(fixtures || dotted) || is_source(path) || is_snapshot(path) {
+            return false;
+        }
+        let says =
+            |own: &&String, how: &dyn Fn(&str) -> bool| as_at_start(self.facts, own).is_some_and(|t| how(&t));
+        self.facts
+            .sources
+            .iter()
+            .take(SOURCES_MAX)
+            .any(|own| says(&own, &|text| harness::names_path(text, path)))
+            && !self.facts.tests.iter().any(|own| says(&own, &|text| harness::is_named_in(text, path)))
     }
 
     /// Whether a new file is loaded in the place of a test of the start.
@@ -99,6 +179,14 @@ impl<'a> Places<'a> {
             let found = self.tests.iter().any(|place| place.pattern.is_some() && place.covers(test));
             found && harness::is_loaded_before(path, test, there) && there(test)
         })
+    }
+
+    /// Whether a new `go.mod` makes a module of its own of a folder with tests of the start: those of the module above no longer run.
+    fn takes_tests_out(&self, path: &str) -> bool {
+        let Some(folder) = path.strip_suffix("go.mod").filter(|folder| folder.ends_with('/')) else {
+            return false;
+        };
+        self.facts.tests.iter().any(|test| test.starts_with(folder) && test.ends_with("_test.go"))
     }
 
     /// Data below a folder `spec` that holds tests; elsewhere such a folder describes an interface.
@@ -133,29 +221,66 @@ pub(super) fn prepares(facts: &HarnessFacts<'_>, path: &str) -> bool {
     }
 }
 
+/// A file as it was at the start. What the run left alone is read from the checkout.
+pub(super) fn as_at_start(facts: &HarnessFacts<'_>, path: &str) -> Option<String> {
+    match facts.changes.iter().any(|change| change.path == path) {
+        true => (facts.start)(path),
+        false => (facts.now)(path),
+    }
+}
+
+fn is_settings(path: &str) -> bool {
+    harness::SETTINGS.contains(&path.rsplit('/').next().unwrap_or(path))
+}
+
 /// What settings of tests name, as they were at the start.
-fn setup_files(facts: &HarnessFacts<'_>) -> BTreeSet<TestPlace> {
-    let changed: BTreeSet<&str> = facts.changes.iter().map(|change| change.path.as_str()).collect();
-    // What the run left alone is as it was, and read from the checkout.
-    let read = |path: &str| if changed.contains(path) { (facts.start)(path) } else { (facts.now)(path) };
-    let mut folders = BTreeSet::from([String::new(), facts.folder.trim_end_matches('/').to_owned()]);
-    for test in &facts.tests {
-        let mut folder = test.as_str();
-        while let Some((above, _)) = folder.rsplit_once('/').filter(|_| folders.len() < FOLDERS_MAX) {
-            folders.insert(above.to_owned());
-            folder = above;
+#[derive(Default)]
+struct SetUp {
+    /// Files that are loaded before the tests.
+    files: BTreeSet<String>,
+    /// Modules that the settings, and those files, load in turn.
+    loaded: BTreeSet<String>,
+    /// Folders in which modules are looked for.
+    module_folders: BTreeSet<String>,
+}
+
+impl SetUp {
+    fn read(facts: &HarnessFacts<'_>) -> Self {
+        let mut folders = BTreeSet::from([String::new(), facts.folder.trim_end_matches('/').to_owned()]);
+        for test in &facts.tests {
+            let mut folder = test.as_str();
+            while let Some((above, _)) = folder.rsplit_once('/').filter(|_| folders.len() < FOLDERS_MAX) {
+                folders.insert(above.to_owned());
+                folder = above;
+            }
         }
-    }
-    let mut found = BTreeSet::new();
-    for folder in folders {
-        for name in harness::SETTINGS {
-            let path = if folder.is_empty() { (*name).to_owned() } else { format!("{folder}/{name}") };
-            let Some(text) = read(&path) else { continue };
-            let files = harness::setup_files(&path, &text, &|path| read(path).is_some());
-            found.extend(files.into_iter().map(TestPlace::whole));
+        let there = |path: &str| as_at_start(facts, path).is_some();
+        let (mut found, mut open) = (Self::default(), Vec::new());
+        for folder in folders {
+            for name in harness::SETTINGS {
+                let path = if folder.is_empty() { (*name).to_owned() } else { format!("{folder}/{name}") };
+                let Some(text) = as_at_start(facts, &path) else { continue };
+                let files = harness::setup_files(&path, &text, &there);
+                open.extend(files.iter().cloned());
+                found.files.extend(files);
+                found.module_folders.extend(harness::python_folders(&path, &text));
+                let loaded = harness::loaded_files(&path, &text, &there);
+                open.extend(loaded.iter().cloned());
+                found.loaded.extend(loaded);
+            }
         }
+        let mut seen = BTreeSet::new();
+        while let Some(path) = open.pop() {
+            if seen.len() >= LOADED_MAX || !seen.insert(path.clone()) {
+                continue;
+            }
+            let Some(text) = as_at_start(facts, &path) else { continue };
+            let more = harness::loaded_files(&path, &text, &there);
+            open.extend(more.iter().cloned());
+            found.loaded.extend(more);
+        }
+        found
     }
-    found
 }
 
 /// Sources of Rust that moved with the tests in them: from where, by where they are.

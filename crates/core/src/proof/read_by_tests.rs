@@ -17,7 +17,7 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 pub(super) fn judge(facts: &HarnessFacts<'_>, reach: &[Reach], found: &mut HarnessFindings) {
     let told: BTreeSet<String> = found.changes.iter().map(|change| change.path.clone()).collect();
     let open = |path: &str| {
-        harness::serves_tests(path)
+        (harness::serves_tests(path) || is_plain_data(facts, path))
             && !is_test_path(path)
             && !told.contains(path)
             && !covers(facts.protected, path)
@@ -27,25 +27,51 @@ pub(super) fn judge(facts: &HarnessFacts<'_>, reach: &[Reach], found: &mut Harne
         facts.changes.iter().filter(|c| c.status != 'A').map(|c| c.path.as_str()).collect();
     let wanted: Vec<&str> =
         changed.iter().copied().filter(|path| open(path) && !is_tested(facts, path)).collect();
-    if wanted.is_empty() {
+    let packages: Vec<&str> = changed.iter().copied().filter(|path| is_package(path)).collect();
+    if wanted.is_empty() && packages.is_empty() {
         return;
     }
     let texts = Texts::read(facts, reach, &changed);
+    packages.into_iter().for_each(|path| redirected(facts, &texts, path, found));
     for path in wanted {
-        let by_tests = texts.tests.iter().any(|(own, text)| own != path && harness::is_named_in(text, path));
-        let by_others =
-            || texts.others.iter().any(|(own, text)| own != path && harness::is_used_in(text, path));
-        if !by_tests || by_others() {
+        if is_source(path) && harness::names(facts.task, path) {
+            // A module may still be the work.
             continue;
         }
-        match is_source(path) {
-            // A module may still be the work.
-            true if harness::names(facts.task, path) => {}
-            true => found.lower(path, None, "only tests use it, and the run changed it"),
-            false => {
+        let serves = match harness::serves_tests(path) {
+            true => texts.only_for_tests(path),
+            false => texts.is_expectation(path),
+        };
+        match serves {
+            false => {}
+            true if is_source(path) => found.lower(path, None, "only tests use it, and the run changed it"),
+            true => {
                 found.tests_touched = true;
                 found.lower_test(path, None, "a test reads it, and the run changed it");
             }
+        }
+    }
+}
+
+fn is_package(path: &str) -> bool {
+    path == "package.json" || path.ends_with("/package.json")
+}
+
+/// Whether a path is data that may be an expectation, though its name does not say so.
+fn is_plain_data(facts: &HarnessFacts<'_>, path: &str) -> bool {
+    harness::is_data(path) && !is_source(path) && !harness::is_free(path) && !harness::names(facts.task, path)
+}
+
+/// Names inside a package that only tests use, and that stand for something else now.
+fn redirected(facts: &HarnessFacts<'_>, texts: &Texts, path: &str, found: &mut HarnessFindings) {
+    let (Some(old), Some(new)) = ((facts.start)(path), (facts.now)(path)) else { return };
+    for name in harness::redirected_imports(&old, &new) {
+        let quoted = |text: &str| ['"', '\'', '`'].iter().any(|q| text.contains(&format!("{q}{name}{q}")));
+        let by_tests = texts.tests.iter().any(|(_, text)| quoted(text));
+        if by_tests && !texts.others.iter().any(|(_, text)| quoted(text)) {
+            found.tests_touched = true;
+            let key = format!("imports/{name}");
+            found.lower_test(path, Some(&key), "only tests use it, and the run changed it");
         }
     }
 }
@@ -70,6 +96,39 @@ struct Texts {
 }
 
 impl Texts {
+    /// Whether what serves tests by its name is used by tests, and by nothing else. A module that is all that they use is tested.
+    fn only_for_tests(&self, path: &str) -> bool {
+        let by: Vec<_> = self.tests_with(&|own, text| own != path && harness::is_named_in(text, path));
+        let tests_it = is_source(path) && by.iter().all(|(own, text)| !self.exercises(own, text, path));
+        !by.is_empty()
+            && !tests_it
+            && !self.others.iter().any(|(own, text)| own != path && harness::is_used_in(text, path))
+    }
+
+    /// Whether data is read by a test that exercises something else, and the product does not read it.
+    fn is_expectation(&self, path: &str) -> bool {
+        let by = self.tests_with(&|_, text| harness::reads_data(text, path));
+        by.iter().any(|(own, text)| self.imports_or_starts(own, text))
+            && !self.others.iter().any(|(_, text)| harness::reads_data(text, path))
+    }
+
+    fn tests_with(&self, says: &dyn Fn(&str, &str) -> bool) -> Vec<&(String, String)> {
+        self.tests.iter().filter(|(own, text)| says(own, text)).collect()
+    }
+
+    /// Whether a test uses something of the product beside `path`.
+    fn exercises(&self, own: &str, text: &str, path: &str) -> bool {
+        let imports = |(other, _): &(String, String)| other != path && harness::is_used_in(text, other);
+        self.others.iter().any(imports) || harness::is_of_package_or_starts(own, text)
+    }
+
+    /// Whether a test imports something of the product, or needs no import for it. What only reads a file tests that file.
+    fn imports_or_starts(&self, own: &str, text: &str) -> bool {
+        let imports = |(other, _): &(String, String)| harness::is_used_in(text, other);
+        let read = text.replace("open(", "");
+        self.others.iter().any(imports) || harness::is_of_package_or_starts(own, &read)
+    }
+
     fn read(facts: &HarnessFacts<'_>, reach: &[Reach], changed: &[&str]) -> Self {
         let changed: BTreeSet<&str> = changed.iter().copied().collect();
         let named =

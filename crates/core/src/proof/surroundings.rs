@@ -79,6 +79,8 @@ fn marks(
             let below = format!(".local/lib/{}/site-packages/{name}", folder.file_name().to_string_lossy());
             marks.insert(format!("~/{below}"), mark(&home.join(&below)));
         }
+        let below = format!(".local/lib/{}/site-packages", folder.file_name().to_string_lossy());
+        marks.insert(format!("~/{below}/*.pth"), path_files(&home.join(&below)));
     }
     marks
 }
@@ -101,6 +103,15 @@ fn mark(path: &Path) -> String {
         ),
         Err(_) => String::new(),
     }
+}
+
+/// The files with paths and lines that Python runs at its start, in a folder of modules.
+fn path_files(folder: &Path) -> String {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let files: BTreeSet<PathBuf> =
+        files.filter(|path| path.extension().is_some_and(|e| e == "pth")).collect();
+    let marks: Vec<String> = files.iter().take(100).map(|path| settings_mark(path)).collect();
+    if marks.is_empty() { String::new() } else { format!("{} {}", folder.display(), marks.join("\n")) }
 }
 
 /// What settings say, wherever the file was copied or touched. Of git's only what programs go by: who commits, and how git
@@ -161,7 +172,11 @@ pub(crate) fn differences(before: &Fingerprints, now: &Fingerprints) -> Vec<Stri
         });
     }
     // A home that had no such folder at the start has no mark of the file in it.
-    let came = now.iter().filter(|(name, mark)| name.ends_with("customize.py") && !mark.is_empty());
+    let had_folder = |name: &String| before.contains_key(&name.replace("*.pth", "usercustomize.py"));
+    let came = now.iter().filter(|(name, mark)| {
+        // A record of an earlier version knows the folder, and not these files in it.
+        (name.ends_with("customize.py") || (name.ends_with("*.pth") && !had_folder(name))) && !mark.is_empty()
+    });
     found.extend(
         came.filter(|(name, _)| !before.contains_key(*name)).map(|(name, _)| {
             format!("`{name}`, which Python runs before anything else, came during the run")
@@ -201,6 +216,7 @@ mod tests {
         let site = folder.path().join(".local/lib/python3.9/site-packages");
         std::fs::create_dir_all(&site).unwrap();
         std::fs::write(site.join("usercustomize.py"), "").unwrap();
+        std::fs::write(site.join("a.pth"), "import os").unwrap();
         let found = differences(&before, &fingerprint_now()).join("\n");
         for word in [
             "`grep`, which checks may use, is not the one",
@@ -208,6 +224,7 @@ mod tests {
             "`~/.npmrc`",
             "`~/.gitconfig`",
             "usercustomize",
+            "*.pth",
         ] {
             assert!(found.contains(word), "{word}: {found}");
         }

@@ -200,7 +200,7 @@ impl Driver {
         seen.failed.extend(other.map(|(name, what)| format!("{name}: {what}")));
         Ok(if !seen.failed.is_empty() {
             StartRun::Failed { results: run.results, why: seen.failed }
-        } else if seen.changes.is_empty() && home.is_empty() {
+        } else if seen.changes.is_empty() && home.is_empty() && run.rewritten.is_empty() {
             StartRun::Passed(run.results)
         } else {
             StartRun::Lowered(run.results)

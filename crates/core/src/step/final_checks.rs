@@ -7,24 +7,19 @@ use crate::proof::harness::{self, HarnessFacts};
 use crate::proof::results::other_measurements;
 use crate::proof::watched::Watched;
 use crate::step::prove::{ProofFindings, ProofSubject};
-use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck, run_logged};
+use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck};
 use ralph_domain::config::TestsPolicy;
 use ralph_domain::event::{CheckResult, FileChange};
 use ralph_domain::id::TreeId;
-use ralph_domain::ports::{ExecRequest, ExecTrace, Sandbox};
+use ralph_domain::ports::{ExecTrace, Sandbox};
 use ralph_safe_fs::{Links, SafeDir};
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
 
 /// Reasons that are kept.
 const TOLD_MAX: usize = 40;
 /// A file with definitions of checks is not larger.
 const DEFINITIONS_MAX: u64 = 8 * 1024 * 1024;
-/// Settings in the home of the checks that programs read by themselves, each with its digest.
-const HOME_SETTINGS: &str = "cd \"$HOME\" 2>/dev/null || exit 0; for f in .*rc .*rc.* .npmrc .profile .bash_profile .zshenv .gitconfig .pydistutils.cfg .pytest.ini .cargo/config .cargo/config.toml .config/*/* .m2/settings.xml .gradle/*.gradle .gradle/gradle.properties .local/bin/* bin/* .local/lib/python*/site-packages/*customize.py .local/lib/python*/site-packages/*.pth .perl5/*; do [ -f \"$f\" ] && cksum \"$f\"; done; true";
-const HOME_TIMEOUT: Duration = Duration::from_secs(60);
-const HOME_MAX: u64 = 256 * 1024;
 
 /// What came of the required checks in a checkout.
 pub(super) struct CheckRun {
@@ -36,6 +31,8 @@ pub(super) struct CheckRun {
     pub(super) meddled: Vec<String>,
     /// What failed checks printed, each under a heading.
     pub(super) output: Vec<(String, String)>,
+    /// Files in the home of the checks that one of them rewrote before the next one ran.
+    pub(super) rewritten: BTreeSet<String>,
 }
 
 impl CheckRun {
@@ -60,9 +57,14 @@ impl Driver {
             all_seen: true,
             meddled: Vec::new(),
             output: Vec::new(),
+            rewritten: BTreeSet::new(),
         };
         let mut runs = CheckRuns::default();
-        for verifier in &verifiers {
+        let mut between = self.before_checks(sandbox, env, logs, (watched, verifiers.len()))?;
+        for (n, verifier) in verifiers.iter().enumerate() {
+            if n > 0 {
+                run.meddled.extend(self.between_checks(sandbox, env, logs, &mut between)?);
+            }
             let log = logs.join(format!("check-{}.log", verifier.name));
             let place = CheckPlace { sandbox, tree, log: &log, how: HowToCheck { env, watch: true } };
             match runs.run(&mut self.ctx, verifier, &place)? {
@@ -83,6 +85,7 @@ impl Driver {
                 Checked::Stopped => return Ok(None),
             }
         }
+        run.rewritten = between.rewritten;
         Ok(Some(run))
     }
 
@@ -96,13 +99,7 @@ impl Driver {
         if self.ctx.state.spec.settings.setup_commands.is_empty() {
             return Ok(None);
         }
-        let mut request = ExecRequest::new(["sh", "-c", HOME_SETTINGS].map(str::to_owned).to_vec());
-        request.timeout = Some(HOME_TIMEOUT);
-        request.env = env.to_vec();
-        let log = logs.join("home.log");
-        let run = run_logged(&mut self.ctx, sandbox, &request, "setup", &log, false)?;
-        let ended = run.outcome.is_ok_and(|outcome| outcome.end.success());
-        Ok(ended.then(|| crate::log_tail::read_tail(&log, HOME_MAX)))
+        self.files_at_home(sandbox, env, logs, "")
     }
 
     /// Whether what decides is as it was at the start.

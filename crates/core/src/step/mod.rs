@@ -2,6 +2,7 @@
 
 mod as_at_start;
 pub(crate) mod baseline_checks;
+mod between_checks;
 pub(crate) mod checkpoint;
 pub(crate) mod clean_checkout;
 pub(crate) mod consult;

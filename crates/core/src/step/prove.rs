@@ -339,7 +339,7 @@ impl Driver {
         else {
             return Ok(false);
         };
-        let CheckRun { results, trace, all_seen, meddled, output } = run;
+        let CheckRun { results, trace, all_seen, meddled, output, rewritten } = run;
         for (heading, excerpt) in output {
             self.ctx.error_entry(&heading, ralph_domain::text::tail_lines(&excerpt, 30));
             found.output.push_str(&format!("{excerpt}\n"));
@@ -348,6 +348,10 @@ impl Driver {
         meddled.into_iter().for_each(|why| found.fail(why));
         found.watched = if all_seen { Watching::Watched } else { Watching::NotWatched };
         self.judge_harness(folder, subject, (&watched, &trace, home), found)?;
+        for file in rewritten {
+            let what = "one check rewrote it in the home of the checks, and the next one found it";
+            found.judged.iter_mut().for_each(|judged| judged.lower(&format!("~/{file}"), None, what));
+        }
         Ok(true)
     }
 

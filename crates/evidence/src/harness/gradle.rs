@@ -136,6 +136,54 @@ pub(super) fn put_back(old: &str, new: &str) -> String {
     out
 }
 
+/// What decides of a `settings.gradle`: the projects of the start that it includes, and all lines but those about names, further
+/// projects and places of dependencies.
+pub(super) fn settings(text: Option<&str>, start: Option<&str>) -> BTreeMap<String, String> {
+    let included = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(str::trim).filter(|line| line.starts_with("include"));
+        let names = lines.flat_map(|line| line.split(['"', '\'']).skip(1).step_by(2));
+        names.map(|name| name.trim_start_matches(':').to_owned()).collect()
+    };
+    let text = text.unwrap_or_default();
+    let known = included(start.unwrap_or_default());
+    let mut projects = included(text);
+    projects.retain(|project| known.contains(project));
+    projects.sort();
+    let (mut depth, mut other, mut lines) = (0_usize, false, Vec::new());
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")) {
+        let first = line.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        if depth == 0 {
+            other = OTHERS.contains(&first)
+                || matches!(first, "dependencyResolutionManagement" | "include" | "rootProject");
+        }
+        let plain = depth == 0 && (first == "include" || line.starts_with("rootProject.name"));
+        let places = other && !matches!(first, "include" | "rootProject") && !is_about_tests(line);
+        if !plain && !places {
+            lines.push(line.to_owned());
+        }
+        depth = (depth + line.matches('{').count()).saturating_sub(line.matches('}').count());
+    }
+    let found = [("include".to_owned(), projects.join("\n")), ("settings".to_owned(), lines.join("\n"))];
+    found.into_iter().filter(|(_, text)| !text.is_empty()).collect()
+}
+
+/// The scripts that a build file applies: `apply from: 'gradle/verify.gradle'`.
+pub(super) fn applied(text: &str) -> Vec<String> {
+    let lines = text.lines().map(str::trim).filter(|line| line.starts_with("apply") && line.contains("from"));
+    let file = |line: &str| {
+        let value = line.split(['"', '\'']).nth(1)?;
+        let roots = [
+            "$rootDir/",
+            "${rootDir}/",
+            "$rootProject.projectDir/",
+            "${rootProject.projectDir}/",
+            "$projectDir/",
+        ];
+        Some(roots.iter().find_map(|root| value.strip_prefix(root)).unwrap_or(value).to_owned())
+    };
+    lines.filter_map(file).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,9 @@
 
 use super::make::{MAKEFILES, Makefile};
 use super::shell::{is_assignment, join};
+use super::test_places::TestPlace;
 use super::{Via, Walk};
+use crate::weakened::is_source;
 
 impl Walk<'_> {
     pub(super) fn make(&mut self, words: &[String], folder: &str, depth: u32) {
@@ -78,7 +80,9 @@ impl Walk<'_> {
             for (path, _, made) in &files {
                 self.define(&scope, &name, path, made.target(&name).map(|t| t.text));
                 for variable in &target.variables {
-                    self.define(&scope, variable, path, made.variable(variable));
+                    let text = made.variable(variable);
+                    self.asked_of_a_shell(text.as_deref().unwrap_or_default(), folder, depth);
+                    self.define(&scope, variable, path, text);
                 }
             }
             for line in &target.lines {
@@ -86,6 +90,25 @@ impl Walk<'_> {
                 self.lines(line, folder, Via::Definition, depth + 1);
             }
             open.extend(target.needs);
+        }
+    }
+
+    /// What a variable is filled with by a shell: the files that are read for it, and the scripts that are run.
+    fn asked_of_a_shell(&mut self, text: &str, folder: &str, depth: u32) {
+        for (at, start) in text.match_indices("$(shell ") {
+            let rest = &text[at + start.len()..];
+            let Some(command) = rest.find(')').map(|end| rest[..end].trim()) else { continue };
+            let mut words = command.split_whitespace();
+            if matches!(words.next(), Some("cat" | "head" | "tail" | "jq" | "sed" | "awk" | "grep" | "tr")) {
+                let files =
+                    words.map(|word| word.trim_matches(['"', '\''])).filter_map(|word| join(folder, word));
+                let read =
+                    files.filter(|file| !file.is_empty() && !is_source(file) && (self.read)(file).is_some());
+                let found: Vec<TestPlace> = read.map(TestPlace::whole).collect();
+                self.reach.tests.extend(found);
+            } else {
+                self.lines(command, folder, Via::Script, depth + 1);
+            }
         }
     }
 

@@ -23,6 +23,7 @@ mod package_json;
 mod packages;
 mod parts;
 mod put_back;
+mod rake;
 mod redefined;
 mod renamed;
 mod setup_files;
@@ -40,13 +41,16 @@ pub use free::is_free;
 pub use hooks::hooks_into_tests;
 pub use inline::{has_inline_tests, have_same_tests, test_modules};
 pub use loaded_first::is_loaded_before;
+pub use package_json::redirected_imports;
 pub use parts::{Part, Role, changed_examples, changed_parts, is_keyed};
 pub use put_back::as_at_start;
 pub use redefined::{Redefined, redefined};
 pub use renamed::is_renamed;
-pub use setup_files::{SETTINGS, setup_files};
+pub use setup_files::{SETTINGS, loaded_files, python_folders, setup_files};
 pub use shadow::shadows;
-pub use test_data::{is_named_in, is_used_in, serves_tests};
+pub use test_data::{
+    is_data, is_named_in, is_of_package_or_starts, is_used_in, names_path, reads_data, serves_tests,
+};
 pub use test_places::TestPlace;
 
 use shell::{Simple, behind, commands, is_shell, join, program_name};
@@ -90,6 +94,8 @@ pub struct Reach {
     pub tests: BTreeSet<TestPlace>,
     /// Whether it leads to makefiles in folders that only a run of it knows.
     pub any_makefile: bool,
+    /// Folders in which its command lines tell interpreters to look for modules.
+    pub module_folders: BTreeSet<String>,
 }
 
 /// What the command `argv`, started in `folder`, leads to in a tree whose files `read` gives.
@@ -168,6 +174,7 @@ impl Walk<'_> {
         }
         self.left -= 1;
         self.python_path.extend(named_files::python_path(words, folder));
+        self.reach.module_folders.extend(named_files::module_folders(words, folder));
         let (words, folder) = behind(words, folder);
         let Some(program) = words.first() else { return };
         let own = program.contains('/') && join(&folder, program).is_some_and(|p| (self.read)(&p).is_some());
@@ -180,6 +187,7 @@ impl Walk<'_> {
             "." | "source" => self.first_script(&words, &folder, via, depth),
             "make" | "gmake" => self.make(&words, &folder, depth),
             "just" => self.just(&words, &folder, depth),
+            "rake" => self.rake(&folder, depth),
             "npm" | "pnpm" | "yarn" | "bun" | "run-s" | "run-p" | "npm-run-all" => {
                 self.package(name, &words, &folder, depth);
             }

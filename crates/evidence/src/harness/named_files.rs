@@ -148,6 +148,22 @@ pub(super) fn python_path(words: &[String], folder: &str) -> Vec<String> {
     set.flat_map(|value| value.split(':')).filter(|p| !p.is_empty()).filter_map(|p| join(folder, p)).collect()
 }
 
+/// Folders in which a command line tells an interpreter to look for modules: `PYTHONPATH=app`, `ruby -Ilib`, `prove -l`.
+pub(super) fn module_folders(words: &[String], folder: &str) -> Vec<String> {
+    const VARIABLES: &[&str] = &["PYTHONPATH=", "RUBYLIB=", "PERL5LIB="];
+    let value = |word: &String| VARIABLES.iter().find_map(|name| word.strip_prefix(name)).map(str::to_owned);
+    let mut found: Vec<String> = words.iter().filter_map(value).collect();
+    let runs = |names: &[&str]| words.iter().any(|word| names.contains(&program_name(word)));
+    if runs(&["ruby", "jruby", "perl", "prove", "rspec", "rake"]) {
+        found.extend(values(words, 'I', "--include"));
+    }
+    let lib =
+        runs(&["rspec", "rake"]) || (runs(&["prove"]) && words.iter().any(|w| w == "-l" || w == "--lib"));
+    found.extend(lib.then(|| "lib".to_owned()));
+    let folders = found.iter().flat_map(|value| value.split(':')).filter(|path| !path.is_empty());
+    folders.filter_map(|path| join(folder, path)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,5 +201,9 @@ mod tests {
         assert!(!runs_variable(&words("grep x $f"), "f") && !runs_variable(&words("python3 x.py $f"), "f"));
         assert_eq!(listed(&words("find tools -name *.py"), ""), [TestPlace::matching("tools", "*.py")]);
         assert_eq!(python_path(&words("PYTHONPATH=tools:/x python3 -m verify"), ""), ["tools"]);
+        assert_eq!(module_folders(&words("PYTHONPATH=app python3 -m unittest"), ""), ["app"]);
+        assert_eq!(module_folders(&words("ruby -Ilib -I test:more a.rb"), ""), ["lib", "test", "more"]);
+        assert_eq!(module_folders(&words("prove -l t"), "sub"), ["sub/lib"]);
+        assert_eq!(module_folders(&words("gcc -Iinclude a.c"), ""), [""; 0]);
     }
 }

@@ -87,6 +87,17 @@ pub(super) fn package_keys(text: Option<&str>, start: Option<&str>) -> BTreeMap<
     found
 }
 
+/// Names inside a package, `#eq`, that stand for something else now.
+pub fn redirected_imports(old: &str, new: &str) -> Vec<String> {
+    let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let (old, new) = (read(old), read(new));
+    let names = old["imports"].as_object().into_iter().flatten();
+    names
+        .filter(|(name, target)| new["imports"].get(name) != Some(*target))
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
 /// Packages of a workspace that are no longer in it.
 pub(super) fn lost_workspaces(old: Option<&str>, new: Option<&str>) -> Vec<Part> {
     let listed = |text: Option<&str>| -> BTreeSet<String> {
@@ -102,4 +113,18 @@ pub(super) fn lost_workspaces(old: Option<&str>, new: Option<&str>) -> Vec<Part>
         needs: (!item.contains('*')).then(|| format!("{}/package.json", item.trim_end_matches('/'))),
     };
     lost.into_iter().map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_stand_for_something_else_are_told() {
+        let old = "{\"imports\":{\"#eq\":\"./support/eq.js\",\"#db\":\"./src/db.js\"}}";
+        let new = "{\"imports\":{\"#eq\":\"./lib.js\",\"#db\":\"./src/db.js\",\"#new\":\"./n.js\"}}";
+        assert_eq!(redirected_imports(old, new), ["#eq"]);
+        assert_eq!(redirected_imports(old, "{}"), ["#db", "#eq"]);
+        assert_eq!(redirected_imports(old, old), [""; 0]);
+    }
 }

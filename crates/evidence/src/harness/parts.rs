@@ -126,6 +126,8 @@ const WHOLE_STEMS: &[&str] = &[
     "eslint.config.",
     "prettier.config.",
     "stylelint.config.",
+    "postcss.config.",
+    "tailwind.config.",
 ];
 
 /// Sections of files that configure tests, by the beginning of their headings.
@@ -220,6 +222,7 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
         || WHOLE_STEMS.iter().any(|stem| name.starts_with(stem))
         || name.ends_with(".pth")
         || is_dot_setting(path)
+        || is_build_file(path)
         || cargo_config;
     if configures {
         return whole(if replaces(path, old, new) { Role::Replacement } else { Role::Configuration });
@@ -261,18 +264,11 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
             let said = |text: Option<&str>| gradle::about_tests(text.unwrap_or_default());
             return keyed(&said(old), &said(new));
         }
+        "settings.gradle" | "settings.gradle.kts" => {
+            return keyed(&gradle::settings(old, old), &gradle::settings(new, old));
+        }
+        "go.work" => return keyed(&used_modules(old), &used_modules(new)),
         _ => {}
-    }
-    if let Some(words) = lines_of(name) {
-        let picked = |text: Option<&str>| -> BTreeMap<String, String> {
-            let lines = text.unwrap_or_default().lines().map(str::trim);
-            let lines: Vec<&str> = lines.filter(|l| words.iter().any(|w| l.contains(w))).collect();
-            [("tests".to_owned(), lines.join("\n"))]
-                .into_iter()
-                .filter(|(_, text)| !text.is_empty())
-                .collect()
-        };
-        return keyed(&picked(old), &picked(new));
     }
     match is_test_path(path) || is_snapshot(path) || is_test_data(path) {
         true => whole(Role::Test),
@@ -283,6 +279,24 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
         }
         false => Vec::new(),
     }
+}
+
+/// The modules that a `go.work` builds and tests.
+fn used_modules(text: Option<&str>) -> BTreeMap<String, String> {
+    let (mut inside, mut used) = (false, Vec::new());
+    for line in text.unwrap_or_default().lines() {
+        let line = line.split("//").next().unwrap_or_default().trim();
+        match line.strip_prefix("use").map(str::trim) {
+            Some(rest) if rest.starts_with('(') => inside = true,
+            Some(rest) if !rest.is_empty() => used.push(rest.to_owned()),
+            _ if line == ")" => inside = false,
+            _ if inside && !line.is_empty() => used.push(line.to_owned()),
+            _ if line.starts_with("replace") => used.push(line.to_owned()),
+            _ => {}
+        }
+    }
+    used.sort();
+    [("use".to_owned(), used.join("\n"))].into_iter().filter(|(_, used)| !used.is_empty()).collect()
 }
 
 /// What a lock takes from the repo, and where it takes the tools of tests from: beside the lock of the start, and beside the other
@@ -312,12 +326,21 @@ fn is_dot_setting(path: &str) -> bool {
     dotted.is_some_and(|part| !HARMLESS.contains(&part))
 }
 
-/// Lines of build files that decide about tests.
-fn lines_of(name: &str) -> Option<&'static [&'static str]> {
-    match name {
-        "Rakefile" => Some(&["Test", "RSpec", "test", "spec"]),
-        _ => None,
-    }
+/// Whether a whole file decides what a build tool runs: files of Rake, and what Gradle builds itself with.
+fn is_build_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let below = |folder: &str| path.split('/').rev().skip(1).any(|part| part == folder);
+    matches!(
+        name,
+        "Rakefile"
+            | "rakefile"
+            | "Rakefile.rb"
+            | "rakefile.rb"
+            | "gradle.properties"
+            | "init.gradle"
+            | "init.gradle.kts"
+    ) || (name.ends_with(".rake") && below("rakelib"))
+        || below("buildSrc")
 }
 
 fn replaces(path: &str, old: Option<&str>, new: Option<&str>) -> bool {
@@ -383,11 +406,11 @@ pub fn is_keyed(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     SECTIONS.iter().any(|(file, _)| *file == name)
         || matches!(name, "package.json" | "CMakeLists.txt" | "pom.xml" | "build.gradle" | "build.gradle.kts")
+        || matches!(name, "settings.gradle" | "settings.gradle.kts" | "go.work")
         || (name.starts_with("tsconfig") && name.ends_with(".json"))
         || is_requirements(name)
         || is_lock(name)
         || is_source_lock(name)
-        || lines_of(name).is_some()
         || name.ends_with(".rs")
 }
 
@@ -447,6 +470,35 @@ mod tests {
         assert_eq!(
             told("pyproject.toml", None, Some("[tool.pytest.ini_options]\naddopts = '-k x'\n")),
             ["tool.pytest.ini_options Configuration added"]
+        );
+    }
+
+    #[test]
+    fn files_of_build_tools_decide() {
+        for path in [
+            "Rakefile",
+            "rakefile",
+            "rakelib/a.rake",
+            "gradle.properties",
+            "buildSrc/src/main/groovy/conv.groovy",
+            "postcss.config.js",
+        ] {
+            assert_eq!(told(path, None, Some("x")), ["Configuration added"], "{path}");
+        }
+        assert_eq!(told("lib/tasks/a.rake", None, Some("x")), [""; 0]);
+        let work = "go 1.22\n\nuse (\n\t./a\n\t./b\n)\n";
+        assert_eq!(told("go.work", Some(work), Some("go 1.22\n\nuse ./a\n")), ["use Configuration"]);
+        assert_eq!(told("go.work", Some(work), Some(&work.replace("1.22", "1.23"))), [""; 0]);
+        let settings = "rootProject.name = 'a'\ninclude ':app'\n";
+        let with = |more: &str| told("settings.gradle", Some(settings), Some(&format!("{settings}{more}\n")));
+        assert_eq!(with("include ':more'"), [""; 0]);
+        assert_eq!(
+            with("gradle.allprojects { tasks.withType(Test) { enabled = false } }"),
+            ["settings Configuration added"]
+        );
+        assert_eq!(
+            told("settings.gradle", Some(settings), Some("rootProject.name = 'a'\n")),
+            ["include Configuration"]
         );
     }
 

@@ -1,5 +1,6 @@
 //! Files that settings of tests name: what `jest`, `vitest` and `mocha` load before the tests, plug-ins of `pytest`.
 
+use super::gradle;
 use super::shell::join;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -19,6 +20,21 @@ pub const SETTINGS: &[&str] = &[
     "vite.config.js",
     "vite.config.mjs",
     "vite.config.ts",
+    "vite.config.mts",
+    "vitest.workspace.js",
+    "vitest.workspace.ts",
+    "babel.config.js",
+    "babel.config.cjs",
+    "babel.config.json",
+    ".babelrc",
+    "postcss.config.js",
+    "postcss.config.cjs",
+    "postcss.config.mjs",
+    "cypress.config.js",
+    "cypress.config.ts",
+    "karma.conf.js",
+    "ava.config.js",
+    "ava.config.mjs",
     ".mocharc.json",
     ".mocharc.js",
     ".mocharc.cjs",
@@ -32,6 +48,8 @@ pub const SETTINGS: &[&str] = &[
     "setup.cfg",
     "pyproject.toml",
     "conftest.py",
+    "build.gradle",
+    "build.gradle.kts",
 ];
 
 /// Keys of settings in JavaScript and its kin whose values are loaded by a runner of tests.
@@ -54,6 +72,13 @@ const KEYS: &[&str] = &[
     "file",
 ];
 
+/// Keys whose values are loaded by a runner, too, and that may as well name what is tested.
+const LOADING_KEYS: &[&str] =
+    &["transform", "moduleNameMapper", "ui", "import", "loader", "testResultsProcessor", "plugins"];
+
+/// Ends of names of modules that load others by their paths.
+const SCRIPTS: &[&str] = &[".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".json", ".babelrc"];
+
 /// Ends that a name without one is tried with.
 const ENDS: &[&str] = &["", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".json", "/index.js", "/index.ts"];
 
@@ -73,20 +98,65 @@ pub fn setup_files(path: &str, text: &str, there: &dyn Fn(&str) -> bool) -> BTre
         }
         return found;
     }
-    // Of a package only what is said about tests: `require` elsewhere is what others load of it.
-    let of_tests = |text: &str| {
-        let all: Value = serde_json::from_str(text).unwrap_or_default();
-        let said =
-            ["jest", "mocha", "vitest", "ava", "tap", "nyc", "c8"].into_iter().filter_map(|key| all.get(key));
-        said.map(Value::to_string).collect::<Vec<_>>().join("\n")
-    };
-    let text = if name == "package.json" { of_tests(text) } else { text.to_owned() };
-    for value in KEYS.iter().flat_map(|key| strings_of(&text, key)) {
-        let value = value.trim_start_matches("<rootDir>/").trim_start_matches("<rootDir>");
-        let Some(base) = join(folder, value.trim_start_matches('/')) else { continue };
-        found.extend(ENDS.iter().map(|end| format!("{base}{end}")).find(|file| there(file)));
+    if name.starts_with("build.gradle") {
+        let files = gradle::applied(text).into_iter();
+        return files
+            .flat_map(|file| [join(folder, &file), Some(file)])
+            .flatten()
+            .filter(|f| there(f))
+            .collect();
     }
+    let text = said_of_tests(name, text);
+    let values = KEYS.iter().flat_map(|key| strings_of(&text, key));
+    found.extend(values.filter_map(|value| file_of(&value, folder, there)));
     found
+}
+
+/// The files of the repo that the settings file or module `path` loads in turn: what it imports, what it extends, and what it
+/// names to a runner that may be the product, too.
+pub fn loaded_files(path: &str, text: &str, there: &dyn Fn(&str) -> bool) -> BTreeSet<String> {
+    const TAKES: &[&str] = &["require", "import", "from", "extends", "resolve"];
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    if !SCRIPTS.iter().any(|end| name.ends_with(end)) && !name.starts_with(".mocharc") {
+        return BTreeSet::new();
+    }
+    let text = said_of_tests(name, text);
+    let takes =
+        |line: &&str| !line.trim_start().starts_with("//") && TAKES.iter().any(|word| line.contains(word));
+    let taken = text.lines().filter(takes).flat_map(quoted).filter(|value| value.starts_with('.'));
+    let named = LOADING_KEYS.iter().flat_map(|key| strings_of(&text, key));
+    let files = taken.chain(named).filter_map(|value| file_of(&value, folder, there));
+    files.filter(|file| !file.ends_with("package.json") && *file != path).collect()
+}
+
+/// The folders in which settings tell `pytest` to look for modules: `pythonpath = app`.
+pub fn python_folders(path: &str, text: &str) -> BTreeSet<String> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    if !is_python(name) || name == "conftest.py" {
+        return BTreeSet::new();
+    }
+    let mut lines = text.lines().map(str::trim).filter(|line| line.starts_with("pythonpath"));
+    let value = lines.next().and_then(|line| line.split_once('=')).map_or("", |(_, value)| value);
+    let words = value.split(|c: char| c.is_whitespace() || "\"',[]".contains(c)).filter(|w| !w.is_empty());
+    words.filter_map(|word| join(folder, word)).collect()
+}
+
+/// Of a package only what is said about tests: `require` elsewhere is what others load of it.
+fn said_of_tests(name: &str, text: &str) -> String {
+    if name != "package.json" {
+        return text.to_owned();
+    }
+    let all: Value = serde_json::from_str(text).unwrap_or_default();
+    let said =
+        ["jest", "mocha", "vitest", "ava", "tap", "nyc", "c8"].into_iter().filter_map(|key| all.get(key));
+    said.map(Value::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// The file that a value of settings in `folder` stands for.
+fn file_of(value: &str, folder: &str, there: &dyn Fn(&str) -> bool) -> Option<String> {
+    let value = value.trim_start_matches("<rootDir>/").trim_start_matches("<rootDir>");
+    let base = join(folder, value.trim_start_matches('/')).filter(|base| !base.is_empty())?;
+    ENDS.iter().map(|end| format!("{base}{end}")).find(|file| there(file))
 }
 
 fn is_python(name: &str) -> bool {
@@ -123,6 +193,9 @@ fn strings_of(text: &str, key: &str) -> Vec<String> {
         let start = value.trim_start();
         if start.starts_with(['[', '(']) {
             let end = start.find([']', ')']).unwrap_or(start.len());
+            found.extend(quoted(&start[..end]));
+        } else if start.starts_with('{') {
+            let end = start.find('}').unwrap_or(start.len());
             found.extend(quoted(&start[..end]));
         } else if start.starts_with(['"', '\'', '`']) {
             found.extend(quoted(start.lines().next().unwrap_or_default()).into_iter().take(1));
@@ -177,5 +250,62 @@ mod tests {
         assert_eq!(told("pytest.ini", "[pytest]\naddopts = -q -p support.plug\n"), ["support/plug.py"]);
         assert_eq!(told("pyproject.toml", "addopts = [\"-p\", \"support.plug\"]\n"), ["support/plug.py"]);
         assert_eq!(told("pytest.ini", "[pytest]\naddopts = -p no:cacheprovider\n"), [""; 0]);
+    }
+    #[test]
+    fn build_files_apply_scripts() {
+        let there = |path: &str| path == "gradle/verify.gradle";
+        for text in
+            ["apply from: 'gradle/verify.gradle'\n", "apply(from = \"$rootDir/gradle/verify.gradle\")\n"]
+        {
+            assert_eq!(setup_files("build.gradle", text, &there).len(), 1, "{text}");
+        }
+        assert!(setup_files("build.gradle", "apply plugin: 'java'\n", &there).is_empty());
+    }
+
+    #[test]
+    fn settings_and_what_they_import_load_others() {
+        let files = [
+            "config/base.js",
+            "config/env.js",
+            "build/transform.js",
+            "tooling/base.mjs",
+            "build/ui.js",
+            "part.js",
+        ];
+        let there = |path: &str| files.contains(&path);
+        let told = |path: &str, text: &str| loaded_files(path, text, &there).into_iter().collect::<Vec<_>>();
+        assert_eq!(
+            told("jest.config.js", "module.exports = require('./config/base');\n"),
+            ["config/base.js"]
+        );
+        assert_eq!(told("config/base.js", "const env = require(\"./env\");\n"), ["config/env.js"]);
+        assert_eq!(
+            told(
+                "jest.config.js",
+                "module.exports = { transform: {'\\\\.js$': '<rootDir>/build/transform.js'} };\n"
+            ),
+            ["build/transform.js"]
+        );
+        assert_eq!(
+            told(
+                "package.json",
+                "{\"main\":\"./part.js\",\"jest\":{\"transform\":{\"js\":\"<rootDir>/build/transform.js\"}}}"
+            ),
+            ["build/transform.js"]
+        );
+        assert_eq!(
+            told("vitest.config.mjs", "import base from './tooling/base.mjs';\n"),
+            ["tooling/base.mjs"]
+        );
+        assert_eq!(told(".mocharc.json", "{\"ui\":\"./build/ui.js\"}"), ["build/ui.js"]);
+        assert_eq!(told(".mocharc.yml", "ui: ./build/ui.js\n"), ["build/ui.js"]);
+        assert_eq!(told("jest.config.js", "// require('./part')\nmodule.exports = {};\n"), [""; 0]);
+        assert_eq!(told("conftest.py", "from part import *\n"), [""; 0]);
+        let folders = |text: &str| python_folders("pyproject.toml", text).into_iter().collect::<Vec<_>>();
+        assert_eq!(
+            folders("[tool.pytest.ini_options]\npythonpath = [\"app\", \"src/x\"]\n"),
+            ["app", "src/x"]
+        );
+        assert_eq!(folders("[project]\nname = 'pythonpath'\n"), [""; 0]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// Modules that every Python has.
+/// Modules that every Python has; those that begin with `_` are for itself.
 const PYTHON: &str = "\
     abc aifc argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect \
     builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys \
@@ -21,7 +21,45 @@ const PYTHON: &str = "\
     sys sysconfig syslog tabnanny tarfile telnetlib tempfile termios textwrap threading time timeit \
     tkinter token tokenize tomllib trace traceback tracemalloc tty turtle turtledemo types typing \
     unicodedata unittest urllib uu uuid venv warnings wave weakref webbrowser winreg winsound \
-    wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo";
+    wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo annotationlib antigravity bdb \
+    this \
+    __future__ _abc _aix_support _android_support _apple_support _ast _ast_unparse _asyncio _bisect \
+    _blake2 _bootsubprocess _bz2 _codecs _codecs_cn _codecs_hk _codecs_iso2022 _codecs_jp _codecs_kr \
+    _codecs_tw _collections _collections_abc _colorize _compat_pickle _compression _contextvars _crypt \
+    _csv _ctypes _curses _curses_panel _datetime _dbm _decimal _elementtree _frozen_importlib \
+    _frozen_importlib_external _functools _gdbm _hashlib _heapq _hmac _imp _interpchannels \
+    _interpqueues _interpreters _io _ios_support _json _locale _lsprof _lzma _markupbase _md5 _msi \
+    _multibytecodec _multiprocessing _opcode _opcode_metadata _operator _osx_support _overlapped \
+    _pickle _posixshmem _posixsubprocess _py_abc _py_warnings _pydatetime _pydecimal _pyio _pylong \
+    _pyrepl _queue _random _remote_debugging _scproxy _sha1 _sha2 _sha256 _sha3 _sha512 _signal \
+    _sitebuiltins _socket _sqlite3 _sre _ssl _stat _statistics _string _strptime _struct _suggestions \
+    _symtable _sysconfig _thread _threading_local _tkinter _tokenize _tracemalloc _types _typing _uuid \
+    _warnings _weakref _weakrefset _winapi _wmi _zoneinfo _zstd";
+
+/// Libraries that come with every Ruby, by the names that programs require.
+const RUBY: &str = "\
+    English abbrev base64 benchmark bigdecimal bundler cgi coverage csv date debug delegate did_you_mean \
+    digest drb erb error_highlight etc expect fcntl fiddle fileutils find forwardable getoptlong io-console \
+    ipaddr irb json kconv logger matrix minitest mkmf monitor mutex_m net objspace observer open-uri open3 \
+    openssl optparse optionparser ostruct pathname power_assert pp prettyprint prime prism pstore psych pty \
+    racc rake random-formatter rbconfig rdoc readline reline resolv resolv-replace rinda ripper rss rspec \
+    rubygems securerandom set shellwords singleton socket stringio strscan syntax_suggest syslog tempfile \
+    test-unit thwait time timeout tmpdir tracer tsort un unicode_normalize uri weakref win32ole yaml zlib";
+
+/// Modules that come with every Perl, by their files without the end.
+const PERL: &str = "\
+    AutoLoader B Carp Config Cwd DB_File DynaLoader Encode English Env Errno Exporter Fcntl FindBin \
+    IO MIME Opcode POSIX PerlIO Safe Scalar List Hash Sub SelectSaver SelfLoader Socket Storable Symbol \
+    Sys TAP Term Test Test2 Thread UNIVERSAL XSLoader attributes autodie autouse base bigint bignum \
+    bigrat blib builtin bytes charnames constant deprecate diagnostics encoding experimental feature \
+    fields filetest if integer less lib locale mro ok open ops overload overloading parent re sigtrap \
+    sort stable strict subs threads utf8 vars version vmsish warnings";
+/// Files of Perl's below folders that programs have, too.
+const PERL_FILES: &str = "\
+    App/Prove Data/Dumper File/Basename File/Copy File/Find File/Glob File/Path File/Spec File/Temp \
+    File/stat Getopt/Long Getopt/Std IPC/Open2 IPC/Open3 Module/Load Module/CoreList Params/Check \
+    Text/ParseWords Text/Wrap Text/Tabs Text/Balanced Tie/Array Tie/Hash Tie/Scalar Tie/Handle \
+    Time/HiRes Time/Local Time/Piece Unicode/UCD Math/BigInt Digest/MD5 Digest/SHA Benchmark";
 
 /// Modules that run tests of Python, and what those stand on.
 const PYTHON_TOOLS: &[&str] = &[
@@ -129,6 +167,9 @@ fn is_runner_module(path: &str, folder: &str, there: &dyn Fn(&str) -> bool) -> b
         folder => path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
     };
     let Some(below) = below else { return false };
+    if let Some(known) = is_library_module(below, folder) {
+        return known;
+    }
     let python = [".py", ".pyc", ".so", ".pyd"].iter().any(|end| below.ends_with(end));
     let module = below.split(['/', '.']).next().unwrap_or_default();
     if !python || !(PYTHON_TOOLS.contains(&module) || PYTHON.split(' ').any(|known| known == module)) {
@@ -139,13 +180,25 @@ fn is_runner_module(path: &str, folder: &str, there: &dyn Fn(&str) -> bool) -> b
     !there(&format!("{top}/__init__.py")) && !there(&format!("{top}.py"))
 }
 
+/// Whether a file of Ruby or Perl, so far below a folder of modules, has the name of a library of the language; `None` for others.
+fn is_library_module(below: &str, folder: &str) -> Option<bool> {
+    let has = |list: &str, name: &str| list.split_whitespace().any(|known| known == name);
+    if let Some(name) = below.strip_suffix(".rb") {
+        // Neither looks in the folder that it is started in.
+        return Some(!folder.is_empty() && has(RUBY, name));
+    }
+    let name = below.strip_suffix(".pm")?;
+    let top = name.split('/').next().unwrap_or(name);
+    Some(!folder.is_empty() && (has(PERL, top) || has(PERL_FILES, name)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_found_before_a_runner_is_told_from_product() {
-        let folders = BTreeSet::from([String::new(), "src".to_owned(), "tools".to_owned()]);
+        let folders: BTreeSet<String> = ["", "src", "tools", "lib"].map(str::to_owned).into();
         let there = |path: &str| path == "src/http/__init__.py";
         for (path, new, yes) in [
             ("unittest/__main__.py", true, true),
@@ -169,6 +222,16 @@ mod tests {
             ("app/junit/report.py", true, false),
             ("src/mockito_like.go", true, false),
             ("docs/rspec.md", true, false),
+            ("_weakrefset.py", true, true),
+            ("_version.py", true, false),
+            ("lib/mutex_m.rb", true, true),
+            ("lib/shop/logger.rb", true, false),
+            ("lib/part.rb", true, false),
+            ("set.rb", true, false),
+            ("lib/Scalar/Util.pm", true, true),
+            ("lib/File/Spec.pm", true, true),
+            ("lib/File/Shop.pm", true, false),
+            ("lib/Shop.pm", true, false),
         ] {
             assert_eq!(shadows(path, new, &folders, &there), yes, "{path}");
         }

@@ -60,6 +60,63 @@ pub fn is_used_in(text: &str, path: &str) -> bool {
     has_word(text, name) || has_import(text, name.split('.').next().unwrap_or(name))
 }
 
+/// Ends of names of data; a name without one is data, too.
+const DATA: &[&str] = &[
+    "json", "jsonl", "ndjson", "csv", "tsv", "txt", "yaml", "yml", "xml", "dat", "bin", "out", "in", "hex",
+    "b64", "gz", "vec", "case", "cases",
+];
+
+/// Whether a path is data by its name, whatever it is for.
+pub fn is_data(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    match name.rsplit_once('.') {
+        Some((stem, end)) => !stem.is_empty() && DATA.contains(&end.to_ascii_lowercase().as_str()),
+        None => path.contains('/'),
+    }
+}
+
+/// Whether `text` reads the data `path`: under its name, or as one of the files of its folder.
+pub fn reads_data(text: &str, path: &str) -> bool {
+    const LISTS: &[&str] =
+        &["glob", "listdir", "scandir", "iterdir", "readdir", "walk", "Path(", "join(", "Join("];
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let last = folder.rsplit('/').next().unwrap_or(folder);
+    let starts = |line: &str, at: usize| line[..at].ends_with(['"', '\'', '`', '/']);
+    let by_folder = |line: &str| {
+        let lists = LISTS.iter().any(|word| line.contains(word));
+        line.match_indices(last).any(|(at, _)| {
+            let rest = &line[at + last.len()..];
+            starts(line, at) && (rest.starts_with('/') || (lists && rest.starts_with(['"', '\'', '`'])))
+        })
+    };
+    has_word(text, name) || (!last.is_empty() && text.lines().any(by_folder))
+}
+
+/// Whether `text` names the file by its path from the top, or from a folder near it: `'fixtures/lamps.txt'`.
+pub fn names_path(text: &str, path: &str) -> bool {
+    text.match_indices(path).any(|(at, _)| {
+        text[..at].ends_with(['"', '\'', '`', '/']) && !text[at + path.len()..].starts_with(is_part)
+    })
+}
+
+/// Whether a test, the source `own` with this text, starts programs or belongs to the package that it tests without importing it.
+pub fn is_of_package_or_starts(own: &str, text: &str) -> bool {
+    const STARTS: &[&str] = &[
+        "subprocess",
+        "check_output",
+        "spawn",
+        "execFile",
+        "exec(",
+        "execSync",
+        "system(",
+        "popen",
+        "open(",
+    ];
+    let end = own.rsplit('.').next().unwrap_or_default();
+    matches!(end, "go" | "rs" | "java" | "kt" | "scala" | "cs" | "swift" | "c" | "cc" | "cpp")
+        || STARTS.iter().any(|word| text.contains(word))
+}
+
 fn is_part(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-')
 }
@@ -139,5 +196,24 @@ mod tests {
             !is_used_in("x = compare(a, b)", "checks/compare.py")
                 && is_used_in("import compare", "checks/compare.py")
         );
+    }
+
+    #[test]
+    fn data_is_read_by_its_name_or_its_folder() {
+        assert!(is_data("cases/all.json") && is_data("vectors/aes.txt") && is_data("data/words"));
+        assert!(!is_data("part.py") && !is_data("README.md") && !is_data(".env") && !is_data("LICENSE"));
+        for text in [
+            "open('cases/all.json')",
+            "glob.glob('cases/*.json')",
+            "os.listdir('cases')",
+            "Path(\"cases\") / name",
+        ] {
+            assert!(reads_data(text, "cases/all.json"), "{text}");
+        }
+        for text in ["found['cases']", "all_cases/x", "# cases", "small.json"] {
+            assert!(!reads_data(text, "cases/all.json"), "{text}");
+        }
+        assert!(names_path("open('fixtures/lamps.txt')", "fixtures/lamps.txt"));
+        assert!(!names_path("process.env", ".env") && !names_path("lamps.txt", "fixtures/lamps.txt"));
     }
 }

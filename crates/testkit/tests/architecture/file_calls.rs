@@ -148,7 +148,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("app/src/isolation.rs", 1),
             ("cli/src/command/doctor/machine.rs", 3),
             ("cli/src/fault.rs", 1),
-            ("core/src/proof/surroundings.rs", 2),
+            ("core/src/proof/surroundings.rs", 3),
             ("git/src/living.rs", 4),
             ("sandbox/src/bin/guard-probe.rs", 1),
             ("sandbox/src/local/egress/defaults.rs", 1),

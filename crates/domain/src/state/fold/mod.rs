@@ -59,7 +59,10 @@ impl RunFacts {
             EventBody::IterationEnded { iteration, verdict, signals, failure, evidence, failing, .. } => {
                 self.keep_trace(failure.clone(), (**evidence).clone());
                 self.note_environment(evidence.environment.as_deref());
-                self.note_best(*iteration, evidence.metric.as_ref());
+                // A number that a changed check measured is none.
+                if self.iterations.current.as_ref().is_none_or(|current| current.protected.is_empty()) {
+                    self.note_best(*iteration, evidence.metric.as_ref());
+                }
                 self.iteration_ended(*iteration, *verdict, signals, at);
                 if let Some(last) =
                     self.iterations.history.back_mut().filter(|last| last.iteration == *iteration)

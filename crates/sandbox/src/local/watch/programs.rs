@@ -62,6 +62,7 @@ const SCRIPTED: &[&str] = &[
     "hatch",
     "pipenv",
     "pdm",
+    "rake",
 ];
 
 /// What the program at `path` with these arguments is. One inside the workspace is never a runner.
