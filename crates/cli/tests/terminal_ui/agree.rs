@@ -25,10 +25,7 @@ pub fn agrees(tmux: &Tmux<'_>, repo: &TestRepo<'_>) {
             same
         });
     }));
-    if let Err(panic) = seen {
-        eprintln!("missing on the screen: {:?}", last.borrow());
-        std::panic::resume_unwind(panic);
-    }
+    assert!(seen.is_ok(), "missing on the screen: {:?}", last.borrow());
 }
 
 /// What the status says and the screen does not.
