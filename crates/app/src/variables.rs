@@ -263,6 +263,7 @@ pub const VARIABLES: &[Variable] = &[
     variable("GIT_LITERAL_PATHSPECS", "git", VariableUse::Told, "patterns work"),
     variable("NODE_USE_ENV_PROXY", "sandboxed commands", VariableUse::Told, "Node takes the proxy, too"),
     variable("GIT_DISCOVERY_ACROSS_FILESYSTEM", "sandboxed commands", VariableUse::Told, "git finds its folder in a sandbox"),
+    variable("GEMINI_CLI_HOME", "agents", VariableUse::Told, "a folder of settings with the guard in them, for sessions of `gemini` without a sandbox"),
     variable("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "agents", VariableUse::Told, "`claude` sends nothing but its work"),
     variable("QWEN_CODE_SYSTEM_SETTINGS_PATH", "agents", VariableUse::Told, "the hooks of a session of `qwen`, unless it is set"),
     variable("GEMINI_CLI_NO_RELAUNCH", "agents", VariableUse::Told, "`gemini` stays one process"),
