@@ -149,6 +149,14 @@ fn product_that_sounds_like_tests_is_product() {
         (".app/mode", "2"),
     ];
     assert_eq!(Scene::new("python3 -m unittest", start, now).lowered(), [""; 0]);
+    // The module that reads the data has itself a name like a test's.
+    const LAMPS: (&str, &str) = ("testimonials.py", "open('fixtures/lamps.txt')\n");
+    let own = Scene::new(
+        "python3 -m unittest",
+        &[SITE, LAMPS, ("fixtures/lamps.txt", "1")],
+        &[SITE, LAMPS, ("fixtures/lamps.txt", "2")],
+    );
+    assert_eq!(own.lowered(), [""; 0]);
     // A test that has the name of no test, and data that a test reads.
     const TESTS: (&str, &str) = ("test_site.py", "import app\nopen('fixtures/lamps.txt')\n");
     let start: Files = &[

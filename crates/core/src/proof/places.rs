@@ -133,11 +133,9 @@ impl<'a> Places<'a> {
     /// Whether a module of the start that a pattern of tests finds (`testimonials.py` by `test*.py`) defines none, and is used
     /// by others.
     fn only_looks_like_a_test(&self, path: &str, status: char) -> bool {
-        const DEFINES: &[&str] = &["TestCase", "def test_", "def test(", "load_tests", "doctest"];
         let plain = status != 'A' && path.ends_with(".py") && !is_test_path(path);
         let text = if plain { as_at_start(self.facts, path) } else { None };
-        text.is_some_and(|text| !DEFINES.iter().any(|word| text.contains(word)))
-            && self.is_used(path, &|_| false)
+        text.is_some_and(|text| !defines_tests(&text)) && self.is_used(path, &|_| false)
     }
 
     /// Whether data in a place that sounds like one for tests or settings is the product's: a source names its path, and no test
@@ -221,8 +219,13 @@ pub(super) fn prepares(facts: &HarnessFacts<'_>, path: &str) -> bool {
     }
 }
 
+/// Whether a source of Python defines tests.
+pub(super) fn defines_tests(text: &str) -> bool {
+    ["TestCase", "def test_", "def test(", "load_tests", "doctest"].iter().any(|word| text.contains(word))
+}
+
 /// A file as it was at the start. What the run left alone is read from the checkout.
-pub(super) fn as_at_start(facts: &HarnessFacts<'_>, path: &str) -> Option<String> {
+fn as_at_start(facts: &HarnessFacts<'_>, path: &str) -> Option<String> {
     match facts.changes.iter().any(|change| change.path == path) {
         true => (facts.start)(path),
         false => (facts.now)(path),

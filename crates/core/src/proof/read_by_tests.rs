@@ -3,6 +3,7 @@
 
 use crate::proof::findings::HarnessFindings;
 use crate::proof::harness_facts::HarnessFacts;
+use crate::proof::places::defines_tests;
 use ralph_domain::protect::covers;
 use ralph_evidence::harness::{self, Reach};
 use ralph_evidence::weakened::{is_source, is_test_path};
@@ -131,13 +132,21 @@ impl Texts {
 
     fn read(facts: &HarnessFacts<'_>, reach: &[Reach], changed: &[&str]) -> Self {
         let changed: BTreeSet<&str> = changed.iter().copied().collect();
-        let named =
-            |path: &String| reach.iter().flat_map(|reach| &reach.tests).any(|place| place.covers(path));
+        // What the run left alone is as it was, and read from the checkout.
+        let read = |path: &str| if changed.contains(path) { (facts.start)(path) } else { (facts.now)(path) };
+        // A module that only a pattern finds (`testimonials.py` by `test*.py`) is a test where it defines some.
+        let is_test = |path: &String| {
+            !path.ends_with(".py")
+                || is_test_path(path)
+                || read(path).is_some_and(|text| defines_tests(&text))
+        };
+        let named = |path: &String| {
+            let mut places = reach.iter().flat_map(|reach| &reach.tests).filter(|place| place.covers(path));
+            places.any(|place| place.pattern.is_none() || is_test(path))
+        };
         let serves = |path: &String| named(path) || harness::serves_tests(path);
         let (serving, others): (Vec<&String>, Vec<&String>) =
             facts.sources.iter().partition(|path| serves(path));
-        // What the run left alone is as it was, and read from the checkout.
-        let read = |path: &str| if changed.contains(path) { (facts.start)(path) } else { (facts.now)(path) };
         let all = |paths: &mut dyn Iterator<Item = &String>| {
             let (mut texts, mut bytes) = (Vec::new(), 0);
             for path in paths.take(FILES_MAX) {
