@@ -156,8 +156,8 @@ fn a_setup_that_fails_is_told_with_its_output_and_tried_again_by_resume() {
     let ready = env.path("ready");
     let setup = format!("test -f {} || {{ echo no registry here; exit 7; }}", ready.display());
     repo.configure(&[repo.agent("stub", agent)], "test -f part.txt", &json!({"setup_commands": [setup]}));
-    let failed = repo.run(&["--worktree"]).exits(3);
-    for part in ["the setup `test -f", "no registry here", "setup-1.log", "ralph resume"] {
+    let failed = repo.run(&["--worktree"]).exits(4);
+    for part in ["the setup `test -f", "no registry here", "setup/setup-1.log", "ralph resume"] {
         assert!(failed.stderr.contains(part), "{part}: {}", failed.stderr);
     }
     assert!(!repo.kinds().contains(&"iteration_started".to_owned()), "nobody was paid");
