@@ -399,7 +399,8 @@ fn a_setup_that_fails_at_the_start_is_asked_about_before_anybody_is_paid() {
     let agent = repo.agent("one", "echo x > part.txt; echo '<promise>COMPLETE</promise>'");
     let ready = env.path("ready");
     let setup = format!("test -e {}", ready.display());
-    repo.configure(&[agent], "test -f part.txt", &json!({"setup_commands": [["sh", "-c", setup]]}));
+    let settings = json!({"setup_commands": [["sh", "-c", setup]], "baseline": true});
+    repo.configure(&[agent], "test -f part.txt", &settings);
     repo.run(&[]).exits(3);
     let asked = repo.events_named("needs_human")[0]["message"].as_str().unwrap().to_owned();
     assert!(asked.contains("fails on the files of the start") && asked.contains("--no-baseline"), "{asked}");

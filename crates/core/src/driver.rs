@@ -97,7 +97,7 @@ impl Driver {
         if self.suspends(&step)? {
             return Ok(Progress::Rest);
         }
-        if std::mem::take(&mut self.baseline_due) && matches!(step, Step::Work { .. }) {
+        if matches!(step, Step::Work { .. }) && std::mem::take(&mut self.baseline_due) {
             self.recheck_baseline()?;
             return Ok(Progress::More);
         }

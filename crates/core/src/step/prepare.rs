@@ -7,6 +7,7 @@ use crate::step::baseline_checks::BaselineEnd;
 use ralph_domain::event::EventBody;
 use ralph_domain::ports::Surroundings;
 use ralph_domain::protect::CI_FILES;
+use ralph_domain::secret_name::{FileSecrecy, file_secrecy};
 use ralph_domain::spec::RunSpec;
 use ralph_safe_fs::{Links, SafeDir};
 
@@ -18,9 +19,12 @@ impl Driver {
         let baseline = self.workspace.begin(&protected)?;
         self.ctx.boundary("prepare.snapshot");
         for path in baseline.left_out.clone() {
-            self.ctx.notice(format!(
-                "`{path}` is too large for the snapshot: it is left alone and cannot be restored"
-            ))?;
+            // That it looks like a secret is told where it is kept from the agent.
+            if file_secrecy(std::path::Path::new(&path)) == FileSecrecy::Open {
+                self.ctx.notice(format!(
+                    "`{path}` is too large for the snapshot: it is left alone and cannot be restored"
+                ))?;
+            }
         }
         let surroundings = match self.sandbox.capabilities().surroundings {
             Surroundings::Host => surroundings::sealed(&self.fingerprints()),

@@ -8,6 +8,10 @@ use std::collections::BTreeMap;
 /// or a repo could have written what it opens.
 const HOMES: &[(&str, &[(&str, usize)])] = &[
     (
+        "names in a folder, whose files are read through `repo_file`; and this process's own mappings",
+        &[("app/src/screen/agent_programs.rs", 1), ("cli/src/own_code.rs", 1)],
+    ),
+    (
         "the door itself, or a handle that the caller has opened",
         &[("app/src/repo_file.rs", 1), ("journal/src/plain.rs", 2)],
     ),

@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 /// Files with such looks: why those are harmless, and how many there are at most.
 const HOMES: &[(&str, &[(&str, usize)])] = &[
     (
+        "what is in a full path, in the engine's own record, or named by the user's checks; nothing is opened or started by it",
+        &[("app/src/find.rs", 1), ("core/src/step/start_fault.rs", 2), ("git/src/own_path.rs", 1)],
+    ),
+    (
         "modules whose files are known: `file_calls.rs` says whose they are",
         &[
             ("agents/src/tools/kit/read_file.rs", 1),
