@@ -256,7 +256,8 @@ fn a_file_that_the_user_changed_meanwhile_is_told_and_never_overwritten() {
 fn what_no_session_can_install_in_the_sandbox_is_asked_before_the_first() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    repo.stub("echo x > part.txt; echo '<promise>COMPLETE</promise>'", "frobnicate-tests --all");
+    let agent = repo.agent("stub", "echo x > part.txt; echo '<promise>COMPLETE</promise>'");
+    repo.configure(&[agent], "frobnicate-tests --all", &json!({"baseline": true}));
     fenced!(repo.ralph(&["run", "--json"])).exits(3);
     let asked = repo.events_named("needs_human")[0]["message"].as_str().unwrap().to_owned();
     assert!(asked.contains("`frobnicate-tests` is not installed"), "{asked}");

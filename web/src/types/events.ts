@@ -1185,6 +1185,34 @@ export interface TestCounts1 {
   failed: number;
 }
 /**
+ * A number that a check printed.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "measured_number".
+ */
+export interface MeasuredNumber1 {
+  /**
+   * Which one: a hash of the words around it.
+   */
+  key: number;
+  /**
+   * Its value, in thousandths.
+   */
+  value: number;
+  /**
+   * Whether more of it is better.
+   */
+  rises: boolean;
+  /**
+   * Its name, for people.
+   */
+  label?: string;
+  /**
+   * How far repeated measurements of it lie apart, in thousandths; 0 where it was measured once.
+   */
+  noise?: number;
+}
+/**
  * What one session used. `tokens: None` means that the agent said nothing about tokens.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
@@ -1603,34 +1631,6 @@ export interface StuckEvidence {
          */
         messages: number;
       };
-}
-/**
- * A number that a check printed.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "measured_number".
- */
-export interface MeasuredNumber1 {
-  /**
-   * Which one: a hash of the words around it.
-   */
-  key: number;
-  /**
-   * Its value, in thousandths.
-   */
-  value: number;
-  /**
-   * Whether more of it is better.
-   */
-  rises: boolean;
-  /**
-   * Its name, for people.
-   */
-  label?: string;
-  /**
-   * How far repeated measurements of it lie apart, in thousandths; 0 where it was measured once.
-   */
-  noise?: number;
 }
 /**
  * A number that a check printed.
