@@ -3,6 +3,7 @@
 
 use super::client::{Reply, Socket, request};
 use super::machine::{Served, detached, machine, patient};
+use ralph_testkit::env::until;
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
@@ -109,6 +110,7 @@ fn play(attacks: Vec<Attack>) {
     }
     let controls = || repo.events_of(&run).iter().filter(|e| e["kind"] == "control_received").count();
     assert_eq!(controls(), before, "nothing reached the run");
+    until("no run was made", || (server.get("/runs").is(200).json()["total"] == 1).then_some(()));
     assert_eq!(server.get("/people").is(200).json()["people"].as_array().unwrap().len(), 3, "nobody came in");
     // The honest twins.
     ground.nobody("GET", "/healthz", &[], None).is(200);

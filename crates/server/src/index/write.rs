@@ -73,12 +73,13 @@ impl Index {
 
     /// Takes a run out.
     pub async fn remove(&self, run: &str) -> Result<(), sqlx::Error> {
-        self.forget_counts();
         on!(self, pool => {
             sqlx::query("DELETE FROM spend WHERE run = $1").bind(run).execute(pool).await?;
             sqlx::query("DELETE FROM runs WHERE id = $1").bind(run).execute(pool).await?;
-            Ok(())
-        })
+        });
+        // Not before: somebody may count in between.
+        self.forget_counts();
+        Ok(())
     }
 
     /// Every run that is in it.

@@ -65,6 +65,8 @@ pub struct Live {
     unwatched: Mutex<BTreeSet<RunId>>,
     /// Rows on their way into the index.
     pending: Mutex<Vec<Indexed>>,
+    /// Runs that were taken out: a row of theirs that is still on its way comes too late.
+    removed: Mutex<BTreeSet<String>>,
     stopping: AtomicBool,
     reconciled: AtomicBool,
 }
@@ -84,6 +86,7 @@ impl Live {
             watcher: Watcher::new(),
             unwatched: Mutex::default(),
             pending: Mutex::default(),
+            removed: Mutex::default(),
             stopping: AtomicBool::new(false),
             reconciled: AtomicBool::new(false),
         })
@@ -156,6 +159,20 @@ impl Live {
     pub(crate) fn write_later(&self, row: Indexed) {
         self.pending.lock().unwrap_or_else(|e| e.into_inner()).push(row);
         self.wake.notify_all();
+    }
+
+    /// Takes a run out of the list for good, also a row of it that is still on its way.
+    pub(crate) async fn remove(&self, run: &str) -> Result<(), sqlx::Error> {
+        self.removed.lock().unwrap_or_else(|e| e.into_inner()).insert(run.to_owned());
+        self.index.remove(run).await?;
+        self.tell(RowChange::Removed(run.to_owned()));
+        Ok(())
+    }
+
+    /// Whether a run was taken out, and has not come back since: one that is fetched again has its old name.
+    fn is_removed(&self, run: &str) -> bool {
+        self.removed.lock().unwrap_or_else(|e| e.into_inner()).contains(run)
+            && !RunId::parse(run).is_ok_and(|id| ralph_journal::registry::find(&self.home, &id).is_some())
     }
 
     fn is_stopping(&self) -> bool {

@@ -54,21 +54,33 @@ impl Live {
                     None => self.forget_gone(&run, runtime),
                 }
             }
-            if !changed.is_empty()
-                && let Err(error) = runtime.block_on(self.index.put(&changed))
-            {
-                tracing::warn!(%error, "the index could not be written");
-                let mut pending = self.pending();
-                changed.truncate(PENDING);
-                changed.append(&mut pending);
-                *pending = changed;
-            }
+            changed.retain(|one| !self.is_removed(&one.row.id));
+            self.write_rows(changed, runtime);
             if swept.elapsed() >= SWEEP {
                 self.touch_held();
                 self.touch_unwatched();
                 swept = Instant::now();
             }
             self.rest(PACE.saturating_sub(begun.elapsed()));
+        }
+    }
+
+    /// Writes rows into the index; those that could not be are tried again.
+    fn write_rows(&self, mut rows: Vec<Indexed>, runtime: &tokio::runtime::Handle) {
+        if rows.is_empty() {
+            return;
+        }
+        if let Err(error) = runtime.block_on(self.index.put(&rows)) {
+            tracing::warn!(%error, "the index could not be written");
+            let mut pending = self.pending();
+            rows.truncate(PENDING);
+            rows.append(&mut pending);
+            *pending = rows;
+            return;
+        }
+        // Taken out while they were written.
+        for row in rows.iter().map(|one| &one.row).filter(|row| self.is_removed(&row.id)) {
+            let _ = runtime.block_on(self.index.remove(&row.id));
         }
     }
 

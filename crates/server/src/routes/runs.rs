@@ -3,7 +3,6 @@
 use crate::auth::Caller;
 use crate::extract::{Answer, Asked};
 use crate::index::{ListQuery, Page};
-use crate::live::RowChange;
 use crate::people::Role;
 use crate::problem::Problem;
 use crate::server::Server;
@@ -50,8 +49,7 @@ pub(crate) async fn remove(
             remove_record(&own, &entry)
         })
         .await?;
-    server.index.remove(&run).await?;
-    server.live.tell(RowChange::Removed(run));
+    server.live.remove(&run).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

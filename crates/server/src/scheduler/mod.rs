@@ -145,8 +145,7 @@ impl Scheduler {
         };
         if before {
             self.queue.remove(run);
-            self.index.remove(run).await?;
-            self.live.tell(RowChange::Removed(run.to_owned()));
+            self.live.remove(run).await?;
             self.show_waiting();
         }
         Ok(before)
