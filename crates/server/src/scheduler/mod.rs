@@ -10,7 +10,7 @@ pub use pick::Limits;
 pub(crate) use queue::read_queue;
 pub use queue::{AuthSource, Queued};
 
-use crate::index::{Index, Indexed};
+use crate::index::Indexed;
 use crate::live::{Driven, Live, RowChange};
 use crate::problem::Problem;
 use crate::secrets::Secrets;
@@ -42,7 +42,6 @@ pub struct Scheduler {
     app: App,
     home: StateHome,
     live: Arc<Live>,
-    index: Arc<Index>,
     secrets: Arc<Secrets>,
     limits: Limits,
     queue: Queue,
@@ -96,7 +95,6 @@ impl Scheduler {
         Arc::new(Self {
             app,
             home,
-            index: live.index.clone(),
             live,
             secrets,
             limits,
