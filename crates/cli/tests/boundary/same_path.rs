@@ -134,9 +134,10 @@ fn tools_of_the_home_that_are_on_the_path_work_and_their_neighbours_stay_hidden(
     agent["env"] = json!({ "LETTERS": home });
     repo.configure(&[agent], "python3 -c 'import own_library' && go", &json!({ "max_iterations": 1 }));
     let mut command = env.ralph_command(&repo.dir, &["run", "--json", "--isolation", "bwrap"]);
-    let path = std::env::var("PATH").unwrap_or_default();
-    command
-        .env("PATH", format!("{}:{}:{path}", venv.join("bin").display(), home.join("sdk/go/bin").display()));
+    let tools = format!("{}:{}", venv.join("bin").display(), home.join("sdk/go/bin").display());
+    let path = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, path)| path?.to_str());
+    let path = format!("{tools}:{}", path.unwrap_or("/usr/bin:/bin"));
+    command.env("PATH", path);
     let done = TestEnv::finish(&mut command);
     if is_missing(&done) {
         return;
