@@ -58,6 +58,11 @@ fn a_fork_begins_with_the_files_of_an_iteration_and_another_agent() {
         repo.git(&["show", &format!("{}:part.txt", text(&first, "branch"))]),
         "work 1\nwork 2\nwork 3"
     );
+    // What is taken home is the whole result: the first iteration's part, too.
+    let diff = repo.ralph(&["diff", text(&forked, "run_id")]).exits(0).stdout;
+    assert!(diff.contains("+work 3") && diff.contains("+other"), "{diff}");
+    repo.ralph(&["apply", text(&forked, "run_id")]).exits(0);
+    assert_eq!(repo.read("part.txt"), "work 3\nother\n");
 }
 
 /// What a run did to its tests is not the start of another one.

@@ -34,7 +34,7 @@ mod index;
 mod kept_files;
 mod left_lock;
 mod left_over;
-mod left_work;
+pub mod left_work;
 mod living;
 mod lock_file;
 mod mirror;
