@@ -5,6 +5,7 @@ mod checks;
 mod driven;
 mod fork;
 mod issue;
+mod left_work;
 pub(crate) mod memory;
 mod options;
 mod place;
@@ -361,6 +362,7 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppErr
         branch: request.branch.clone().or_else(|| request.task_branch.clone()).or_else(own_branch),
         config_digest: plan.config_digest.clone(),
         forked_from: plan.fork.as_ref().map(|fork| fork.from.clone()),
+        left_work: left_work::of(home, origin, &request.place),
         run_id,
     })
 }

@@ -113,6 +113,8 @@ pub struct Driver {
     pub(crate) read_only_from: Option<TreeId>,
     /// The checks of the start are to be run once more before the first session.
     pub(crate) baseline_due: bool,
+    /// It was said that an earlier run left something.
+    pub(crate) told_of_left_work: bool,
 }
 
 impl Driver {
@@ -154,6 +156,7 @@ impl Driver {
             spec_version: 1,
             read_only_from: None,
             baseline_due: false,
+            told_of_left_work: false,
         }
     }
 

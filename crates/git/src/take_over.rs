@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::history::message_with_trailers;
 use crate::kept_files::{ChangedPaths, KeptFiles};
 use crate::place::free_branch_name;
+use crate::private_index::PrivateIndex;
 use crate::repo::Repo;
 use ralph_domain::event::FileChange;
 use ralph_domain::id::{CommitId, RunId};
@@ -142,7 +143,7 @@ impl RunWork {
         }
         let index = PrivateIndex::new(repo, run)?;
         index.call(&git, ["read-tree", "HEAD"]).run()?;
-        Ok(check(&git, Target::Index, whole, &["-R"]).index(&index.0).run()?.code == 0)
+        Ok(check(&git, Target::Index, whole, &["-R"]).index(index.path()).run()?.code == 0)
     }
 
     /// Takes the result over.
@@ -417,29 +418,6 @@ fn file_of(line: &str) -> Option<&str> {
     match rest.strip_prefix("patch failed: ") {
         Some(place) => place.rsplit_once(':').map(|(file, _)| file),
         None => rest.split_once(": ").map(|(file, _)| file).filter(|file| *file != "patch failed"),
-    }
-}
-
-/// An index that only this process knows.
-struct PrivateIndex(PathBuf);
-
-impl PrivateIndex {
-    fn new(repo: &Repo, run: &RunId) -> Result<Self> {
-        let folder = repo.run_folder(run);
-        std::fs::create_dir_all(&folder).map_err(|e| Error::file("create", &folder, e))?;
-        let path = folder.join(format!("apply-index-{}", std::process::id()));
-        let _ = std::fs::remove_file(&path);
-        Ok(Self(path))
-    }
-
-    fn call<A: AsRef<std::ffi::OsStr>>(&self, git: &Git, args: impl IntoIterator<Item = A>) -> GitCall {
-        git.call(args).index(&self.0)
-    }
-}
-
-impl Drop for PrivateIndex {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
     }
 }
 

@@ -4,6 +4,7 @@ use crate::event::{FileChange, RefMove};
 use crate::id::{AgentName, CommitId, TreeId};
 use crate::ports::GitRemote;
 use crate::protect::ProtectedChange;
+use crate::spec::LeftWork;
 use jiff::Timestamp;
 pub use ralph_protocol::event::Baseline;
 use std::path::Path;
@@ -47,6 +48,15 @@ pub trait Workspace: Send {
         &mut self,
         tree: &TreeId,
         parent: &CommitId,
+        at: Timestamp,
+    ) -> Result<Option<CommitId>, WorkspaceError>;
+    /// A commit, which no ref names, of the files of `of` as they were before earlier runs did `left` (newest first); `None` where
+    /// nothing of that is among them. What `head` holds, too, is the user's, unless it is itself a commit of such a run.
+    fn without_left(
+        &mut self,
+        of: &CommitId,
+        head: &CommitId,
+        left: &[LeftWork],
         at: Timestamp,
     ) -> Result<Option<CommitId>, WorkspaceError>;
     /// A file as a commit holds it; `None` where it has none.

@@ -6,6 +6,7 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::proof::difference;
 use ralph_domain::dialect::Publish;
+use ralph_domain::id::CommitId;
 use ralph_domain::setup;
 use ralph_domain::spec::WorkspaceKind;
 
@@ -35,8 +36,34 @@ impl Driver {
         }
         let now = self.ctx.clock.now();
         let made = self.workspace.loose_commit(&subject.tree, &subject.commit, now)?;
-        let start = subject.baseline.start.clone();
+        let start = self.start_for_proof(&subject.baseline.start, &subject.baseline.head)?;
         Ok(made.map(|checked| ProofSubject { checked, start, beside, ..subject.clone() }))
+    }
+
+    /// What the result is held against: `start`, but where the run branched off from another what that one began with, and without
+    /// what earlier runs left there that is neither proven nor approved.
+    pub(super) fn start_for_proof(
+        &mut self,
+        start: &CommitId,
+        head: &CommitId,
+    ) -> Result<CommitId, DriveError> {
+        let spec = &self.ctx.state.spec;
+        if let Some(forked) = spec.forked_from.as_ref().and_then(|from| from.start.clone()) {
+            return Ok(forked);
+        }
+        let left = spec.left_work.clone();
+        let Some(last) = left.first() else { return Ok(start.clone()) };
+        let Some(before) = self.workspace.without_left(start, head, &left, self.ctx.clock.now())? else {
+            return Ok(start.clone());
+        };
+        if !std::mem::replace(&mut self.told_of_left_work, true) {
+            self.ctx.notice(format!(
+                "run {} left changes here that are neither proven nor approved; tests and checks are held against what was \
+                 there before them (commit what of them is to stay)",
+                last.run
+            ))?;
+        }
+        Ok(before)
     }
 
     /// Says what the result stands on.
