@@ -209,6 +209,51 @@ fn a_race_that_cannot_be_is_refused_before_anything_is_started() {
     assert_eq!(repo.ralph(&["list", "--json"]).exits(0).json(), json!([]));
 }
 
+/// One `claude` that spends more than half of what each session is allowed, several times over.
+#[test]
+fn those_that_race_stay_together_within_the_budget_of_one() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let script = "echo more >> part.txt; allowed=0; while [ $# -gt 0 ]; do \
+                  if [ \"$1\" = --max-budget-usd ]; then allowed=$2; fi; shift; done; \
+                  spent=$(awk \"BEGIN { print $allowed * 0.7 }\"); \
+                  echo '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"not yet\",\
+                  \"total_cost_usd\":'$spent',\"modelUsage\":{\"m\":{\"inputTokens\":1,\"outputTokens\":1,\"costBasis\":\"list\"}},\
+                  \"usage\":{\"input_tokens\":1,\"output_tokens\":1}}'";
+    let mut agent = repo.agent("greedy", "true");
+    agent["command_argv"] = json!([repo.script("claude", script)]);
+    agent["output_format"] = json!("claude-stream-json");
+    repo.configure(&[agent], "false", &json!({ "max_iterations": 4 }));
+    let ended = repo.run(&["--race", "3", "--agents", "greedy", "--max-cost", "3", "--yes"]);
+    let race = ended.json();
+    let all = race["cost_usd"].as_f64().unwrap();
+    assert!(all > 1.5 && all <= 3.0, "{race}");
+    for run in race["runs"].as_array().unwrap() {
+        assert!(run["cost_usd"].as_f64().unwrap() > 0.5, "each has a share: {race}");
+    }
+    let first = repo.ralph(&["status", text(&race["runs"][0], "run_id"), "--json"]).exits(0).json();
+    assert_eq!(
+        (&first["race"]["over"], &first["race"]["budget_usd"]),
+        (&json!(true), &json!(3.0)),
+        "{first}"
+    );
+    assert_eq!(first["race"]["runs"].as_array().unwrap().len(), 3, "{first}");
+}
+
+#[test]
+fn a_race_goes_on_by_itself_where_nobody_waits_for_it() {
+    let env = TestEnv::new(RALPH);
+    let repo = racing(&env);
+    let begun = repo.run(&["--race", "slow,quick", "--detach"]).exits(0).json();
+    let race = text(&begun, "run_id").to_owned();
+    let race = ralph_testkit::env::until("the race is over", || {
+        let seen = repo.ralph(&["status", &race, "--json"]).exits(0).json();
+        (seen["race"]["over"] == true).then(|| seen["race"].clone())
+    });
+    assert_eq!(race["winner"], race["runs"][1]["run_id"], "{race}");
+    assert_eq!((&race["runs"][0]["status"], &race["runs"][1]["proven"]), (&json!("stopped"), &json!(true)));
+}
+
 #[test]
 fn a_number_is_measured_as_often_as_asked_and_its_median_counts() {
     let env = TestEnv::new(RALPH);
