@@ -165,6 +165,32 @@ fn the_first_proven_result_of_a_race_wins_and_the_others_are_ended() {
 }
 
 #[test]
+fn one_that_waits_for_a_person_has_lost_once_another_has_won() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.write("test_part.py", "assert open('part.txt').read() == 'work'\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "test"]);
+    let promise = "echo '<promise>COMPLETE</promise>'";
+    let asked = repo.agent(
+        "asked",
+        &format!("echo pass > test_part.py; touch {}; {promise}", env.path("asked").display()),
+    );
+    // The other one begins to win when this one has done its part.
+    let good = repo.agent(
+        "good",
+        &format!("n=0; while [ ! -e {} ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n + 1)); done; sleep 3; printf work > part.txt; {promise}", env.path("asked").display()),
+    );
+    repo.configure(&[asked, good], "python3 test_part.py", &json!({}));
+    let race = repo.run(&["--race", "asked,good"]).exits(0).json();
+    assert_eq!(text(&race["winner"], "name"), "good", "{race}");
+    let listed = repo.ralph(&["list", "--json"]).exits(0).json();
+    let states: Vec<&str> =
+        listed["runs"].as_array().unwrap().iter().map(|run| text(run, "status")).collect();
+    assert!(!states.contains(&"needs_human") && states.len() == 2, "{listed}");
+}
+
+#[test]
 fn a_race_says_what_is_not_known_of_its_cost_and_that_it_pushes_nothing() {
     let env = TestEnv::new(RALPH);
     let repo = racing(&env);

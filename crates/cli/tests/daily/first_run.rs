@@ -183,7 +183,7 @@ fn a_corrected_command_starts_where_the_wrong_one_had_no_session() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.config(
-        &json!({"agents": [repo.agent("stub", "echo x > part.txt; echo '<promise>COMPLETE</promise>'")]}),
+        &json!({"baseline": true, "agents": [repo.agent("stub", "echo x > part.txt; echo '<promise>COMPLETE</promise>'")]}),
     );
     let wrong = repo.ralph(&["run", "--json", "--verify", "tesst -f part.txt"]);
     assert_ne!(wrong.code, Some(0), "{}", wrong.stderr);
