@@ -35,7 +35,7 @@ test("a race is started, watched to its end, and names its winner", async ({ pag
     await expect(page).toHaveURL(/\/races\//);
     await expect(page.getByRole("heading", { level: 1 })).toContainText("Write the third part");
     await expect(page.getByRole("status").first()).toContainText("The first proven result wins.");
-    const row = (name: string) => page.locator(".race-table tbody tr").filter({ hasText: name });
+    const row = (name: string) => page.locator(".race-table tbody tr").filter({ has: page.getByRole("rowheader", { name }) });
     await expect(row("slow")).toContainText("working");
     await expect(row("quick")).toContainText("working");
     await expect(page.locator(".race-table tfoot")).toContainText("together, of $10");
