@@ -11,9 +11,12 @@ use tokio::sync::RwLock;
 /// Rows that are named to the database one by one; more are found by looking at them in their order.
 const FEW: usize = 400;
 
+/// The text of each run.
+type Texts = HashMap<String, Box<str>>;
+
 /// What is searched of each run, by its id; nothing before the first search.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Words(Arc<RwLock<Option<HashMap<String, Box<str>>>>>);
+pub(super) struct Words(Arc<RwLock<Option<Texts>>>);
 
 /// What a search has found.
 #[derive(Debug, PartialEq, Eq)]
