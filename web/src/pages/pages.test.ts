@@ -7,6 +7,7 @@ import { belongs } from "../live/runs-list";
 import { niceTop } from "../ui/chart";
 import { everyDay } from "./costs";
 import { bodyOf, nextAgents } from "./new-run";
+import { standing } from "./settings/workers";
 
 const ROW: RunRow = {
   id: "r1", task: "Keep router order", repo: "/home/ana/api", status: "working", iteration: 1, loop_score: null, criteria_met: 0, criteria_total: 1,
@@ -22,6 +23,18 @@ describe("a new run", () => {
     expect(bodyOf(FORM)).toEqual({
       repo: "/repo", text: "Do it", verify: ["cargo test", "npm test"], publish: "pr", resources: { cpus: 2 }, agents: ["claude", "codex"], limits: { max_iterations: 5 },
     });
+  });
+});
+
+describe("a worker", () => {
+  const well = { id: "w", labels: [], capacity: 4, runs: 0, version: "0.1.0", load: 0, health: "ok", silent: 1, draining: false, revoked: false };
+  it("says how it stands", () => {
+    expect(standing(well)).toBe("ok");
+    expect(standing({ ...well, silent: 60 })).toBe("silent");
+    expect(standing({ ...well, silent: null })).toBe("silent");
+    expect(standing({ ...well, draining: true })).toBe("hands over its runs");
+    expect(standing({ ...well, revoked: true, silent: 60 })).toBe("revoked");
+    expect(standing({ ...well, health: "the disk is nearly full" })).toBe("the disk is nearly full");
   });
 });
 

@@ -269,6 +269,9 @@ pub(crate) async fn create(
         request,
     };
     caller.note(&server, "create", Some(run.as_str()), Some(queued.title.clone()))?;
+    if let Some(row) = super::fleet::hand_on(&server, &queued, place.is_address).await? {
+        return Ok((StatusCode::CREATED, Json(row)));
+    }
     let waiting = queued.row(None);
     let told = server.scheduler.add(queued)?;
     match tokio::time::timeout(BEGIN, told).await {
