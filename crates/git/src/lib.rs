@@ -18,6 +18,7 @@ mod agreed;
 mod alternates;
 mod any_bytes;
 mod branch;
+pub mod bundle;
 mod checkpoint;
 mod clean;
 pub mod command;
