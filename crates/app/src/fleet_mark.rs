@@ -25,7 +25,7 @@ pub fn mark(record: &RunDir) -> Result<(), AppError> {
 
 /// Who drives a run on another machine, as the copy of its record here says.
 pub fn driver_elsewhere(record: &RunDir) -> Option<LockHolder> {
-    let text = ralph_safe_fs::read_plain(&record.path().join(ELSEWHERE), ELSEWHERE_MAX).ok()?;
+    let text = ralph_safe_fs::read_plain(record.path().join(ELSEWHERE), ELSEWHERE_MAX).ok()?;
     serde_json::from_slice(&text).ok()
 }
 

@@ -25,7 +25,10 @@ impl Postgres {
         let folder = std::env::temp_dir().join(format!("ralph-lease-{name}-{}", std::process::id()));
         let done = Command::new(script()).arg("start").arg(&folder).output().ok()?;
         if !done.status.success() {
-            eprintln!("skipped: no Postgres here: {}", String::from_utf8_lossy(&done.stderr).trim());
+            ralph_testkit::skip(&format!(
+                "no Postgres here: {}",
+                String::from_utf8_lossy(&done.stderr).trim()
+            ));
             return None;
         }
         let url = String::from_utf8_lossy(&done.stdout).trim().to_owned();

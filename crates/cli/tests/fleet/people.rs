@@ -36,7 +36,7 @@ fn a_server_shows_a_run_of_another_machine_and_refuses_to_drive_it() {
         let fleet = ralph_fleet::Fleet::connect(&world.postgres.url, 2).await.unwrap();
         mirror.turn(&fleet, &home, &Default::default()).await.unwrap()
     });
-    assert_eq!(shown, [run.clone()]);
+    assert_eq!(shown, std::slice::from_ref(&run));
     let folder = world.home.path("home");
     let seen = world.home.ralph(&folder, &["status", run.as_str(), "--json"]).exits(0);
     assert!(seen.stdout.contains("done"), "{}", seen.stdout);
