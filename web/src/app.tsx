@@ -20,6 +20,7 @@ export const loadRunPage = () => import("./pages/run/run").then((all) => ({ defa
 
 const RunPage = lazy(loadRunPage);
 const NewRun = lazy(() => import("./pages/new-run"));
+const RacePage = lazy(() => import("./pages/race"));
 const Costs = lazy(() => import("./pages/costs"));
 const Settings = lazy(() => import("./pages/settings/settings"));
 const Palette = lazy(() => import("./ui/palette"));
@@ -158,6 +159,8 @@ function Page({ route }: { route: Route }) {
       return <NewRun />;
     case "run":
       return <RunPage key={route.id} id={route.id} tab={route.tab} query={route.query} />;
+    case "race":
+      return <RacePage key={route.id} id={route.id} />;
     case "costs":
       return <Costs query={route.query} />;
     case "settings":

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { parse, runPath } from "./router";
+import { parse, racePath, runPath } from "./router";
+
+describe("a race", () => {
+  it("has an address by any of its runs", () => {
+    expect(parse(racePath("20261115-143307-k3f9"), "")).toEqual({ page: "race", id: "20261115-143307-k3f9" });
+    expect(parse("/races", "").page).toBe("lost");
+  });
+});
 
 describe("addresses", () => {
   it("name pages and tabs", () => {

@@ -22,6 +22,7 @@ export type Route =
   | { page: "runs"; query: URLSearchParams }
   | { page: "new" }
   | { page: "run"; id: string; tab: Tab; query: URLSearchParams }
+  | { page: "race"; id: string }
   | { page: "costs"; query: URLSearchParams }
   | { page: "settings"; sub: SettingsPage }
   | { page: "lost"; path: string };
@@ -38,6 +39,7 @@ export function parse(path: string, search: string): Route {
     const sub = second ?? "browser";
     if (sub === "browser" || sub === "people" || sub === "secrets" || sub === "audit" || sub === "workers") return { page: "settings", sub };
   }
+  if (first === "races" && second !== undefined && third === undefined) return { page: "race", id: second };
   if (first === "runs" && second !== undefined) {
     const tab = third ?? "overview";
     const known = TABS.find((t) => t.id === tab);
@@ -59,6 +61,11 @@ export function runPath(id: string, tab: Tab = "overview", query?: Record<string
   const base = `/runs/${encodeURIComponent(id)}${tab === "overview" ? "" : `/${tab}`}`;
   const search = query ? new URLSearchParams(query).toString() : "";
   return search ? `${base}?${search}` : base;
+}
+
+/** The address of the race that a run is one of. */
+export function racePath(id: string): string {
+  return `/races/${encodeURIComponent(id)}`;
 }
 
 type Listener = () => void;

@@ -8,7 +8,7 @@ use crate::{find, model_access, models, settings};
 use ralph_agents::{BackendAsker, CliAgent, HttpModelClient, presets};
 use ralph_core::Refusals;
 use ralph_core::clock::SystemClock;
-use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile, Settings};
+use ralph_domain::config::{AgentConfig, AgentKind};
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{
     AskAnswer, AskError, AskSink, AskTarget, AskedAgent, Asker as _, Clock as _, Question, Sandbox as _,
@@ -105,7 +105,8 @@ pub fn ask(
         return Err(AppError::usage(format!("`{}` plays a script and cannot be asked", agent.name))
             .hint("choose another agent, or write the task yourself"));
     }
-    let scratch = Scratch::for_agents(env, "ask", &top, &alone(env, &top, agent)?, &Refusals::default())?;
+    let settings = settings::load(env, &top)?.alone(agent, None);
+    let scratch = Scratch::for_agents(env, "ask", &top, &settings, &Refusals::default())?;
     let (run, cli) = (RunId::from("ask"), CliAgent::new(agent.clone()));
     let prompt_file = scratch.sandbox.root().join(QUESTION_FILE);
     let asked = AskedAgent {
@@ -118,21 +119,6 @@ pub fn ask(
         prompt_file: &prompt_file,
     };
     BackendAsker::new().ask(&asking(AskTarget::Agent(asked)), sink).map_err(refused)
-}
-
-/// The settings of a run with this agent alone.
-fn alone(env: &Environment, top: &Path, agent: &AgentConfig) -> Result<Settings, AppError> {
-    let loaded = settings::load(env, top)?;
-    let file = ConfigFile {
-        agents: Some(vec![agent.clone()]),
-        agent_priority: None,
-        verifiers: None,
-        required_verifiers: None,
-        sandbox: None,
-        isolation: Some(loaded.user_isolation.unwrap_or_default()),
-        ..loaded.file
-    };
-    Ok(file.resolve())
 }
 
 /// Why there is no answer; an agent's own words may quote a key.

@@ -4,38 +4,29 @@
 use crate::environment::Environment;
 use crate::error::{AppError, ErrorKind};
 use crate::find;
+use crate::race_shares::{Seen, Shares};
+use crate::races::{self, LaneRecord, RaceFile, RaceRecord};
 use crate::report::SilentReporter;
 use crate::request::{PlaceRequest, RunRequest, Unfinished};
-use crate::run;
 use crate::side_by_side::{Batch, BatchRun};
+use crate::{resume, run};
+use jiff::{SignedDuration, Timestamp};
+use ralph_core::clock::SystemClock;
 use ralph_domain::best::best;
 use ralph_domain::dialect::Publish;
+use ralph_domain::id::RunId;
 use ralph_domain::level::ProofLevel;
-use ralph_domain::money::{CostBasis, Usd};
+use ralph_domain::money::Usd;
 use ralph_domain::outcome::EndReason;
+use ralph_domain::ports::Clock as _;
+pub use ralph_domain::race::{RaceBy, RaceRun, RaceView};
 use ralph_domain::state::RunState;
 use ralph_git::Repo;
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
 
 /// Most that race at once.
 pub const LANES_MAX: usize = 8;
-
-/// Who wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RaceBy {
-    /// Whoever is proven first; the others are ended then.
-    #[default]
-    First,
-    /// Of all proven ones, that with the best number of the task.
-    Metric,
-    /// Of all proven ones, that with the smallest diff.
-    Diff,
-    /// Of all proven ones, the cheapest.
-    Cost,
-}
 
 /// One that races.
 pub struct Lane<'a> {
@@ -53,9 +44,16 @@ impl Lane<'_> {
         self.state.as_ref().map_or(Usd::ZERO, |state| state.spending.totals.cost)
     }
 
-    /// How that is known; unknown as long as nothing is.
-    pub fn cost_basis(&self) -> CostBasis {
-        self.state.as_ref().map_or(CostBasis::Unknown, |state| state.spending.totals.basis)
+    fn seen(&self) -> Seen {
+        let state = self.state.as_ref();
+        Seen {
+            spent: self.cost(),
+            works: self.run.code().is_none(),
+            recorded: state.map(|state| state.spec.settings.budgets.max_cost),
+            iteration: state.map_or(0, |state| {
+                state.iterations.current.as_ref().map_or(state.iterations.count, |current| current.iteration)
+            }),
+        }
     }
 
     /// Whether its result is proven.
@@ -76,6 +74,9 @@ impl Lane<'_> {
 pub struct Race {
     env: Environment,
     names: Vec<String>,
+    ids: Vec<RunId>,
+    title: String,
+    file: RaceFile,
     batch: Batch,
     by: RaceBy,
     budget: Usd,
@@ -84,61 +85,98 @@ pub struct Race {
     /// Why the others were ended, once they were.
     ended: Option<String>,
     winner: Option<usize>,
+    shares: Shares,
     /// Whether those that lost have it in their record.
     noted: bool,
 }
 
 impl Race {
-    /// Looks at everything that can be wrong; nothing is started yet. `who` are agents or models, or one number: so many of
-    /// the same.
-    pub fn new(
-        env: &Environment,
-        request: &RunRequest,
-        who: &[String],
-        by: RaceBy,
-    ) -> Result<Self, AppError> {
+    /// Looks at everything that can be wrong; nothing is started yet. Who races, and who wins, stands in the request.
+    pub fn new(env: &Environment, request: &RunRequest) -> Result<Self, AppError> {
+        let now = SystemClock::default().now();
         let mut base = request.clone();
-        if base.place == PlaceRequest::InPlace {
-            base.place = PlaceRequest::Worktree;
-        }
-        base.unfinished = Unfinished::StartAnew;
-        if matches!(base.publish, Some(Publish::Push | Publish::Pr)) {
-            return Err(AppError::usage("a race hands nothing over, but `--publish` asks for it").hint(
-                "leave it out: the winner's branch stays here, and `ralph apply` or `git push` takes it on",
-            ));
-        }
+        enter(&mut base, now)?;
+        let race = base.race.take().unwrap_or_default();
+        settle_base(&mut base)?;
         // Where it cannot be known, the one that races says why.
-        let wanted = run::prepare(env, &base, &SilentReporter)
-            .map_or(Publish::None, |plan| plan.settings().handover.publish);
+        let (wanted, title) = run::prepare(env, &base, &SilentReporter)
+            .map_or((Publish::None, String::new()), |plan| {
+                (plan.settings().handover.publish, plan.task().title.clone())
+            });
         // Several of them may be proven, and only one is the result.
         base.publish = Some(Publish::None);
-        let mut lanes: Vec<(String, RunRequest)> = Vec::new();
+        let names = entrants(&race.who)?;
+        let mut requests: Vec<RunRequest> = Vec::new();
         let mut budget = Usd::MAX;
         let mut measured = true;
-        for name in entrants(who)? {
-            let (request, plan) = lane(env, &base, &name)?;
+        for (name, id) in names.iter().zip(&race.runs) {
+            let (mut request, plan) = lane(env, &base, name)?;
+            request.run_id = Some(id.clone());
             budget = budget.min(plan.settings().budgets.max_cost);
             measured &= plan.settings().verifiers.iter().any(|verifier| verifier.metric.is_some());
-            lanes.push((name, request));
+            requests.push(request);
         }
-        if by == RaceBy::Metric && !measured {
+        if race.by == RaceBy::Metric && !measured {
             return Err(AppError::usage("the best number is to win, but no verifier has a `metric`")
-                .hint("name one under `verifiers`, or race with `--best diff` or `--best cost`"));
+                .hint("name one under `verifiers`, or let the smallest `diff` or the lowest `cost` win"));
         }
-        let (names, requests): (Vec<_>, Vec<_>) = lanes.into_iter().unzip();
+        let shares = Shares::new(budget, names.len());
+        for request in &mut requests {
+            request.overrides.max_cost =
+                shares.first().map_or(request.overrides.max_cost, |share| Some(share.dollars()));
+        }
         let jobs = names.len();
         let batch = Batch::new(env, requests, jobs)?;
-        Ok(Self {
+        let file = RaceFile::make(&env.state_home()?, &race.runs[0], now)?;
+        let mut race = Self {
             env: env.clone(),
+            shares,
             names,
+            ids: race.runs,
+            title,
+            file,
             batch,
-            by,
+            by: race.by,
             budget,
             wanted,
             ended: None,
             winner: None,
             noted: false,
-        })
+        };
+        let record = race.record();
+        race.file.write(record)?;
+        Ok(race)
+    }
+
+    /// As it stands.
+    pub fn view(&self) -> RaceView {
+        let states: Vec<_> = self.batch.runs().iter().map(|run| self.batch.state(run)).collect();
+        races::view(&self.record(), &states, self.title.clone(), true)
+    }
+
+    fn record(&self) -> RaceRecord {
+        let lanes = self.names.iter().zip(&self.ids).zip(self.batch.runs());
+        let said = |run: &BatchRun| {
+            let result = run.result()?;
+            let text = result["summary"].as_str().filter(|text| !text.is_empty());
+            Some(text.or_else(|| result["error"]["message"].as_str())?.to_owned())
+        };
+        RaceRecord {
+            id: self.ids[0].clone(),
+            by: self.by,
+            budget: self.budget,
+            winner: self.winner.map(|at| self.ids[at].clone()),
+            ended: self.ended.clone(),
+            over: self.is_over(),
+            lanes: lanes
+                .map(|((name, run_id), run)| LaneRecord {
+                    name: name.clone(),
+                    run_id: run_id.clone(),
+                    code: run.code(),
+                    said: said(run).unwrap_or_default(),
+                })
+                .collect(),
+        }
     }
 
     /// Those that race, in the order in which they were named.
@@ -155,11 +193,6 @@ impl Race {
     /// Why the others were ended before their end, where they were.
     pub fn ended(&self) -> Option<&str> {
         self.ended.as_deref()
-    }
-
-    /// What all of them may cost together.
-    pub fn budget(&self) -> Usd {
-        self.budget
     }
 
     /// What the task or its configuration wants done with a proven result; a race leaves that to the user.
@@ -184,13 +217,27 @@ impl Race {
         if self.ended.is_none() {
             self.judge();
         }
+        if self.ended.is_none() {
+            self.share();
+        }
         if self.winner.is_none() && self.is_over() {
             self.winner = self.best_of_proven();
         }
         if self.is_over() && !std::mem::replace(&mut self.noted, true) {
             self.note_losers();
         }
-        Ok(())
+        let record = self.record();
+        self.file.write(record)
+    }
+
+    /// Shares what is left of the budget among those that still work.
+    fn share(&mut self) {
+        let seen: Vec<Seen> = self.lanes().iter().map(Lane::seen).collect();
+        for (at, share) in self.shares.next(&seen) {
+            if self.batch.allow(at, share, "the budget is shared") {
+                self.shares.told(at, share);
+            }
+        }
     }
 
     fn judge(&mut self) {
@@ -223,12 +270,13 @@ impl Race {
     /// Notes in the record of each that lost who won: whoever asks for the latest run means that one.
     fn note_losers(&self) {
         let Some(at) = self.winner else { return };
-        let ids: Vec<Option<String>> =
-            self.batch.runs().iter().map(|run| Some(run.result()?["run_id"].as_str()?.to_owned())).collect();
-        let Some(winner) = ids.get(at).cloned().flatten() else { return };
-        let losers = ids.iter().enumerate().filter(|(n, _)| *n != at).filter_map(|(_, id)| id.as_deref());
+        let losers = self.ids.iter().enumerate().filter(|(n, _)| *n != at).map(|(_, id)| id.as_str());
         for entry in losers.filter_map(|id| find::run(&self.env, Path::new("/"), Some(id)).ok()) {
-            find::note_lost(&entry, &winner);
+            find::note_lost(&entry, self.ids[at].as_str());
+            // One that waits for a person has lost as well: nobody is to look at it.
+            if find::handle(&self.env, &entry).state().is_ok_and(|state| state.result.finished.is_none()) {
+                drop(resume::end(&self.env, &entry, EndReason::Stopped));
+            }
         }
     }
 
@@ -250,6 +298,38 @@ impl Race {
             RaceBy::Diff => changed_lines(&self.env, state?),
         }
     }
+}
+
+/// Gives a race and each of its runs a name, where they have none: the first run's id is the race's.
+pub fn enter(request: &mut RunRequest, now: Timestamp) -> Result<(), AppError> {
+    let first = request.run_id.clone();
+    let Some(race) = &mut request.race else { return Ok(()) };
+    let many = entrants(&race.who)?.len();
+    if race.runs.len() != many {
+        // So far apart that no two have the same name.
+        let at = |n: usize| now + SignedDuration::from_millis(2 * n as i64);
+        race.runs = (0..many).map(|n| ralph_core::run_id::new(at(n))).collect();
+        if let Some(first) = first {
+            race.runs[0] = first;
+        }
+    }
+    request.run_id = race.runs.first().cloned();
+    Ok(())
+}
+
+/// What is the same for all: each has a place of its own, and none hands anything over.
+fn settle_base(base: &mut RunRequest) -> Result<(), AppError> {
+    if base.place == PlaceRequest::InPlace {
+        base.place = PlaceRequest::Worktree;
+    }
+    base.unfinished = Unfinished::StartAnew;
+    base.run_id = None;
+    if matches!(base.publish, Some(Publish::Push | Publish::Pr)) {
+        return Err(AppError::usage("a race hands nothing over, but `--publish` asks for it").hint(
+            "leave it out: the winner's branch stays here, and `ralph apply` or `git push` takes it on",
+        ));
+    }
+    Ok(())
 }
 
 /// Who races: names, or so many of the same.
@@ -310,12 +390,22 @@ fn changed_lines(env: &Environment, state: &RunState) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::RaceRequest;
 
     #[test]
     fn a_race_has_two_to_eight_that_differ() {
         let of = |names: &[&str]| entrants(&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>());
         assert_eq!(of(&["3"]).unwrap(), ["#1", "#2", "#3"]);
         assert_eq!(of(&["claude", "codex"]).unwrap(), ["claude", "codex"]);
+        let race = RaceRequest { who: vec!["3".into()], ..RaceRequest::default() };
+        let mut request = RunRequest { race: Some(race), ..RunRequest::in_folder("/repo") };
+        enter(&mut request, Timestamp::UNIX_EPOCH).unwrap();
+        let named = request.clone();
+        enter(&mut request, Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(request, named, "named once");
+        let runs = request.race.unwrap().runs;
+        assert!(runs.len() == 3 && runs[0] < runs[1] && runs[1] < runs[2], "{runs:?}");
+        assert_eq!(request.run_id.as_ref(), runs.first());
         for wrong in [&["1"][..], &["9"], &["claude"], &["a", "a"], &["99999999999"]] {
             assert!(of(wrong).is_err(), "{wrong:?}");
         }

@@ -8,6 +8,7 @@ use ralph_domain::control::BudgetChange;
 use ralph_domain::dialect::Publish;
 use ralph_domain::id::RunId;
 use ralph_domain::money::Usd;
+use ralph_domain::race::RaceBy;
 use ralph_domain::spec::Task;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -56,6 +57,22 @@ pub struct RunRequest {
     pub run_id: Option<RunId>,
     /// Who asked for it, by another way than a terminal of this machine.
     pub asked_by: Option<String>,
+    /// Several runs of it side by side, instead of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub race: Option<RaceRequest>,
+}
+
+/// Several runs of one task side by side.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RaceRequest {
+    /// Agents or models, or one number: so many of the same.
+    pub who: Vec<String>,
+    /// Who wins.
+    pub by: RaceBy,
+    /// The ids of the runs, where whoever asks for them has given them already.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RunId>,
 }
 
 impl RunRequest {

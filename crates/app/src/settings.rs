@@ -8,7 +8,7 @@ use crate::repo_file;
 use crate::screen::{Screen, source_of};
 use crate::trust::Ask;
 use ralph_agents::presets;
-use ralph_domain::config::{AgentConfig, ConfigFile, Isolation, NotifyConfig, ProviderName};
+use ralph_domain::config::{AgentConfig, ConfigFile, Isolation, NotifyConfig, ProviderName, Settings};
 use ralph_domain::id::Digest;
 use ralph_journal::layout::RalphDir;
 use std::path::Path;
@@ -28,6 +28,22 @@ pub struct LoadedSettings {
     pub user: ConfigFile,
     /// What the repo's file asks for, whether it is allowed or not.
     pub asks: Vec<Ask>,
+}
+
+impl LoadedSettings {
+    /// The settings of a session with this agent alone and nothing to check: a question, a probe, a plan.
+    pub fn alone(&self, agent: &AgentConfig, isolation: Option<Isolation>) -> Settings {
+        let file = ConfigFile {
+            agents: Some(vec![agent.clone()]),
+            agent_priority: None,
+            verifiers: None,
+            required_verifiers: None,
+            sandbox: None,
+            isolation: Some(isolation.or(self.user_isolation).unwrap_or_default()),
+            ..self.file.clone()
+        };
+        file.resolve()
+    }
 }
 
 /// Reads both files.

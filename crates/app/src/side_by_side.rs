@@ -11,8 +11,9 @@ use crate::find;
 use crate::request::{PlaceRequest, RunRequest, TaskInput};
 use crate::run::{task, unfinished};
 use ralph_core::handle::RunHandle;
-use ralph_domain::control::{Control, RACE_PREFIX};
+use ralph_domain::control::{BudgetChange, Control, RACE_PREFIX};
 use ralph_domain::id::RunId;
+use ralph_domain::money::Usd;
 use ralph_domain::state::RunState;
 use ralph_git::Repo;
 use ralph_journal::layout::StateHome;
@@ -130,6 +131,15 @@ impl Batch {
         }
     }
 
+    /// Tells a run how much it may spend; whether there is one that can be told.
+    pub fn allow(&mut self, at: usize, most: Usd, why: &str) -> bool {
+        let Some(run) = self.runs.get(at).filter(|run| run.is_running()) else { return false };
+        let Some(entry) = self.entry(run) else { return false };
+        let change = BudgetChange { max_cost: Some(most), ..BudgetChange::default() };
+        let from = format!("{RACE_PREFIX}{why}");
+        RunHandle::new(entry.run_dir(), from).send(Control::Budget(change)).is_ok()
+    }
+
     /// What is known of the run that a run's process drives now, or has driven.
     pub fn state(&self, run: &BatchRun) -> Option<RunState> {
         find::handle(&self.env, &self.entry(run)?).state().ok()
@@ -139,6 +149,9 @@ impl Batch {
         if let Some(id) = run.result.as_ref().and_then(|result| RunId::parse(result["run_id"].as_str()?).ok())
         {
             return registry::find(&self.home, &id);
+        }
+        if let Some(id) = &run.request.run_id {
+            return registry::find(&self.home, id);
         }
         let pid = run.child.as_ref()?.id();
         registry::all(&self.home).into_iter().rev().find(|entry| {

@@ -6,6 +6,8 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::find;
 use crate::own_program;
+use crate::race;
+use crate::races::{self, LaneRecord};
 use crate::request::RunRequest;
 use ralph_core::clock::SystemClock;
 use ralph_domain::control::BudgetChange;
@@ -33,10 +35,38 @@ const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 pub(crate) fn spawn(env: &Environment, request: &RunRequest) -> Result<RunId, AppError> {
     let home = env.state_home()?;
     let log = Log::make(&home)?;
+    let mut request = request.clone();
+    race::enter(&mut request, SystemClock::default().now())?;
+    let request = &request;
     let text = serde_json::to_vec(request).map_err(|e| AppError::environment(e.to_string()))?;
     let child = start(env, &request.folder, &["run", "--detached", "--request", "-"], &text, &log)?;
     let named = request.run_id.as_ref();
+    if request.race.is_some() {
+        // Each of them is a process of its own; the one that was started here looks after them.
+        let begun = || racing(env, &home, named?);
+        return follow(
+            child,
+            &log,
+            |_| begun(),
+            |status| begun().map_or_else(|| ended(status, &home, &log), |entry| Ok(entry.run_id)),
+        );
+    }
     follow(child, &log, |pid| driven_by(env, &home, pid, named), |status| ended(status, &home, &log))
+}
+
+/// The first run of a race, once all of them have begun, or have ended.
+fn racing(env: &Environment, home: &StateHome, race: &RunId) -> Option<Registration> {
+    let record = races::read(home, race)?;
+    let begun = |lane: &LaneRecord| {
+        lane.code.is_some()
+            || registry::find(home, &lane.run_id).is_some_and(|entry| {
+                find::handle(env, &entry)
+                    .state()
+                    .is_ok_and(|state| state.baseline.is_some() || state.result.finished.is_some())
+            })
+    };
+    let first = registry::find(home, race);
+    record.lanes.iter().all(begun).then_some(first).flatten()
 }
 
 /// Goes on with a run, and returns once a process drives it.

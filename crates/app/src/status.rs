@@ -1,9 +1,21 @@
 //! Where a run stands, as one JSON object: the whole [`RunView`](ralph_domain::view::RunView), and the names that readers of
 //! earlier versions know.
 
+use crate::environment::Environment;
 use crate::facts::RunReading;
+use crate::races;
 use serde_json::{Value, json};
 use std::path::Path;
+
+/// The same, with the race that the run is one of, where it is.
+pub fn with_race(env: &Environment, facts: &RunReading) -> Value {
+    let mut value = object(facts);
+    // A race that cannot be read is no reason to say nothing of the run.
+    if let Ok(Some(race)) = races::of_run(env, &facts.entry.run_id) {
+        value["race"] = serde_json::to_value(race).unwrap_or_default();
+    }
+    value
+}
 
 /// The run as one JSON object.
 pub fn object(facts: &RunReading) -> Value {

@@ -49,8 +49,10 @@ fn main() -> ExitCode {
     if let Some(code) = command::hook::quick(std::env::args_os().skip(1)) {
         return code;
     }
-    // The two that stay for as long as a run does.
-    if std::env::args_os().nth(1).is_some_and(|word| word == "run" || word == "resume") {
+    // The two that stay for as long as a run does. Without optimisation the code is so large that its many pieces cost time.
+    if cfg!(not(debug_assertions))
+        && std::env::args_os().nth(1).is_some_and(|word| word == "run" || word == "resume")
+    {
         own_code::in_small_blocks();
     }
     let args = match args::Cli::try_parse() {

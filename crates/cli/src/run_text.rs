@@ -109,6 +109,13 @@ fn criteria(facts: &RunReading, out: &Out) {
         let said = failing_result(check).map(|result| facts.evidence(result, EVIDENCE));
         below.push(said.unwrap_or_default());
     }
+    if state.unclaimed_iterations() > 0 && state.result.proof.is_none() {
+        let promise = &state.spec.settings.completion_promise;
+        let words =
+            format!("the checks pass; no session said `<promise>{promise}</promise>` yet, alone on a line");
+        table.row([Cell::toned(Tone::Attention, out.sign(Sign::Open)), "done".into(), words.into()]);
+        below.push(Vec::new());
+    }
     if let Some(proof) = &state.result.proof {
         let place = if proof.clean { "in a clean checkout" } else { "in place" };
         let (sign, tone, words) = match (&proof.proof, proof.passed) {

@@ -58,6 +58,11 @@ fn a_fork_begins_with_the_files_of_an_iteration_and_another_agent() {
         repo.git(&["show", &format!("{}:part.txt", text(&first, "branch"))]),
         "work 1\nwork 2\nwork 3"
     );
+    // What is taken home is the whole result: the first iteration's part, too.
+    let diff = repo.ralph(&["diff", text(&forked, "run_id")]).exits(0).stdout;
+    assert!(diff.contains("+work 3") && diff.contains("+other"), "{diff}");
+    repo.ralph(&["apply", text(&forked, "run_id")]).exits(0);
+    assert_eq!(repo.read("part.txt"), "work 3\nother\n");
 }
 
 /// What a run did to its tests is not the start of another one.
@@ -160,6 +165,31 @@ fn the_first_proven_result_of_a_race_wins_and_the_others_are_ended() {
 }
 
 #[test]
+fn one_that_waits_for_a_person_has_lost_once_another_has_won() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.write("test_part.py", "assert open('part.txt').read() == 'work'\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "test"]);
+    let promise = "echo '<promise>COMPLETE</promise>'";
+    let asked = repo.agent(
+        "asked",
+        &format!("echo pass > test_part.py; touch {}; {promise}", env.path("asked").display()),
+    );
+    // The other one begins to win when this one has done its part.
+    let good = repo.agent(
+        "good",
+        &format!("n=0; while [ ! -e {} ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n + 1)); done; sleep 3; printf work > part.txt; {promise}", env.path("asked").display()),
+    );
+    repo.configure(&[asked, good], "python3 test_part.py", &json!({}));
+    let race = repo.run(&["--race", "asked,good"]).exits(0).json();
+    assert_eq!(text(&race["winner"], "name"), "good", "{race}");
+    let listed = repo.ralph(&["list", "--json"]).exits(0).json();
+    let states: Vec<&str> = listed.as_array().unwrap().iter().map(|run| text(run, "status")).collect();
+    assert!(!states.contains(&"needs_human") && states.len() == 2, "{listed}");
+}
+
+#[test]
 fn a_race_says_what_is_not_known_of_its_cost_and_that_it_pushes_nothing() {
     let env = TestEnv::new(RALPH);
     let repo = racing(&env);
@@ -202,6 +232,51 @@ fn a_race_that_cannot_be_is_refused_before_anything_is_started() {
         assert!(refused.stderr.contains(words), "{args:?}: {}", refused.stderr);
     }
     assert_eq!(repo.ralph(&["list", "--json"]).exits(0).json(), json!([]));
+}
+
+/// One `claude` that spends more than half of what each session is allowed, several times over.
+#[test]
+fn those_that_race_stay_together_within_the_budget_of_one() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let script = "echo more >> part.txt; allowed=0; while [ $# -gt 0 ]; do \
+                  if [ \"$1\" = --max-budget-usd ]; then allowed=$2; fi; shift; done; \
+                  spent=$(awk \"BEGIN { print $allowed * 0.7 }\"); \
+                  echo '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"not yet\",\
+                  \"total_cost_usd\":'$spent',\"modelUsage\":{\"m\":{\"inputTokens\":1,\"outputTokens\":1,\"costBasis\":\"list\"}},\
+                  \"usage\":{\"input_tokens\":1,\"output_tokens\":1}}'";
+    let mut agent = repo.agent("greedy", "true");
+    agent["command_argv"] = json!([repo.script("claude", script)]);
+    agent["output_format"] = json!("claude-stream-json");
+    repo.configure(&[agent], "false", &json!({ "max_iterations": 4 }));
+    let ended = repo.run(&["--race", "3", "--agents", "greedy", "--max-cost", "3", "--yes"]);
+    let race = ended.json();
+    let all = race["cost_usd"].as_f64().unwrap();
+    assert!(all > 0.0 && all <= 3.0, "{race}");
+    for run in race["runs"].as_array().unwrap() {
+        assert!(run["cost_usd"].as_f64().unwrap() > 0.0, "each has a share: {race}");
+    }
+    let first = repo.ralph(&["status", text(&race["runs"][0], "run_id"), "--json"]).exits(0).json();
+    assert_eq!(
+        (&first["race"]["over"], &first["race"]["budget_usd"]),
+        (&json!(true), &json!(3.0)),
+        "{first}"
+    );
+    assert_eq!(first["race"]["runs"].as_array().unwrap().len(), 3, "{first}");
+}
+
+#[test]
+fn a_race_goes_on_by_itself_where_nobody_waits_for_it() {
+    let env = TestEnv::new(RALPH);
+    let repo = racing(&env);
+    let begun = repo.run(&["--race", "slow,quick", "--detach"]).exits(0).json();
+    let race = text(&begun, "run_id").to_owned();
+    let race = ralph_testkit::env::until("the race is over", || {
+        let seen = repo.ralph(&["status", &race, "--json"]).exits(0).json();
+        (seen["race"]["over"] == true).then(|| seen["race"].clone())
+    });
+    assert_eq!(race["winner"], race["runs"][1]["run_id"], "{race}");
+    assert_eq!((&race["runs"][0]["status"], &race["runs"][1]["proven"]), (&json!("stopped"), &json!(true)));
 }
 
 #[test]

@@ -13,6 +13,8 @@ mod data;
 mod harness;
 #[path = "cheats/hidden.rs"]
 mod hidden;
+#[path = "cheats/next_run.rs"]
+mod next_run;
 #[path = "cheats/passed_on.rs"]
 mod passed_on;
 #[path = "cheats/pretended.rs"]

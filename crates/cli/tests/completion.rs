@@ -61,6 +61,8 @@ fn an_end_without_a_claim_says_that_it_was_missing() {
     repo.configure(&[repo.agent("stub", "echo x > part.txt; echo 'Did it.'")], "true", &json!({}));
     let run = repo.run(&["--max-iterations", "1"]).exits(1).json();
     assert!(run["summary"].as_str().unwrap().contains("no session said that the task is done"), "{run}");
+    let status = repo.ralph(&["status"]).exits(0).stdout;
+    assert!(status.contains("the checks pass; no session said"), "{status}");
 }
 
 #[test]

@@ -141,6 +141,33 @@ fn an_agent_starts_watches_and_reads_a_run() {
 }
 
 #[test]
+fn an_agent_lets_several_race_and_hears_who_won() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    env.user_config(&json!({"isolation": "none"}));
+    let quick = repo.agent("quick", "echo work > part.txt; echo '<promise>COMPLETE</promise>'");
+    let slow = repo.agent("slow", "sleep 600");
+    repo.configure(&[quick, slow], "test -f part.txt", &json!({}));
+    let mut client = Client::start(&env, &repo, &[]);
+    let (failed, why) = client.call("start_run", json!({"best": "cost"}));
+    assert!(failed && why.contains("is for a race"), "{why}");
+    let (failed, why) = client.call("start_run", json!({"race": ["quick"]}));
+    assert!(failed && why.contains("1 run cannot race"), "{why}");
+    let started = client.value("start_run", json!({"race": ["slow", "quick"]}));
+    let names: Vec<&str> =
+        started["race"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["slow", "quick"], "{started}");
+    let seen = client.value("watch_run", json!({"run": started["race"][0]["run_id"], "seconds": 120}));
+    assert_eq!(seen["status"], "stopped", "{seen}");
+    let won = ralph_testkit::env::until("somebody has won", || {
+        let seen = client.value("run_status", json!({"run": started["race"][1]["run_id"]}));
+        seen["race"]["winner"].as_str().map(str::to_owned)
+    });
+    assert_eq!(started["race"][1]["run_id"], won, "{started}");
+    client.end();
+}
+
+#[test]
 fn what_is_steered_is_journalled_with_its_sender() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env);

@@ -1,15 +1,23 @@
 //! The real agent CLIs, in the versions of `scripts/agent-clis`, driven by the real `ralph` against a scripted model on
 //! this machine: each edits a file to a proven end, and each fault of a provider is read as what it is.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
+#[path = "serve/client.rs"]
+#[allow(dead_code, reason = "each test file uses its part")]
+mod client;
 #[path = "real_agents/machine.rs"]
 mod machine;
 #[path = "real_agents/plugin.rs"]
 mod plugin;
+#[path = "serve/machine.rs"]
+#[allow(dead_code, reason = "each test file uses its part")]
+mod serve_machine;
 
 use machine::{Machine, programs};
 use ralph_testkit::model_server::ModelServer;
+
+const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 
 /// A whole run: the CLI writes a file, runs a command, promises; the verifier agrees.
 fn works_to_a_proven_end(cli: &'static str) {

@@ -18,7 +18,7 @@ mod serve_machine;
 #[path = "terminal_ui/tmux.rs"]
 mod tmux;
 
-use agree::{agrees, press};
+use agree::Session;
 use machine::{Machine, programs};
 use ralph_testkit::model_server::{Action, ModelServer, Script, Turn};
 use ralph_testkit::{TestEnv, TestRepo};
@@ -59,6 +59,7 @@ fn from_an_empty_repo_to_a_proven_branch() {
     // The configuration was made by hand: whoever wrote it has looked at it.
     repo.ralph(&["trust", "--yes"]).exits(0);
     let Some(tmux) = Tmux::start(&env, &repo.dir, RALPH, "", (120, 40)) else { return };
+    let tmux = Session::new(tmux, &repo);
     tmux.shows("what is to be done");
     tmux.shows("one");
     tmux.types("Write the part");
@@ -77,7 +78,7 @@ fn from_an_empty_repo_to_a_proven_branch() {
     assert!(repo.read("PROMPT.md").contains("- part.txt holds the word done"), "{}", repo.read("PROMPT.md"));
     tmux.key("Enter");
     tmux.shows("proven");
-    agrees(&tmux, &repo);
+    tmux.agrees();
     let status = repo.ralph(&["status", "--json"]).exits(0).json();
     assert_eq!(
         (status["status"].as_str(), status["branch"].as_str()),
@@ -90,7 +91,7 @@ fn from_an_empty_repo_to_a_proven_branch() {
         ("4", "part.txt"),
         ("6", "passed tests"),
     ] {
-        press(&tmux, &repo, key);
+        tmux.key(key);
         tmux.shows(seen);
     }
     assert_ne!(tmux.title(), "owned", "what an agent prints never reaches the terminal");
@@ -126,23 +127,24 @@ fn a_run_is_steered_detached_from_and_attached_to() {
     repo.config(&config(&[repo.agent("one", &script)]));
     repo.ralph(&["trust", "--yes"]).exits(0);
     let Some(tmux) = Tmux::start(&env, &repo.dir, RALPH, "", (100, 30)) else { return };
+    let tmux = Session::new(tmux, &repo);
     tmux.shows("start a run of PROMPT.md");
     tmux.key("Enter");
     tmux.shows("Enter starts the run");
     tmux.key("Enter");
     tmux.shows("working");
-    agrees(&tmux, &repo);
+    tmux.agrees();
     tmux.key("n");
     tmux.types("the staging database is read-only");
     tmux.key("Enter");
     tmux.shows("note: accepted");
-    press(&tmux, &repo, "p");
+    tmux.key("p");
     tmux.shows("pause: accepted");
     for key in ["2", "3", "4", "5", "6", "1"] {
-        press(&tmux, &repo, key);
+        tmux.key(key);
     }
     tmux.resize((80, 24));
-    agrees(&tmux, &repo);
+    tmux.agrees();
     tmux.key("C-c");
     tmux.shows("goes on; `ralph attach");
     tmux.key("y");
@@ -154,10 +156,10 @@ fn a_run_is_steered_detached_from_and_attached_to() {
     tmux.shows("iteration 1/5");
     std::fs::write(&gate, "").unwrap();
     tmux.shows("paused");
-    agrees(&tmux, &repo);
+    tmux.agrees();
     tmux.key("p");
     tmux.shows("proven");
-    agrees(&tmux, &repo);
+    tmux.agrees();
     tmux.key("q");
     tmux.shows("attach left 0");
     let notes: Vec<Value> = repo.events_named("control_received");
@@ -176,6 +178,7 @@ fn what_the_repo_asks_for_is_asked_and_a_no_starts_nothing() {
     asks["allowed_hosts"] = json!(["a.example"]);
     repo.config(&asks);
     let Some(tmux) = Tmux::start(&env, &repo.dir, RALPH, "", (100, 30)) else { return };
+    let tmux = Session::new(tmux, &repo);
     tmux.shows("next:");
     tmux.key("C-r");
     tmux.shows("Enter starts the run");
@@ -189,7 +192,7 @@ fn what_the_repo_asks_for_is_asked_and_a_no_starts_nothing() {
     tmux.shows("This repository asks for:");
     tmux.key("y");
     tmux.shows("proven");
-    agrees(&tmux, &repo);
+    tmux.agrees();
 }
 
 #[test]
@@ -203,6 +206,25 @@ fn a_dumb_terminal_or_none_gets_what_it_always_got() {
     };
     tmux.shows("left with 0");
     tmux.shows("next:");
+}
+
+#[test]
+fn a_panic_gives_the_terminal_back() {
+    for fault in ["tui.frame", "tui.thread"] {
+        let env = TestEnv::new(RALPH);
+        let repo = TestRepo::with_task(&env);
+        let vars = format!("RALPH_FAULT={fault}");
+        let Some(tmux) = Tmux::start(&env, &repo.dir, RALPH, &vars, (100, 30)) else { return };
+        tmux.shows("a fault that was asked for");
+        tmux.shows("left with ");
+        assert!(!tmux.screen().contains("left with 0"), "{fault}: {}", tmux.screen());
+        assert_eq!(tmux.modes(), "0 1 0", "{fault}: the shell's own screen, its cursor, no mouse");
+        // Lines are lines again, and what is typed is seen.
+        tmux.types("stty -a | grep -o ' icanon' ; echo typed-$((40 + 2))");
+        tmux.key("Enter");
+        tmux.shows("typed-42");
+        tmux.shows(" icanon");
+    }
 }
 
 #[test]
@@ -249,6 +271,7 @@ fn with_a_real_cli_from_an_empty_repo_to_a_proven_branch() {
         .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value?.to_str()?.to_owned())))
         .collect();
     let Some(tmux) = Tmux::start_with(&machine.env, &repo.dir, RALPH, &vars, (120, 40)) else { return };
+    let tmux = Session::new(tmux, &repo);
     tmux.shows("claude");
     tmux.shows("say in a sentence what is to be done");
     tmux.types("Greet the world");
@@ -273,7 +296,7 @@ fn with_a_real_cli_from_an_empty_repo_to_a_proven_branch() {
     assert!(repo.read("PROMPT.md").contains("- hello.txt holds the line shell-ran"));
     tmux.key("Enter");
     tmux.shows("proven");
-    agrees(&tmux, &repo);
+    tmux.agrees();
     for (key, seen) in [
         ("t", "claude"),
         ("2", "All work is finished."),
@@ -284,7 +307,7 @@ fn with_a_real_cli_from_an_empty_repo_to_a_proven_branch() {
         ("1", "claude"),
         ("v", "proof"),
     ] {
-        press(&tmux, &repo, key);
+        tmux.key(key);
         tmux.shows(seen);
     }
     let status = repo.ralph(&["status", "--json"]).exits(0).json();

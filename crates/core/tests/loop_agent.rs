@@ -58,6 +58,17 @@ fn two_sessions(request: &SessionRequest<'_>, sandbox: &dyn Sandbox) -> (Session
     completed(&format!("Wrote part {}.", request.iteration))
 }
 
+/// The same, with every prompt noted.
+fn noting_prompts() -> (Arc<Mutex<Vec<String>>>, Arc<Session>) {
+    let prompts: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = Arc::clone(&prompts);
+    let session = move |request: &SessionRequest<'_>, sandbox: &dyn Sandbox| {
+        seen.lock().unwrap().push(request.prompt.to_owned());
+        two_sessions(request, sandbox)
+    };
+    (prompts, Arc::new(session))
+}
+
 #[test]
 fn a_run_is_awaited_watched_and_remembered() {
     let temp = tempfile::tempdir().unwrap();
@@ -254,17 +265,9 @@ fn a_run_is_stopped_at_once_and_says_so() {
 #[test]
 fn what_is_said_before_a_run_exists_reaches_it() {
     let temp = tempfile::tempdir().unwrap();
-    let prompts: Arc<Mutex<Vec<String>>> = Arc::default();
-    let seen = Arc::clone(&prompts);
-    let session = move |request: &SessionRequest<'_>, sandbox: &dyn Sandbox| {
-        seen.lock().unwrap().push(request.prompt.to_owned());
-        two_sessions(request, sandbox)
-    };
-    let agent = builder(temp.path(), Arc::new(session))
-        .completion(grep())
-        .system_prompt("You are careful.")
-        .build()
-        .unwrap();
+    let (prompts, session) = noting_prompts();
+    let agent =
+        builder(temp.path(), session).completion(grep()).system_prompt("You are careful.").build().unwrap();
     agent.handle().nudge("Mind the gap.").unwrap();
     assert!(block_on(agent.run()).success);
     let prompts = prompts.lock().unwrap();
@@ -275,12 +278,7 @@ fn what_is_said_before_a_run_exists_reaches_it() {
 #[test]
 fn an_async_check_runs_on_the_callers_runtime_and_its_words_reach_the_next_session() {
     let temp = tempfile::tempdir().unwrap();
-    let prompts: Arc<Mutex<Vec<String>>> = Arc::default();
-    let seen = Arc::clone(&prompts);
-    let session = move |request: &SessionRequest<'_>, sandbox: &dyn Sandbox| {
-        seen.lock().unwrap().push(request.prompt.to_owned());
-        two_sessions(request, sandbox)
-    };
+    let (prompts, session) = noting_prompts();
     let check = Completion::check("word", |context| async move {
         // Panics outside of a runtime.
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -292,7 +290,7 @@ fn an_async_check_runs_on_the_callers_runtime_and_its_words_reach_the_next_sessi
             false => Err(format!("the word is not in {} bytes of {}", text.len(), listed.join(","))),
         }
     });
-    let agent = builder(temp.path(), Arc::new(session)).completion(check).baseline(false).build().unwrap();
+    let agent = builder(temp.path(), session).completion(check).baseline(false).build().unwrap();
     let result = block_on(agent.run());
     assert!(result.success, "{result:?}");
     let prompts = prompts.lock().unwrap();

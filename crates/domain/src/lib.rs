@@ -35,6 +35,6 @@ pub mod vars;
 pub mod view;
 
 pub use ralph_protocol::{
-    control, describe, event, id, lease, level, money, outcome, receipt, sanitize, status, text,
+    control, describe, event, id, lease, level, money, outcome, race, receipt, sanitize, status, text,
 };
 pub use ralph_task::{budget, config, criterion, dialect, lint, spec};

@@ -38,6 +38,7 @@ impl Run {
             config_digest: None,
             handed_to: None,
             forked_from: None,
+            left_work: Vec::new(),
         };
         let mut run = Self(RunState::new(spec));
         let baseline = Baseline {

@@ -25,6 +25,7 @@ use ralph_domain::ports::{
     Baseline, Checkpoint, CheckpointRequest, HandedBack, Publisher, UserTree, Workspace, WorkspaceError,
 };
 use ralph_domain::protect::ProtectedChange;
+use ralph_domain::spec::LeftWork;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -336,6 +337,17 @@ impl Workspace for HandBack {
     ) -> Result<Option<CommitId>, WorkspaceError> {
         self.seal()?;
         self.agent.loose_commit(tree, parent, at)
+    }
+
+    fn without_left(
+        &mut self,
+        of: &CommitId,
+        head: &CommitId,
+        left: &[LeftWork],
+        at: Timestamp,
+    ) -> Result<Option<(CommitId, Vec<String>)>, WorkspaceError> {
+        self.seal()?;
+        self.agent.without_left(of, head, left, at)
     }
 
     fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {

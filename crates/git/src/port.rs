@@ -15,6 +15,7 @@ use ralph_domain::ports::{
     StateFile, UserTree, Workspace, WorkspaceError,
 };
 use ralph_domain::protect::ProtectedChange;
+use ralph_domain::spec::LeftWork;
 use std::path::Path;
 
 impl GitWorkspace {
@@ -147,6 +148,19 @@ impl Workspace for GitWorkspace {
         };
         let made = make().map_err(|e: Error| e.during("record the files that are checked"))?;
         Ok(Some(CommitId::new(made.to_string())))
+    }
+
+    fn without_left(
+        &mut self,
+        of: &CommitId,
+        head: &CommitId,
+        left: &[LeftWork],
+        at: Timestamp,
+    ) -> Result<Option<(CommitId, Vec<String>)>, WorkspaceError> {
+        let tree =
+            self.tree_without(of, head, left).map_err(|e| e.during("look at what earlier runs left"))?;
+        let Some((tree, paths)) = tree else { return Ok(None) };
+        Ok(self.loose_commit(&tree, of, at)?.map(|commit| (commit, paths)))
     }
 
     fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::history::message_with_trailers;
 use crate::kept_files::{ChangedPaths, KeptFiles};
 use crate::place::free_branch_name;
+use crate::private_index::PrivateIndex;
 use crate::repo::Repo;
 use ralph_domain::event::FileChange;
 use ralph_domain::id::{CommitId, RunId};
@@ -67,6 +68,13 @@ impl RunWork {
         let base = commit(format!("{start}^1"))?;
         let result = changed_on_start(repo, run, &start, base.as_deref(), &work)?;
         Ok(Some(Self { start: CommitId::new(start), work: CommitId::new(work), base, result }))
+    }
+
+    /// The same from `start` on: a run that branched off from another has the work of that one, too, up to where it branched off.
+    #[must_use]
+    pub fn since(self, start: CommitId) -> Self {
+        let (base, result) = (Some(start.as_str().to_owned()), self.work.as_str().to_owned());
+        Self { start, base, result, ..self }
     }
 
     /// What a branch holds of a run whose own refs are gone: from the commit that the run began at to its last one. `None`
@@ -142,7 +150,7 @@ impl RunWork {
         }
         let index = PrivateIndex::new(repo, run)?;
         index.call(&git, ["read-tree", "HEAD"]).run()?;
-        Ok(check(&git, Target::Index, whole, &["-R"]).index(&index.0).run()?.code == 0)
+        Ok(check(&git, Target::Index, whole, &["-R"]).index(index.path()).run()?.code == 0)
     }
 
     /// Takes the result over.
@@ -417,29 +425,6 @@ fn file_of(line: &str) -> Option<&str> {
     match rest.strip_prefix("patch failed: ") {
         Some(place) => place.rsplit_once(':').map(|(file, _)| file),
         None => rest.split_once(": ").map(|(file, _)| file).filter(|file| *file != "patch failed"),
-    }
-}
-
-/// An index that only this process knows.
-struct PrivateIndex(PathBuf);
-
-impl PrivateIndex {
-    fn new(repo: &Repo, run: &RunId) -> Result<Self> {
-        let folder = repo.run_folder(run);
-        std::fs::create_dir_all(&folder).map_err(|e| Error::file("create", &folder, e))?;
-        let path = folder.join(format!("apply-index-{}", std::process::id()));
-        let _ = std::fs::remove_file(&path);
-        Ok(Self(path))
-    }
-
-    fn call<A: AsRef<std::ffi::OsStr>>(&self, git: &Git, args: impl IntoIterator<Item = A>) -> GitCall {
-        git.call(args).index(&self.0)
-    }
-}
-
-impl Drop for PrivateIndex {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
     }
 }
 

@@ -11,6 +11,15 @@ const MARKER_MAX: u64 = 64 * 1024;
 #[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
 pub(crate) struct Marker {
     pub run_id: String,
+    /// The process of the loop.
+    #[serde(default)]
+    pub pid: u32,
+    /// When it began, in ticks since the machine did: another process may get its id.
+    #[serde(default)]
+    pub began: Option<u64>,
+    /// Whose ids those are.
+    #[serde(default)]
+    pub pid_namespace: Option<String>,
     #[serde(default)]
     pub iteration: u32,
     #[serde(default)]
@@ -43,5 +52,21 @@ pub(crate) fn of_session(project: &Project, around: &Surroundings) -> Option<Mar
     let same = marker.run_id == run
         && Some(marker.iteration) == number("RALPH_ITERATION")
         && Some(marker.attempt) == number("RALPH_ATTEMPT");
-    same.then_some(marker)
+    (same && !marker.is_left_behind()).then_some(marker)
+}
+
+impl Marker {
+    /// Whether the loop that wrote it is gone: its process is, or another one has its id. Inside a sandbox ids are others, and nothing
+    /// is known of it; there, every process ends with the loop.
+    fn is_left_behind(&self) -> bool {
+        let (Some(began), Some(namespace)) = (self.began, &self.pid_namespace) else { return false };
+        let here = std::fs::read_link("/proc/self/ns/pid").map(|link| link.display().to_string());
+        if here.ok().as_ref() != Some(namespace) {
+            return false;
+        }
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        let found =
+            stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(19)?.parse::<u64>().ok());
+        found != Some(began)
+    }
 }

@@ -66,10 +66,16 @@ impl Machine {
 
     /// A loop of this run is at work here, and the session is its own.
     fn active(&mut self, commits: bool, plan: bool) {
+        self.marked(commits, plan, json!({"pid": 1}));
+    }
+
+    /// The same, by this process.
+    fn marked(&mut self, commits: bool, plan: bool, process: Value) {
         let plan = plan.then(
             || json!({"tasks": "ralph/tasks.json", "progress": "ralph/progress.txt", "progress_bytes": 5}),
         );
-        let marker = json!({"pid": 1, "run_id": "r-1", "iteration": 2, "attempt": 1, "commits": commits, "plan": plan, "timestamp": "x", "mode": "autonomous"});
+        let mut marker = json!({"run_id": "r-1", "iteration": 2, "attempt": 1, "commits": commits, "plan": plan, "timestamp": "x", "mode": "autonomous"});
+        marker.as_object_mut().unwrap().extend(process.as_object().unwrap().clone());
         self.write("project/.ralph/active.json", &marker.to_string());
         for (name, value) in [("RALPH_RUN", "r-1"), ("RALPH_ITERATION", "2"), ("RALPH_ATTEMPT", "1")] {
             self.set(name, value);
@@ -286,6 +292,41 @@ fn the_plugins_shim_refuses_a_loops_tools_where_the_binary_is_missing() {
     let denied = shim(&machine, "pre-tool-use", "/nonexistent");
     assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny");
     assert!(shim(&machine, "stop", "/nonexistent")["systemMessage"].is_string());
+}
+
+/// When a process began, and whose ids those are.
+fn process(pid: u32) -> Value {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let began: u64 = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap().parse().unwrap();
+    let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap().display().to_string();
+    json!({"pid": pid, "began": began, "pid_namespace": namespace})
+}
+
+#[test]
+fn what_a_loop_left_behind_is_nobodys_session() {
+    let mut machine = Machine::new();
+    machine.write("project/ralph/tasks.json", "{ broken");
+    let held = |machine: &Machine| {
+        let stop = machine.hook(HookEvent::Stop, json!({"stop_hook_active": false, "session_id": "other"}));
+        let tool = shim(machine, "pre-tool-use", "/nonexistent");
+        (stop["decision"] == "block", tool["hookSpecificOutput"]["permissionDecision"] == "deny")
+    };
+    let alive = process(std::process::id());
+    machine.marked(false, true, alive.clone());
+    assert_eq!(held(&machine), (true, true), "the loop lives");
+    let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+    let gone = process(child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    machine.marked(false, true, gone);
+    assert_eq!(held(&machine), (false, false), "its process is gone");
+    let mut other = alive.clone();
+    other["began"] = json!(alive["began"].as_u64().unwrap() + 1);
+    machine.marked(false, true, other.clone());
+    assert_eq!(held(&machine), (false, false), "another process has its id");
+    other["pid_namespace"] = json!("pid:[1]");
+    machine.marked(false, true, other);
+    assert_eq!(held(&machine), (true, true), "in a sandbox nothing is known of ids outside");
 }
 
 #[test]

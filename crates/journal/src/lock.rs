@@ -170,6 +170,17 @@ pub fn is_stopped(pid: u32) -> bool {
     stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['T', 't']))
 }
 
+/// When a process began, in ticks since the machine did: with its id it names one process, and none that got the same id later.
+pub fn began(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(')').next()?.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// Whose ids the ids of processes are that this process sees: inside a container there are others.
+pub fn pid_namespace() -> Option<String> {
+    Some(std::fs::read_link("/proc/self/ns/pid").ok()?.display().to_string())
+}
+
 /// Whether a process of this id exists.
 pub fn is_alive(pid: u32) -> bool {
     let pid = nix::unistd::Pid::from_raw(pid as i32);

@@ -69,7 +69,7 @@ pub(crate) fn read(
     let json = |value: serde_json::Value| Ok(Some((text(&value), "application/json")));
     match parts.as_slice() {
         [] => json(serde_json::to_value(app.list(folder, everywhere)?).unwrap_or_default()),
-        [run] => json(status::object(&app.facts(folder, Some(run))?)),
+        [run] => json(status::with_race(app.environment(), &app.facts(folder, Some(run))?)),
         [run, "events"] => {
             let events = app.open(folder, Some(run))?.handle.follow(ralph_domain::id::Seq(0)).poll()?;
             let lines = events.iter().filter_map(|event| {

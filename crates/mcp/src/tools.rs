@@ -2,7 +2,10 @@
 
 use crate::answers::Outcome;
 use crate::desk::Desk;
-use ralph_app::{App, AppError, RunRequest, TaskInput, lint, repo_file, status, task_source};
+use ralph_app::race::RaceBy;
+use ralph_app::{
+    App, AppError, RaceRequest, RunRequest, TaskInput, lint, races, repo_file, status, task_source,
+};
 use ralph_core::handle::ControlOutcome;
 use ralph_domain::config::Isolation;
 use ralph_domain::control::Control;
@@ -54,6 +57,8 @@ pub(crate) const TOOLS: &[ToolSpec] = &[
                     "agents": {"type": "array", "items": {"type": "string"}, "description": "Only these agents, in this order."},
                     "verify": {"type": "array", "items": {"type": "string"}, "description": "Commands that must pass, instead of the configured ones."},
                     "worktree": {"type": "boolean", "description": "Work in a git worktree of its own."},
+                    "race": {"type": "array", "items": {"type": "string"}, "description": "Several runs side by side instead of one: two to eight agents or models, or one number (`[\"3\"]`: three of the same). The first proven result wins, the others are stopped; they share the money."},
+                    "best": {"type": "string", "enum": ["metric", "diff", "cost"], "description": "With `race`: all may end, and the best proven result wins: by the task's number, the smallest diff or the lowest cost."},
                 }),
                 &[],
             )
@@ -245,7 +250,7 @@ pub(crate) fn call(here: &Here, tool: &str, args: &Arguments) -> Outcome {
             let everywhere = here.desk.is_some() || args.flag("everywhere");
             Ok(serde_json::to_value(app.list(folder, everywhere)?).unwrap_or_default())
         }
-        "run_status" => Ok(status::object(&app.facts(folder, args.run())?)),
+        "run_status" => Ok(status::with_race(app.environment(), &app.facts(folder, args.run())?)),
         "run_result" => run_result(app, folder, args),
         "note" => steer(here, args, Control::Note { text: note(args)? }),
         "nudge" => steer(here, args, Control::Nudge { text: note(args)? }),
@@ -315,10 +320,27 @@ fn start_run(app: &App, folder: &Path, args: &Arguments) -> Outcome {
     if args.flag("worktree") {
         request.place = ralph_app::PlaceRequest::Worktree;
     }
+    let race = args.texts("race");
+    match (race.is_empty(), args.text("best").map(RaceBy::parse).transpose()) {
+        (_, Err(why)) => return Err(AppError::usage("`best` cannot be meant").cause(why)),
+        (true, Ok(None)) => {}
+        (true, Ok(Some(_))) => {
+            return Err(AppError::usage("`best` is for a race").hint("name in `race` who races"));
+        }
+        (false, Ok(by)) => {
+            request.race = Some(RaceRequest { who: race, by: by.unwrap_or_default(), runs: Vec::new() });
+        }
+    }
     // Without isolation an agent has all rights of the user; that is the user's to choose, in their own configuration.
     request.isolation = None::<Isolation>;
     let run = app.spawn(&request)?;
-    Ok(json!({"run_id": run, "next": "watch_run tells what happens; run_status says where it stands"}))
+    let mut answer =
+        json!({"run_id": run, "next": "watch_run tells what happens; run_status says where it stands"});
+    if let Some(race) = races::of_run(app.environment(), &run)? {
+        answer["race"] =
+            race.runs.iter().map(|one| json!({"name": one.name, "run_id": one.run_id})).collect();
+    }
+    Ok(answer)
 }
 
 fn run_result(app: &App, folder: &Path, args: &Arguments) -> Outcome {

@@ -52,7 +52,7 @@ pub(crate) async fn watch(
                 let over = facts.state.result.finished.is_some()
                     || facts.state.people.needs_human.is_some()
                     || facts.driver.is_none();
-                (over, status::object(&facts))
+                (over, status::with_race(app.environment(), &facts))
             })
         })
         .await?;

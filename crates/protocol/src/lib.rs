@@ -21,6 +21,7 @@ pub mod notification;
 pub mod outcome;
 pub mod proof;
 pub mod protected;
+pub mod race;
 pub mod receipt;
 #[cfg(feature = "schema")]
 mod requires;

@@ -165,6 +165,8 @@ pub enum ErrorCode {
     InvalidInput,
     /// The journal or another file could not be written.
     StorageFailed,
+    /// What was to be fetched (a release, its sums) did not come. No run ends with it.
+    DownloadFailed,
 }
 
 /// An error as the result object carries it.

@@ -190,6 +190,10 @@ pub struct StartWish {
     pub publish: String,
     /// A new run also where an unfinished one of the same task lies.
     pub anew: bool,
+    /// Who races, by comma, or how many; empty for one run.
+    pub race: String,
+    /// What the best of several proven results is: `metric`, `diff`, `cost`; empty where the first wins.
+    pub best: String,
     /// What the repo asks for was allowed.
     pub allowed: bool,
 }

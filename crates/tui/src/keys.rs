@@ -194,6 +194,8 @@ pub const TABLE: &[Binding] = &[
     row(RUN, &[key('4')], Action::Tab(3), "Git", None),
     row(RUN, &[key('5')], Action::Tab(4), "Changelog", None),
     row(RUN, &[key('6')], Action::Tab(5), "Receipts", None),
+    row(RUN, &[key('7')], Action::Tab(6), "Race, where the run is one of several", None),
+    row(RUN, ENTER, Action::Enter, "open the chosen run of the race", None),
     row(RUN, &[key('q')], Action::Back, "detach: the run goes on", Some("detach")),
 
     row(SUMMARY, &[key('g')], Action::Diff, "the whole diff in your pager", Some("diff")),

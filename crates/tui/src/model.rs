@@ -14,6 +14,7 @@ use crate::msg::Effect;
 use crate::theme::Theme;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use ralph_protocol::race::RaceView;
 use ralph_protocol::view::RunView;
 use ratatui::layout::Rect;
 use std::collections::{BTreeMap, VecDeque};
@@ -250,12 +251,16 @@ pub struct Start {
 }
 
 /// The tabs of a run.
-pub const TABS: [&str; 6] = ["Timeline", "Agent output", "Verifiers", "Git", "Changelog", "Receipts"];
+pub const TABS: [&str; 7] = ["Timeline", "Agent output", "Verifiers", "Git", "Changelog", "Receipts", "Race"];
+/// The tab of a run that races; others do not have it.
+pub const RACE_TAB: u8 = 6;
 
 #[derive(Debug, Default)]
 pub struct RunScreen {
     pub id: String,
     pub view: Option<Box<RunView>>,
+    /// The race that it is one of.
+    pub race: Option<Box<RaceView>>,
     pub problem: Option<Problem>,
     pub tab: u8,
     pub happened: VecDeque<Happened>,
@@ -271,6 +276,13 @@ pub struct RunScreen {
     pub summed_up: bool,
     /// Lines of the place that the tab had in the last frame.
     pub height: u16,
+}
+
+impl RunScreen {
+    /// How many tabs it has.
+    pub fn tabs(&self) -> u8 {
+        if self.race.is_some() { RACE_TAB + 1 } else { RACE_TAB }
+    }
 }
 
 impl Model {

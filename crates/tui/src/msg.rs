@@ -8,6 +8,7 @@ use crate::keys::Chord;
 use crate::log::Kind;
 use jiff::Timestamp;
 use ralph_domain::control::Control;
+use ralph_protocol::race::RaceView;
 use ralph_protocol::view::RunView;
 
 /// A piece of what a run shows.
@@ -39,6 +40,8 @@ pub enum Msg {
     Runs(Vec<RunRow>),
     /// A run as it stands.
     View(Box<RunView>),
+    /// The race that the run is one of, as it stands.
+    Race(Box<RaceView>),
     /// It cannot be read.
     ViewFailed(Problem),
     /// What a run told, in its order.

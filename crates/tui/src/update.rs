@@ -3,7 +3,7 @@
 use crate::data::{Problem, Screen};
 use crate::editor::{Editor, Move};
 use crate::keys::{self, Action, Chord, is_text};
-use crate::model::{BaselineState, Model, Notice, Overlay, Purpose};
+use crate::model::{BaselineState, Model, Notice, Overlay, Purpose, RACE_TAB};
 use crate::msg::{Effect, Msg};
 use crate::overlay::{self, Outcome};
 use crate::screen::{finalize, review, run, setup, start, studio, summary, welcome};
@@ -296,6 +296,11 @@ fn told(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::View(view) => return viewed(model, view),
         Msg::ViewFailed(problem) => model.run.problem = Some(problem),
         Msg::Told(happened, live) => run::told(&mut model.run, happened, live),
+        Msg::Race(race) => {
+            if model.run.race.replace(race).is_none() {
+                model.run.tab = RACE_TAB;
+            }
+        }
         Msg::Tab(tab, lines) => drop(model.run.tabs.insert(tab, lines)),
         Msg::Done(words) => model.notice = Some(Notice::Done(one_line(&words, 400))),
         Msg::Failed(problem) => failed(model, problem),
@@ -385,7 +390,8 @@ fn viewed(model: &mut Model, view: Box<ralph_protocol::view::RunView>) -> Vec<Ef
     let run = model.run.id.clone();
     if over && !model.run.summed_up {
         model.run.summed_up = true;
-        if model.screen == Screen::Run {
+        // Of a race it counts who won, not how one of them ended.
+        if model.screen == Screen::Run && model.run.race.is_none() {
             model.go(Screen::Summary);
         }
         return vec![Effect::LoadTab { run, tab: 3 }];

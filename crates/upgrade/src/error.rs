@@ -144,4 +144,9 @@ impl UpgradeError {
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Version { .. } | Self::Address { .. } | Self::NotOurs { .. })
     }
+
+    /// Whether a file of this machine is in the way, rather than what was fetched.
+    pub fn is_of_files(&self) -> bool {
+        matches!(self, Self::File { .. } | Self::Busy { .. })
+    }
 }

@@ -3,7 +3,7 @@
 import { get, plainText, query, request } from "./client";
 import type {
   Artifact, AuditEntry, Control, Costs, DiagnosisAnswer, DiffAnswer, EventFrame, FileEntry, FileText, IterationDetail,
-  IterationLine, LintAnswer, Me, NewRun, OutputPart, Person, Repo, Rules, RunAnswer, RunRow, RunsPage, SandboxAnswer,
+  IterationLine, LintAnswer, Me, NewRun, OutputPart, Person, Race, Repo, Rules, RunAnswer, RunRow, RunsPage, SandboxAnswer,
   Secret, Suggestions, TaskText, Template, Worker,
 } from "./types";
 
@@ -43,6 +43,8 @@ export const api = {
   templates: () => get<Template[]>("/templates"),
   repos: () => get<Repo[]>("/repos"),
   suggestions: (repo: string, signal?: AbortSignal) => get<Suggestions>(`/suggestions${query({ repo })}`, signal),
+
+  race: (id: string, signal?: AbortSignal) => get<Race>(`/races/${encodeURIComponent(id)}`, signal),
 
   view: (id: string, signal?: AbortSignal) => get<RunAnswer>(run(id), signal),
   events: (id: string, from: number, limit = 500) =>

@@ -80,6 +80,8 @@ export interface RunAnswer {
   settings?: { agents?: string[]; isolation?: string | null; provider?: string | null; publish?: string | null };
   /** Controls that make sense now. */
   actions?: string[];
+  /** The race that it is one of. */
+  race?: Race | null;
 }
 
 /** An event as the page reads it. */
@@ -191,6 +193,40 @@ export interface NewRun {
   publish?: string;
   limits?: { max_iterations?: number; max_minutes?: number; max_cost_usd?: number };
   auth?: string;
+  /** Who races: agents or models, or one number. */
+  race?: string[];
+  best?: string;
+}
+
+/** Several runs of one task side by side. */
+export interface Race {
+  /** The id of its first run. */
+  id: string;
+  title: string;
+  by: "first" | "metric" | "diff" | "cost";
+  budget_usd: number;
+  cost_usd: number;
+  cost_basis: "reported" | "estimated" | "unknown";
+  winner?: string | null;
+  ended?: string | null;
+  over: boolean;
+  looked_after: boolean;
+  runs: RaceRun[];
+}
+
+export interface RaceRun {
+  name: string;
+  run_id: string;
+  begun: boolean;
+  status: string;
+  detail: string;
+  iteration: number;
+  max_iterations: number;
+  cost_usd: number;
+  cost_basis: Race["cost_basis"];
+  best?: number | null;
+  proven: boolean;
+  exit_code?: number | null;
 }
 
 /** A finished iteration, with what the list of all of them adds. */

@@ -3,7 +3,7 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { api } from "../api/calls";
 import { asProblem, type Problem } from "../api/client";
-import type { Control, Frame, RunRow } from "../api/types";
+import type { Control, Frame, Race, RunRow } from "../api/types";
 import { cleanDeep } from "../lib/clean";
 import { apply, EMPTY, eventOf, prepend, type RunState, type Sent } from "./run-state";
 import { Link, type LinkState } from "./socket";
@@ -16,6 +16,8 @@ export interface RunSnapshot extends RunState {
   retryAt: number | null;
   problem: Problem | null;
   mode: string;
+  /** The race that it is one of, as it stood when the page was opened. */
+  race: Race | null;
   /** The run as lists show it; all there is while it waits for its turn. */
   row: RunRow | null;
   /** Controls that made sense when the run was read. */
@@ -23,7 +25,7 @@ export interface RunSnapshot extends RunState {
 }
 
 export class RunStore {
-  private state: RunSnapshot = { ...EMPTY, link: "connecting", retryAt: null, problem: null, mode: "autonomous", row: null, actions: null };
+  private state: RunSnapshot = { ...EMPTY, link: "connecting", retryAt: null, problem: null, mode: "autonomous", race: null, row: null, actions: null };
   private readonly listeners = new Set<() => void>();
   private readonly waiting: Frame[] = [];
   private scheduled = false;
@@ -39,8 +41,8 @@ export class RunStore {
   private async start(): Promise<void> {
     for (let tries = 0; !this.closed; tries++) {
       try {
-        const { view, row, mode, actions } = await api.view(this.id, this.loading.signal);
-        this.set({ view, row, mode, actions: actions ?? null, seq: Math.max(0, (view?.seq ?? 0) - FIRST), problem: null });
+        const { view, row, mode, actions, race } = await api.view(this.id, this.loading.signal);
+        this.set({ view, row, mode, race: race ?? null, actions: actions ?? null, seq: Math.max(0, (view?.seq ?? 0) - FIRST), problem: null });
         if (view) break;
         await new Promise((done) => setTimeout(done, 1000));
       } catch (error) {

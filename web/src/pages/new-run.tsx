@@ -4,7 +4,7 @@ import { asProblem, Problem } from "../api/client";
 import type { Finding, LintAnswer, NewRun as Body, Repo, Suggestions } from "../api/types";
 import { useLoad, useSettled, useTitle } from "../lib/hooks";
 import { remembered } from "../lib/storage";
-import { go, guard, runPath } from "../router";
+import { go, guard, racePath, runPath } from "../router";
 import { useMe } from "../session";
 import { Button, cx, Field, ProblemNote, Section } from "../ui/basics";
 import { Dialog } from "../ui/dialog";
@@ -26,6 +26,8 @@ interface Form {
   memory_mb: string;
   disk_gb: string;
   agents: string;
+  race: string;
+  best: string;
   model: string;
   fallback: string;
   mode: string;
@@ -37,7 +39,7 @@ interface Form {
 
 const EMPTY: Form = {
   repo: "", text: "", verify: "", base_branch: "", place: "", publish: "", provider: "", isolation: "", image: "", cpus: "", memory_mb: "",
-  disk_gb: "", agents: "", model: "", fallback: "", mode: "", auth: "", max_iterations: "", max_minutes: "", max_cost_usd: "",
+  disk_gb: "", agents: "", race: "", best: "", model: "", fallback: "", mode: "", auth: "", max_iterations: "", max_minutes: "", max_cost_usd: "",
 };
 
 const words = (text: string) => text.split(/[\s,]+/).filter(Boolean);
@@ -53,6 +55,7 @@ export function bodyOf(form: Form): Body {
   return set({
     repo: form.repo.trim(), text: form.text, verify: lines(form.verify), base_branch: form.base_branch.trim(), place: form.place, publish: form.publish,
     provider: form.provider, isolation: form.isolation, image: form.image.trim(), resources: some(resources), agents: words(form.agents),
+    race: words(form.race), best: words(form.race).length > 0 ? form.best : "",
     model: form.model.trim(), mode: form.mode, auth: form.auth, profiles: some({ fallback: form.fallback.trim() }), limits: some(limits),
   }) as unknown as Body;
 }
@@ -109,7 +112,7 @@ export default function NewRun() {
       const row = await api.create(bodyOf(form), key.current);
       remembered.set("repo", form.repo);
       done.current = true;
-      go(runPath(row.id));
+      go(form.race.trim() === "" ? runPath(row.id) : racePath(row.id));
     } catch (error) {
       const said = asProblem(error);
       setProblem(said);
@@ -189,6 +192,18 @@ export default function NewRun() {
               <input list="agents" value={form.agents} onChange={(e) => set("agents")(e.target.value)} spellCheck={false} />
               <Names id="agents" all={nextAgents(form.agents, offered.agents)} />
             </Field>
+            <Field label="Race" hint="Several side by side: agents or models, or a number of the same. They share the budget.">
+              <input list="racers" value={form.race} placeholder="one run" onChange={(e) => set("race")(e.target.value)} spellCheck={false} />
+              <Names id="racers" all={nextAgents(form.race, offered.agents)} />
+            </Field>
+            <Field label="Who wins the race">
+              <select value={form.best} disabled={form.race.trim() === ""} onChange={(e) => set("best")(e.target.value)}>
+                <option value="">the first that is proven</option>
+                <option value="metric">the best number</option>
+                <option value="diff">the smallest diff</option>
+                <option value="cost">the lowest cost</option>
+              </select>
+            </Field>
             <Field label="Model or profile">
               <input list="profiles" value={form.model} onChange={(e) => set("model")(e.target.value)} spellCheck={false} />
               <Names id="profiles" all={offered.profiles} />
@@ -209,7 +224,7 @@ export default function NewRun() {
         {problem && <ProblemNote problem={problem} />}
         {problem && Array.isArray(problem.body.findings) && <Findings findings={problem.body.findings as Finding[]} />}
         <footer className="form-foot">
-          <Button type="submit" look="primary" disabled={busy || me.role === "viewer" || form.text.trim() === "" || form.repo.trim() === "" || errors.length > 0} title={errors.length > 0 ? "The linter refuses the task" : "Ctrl Enter"}>{busy ? "Starting …" : "Start the run"}</Button>
+          <Button type="submit" look="primary" disabled={busy || me.role === "viewer" || form.text.trim() === "" || form.repo.trim() === "" || errors.length > 0} title={errors.length > 0 ? "The linter refuses the task" : "Ctrl Enter"}>{busy ? "Starting …" : form.race.trim() === "" ? "Start the run" : "Start the race"}</Button>
           <Button disabled={looking || form.text.trim() === ""} onClick={() => void look()}>{looking ? "Making it …" : "Look at the first prompt"}</Button>
           <span className={cx("small", errors.length > 0 ? "tone-bad" : "muted")} role="status">{form.text.trim() === "" ? "" : errors.length > 0 ? `${errors.length} to mend before it can start` : lint.known ? "✓ no problems" : ""}</span>
         </footer>

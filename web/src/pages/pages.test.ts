@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RunRow } from "../api/types";
+import type { Race, RunRow } from "../api/types";
 import { score } from "../lib/fuzzy";
 import { worthTelling } from "../lib/notify";
 import { agentColour, budgetTone, loopSteps, prWords } from "../lib/status";
@@ -7,15 +7,21 @@ import { belongs } from "../live/runs-list";
 import { niceTop } from "../ui/chart";
 import { everyDay } from "./costs";
 import { bodyOf, nextAgents } from "./new-run";
+import { cost, verdict } from "./race";
 import { standing } from "./settings/workers";
 
 const ROW: RunRow = {
   id: "r1", task: "Keep router order", repo: "/home/ana/api", status: "working", iteration: 1, loop_score: null, criteria_met: 0, criteria_total: 1,
   created_at: "2026-01-01T00:00:00Z", updated_at: "2026-01-01T00:00:00Z",
 };
+const RACER = { begun: true, status: "working", detail: "", iteration: 1, max_iterations: 5, cost_usd: 0, cost_basis: "unknown" as const, proven: false };
+const RACE: Race = {
+  id: "a", title: "Do it", by: "first", budget_usd: 10, cost_usd: 0, cost_basis: "unknown", over: false, looked_after: true,
+  runs: [{ ...RACER, name: "claude", run_id: "a" }, { ...RACER, name: "codex", run_id: "b" }],
+};
 const FORM = {
   repo: " /repo ", text: "Do it", verify: "cargo test\n\n npm test ", base_branch: "", place: "", publish: "pr", provider: "", isolation: "", image: "", cpus: "2", memory_mb: "",
-  disk_gb: "", agents: "claude, codex", model: "", fallback: "", mode: "", auth: "", max_iterations: "5", max_minutes: "x", max_cost_usd: "",
+  disk_gb: "", agents: "claude, codex", race: "", best: "cost", model: "", fallback: "", mode: "", auth: "", max_iterations: "5", max_minutes: "x", max_cost_usd: "",
 };
 
 describe("a new run", () => {
@@ -23,6 +29,21 @@ describe("a new run", () => {
     expect(bodyOf(FORM)).toEqual({
       repo: "/repo", text: "Do it", verify: ["cargo test", "npm test"], publish: "pr", resources: { cpus: 2 }, agents: ["claude", "codex"], limits: { max_iterations: 5 },
     });
+  });
+  it("may be a race, by the first or by the best", () => {
+    expect(bodyOf({ ...FORM, race: "claude codex" })).toMatchObject({ race: ["claude", "codex"], best: "cost" });
+    expect(bodyOf({ ...FORM, race: " 3 ", best: "" })).toMatchObject({ race: ["3"] });
+  });
+});
+
+describe("a race", () => {
+  it("says who won, or what they race for", () => {
+    expect(verdict(RACE)).toBe("The first proven result wins.");
+    expect(verdict({ ...RACE, winner: "b" })).toBe("codex wins.");
+    expect(verdict({ ...RACE, over: true })).toBe("Nobody wins: no result is proven.");
+    expect(verdict({ ...RACE, looked_after: false })).toContain("by itself");
+    expect(cost({ cost_usd: 0, cost_basis: "unknown" })).toBe("unknown");
+    expect(cost({ cost_usd: 1.5, cost_basis: "reported" })).toBe("$1.50");
   });
 });
 

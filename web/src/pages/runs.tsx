@@ -137,7 +137,7 @@ function Rows({ rows, at, more, hasMore }: { rows: RunRow[]; at: number; more: (
   const wide = useWide(1200);
   const middle = useWide(700);
   const height = wide ? 40 : middle ? 58 : 92;
-  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => box.current, estimateSize: () => height, overscan: 6, initialRect: { width: innerWidth, height: innerHeight }, getItemKey: (i) => rows[i]?.id ?? i });
+  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => box.current, estimateSize: () => height, overscan: 3, initialRect: { width: innerWidth, height: innerHeight }, getItemKey: (i) => rows[i]?.id ?? i });
   useEffect(() => virtual.measure(), [height, virtual]);
   const items = virtual.getVirtualItems();
   const last = items[items.length - 1]?.index ?? 0;

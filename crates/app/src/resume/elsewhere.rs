@@ -43,6 +43,7 @@ pub fn fetch_run(
     let here = Repo::discover(env.vars(), &top).ok();
     let remote = remote(env, from, here.as_ref())?;
     let path = home.workspace(&run);
+    let _alone = one_at_a_time(&path)?;
     let branch = format!("ralph/{run}");
     let repo = match Repo::discover(env.vars(), &path).ok().filter(|found| same(&found.top, &path)) {
         Some(found) => found,
@@ -86,6 +87,22 @@ pub fn fetch_run(
         relocate::read(&wiring::places(env, &home, &run)).map_or(0, |state| state.iterations.count);
     report.notice(&Notice::Brought { run: &run, folder: spec.home(), iterations });
     Ok(())
+}
+
+/// Waits until nobody else on this machine fetches: two would clone into one folder, and each would take the other's state for a
+/// torn one. Held while the file lives.
+fn one_at_a_time(clone: &Path) -> Result<std::fs::File, AppError> {
+    let folder = clone.parent().unwrap_or(clone);
+    let lock = || {
+        std::fs::create_dir_all(folder)?;
+        let folder = std::fs::File::open(folder)?;
+        folder.lock()?;
+        Ok(folder)
+    };
+    lock().map_err(|e: std::io::Error| {
+        AppError::environment(format!("cannot lock `{}`: {e}", folder.display()))
+            .hint("another `ralph resume --from` may be at work there")
+    })
 }
 
 /// Writes the fetched files: the record of the run apart, what else there is into its folder. They come from a remote, so they go

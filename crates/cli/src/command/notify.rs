@@ -7,6 +7,7 @@ use ralph_app::{App, NotifyRequest, find, notify};
 use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
 use ralph_domain::id::RunId;
+use ralph_domain::outcome::ErrorCode;
 use ralph_domain::ports::{Clock as _, Notification, Notifier as _, Occasion};
 use ralph_notify::ChannelNotifier;
 use serde_json::json;
@@ -48,7 +49,7 @@ pub fn run(args: NotifyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
     let env = &app.environment().with_dotenv(&top)?;
     let notifiers = notify::chosen(env, &args.notify)?;
     if notifiers.is_empty() {
-        return Err(CommandError::usage("no notification is configured").hint(
+        return Err(CommandError::environment("no notification is configured").code(ErrorCode::InvalidInput).hint(
             "set SLACK_WEBHOOK_URL, or name one under `notify` in your own `~/.config/ralph/config.json` (docs/CONFIG.md)",
         ));
     }

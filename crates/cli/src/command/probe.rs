@@ -11,11 +11,10 @@ use crate::table::{columns, wrap};
 use ralph_agents::presets;
 use ralph_agents::probe::{ProbeReport, ProbeStatus, probe};
 use ralph_app::scratch::Scratch;
-use ralph_app::settings::LoadedSettings;
 use ralph_app::{App, Environment, find, models, settings};
 use ralph_core::Refusals;
 use ralph_core::clock::SystemClock;
-use ralph_domain::config::{AgentConfig, ConfigFile, Isolation, Settings};
+use ralph_domain::config::{AgentConfig, Isolation};
 use ralph_domain::describe::Tone;
 use ralph_domain::id::AgentName;
 use ralph_domain::ports::Clock as _;
@@ -92,7 +91,7 @@ pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         let mut report = match agent.kind.calls_model() {
             true => model::ask(env, agent, &models::load(env, &top)?, timeout, &cancel, now),
             false => {
-                let settings = alone(&loaded, agent, own);
+                let settings = loaded.alone(agent, Some(own));
                 let refusals = Refusals::default();
                 let scratch = Scratch::for_agents(env, "probe", &top, &settings, &refusals)?;
                 let mut sink = Sink::new(agent, &cancel, &redactor, out);
@@ -116,20 +115,6 @@ pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         return Ok(130);
     }
     Ok(if reports.iter().any(|r| r.ok) { 0 } else { 4 })
-}
-
-/// The settings of a run with this agent alone.
-fn alone(loaded: &LoadedSettings, agent: &AgentConfig, isolation: Isolation) -> Settings {
-    let file = ConfigFile {
-        agents: Some(vec![agent.clone()]),
-        agent_priority: None,
-        verifiers: None,
-        required_verifiers: None,
-        sandbox: None,
-        isolation: Some(isolation),
-        ..loaded.file.clone()
-    };
-    file.resolve()
 }
 
 /// Hosts that the sandbox refused: perhaps the reason why it does not work.

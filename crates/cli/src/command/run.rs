@@ -47,7 +47,7 @@ pub struct RunArgs {
     pub ticket: Option<String>,
     /// Let several agents or models work on the task side by side (`claude,codex`), or so many of the same (`3`): the first
     /// proven result wins, the others are stopped. They share the budget.
-    #[arg(long, value_name = "WHO", value_delimiter = ',', conflicts_with_all = ["resume", "detach", "jobs", "branch"])]
+    #[arg(long, value_name = "WHO", value_delimiter = ',', conflicts_with_all = ["resume", "jobs", "branch"])]
     pub race: Vec<String>,
     /// With `--race`: wait for all, and let the best proven result win: by the task's `metric`, the smallest `diff` or the lowest
     /// `cost`.
@@ -171,9 +171,16 @@ pub fn run(args: RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Com
         let _ = nix::unistd::setsid();
     }
     let work = || match &args.request {
-        Some(file) => drive::start(&read_request(file, folder)?, app, out),
+        Some(file) => match read_request(file, folder)? {
+            request if request.race.is_some() => race::look_after(&request, app, out),
+            request => drive::start(&request, app, out),
+        },
         None if !args.race.is_empty() => race::run(&args, app, folder, out),
-        None if args.detach => detach(&args, app, folder, out),
+        None if args.detach && args.tasks.len() > 1 => {
+            Err(CommandError::usage("`--detach` starts one run, but several tasks are named")
+                .hint("start them one by one, each with `--detach` and `--worktree` or `--clone`"))
+        }
+        None if args.detach => detach(&args.request(folder, what::task(&args, folder)?), app, out),
         None if args.tasks.len() > 1 => many::run(&args, app, folder, out),
         None => {
             tell_place(&args, folder, out);
@@ -198,13 +205,9 @@ fn tell_place(args: &RunArgs, folder: &Path, out: &Out) {
     }
 }
 
-/// Starts a run that goes on by itself.
-fn detach(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    if args.tasks.len() > 1 {
-        return Err(CommandError::usage("`--detach` starts one run, but several tasks are named")
-            .hint("start them one by one, each with `--detach` and `--worktree` or `--clone`"));
-    }
-    let request = consent::settle(&args.request(folder, what::task(args, folder)?), app, out)?;
+/// Starts a run, or a race, that goes on by itself.
+fn detach(request: &RunRequest, app: &App, out: &Out) -> Result<u8, CommandError> {
+    let request = consent::settle(request, app, out)?;
     let run = app.spawn(&request)?;
     if out.json {
         out.value(&serde_json::json!({ "run_id": run }));
@@ -261,6 +264,7 @@ impl RunArgs {
             named_in: None,
             run_id: None,
             asked_by: None,
+            race: None,
         }
     }
 

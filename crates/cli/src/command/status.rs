@@ -22,7 +22,7 @@ pub fn run(args: StatusArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
     let StatusArgs { run } = args;
     let facts = app.facts(folder, run.as_deref())?;
     if out.json {
-        out.value(&status::object(&facts));
+        out.value(&status::with_race(app.environment(), &facts));
     } else {
         run_text::print(&facts, out);
         facts.mark_seen();

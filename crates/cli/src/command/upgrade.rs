@@ -5,6 +5,7 @@ use crate::output::{Out, Sign};
 use crate::words::home_path;
 use ralph_app::App;
 use ralph_domain::describe::Tone;
+use ralph_domain::outcome::ErrorCode;
 use ralph_upgrade::{Checksums, Place, Releases, UpgradeError, Version, take, target};
 use serde_json::json;
 
@@ -37,7 +38,10 @@ pub fn run(args: UpgradeArgs, app: &App, out: &Out) -> Result<u8, CommandError> 
     let failed = |error: UpgradeError| {
         let told = match error.is_usage() {
             true => CommandError::usage(error.to_string()),
-            false => CommandError::environment(error.to_string()),
+            false if error.is_of_files() => {
+                CommandError::environment(error.to_string()).code(ErrorCode::StorageFailed)
+            }
+            false => CommandError::environment(error.to_string()).code(ErrorCode::DownloadFailed),
         };
         CommandError { cause: error.cause(), ..told }.hint(error.hint())
     };

@@ -99,6 +99,53 @@ fn a_virtual_environment_works_in_a_clone() {
     a_venv_works("home/repo", &["--clone", "."]);
 }
 
+/// A virtual environment and a Go of the user's, outside of the repo, on the PATH; what lies beside them stays hidden.
+#[test]
+fn tools_of_the_home_that_are_on_the_path_work_and_their_neighbours_stay_hidden() {
+    let env = TestEnv::new(RALPH);
+    let repo =
+        TestRepo::new(&env, "home/code/repo", &[("part.txt", "start\n"), ("PROMPT.md", "# Do the work\n")]);
+    let home = env.path("home");
+    let venv = home.join("venvs/x");
+    let mut command = env.command("python3", &home);
+    let made = TestEnv::finish(command.args(["-m", "venv", "--without-pip"]).arg(&venv));
+    if made.code != Some(0) {
+        ralph_testkit::skip("`python3 -m venv` does not work on this machine");
+        return;
+    }
+    let write = |name: &str, text: &str| {
+        let path = home.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let libraries =
+        TestEnv::finish(env.command("sh", &home).args(["-c", "echo venvs/x/lib/python3*/site-packages"]));
+    write(&format!("{}/own_library.py", libraries.stdout.trim()), "VALUE = 7\n");
+    write("sdk/go/src/runtime/version", "1.99\n");
+    write("sdk/go/bin/go", "#!/bin/sh\ncat \"$(dirname \"$0\")/../src/runtime/version\"\n");
+    write("venvs/letters.txt", "secret\n");
+    write("sdk/letters.txt", "secret\n");
+    TestEnv::finish(env.command("chmod", &home).args(["+x", "sdk/go/bin/go"])).exits(0);
+    let look = "python3 -c 'import own_library; print(own_library.VALUE)'; go; ls \"$LETTERS/venvs\" \"$LETTERS/sdk\" | grep -c letters";
+    let mut agent = repo.agent(
+        "stub",
+        &format!("cat > /dev/null\n{{ {look}; }} > part.txt 2>&1\necho '<promise>COMPLETE</promise>'"),
+    );
+    agent["env"] = json!({ "LETTERS": home });
+    repo.configure(&[agent], "python3 -c 'import own_library' && go", &json!({ "max_iterations": 1 }));
+    let mut command = env.ralph_command(&repo.dir, &["run", "--json", "--isolation", "bwrap"]);
+    let tools = format!("{}:{}", venv.join("bin").display(), home.join("sdk/go/bin").display());
+    let path = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, path)| path?.to_str());
+    let path = format!("{tools}:{}", path.unwrap_or("/usr/bin:/bin"));
+    command.env("PATH", path);
+    let done = TestEnv::finish(&mut command);
+    if is_missing(&done) {
+        return;
+    }
+    let done = done.exits(0);
+    assert_eq!(repo.read("part.txt"), "7\n1.99\n0\n", "{done:?}");
+}
+
 /// What an agent does by full paths, to files and to git, stays with its own copy.
 const ATTACKS_BY_FULL_PATH: &str = r#"cat > /dev/null
 echo agent > "$AT/ignored.txt"; rm -f "$AT/local.cfg"

@@ -150,7 +150,7 @@ fn programs_read_branches_refs_codes_and_reports_as_what_they_are() {
     assert_eq!((&run["branch"], &run["ref"]), (&json!(null), &json!(own)), "{run}");
     let status = repo.ralph(&["status", "--json"]).exits(0).json();
     assert_eq!((&status["branch"], &status["ref"]), (&json!(null), &json!(own)), "{status}");
-    let told = repo.ralph(&["notify", "test", "--json"]).exits(2).json();
+    let told = repo.ralph(&["notify", "test", "--json"]).exits(4).json();
     assert_eq!(told["error"]["code"], "INVALID_INPUT", "{told}");
     let told = repo.ralph(&["models", "check", "--json"]).exits(4).json();
     assert_ne!(told["error"]["code"], "SANDBOX_INIT_FAILED", "{told}");

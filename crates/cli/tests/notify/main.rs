@@ -316,7 +316,7 @@ fn a_repo_cannot_choose_who_is_told() {
 fn the_test_command_says_what_came_of_each() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    let nobody = run(&env, &repo, &["notify", "test"], &[]).exits(2);
+    let nobody = run(&env, &repo, &["notify", "test"], &[]).exits(4);
     assert!(nobody.stderr.contains("SLACK_WEBHOOK_URL"), "{}", nobody.stderr);
     let web = Web::start(&[]);
     user_config(

@@ -1,6 +1,7 @@
 //! The plugin and the hooks, inside the real CLIs: what is refused does not run, what is asked for reaches the model.
 
 use super::machine::{Machine, programs};
+use super::serve_machine::Served;
 use ralph_testkit::model_server::{Action, ModelServer, Script, Turn};
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
@@ -293,8 +294,24 @@ fn a_plan_is_worked_through_in_the_sandbox_with_the_plugin() {
     a_plan_is_worked_through(&[]);
 }
 
-/// A session of a real CLI that asks `ralph mcp` for the runs of its folder.
-fn the_runs_of_a_folder_reach(cli: &'static str, tool: (&str, Value), args: &[&str], settings: &str) {
+/// How a CLI reaches the server of runs.
+enum Reach {
+    /// It starts `ralph mcp` itself.
+    Process,
+    /// `ralph serve` answers, with a token of the role viewer.
+    Http { url: String, token: String },
+}
+
+/// The variable that the token for codex stands in.
+const TOKEN: &str = "RALPH_TEST_MCP_TOKEN";
+
+/// A session of a real CLI that asks for the runs of its folder; `settings` are its arguments and what its configuration gets.
+fn the_runs_of_a_folder_reach(
+    cli: &'static str,
+    tool: (&str, Value),
+    over_http: bool,
+    settings: impl Fn(&Reach) -> (Vec<String>, String),
+) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let list = Action::Tool { name: tool.0.to_owned(), input: tool.1 };
@@ -304,44 +321,77 @@ fn the_runs_of_a_folder_reach(cli: &'static str, tool: (&str, Value), args: &[&s
     let url = server.base_url("ok", "before");
     let run = machine.ralph(&repo, &url, &["run", "--isolation", "none", "--json"]).exits(0).json();
     let id = run["run_id"].as_str().unwrap();
+    let served = over_http.then(|| Served::start(&machine.env, &repo.dir, &[]));
+    let reach = match &served {
+        None => Reach::Process,
+        Some(served) => {
+            let url = format!("http://127.0.0.1:{}/mcp", served.port);
+            Reach::Http { url, token: served.person("eve", "viewer") }
+        }
+    };
+    let (args, settings) = settings(&reach);
     let usual = machine.command(&repo, &server.base_url("mcp", cli), &[]);
     if cli == "codex" {
         let file = machine.env.path("home/.codex/config.toml");
-        std::fs::write(&file, std::fs::read_to_string(&file).unwrap() + settings).unwrap();
+        std::fs::write(&file, std::fs::read_to_string(&file).unwrap() + &settings).unwrap();
     }
     let mut session = machine.env.command(programs.join(cli), &repo.dir);
     session.envs(usual.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))));
-    session.args(args).env("IS_SANDBOX", "1").stdin(std::process::Stdio::null());
+    session.args(&args).env("IS_SANDBOX", "1").stdin(std::process::Stdio::null());
+    if let Reach::Http { token, .. } = &reach {
+        session.env(TOKEN, token);
+    }
     TestEnv::finish(&mut session).exits(0);
     let sent = sent(&server, "mcp", cli);
     assert!(sent.contains(id), "the list of runs did not reach the model");
 }
 
+fn claude_reads_runs(over_http: bool) {
+    the_runs_of_a_folder_reach("claude", ("mcp__ralph__list_runs", json!({})), over_http, |reach| {
+        let server = match reach {
+            Reach::Process => json!({"command": env!("CARGO_BIN_EXE_ralph"), "args": ["mcp"]}),
+            Reach::Http { url, token } => {
+                json!({"type": "http", "url": url, "headers": {"Authorization": format!("Bearer {token}")}})
+            }
+        };
+        let config = json!({"mcpServers": {"ralph": server}}).to_string();
+        let model = "claude-sonnet-4-5";
+        let args = ["-p", "--dangerously-skip-permissions", "--model", model, "--mcp-config", &config, "--"];
+        (args.into_iter().chain(["list the runs"]).map(str::to_owned).collect(), String::new())
+    });
+}
+
+fn codex_reads_runs(over_http: bool) {
+    // It offers the tools of servers only to a model that searches for them; resources are there at once.
+    let read = ("read_mcp_resource", json!({"server": "ralph", "uri": "ralph://runs"}));
+    the_runs_of_a_folder_reach("codex", read, over_http, |reach| {
+        let settings = match reach {
+            Reach::Process => format!("command = \"{}\"\nargs = [\"mcp\"]\n", env!("CARGO_BIN_EXE_ralph")),
+            Reach::Http { url, .. } => format!("url = \"{url}\"\nbearer_token_env_var = \"{TOKEN}\"\n"),
+        };
+        let args = ["exec", "--dangerously-bypass-approvals-and-sandbox", "-m", "gpt-5.5", "list the runs"];
+        (args.map(str::to_owned).to_vec(), format!("\n[mcp_servers.ralph]\n{settings}"))
+    });
+}
+
 #[test]
 fn claude_reads_runs_over_the_model_context_protocol() {
-    let config = json!({"mcpServers": {"ralph": {"command": env!("CARGO_BIN_EXE_ralph"), "args": ["mcp"]}}})
-        .to_string();
-    let args = [
-        "-p",
-        "--dangerously-skip-permissions",
-        "--model",
-        "claude-sonnet-4-5",
-        "--mcp-config",
-        &config,
-        "--",
-        "list the runs",
-    ];
-    the_runs_of_a_folder_reach("claude", ("mcp__ralph__list_runs", json!({})), &args, "");
+    claude_reads_runs(false);
 }
 
 #[test]
 fn codex_reads_runs_over_the_model_context_protocol() {
-    let settings =
-        format!("\n[mcp_servers.ralph]\ncommand = \"{}\"\nargs = [\"mcp\"]\n", env!("CARGO_BIN_EXE_ralph"));
-    let args = ["exec", "--dangerously-bypass-approvals-and-sandbox", "-m", "gpt-5.5", "list the runs"];
-    // It offers the tools of servers only to a model that searches for them; resources are there at once.
-    let read = ("read_mcp_resource", json!({"server": "ralph", "uri": "ralph://runs"}));
-    the_runs_of_a_folder_reach("codex", read, &args, &settings);
+    codex_reads_runs(false);
+}
+
+#[test]
+fn claude_reads_runs_of_a_server_with_a_token() {
+    claude_reads_runs(true);
+}
+
+#[test]
+fn codex_reads_runs_of_a_server_with_a_token() {
+    codex_reads_runs(true);
 }
 
 #[test]

@@ -73,6 +73,41 @@ fn a_browser_logs_in_once_by_code_and_needs_the_csrf_header_and_its_own_origin()
 }
 
 #[test]
+fn whoever_logs_out_is_logged_out_on_the_server_and_nobody_else_is() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    let server = Served::start(&env, &repo.dir, &[]);
+    let login = || {
+        let body = json!({ "token": server.token });
+        let reply = request(server.port, "POST", "/api/v1/login", &[], Some(&body)).is(204);
+        reply.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
+    };
+    let (mine, other) = (login(), login());
+    let me = |port: u16, cookie: &str| request(port, "GET", "/api/v1/me", &[("Cookie", cookie)], None);
+    let csrf = me(server.port, &mine).is(200).json()["csrf"].as_str().unwrap().to_owned();
+    let out = |csrf: &str| {
+        let headers = [("Cookie", mine.as_str()), ("x-ralph-csrf", csrf)];
+        request(server.port, "POST", "/api/v1/logout", &headers, None)
+    };
+    out("wrong").is(403);
+    me(server.port, &mine).is(200);
+    let gone = out(&csrf).is(204);
+    assert!(gone.header("set-cookie").unwrap().contains("Max-Age=0"));
+    // A copy of the cookie is worth nothing any more, for a socket neither.
+    me(server.port, &mine).is(401);
+    out(&csrf).is(401);
+    assert!(Socket::open(server.port, "/api/v1/ws", &[("cookie", &mine)]).is_err());
+    me(server.port, &other).is(200);
+    let port = server.port.to_string();
+    server.kill();
+    let again = Served::start(&env, &repo.dir, &["--port", &port]);
+    me(again.port, &mine).is(401);
+    me(again.port, &other).is(200);
+    let third = request(again.port, "GET", "/api/v1/audit", &[("Cookie", &other)], None).is(200).text();
+    assert!(third.contains("\"logout\""), "{third}");
+}
+
+#[test]
 fn a_viewer_looks_and_steers_nothing_and_an_operator_is_no_admin() {
     let env = machine();
     let repo = TestRepo::with_task(&env);

@@ -38,6 +38,45 @@ fn a_sentence_is_enough_and_a_key_makes_one_run() {
 }
 
 #[test]
+fn several_race_and_the_page_hears_who_won_and_who_cost_what() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    let quick = repo.agent("quick", "echo work > part.txt; echo '<promise>COMPLETE</promise>'");
+    let slow = repo.agent("slow", "sleep 600");
+    repo.configure(&[quick, slow], "grep -q work part.txt", &json!({}));
+    let server = Served::start(&env, &repo.dir, &["--jobs", "2"]);
+    let race = |who: Value| {
+        let mut body = sentence(&repo, "Write the part");
+        body["race"] = who;
+        body
+    };
+    let refused = server.post("/runs", &race(json!(["3"]))).is(400).json();
+    assert!(refused["detail"].as_str().unwrap().contains("has 2 of them"), "{refused}");
+    let refused = server.post("/runs", &race(json!(["quick", "quick"]))).is(422).json();
+    assert!(refused["detail"].as_str().unwrap().contains("named twice"), "{refused}");
+    let mut body = sentence(&repo, "Write the part");
+    body["best"] = json!("cost");
+    server.post("/runs", &body).is(400);
+    assert_eq!(server.get("/races").is(200).json(), json!([]));
+    let first = server.post("/runs", &race(json!(["slow", "quick"]))).is(201).json();
+    let run = first["id"].as_str().unwrap();
+    let over = until("the race is over", || {
+        let seen = server.get(&format!("/races/{run}")).is(200).json();
+        (seen["over"] == true).then_some(seen)
+    });
+    let quick = over["runs"][1]["run_id"].as_str().unwrap();
+    assert_eq!((&over["winner"], &over["runs"][0]["status"]), (&json!(quick), &json!("stopped")), "{over}");
+    assert_eq!(server.get(&format!("/races/{quick}")).is(200).json()["id"], json!(run), "by any of its runs");
+    assert_eq!(server.get("/races").is(200).json()[0]["id"], json!(run));
+    let answer = server.get(&format!("/runs/{quick}")).is(200).json();
+    assert_eq!(answer["race"]["winner"], json!(quick), "{answer}");
+    assert_eq!(server.row_when(quick, "the row", |row| row["status"] == "done")["person"], "tester");
+    server.row_when(run, "the loser", |row| row["status"] == "stopped");
+    server.get("/races/20200101-000000-aaaa").is(404);
+    server.get("/races/..%2Fx").is(404);
+}
+
+#[test]
 fn what_cannot_be_run_is_refused_with_a_hint_and_leaves_nothing() {
     let env = machine();
     let repo = TestRepo::with_task(&env);

@@ -3,39 +3,97 @@
 use super::tmux::Tmux;
 use ralph_testkit::TestRepo;
 use serde_json::Value;
+use std::cell::RefCell;
+use std::ops::Deref;
 
-/// Presses a key; then the screen and the status say the same.
-#[track_caller]
-pub fn press(tmux: &Tmux<'_>, repo: &TestRepo<'_>, key: &str) {
-    tmux.key(key);
-    agrees(tmux, repo);
+/// A terminal with the program in it. After every key, and every text that is typed, the screen and the status say the same.
+pub struct Session<'a> {
+    tmux: Tmux<'a>,
+    repo: &'a TestRepo<'a>,
 }
 
-/// The screen shows what the status says: its word, the title, the iteration, the cost, how many criteria or checks hold, and
-/// what the open tab is about.
-#[track_caller]
-pub fn agrees(tmux: &Tmux<'_>, repo: &TestRepo<'_>) {
-    let last = std::cell::RefCell::new(Vec::new());
-    let seen = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        tmux.until("the screen and the status say the same", |screen| {
-            let status = repo.ralph(&["status", "--json"]).exits(0).json();
-            let wrong = differences(screen, &status);
-            let same = wrong.is_empty();
-            *last.borrow_mut() = wrong;
-            same
-        });
-    }));
-    assert!(seen.is_ok(), "missing on the screen: {:?}", last.borrow());
+impl<'a> Deref for Session<'a> {
+    type Target = Tmux<'a>;
+    fn deref(&self) -> &Tmux<'a> {
+        &self.tmux
+    }
 }
 
-/// What the status says and the screen does not.
-fn differences(screen: &str, status: &Value) -> Vec<String> {
-    let mut expected = top_bar(status);
-    if screen.contains("Agent output") {
+impl<'a> Session<'a> {
+    pub fn new(tmux: Tmux<'a>, repo: &'a TestRepo<'a>) -> Self {
+        Self { tmux, repo }
+    }
+
+    /// Presses a key.
+    #[track_caller]
+    pub fn key(&self, key: &str) {
+        self.tmux.key(key);
+        self.agrees();
+    }
+
+    /// Types a text.
+    #[track_caller]
+    pub fn types(&self, text: &str) {
+        self.tmux.types(text);
+        self.agrees();
+    }
+
+    /// The screen shows what the status says: its word, the title, the iteration, the cost, how many criteria or checks hold, and
+    /// what the open tab is about; in a list of runs the row of it; and no run where there is none.
+    #[track_caller]
+    pub fn agrees(&self) {
+        let last = RefCell::new(Vec::new());
+        let seen = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            self.until("the screen and the status say the same", |screen| {
+                let status = self.repo.ralph(&["status", "--json"]);
+                let status = (status.code == Some(0)).then(|| status.json());
+                let wrong = differences(screen, status.as_ref());
+                let same = wrong.is_empty();
+                *last.borrow_mut() = wrong;
+                same
+            });
+        }));
+        assert!(seen.is_ok(), "missing on the screen: {:?}", last.borrow());
+    }
+}
+
+/// What the status says and the screen does not, or the other way round.
+fn differences(screen: &str, status: Option<&Value>) -> Vec<String> {
+    // The program was left: what is seen is the shell.
+    if screen.contains("left with ") || screen.contains("attach left ") || !screen.contains(" ralph  ") {
+        return Vec::new();
+    }
+    let bar = screen.lines().next().unwrap_or_default();
+    let of_run = bar.contains("iteration ");
+    let Some(status) = status else {
+        let shown = of_run || screen.contains("reading the run");
+        return shown.then(|| "no run, because there is none".to_owned()).into_iter().collect();
+    };
+    let overlaid = OVERLAYS.iter().any(|words| screen.contains(words));
+    let mut expected = match (of_run, screen.contains("Runs of this repo")) {
+        (true, _) => top_bar(status),
+        (false, true) if !overlaid => row(status),
+        // Where a task is made, nothing is told of runs.
+        (false, _) => Vec::new(),
+    };
+    if of_run && screen.contains("Agent output") && !overlaid {
         expected.extend(tab(screen, status));
     }
     expected.retain(|words| !screen.contains(words.as_str()));
     expected
+}
+
+/// What lies over a screen.
+const OVERLAYS: [&str; 5] =
+    ["Keys: ", "Leave", "a fact for every following prompt", "asks for:", "End this run"];
+
+/// The row of the run in a list: its word, its title, its iteration.
+fn row(status: &Value) -> Vec<String> {
+    let text = |key: &str| status[key].as_str().unwrap_or_default().to_owned();
+    let number = |key: &str| status[key].as_u64().unwrap_or_default();
+    // A narrow list cuts it.
+    let title: String = text("title").chars().take(9).collect();
+    vec![text("status"), title, format!("{}/{}", number("iteration"), number("max_iterations"))]
 }
 
 /// What stands at the top of every screen of a run.

@@ -97,6 +97,13 @@ impl<'a> Tmux<'a> {
         self.run(&["display-message", "-p", "#{pane_title}"]).trim().to_owned()
     }
 
+    /// What the terminal is set to: the other screen, a cursor that is seen, a mouse that is heard.
+    pub fn modes(&self) -> String {
+        self.run(&["display-message", "-p", "#{alternate_on} #{cursor_flag} #{mouse_any_flag}"])
+            .trim()
+            .to_owned()
+    }
+
     /// Another size.
     pub fn resize(&self, (wide, high): (u16, u16)) {
         self.run(&["resize-window", "-x", &wide.to_string(), "-y", &high.to_string()]);

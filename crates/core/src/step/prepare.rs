@@ -69,6 +69,8 @@ impl Driver {
         let marker = serde_json::json!({
             "timestamp": self.ctx.clock.now(),
             "pid": std::process::id(),
+            "began": ralph_journal::lock::began(std::process::id()),
+            "pid_namespace": ralph_journal::lock::pid_namespace(),
             "run_id": state.spec.run_id,
             "iteration": iteration,
             "attempt": attempt,

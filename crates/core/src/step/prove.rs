@@ -91,12 +91,12 @@ impl Driver {
         };
         // Nothing was changed and yet everything passes: the start itself is what is proven.
         let commit = state.work.commit.clone().unwrap_or_else(|| baseline.head.clone());
-        let forked = state.spec.forked_from.as_ref().and_then(|from| from.start.clone());
+        let start = self.start_for_proof(&baseline.head, &baseline.head)?;
         let started = self.ctx.clock.elapsed();
         self.ctx.record(EventBody::ProofStarted { commit: commit.clone(), clean: true })?;
         let logs = self.ctx.run.path().join("proof");
         make_dir(&logs)?;
-        let (checked, start) = (commit.clone(), forked.unwrap_or_else(|| baseline.head.clone()));
+        let checked = commit.clone();
         let mut subject = ProofSubject { commit, checked, start, tree, baseline, logs, beside: Vec::new() };
         let protected = self.workspace.protected_changes()?;
         let protected = self.take_claims(self.ctx.state.iterations.count, protected)?;

@@ -15,6 +15,10 @@ pub struct Taint {
     pub decoded: bool,
     /// A variable or a file that holds a secret.
     pub secret: bool,
+    /// A variable that this command has not set: it may be empty.
+    pub unset: bool,
+    /// Many files in one: what `tar` prints.
+    pub archive: bool,
 }
 
 impl Taint {
@@ -24,6 +28,8 @@ impl Taint {
             fetched: self.fetched || other.fetched,
             decoded: self.decoded || other.decoded,
             secret: self.secret || other.secret,
+            unset: self.unset || other.unset,
+            archive: self.archive || other.archive,
         }
     }
 }

@@ -9,6 +9,7 @@ use ralph_domain::ports::{
     Publisher, Push, PushEnd, StateFile, UserTree, Workspace, WorkspaceError,
 };
 use ralph_domain::protect::{ProtectedChange, ProtectedKind, covers};
+use ralph_domain::spec::LeftWork;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -254,6 +255,17 @@ impl Workspace for MemoryWorkspace {
         _: &CommitId,
         _: Timestamp,
     ) -> Result<Option<CommitId>, WorkspaceError> {
+        Ok(None)
+    }
+
+    /// There is one run in memory, and none before it.
+    fn without_left(
+        &mut self,
+        _: &CommitId,
+        _: &CommitId,
+        _: &[LeftWork],
+        _: Timestamp,
+    ) -> Result<Option<(CommitId, Vec<String>)>, WorkspaceError> {
         Ok(None)
     }
 

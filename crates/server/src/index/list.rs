@@ -2,6 +2,7 @@
 //! wherever it is.
 
 use super::counts::Known;
+use super::words::Found;
 use super::{Index, on};
 use crate::problem::Problem;
 use crate::row::RunRow;
@@ -78,7 +79,7 @@ pub struct ListQuery {
 impl ListQuery {
     /// What can be read of it without a database, with this text as a cursor; how much was.
     pub(crate) fn read_whole(&self, cursor: &str) -> usize {
-        let conditions = Conditions::of(self);
+        let conditions = Conditions::of(self, None);
         let cursor = usize::from(read_cursor(cursor).is_ok());
         conditions.text().matches('$').count().min(conditions.values.len()).min(3) + 4 * cursor
     }
@@ -119,7 +120,8 @@ impl Conditions {
         format!("${}", self.values.len())
     }
 
-    fn of(query: &ListQuery) -> Self {
+    /// `found` are the runs that a search has found; without them the database looks for the words.
+    fn of(query: &ListQuery, found: Option<&[String]>) -> Self {
         let mut all = Self::default();
         match query.status.as_deref().filter(|s| !s.is_empty()) {
             Some("open") => {
@@ -145,8 +147,12 @@ impl Conditions {
                 all.words.push(format!("{column} = {place}"));
             }
         }
-        let search = query.q.as_deref().unwrap_or_default().to_lowercase();
-        for word in ralph_domain::text::head(&search, SEARCH_MAX).split_whitespace().take(8) {
+        if let Some(ids) = found {
+            let places: Vec<String> = ids.iter().map(|id| all.value(Value::Text(id.clone()))).collect();
+            all.words.push(format!("id IN ({})", places.join(", ")));
+            return all;
+        }
+        for word in words_of(query) {
             let escaped = word.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
             let place = all.value(Value::Text(format!("%{escaped}%")));
             all.words.push(format!("search LIKE {place} ESCAPE '\\'"));
@@ -193,7 +199,14 @@ impl Index {
             Some(other) => return Err(Problem::bad(format!("`order={other}` is neither asc nor desc"))),
         };
         let limit = query.limit.unwrap_or(ROWS.0).clamp(1, ROWS.1);
-        let mut conditions = Conditions::of(query);
+        let words = words_of(query);
+        let found = self.find(&words).await?;
+        let few = match &found {
+            Some(Found::Few(ids)) => Some(ids.as_slice()),
+            _ => None,
+        };
+        let mut conditions = Conditions::of(query, few);
+        let alone = conditions.words.len() == words.len();
         let counted = conditions.clone();
         let counts = self.count_by_status().await?;
         if let Some(cursor) = query.cursor.as_deref().filter(|c| !c.is_empty()) {
@@ -203,13 +216,13 @@ impl Index {
             conditions.words.push(format!("({column}, id) {beyond} ({number}, {id})"));
         }
         let order = format!("ORDER BY {column} {direction}, id {direction}");
-        let found = format!("{} {order} LIMIT {}", conditions.text(), limit + 1);
+        let rows = format!("{} {order} LIMIT {}", conditions.text(), limit + 1);
         // Words are looked for in an index that holds nothing else; whole rows are only read where they were found.
-        let found = match query.q.as_deref().unwrap_or_default().trim().is_empty() {
-            true => found,
-            false => format!(" WHERE id IN (SELECT id FROM runs{found}) {order}"),
+        let wanted = match words.is_empty() || few.is_some() {
+            true => rows,
+            false => format!(" WHERE id IN (SELECT id FROM runs{rows}) {order}"),
         };
-        let text = format!("SELECT id, CAST({column} AS DOUBLE PRECISION), body FROM runs{found}");
+        let text = format!("SELECT id, CAST({column} AS DOUBLE PRECISION), body FROM runs{wanted}");
         let mut rows: Vec<(String, f64, String)> = on!(self, pool => {
             bound!(sqlx::query_as(AssertSqlSafe(text)), &conditions.values).fetch_all(pool).await?
         });
@@ -218,7 +231,11 @@ impl Index {
         let total = match query.cursor.as_deref().unwrap_or_default().is_empty() && !more {
             // All of them are here.
             true => i64::try_from(rows.len()).unwrap_or(i64::MAX),
-            false => self.count(&counted).await?,
+            false => match found {
+                // The search has counted them already.
+                Some(Found::Many(many)) if alone => many,
+                _ => self.count(&counted).await?,
+            },
         };
         let next_cursor = rows.last().filter(|_| more).map(|(id, number, _)| write_cursor(*number, id));
         let runs = rows.into_iter().filter_map(|(_, _, body)| RawValue::from_string(body).ok()).collect();
@@ -290,6 +307,13 @@ impl Index {
             sqlx::query_as("SELECT status, COUNT(*) FROM runs GROUP BY status ORDER BY status").fetch_all(pool).await?
         }))
     }
+}
+
+/// The words that are searched for.
+fn words_of(query: &ListQuery) -> Vec<String> {
+    let search = query.q.as_deref().unwrap_or_default().to_lowercase();
+    let words = ralph_domain::text::head(&search, SEARCH_MAX).split_whitespace().take(8);
+    words.map(str::to_owned).collect()
 }
 
 fn write_cursor(number: f64, id: &str) -> String {

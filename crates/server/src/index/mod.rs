@@ -10,6 +10,7 @@ mod list;
 mod read;
 mod schema;
 mod spend;
+mod words;
 mod write;
 
 pub use costs::{CostRow, CostSums, CostsBy};
@@ -30,6 +31,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr as _;
 use std::time::Duration;
+use words::Words;
 
 /// Connections to a database.
 const CONNECTIONS: u32 = 4;
@@ -42,6 +44,7 @@ pub struct Index {
     pool: Pool,
     totals: Counts<i64>,
     by_status: Counts<BTreeMap<String, i64>>,
+    words: Words,
 }
 
 #[derive(Debug)]
@@ -77,7 +80,8 @@ impl Index {
             },
             None => Pool::Sqlite(sqlite(&home.file("index.sqlite")).await?),
         };
-        let index = Self { pool, totals: Counts::default(), by_status: Counts::default() };
+        let index =
+            Self { pool, totals: Counts::default(), by_status: Counts::default(), words: Words::default() };
         schema::migrate(&index).await.map_err(|error| {
             AppError::environment(format!("the tables of the index cannot be made: {error}"))
                 .hint("`ralph index rebuild` makes it anew; nothing else is lost with it")

@@ -67,8 +67,10 @@ impl Index {
                         .await?;
                 }
             }
-            whole.commit().await
-        })
+            whole.commit().await?;
+        });
+        self.words.put(rows.iter().map(|one| (one.row.id.clone(), one.row.search_text()))).await;
+        Ok(())
     }
 
     /// Takes a run out.
@@ -78,6 +80,7 @@ impl Index {
             sqlx::query("DELETE FROM runs WHERE id = $1").bind(run).execute(pool).await?;
         });
         // Not before: somebody may count in between.
+        self.words.remove(run).await;
         self.forget_counts();
         Ok(())
     }
@@ -93,6 +96,7 @@ impl Index {
     pub async fn clear(&self) -> Result<(), sqlx::Error> {
         self.forget_counts();
         schema::drop_all(self).await?;
+        self.words.clear().await;
         schema::migrate(self).await
     }
 

@@ -13,7 +13,8 @@ use crate::server::Server;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use ralph_app::{Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished};
+use ralph_app::race::RaceBy;
+use ralph_app::{Overrides, PlaceRequest, RaceRequest, RunRequest, TaskInput, Unfinished};
 use ralph_domain::config::{Isolation, Mode, ProviderName, SandboxConfig};
 use ralph_domain::dialect::Publish;
 use ralph_domain::id::{Digest, RunId};
@@ -74,6 +75,11 @@ pub(crate) struct CreateRun {
     limits: Option<Limits>,
     /// Which login of the code host is used: pat, app or none.
     auth: Option<AuthSource>,
+    /// Several runs side by side instead of one: agents or models, or one number (`["3"]`: three of the same). The first proven
+    /// result wins, the others are stopped; they share the budget.
+    race: Vec<String>,
+    /// With `race`: all may end, and the best proven result wins: by `metric`, `diff` or `cost`.
+    best: Option<RaceBy>,
 }
 
 /// Size of a sandbox.
@@ -163,6 +169,14 @@ impl CreateRun {
             mode: self.mode,
             ..Overrides::default()
         };
+        if self.race.is_empty() && self.best.is_some() {
+            return Err(Problem::bad("`best` is for a race").hint("name in `race` who races"));
+        }
+        let race = (!self.race.is_empty()).then(|| RaceRequest {
+            who: self.race.iter().map(|name| name.trim().to_owned()).collect(),
+            by: self.best.unwrap_or_default(),
+            runs: Vec::new(),
+        });
         let size = self.resources.unwrap_or_default();
         let sandbox = SandboxConfig {
             image: self.image.clone().filter(|image| !image.is_empty()),
@@ -182,6 +196,7 @@ impl CreateRun {
             base: self.base_branch.clone().filter(|base| !base.is_empty()),
             publish: self.publish,
             asked_by: Some(caller.person.name.clone()),
+            race,
             ..RunRequest::in_folder(&place.folder)
         })
     }
@@ -243,6 +258,7 @@ pub(crate) async fn create(
     let now = server.now();
     let run = ralph_core::run_id::new(now);
     request.run_id = Some(run.clone());
+    ralph_app::race::enter(&mut request, now)?;
     let key = idempotency_key(&headers, &caller)?;
     if let Some(key) = &key {
         let wanted = Digest::of(serde_json::to_string(&body).unwrap_or_default().as_bytes());
@@ -268,8 +284,14 @@ pub(crate) async fn create(
         problem: None,
         request,
     };
-    caller.note(&server, "create", Some(run.as_str()), Some(queued.title.clone()))?;
-    if let Some(row) = super::fleet::hand_on(&server, &queued, place.is_address).await? {
+    let detail = match queued.places() {
+        1 => queued.title.clone(),
+        many => format!("{} (a race of {many})", queued.title),
+    };
+    caller.note(&server, "create", Some(run.as_str()), Some(detail))?;
+    // A race is looked after here: it needs its runs beside each other.
+    let to_fleet = place.is_address && queued.places() == 1;
+    if let Some(row) = super::fleet::hand_on(&server, &queued, to_fleet).await? {
         return Ok((StatusCode::CREATED, Json(row)));
     }
     let waiting = queued.row(None);

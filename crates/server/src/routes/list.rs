@@ -2,7 +2,8 @@
 
 use super::{
     access, artifacts, control, costs, create, debug, diagnosis, diff, docs, events, files, fleet,
-    guardrails, health, iterations, mcp, output, page, prepare, run, runs, sandbox, session, task, watch,
+    guardrails, health, iterations, mcp, output, page, prepare, races, run, runs, sandbox, session, task,
+    watch,
 };
 use crate::server::Server;
 use axum::Router;
@@ -44,6 +45,8 @@ pub fn operations() -> &'static [Operation] {
         op("get", "/api/v1/me", "viewer", "Who is logged in"),
         op("get", "/api/v1/runs", "viewer", "The list of runs: filtered, sorted, a page at a time"),
         op("post", "/api/v1/runs", "operator", "Start a run, or put it into the queue; `Idempotency-Key` makes it safe to repeat"),
+        op("get", "/api/v1/races", "viewer", "The latest races, newest first: several runs of one task side by side"),
+        op("get", "/api/v1/races/{run}", "viewer", "The race that a run is one of"),
         op("get", "/api/v1/runs/{run}", "viewer", "One run as it stands"),
         op("delete", "/api/v1/runs/{run}", "operator", "Remove a run that is over, or one that has not begun"),
         op("get", "/api/v1/runs/{run}/events", "viewer", "Its events from a number on"),
@@ -90,6 +93,7 @@ pub fn operations() -> &'static [Operation] {
         op("get", "/healthz", "", "Whether the server lives"),
         op("get", "/readyz", "", "Whether it can be used"),
         op("get", "/metrics", "", "Counters for Prometheus; needs a token where others than this machine reach the server"),
+        op("post", "/mcp", "viewer", "The Model Context Protocol (streamable HTTP) for other agents; what a caller may change there is what its role may"),
     ];
     ALL
 }
@@ -127,6 +131,8 @@ pub fn router(server: Arc<Server>) -> Router {
         .route("/templates", get(prepare::templates))
         .route("/repos", get(prepare::repos))
         .route("/suggestions", get(prepare::suggestions))
+        .route("/races", get(races::list))
+        .route("/races/{run}", get(races::one))
         .route("/costs", get(costs::costs))
         .route("/scheduler", get(access::scheduler))
         .route("/audit", get(access::audit))

@@ -82,6 +82,8 @@ impl Desk for WebDesk {
             "task_file": wanted.get("file"),
             "verify": wanted.get("verify").cloned().unwrap_or_else(|| json!([])),
             "agents": wanted.get("agents").cloned().unwrap_or_else(|| json!([])),
+            "race": wanted.get("race").cloned().unwrap_or_else(|| json!([])),
+            "best": wanted.get("best"),
             "limits": {"max_iterations": wanted.get("max_iterations"), "max_cost_usd": wanted.get("max_cost_usd")},
             "place": if wanted.get("worktree") == Some(&json!(false)) { "in_place" } else { "worktree" },
         }))?;
@@ -89,7 +91,13 @@ impl Desk for WebDesk {
             create::create(State(self.server.clone()), self.caller.clone(), HeaderMap::new(), Body(body));
         let (_, row) = self.runtime.block_on(asked).map_err(|problem| told(&problem))?;
         let row = serde_json::to_value(&row.0).unwrap_or_default();
+        let race = row["id"].as_str().and_then(|run| RunId::parse(run).ok());
+        let race = race.and_then(|run| ralph_app::races::of_run(self.server.app.environment(), &run).ok()?);
+        let named = |race: ralph_app::race::RaceView| -> Value {
+            race.runs.iter().map(|one| json!({"name": one.name, "run_id": one.run_id})).collect()
+        };
         Ok(json!({
+            "race": race.map(named),
             "run_id": row.get("run_id").or_else(|| row.get("id")),
             "status": row.get("status"),
             "next": "watch_run tells what happens; run_status says where it stands",

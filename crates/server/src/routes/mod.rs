@@ -21,6 +21,7 @@ mod mcp;
 mod output;
 mod page;
 mod prepare;
+mod races;
 mod run;
 mod runs;
 mod sandbox;

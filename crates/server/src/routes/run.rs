@@ -8,6 +8,8 @@ use crate::row::RunRow;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
+use ralph_app::race::RaceView;
+use ralph_app::races;
 use ralph_domain::config::Mode;
 use ralph_domain::view::RunView;
 use serde::Serialize;
@@ -29,6 +31,8 @@ pub(crate) struct RunAnswer {
     settings: Option<RunSettings>,
     /// The controls that make sense now.
     actions: Vec<&'static str>,
+    /// The race that it is one of.
+    race: Option<RaceView>,
 }
 
 /// How a run was asked for.
@@ -69,11 +73,19 @@ pub(crate) async fn view(
     if server.scheduler.is_waiting(&run) {
         let row = server.index.get(&run).await?.ok_or_else(|| Problem::missing("that run has just begun"))?;
         let (mode, actions) = (row.mode.clone(), vec!["cancel"]);
-        return Ok(Json(RunAnswer { row, view: None, mode, spec_version: 1, settings: None, actions }));
+        let answer =
+            RunAnswer { row, view: None, mode, spec_version: 1, settings: None, actions, race: None };
+        return Ok(Json(answer));
     }
     let entry = server.entry(&run)?;
-    let live = server.live.clone();
-    let answer = server.blocking(move || Ok(live.with(&entry.run_id, answer)?)).await?;
+    let (live, env) = (server.live.clone(), server.app.environment().clone());
+    let answer = server
+        .blocking(move || {
+            // A race that cannot be read is no reason to say nothing of the run.
+            let race = races::of_run(&env, &entry.run_id).ok().flatten();
+            Ok(RunAnswer { race, ..live.with(&entry.run_id, answer)? })
+        })
+        .await?;
     Ok(Json(answer))
 }
 
@@ -100,6 +112,7 @@ fn answer(run: &LiveRun) -> RunAnswer {
             verifiers: verifiers.collect(),
         }),
         actions: actions(run, settings.mode),
+        race: None,
     }
 }
 

@@ -61,6 +61,8 @@ pub(crate) fn of(operation: &Operation, asked: &mut SchemaGenerator, answers: &m
         ("get", "/me") => it.gives::<session::Me>("200"),
         ("get", "/runs") => it.query::<ListQuery>().gives::<Page>("200"),
         ("post", "/runs") => it.body::<create::CreateRun>().gives::<RunRow>("201"),
+        ("get", "/races") => it.gives::<Vec<ralph_app::race::RaceView>>("200"),
+        ("get", "/races/{run}") => it.gives::<ralph_app::race::RaceView>("200"),
         ("get", "") => it.gives::<run::RunAnswer>("200"),
         ("get", "/events") => it.query::<events::EventsQuery>().gives::<events::EventsPage>("200"),
         ("get", "/sse") => it.query::<FromQuery>().plain("200"),

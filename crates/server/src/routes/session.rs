@@ -1,6 +1,6 @@
 //! Logging in and out.
 
-use crate::auth::{Caller, check_origin, refuse_guessing};
+use crate::auth::{Caller, check_origin, cookie, refuse_guessing};
 use crate::extract::{Answer, Body};
 use crate::people::{AGE, COOKIE, Role};
 use crate::problem::Problem;
@@ -80,6 +80,9 @@ pub(crate) async fn logout(
     headers: HeaderMap,
 ) -> Answer<Response> {
     caller.note(&server, "logout", None, None)?;
+    if let Some(cookie) = cookie(&headers) {
+        server.sessions.end(cookie, server.now())?;
+    }
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie_text("", 0, &headers))]).into_response())
 }
 

@@ -116,6 +116,9 @@ impl Scheduler {
             )
             .hint("ask again in a moment"));
         }
+        if let Some(why) = self.limits.refuse(queued.places(), &queued.provider) {
+            return Err(Problem::bad(why).hint("let fewer race, or start the server with a higher `--jobs`"));
+        }
         let (tell, told) = oneshot::channel();
         let mut waiting = self.waiting();
         if waiting.len() >= WAITING_MAX {
@@ -211,7 +214,7 @@ impl Scheduler {
         let at = pick::next(&waiting, &running, &self.limits)?;
         let queued = waiting.remove(at);
         drop(waiting);
-        self.starting.lock().unwrap_or_else(|e| e.into_inner()).push(queued.load());
+        self.starting.lock().unwrap_or_else(|e| e.into_inner()).extend(queued.load());
         Some(queued)
     }
 
@@ -231,7 +234,7 @@ impl Scheduler {
             }
             Err(error) => self.refused(queued, error),
         }
-        self.starting.lock().unwrap_or_else(|e| e.into_inner()).retain(|one| one.run != queued.id.as_str());
+        self.starting.lock().unwrap_or_else(|e| e.into_inner()).retain(|one| !queued.has(&one.run));
         let tell = self.told.lock().unwrap_or_else(|e| e.into_inner()).remove(queued.id.as_str());
         if let Some(tell) = tell {
             // Nobody may wait for it any more.

@@ -19,9 +19,10 @@ pub(super) fn next(waiting: &[Queued], running: &[Driven], limits: &Limits) -> O
         return None;
     }
     let with = |provider: &str| running.iter().filter(|one| one.provider == provider).count();
-    let fits = |queued: &Queued| {
-        limits.providers.get(&queued.provider).is_none_or(|most| with(&queued.provider) < *most)
+    let room = |provider: &str| {
+        limits.providers.get(provider).map_or(usize::MAX, |most| most.saturating_sub(with(provider)))
     };
+    let fits = |queued: &Queued| room(&queued.provider) > 0;
     let of_person = |name: &str| running.iter().filter(|one| one.person.as_deref() == Some(name)).count();
     let of_repo = |repo: &str| running.iter().filter(|one| one.repo == repo).count();
     waiting
@@ -29,7 +30,23 @@ pub(super) fn next(waiting: &[Queued], running: &[Driven], limits: &Limits) -> O
         .enumerate()
         .filter(|(_, queued)| queued.problem.is_none() && fits(queued))
         .min_by_key(|(at, queued)| (of_person(&queued.person), of_repo(&queued.repo), *at))
+        // Those that race begin together. Whose turn it is waits for the places: smaller ones would take them for ever.
+        .filter(|(_, queued)| {
+            let free = (limits.runs - running.len()).min(room(&queued.provider));
+            queued.places() <= free
+        })
         .map(|(at, _)| at)
+}
+
+impl Limits {
+    /// Why so many runs can never begin together, where they cannot.
+    pub(crate) fn refuse(&self, places: usize, provider: &str) -> Option<String> {
+        let provided = self.providers.get(provider).copied().unwrap_or(usize::MAX);
+        let most = self.runs.min(provided);
+        (places > most).then(|| {
+            format!("a race of {places} needs as many places at once, and this server has {most} of them")
+        })
+    }
 }
 
 #[cfg(test)]
@@ -63,13 +80,22 @@ mod tests {
             queued("bob", "a", "docker"),
             queued("bob", "a", "local"),
         ];
-        let run = |at: usize| waiting[at].load();
+        let run = |at: usize| waiting[at].load().remove(0);
         assert_eq!(next(&waiting, &[], &limits), Some(0));
         assert_eq!(next(&waiting[1..], &[run(0)], &limits), Some(1), "bob has none yet");
         assert_eq!(next(&waiting[..2], &[run(0)], &limits), Some(1), "the other repo");
         assert_eq!(next(&waiting[2..], &[run(2)], &limits), Some(1), "docker is full");
         assert_eq!(next(&waiting[2..3], &[run(2)], &limits), None);
         assert_eq!(next(&waiting, &[run(0), run(1), run(3)], &limits), None, "the server is full");
+        let mut race = queued("eve", "c", "local");
+        let runs = ["x", "y", "z"].map(RunId::new).to_vec();
+        race.request.race = Some(ralph_app::RaceRequest { runs, ..Default::default() });
+        let both = [race.clone(), queued("ann", "a", "local")];
+        assert_eq!(next(&both, &[], &limits), Some(0));
+        assert_eq!(race.load().len(), 3);
+        assert_eq!(next(&both, &[run(0)], &limits), None, "it waits for three places, and nobody takes them");
+        assert!(limits.refuse(3, "local").is_none() && limits.refuse(4, "local").is_some());
+        assert!(limits.refuse(2, "docker").is_some());
         let mut refused = queued("ann", "a", "local");
         refused.problem = Some("no".into());
         assert_eq!(next(&[refused], &[], &limits), None);

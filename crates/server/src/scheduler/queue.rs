@@ -70,17 +70,34 @@ impl Queued {
             problem: self.problem.clone(),
             ended_at: self.problem.is_some().then_some(self.at),
             queued: place,
+            now: (self.places() > 1).then(|| format!("a race of {} waits for room", self.places())),
             ..RunRow::waiting(self.id.as_str(), &self.title, &self.repo, self.at)
         }
     }
 
-    /// The place that it takes once it begins.
-    pub(super) fn load(&self) -> Driven {
-        Driven {
-            run: self.id.to_string(),
+    /// How many places it takes: those that race take one each.
+    pub(crate) fn places(&self) -> usize {
+        self.request.race.as_ref().map_or(1, |race| race.runs.len().max(1))
+    }
+
+    /// Whether this run is it, or one of those that race.
+    pub(super) fn has(&self, run: &str) -> bool {
+        let races =
+            self.request.race.as_ref().is_some_and(|race| race.runs.iter().any(|id| id.as_str() == run));
+        self.id.as_str() == run || races
+    }
+
+    /// The places that it takes once it begins.
+    pub(super) fn load(&self) -> Vec<Driven> {
+        let place = |run: &RunId| Driven {
+            run: run.to_string(),
             provider: self.provider.clone(),
             repo: self.repo.clone(),
             person: Some(self.person.clone()),
+        };
+        match &self.request.race {
+            Some(race) if !race.runs.is_empty() => race.runs.iter().map(place).collect(),
+            _ => vec![place(&self.id)],
         }
     }
 

@@ -7,6 +7,7 @@ use ralph_domain::text::one_line;
 use ralph_http::{
     Client, ClientOptions, Failure, HeaderName, HeaderValue, Method, ProxySettings, Request, Url, never_stop,
 };
+use ralph_protocol::race::RaceView;
 use ralph_protocol::view::RunView;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -94,6 +95,20 @@ impl Server {
         match answer["view"].take() {
             Value::Null => Ok(None),
             view => serde_json::from_value(view).map(Some).map_err(|_| self.strange()),
+        }
+    }
+
+    /// The race that a run is one of; none for a run of its own, and of a server that knows no races.
+    pub fn race(&self, run: &str) -> Result<Option<RaceView>, AppError> {
+        let request = self.request(Method::GET, &["races", run], &[]);
+        let (status, _, body) = self
+            .client()?
+            .fetch(&request, LIMIT, ANSWER_MAX, &mut never_stop)
+            .map_err(|failure| self.failed(failure))?;
+        match status {
+            200..300 => serde_json::from_slice(&body).map(Some).map_err(|_| self.strange()),
+            404 => Ok(None),
+            _ => Err(self.refused(status, &body)),
         }
     }
 

@@ -48,6 +48,9 @@ pub struct Opening {
     pub mono: bool,
     /// Signs in plain ASCII.
     pub ascii: bool,
+    /// Tests: a part that shall fail, `tui.frame` or `tui.thread`.
+    #[doc(hidden)]
+    pub fault: Option<String>,
 }
 
 /// How it was left.
@@ -100,9 +103,27 @@ pub fn run(app: &App, folder: &Path, opening: &Opening, stop: &dyn Fn() -> bool)
     performer.all(vec![Effect::ListRuns]);
     while model.left.is_none() && !stop() {
         turn(&inbound, &mut model, &mut screen, &performer, &input, &clock)?;
+        fail_here(opening.fault.as_deref());
+        if terminal::is_broken() {
+            return Err(AppError::environment("the terminal UI has failed in one of its parts")
+                .cause("what it was stands above; runs go on without it")
+                .hint("open it again; `ralph list` and `ralph attach` show the runs"));
+        }
         draw(&mut screen, &mut model)?;
     }
     Ok(Left { lines: model.left.take().unwrap_or_default() })
+}
+
+/// Fails on purpose, where a test wants to see the terminal given back.
+#[allow(clippy::panic, reason = "the test of what a panic leaves behind")]
+fn fail_here(fault: Option<&str>) {
+    match fault {
+        Some("tui.frame") => panic!("a fault that was asked for"),
+        Some("tui.thread") => {
+            let _ = std::thread::spawn(|| panic!("a fault that was asked for")).join();
+        }
+        _ => {}
+    }
 }
 
 fn run_open(model: &mut Model, run: &str) -> Vec<Effect> {

@@ -3,8 +3,10 @@
 use super::perform::World;
 use crate::data::StartWish;
 use crate::msg::Msg;
+use ralph_app::race::RaceBy;
 use ralph_app::{
-    AppError, Asked, ErrorKind, Overrides, PlaceRequest, RunRequest, SilentReporter, TaskInput, Unfinished,
+    AppError, Asked, ErrorKind, Overrides, PlaceRequest, RaceRequest, RunRequest, SilentReporter, TaskInput,
+    Unfinished,
 };
 use ralph_domain::dialect::Publish;
 use ralph_domain::text::one_line;
@@ -88,7 +90,15 @@ fn request(world: &World, wish: &StartWish) -> Result<RunRequest, AppError> {
         (None, Some(file)) => TaskInput::File(PathBuf::from(file)),
         (None, None) => TaskInput::Found,
     };
-    let names = wish.agents.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let list = |text: &str| -> Vec<String> {
+        text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    };
+    let who = list(&wish.race);
+    let by = match wish.best.as_str() {
+        "" => RaceBy::First,
+        best => RaceBy::parse(best).map_err(AppError::usage)?,
+    };
+    let race = (!who.is_empty()).then(|| RaceRequest { who, by, runs: Vec::new() });
     Ok(RunRequest {
         task,
         unfinished: if wish.anew { Unfinished::StartAnew } else { Unfinished::GoOn },
@@ -96,12 +106,13 @@ fn request(world: &World, wish: &StartWish) -> Result<RunRequest, AppError> {
             max_iterations: iterations.map(|n| n.max(1)),
             max_seconds: number("minutes", &wish.minutes)?.map(|minutes| (minutes * 60.0) as u64),
             max_cost: number("dollars", &wish.cost)?,
-            agents: names.map(str::to_owned).collect(),
+            agents: list(&wish.agents),
             verify: (!wish.verify.is_empty()).then(|| wish.verify.clone()).into_iter().collect(),
             ..Overrides::default()
         },
         place: if wish.worktree { PlaceRequest::Worktree } else { PlaceRequest::InPlace },
-        branch: (!wish.branch.is_empty()).then(|| wish.branch.clone()),
+        // Those that race have a branch each.
+        branch: (!wish.branch.is_empty() && race.is_none()).then(|| wish.branch.clone()),
         publish: match wish.publish.as_str() {
             "push" => Some(Publish::Push),
             "pr" => Some(Publish::Pr),
@@ -109,6 +120,7 @@ fn request(world: &World, wish: &StartWish) -> Result<RunRequest, AppError> {
             _ => None,
         },
         yes: wish.allowed,
+        race,
         ..RunRequest::in_folder(world.top())
     })
 }

@@ -26,6 +26,17 @@ const LOOK: Duration = Duration::from_millis(120);
 /// Bytes of a frame that are written in one go.
 const FRAME: usize = 256 * 1024;
 
+/// Something has panicked, in whatever thread: the terminal is given back, and nothing is drawn on it any more.
+static BROKEN: AtomicBool = AtomicBool::new(false);
+
+/// The terminal is ours. Given back twice, what was printed in between would be written over.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether something has panicked.
+pub fn is_broken() -> bool {
+    BROKEN.load(Ordering::Acquire)
+}
+
 /// Whether both ends are a terminal.
 pub fn is_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
@@ -48,6 +59,7 @@ impl Screen {
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |info| {
+                BROKEN.store(true, Ordering::Release);
                 give_back();
                 before(info);
             }));
@@ -97,11 +109,15 @@ impl Drop for Screen {
 }
 
 fn take() -> std::io::Result<()> {
+    TAKEN.store(true, Ordering::Release);
     enable_raw_mode()?;
     execute!(std::io::stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste)
 }
 
 fn give_back() {
+    if !TAKEN.swap(false, Ordering::AcqRel) {
+        return;
+    }
     let mut out = std::io::stdout();
     let _ = execute!(
         out,

@@ -6,7 +6,7 @@ use crate::data::Problem;
 use crate::msg::Msg;
 use crate::remote::{Server, ServerStream};
 use ralph_app::facts::RunReading;
-use ralph_app::{App, AppError, ErrorKind};
+use ralph_app::{App, AppError, ErrorKind, races};
 use ralph_journal::registry::Registration;
 use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
 use std::ops::ControlFlow;
@@ -70,6 +70,15 @@ impl Watcher {
 
 fn follow(source: &Source, run: &str, feed: &Feed) -> Result<(), AppError> {
     let entry = source.app.open(&source.folder, Some(run))?.entry;
+    let env = source.app.environment();
+    // Whether a run races is known before it begins, and stays so.
+    let races = races::of_run(env, &entry.run_id).is_ok_and(|race| race.is_some());
+    let look = |source: &Source, entry: &Registration, feed: &Feed| {
+        if races && let Ok(Some(race)) = races::of_run(env, &entry.run_id) {
+            feed.tell(Msg::Race(Box::new(race)));
+        }
+        look(source, entry, feed)
+    };
     let mut driven = look(source, &entry, feed)?;
     let mut looked = Instant::now();
     let mut stream = RunStream::open(&entry.run_dir(), StreamStart::Beginning)?;
@@ -157,6 +166,9 @@ fn look_on_server(server: &Server, run: &str, feed: &Feed) -> Result<bool, AppEr
         feed.tell(Msg::ViewFailed(Problem::new(format!("run {run} is queued and has not begun"), fix)));
         return Ok(false);
     };
+    if let Some(race) = server.race(run)? {
+        feed.tell(Msg::Race(Box::new(race)));
+    }
     feed.hand_over(Msg::View(Box::new(view)));
     Ok(true)
 }

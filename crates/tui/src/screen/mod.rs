@@ -4,6 +4,7 @@ pub mod finalize;
 mod prompts;
 pub mod review;
 pub mod run;
+mod run_race;
 mod run_tabs;
 pub mod setup;
 pub mod start;

@@ -1,12 +1,12 @@
 //! Run: what goes on now, whether it gets closer, whether it needs somebody, what it has cost; and every way to step in.
 
-use super::{problem, run_tabs};
+use super::{problem, run_race, run_tabs};
 use crate::data::{Happened, Screen};
 use crate::draw::{Canvas, beside, share_role, without};
 use crate::editor::Editor;
 use crate::keys::Action;
 use crate::log::Kind;
-use crate::model::{HAPPENED_MAX, Model, Notice, Overlay, Purpose, RunScreen, TABS};
+use crate::model::{HAPPENED_MAX, Model, Notice, Overlay, Purpose, RACE_TAB, RunScreen, TABS};
 use crate::msg::{Effect, Live};
 use crate::text::{pad, width};
 use crate::theme::{Role, Sign, agent_number, of_status};
@@ -47,13 +47,16 @@ pub fn told(run: &mut RunScreen, happened: Vec<Happened>, live: Vec<Live>) {
 /// What keys do.
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     let (run, at) = (model.run.id.clone(), model.run.tab);
-    let (count, page) = (TABS.len() as u8, i32::from(model.run.height.max(2)) - 1);
+    let (count, page) = (model.run.tabs(), i32::from(model.run.height.max(2)) - 1);
     let over = model.run.view.as_ref().is_some_and(|view| view.status.is_over());
     let send = |control| vec![Effect::Send { run: run.clone(), control, then_resume: false }];
     match action {
         Action::NextTab => return tab(model, (at + 1) % count),
         Action::PrevTab => return tab(model, (at + count - 1) % count),
         Action::Tab(to) => return tab(model, to),
+        Action::Enter if at == RACE_TAB => return run_race::enter(model),
+        Action::Enter => {}
+        Action::Row(row) if at == RACE_TAB => model.run.top = row,
         Action::Up => scroll(model, -1),
         Action::Down => scroll(model, 1),
         Action::PageUp => scroll(model, -page),
@@ -134,7 +137,7 @@ fn ask(model: &mut Model, title: &'static str, hint: &'static str, purpose: Purp
 }
 
 fn tab(model: &mut Model, to: u8) -> Vec<Effect> {
-    model.run.tab = to.min(TABS.len() as u8 - 1);
+    model.run.tab = to.min(model.run.tabs() - 1);
     model.run.top = 0;
     match model.run.tab {
         3..=5 => vec![Effect::LoadTab { run: model.run.id.clone(), tab: model.run.tab }],
@@ -152,6 +155,10 @@ pub fn scroll(model: &mut Model, lines: i32) {
         run.last = (next + 1 < count).then(|| next.max(usize::from(run.height.saturating_sub(1)).min(count)));
     } else {
         run.top = run.top.saturating_add_signed(lines as isize);
+        if run.tab == RACE_TAB {
+            let last = run.race.as_ref().map_or(0, |race| race.runs.len().saturating_sub(1));
+            run.top = run.top.min(last);
+        }
     }
 }
 
@@ -263,7 +270,11 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let body = without(area, row + if wide { 2 } else { 3 }, 0);
     let side = if wide && model.run.tab < 3 { (area.width / 3).clamp(34, 60) } else { 0 };
     let (main, right) = if side > 0 { beside(body, area.width - side - 2) } else { (body, Rect::default()) };
-    run_tabs::view(model, view, canvas, Rect { x: main.x + 1, width: main.width.saturating_sub(1), ..main });
+    let inside = Rect { x: main.x + 1, width: main.width.saturating_sub(1), ..main };
+    match &model.run.race {
+        Some(race) if model.run.tab == RACE_TAB => run_race::view(model, race, canvas, inside),
+        _ => run_tabs::view(model, view, canvas, inside),
+    }
     if side > 0 {
         canvas.bar_down(right.x.saturating_sub(1), right);
         run_tabs::side(
@@ -330,7 +341,7 @@ fn question(canvas: &mut Canvas<'_>, area: Rect, row: u16, needs: &ralph_protoco
 
 fn tabs(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) {
     let mut x = area.x + 1;
-    for (at, name) in (0_u8..).zip(TABS) {
+    for (at, name) in (0..model.run.tabs()).zip(TABS) {
         let role = if at == model.run.tab { Role::Selected } else { Role::Muted };
         let from = x;
         x = canvas.put(x, area.y + row, area.right().saturating_sub(x), role, &format!(" {name} "));

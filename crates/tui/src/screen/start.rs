@@ -48,6 +48,19 @@ pub fn open(model: &mut Model, text: Option<String>) -> Vec<Effect> {
         ),
         Field::text("verify", "check", &verify, &verify_hint),
         Field::text("agents", "agents", &agents.join(","), &format!("in this order, {}", repo.selection)),
+        Field::text(
+            "race",
+            "race",
+            "",
+            "several at once: `claude,codex`, models, or `3` of the same; empty: one run",
+        ),
+        Field::choice(
+            "best",
+            "who wins a race",
+            &["whoever is first", "the best number", "the smallest diff", "the lowest cost"],
+            0,
+            "",
+        ),
         Field::text("iterations", "iterations", "", &format!("most; empty: {iterations}")),
         Field::text("minutes", "minutes", "", &format!("most time at work; empty: {minutes}")),
         Field::text("cost", "cost in $", "", &format!("most; empty: {cost}")),
@@ -109,6 +122,12 @@ pub fn wish(model: &Model) -> StartWish {
         "stays here" => "none",
         _ => "",
     };
+    let best = match form.get("best").as_str() {
+        "the best number" => "metric",
+        "the smallest diff" => "diff",
+        "the lowest cost" => "cost",
+        _ => "",
+    };
     StartWish {
         text: start.text.clone(),
         file: start.file.clone(),
@@ -121,6 +140,8 @@ pub fn wish(model: &Model) -> StartWish {
         worktree: form.get("place").contains("worktree"),
         publish: publish.to_owned(),
         anew: form.get("anew").starts_with("stays"),
+        race: form.get("race"),
+        best: best.to_owned(),
         allowed: false,
     }
 }

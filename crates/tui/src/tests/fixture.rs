@@ -14,6 +14,9 @@ use crate::view::view;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph_domain::describe::Tone;
+use ralph_domain::id::RunId;
+use ralph_domain::money::{CostBasis, Usd};
+use ralph_protocol::race::{RaceBy, RaceRun, RaceView};
 use ralph_protocol::view::RunView;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -168,6 +171,37 @@ pub fn with_run(model: &mut Model) {
         happened("2026-11-15T14:36:00Z", Tone::Bad, "iteration 6: checks fail (tests)"),
     ];
     update(model, Msg::Told(told, live));
+}
+
+/// A race of two, the first of which is [`run_view`].
+pub fn race(winner: Option<&str>) -> RaceView {
+    let run = |name: &str, id: &str, cost: f64| RaceRun {
+        name: name.into(),
+        run_id: RunId::new(id),
+        begun: true,
+        status: if winner == Some(id) { "done".into() } else { "working".into() },
+        detail: "iteration 2/10".into(),
+        iteration: 2,
+        max_iterations: 10,
+        cost_usd: Usd::from_dollars(cost),
+        cost_basis: CostBasis::Reported,
+        best: None,
+        proven: winner == Some(id),
+        exit_code: None,
+    };
+    RaceView {
+        id: RunId::new("20261115-143307-k3f9"),
+        title: "Keep the order".into(),
+        by: RaceBy::First,
+        budget_usd: Usd::from_dollars(10.0),
+        cost_usd: Usd::from_dollars(1.5),
+        cost_basis: CostBasis::Reported,
+        winner: winner.map(RunId::new),
+        ended: winner.map(|_| "codex was proven first".into()),
+        over: winner.is_some(),
+        looked_after: true,
+        runs: vec![run("claude", "20261115-143307-k3f9", 1.0), run("codex", "20261115-143307-k3fb", 0.5)],
+    }
 }
 
 pub fn finished() -> RunView {

@@ -1,6 +1,6 @@
 //! What is seen.
 
-use super::fixture::{COLOURS, draw, needs_you, on, press, run_view, styles, text, with_run};
+use super::fixture::{COLOURS, draw, needs_you, on, press, race, run_view, styles, text, with_run};
 use crate::data::Screen;
 use crate::model::Model;
 use crate::msg::Msg;
@@ -33,6 +33,17 @@ fn every_screen_in_three_sizes_with_its_styles() {
             let mut model = on(screen, COLOURS, (columns, lines));
             assert_eq!(model.screen, screen);
             shown(&format!("{screen:?}-{columns}x{lines}").to_lowercase(), &draw(&mut model));
+        }
+    }
+}
+
+#[test]
+fn a_race_as_it_goes_and_once_it_is_won() {
+    for (name, winner) in [("going", None), ("won", Some("20261115-143307-k3fb"))] {
+        for (columns, lines) in [SIZES[0], SIZES[1]] {
+            let mut model = on(Screen::Run, COLOURS, (columns, lines));
+            update(&mut model, Msg::Race(Box::new(race(winner))));
+            shown(&format!("race-{name}-{columns}x{lines}"), &draw(&mut model));
         }
     }
 }

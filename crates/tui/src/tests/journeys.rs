@@ -1,11 +1,12 @@
 //! What keys, pastes and clicks do: from the first sentence to the finished run.
 
-use super::fixture::{COLOURS, draw, finished, model, on, press, run_view, text, type_text};
+use super::fixture::{COLOURS, draw, finished, model, on, press, race, run_view, text, type_text};
 use crate::data::{Problem, Screen};
 use crate::model::{Model, Notice, Overlay};
 use crate::msg::{Effect, Msg};
 use crate::update::update;
 use ralph_domain::control::Control;
+use ralph_domain::id::RunId;
 use ralph_domain::status::Status;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 
@@ -41,6 +42,41 @@ fn a_sentence_becomes_a_run_that_is_watched_to_its_summary() {
     assert_eq!(model.screen, Screen::Run, "it is shown once by itself");
     key(&mut model, 'q');
     assert_eq!(model.screen, Screen::Welcome);
+}
+
+#[test]
+fn a_race_is_started_from_the_form_and_shown_as_a_table() {
+    let mut model = model(COLOURS, (100, 30));
+    type_text(&mut model, "Fix the router");
+    ctrl(&mut model, 'r');
+    model.start.form.set("race", "claude, codex");
+    model.start.form.at = model.start.form.fields.iter().position(|field| field.key == "best").unwrap();
+    model.start.form.turn(false);
+    let effects = enter(&mut model);
+    let [Effect::Start(wish)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!((wish.race.as_str(), wish.best.as_str()), ("claude, codex", "cost"));
+    update(&mut model, Msg::Started("20261115-143307-k3f9".into()));
+    update(&mut model, Msg::Race(Box::new(race(None))));
+    update(&mut model, Msg::View(Box::new(run_view())));
+    let seen = text(&draw(&mut model));
+    for words in ["Race", "the first proven result wins", "claude", "codex", "together: $1.50, $10 at most"] {
+        assert!(seen.contains(words), "{words}: {seen}");
+    }
+    key(&mut model, '1');
+    key(&mut model, '7');
+    assert!(enter(&mut model).is_empty(), "the run that is watched is open already");
+    press(&mut model, KeyCode::Down, KeyModifiers::NONE);
+    press(&mut model, KeyCode::Down, KeyModifiers::NONE);
+    assert_eq!(enter(&mut model), [Effect::Watch("20261115-143307-k3fb".into())]);
+    assert_eq!((model.run.tab, model.run.tabs()), (0, 7), "the other run, with the race beside it");
+    let mut other = finished();
+    other.run_id = RunId::new("20261115-143307-k3fb");
+    update(&mut model, Msg::View(Box::new(other)));
+    assert_eq!(model.screen, Screen::Run, "it counts who won");
+    update(&mut model, Msg::Race(Box::new(race(Some("20261115-143307-k3fb")))));
+    key(&mut model, '7');
+    let seen = text(&draw(&mut model));
+    assert!(seen.contains("codex wins") && seen.contains("ralph apply 20261115-143307-k3fb"), "{seen}");
 }
 
 #[test]

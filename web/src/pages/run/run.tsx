@@ -8,7 +8,7 @@ import { isOver } from "../../lib/status";
 import { remembered } from "../../lib/storage";
 import { useRunsLive } from "../../live/list-store";
 import { useRun } from "../../live/run-store";
-import { go, runPath, TABS, type Tab } from "../../router";
+import { go, racePath, runPath, TABS, type Tab } from "../../router";
 import { useMaySteer } from "../../session";
 import { A, Button, Copy, cx, Empty, ProblemNote, Skeleton } from "../../ui/basics";
 import { Boundary } from "../../ui/boundary";
@@ -174,6 +174,19 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
   );
 }
 
+/** The race that the run is one of, where it is. */
+function RaceLine() {
+  const { run, id } = useRunHere();
+  const { race } = run;
+  if (!race) return null;
+  const won = race.winner === id ? " It won." : race.winner ? " Another one won." : "";
+  return (
+    <p className="small muted">
+      One of {race.runs.length} in a race: {race.runs.map((one) => one.name).join(", ")}.{won} <A href={racePath(race.id)}>See the race</A>
+    </p>
+  );
+}
+
 function Head({ onSide, sideOpen }: { onSide: () => void; sideOpen: boolean }) {
   const { view, id } = useRunHere();
   const cost = view.budgets.find((b) => b.budget === "cost");
@@ -194,6 +207,7 @@ function Head({ onSide, sideOpen }: { onSide: () => void; sideOpen: boolean }) {
         <span className="num" title="Time at work, of its budget">{span(view.working_seconds)}{time ? ` of ${span(time.limit)}` : ""}</span>
         <span className="num">{money(view.spent.cost_usd)}{cost ? ` of ${money(cost.limit)}` : ""}{view.spent.cost_basis === "unknown" ? " (not all known)" : ""}</span>
       </div>
+      <RaceLine />
       {view.status !== "needs you" && <NowLine />}
       <div className="run-controls">
         <Controls />

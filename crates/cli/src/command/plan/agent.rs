@@ -13,7 +13,7 @@ use ralph_app::scratch::Scratch;
 use ralph_app::{App, Environment, models, repo_file, settings};
 use ralph_core::clock::SystemClock;
 use ralph_core::{CancelFlag, Refusals};
-use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile, Settings, join_argv};
+use ralph_domain::config::{AgentConfig, AgentKind, Settings, join_argv};
 use ralph_domain::dialect::prd_tasks::{self, TasksJson};
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{
@@ -119,19 +119,11 @@ impl Planner {
             }
             agent.command_argv[0] = found.path.display().to_string();
         }
-        let file = ConfigFile {
-            agents: Some(vec![agent.clone()]),
-            agent_priority: None,
-            verifiers: None,
-            required_verifiers: None,
-            sandbox: None,
-            isolation: Some(loaded.user_isolation.unwrap_or_default()),
-            ..loaded.file.clone()
-        };
+        let settings = loaded.alone(&agent, None);
         let mut planner = Self {
             agent,
             model: args.model.clone(),
-            settings: file.resolve(),
+            settings,
             top: top.to_owned(),
             env,
             asks: !args.yes,

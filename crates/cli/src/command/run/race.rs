@@ -6,13 +6,13 @@ use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::signals;
 use crate::table;
-use ralph_app::App;
-use ralph_app::race::{Lane, Race, RaceBy};
+use ralph_app::race::{Race, RaceBy, RaceRun, RaceView};
+use ralph_app::{App, RaceRequest, RunRequest};
 use ralph_core::clock::SystemClock;
 use ralph_domain::describe::Tone;
 use ralph_domain::dialect::Publish;
-use ralph_domain::money::{CostBasis, Usd};
 use ralph_domain::ports::Clock as _;
+use ralph_domain::race::cost_words;
 use ralph_domain::text::{clock, one_line};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -31,20 +31,35 @@ pub enum Best {
     Cost,
 }
 
-/// Races.
+impl From<Best> for RaceBy {
+    fn from(best: Best) -> Self {
+        match best {
+            Best::Metric => Self::Metric,
+            Best::Diff => Self::Diff,
+            Best::Cost => Self::Cost,
+        }
+    }
+}
+
+/// Races, as the flags say.
 pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if args.tasks.len() > 1 {
         return Err(CommandError::usage("`--race` is about one task, but several are named")
             .hint("race them one after the other"));
     }
-    let by = match args.best {
-        None => RaceBy::First,
-        Some(Best::Metric) => RaceBy::Metric,
-        Some(Best::Diff) => RaceBy::Diff,
-        Some(Best::Cost) => RaceBy::Cost,
-    };
-    let request = consent::settle(&args.request(folder, super::what::task(args, folder)?), app, out)?;
-    let mut race = Race::new(app.environment(), &request, &args.race, by)?;
+    let mut request = args.request(folder, super::what::task(args, folder)?);
+    let by = args.best.map_or(RaceBy::First, RaceBy::from);
+    request.race = Some(RaceRequest { who: args.race.clone(), by, runs: Vec::new() });
+    if args.detach {
+        return super::detach(&request, app, out);
+    }
+    look_after(&request, app, out)
+}
+
+/// Looks after a race until it is over.
+pub fn look_after(request: &RunRequest, app: &App, out: &Out) -> Result<u8, CommandError> {
+    let request = consent::settle(request, app, out)?;
+    let mut race = Race::new(app.environment(), &request)?;
     let cancel = signals::install();
     let time = SystemClock::default();
     let (mut drawn, mut told) = (0, false);
@@ -66,52 +81,20 @@ pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     Ok(summary(&race, told, out))
 }
 
-/// How one stands, in a word and a few more.
-fn standing(lane: &Lane<'_>) -> (String, String) {
-    let text = |key: &str| lane.run.result().and_then(|r| r[key].as_str()).unwrap_or_default().to_owned();
-    match (lane.run.code(), &lane.state) {
-        (Some(0), _) => ("done".into(), text("summary")),
-        (Some(130), _) => ("stopped".into(), text("summary")),
-        (Some(3), _) => ("needs you".into(), text("summary")),
-        (Some(_), _) => ("failed".into(), text("summary")),
-        (None, Some(state)) => {
-            let number = state.iterations.current.as_ref().map_or(state.iterations.count, |c| c.iteration);
-            let most = state.spec.settings.budgets.max_iterations;
-            let best = ralph_domain::best::best(state)
-                .map_or_else(String::new, |best| format!(", best {}", best.value));
-            (state.status().to_string(), format!("iteration {number}/{most}{best}"))
-        }
-        (None, None) => ("preparing".into(), String::new()),
-    }
-}
-
-/// What is unknown is never a zero.
-fn cost_words(cost: Usd, basis: CostBasis) -> String {
-    match basis {
-        CostBasis::Unknown => format!("cost {}", basis.words(cost)),
-        _ => cost.to_string(),
-    }
-}
-
-fn cost(lane: &Lane<'_>) -> String {
-    cost_words(lane.cost(), lane.cost_basis())
-}
-
 /// One line for each; returns how many were drawn.
 fn draw(out: &Out, race: &Race, now: Duration, before: usize) -> usize {
-    let lanes = race.lanes();
+    let view = race.view();
     let room = table::columns().saturating_sub(3);
-    let wide = lanes.iter().map(|lane| table::width(lane.name)).max().unwrap_or(8).min(room / 3);
+    let wide = view.runs.iter().map(|run| table::width(&run.name)).max().unwrap_or(8).min(room / 3);
     let mut lines = Vec::new();
-    for lane in &lanes {
-        let (status, detail) = standing(lane);
-        let name = table::fit(lane.name, wide);
+    for (run, lane) in view.runs.iter().zip(race.lanes()) {
+        let name = table::fit(&run.name, wide);
         let pad = " ".repeat(wide.saturating_sub(table::width(&name)));
         let age =
             if lane.run.is_running() { clock(now.saturating_sub(lane.run.since())) } else { String::new() };
-        let cost = cost(lane);
-        let line = format!("{status:<9} {name}{pad} {cost:>8} {age:>6}  {}", one_line(&detail, 120));
-        lines.push(format!("{} {}", out.status_sign(&status), table::fit(&line, room)));
+        let (status, cost) = (&run.status, run.cost_words());
+        let line = format!("{status:<9} {name}{pad} {cost:>8} {age:>6}  {}", one_line(&run.detail, 120));
+        lines.push(format!("{} {}", out.status_sign(status), table::fit(&line, room)));
     }
     out.redraw_lines(before, &lines);
     lines.len()
@@ -119,30 +102,32 @@ fn draw(out: &Out, race: &Race, now: Duration, before: usize) -> usize {
 
 /// Who won, who cost what, and where everything is.
 fn summary(race: &Race, cancelled: bool, out: &Out) -> u8 {
-    let lanes = race.lanes();
-    let all = lanes.iter().fold(Usd::ZERO, |sum, lane| sum + lane.cost());
-    let basis = lanes.iter().map(Lane::cost_basis).max().unwrap_or_default();
-    let id = |lane: &Lane<'_>| lane.run.result().and_then(|r| r["run_id"].as_str()).map(str::to_owned);
-    let worst = lanes.iter().filter_map(|lane| lane.run.code()).find(|code| *code != 0).unwrap_or(1);
-    let code = match (race.winner(), cancelled) {
+    let view = race.view();
+    let worst = view.runs.iter().filter_map(|run| run.exit_code).find(|code| *code != 0).unwrap_or(1);
+    let code = match (view.winning(), cancelled) {
         (Some(_), _) => 0,
         (None, true) => 130,
         (None, false) => u8::try_from(worst).unwrap_or(1),
     };
-    match race.winner().map(|at| &lanes[at]) {
-        Some(lane) => out.say(format!("{} {} wins", out.err(Tone::Good, out.sign(Sign::Good)), lane.name)),
-        None => out.say("nobody wins: no result is proven"),
-    }
+    let sign = match view.winning() {
+        Some(_) => format!("{} ", out.err(Tone::Good, out.sign(Sign::Good))),
+        None => String::new(),
+    };
+    out.say(format!("{sign}{}", view.verdict()));
     if let Some(why) = race.ended() {
         let who = if race.winner().is_some() { "the others" } else { "they" };
         out.say(format!("  {who} were ended: {why}"));
     }
-    for lane in &lanes {
-        let (status, detail) = standing(lane);
-        out.say(format!("  {status:<9} {}, {}: {}", lane.name, cost(lane), one_line(&detail, 160)));
+    for run in &view.runs {
+        let (status, cost) = (&run.status, run.cost_words());
+        out.say(format!("  {status:<9} {}, {cost}: {}", run.name, one_line(&run.detail, 160)));
     }
-    out.say(format!("  together: {}, {} at most", cost_words(all, basis), race.budget()));
-    if let Some(run) = race.winner().and_then(|at| id(&lanes[at])) {
+    out.say(format!(
+        "  together: {}, {} at most",
+        cost_words(view.cost_usd, view.cost_basis),
+        view.budget_usd
+    ));
+    if let Some(RaceRun { run_id: run, .. }) = view.winning() {
         out.say(format!(
             "{} `ralph apply {run}` brings it into your own folder; `ralph diff {run}` shows it",
             out.err(Tone::Plain, "next:")
@@ -152,17 +137,27 @@ fn summary(race: &Race, cancelled: bool, out: &Out) -> u8 {
         }
     }
     if out.json {
-        let told: Vec<Value> = lanes
-            .iter()
-            .map(|lane| {
-                json!({
-                    "name": lane.name, "run_id": id(lane), "exit_code": lane.run.code(),
-                    "cost_usd": lane.cost(), "cost_basis": lane.cost_basis(), "result": lane.run.result(),
-                })
-            })
-            .collect();
-        let winner = race.winner().map(|at| json!({ "name": lanes[at].name, "run_id": id(&lanes[at]) }));
-        out.value(&json!({ "success": code == 0, "winner": winner, "cost_usd": all, "cost_basis": basis, "runs": told }));
+        out.value(&object(race, &view, code));
     }
     code
+}
+
+/// The race for a program.
+fn object(race: &Race, view: &RaceView, code: u8) -> Value {
+    let runs: Vec<Value> = view
+        .runs
+        .iter()
+        .zip(race.lanes())
+        .map(|(run, lane)| {
+            json!({
+                "name": run.name, "run_id": run.begun.then_some(&run.run_id), "exit_code": run.exit_code,
+                "cost_usd": run.cost_usd, "cost_basis": run.cost_basis, "result": lane.run.result(),
+            })
+        })
+        .collect();
+    let winner = view.winning().map(|run| json!({ "name": run.name, "run_id": run.run_id }));
+    json!({
+        "success": code == 0, "race": view.id, "winner": winner,
+        "cost_usd": view.cost_usd, "cost_basis": view.cost_basis, "runs": runs,
+    })
 }

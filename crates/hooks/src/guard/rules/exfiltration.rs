@@ -30,7 +30,8 @@ pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
     }
     match call.name {
         "ssh" | "http" | "https" | "xh" | "openssl"
-            if call.stdin.taint.secret && (call.name != "openssl" || call.is("openssl", &["s_client"])) =>
+            if (call.stdin.taint.secret || call.stdin.taint.archive && call.name != "ssh")
+                && (call.name != "openssl" || call.is("openssl", &["s_client"])) =>
         {
             call.refuse(Category::Exfiltration, "It sends what holds secrets to another machine.")
         }
@@ -57,6 +58,7 @@ pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
             }
         }
         "scp" | "rsync" | "sftp" | "rclone" | "ftp" | "lftp" => copies(call),
+        "git" => pushes(call),
         "dig" | "nslookup" | "host" | "ping" | "drill" => {
             let told = call.args.iter().any(|arg| {
                 arg.taint.secret
@@ -127,11 +129,48 @@ fn web(call: &Call<'_>) -> Option<Refusal> {
     {
         return secret("It sends a file that holds secrets.");
     }
-    let reads_stdin = call
-        .args
-        .iter()
-        .any(|arg| arg.text.ends_with("@-") || arg.text == "-" || arg.text == "--upload-file");
-    (reads_stdin && call.stdin.taint.secret).then(|| secret("It sends what holds secrets.")).flatten()
+    let reads_stdin = call.args.iter().any(|arg| {
+        ["@-", "=-", "=@-"].iter().any(|end| arg.text.ends_with(end))
+            || ["-", "-T-", "-T."].contains(&arg.text.as_str())
+            || arg.text == "--upload-file"
+    });
+    match (reads_stdin, call.stdin.taint) {
+        (true, taint) if taint.secret => secret("It sends what holds secrets."),
+        (true, taint) if taint.archive => secret("It sends a whole folder to another machine."),
+        _ => None,
+    }
+}
+
+/// A push to an address that is no remote of the repository.
+fn pushes(call: &Call<'_>) -> Option<Refusal> {
+    let words = super::git_history::words(call);
+    if words.first() != Some(&"push") {
+        return None;
+    }
+    let to = call.value(&["--repo"]).or_else(|| words.get(1).copied()).unwrap_or_default();
+    let turned = call.args.windows(2).any(|pair| {
+        let setting = pair[1].text.to_lowercase();
+        pair[0].text == "-c"
+            && (setting.starts_with("remote.")
+                && (setting.contains(".url=") || setting.contains(".pushurl="))
+                || setting.starts_with("url.") && setting.contains("insteadof="))
+    });
+    if turned || is_address(to) {
+        let why = "It pushes to an address of its own; a remote of the repository has a name.";
+        return call.refuse(Category::Exfiltration, why);
+    }
+    None
+}
+
+/// `https://host/x`, `git@host:x`; a folder is none.
+fn is_address(text: &str) -> bool {
+    let scp = text.split_once(':').is_some_and(|(host, path)| {
+        host.len() > 1
+            && !host.contains('/')
+            && !path.is_empty()
+            && (host.contains('@') || host.contains('.'))
+    });
+    !text.starts_with("file://") && (text.contains("://") || text.contains("::") || scp)
 }
 
 /// The file that an option's value names.

@@ -2,7 +2,7 @@
 
 use super::Call;
 use crate::guard::category::{Category, Refusal};
-use crate::guard::value::UNKNOWN;
+use crate::guard::value::{Field, UNKNOWN};
 
 const REMOVERS: &[&str] =
     &["rm", "rmdir", "unlink", "shred", "srm", "rimraf", "del", "del-cli", "trash", "wipe", "truncate"];
@@ -27,6 +27,9 @@ pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
         return call.refuse(Category::Files, "It would take the whole machine with it.");
     }
     match call.name {
+        "rm" | "rimraf" | "srm" if call.args.iter().any(may_be_root) => {
+            call.refuse(Category::Files, "Where that variable is empty, it takes the whole machine with it; `${NAME:?}` ends there instead.")
+        }
         name if REMOVERS.contains(&name) => operands(call).find_map(removal),
         "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" => {
             let recursive = call.short('R') || call.option(&["--recursive"]);
@@ -91,6 +94,14 @@ pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
         }
         _ => None,
     }
+}
+
+/// `$UNSET/` and `$UNSET/*`: the top of the machine, where the variable is empty.
+fn may_be_root(arg: &Field) -> bool {
+    let rest = arg.text.trim_start_matches(UNKNOWN);
+    arg.taint.unset
+        && rest.len() < arg.text.len()
+        && ["/", "/*", "/.", "/.*", "/**", "/{*,.*}"].contains(&rest)
 }
 
 fn operands<'a>(call: &'a Call<'_>) -> impl Iterator<Item = &'a str> {

@@ -94,6 +94,7 @@ impl Shell<'_> {
             {
                 Value::unknown(Taint { decoded: true, ..taint })
             }
+            _ if packs(name, args) => Value::unknown(Taint { archive: true, ..taint }),
             "pgrep" | "pidof" if args.iter().any(|arg| rules::is_others(&arg.text)) => Value::known("0\n"),
             // A text that was known and is not any more, and whatever a program of another language prints: as a command it is hidden.
             _ if INTERPRETERS.contains(&name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
@@ -169,6 +170,36 @@ impl Shell<'_> {
             let path = self.path(&file);
             self.files.insert(path, Value::unknown(Taint { fetched: true, ..Taint::default() }));
         }
+    }
+}
+
+/// Whether a program prints many files in one.
+fn packs(name: &str, args: &[Field]) -> bool {
+    let words = || args.iter().map(|arg| arg.text.as_str());
+    let letters = |at: usize, text: &str| match text.strip_prefix('-') {
+        Some(letters) if !text.starts_with("--") => letters.to_owned(),
+        None if at == 0 => text.to_owned(),
+        _ => String::new(),
+    };
+    let prints = || words().any(|word| word == "-" || word == "/dev/stdout");
+    match name {
+        "tar" | "bsdtar" | "gtar" => {
+            let flags: String = words().enumerate().map(|(at, word)| letters(at, word)).collect();
+            let creates = flags.contains('c') || words().any(|word| word == "--create");
+            let file = flags.contains('f') || words().any(|word| word.starts_with("--file"));
+            creates && (!file || prints())
+        }
+        "zip" => prints(),
+        "cpio" | "pax" => {
+            words().any(|word| word.starts_with("-o") || word == "--create" || word.starts_with("-w"))
+        }
+        "git" => {
+            let verb = words().find(|word| !word.starts_with('-'));
+            verb == Some("archive")
+                && !words().any(|word| word.starts_with("-o") || word.starts_with("--output"))
+                || verb == Some("bundle") && prints()
+        }
+        _ => false,
     }
 }
 

@@ -8,6 +8,8 @@ use crate::guard::wild;
 
 /// Programs that read a script: from `-c`, a file, or what is piped into them.
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "tcsh", "csh"];
+/// Programs that fetch the command which they run.
+const RUNNERS: &[&str] = &["npx", "bunx", "uvx", "pnpx", "pnpm", "yarn", "npm", "bun", "uv", "pipx"];
 /// Names that a wildcard may stand for.
 const NAMED: &[&str] = &[
     "rm", "dd", "cat", "cp", "mv", "chmod", "chown", "find", "tee", "sudo", "su", "nc", "curl", "wget",
@@ -50,6 +52,9 @@ impl Shell<'_> {
         self.vars.insert("_".to_owned(), vec![last]);
         if let Some(out) = self.builtin(&name, &args, stdin) {
             return out;
+        }
+        if RUNNERS.contains(&name.as_str()) {
+            self.rules(&name, &args, stdin, &words);
         }
         if self.wrapped(&name, &args, stdin) {
             if name == "command" && args.first().is_some_and(|arg| arg.text == "-v") {

@@ -11,6 +11,7 @@ mod expand;
 mod filters;
 mod invoke;
 mod languages;
+mod narrowed;
 mod options;
 mod parameter;
 mod variables;

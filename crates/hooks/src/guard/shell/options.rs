@@ -24,6 +24,7 @@ impl Shell<'_> {
             "tmux" | "screen" => self.terminals(name, args),
             "npm" | "pnpm" if args.iter().any(|arg| arg.text == "set") => self.scripts_set(args),
             "make" | "gmake" => self.recipes(args, stdin),
+            "just" | "ninja" | "samu" | "task" | "go-task" => self.other_recipes(name, args, stdin),
             "ed" | "ex" | "vi" | "vim" | "nvim" => {
                 self.escaped_lines(&stdin.text);
                 self.foreign_lines(args);
@@ -181,6 +182,31 @@ impl Shell<'_> {
         }
     }
 
+    /// The same of the files of `just`, `ninja` and `task`.
+    fn other_recipes(&mut self, name: &str, args: &[Field], stdin: &Value) {
+        let (flags, files): (&[&str], &[&str]) = match name {
+            "just" => (&["-f", "--justfile"], &["justfile", "Justfile", ".justfile", "JUSTFILE"]),
+            "ninja" | "samu" => (&["-f"], &["build.ninja"]),
+            _ => (
+                &["-t", "--taskfile"],
+                &["Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "taskfile.yaml", "Taskfile.dist.yml"],
+            ),
+        };
+        let named = option(args, flags).map(|file| file.text.clone());
+        let text = match named.as_deref() {
+            Some("-" | "/dev/stdin") => stdin.text.clone(),
+            Some(file) => self.content(&self.path(file)).text,
+            None => {
+                let made: Vec<String> = files.iter().map(|file| self.path(file)).collect();
+                let made = made.iter().find(|file| self.files.contains_key(*file));
+                made.map(|file| self.content(file).text).unwrap_or_default()
+            }
+        };
+        for line in text.lines().filter_map(|line| recipe_line(name, line)).take(RECIPES_MAX) {
+            self.quiet_script(&line);
+        }
+    }
+
     /// `py3 …`, `lua …` and their like of editors and debuggers.
     fn foreign_lines(&mut self, args: &[Field]) {
         let starts = ["py3 ", "python3 ", "python ", "py ", "lua ", "ruby ", "perl "];
@@ -206,6 +232,29 @@ impl Shell<'_> {
             if let Some(script) = after.or(within).or(program) {
                 self.quiet_script(script);
             }
+        }
+    }
+}
+
+/// The command in a line of such a file.
+fn recipe_line(name: &str, line: &str) -> Option<String> {
+    let bare = line.trim_start();
+    let indented = bare.len() < line.len();
+    match name {
+        "just" => indented.then(|| bare.trim_start_matches(['@', '-']).to_owned()),
+        "ninja" | "samu" => {
+            let (key, command) = bare.split_once('=')?;
+            (key.trim() == "command").then(|| command.trim().replace("$$", "$"))
+        }
+        _ => {
+            let item = bare.trim_start_matches("- ").trim_start();
+            let item = ["cmd:", "sh:", "defer:", "cmds:", "status:"]
+                .iter()
+                .find_map(|key| item.strip_prefix(key))
+                .or_else(|| {
+                    (item.len() < bare.len() || indented).then_some(item).filter(|item| !item.ends_with(':'))
+                })?;
+            Some(item.trim().trim_matches(['"', '\'', '[', ']']).to_owned())
         }
     }
 }

@@ -25,7 +25,7 @@ impl Shell<'_> {
                 vec![self.inner_text(alternative_value.as_deref().unwrap_or_default())]
             }
             Expr::IndicateErrorIfNullOrUnset { parameter, indirect, .. } => {
-                self.looked_up(parameter, *indirect)
+                self.looked_up(parameter, *indirect).into_iter().map(is_set).collect()
             }
             Expr::ParameterLength { parameter, indirect } => {
                 let value = self.one(parameter, *indirect);
@@ -125,7 +125,7 @@ impl Shell<'_> {
     /// What is known of a variable.
     fn variable(&self, name: &str) -> Value {
         if let Some(fields) = self.vars.get(name) {
-            return fields.first().map(Field::value).unwrap_or_default();
+            return is_set(fields.first().map(Field::value).unwrap_or_default());
         }
         match name {
             "HOME" => Value::known(self.places.home.clone()),
@@ -135,7 +135,7 @@ impl Shell<'_> {
             "TMPDIR" => Value::known("/tmp"),
             // Whoever started this: the session itself, which `kill` calls 0 as well.
             "PPID" => Value::known("0"),
-            _ => Value::unknown(Taint { secret: is_secret_name(name), ..Taint::default() }),
+            _ => Value::unknown(Taint { secret: is_secret_name(name), unset: true, ..Taint::default() }),
         }
     }
 
@@ -200,6 +200,12 @@ impl Shell<'_> {
             many => many.iter().skip(offset.max(0) as usize).cloned().collect(),
         }
     }
+}
+
+/// A text that is there, whatever it is made of.
+fn is_set(mut value: Value) -> Value {
+    value.taint.unset = false;
+    value
 }
 
 fn unknown() -> Value {

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// Harmless by name. What tools need to find themselves is here, too.
-const PLAIN: [&str; 24] = [
+const PLAIN: [&str; 29] = [
     "PATH",
     "LANG",
     "LANGUAGE",
@@ -27,6 +27,11 @@ const PLAIN: [&str; 24] = [
     "RUSTUP_HOME",
     "RUSTUP_TOOLCHAIN",
     "GOROOT",
+    "RBENV_ROOT",
+    "ASDF_DATA_DIR",
+    "MISE_DATA_DIR",
+    "DOTNET_ROOT",
+    "CONDA_PREFIX",
     "LD_LIBRARY_PATH",
     "LLVM_PROFILE_FILE",
     "EDITOR",

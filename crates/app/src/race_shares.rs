@@ -1,0 +1,184 @@
+//! Who of those that race may spend how much. At no moment all of them together may spend more than the budget.
+
+use ralph_domain::money::Usd;
+
+/// A change of a share that is worth a message: so many of them are the whole budget.
+const STEPS: f64 = 20.0;
+
+/// What is seen of one that races.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Seen {
+    /// What it has spent.
+    pub(crate) spent: Usd,
+    /// It has not ended.
+    pub(crate) works: bool,
+    /// What it may spend by its own record, once there is one.
+    pub(crate) recorded: Option<Usd>,
+    /// Its iteration: a session goes on with what it was allowed when it began.
+    pub(crate) iteration: u32,
+}
+
+/// The share of one.
+#[derive(Debug, Clone, Copy)]
+struct Share {
+    /// What it was told last.
+    told: Usd,
+    /// What its record said at the last look.
+    recorded: Usd,
+    /// The most that a session which began in this iteration may have been allowed.
+    held: Usd,
+    iteration: u32,
+}
+
+/// The shares of all.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    budget: Usd,
+    all: Vec<Share>,
+}
+
+impl Shares {
+    /// The same for each of `many`.
+    pub(crate) fn new(budget: Usd, many: usize) -> Self {
+        let told = Usd::from_dollars(budget.dollars() / many.max(1) as f64);
+        let share = Share { told, recorded: told, held: told, iteration: 0 };
+        Self { budget, all: vec![share; many] }
+    }
+
+    /// What each may spend at first; nothing where there is no limit to share.
+    pub(crate) fn first(&self) -> Option<Usd> {
+        self.all.first().map(|share| share.told).filter(|told| *told > Usd::ZERO)
+    }
+
+    /// It was told so.
+    pub(crate) fn told(&mut self, at: usize, share: Usd) {
+        if let Some(one) = self.all.get_mut(at) {
+            one.told = share;
+            one.held = one.held.max(share);
+        }
+    }
+
+    /// What each may spend from now on, where that is worth a message: whoever works gets the same of what is left. What one may
+    /// spend more is taken from another first, and is free only once no session of that one can still spend it.
+    pub(crate) fn next(&mut self, seen: &[Seen]) -> Vec<(usize, Usd)> {
+        for (share, seen) in self.all.iter_mut().zip(seen) {
+            share.look(seen);
+        }
+        let step = self.budget.dollars() / STEPS;
+        let spent = seen.iter().fold(Usd::ZERO, |sum, one| sum + one.spent);
+        let left = self.budget.saturating_sub(spent).dollars();
+        let many = seen.iter().filter(|one| one.works).count();
+        if many == 0 || step <= 0.0 {
+            return Vec::new();
+        }
+        let most = |(share, seen): (&Share, &Seen)| match seen.works {
+            true => share.held.max(seen.spent).dollars(),
+            false => seen.spent.dollars(),
+        };
+        let mut free = self.budget.dollars() - self.all.iter().zip(seen).map(most).sum::<f64>();
+        let mut changes = Vec::new();
+        for (at, (share, one)) in self.all.iter().zip(seen).enumerate() {
+            if !one.works || one.recorded.is_none() {
+                continue;
+            }
+            let fair = one.spent.dollars() + left / many as f64;
+            let held = most((share, one));
+            if fair + step <= share.told.dollars() {
+                changes.push((at, Usd::from_dollars(fair)));
+            } else if fair >= held + step && free >= step {
+                let more = free.min(fair - held);
+                free -= more;
+                changes.push((at, Usd::from_dollars(held + more)));
+            }
+        }
+        changes
+    }
+}
+
+impl Share {
+    fn look(&mut self, seen: &Seen) {
+        let recorded = seen.recorded.unwrap_or(self.told);
+        let now = recorded.max(self.told);
+        self.held = match seen.iteration == self.iteration {
+            true => self.held.max(now),
+            // It may have begun before this record was written.
+            false => now.max(self.recorded),
+        };
+        self.iteration = seen.iteration;
+        self.recorded = recorded;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that races, as it is: a session may spend what its run was allowed when it began.
+    #[derive(Clone, Copy)]
+    struct Runner {
+        spent: f64,
+        cap: f64,
+        letter: Option<f64>,
+        session: Option<f64>,
+        iteration: u32,
+        works: bool,
+    }
+
+    fn draw(random: &mut u64, of: u64) -> u64 {
+        *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*random >> 33) % of
+    }
+
+    /// Sessions begin, spend and end in any order, letters are read early or late: together they never spend more.
+    #[test]
+    fn whatever_they_do_they_spend_no_more_than_the_budget() {
+        let mut random = 11;
+        let mut most_of_one: f64 = 0.0;
+        for _ in 0..300 {
+            let mut shares = Shares::new(Usd::from_dollars(9.0), 3);
+            let first = shares.first().unwrap().dollars();
+            let begin =
+                Runner { spent: 0.0, cap: first, letter: None, session: None, iteration: 0, works: true };
+            let mut all = [begin; 3];
+            for _ in 0..200 {
+                let one = &mut all[draw(&mut random, 3) as usize];
+                match draw(&mut random, 4) {
+                    0 if one.works && one.session.is_none() && one.spent < one.cap => {
+                        one.iteration += 1;
+                        one.session = Some(one.cap);
+                    }
+                    1 => {
+                        if let Some(allowed) = one.session.take() {
+                            one.spent +=
+                                (allowed - one.spent).max(0.0) * draw(&mut random, 101) as f64 / 100.0;
+                        }
+                    }
+                    2 => one.cap = one.letter.take().unwrap_or(one.cap),
+                    _ => one.works &= one.session.is_some() || draw(&mut random, 40) > 0,
+                }
+                let seen = all.map(|one| Seen {
+                    spent: Usd::from_dollars(one.spent),
+                    works: one.works,
+                    recorded: Some(Usd::from_dollars(one.cap)),
+                    iteration: one.iteration,
+                });
+                for (at, share) in shares.next(&seen) {
+                    all[at].letter = Some(share.dollars());
+                    shares.told(at, share);
+                }
+                let spent: f64 = all.iter().map(|one| one.spent).sum();
+                assert!(spent <= 9.0 + 1e-6, "{spent}");
+                most_of_one = all.iter().map(|one| one.spent).fold(most_of_one, f64::max);
+            }
+        }
+        assert!(most_of_one > 3.5, "whoever needs more gets of what others leave: {most_of_one}");
+    }
+
+    #[test]
+    fn without_a_limit_there_is_nothing_to_share() {
+        let mut shares = Shares::new(Usd::ZERO, 2);
+        assert_eq!(shares.first(), None);
+        let seen = Seen { spent: Usd::ZERO, works: true, recorded: Some(Usd::ZERO), iteration: 1 };
+        assert!(shares.next(&[seen, seen]).is_empty());
+    }
+}

@@ -1,0 +1,37 @@
+//! Races: several runs of one task side by side.
+
+use crate::auth::Caller;
+use crate::extract::Answer;
+use crate::people::Role;
+use crate::problem::Problem;
+use crate::server::Server;
+use axum::Json;
+use axum::extract::{Path, State};
+use ralph_app::race::RaceView;
+use ralph_app::races;
+use ralph_domain::id::RunId;
+use std::sync::Arc;
+
+/// Races of the list.
+const LATEST: usize = 50;
+
+/// The latest races, newest first.
+pub(crate) async fn list(State(server): State<Arc<Server>>, caller: Caller) -> Answer<Json<Vec<RaceView>>> {
+    caller.may(Role::Viewer)?;
+    let env = server.app.environment().clone();
+    Ok(Json(server.blocking(move || Ok(races::latest(&env, LATEST)?)).await?))
+}
+
+/// The race that a run is one of.
+pub(crate) async fn one(
+    State(server): State<Arc<Server>>,
+    caller: Caller,
+    Path(run): Path<String>,
+) -> Answer<Json<RaceView>> {
+    caller.may(Role::Viewer)?;
+    let missing = || Problem::missing("that run is in no race");
+    let run = RunId::parse(&run).map_err(|_| missing())?;
+    let env = server.app.environment().clone();
+    let found = server.blocking(move || Ok(races::of_run(&env, &run)?)).await?;
+    Ok(Json(found.ok_or_else(missing)?))
+}

@@ -1,0 +1,88 @@
+//! The race of a run: where each of those that race stands, who won, who cost what.
+
+use super::run::open;
+use crate::draw::Canvas;
+use crate::keys::Action;
+use crate::model::Model;
+use crate::msg::Effect;
+use crate::text::{pad, width};
+use crate::theme::{Role, Sign, agent_number};
+use ralph_domain::text::one_line;
+use ralph_protocol::race::{RaceRun, RaceView, cost_words};
+use ratatui::layout::Rect;
+
+/// Columns of a status and of a cost.
+const STATUS: usize = 11;
+const COST: usize = 14;
+
+/// Opens the chosen run; the race stays a tab of it.
+pub fn enter(model: &mut Model) -> Vec<Effect> {
+    let chosen = model.run.race.as_ref().and_then(|race| race.runs.get(model.run.top));
+    let Some(run) = chosen.filter(|run| run.begun && run.run_id.as_str() != model.run.id) else {
+        return Vec::new();
+    };
+    let (id, race) = (run.run_id.to_string(), model.run.race.take());
+    let effects = open(model, &id);
+    model.run.race = race;
+    effects
+}
+
+/// Shows it.
+pub fn view(model: &Model, race: &RaceView, canvas: &mut Canvas<'_>, area: Rect) {
+    let role = match (race.winning(), race.over) {
+        (Some(_), _) => Role::Good,
+        (None, true) => Role::Bad,
+        (None, false) => Role::Text,
+    };
+    canvas.line(area, 0, &[(role, race.verdict())]);
+    let names = race.runs.iter().map(|run| width(&one_line(&run.name, 40))).max().unwrap_or(8).clamp(8, 24);
+    for (row, (at, run)) in (2..area.height).zip(race.runs.iter().enumerate()) {
+        canvas.line(area, row, &line(model, race, run, at, names, canvas));
+        canvas.hit(area, row, Action::Row(at));
+    }
+    let below = u16::try_from(race.runs.len()).unwrap_or(u16::MAX).saturating_add(3);
+    let spent = cost_words(race.cost_usd, race.cost_basis);
+    let spent = format!("together: {spent}, {} at most", race.budget_usd);
+    canvas.line(area, below, &[(Role::Muted, spent)]);
+    if let Some(why) = &race.ended {
+        canvas.line(
+            area,
+            below + 1,
+            &[(Role::Muted, format!("the others were ended: {}", one_line(why, 200)))],
+        );
+    }
+    let next = match race.winning() {
+        Some(run) => format!("next: `ralph apply {}` takes the winner home", run.run_id),
+        None => "↑ ↓ choose, Enter opens that run".to_owned(),
+    };
+    canvas.line(area, below + 3, &[(Role::Accent, next)]);
+}
+
+fn line(
+    model: &Model,
+    race: &RaceView,
+    run: &RaceRun,
+    at: usize,
+    names: usize,
+    canvas: &Canvas<'_>,
+) -> Vec<(Role, String)> {
+    let chosen = at == model.run.top.min(race.runs.len().saturating_sub(1));
+    let mark = if chosen { canvas.theme.sign(Sign::Point) } else { " " };
+    let won = race.winner.as_ref() == Some(&run.run_id);
+    let status = match run.status.as_str() {
+        _ if won => (Role::Good, "wins".to_owned()),
+        "done" => (Role::Text, "proven".to_owned()),
+        "failed" => (Role::Bad, run.status.clone()),
+        "needs you" | "paused" | "waiting" => (Role::Attention, run.status.clone()),
+        "stopped" => (Role::Muted, run.status.clone()),
+        _ => (Role::Accent, run.status.clone()),
+    };
+    let name = one_line(&run.name, 40);
+    vec![
+        (Role::Accent, format!("{mark} ")),
+        (Role::Agent(agent_number(&name)), pad(&name, names + 2)),
+        (status.0, pad(&one_line(&status.1, STATUS), STATUS)),
+        (Role::Text, pad(&run.cost_words(), COST)),
+        (Role::Muted, one_line(&run.detail, 300)),
+    ]
+}

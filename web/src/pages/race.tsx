@@ -1,0 +1,135 @@
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { api } from "../api/calls";
+import type { Race, RaceRun } from "../api/types";
+import { money } from "../lib/format";
+import { useLoad, useThrottled, useTitle } from "../lib/hooks";
+import { isOver } from "../lib/status";
+import { useRunsLive } from "../live/list-store";
+import { runPath } from "../router";
+import { useMaySteer } from "../session";
+import { A, Button, cx, Empty, ProblemNote, Section, Skeleton } from "../ui/basics";
+import { AskDialog, type Ask } from "../ui/dialog";
+import { AgentTag, Bar, StatusMark } from "../ui/signs";
+
+const WINS: Record<Race["by"], string> = {
+  first: "The first proven result wins.",
+  metric: "The best number of all proven results wins.",
+  diff: "The smallest diff of all proven results wins.",
+  cost: "The cheapest of all proven results wins.",
+};
+
+/** Who won, or what they race for. */
+export function verdict(race: Race): string {
+  const winner = race.runs.find((run) => run.run_id === race.winner);
+  if (winner) return `${winner.name} wins.`;
+  if (race.over) return "Nobody wins: no result is proven.";
+  return race.looked_after ? WINS[race.by] : "Nobody looks after this race any more; each of its runs goes on by itself.";
+}
+
+/** A cost as it is known; what is unknown is never a zero. */
+export function cost(of: { cost_usd: number; cost_basis: Race["cost_basis"] }): string {
+  if (of.cost_basis !== "unknown") return money(of.cost_usd);
+  return of.cost_usd > 0 ? `at least ${money(of.cost_usd)}` : "unknown";
+}
+
+/** Reads a race again whenever something happens to one of its runs, at most once a second. */
+function useRace(id: string) {
+  const live = useRunsLive();
+  const [race, setRace] = useState<Race | null>(null);
+  const members = race?.runs.map((run) => live.rows.get(run.run_id)?.updated_at ?? "").join(" ") ?? "";
+  const waiting = race === null ? live.rows.get(id)?.updated_at ?? "" : "";
+  const changed = useThrottled(`${members}${waiting}${live.generation}`, 1000);
+  const found = useLoad((signal) => api.race(id, signal), [id, changed]);
+  useEffect(() => {
+    if (found.data) setRace(found.data);
+  }, [found.data]);
+  // The process that looks after the race writes its end a moment after the last run's.
+  const { reload } = found;
+  const unsettled = race !== null && !race.over && race.looked_after && race.runs.some((run) => isOver(run.status));
+  useEffect(() => {
+    if (!unsettled) return;
+    const timer = setInterval(reload, 1000);
+    return () => clearInterval(timer);
+  }, [unsettled, reload]);
+  return { race, problem: found.problem, reload, queued: live.rows.get(id) };
+}
+
+/** A race: where each stands, who won, who cost what. */
+export default function RacePage({ id }: { id: string }) {
+  const { race, problem, reload, queued } = useRace(id);
+  const [asking, setAsking] = useState<Ask | null>(null);
+  const barred = useMaySteer();
+  useTitle(race ? `Race: ${race.title} · ralph` : "Race · ralph");
+  const working = useMemo(() => race?.runs.filter((run) => run.begun && !isOver(run.status)) ?? [], [race]);
+  const stopAll = useCallback(async () => {
+    const all = await Promise.allSettled(working.map((run) => api.control(run.run_id, { control: "cancel" })));
+    reload();
+    const failed = all.find((one) => one.status === "rejected");
+    if (failed) throw failed.reason;
+  }, [working, reload]);
+  if (!race) {
+    return (
+      <main className="page" id="main">
+        {problem?.status === 404 && queued?.status === "queued" ? (
+          <Empty title={queued.task}>
+            <p><StatusMark status="queued" /> <span className="muted">{queued.now ?? ""}</span></p>
+            <p className="muted">It begins as soon as there is a place for each of those that race. This page follows by itself.</p>
+          </Empty>
+        ) : problem?.status === 404 ? (
+          <Empty title="There is no such race">
+            <p className="muted">That run is one of its own. <A href={runPath(id)}>Open it</A></p>
+          </Empty>
+        ) : problem ? (
+          <ProblemNote problem={problem} retry={reload} />
+        ) : (
+          <Skeleton lines={6} label="Reading the race" />
+        )}
+      </main>
+    );
+  }
+  const winner = race.runs.find((run) => run.run_id === race.winner);
+  return (
+    <main className="page page-race" id="main">
+      <h1>{race.title || "Race"}</h1>
+      <p className={cx("race-verdict", winner ? "tone-good" : race.over && "tone-bad")} role="status">{verdict(race)}</p>
+      {race.ended && <p className="muted small">The others were ended: {race.ended}.</p>}
+      <Section title={`${race.runs.length} side by side`}>
+        <table className="table race-table">
+          <thead>
+            <tr><th scope="col">who</th><th scope="col">status</th><th scope="col" className="right">iteration</th><th scope="col" className="right">cost</th>{race.by === "metric" && <th scope="col" className="right">best</th>}<th scope="col">now</th></tr>
+          </thead>
+          <tbody>{race.runs.map((run) => <Line key={run.run_id} race={race} run={run} />)}</tbody>
+          <tfoot>
+            <tr>
+              <th scope="row" colSpan={3}>together, of {money(race.budget_usd)}</th>
+              <td className="right num">{cost(race)}</td>
+              <td colSpan={race.by === "metric" ? 2 : 1}><Bar share={race.budget_usd > 0 ? race.cost_usd / race.budget_usd : 0} label="budget of all" /></td>
+            </tr>
+          </tfoot>
+        </table>
+      </Section>
+      <footer className="form-foot">
+        {winner && <A href={runPath(winner.run_id, "diff")} className="button button-primary">Look at the winner’s diff</A>}
+        {working.length > 0 && (
+          <Button disabled={barred !== null} title={barred ?? undefined} onClick={() => setAsking({ title: "Stop the race?", consequence: `Each of the ${working.length} runs at work is ended now. What they have committed stays.`, confirm: "Stop all", danger: true, run: stopAll })}>Stop all</Button>
+        )}
+      </footer>
+      {asking && <AskDialog ask={asking} onClose={() => setAsking(null)} />}
+    </main>
+  );
+}
+
+function Line({ race, run }: { race: Race; run: RaceRun }) {
+  const won = race.winner === run.run_id;
+  const name = <AgentTag name={run.name} />;
+  return (
+    <tr className={cx(won && "race-won")}>
+      <th scope="row">{run.begun ? <A href={runPath(run.run_id)}>{name}</A> : name} {won && <span className="tag tone-good">wins</span>}</th>
+      <td><StatusMark status={run.status} /></td>
+      <td className="right num">{run.iteration}{run.max_iterations > 0 && <span className="muted">/{run.max_iterations}</span>}</td>
+      <td className="right num">{cost(run)}</td>
+      {race.by === "metric" && <td className="right num">{run.best ?? "–"}</td>}
+      <td className="muted">{run.detail}</td>
+    </tr>
+  );
+}
