@@ -136,6 +136,15 @@ export function tables(path, url, body) {
       return { prompt: `You work in a fresh session.\n\n# Task\n${body.text}\n\n# Checks\ncargo test\n` };
     case "/people":
       return body.name ? { name: body.name, role: body.role, token: "rt_0123456789abcdef" } : { people: [{ name: "ana", role: "admin", created_at: ago(900000), last_used: ago(2) }, { name: "ben", role: "viewer", created_at: ago(90000), last_used: null }] };
+    case "/fleet/workers":
+      return {
+        fleet: true, synchronous_standby: false,
+        workers: [
+          { id: "eu-1", labels: ["agent:claude", "eu", "gpu"], capacity: 4, runs: 2, version: "0.1.0", load: 0.6, health: "ok", silent: 1.2, draining: false, revoked: false },
+          { id: "eu-2", labels: ["agent:codex"], capacity: 4, runs: 0, version: "0.1.0", load: 0.1, health: "the disk is nearly full: 300 MB are free", silent: 2.5, draining: false, revoked: false },
+          { id: "us-1", labels: [], capacity: 2, runs: 0, version: "0.1.0", load: 0, health: "ok", silent: 4000, draining: true, revoked: false },
+        ],
+      };
     case "/secrets":
       return { secrets: [{ name: "ANTHROPIC_API_KEY", set: true }, { name: "GITHUB_PAT", set: false }] };
     case "/audit":

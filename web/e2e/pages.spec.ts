@@ -45,6 +45,7 @@ const PAGES: Record<string, [string, string]> = {
   "the settings": ["/settings", "Notifications"],
   "the people": ["/settings/people", "Add a person"],
   "the secrets": ["/settings/secrets", "ANTHROPIC_API_KEY"],
+  "the workers": ["/settings/workers", "no synchronous standby"],
   "the audit log": ["/settings/audit", "pause"],
   "a page that is not there": ["/nowhere", "There is no such page"],
 };

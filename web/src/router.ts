@@ -16,7 +16,7 @@ export const TABS: { id: Tab; label: string }[] = [
   { id: "charts", label: "Charts" },
 ];
 
-export type SettingsPage = "browser" | "people" | "secrets" | "audit";
+export type SettingsPage = "browser" | "people" | "secrets" | "audit" | "workers";
 
 export type Route =
   | { page: "runs"; query: URLSearchParams }
@@ -37,7 +37,7 @@ export function parse(path: string, search: string): Route {
   if (first === "costs" && second === undefined) return { page: "costs", query };
   if (first === "settings") {
     const sub = second ?? "browser";
-    if (sub === "browser" || sub === "people" || sub === "secrets" || sub === "audit") return { page: "settings", sub };
+    if (sub === "browser" || sub === "people" || sub === "secrets" || sub === "audit" || sub === "workers") return { page: "settings", sub };
   }
   if (first === "races" && second !== undefined && third === undefined) return { page: "race", id: second };
   if (first === "runs" && second !== undefined) {

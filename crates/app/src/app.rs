@@ -81,6 +81,16 @@ impl App {
         run::prepare(&self.env, request, report)
     }
 
+    /// Makes a run of a fleet one of this machine. The surroundings hold it.
+    pub fn adopt(
+        &self,
+        run: &RunId,
+        kept: &resume::adopt::Kept,
+        report: &dyn Reporter,
+    ) -> Result<(), AppError> {
+        resume::adopt::adopt(&self.env, run, kept, report)
+    }
+
     /// Everything that a run would ask for which only the user can allow.
     pub fn asked(&self, request: &RunRequest) -> Result<Asked, AppError> {
         run::asked(&self.env, request)

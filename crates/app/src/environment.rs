@@ -5,6 +5,7 @@
 use crate::dotenv::parse_dotenv;
 use crate::dotenv_lines::DotenvLines;
 use crate::error::AppError;
+use crate::hold::Hold;
 use crate::repo_file;
 use crate::trust::store::TrustStore;
 use crate::trust::{Ask, AskKind, Grants, cloud_words, quoted, quoted_server, url_host};
@@ -41,6 +42,8 @@ pub struct Environment {
     asked: Vec<AskedVariable>,
     /// Tools of the calling program for agents of kind `tools`.
     tools: Tools,
+    /// The hold on a run that several machines could drive.
+    hold: Option<Hold>,
 }
 
 /// Tools of the calling program.
@@ -83,6 +86,7 @@ impl Environment {
             granted: Grants::default(),
             asked: Vec::new(),
             tools: Tools::default(),
+            hold: None,
         }
     }
 
@@ -97,6 +101,7 @@ impl Environment {
             granted: Grants::default(),
             asked: Vec::new(),
             tools: Tools::default(),
+            hold: None,
         }
     }
 
@@ -120,6 +125,19 @@ impl Environment {
     pub fn with_tool(mut self, tool: impl CustomTool + 'static) -> Self {
         self.tools.0.push(std::sync::Arc::new(tool));
         self
+    }
+
+    /// The same for a process that holds a run which several machines could drive: it is sealed where the hold says, and its
+    /// commands end with the hold.
+    #[must_use]
+    pub fn with_hold(mut self, hold: Hold) -> Self {
+        self.hold = Some(hold);
+        self
+    }
+
+    /// The hold on a run that several machines could drive.
+    pub(crate) fn hold(&self) -> Option<&Hold> {
+        self.hold.as_ref()
     }
 
     /// The tools of the calling program.

@@ -3,6 +3,7 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::find;
+use crate::fleet_mark;
 use crate::seen;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -49,6 +50,7 @@ impl RunReading {
         }
         let mut state = find::handle(env, &entry).state()?;
         let driver = lock::holder(&entry.run_dir().lock()).filter(|h| h.run_id == entry.run_id);
+        let driver = driver.or_else(|| fleet_mark::driver_elsewhere(&entry.run_dir()));
         if state.result.finished.is_some() && driver.is_none() {
             // Whoever ended it may have been killed before the copy was made.
             shown::complete(&RalphDir::of(&entry.origin), &entry.run_id, &entry.run_dir());

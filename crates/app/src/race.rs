@@ -8,8 +8,8 @@ use crate::race_shares::{Seen, Shares};
 use crate::races::{self, LaneRecord, RaceFile, RaceRecord};
 use crate::report::SilentReporter;
 use crate::request::{PlaceRequest, RunRequest, Unfinished};
-use crate::run;
 use crate::side_by_side::{Batch, BatchRun};
+use crate::{resume, run};
 use jiff::{SignedDuration, Timestamp};
 use ralph_core::clock::SystemClock;
 use ralph_domain::best::best;
@@ -273,6 +273,10 @@ impl Race {
         let losers = self.ids.iter().enumerate().filter(|(n, _)| *n != at).map(|(_, id)| id.as_str());
         for entry in losers.filter_map(|id| find::run(&self.env, Path::new("/"), Some(id)).ok()) {
             find::note_lost(&entry, self.ids[at].as_str());
+            // One that waits for a person has lost as well: nobody is to look at it.
+            if find::handle(&self.env, &entry).state().is_ok_and(|state| state.result.finished.is_none()) {
+                drop(resume::end(&self.env, &entry, EndReason::Stopped));
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! A run that exists: unpaused where a process drives it, continued from its journal where none does.
 
+pub mod adopt;
 mod elsewhere;
 
 use crate::environment::Environment;
@@ -76,6 +77,16 @@ pub(crate) struct LockedRun {
     pub lock: RunLock,
 }
 
+/// Refuses a run that workers drive to whoever holds it not: a second driver would be refused by its seal, but not before its
+/// agent has worked.
+pub(crate) fn refuse_of_fleet(env: &Environment, entry: &Registration) -> Result<(), AppError> {
+    if env.hold().is_some() || !adopt::is_of_fleet(&entry.run_dir()) {
+        return Ok(());
+    }
+    Err(AppError::usage(format!("run {} belongs to a fleet: its workers drive it", entry.run_id))
+        .hint(format!("steer it on the page, or `ralph worker --once {}` drives it here", entry.run_id)))
+}
+
 /// Takes the lock of a run and reads what it is.
 pub(crate) fn take(
     env: &Environment,
@@ -84,6 +95,7 @@ pub(crate) fn take(
 ) -> Result<LockedRun, AppError> {
     let home = env.state_home()?;
     older::registered(&home, entry)?;
+    refuse_of_fleet(env, entry)?;
     let env = surroundings(env, &home, entry)?;
     let request = PlacementRequest::of_run(&home, &entry.run_id);
     if request.is_none() {
@@ -92,7 +104,7 @@ pub(crate) fn take(
     let lock = locks::of_folder(&home, &entry.workspace, &entry.run_id)?;
     let entry = older::moved(&env, &home, entry)?;
     locks::lead(&home, &entry.run_id, &lock);
-    let places = wiring::places(&home, &entry.run_id);
+    let places = wiring::places(&env, &home, &entry.run_id);
     let spec =
         snapshot::read_spec(&places.dir).or_else(|error| snapshot::sealed_spec(&places).ok_or(error))?;
     // What the journal says of its place counts over what was wished for.
@@ -151,6 +163,7 @@ fn bring_back(env: &Environment, entry: &Registration) -> Result<(), AppError> {
 pub(crate) fn end(env: &Environment, entry: &Registration, reason: EndReason) -> Result<(), AppError> {
     let home = env.state_home()?;
     older::registered(&home, entry)?;
+    refuse_of_fleet(env, entry)?;
     let spec = snapshot::read_spec(&entry.run_dir())?;
     let _lock = locks::of_run(&home, &spec)?;
     let summary = match reason {
@@ -213,6 +226,7 @@ pub(crate) fn resume_run(
     report: &dyn Reporter,
 ) -> Result<ResumeOutcome, AppError> {
     older::registered(&env.state_home()?, entry)?;
+    refuse_of_fleet(env, entry)?;
     let handle = find::handle(env, entry);
     if handle.is_driven() {
         if !budgets.is_empty() {

@@ -349,7 +349,8 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppErr
         true => origin.branch.clone().filter(|_| settings.checkpoint_commits),
         false => Some(format!("ralph/{run_id}")),
     };
-    Ok(RunSpec {
+    let left = left_work::Left::of(env.vars(), home, origin, &request.place);
+    let spec = RunSpec {
         version: 1,
         spec_version: 1,
         created_at: now,
@@ -362,9 +363,11 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppErr
         branch: request.branch.clone().or_else(|| request.task_branch.clone()).or_else(own_branch),
         config_digest: plan.config_digest.clone(),
         forked_from: plan.fork.as_ref().map(|fork| fork.from.clone()),
-        left_work: left_work::of(home, origin, &request.place),
+        left_work: left.work.clone(),
         run_id,
-    })
+    };
+    left.refuse_protected(origin, &spec, in_place)?;
+    Ok(spec)
 }
 
 /// Whether the agent of a worktree or clone gets a copy of it: wherever it could write a git folder of this machine. A cloud has

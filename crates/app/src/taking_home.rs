@@ -41,6 +41,7 @@ impl RunFiles {
         for place in &places {
             let Ok(repo) = Repo::discover(env.vars(), place) else { continue };
             if let Some(work) = RunWork::read(&repo, &run)? {
+                let work = with_first_run(work, &reading);
                 return Ok(RunChanges::Recorded(Box::new(Self { reading, repo, work })));
             }
         }
@@ -48,6 +49,7 @@ impl RunFiles {
         if let Ok(repo) = Repo::discover(env.vars(), &reading.state.spec.origin)
             && let Some(work) = on_own_branch(&repo, &reading)?
         {
+            let work = with_first_run(work, &reading);
             return Ok(RunChanges::Recorded(Box::new(Self { reading, repo, work })));
         }
         let over = reading.state.iterations.count > 0 || reading.state.result.finished.is_some();
@@ -92,7 +94,8 @@ impl RunFiles {
         let fetched;
         let elsewhere = into.is_some() || matches!(spec.place, WorkspaceKind::Clone { .. });
         let work = if elsewhere && self.repo.top != origin.top {
-            fetched = RunWork::fetch(&origin, &self.repo, run).map_err(refused)?;
+            let brought = RunWork::fetch(&origin, &self.repo, run).map_err(refused)?;
+            fetched = brought.map(|work| with_first_run(work, &self.reading));
             fetched.as_ref().unwrap_or(&self.work)
         } else {
             &self.work
@@ -113,6 +116,14 @@ impl RunFiles {
             Some(text) => text.message(),
             None => state.spec.task.title.clone(),
         }
+    }
+}
+
+/// A fork's result is that of the first run up to the fork, and its own.
+fn with_first_run(work: RunWork, reading: &RunReading) -> RunWork {
+    match reading.state.spec.forked_from.as_ref().and_then(|from| from.start.clone()) {
+        Some(start) => work.since(start),
+        None => work,
     }
 }
 

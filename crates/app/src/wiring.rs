@@ -31,13 +31,19 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 /// Where the files of a run's journal are.
-pub fn places(home: &StateHome, run: &RunId) -> Places {
-    Places { dir: home.record(run), seal: Some(home.seal(run)), spare: None }
+pub fn places(env: &Environment, home: &StateHome, run: &RunId) -> Places {
+    let elsewhere = env.hold().map(|hold| hold.seal.clone());
+    Places { dir: home.record(run), seal: Some(home.seal(run)), spare: None, elsewhere }
 }
 
 /// Where the files of a registered run's journal are, wherever its record lies.
 pub fn places_of(home: &StateHome, entry: &Registration) -> Places {
-    Places { dir: entry.run_dir(), seal: Some(home.seal(&entry.run_id)), spare: entry.spare.clone() }
+    Places {
+        dir: entry.run_dir(),
+        seal: Some(home.seal(&entry.run_id)),
+        spare: entry.spare.clone(),
+        elsewhere: None,
+    }
 }
 
 /// This process, as one that takes hold of a run.
@@ -47,7 +53,7 @@ pub fn writer_options(
     spec: &RunSpec,
 ) -> Result<WriterOptions, AppError> {
     Ok(WriterOptions {
-        places: places(home, &spec.run_id),
+        places: places(env, home, &spec.run_id),
         redactor: Arc::new(env.redactor(&spec.origin)),
         clock: Arc::new(SystemClock::default()),
         machine: Some(ralph_journal::machine::id(home)?),
@@ -103,7 +109,7 @@ pub fn parts(
     cancel: Arc<CancelFlag>,
     report: &dyn Reporter,
 ) -> Result<DriverParts, AppError> {
-    let places = places(home, &spec.run_id);
+    let places = places(env, home, &spec.run_id);
     let other = handover::connect(env, spec, &repo)?;
     let redactor = Arc::new(env.redactor(&spec.origin));
     let lock_fd = lock
@@ -123,6 +129,12 @@ pub fn parts(
                 options.guard_exe = Some(program.to_owned());
             }
             options.lock_fd = Some(lock_fd);
+            if let Some(hold) = env.hold() {
+                let lease = hold.clock.for_guard();
+                options.lease_fd = Some(lease.map_err(|e| {
+                    AppError::environment(format!("cannot share the lease with the guard: {e}"))
+                })?);
+            }
             options.env_remove = model_access::own_keys(env, &spec.settings);
             let objects = if agent_copy { agent_copy::object_folders(&repo) } else { Vec::new() };
             let inside = RepoInside { objects, identity: isolation::identity(&repo) };

@@ -150,6 +150,8 @@ pub enum Command {
     Demo(command::demo::DemoArgs),
     /// Show and steer every run of this machine on a page.
     Serve(command::serve::ServeArgs),
+    /// Drive runs for a fleet: many machines over one Postgres.
+    Worker(command::worker::WorkerArgs),
     /// Make the dashboard's index anew.
     Index(command::index::IndexArgs),
     /// Put the dashboard into a sandbox of a cloud.

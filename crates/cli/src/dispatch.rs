@@ -5,6 +5,7 @@ use crate::command::{
     apply, archive, attach, bug_report, clean, completions, control, convert, cost, demo, deploy, diagnose,
     diff, doctor, fork, guardrail, home, hook, index, init, lint, list, logs, man, mcp, models, notify, open,
     plan, plugin, probe, replay, restore, resume, run, sandbox, schema, serve, show, status, trust, upgrade,
+    worker,
 };
 use crate::error::CommandError;
 use crate::output::Out;
@@ -64,6 +65,7 @@ pub fn dispatch(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
         Command::Restore(args) => restore::run(args, app, &folder, out),
         Command::Diagnose(args) => diagnose::run(args, app, &folder, out),
         Command::Serve(args) => serve::run(&args, app, &folder, out),
+        Command::Worker(args) => worker::run(&args, app, out),
         Command::Index(args) => index::run(&args, app, out),
         Command::Deploy(args) => deploy::run(args, app, &folder, out),
         Command::Demo(args) => demo::run(args, app, &folder, out),

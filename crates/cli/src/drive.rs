@@ -7,12 +7,12 @@ use crate::log;
 use crate::output::Out;
 use crate::report::{Presenter, summary};
 use crate::signals;
-use ralph_app::{App, ErrorKind, NotifyRequest, Plan, ReadyRun, ResumeOutcome, RunRequest};
+use ralph_app::{App, ErrorKind, FinishedRun, NotifyRequest, Plan, ReadyRun, ResumeOutcome, RunRequest};
 use ralph_core::handle::ControlOutcome;
 use ralph_domain::control::BudgetChange;
 use ralph_domain::describe::Tone;
 use ralph_domain::id::RunId;
-use ralph_domain::outcome::RunResult;
+use ralph_domain::outcome::{EndReason, RunResult};
 use std::path::Path;
 
 /// Starts a run and drives it to its end.
@@ -95,6 +95,19 @@ fn finish(begun: ResumeOutcome, app: &App, out: &Out) -> u8 {
     }
 }
 
+/// The same for a run that this process holds for a fleet: the exit code, how the run stands, and what went wrong.
+pub fn finish_held(begun: ResumeOutcome, app: &App, out: &Out) -> (u8, EndReason, Option<String>) {
+    let ready = match begun {
+        ResumeOutcome::Ready(ready) => ready,
+        over => return (finish(over, app, out), EndReason::Completed, None),
+    };
+    let finished = drive_to_the_end(*ready, app, out);
+    let reason = finished.result.reason;
+    let why = finished.result.error.as_ref().map(|error| error.message.clone());
+    finished.tidy_up();
+    (reason.exit_code(), reason, why)
+}
+
 /// What became of `resume` where another process drives the run.
 fn told(run: &RunId, outcome: &ControlOutcome, stopped: Option<u32>, out: &Out) -> u8 {
     if out.json {
@@ -131,6 +144,13 @@ fn told(run: &RunId, outcome: &ControlOutcome, stopped: Option<u32>, out: &Out) 
 
 /// Runs a driver to its end and tells how it went.
 fn drive(run: ReadyRun, app: &App, out: &Out) -> u8 {
+    let finished = drive_to_the_end(run, app, out);
+    let code = finished.result.reason.exit_code();
+    finished.tidy_up();
+    code
+}
+
+fn drive_to_the_end(run: ReadyRun, app: &App, out: &Out) -> FinishedRun {
     ralph_sandbox::let_go_of_code();
     log::attach(&run);
     let finished = run.run();
@@ -140,7 +160,5 @@ fn drive(run: ReadyRun, app: &App, out: &Out) -> u8 {
     } else if !out.quiet {
         finished.mark_seen();
     }
-    let code = finished.result.reason.exit_code();
-    finished.tidy_up();
-    code
+    finished
 }

@@ -63,12 +63,19 @@ fn main() -> ExitCode {
     terminal::learn(&env);
     let out = output::Out::new(args.style(), &env);
     let app = App::new(env);
-    if args.verbose > 1 || matches!(args.command, Some(args::Command::Run(_) | args::Command::Resume(_))) {
+    if args.verbose > 1
+        || matches!(
+            args.command,
+            Some(args::Command::Run(_) | args::Command::Resume(_) | args::Command::Worker(_))
+        )
+    {
         log::begin(&app, args.verbose > 1);
     }
     // What a killed guard leaves behind comes to this process, which ends it. A server has runs that are nobody's children.
     let adopts = match args.command {
         Some(args::Command::Serve(_)) => Ok(()),
+        // A worker's runs go on where it is killed, and their own processes look after what they start.
+        Some(args::Command::Worker(ref worker)) if worker.once.is_none() => Ok(()),
         _ => ralph_sandbox::adopt_orphans().map_err(error::CommandError::from),
     };
     match adopts.and_then(|()| dispatch::dispatch(args, &app, &out)) {

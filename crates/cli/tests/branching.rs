@@ -58,6 +58,11 @@ fn a_fork_begins_with_the_files_of_an_iteration_and_another_agent() {
         repo.git(&["show", &format!("{}:part.txt", text(&first, "branch"))]),
         "work 1\nwork 2\nwork 3"
     );
+    // What is taken home is the whole result: the first iteration's part, too.
+    let diff = repo.ralph(&["diff", text(&forked, "run_id")]).exits(0).stdout;
+    assert!(diff.contains("+work 3") && diff.contains("+other"), "{diff}");
+    repo.ralph(&["apply", text(&forked, "run_id")]).exits(0);
+    assert_eq!(repo.read("part.txt"), "work 3\nother\n");
 }
 
 /// What a run did to its tests is not the start of another one.
@@ -157,6 +162,31 @@ fn the_first_proven_result_of_a_race_wins_and_the_others_are_ended() {
     assert_eq!(text(&meant, "run_id"), winner, "whoever names no run means the winner");
     repo.ralph(&["apply"]).exits(0);
     assert_eq!(repo.read("part.txt"), "work\n");
+}
+
+#[test]
+fn one_that_waits_for_a_person_has_lost_once_another_has_won() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.write("test_part.py", "assert open('part.txt').read() == 'work'\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "test"]);
+    let promise = "echo '<promise>COMPLETE</promise>'";
+    let asked = repo.agent(
+        "asked",
+        &format!("echo pass > test_part.py; touch {}; {promise}", env.path("asked").display()),
+    );
+    // The other one begins to win when this one has done its part.
+    let good = repo.agent(
+        "good",
+        &format!("n=0; while [ ! -e {} ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n + 1)); done; sleep 3; printf work > part.txt; {promise}", env.path("asked").display()),
+    );
+    repo.configure(&[asked, good], "python3 test_part.py", &json!({}));
+    let race = repo.run(&["--race", "asked,good"]).exits(0).json();
+    assert_eq!(text(&race["winner"], "name"), "good", "{race}");
+    let listed = repo.ralph(&["list", "--json"]).exits(0).json();
+    let states: Vec<&str> = listed.as_array().unwrap().iter().map(|run| text(run, "status")).collect();
+    assert!(!states.contains(&"needs_human") && states.len() == 2, "{listed}");
 }
 
 #[test]

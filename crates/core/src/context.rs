@@ -5,7 +5,7 @@ use crate::kept_alive::KeptAlive;
 use crate::observers::{Observer, Observers};
 use crate::refusals::Refusals;
 use ralph_domain::describe::describe;
-use ralph_domain::event::{EgressRefused, Event, EventBody};
+use ralph_domain::event::{Effect, EffectIntended, EgressRefused, Event, EventBody};
 use ralph_domain::ports::{Clock, CustomCheck, Notifier};
 use ralph_domain::redact::Redactor;
 use ralph_domain::sanitize;
@@ -22,7 +22,7 @@ use ralph_protocol::budget::BudgetKind;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 /// Set from outside (a signal handler, another thread) to end what goes on at once. A run is suspended by it: it can be
@@ -31,6 +31,9 @@ use std::time::Duration;
 pub struct CancelFlag {
     signal: AtomicU8,
     times: AtomicU8,
+    rest: AtomicBool,
+    told: AtomicBool,
+    look: AtomicBool,
 }
 
 impl CancelFlag {
@@ -53,6 +56,30 @@ impl CancelFlag {
             Self::CALLER => Some("the calling program"),
             _ => Some("a signal"),
         }
+    }
+    /// Asks for the end at the next place where nothing is lost by it: before the next session, or in a wait.
+    pub fn rest_soon(&self) {
+        self.rest.store(true, Ordering::SeqCst);
+    }
+    /// Whether that was asked for.
+    pub fn rests_soon(&self) -> bool {
+        self.rest.load(Ordering::SeqCst)
+    }
+    /// Somebody says when there is news on the code host: the run looks by itself only now and then.
+    pub fn is_told_of_news(&self) {
+        self.told.store(true, Ordering::SeqCst);
+    }
+    /// Whether somebody does.
+    pub fn hears_news(&self) -> bool {
+        self.told.load(Ordering::SeqCst)
+    }
+    /// There is news on the code host: a run that waits for some looks at once.
+    pub fn look_soon(&self) {
+        self.look.store(true, Ordering::SeqCst);
+    }
+    /// Whether there was, since this was asked last.
+    pub(crate) fn takes_look(&self) -> bool {
+        self.look.swap(false, Ordering::SeqCst)
     }
     /// How often that was asked for: more than once means that it is urgent.
     pub fn times(&self) -> u8 {
@@ -189,6 +216,28 @@ impl Context {
             self.activity.push_str(&format!("{} {} {sentence}\n", event.at, self.state.spec.run_id));
         }
         self.observer.event(&self.state, event);
+    }
+
+    /// Says that something is about to be done to the outside world, where others may go on with the run: only who still holds
+    /// the run gets this past its seal, so nobody who was replaced begins it.
+    pub fn intend(&mut self, effect: Effect, key: impl Into<String>) -> Result<(), DriveError> {
+        if self.journal.places().elsewhere.is_none() {
+            return Ok(());
+        }
+        self.record_only(EventBody::EffectIntended(EffectIntended { effect, key: key.into() }))?;
+        Ok(())
+    }
+
+    /// Refuses what is about to be done where the run may be somebody else's by now: this process may have been frozen since it
+    /// said what it intends.
+    pub fn still_holds(&self) -> Result<(), DriveError> {
+        match &self.journal.places().elsewhere {
+            Some(elsewhere) if !elsewhere.is_held() => {
+                let lost = std::io::Error::other("the hold on the run has run out");
+                Err(ralph_journal::JournalError::file("go on with", self.run.path(), lost).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A sentence for people.

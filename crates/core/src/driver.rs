@@ -94,6 +94,10 @@ impl Driver {
         if matches!(step, Step::Work { .. }) && self.ctx.tell_own_time()? {
             step = decide(&self.ctx.state);
         }
+        if matches!(step, Step::Work { .. } | Step::Wait { .. }) && self.ctx.cancel.rests_soon() {
+            self.ctx.record(EventBody::Suspended { by: "the worker, between two iterations".into() })?;
+            return Ok(Progress::Rest);
+        }
         if self.suspends(&step)? {
             return Ok(Progress::Rest);
         }

@@ -17,7 +17,7 @@ use ralph_domain::vars::Vars;
 use ralph_journal::follow::Follower;
 use ralph_journal::journal::{Journal, Places};
 use ralph_journal::layout::RalphDir;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -113,8 +113,8 @@ pub struct Driver {
     pub(crate) read_only_from: Option<TreeId>,
     /// The checks of the start are to be run once more before the first session.
     pub(crate) baseline_due: bool,
-    /// It was said that an earlier run left something.
-    pub(crate) told_of_left_work: bool,
+    /// Files that earlier runs left, neither proven nor approved, as far as they were found.
+    pub(crate) left_paths: BTreeSet<String>,
 }
 
 impl Driver {
@@ -156,7 +156,7 @@ impl Driver {
             spec_version: 1,
             read_only_from: None,
             baseline_due: false,
-            told_of_left_work: false,
+            left_paths: BTreeSet::new(),
         }
     }
 

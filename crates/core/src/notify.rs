@@ -6,7 +6,7 @@
 
 use crate::context::{CancelFlag, Context};
 use crate::error::DriveError;
-use ralph_domain::event::{EventBody, Notified};
+use ralph_domain::event::{Effect, EventBody, Notified};
 use ralph_domain::notify::notification;
 use ralph_domain::ports::{Clock, Notification, Notifier};
 use ralph_domain::redact::Redactor;
@@ -39,7 +39,9 @@ impl Context {
             let message = self.clean(notification(&self.state, &open));
             // Nobody is told of what a power cut could still undo.
             self.journal.barrier()?;
+            self.intend(Effect::Notification, format!("{} {}", open.of, open.occasion.as_str()))?;
             self.boundary("notify.before");
+            self.still_holds()?;
             let sent = send(&mut self.notifiers, &open, &message);
             self.boundary("notify.sent");
             for (by, result) in sent {

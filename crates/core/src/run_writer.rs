@@ -82,7 +82,10 @@ impl RunWriter {
 
     fn over(state: RunState, journal: Journal, writer_options: &WriterOptions) -> Self {
         let (machine, version) = (writer_options.machine.clone(), writer_options.version.clone());
-        let lease = DriverLease { machine, epoch: Some(state.epoch.next()), version };
+        // Where somebody else counts the holds on a run, that count is the one that fences.
+        let held = writer_options.places.elsewhere.as_ref().map(|elsewhere| elsewhere.epoch());
+        let epoch = held.unwrap_or_default().max(state.epoch.next());
+        let lease = DriverLease { machine, epoch: Some(epoch), version };
         let (first, clock) = (state.driver_pid.is_none(), writer_options.clock.clone());
         Self { state, journal, lease, events: Vec::new(), healed_bytes: 0, first, clock }
     }

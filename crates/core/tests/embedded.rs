@@ -112,7 +112,12 @@ fn drive(folder: &Path, name: &str) -> Driver {
     let options = WorkspaceOptions::new(repo.identity(Some("A"), Some("a@example.com")));
     let dir = RalphDir::of(&root);
     let parts = DriverParts {
-        places: Places { dir: dir.run(&spec.run_id), seal: Some(state.join("seal.jsonl")), spare: None },
+        places: Places {
+            dir: dir.run(&spec.run_id),
+            seal: Some(state.join("seal.jsonl")),
+            spare: None,
+            elsewhere: None,
+        },
         cooldowns: dir.cooldowns(),
         home: dir.clone(),
         dir,

@@ -163,6 +163,9 @@ pub fn draft_first(state: &RunState, question: &NeedsHuman) -> Option<Step> {
     })
 }
 
+/// When a look is repeated where the code host itself says what is new: what it says can be lost.
+pub const SLOW_POLL: Duration = Duration::from_secs(600);
+
 /// When a look at the code host is repeated: often at first, then less and less.
 pub fn next_poll(gate: Gate, looks: u32, first: Option<Duration>) -> Duration {
     let (usual, longest) = match gate {

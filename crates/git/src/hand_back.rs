@@ -345,7 +345,7 @@ impl Workspace for HandBack {
         head: &CommitId,
         left: &[LeftWork],
         at: Timestamp,
-    ) -> Result<Option<CommitId>, WorkspaceError> {
+    ) -> Result<Option<(CommitId, Vec<String>)>, WorkspaceError> {
         self.seal()?;
         self.agent.without_left(of, head, left, at)
     }

@@ -4,48 +4,137 @@
 use crate::command::Git;
 use crate::error::Result;
 use crate::private_index::PrivateIndex;
+use crate::repo::Repo;
 use crate::workspace::GitWorkspace;
-use ralph_domain::id::{CommitId, TreeId};
+use ralph_domain::id::{CommitId, RunId, TreeId};
 use ralph_domain::spec::LeftWork;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Commits that are looked at, the newest first.
+const COMMITS_MAX: &str = "--max-count=2000";
 
 /// Mode and id of a file, as a tree names them; nothing where there is no such file.
 type Entry = Option<(String, String)>;
 /// The files of a commit by their paths.
 type Files = HashMap<Vec<u8>, (String, String)>;
 
+/// What of the work of earlier runs is among some files.
+#[derive(Debug, Default)]
+pub(crate) struct LeftFiles {
+    /// The files as they were before, by their paths.
+    before: BTreeMap<Vec<u8>, Entry>,
+    /// Which run left each.
+    by: BTreeMap<Vec<u8>, RunId>,
+}
+
+impl LeftFiles {
+    /// Their names, as they are shown.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.before.keys().map(|path| crate::entry::text(path)).collect()
+    }
+}
+
 impl GitWorkspace {
-    /// The files of `of` as they were before `left`, newest first, was done; `None` where nothing of it is among them. What `head`
-    /// holds, too, somebody has committed, unless it is itself a commit of such a run.
+    /// The files of `of` as they were before `left`, newest first, was done, and which those are; `None` where nothing of it is
+    /// among them.
     pub(crate) fn tree_without(
         &self,
         of: &CommitId,
         head: &CommitId,
         left: &[LeftWork],
-    ) -> Result<Option<TreeId>> {
+    ) -> Result<Option<(TreeId, Vec<String>)>> {
         let now = files(&self.git, of)?;
-        let unproven = left.iter().any(|work| work.end == *head);
-        let committed = if unproven { Files::new() } else { files(&self.git, head)? };
-        let mut before: BTreeMap<Vec<u8>, Entry> = BTreeMap::new();
-        for work in left {
-            let start = files(&self.git, &work.start)?;
-            for (path, made) in changed(&self.git, &work.head, &work.end)? {
-                let found = before.get(&path).cloned().unwrap_or_else(|| now.get(&path).cloned());
-                let own = !unproven && committed.get(&path).cloned() == made;
-                if found == made && !own {
-                    before.insert(path.clone(), start.get(&path).cloned());
-                }
-            }
-        }
-        before.retain(|path, entry| now.get(path) != entry.as_ref());
-        if before.is_empty() {
+        let mut found = left_among(&self.git, head, left, &mut |path| now.get(path).cloned())?;
+        found.before.retain(|path, entry| now.get(path) != entry.as_ref());
+        if found.before.is_empty() {
             return Ok(None);
         }
+        let names = found.names();
         let index = PrivateIndex::new(&self.repo, &self.run)?;
         index.call(&self.git, ["read-tree", of.as_str()]).run()?;
-        index.call(&self.git, ["update-index", "-z", "--index-info"]).stdin(index_info(before)).run()?;
-        Ok(Some(TreeId::new(index.call(&self.git, ["write-tree"]).run()?.text())))
+        index
+            .call(&self.git, ["update-index", "-z", "--index-info"])
+            .stdin(index_info(found.before))
+            .run()?;
+        Ok(Some((TreeId::new(index.call(&self.git, ["write-tree"]).run()?.text()), names)))
     }
+}
+
+/// Files of the user's checkout, or of its commit, that are as an earlier run left them, of those that `asked` is true for. Each
+/// with the run.
+pub fn left_in_checkout(
+    repo: &Repo,
+    left: &[LeftWork],
+    in_commit: bool,
+    asked: &dyn Fn(&str) -> bool,
+) -> Result<Vec<(String, RunId)>> {
+    let git = repo.git();
+    let head = CommitId::new(git.call(["rev-parse", "--verify", "HEAD"]).run()?.text());
+    let committed = files(&git, &head)?;
+    let mut now = |path: &[u8]| {
+        let entry = committed.get(path).cloned();
+        if in_commit || !asked(&crate::entry::text(path)) {
+            return entry.filter(|_| in_commit);
+        }
+        let file = crate::entry::on_disk(&repo.top, path);
+        std::fs::symlink_metadata(&file).ok().filter(std::fs::Metadata::is_file)?;
+        let id = git
+            .call(["hash-object".as_ref(), "--no-filters".as_ref(), "--".as_ref(), file.as_os_str()])
+            .run();
+        Some((entry.map_or_else(|| "100644".to_owned(), |(mode, _)| mode), id.ok()?.text()))
+    };
+    let found = left_among(&git, &head, left, &mut now)?;
+    let named = found.by.into_iter().map(|(path, run)| (crate::entry::text(&path), run));
+    Ok(named.filter(|(path, _)| asked(path)).collect())
+}
+
+/// What of `left` is among the files that `now` tells. What somebody has committed since is theirs; a commit of the run itself
+/// makes it nobody's.
+fn left_among(
+    git: &Git,
+    head: &CommitId,
+    left: &[LeftWork],
+    now: &mut dyn FnMut(&[u8]) -> Entry,
+) -> Result<LeftFiles> {
+    let id = |entry: &Entry| entry.as_ref().map(|(_, id)| id.clone());
+    let committed = files(git, head)?;
+    let mut own = BTreeSet::new();
+    for work in left {
+        own.extend(commits(git, &work.head, &work.end)?);
+    }
+    let mut found = LeftFiles::default();
+    for work in left {
+        let start = files(git, &work.start)?;
+        let users = touched(git, commits(git, &work.head, head)?.difference(&own))?;
+        for (path, made) in changed(git, &work.head, &work.end)? {
+            let before = start.get(&path).cloned();
+            let here = found.before.get(&path).cloned().unwrap_or_else(|| now(&path));
+            let accepted = users.contains(&path) && id(&committed.get(&path).cloned()) == id(&made);
+            if id(&here) == id(&made) && id(&before) != id(&made) && !accepted {
+                found.before.insert(path.clone(), before);
+                found.by.entry(path).or_insert_with(|| work.run.clone());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The commits of `to` that `from` has not, the newest of them.
+fn commits(git: &Git, from: &CommitId, to: &CommitId) -> Result<BTreeSet<String>> {
+    let range = format!("{}..{}", from.as_str(), to.as_str());
+    let listed = git.call(["rev-list", COMMITS_MAX, &range, "--"]).run()?.text();
+    Ok(listed.lines().map(str::to_owned).collect())
+}
+
+/// The paths that commits change; none for a merge that changes nothing by itself.
+fn touched<'a>(git: &Git, commits: impl Iterator<Item = &'a String>) -> Result<BTreeSet<Vec<u8>>> {
+    let input: String = commits.map(|commit| format!("{commit}\n")).collect();
+    if input.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let args = ["diff-tree", "--stdin", "--root", "--cc", "--no-commit-id", "--name-only", "-r", "-z"];
+    let listed = git.call(args).stdin(input).run()?.stdout;
+    Ok(listed.split(|b| *b == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect())
 }
 
 /// In the form that `update-index --index-info` reads. What goes comes first: a file may have been where a folder is now.

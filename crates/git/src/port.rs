@@ -156,10 +156,11 @@ impl Workspace for GitWorkspace {
         head: &CommitId,
         left: &[LeftWork],
         at: Timestamp,
-    ) -> Result<Option<CommitId>, WorkspaceError> {
+    ) -> Result<Option<(CommitId, Vec<String>)>, WorkspaceError> {
         let tree =
             self.tree_without(of, head, left).map_err(|e| e.during("look at what earlier runs left"))?;
-        tree.map_or(Ok(None), |tree| self.loose_commit(&tree, of, at))
+        let Some((tree, paths)) = tree else { return Ok(None) };
+        Ok(self.loose_commit(&tree, of, at)?.map(|commit| (commit, paths)))
     }
 
     fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {

@@ -70,6 +70,13 @@ impl RunWork {
         Ok(Some(Self { start: CommitId::new(start), work: CommitId::new(work), base, result }))
     }
 
+    /// The same from `start` on: a run that branched off from another has the work of that one, too, up to where it branched off.
+    #[must_use]
+    pub fn since(self, start: CommitId) -> Self {
+        let (base, result) = (Some(start.as_str().to_owned()), self.work.as_str().to_owned());
+        Self { start, base, result, ..self }
+    }
+
     /// What a branch holds of a run whose own refs are gone: from the commit that the run began at to its last one. `None`
     /// where the branch does not hold both.
     pub fn on_branch(repo: &Repo, branch: &str, head: &CommitId, work: &CommitId) -> Result<Option<Self>> {

@@ -77,7 +77,7 @@ pub enum Integrity {
 impl Journal {
     /// Starts a new journal, sealed in the file that its places name. The spec must have been written before.
     pub fn create(places: Places, redactor: Arc<Redactor>) -> Result<Self, JournalError> {
-        let seal = places.file_seal();
+        let seal = places.own_seal();
         Self::create_sealed(places, seal, redactor)
     }
 
@@ -99,7 +99,7 @@ impl Journal {
         redactor: Arc<Redactor>,
         each: &mut dyn FnMut(&Event),
     ) -> Result<(Self, OpenedJournal), JournalError> {
-        let seal = places.file_seal();
+        let seal = places.own_seal();
         Self::open_sealed(places, seal, redactor, each)
     }
 
@@ -123,7 +123,12 @@ impl Journal {
         let mut opened = OpenedJournal::default();
         if let Some(seal) = &seal {
             // One that cannot be looked at is done without, as one that cannot be written.
-            let head = seal.head().ok().flatten();
+            let head = match seal.head() {
+                Err(error) if seal.is_required() => {
+                    return Err(JournalError::file("look at", &seal.place(), error));
+                }
+                head => head.ok().flatten(),
+            };
             opened.healed_bytes = head.map_or(Ok(0), |head| heal(&path, &**seal, head))?;
         }
         let mut file = open_append(&path)?;
@@ -169,7 +174,13 @@ impl Journal {
             file.set_len(bytes).map_err(|e| JournalError::file("repair", &path, e))?;
             file.seek(SeekFrom::End(0)).map_err(|e| JournalError::file("repair", &path, e))?;
         }
-        let seal = seal.and_then(|mut seal| catch_up(&mut *seal, &path, bytes).is_ok().then_some(seal));
+        let seal = match seal.map(|mut seal| (catch_up(&mut *seal, &path, bytes), seal)) {
+            Some((Err(error), seal)) if seal.is_required() => {
+                return Err(JournalError::file("append to", &seal.place(), error));
+            }
+            Some((Ok(()), seal)) => Some(seal),
+            _ => None,
+        };
         let journal = Self::begin(places, file, seal, redactor, JournalEnd { seq, last_at, bytes })?;
         Ok((journal, opened))
     }
@@ -185,6 +196,9 @@ impl Journal {
         // A copy that cannot be made ready is none.
         let (seal, settle) = match seal.map(|mut seal| (seal.settle(), seal)) {
             Some((Ok(settle), seal)) => (Some(seal), Some(settle)),
+            Some((Err(error), seal)) if seal.is_required() => {
+                return Err(JournalError::file("append to", &seal.place(), error));
+            }
             _ => (None, settle_file(&file).ok()),
         };
         let mut journal = Self {

@@ -2,9 +2,10 @@
 
 use crate::error::JournalError;
 use crate::layout::RunDir;
-use crate::seal::{FileSeal, Seal};
+use crate::seal::{FileSeal, Seal, SealSource};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Where the files of one journal are.
 #[derive(Debug, Clone)]
@@ -15,6 +16,8 @@ pub struct Places {
     pub seal: Option<PathBuf>,
     /// A folder for the spare links, below `.git`, where the record lies in the workspace (an older layout).
     pub spare: Option<PathBuf>,
+    /// Where the run is sealed instead, where that is not this machine.
+    pub elsewhere: Option<Arc<dyn SealSource>>,
 }
 
 impl Places {
@@ -23,7 +26,10 @@ impl Places {
         self.seal.as_ref().map(|path| path.with_extension("spec.json"))
     }
     /// The sealed copy that these places name.
-    pub(crate) fn file_seal(&self) -> Option<Box<dyn Seal>> {
+    pub(crate) fn own_seal(&self) -> Option<Box<dyn Seal>> {
+        if let Some(elsewhere) = &self.elsewhere {
+            return Some(elsewhere.seal());
+        }
         self.seal.as_deref().map(|path| Box::new(FileSeal::at(path)) as Box<dyn Seal>)
     }
     pub(crate) fn spare_events(&self) -> Option<PathBuf> {

@@ -3,6 +3,7 @@
 //! It lies where no agent can write. Every line goes to it first, so the journal is always a prefix of it: a shorter one is
 //! healed from it, a different one was edited.
 
+use ralph_domain::lease::Epoch;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
@@ -27,6 +28,25 @@ pub trait Seal: Send + std::fmt::Debug {
     fn cut(&mut self, length: u64) -> io::Result<()>;
     /// How to wait for what is sealed. Makes the copy where there is none.
     fn settle(&mut self) -> io::Result<Settle>;
+    /// Whether nothing may happen to the run that is not sealed. Others are done without where they cannot be used.
+    fn is_required(&self) -> bool {
+        false
+    }
+}
+
+/// A place apart from this machine where a run is sealed, for whoever holds the run. It is required: what it refuses does not
+/// happen.
+pub trait SealSource: Send + Sync + std::fmt::Debug {
+    /// The sealed copy of the journal.
+    fn seal(&self) -> Box<dyn Seal>;
+    /// Keeps the frozen definition as it is now.
+    fn keep_spec(&self, text: &[u8]) -> io::Result<()>;
+    /// The frozen definition that was kept last.
+    fn spec(&self) -> io::Result<Option<Vec<u8>>>;
+    /// Which hold on the run this is; every later one has a larger number.
+    fn epoch(&self) -> Epoch;
+    /// Whether the run is still held, as far as this process can know without asking.
+    fn is_held(&self) -> bool;
 }
 
 /// A sealed copy in a file.

@@ -107,7 +107,9 @@ pub fn replay_to(run: &RunDir, spec: RunSpec, last: Seq) -> Result<RunState, Jou
 /// Writes the frozen definition: the sealed copy first, as with the journal. Returns its digest.
 pub fn write_spec(places: &Places, spec: &RunSpec) -> Result<Digest, JournalError> {
     let text = serde_json::to_vec_pretty(spec).unwrap_or_default();
-    if let Some(sealed) = places.sealed_spec() {
+    if let Some(elsewhere) = &places.elsewhere {
+        elsewhere.keep_spec(&text).map_err(|e| JournalError::file("seal", &places.dir.spec(), e))?;
+    } else if let Some(sealed) = places.sealed_spec() {
         // A machine without a place for it must do without.
         let _ = write_atomic(&sealed, &text);
     }
@@ -124,10 +126,12 @@ pub fn sealed_spec(places: &Places) -> Option<RunSpec> {
 /// The frozen definition as it was journalled with `digest`, wherever a copy of it is left; `None` where there is none.
 pub fn find_spec(places: &Places, digest: &Digest) -> Option<Vec<u8>> {
     let spare = places.spare.as_ref().map(|dir| dir.join("spec.json"));
+    let kept = || places.elsewhere.as_ref().and_then(|elsewhere| elsewhere.spec().ok().flatten());
     [Some(places.dir.spec()), places.sealed_spec(), spare]
         .into_iter()
         .flatten()
         .filter_map(|path| std::fs::read(path).ok())
+        .chain(std::iter::once_with(kept).flatten())
         .find(|text| Digest::of(text) == *digest)
 }
 

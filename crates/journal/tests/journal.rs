@@ -37,6 +37,7 @@ fn folder() -> Folder {
         dir: run,
         seal: Some(temp.path().join("outside/seals/r1.jsonl")),
         spare: Some(temp.path().join("repo/.git/ralph/r1")),
+        elsewhere: None,
     };
     Folder { _temp: temp, dir, places }
 }

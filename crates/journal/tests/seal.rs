@@ -19,13 +19,21 @@ struct Elsewhere {
     text: Arc<Mutex<Option<Vec<u8>>>>,
     settled: Arc<AtomicU32>,
     full: Arc<Mutex<bool>>,
+    required: bool,
+    away: Arc<Mutex<bool>>,
 }
 
 impl Seal for Elsewhere {
     fn place(&self) -> PathBuf {
         PathBuf::from("elsewhere")
     }
+    fn is_required(&self) -> bool {
+        self.required
+    }
     fn head(&self) -> io::Result<Option<u64>> {
+        if *self.away.lock().unwrap() {
+            return Err(io::Error::other("away"));
+        }
         Ok(self.text.lock().unwrap().as_ref().map(|text| text.len() as u64))
     }
     fn read(&self) -> io::Result<Box<dyn Read + '_>> {
@@ -63,7 +71,7 @@ struct Folder {
 fn folder() -> Folder {
     let temp = tempfile::tempdir().unwrap();
     let dir = RalphDir::of(&temp.path().join("repo")).run(&"r1".into());
-    let places = Places { dir, seal: None, spare: None };
+    let places = Places { dir, seal: None, spare: None, elsewhere: None };
     Folder { _temp: temp, places, seal: Elsewhere::default() }
 }
 
@@ -172,4 +180,18 @@ fn a_file_that_cannot_be_made_is_done_without() {
     assert_eq!(opened, OpenedJournal::default());
     let mut seal = FileSeal::at(std::path::Path::new("/dev/null/no/seal.jsonl"));
     assert_eq!(seal.append(b"x", 0).unwrap_err().kind(), std::io::ErrorKind::NotADirectory);
+}
+
+#[test]
+fn a_seal_that_is_required_is_never_done_without() {
+    let mut f = folder();
+    f.seal.required = true;
+    let mut journal = f.create();
+    journal.append(EventBody::Notice { message: "one".into() }, Timestamp::UNIX_EPOCH).unwrap();
+    drop(journal);
+    assert!(f.open().is_ok());
+    *f.seal.away.lock().unwrap() = true;
+    assert!(f.open().is_err(), "whoever cannot ask who holds the run does not drive it");
+    f.seal.required = false;
+    assert!(f.open().is_ok(), "any other is done without");
 }

@@ -28,7 +28,7 @@ fn run_in(folder: &Path) -> RunDir {
 }
 
 fn journal(run: &RunDir) -> Journal {
-    let places = Places { dir: run.clone(), seal: None, spare: None };
+    let places = Places { dir: run.clone(), seal: None, spare: None, elsewhere: None };
     Journal::create(places, Arc::new(Redactor::default())).unwrap()
 }
 
@@ -132,7 +132,7 @@ fn a_late_reader_begins_at_a_mark_and_believes_none_that_is_wrong() {
         );
     }
     // Whoever opens the journal to go on makes the marks again.
-    let places = Places { dir: run.clone(), seal: None, spare: None };
+    let places = Places { dir: run.clone(), seal: None, spare: None, elsewhere: None };
     let (mut again, _) = Journal::open(places, Arc::new(Redactor::default()), &mut |_| {}).unwrap();
     assert_eq!(std::fs::read_to_string(run.index()).unwrap(), marks);
     append(&mut again, index::EVERY as usize);

@@ -26,6 +26,7 @@ mod guard;
 mod helper;
 mod helper_program;
 pub mod hosted;
+mod lease_clock;
 pub mod local;
 pub mod memory;
 mod os;
@@ -43,6 +44,7 @@ pub use memory::{MemoryExit, MemoryFiles, MemoryManaged, MemoryProvider, MemoryS
 pub use adopted::adopt_orphans;
 pub use git_identity::GitIdentity;
 pub use helper::{helper, init};
+pub use lease_clock::{LeaseClock, Moment};
 pub use sweep::sweep;
 
 /// Lets go of the memory of code that has run and is not needed now; the binary `ralph` calls it once a run is set up.

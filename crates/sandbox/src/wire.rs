@@ -28,6 +28,8 @@ pub(crate) enum ToGuard {
     Spawn,
     /// Keep the descriptor that goes with this open until the end (the run's lock).
     Hold,
+    /// End everything at the time that the file that goes with this names, unless it names a later one by then.
+    Deadline,
     /// End the command and all it started; 0 means at once.
     Kill {
         /// Milliseconds between SIGTERM and SIGKILL.
@@ -89,6 +91,7 @@ impl ToGuard {
         match self {
             Self::Spawn => [1, 0, 0, 0],
             Self::Hold => [2, 0, 0, 0],
+            Self::Deadline => [4, 0, 0, 0],
             Self::Kill { grace_ms } => [3, grace_ms.cast_signed(), 0, 0],
         }
     }
@@ -97,6 +100,7 @@ impl ToGuard {
         match words {
             [1, ..] => Some(Self::Spawn),
             [2, ..] => Some(Self::Hold),
+            [4, ..] => Some(Self::Deadline),
             [3, grace, ..] => Some(Self::Kill { grace_ms: grace.cast_unsigned() }),
             _ => None,
         }

@@ -69,3 +69,22 @@ fn dropping_the_sandbox_frees_the_lock_and_ends_the_guard() {
     assert!(!alive(guard));
     other.try_lock().unwrap();
 }
+
+#[test]
+fn a_lease_that_runs_out_ends_everything_and_nothing_more_begins() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = ralph_sandbox::LeaseClock::start(std::time::Duration::from_secs(600)).unwrap();
+    let mut options = common::options("lease");
+    options.lease_fd = Some(clock.for_guard().unwrap());
+    let sandbox = ralph_sandbox::LocalSandbox::start(dir.path(), options).unwrap();
+    let guard = i32::try_from(sandbox.guard_pid().unwrap()).unwrap();
+    assert!(!clock.is_over());
+    clock.extend(ralph_sandbox::LeaseClock::now(), std::time::Duration::from_millis(300)).unwrap();
+    let command = common::sh(&format!("{STUBBORN} sleep 1000"));
+    let ended = ralph_domain::ports::Sandbox::exec(&sandbox, &command, &mut common::Sink::default()).unwrap();
+    assert_eq!(ended.end, ralph_domain::ports::ExecEnd::GuardLost);
+    until("the guard is gone", || !alive(guard));
+    assert_eq!(pids(&dir.path().join("pids")).into_iter().filter(|pid| alive(*pid)).count(), 0);
+    common::refused(&sandbox, &common::sh("echo > late"));
+    assert!(!dir.path().join("late").exists());
+}

@@ -8,6 +8,9 @@
 pub mod audit;
 pub mod auth;
 pub mod extract;
+pub mod fleet;
+mod fleet_secrets;
+mod fleet_work;
 pub mod home;
 pub mod index;
 mod layers;

@@ -1,5 +1,6 @@
 //! The life of a server: it listens first, and reads what it needs while it already answers.
 
+use crate::fleet::FleetSide;
 use crate::home::ServerHome;
 use crate::index::Index;
 use crate::layers;
@@ -12,6 +13,7 @@ use crate::routes;
 use crate::scheduler::Scheduler;
 use crate::secrets::Secrets;
 use crate::server::{Server, ServerParts};
+use crate::{fleet_secrets, fleet_work};
 use axum::middleware;
 use ralph_app::{App, AppError};
 use ralph_core::clock::SystemClock;
@@ -79,10 +81,13 @@ async fn run(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> R
         repos: options.repos.clone(),
         is_local: options.host.is_loopback(),
         demo: options.demo,
+        fleet: FleetSide::open(env).await?,
     });
     live.begin(&tokio::runtime::Handle::current());
     tokio::spawn(scheduler.clone().work());
     otlp::begin(&server);
+    fleet_work::begin(&server);
+    fleet_secrets::begin(&server);
     let address = listener.local_addr().map_err(|e| AppError::environment(format!("no address: {e}")))?;
     ready(&told(&server, address, token)?);
     let router = routes::router(server.clone())

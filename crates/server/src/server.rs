@@ -1,6 +1,7 @@
 //! What every route stands on.
 
 use crate::audit::{Audit, AuditEntry};
+use crate::fleet::FleetSide;
 use crate::home::ServerHome;
 use crate::index::Index;
 use crate::live::Live;
@@ -63,6 +64,8 @@ pub struct Server {
     pub is_local: bool,
     /// Filled with scripted runs.
     pub demo: bool,
+    /// Other machines that drive its runs, where there are some.
+    pub fleet: Option<Arc<FleetSide>>,
     /// Room for those who watch.
     pub sockets: Arc<Semaphore>,
     edits: Mutex<HashMap<RunId, Arc<tokio::sync::Mutex<()>>>>,
@@ -84,6 +87,7 @@ pub struct ServerParts {
     pub repos: Vec<PathBuf>,
     pub is_local: bool,
     pub demo: bool,
+    pub fleet: Option<Arc<FleetSide>>,
 }
 
 impl Server {
@@ -107,6 +111,7 @@ impl Server {
             repos: parts.repos,
             is_local: parts.is_local,
             demo: parts.demo,
+            fleet: parts.fleet,
             sockets: Arc::new(Semaphore::new(SOCKETS)),
             edits: Mutex::default(),
         })

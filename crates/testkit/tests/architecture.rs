@@ -94,10 +94,18 @@ const ROWS: &[Row] = &[
         tests_use: &["testkit"],
     },
     Row {
+        name: "fleet",
+        uses: &[
+            "app", "core", "journal", "git", "http", "sandbox", "domain", "task", "evidence", "protocol",
+            "safe-fs",
+        ],
+        tests_use: &["testkit"],
+    },
+    Row {
         name: "server",
         uses: &[
-            "mcp", "app", "core", "journal", "git", "http", "domain", "task", "evidence", "protocol",
-            "safe-fs",
+            "fleet", "mcp", "app", "core", "journal", "git", "http", "domain", "task", "evidence",
+            "protocol", "safe-fs",
         ],
         tests_use: &["testkit"],
     },
@@ -109,6 +117,7 @@ const ROWS: &[Row] = &[
     Row {
         name: "cli",
         uses: &[
+            "fleet",
             "hooks",
             "mcp",
             "server",
@@ -134,6 +143,8 @@ const ROWS: &[Row] = &[
     Row {
         name: "testkit",
         uses: &[
+            "fleet",
+            "app",
             "hooks",
             "server",
             "tui",

@@ -4,7 +4,7 @@ import { get, plainText, query, request } from "./client";
 import type {
   Artifact, AuditEntry, Control, Costs, DiagnosisAnswer, DiffAnswer, EventFrame, FileEntry, FileText, IterationDetail,
   IterationLine, LintAnswer, Me, NewRun, OutputPart, Person, Race, Repo, Rules, RunAnswer, RunRow, RunsPage, SandboxAnswer,
-  Secret, Suggestions, TaskText, Template,
+  Secret, Suggestions, TaskText, Template, Worker,
 } from "./types";
 
 const run = (id: string) => `/runs/${encodeURIComponent(id)}`;
@@ -26,6 +26,9 @@ export interface RunsQuery {
 }
 
 export const api = {
+  workers: (signal?: AbortSignal) => get<{ fleet: boolean; workers: Worker[]; synchronous_standby?: boolean }>("/fleet/workers", signal),
+  workerToken: async () => (await request<{ token: string }>("/fleet/tokens", { method: "POST" })).body,
+  steerWorker: (id: string, what: "revoke" | "drain") => request(`/fleet/workers/${encodeURIComponent(id)}/${what}`, { method: "POST" }),
   me: () => get<Me>("/me"),
   login: (body: { token: string } | { code: string }) => request("/login", { method: "POST", body }),
   logout: () => request("/logout", { method: "POST" }),

@@ -346,6 +346,20 @@ export interface Secret {
   source?: string | null;
 }
 
+/** A worker as the server lists it. */
+export interface Worker {
+  id: string;
+  labels: string[];
+  capacity: number;
+  runs: number;
+  version: string;
+  load: number;
+  health: string;
+  silent: number | null;
+  draining: boolean;
+  revoked: boolean;
+}
+
 export interface Person {
   name: string;
   role: Role;

@@ -8,6 +8,7 @@ import { niceTop } from "../ui/chart";
 import { everyDay } from "./costs";
 import { bodyOf, nextAgents } from "./new-run";
 import { cost, verdict } from "./race";
+import { standing } from "./settings/workers";
 
 const ROW: RunRow = {
   id: "r1", task: "Keep router order", repo: "/home/ana/api", status: "working", iteration: 1, loop_score: null, criteria_met: 0, criteria_total: 1,
@@ -43,6 +44,18 @@ describe("a race", () => {
     expect(verdict({ ...RACE, looked_after: false })).toContain("by itself");
     expect(cost({ cost_usd: 0, cost_basis: "unknown" })).toBe("unknown");
     expect(cost({ cost_usd: 1.5, cost_basis: "reported" })).toBe("$1.50");
+  });
+});
+
+describe("a worker", () => {
+  const well = { id: "w", labels: [], capacity: 4, runs: 0, version: "0.1.0", load: 0, health: "ok", silent: 1, draining: false, revoked: false };
+  it("says how it stands", () => {
+    expect(standing(well)).toBe("ok");
+    expect(standing({ ...well, silent: 60 })).toBe("silent");
+    expect(standing({ ...well, silent: null })).toBe("silent");
+    expect(standing({ ...well, draining: true })).toBe("hands over its runs");
+    expect(standing({ ...well, revoked: true, silent: 60 })).toBe("revoked");
+    expect(standing({ ...well, health: "the disk is nearly full" })).toBe("the disk is nearly full");
   });
 });
 

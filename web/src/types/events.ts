@@ -775,6 +775,7 @@ export type RunEvent = {
   | ReviewSeen1
   | OverlapFound1
   | Moved1
+  | EffectIntended1
   | {
       kind: "suspended";
       /**
@@ -2207,6 +2208,22 @@ export interface Baseline1 {
   left_out?: string[];
 }
 /**
+ * Something that is about to be done to the outside world.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "effect_intended".
+ */
+export interface EffectIntended {
+  /**
+   * What.
+   */
+  effect: "push" | "pull_request" | "comment" | "notification";
+  /**
+   * Which one, so that it is recognised as the same when it is done again.
+   */
+  key: string;
+}
+/**
  * A message to people that was sent, or could not be.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
@@ -2680,6 +2697,12 @@ export interface OverlapFound1 {
  */
 export interface Moved1 {
   kind: "moved";
+}
+/**
+ * Something is about to be done to the outside world, by the one driver that may (in a fleet).
+ */
+export interface EffectIntended1 {
+  kind: "effect_intended";
 }
 /**
  * Somebody was told, or could not be.

@@ -83,7 +83,8 @@ pub fn fetch_run(
     // What its branch brings along may stand where the run's own folder is.
     refuse_odd_folder(&repo.top)?;
     wiring::register(&home, &spec)?;
-    let iterations = relocate::read(&wiring::places(&home, &run)).map_or(0, |state| state.iterations.count);
+    let iterations =
+        relocate::read(&wiring::places(env, &home, &run)).map_or(0, |state| state.iterations.count);
     report.notice(&Notice::Brought { run: &run, folder: spec.home(), iterations });
     Ok(())
 }
@@ -137,14 +138,14 @@ fn bring_files(
 }
 
 /// Files of a record that hold only where they were written.
-fn is_of_this_machine(inside: &str) -> bool {
+pub(super) fn is_of_this_machine(inside: &str) -> bool {
     let first = inside.split('/').next().unwrap_or_default();
     ["place.json", record_trust::FILE, "lock", "wake", "git", "copy-git", "removed-sandboxes"]
         .contains(&first)
 }
 
 /// Refuses a `.ralph` in the fetched branch that is no folder: it would lead what the run writes elsewhere.
-fn refuse_odd_folder(top: &Path) -> Result<(), AppError> {
+pub(super) fn refuse_odd_folder(top: &Path) -> Result<(), AppError> {
     match std::fs::symlink_metadata(RalphDir::of(top).path()) {
         Ok(meta) if !meta.is_dir() => Err(AppError::usage(format!(
             "the branch of the run brings `.ralph` along as something that is no folder: `{}`",
@@ -182,7 +183,7 @@ fn settle_in(
     (remote, from): (&GitRemote, &str),
     (isolation, here): (Option<Isolation>, Option<&Path>),
 ) -> Result<RunSpec, AppError> {
-    let places = wiring::places(home, run);
+    let places = wiring::places(env, home, run);
     let state = relocate::read(&places)?;
     if state.spec.run_id != *run {
         return Err(AppError::usage(format!("the state of run {run} is that of run {}", state.spec.run_id)));
@@ -320,6 +321,6 @@ fn is_origin(env: &Environment, here: &Path, spec: &RunSpec, remote: &GitRemote)
         && Repo::discover(env.vars(), here).ok().and_then(|repo| url(&repo)).as_ref() == Some(&remote.url)
 }
 
-fn same(a: &Path, b: &Path) -> bool {
+pub(super) fn same(a: &Path, b: &Path) -> bool {
     a.canonicalize().ok() == b.canonicalize().ok()
 }

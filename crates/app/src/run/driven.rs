@@ -3,7 +3,8 @@
 use crate::dotenv_lines::DotenvWatch;
 use crate::environment::{Environment, dotenv_pairs};
 use crate::older;
-use ralph_core::Driver;
+use ralph_core::driver::Attached;
+use ralph_core::{Driver, Observer};
 use ralph_domain::outcome::RunResult;
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::RunSpec;
@@ -42,6 +43,12 @@ impl ReadyRun {
     /// Knows the secrets that nothing written about this run may hold.
     pub fn redactor(&self) -> Redactor {
         Environment::new(self.vars.clone(), "/").redactor(&self.spec().origin)
+    }
+
+    /// Adds somebody who watches.
+    pub fn watched_by(&mut self, observer: Box<dyn Observer>) {
+        let observers = vec![observer];
+        self.driver.attach(Attached { observers, on_stuck: None, custom_checks: Default::default() });
     }
 
     /// Drives the run to its end.

@@ -1,52 +1,132 @@
 //! What earlier runs left in the user's folder that is neither proven nor approved: a new run finds it there like the user's own
 //! changes, and must not take it for them.
 
+use crate::error::AppError;
+use crate::find;
 use crate::request::PlaceRequest;
+use ralph_core::relocate;
+use ralph_domain::event::Verdict;
+use ralph_domain::id::RunId;
+use ralph_domain::level::ProofLevel;
 use ralph_domain::outcome::EndReason;
-use ralph_domain::spec::{LeftWork, WorkspaceKind};
-use ralph_git::Repo;
+use ralph_domain::protect::covers;
+use ralph_domain::spec::{LeftWork, RunSpec};
+use ralph_domain::state::RunState;
+use ralph_domain::vars::Vars;
+use ralph_git::{Repo, left_work};
 use ralph_journal::layout::StateHome;
 use ralph_journal::registry::{self, Registration};
 use ralph_journal::snapshot;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// Runs that are looked at, the newest first.
-const LOOKED_AT: usize = 16;
+const LOOKED_AT: usize = 40;
 
-/// What earlier runs of this folder left, newest first. A run of the registry only: what a folder brings along says nothing here.
-pub(super) fn of(home: &StateHome, origin: &Repo, place: &PlaceRequest) -> Vec<LeftWork> {
-    // Another repo has nothing of it.
-    if !matches!(place, PlaceRequest::InPlace | PlaceRequest::Worktree) {
-        return Vec::new();
-    }
-    let mut runs: Vec<Registration> =
-        registry::all(home).into_iter().filter(|entry| entry.origin == origin.top).collect();
-    if runs.is_empty() {
-        return Vec::new();
-    }
-    runs.sort_by(|a, b| b.run_id.cmp(&a.run_id));
-    let head = origin.git().call(["rev-parse", "-q", "--verify", "HEAD"]).run().map(|head| head.text());
-    let head = head.unwrap_or_default();
-    let mut left = Vec::new();
-    for entry in runs.iter().take(LOOKED_AT) {
-        let Ok(state) = snapshot::load(&entry.run_dir()) else { continue };
-        let here = state.spec.place == WorkspaceKind::InPlace;
-        if state.result.finished.as_ref().is_some_and(|end| end.reason == EndReason::Completed) {
-            // What was left before it was held against its start then.
-            if here {
+/// What earlier runs left, newest first.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    /// Their work.
+    pub(super) work: Vec<LeftWork>,
+    /// Those that ended with changes of what they must not touch.
+    meddled: Vec<RunId>,
+}
+
+impl Left {
+    /// What earlier runs of this repo left, here or in a worktree of it. Runs of the registry only: what a folder brings along says
+    /// nothing here.
+    pub(super) fn of(vars: &Vars, home: &StateHome, origin: &Repo, place: &PlaceRequest) -> Self {
+        // Another repo has nothing of it.
+        if !matches!(place, PlaceRequest::InPlace | PlaceRequest::Worktree) {
+            return Self::default();
+        }
+        let mut left = Self::default();
+        for entry in runs_of_repo(vars, home, origin).iter().take(LOOKED_AT) {
+            let Ok(state) = snapshot::load(&entry.run_dir()) else { continue };
+            if is_accepted(&state) {
                 break;
             }
-            continue;
+            let (Some(baseline), Some(end)) = (&state.baseline, &state.work.commit) else { continue };
+            if is_proven(&state) {
+                continue;
+            }
+            let (head, start) = (baseline.head.clone(), baseline.start.clone());
+            let work = LeftWork { run: entry.run_id.clone(), head, start, end: end.clone() };
+            if !has_all(origin, &work) {
+                continue;
+            }
+            if state.iterations.history.iter().any(|one| one.verdict == Verdict::ProtectedChanged) {
+                left.meddled.push(work.run.clone());
+            }
+            left.work.push(work);
         }
-        let (Some(baseline), Some(end)) = (&state.baseline, &state.work.commit) else { continue };
-        // The work of a run elsewhere is here only where its branch is checked out.
-        if state.people.tests_approved_by.is_some() || !here && end.as_str() != head {
-            continue;
-        }
-        let (head, start) = (baseline.head.clone(), baseline.start.clone());
-        left.push(LeftWork { run: entry.run_id.clone(), head, start, end: end.clone() });
+        left
     }
-    left.retain(|work| has_all(origin, work));
-    left
+
+    /// Refuses a run whose task, checks or other protected files are as an unproven run left them.
+    pub(super) fn refuse_protected(
+        &self,
+        origin: &Repo,
+        spec: &RunSpec,
+        in_place: bool,
+    ) -> Result<(), AppError> {
+        if self.work.is_empty() {
+            return Ok(());
+        }
+        // The run has no folder of its own yet.
+        let patterns = relocate::protected(&RunSpec { workspace: origin.top.clone(), ..spec.clone() });
+        let asked = |path: &str| covers(&patterns, path);
+        let found = left_work::left_in_checkout(origin, &self.work, !in_place, &asked)?;
+        // Marks in a task are the work of sessions, unless that run changed more of it.
+        let marks = |path: &str, run: &RunId| {
+            spec.task.raw.is_some() && path == spec.task.source && !self.meddled.contains(run)
+        };
+        let Some((path, run)) = found.into_iter().find(|(path, run)| !marks(path, run)) else {
+            return Ok(());
+        };
+        Err(AppError::needs_person(format!("`{path}`, which decides the result, is as run {run} left it"))
+            .cause("that run is neither proven nor approved")
+            .hint(format!(
+                "look at it (`git diff -- {path}`); commit it if it is right, or take it back: `git checkout -- {path}`"
+            )))
+    }
+}
+
+/// The runs of a repo, from this folder, the folder that it was, or another worktree of it; newest first.
+fn runs_of_repo(vars: &Vars, home: &StateHome, origin: &Repo) -> Vec<Registration> {
+    let mut known: BTreeMap<PathBuf, bool> = BTreeMap::new();
+    let mut same_repo = |folder: &PathBuf| {
+        *known.entry(folder.clone()).or_insert_with(|| {
+            Repo::discover(vars, folder).is_ok_and(|repo| repo.common_dir == origin.common_dir)
+        })
+    };
+    let mut runs: Vec<Registration> = find::runs_of(home, &origin.top)
+        .into_iter()
+        .filter(|entry| registry::find(home, &entry.run_id).is_some())
+        .collect();
+    let worktrees = origin.common_dir.join("worktrees").is_dir();
+    for entry in registry::all(home).into_iter().filter(|_| worktrees) {
+        if runs.iter().all(|run| run.run_id != entry.run_id)
+            && entry.origin.is_dir()
+            && same_repo(&entry.origin)
+        {
+            runs.push(entry);
+        }
+    }
+    runs.sort_by(|a, b| b.run_id.cmp(&a.run_id));
+    runs
+}
+
+/// Whether a person took what was there then.
+fn is_accepted(state: &RunState) -> bool {
+    state.people.tests_approved_by.is_some()
+        || state.result.proof.as_ref().is_some_and(|proof| proof.approved_by.is_some())
+}
+
+/// Whether the run's own changes were proven by more than tests that it could change.
+fn is_proven(state: &RunState) -> bool {
+    state.result.finished.as_ref().is_some_and(|end| end.reason == EndReason::Completed)
+        && state.result.proof.as_ref().is_some_and(|proof| proof.level != Some(ProofLevel::OwnTests))
 }
 
 /// Whether the repo still has the commits; `ralph clean` and `git gc` take them away.

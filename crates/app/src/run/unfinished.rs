@@ -39,6 +39,10 @@ pub(super) fn of(
     if ralph_core::is_same_task(&state.spec.task, task) && before == *settings {
         return Ok(Some(id));
     }
+    // One that no session has worked for holds nothing: its command was wrong, and this one is the correction.
+    if state.iterations.count == 0 && state.iterations.current.is_none() {
+        return Ok(None);
+    }
     Err(AppError::usage(format!("run {id} in this folder is not finished, and its task or settings differ"))
         .hint(format!("`ralph resume {id}` goes on with it, the same command with `--new` starts another one, `ralph cancel {id}` ends it")))
 }

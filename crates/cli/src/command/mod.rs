@@ -42,3 +42,4 @@ pub mod show;
 pub mod status;
 pub mod trust;
 pub mod upgrade;
+pub mod worker;

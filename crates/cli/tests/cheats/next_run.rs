@@ -11,6 +11,22 @@ const CHEAT: &str = "sed -i \"s/'right'/'wrong'/\" test_part.py; echo more >> no
 const NEXT: &str = "echo more >> notes.txt";
 const HONEST: &str = "echo \"VALUE = 'right'\" > part.py";
 
+const TICKED: &str = r#"---
+max_iterations: 1
+max_wall_time_minutes: 10
+max_cost_usd_estimate: 1
+test_command: "python3 -m unittest -q"
+---
+
+# Do the work
+
+## Success criteria
+- [ ] M1.1 a.txt is there
+  - verify: `test -f a.txt`
+- [ ] M1.2 the part is right
+  - verify: `grep -q right part.py`
+"#;
+
 /// A repo in which a first run has left changed tests, which a person was asked about.
 fn left<'a>(env: &'a TestEnv, args: &[&str]) -> TestRepo<'a> {
     let repo = TestRepo::new(env, "left", &[UNIT, PART]);
@@ -92,4 +108,127 @@ fn honest_work_goes_on_from_what_an_unfinished_run_left() {
     let run = next(&repo, HONEST);
     let json = run.json();
     assert_eq!((run.code, &json["level"]), (Some(0), &json!("independent")), "{}\n{json}", run.stderr);
+}
+
+#[test]
+fn a_script_of_the_check_that_a_run_left_changed_is_asked_about() {
+    for args in [&[][..], &["--branch", "fix"]] {
+        let env = TestEnv::new(RALPH);
+        let check = ("check.sh", "python3 -m unittest -q\n");
+        let repo = TestRepo::new(&env, "left", &[UNIT, PART, check]);
+        repo.write("PROMPT.md", "# Do the work\n");
+        repo.git(&["add", "-A"]);
+        repo.git(&["commit", "-q", "-m", "scene"]);
+        let play = |work: &str, args: &[&str]| {
+            repo.config(&json!({
+                "agents": [{"name": "stub", "command_argv": ["sh", "-c", format!("{work}\n{PROMISE}")]}],
+                "verifiers": [{"name": "unit", "command_argv": ["sh", "check.sh"]}],
+                "max_iterations": 1,
+            }));
+            repo.ralph(&[&["run", "--json"], args].concat())
+        };
+        let first = play("echo true > check.sh", args);
+        assert_eq!(first.code, Some(1), "{}", first.stderr);
+        let second = play(NEXT, &["--new"]);
+        assert_eq!(second.code, Some(3), "{}", second.stderr);
+        assert!(second.stderr.contains("check.sh"), "{}", second.stderr);
+        // Taken back, the work goes on.
+        repo.git(&["checkout", "-q", "main", "--", "check.sh"]);
+        let third = play(HONEST, &["--new"]);
+        assert_eq!(third.code, Some(0), "{}", third.stderr);
+    }
+}
+
+#[test]
+fn a_task_that_a_run_left_changed_is_asked_about_and_its_ticks_are_not() {
+    let env = TestEnv::new(RALPH);
+    let repo = left_task(&env, "sed -i 's/the work/nothing/' PROMPT.md");
+    agent(&repo, NEXT);
+    let second = repo.ralph(&["run", "--new", "--json"]);
+    assert_eq!(second.code, Some(3), "{}", second.stderr);
+    assert!(second.stderr.contains("PROMPT.md"), "{}", second.stderr);
+
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::new(&env, "ticks", &[UNIT, PART]);
+    repo.write("ralph_task.md", TICKED);
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "scene"]);
+    agent(&repo, "sed -i 's/\\[ \\] M1.1/[x] M1.1/' ralph_task.md; echo a > a.txt");
+    let first = repo.ralph(&["run", "ralph_task.md", "--json"]);
+    assert_eq!(first.code, Some(1), "{}", first.stderr);
+    agent(&repo, &format!("sed -i 's/\\[ \\] M1.2/[x] M1.2/' ralph_task.md; {HONEST}"));
+    let second = repo.ralph(&["run", "ralph_task.md", "--new", "--json"]);
+    assert_eq!(second.code, Some(0), "{}", second.stderr);
+}
+
+/// A repo in which a first run has changed its task, and ended without success.
+fn left_task<'a>(env: &'a TestEnv, work: &str) -> TestRepo<'a> {
+    let repo = TestRepo::new(env, "left", &[UNIT, PART]);
+    repo.write("PROMPT.md", "# Do the work\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "scene"]);
+    agent(&repo, work);
+    let first = repo.ralph(&["run", "--json"]);
+    assert_eq!(first.code, Some(1), "{}", first.stderr);
+    repo
+}
+
+#[test]
+fn neither_a_proof_of_something_else_nor_a_commit_of_something_else_makes_it_the_users() {
+    let env = TestEnv::new(RALPH);
+    let repo = left(&env, &[]);
+    repo.config(&json!({
+        "agents": [{"name": "stub", "command_argv": ["sh", "-c", format!("{NEXT}\n{PROMISE}")]}],
+        "verifiers": [{"name": "other", "command_argv": ["grep", "-q", "more", "notes.txt"]}],
+        "max_iterations": 1,
+    }));
+    let between = repo.ralph(&["run", "--new", "--json"]);
+    assert_eq!(between.code, Some(0), "{}", between.stderr);
+    is_asked_about(&next(&repo, NEXT), "test_part.py");
+    repo.git(&["update-index", "--chmod=+x", "part.py"]);
+    TestEnv::finish(env.command("chmod", &repo.dir).args(["+x", "test_part.py"])).exits(0);
+    is_asked_about(&next(&repo, NEXT), "test_part.py");
+
+    let env = TestEnv::new(RALPH);
+    let repo = left(&env, &["--branch", "fix"]);
+    repo.write("README", "mine\n");
+    repo.git(&["add", "README"]);
+    repo.git(&["commit", "-q", "-m", "mine"]);
+    is_asked_about(&next(&repo, NEXT), "test_part.py");
+    repo.git(&["worktree", "add", "-q", "../beside", "HEAD", "--detach"]);
+    let beside = repo.dir.parent().unwrap().join("beside");
+    std::fs::create_dir_all(beside.join(".ralph")).unwrap();
+    std::fs::copy(repo.dir.join(".ralph/config.json"), beside.join(".ralph/config.json")).unwrap();
+    let run = env.ralph(&beside, &["run", "--new", "--json", "--yes"]);
+    is_asked_about(&run, "test_part.py");
+}
+
+#[test]
+fn what_was_applied_from_an_unproven_run_is_not_the_users_yet() {
+    let env = TestEnv::new(RALPH);
+    let repo = left(&env, &["--worktree"]);
+    repo.ralph(&["apply"]).exits(0);
+    is_asked_about(&next(&repo, NEXT), "test_part.py");
+}
+
+#[test]
+fn a_failing_test_that_the_user_has_not_committed_is_worked_for() {
+    for (name, args) in [("appended", &[][..]), ("new", &[]), ("branch", &["--branch", "fix"])] {
+        let env = TestEnv::new(RALPH);
+        let repo = TestRepo::new(&env, "tdd", &[UNIT, PART]);
+        repo.write("PROMPT.md", "# Make the tests pass\n");
+        repo.git(&["add", "-A"]);
+        repo.git(&["commit", "-q", "-m", "scene"]);
+        let more = "    def test_more(self):\n        self.assertEqual(part.MORE, 1)\n";
+        match name {
+            "appended" => repo.write("test_part.py", &format!("{}\n{more}", UNIT.1)),
+            _ => repo.write(
+                "test_more.py",
+                &format!("import unittest\nimport part\n\n\nclass More(unittest.TestCase):\n{more}"),
+            ),
+        }
+        agent(&repo, &format!("{HONEST}; echo 'MORE = 1' >> part.py"));
+        let run = repo.ralph(&[&["run", "--json"], args].concat());
+        assert_eq!(run.code, Some(0), "{name}: {}", run.stderr);
+    }
 }

@@ -177,3 +177,16 @@ fn a_model_profile_that_a_task_names_must_be_there() {
     assert!(refused.stderr.contains("the model profile `strong-docter`"), "{}", refused.stderr);
     assert!(refused.stderr.contains("did you mean `strong-doctor`?"), "{}", refused.stderr);
 }
+
+#[test]
+fn a_corrected_command_starts_where_the_wrong_one_had_no_session() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.config(
+        &json!({"baseline": true, "agents": [repo.agent("stub", "echo x > part.txt; echo '<promise>COMPLETE</promise>'")]}),
+    );
+    let wrong = repo.ralph(&["run", "--json", "--verify", "tesst -f part.txt"]);
+    assert_ne!(wrong.code, Some(0), "{}", wrong.stderr);
+    let right = repo.ralph(&["run", "--json", "--verify", "test -f part.txt"]);
+    assert_eq!(right.code, Some(0), "{}", right.stderr);
+}

@@ -5,7 +5,7 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use jiff::{SignedDuration, Timestamp};
 use ralph_domain::event::{ChecksSeen, ChecksState, EventBody, PrOccasion, ReviewOutcome, ReviewSeen};
-use ralph_domain::handover::{Gate, GateFacts, needs_review, next_poll};
+use ralph_domain::handover::{Gate, GateFacts, SLOW_POLL, needs_review, next_poll};
 use ralph_domain::ports::{CiCheck, CiState, Comment, PrState, Review, ReviewState};
 use ralph_domain::text::{tail, tail_lines};
 
@@ -62,7 +62,7 @@ impl Driver {
             ChecksState::Passed => self.gate().and_then(|gate| gate.green) != Some(checks.len()),
             ChecksState::Failed => false,
         };
-        let next = again.then(|| self.next(Gate::Checks));
+        let next = again.then(|| self.next(Gate::Checks, state == ChecksState::Pending));
         if state == ChecksState::Failed {
             self.ctx.error_entry("checks of the pull request failed", &feedback);
         }
@@ -151,7 +151,7 @@ impl Driver {
                 news.state = ReviewOutcome::Approved;
                 news.by = Some(review.author.clone());
             }
-            (PrState::Open, ..) => news.next = Some(self.next(Gate::Review)),
+            (PrState::Open, ..) => news.next = Some(self.next(Gate::Review, true)),
         }
         news.feedback = self.ctx.redactor.text(&news.feedback).into_owned();
         Ok(Some(news))
@@ -172,8 +172,14 @@ impl Driver {
         self.ctx.state.handover.gate.filter(|facts| facts.gate == gate).map_or(0, |facts| facts.looks)
     }
 
-    fn next(&self, gate: Gate) -> Timestamp {
-        let wait = next_poll(gate, self.looks(gate), self.ctx.state.spec.settings.handover.poll);
+    /// When the code host is asked again. Where `others` decide when there is something new and the code host says so by itself,
+    /// that is seldom: word of it can be lost.
+    fn next(&self, gate: Gate, others: bool) -> Timestamp {
+        let poll = self.ctx.state.spec.settings.handover.poll;
+        let wait = match poll {
+            None if others && self.ctx.cancel.hears_news() => SLOW_POLL,
+            poll => next_poll(gate, self.looks(gate), poll),
+        };
         let now = self.ctx.clock.now();
         now.checked_add(SignedDuration::try_from(wait).unwrap_or(SignedDuration::from_mins(5))).unwrap_or(now)
     }

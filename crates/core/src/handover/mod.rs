@@ -11,7 +11,7 @@ pub mod text;
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use ralph_domain::dialect::Publish;
-use ralph_domain::event::{EventBody, HandoverFailed, PrOccasion, Pushed};
+use ralph_domain::event::{Effect, EventBody, HandoverFailed, PrOccasion, Pushed};
 use ralph_domain::handover::next_try;
 use ralph_domain::id::CommitId;
 use ralph_domain::ports::{ForgeError, GitRemote, Lease, Push, PushEnd, WorkspaceError};
@@ -250,6 +250,9 @@ impl Driver {
             pushes.push(Push { commit: commit.clone(), name, lease: lease(&facts.pushed) });
         }
         self.refuse_secrets(&remote, &pushes)?;
+        self.ctx.intend(Effect::Push, saved.as_str())?;
+        self.ctx.boundary("push.intended");
+        self.ctx.still_holds()?;
         self.push_over_own(&remote, pushes)?;
         self.ctx.boundary("push.done");
         let iteration = self.ctx.state.iterations.count;

@@ -3,7 +3,7 @@
 use super::{HandoverResult, text};
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use ralph_domain::event::{EventBody, PrOccasion, PrWritten, ReviewOutcome, ReviewSeen};
+use ralph_domain::event::{Effect, EventBody, PrOccasion, PrWritten, ReviewOutcome, ReviewSeen};
 use ralph_domain::ports::{
     CiState, Forge, ForgeError, NewPr, NewStatus, PrChange, PrState, Publisher, PullRequest,
 };
@@ -17,6 +17,13 @@ pub(crate) const STATUS: &str = "ralph/proof";
 impl Driver {
     pub(crate) fn write_pr(&mut self, why: PrOccasion) -> HandoverResult<()> {
         self.ctx.boundary("pr.before");
+        if self.forge.is_none() {
+            return Ok(());
+        }
+        let head = self.ctx.state.spec.settings.handover.branch.clone().unwrap_or_default();
+        self.ctx.intend(Effect::PullRequest, head)?;
+        self.ctx.boundary("pr.intended");
+        self.ctx.still_holds()?;
         let Some(forge) = self.forge.as_deref() else { return Ok(()) };
         let state = &self.ctx.state;
         let settings = &state.spec.settings.handover;
@@ -79,6 +86,10 @@ impl Driver {
             refused = passable(forge.set_status(commit.as_str(), &status))?;
         }
         if let Some(issue) = settings.issue {
+            self.ctx.intend(Effect::Comment, format!("issue {issue}"))?;
+            self.ctx.boundary("comment.intended");
+            self.ctx.still_holds()?;
+            let Some(forge) = self.forge.as_deref() else { return Ok(()) };
             let mark = format!("run {}", self.ctx.state.spec.run_id);
             let body = self.ctx.shown_elsewhere(&text::issue_comment(&self.ctx.state, why, &pr.url));
             forge.comment(issue, &mark, &body)?;

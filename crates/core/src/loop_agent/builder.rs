@@ -254,7 +254,12 @@ impl LoopAgentBuilder {
             home: dir.clone(),
             dir,
             cooldowns: home.folder_cooldowns(spec.home()),
-            places: Places { dir: home.record(run), seal: Some(home.seal(run)), spare: None },
+            places: Places {
+                dir: home.record(run),
+                seal: Some(home.seal(run)),
+                spare: None,
+                elsewhere: None,
+            },
             proof_dir: home.path().join("proofs").join(run.as_str()),
             baseline_cache: None,
             sandbox,

@@ -74,6 +74,7 @@ impl Driver {
         let files_total = checkpoint.files.len();
         let mut files = checkpoint.files;
         files.truncate(FILES_MAX);
+        self.ctx.boundary("checkpoint.kept");
         self.ctx.record(EventBody::Checkpointed {
             iteration,
             tree: checkpoint.tree,

@@ -12,6 +12,7 @@ use ralph_domain::config::TestsPolicy;
 use ralph_domain::event::{CheckResult, FileChange};
 use ralph_domain::id::TreeId;
 use ralph_domain::ports::{ExecTrace, Sandbox};
+use ralph_evidence::weakened::is_test_path;
 use ralph_safe_fs::{Links, SafeDir};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -125,6 +126,9 @@ impl Driver {
         };
         let explained = harness.tests_touched || !found.weakened.is_empty() || inline();
         let at_start = self.ctx.state.baseline_checks.as_ref().map_or(&[][..], |checks| &checks.results);
+        // Tests of the user's that are not committed ran at the start, and are not in what is handed over.
+        let other_tests = self.hands_over() && subject.baseline.dirty.iter().any(|path| is_test_path(path));
+        let at_start = if other_tests { &[] } else { at_start };
         let verifiers: Vec<_> = self.ctx.state.spec.settings.required().collect();
         harness::counts(&verifiers, at_start, &found.results, explained, &mut harness);
         for (name, what) in self.other_measurements(&found.results) {

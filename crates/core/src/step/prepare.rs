@@ -34,6 +34,7 @@ impl Driver {
             BaselineEnd::Known(checks) => checks,
             BaselineEnd::Stopped => return Ok(()),
         };
+        self.ctx.boundary("prepare.kept");
         self.ctx.record(EventBody::Prepared { baseline, surroundings, checks })?;
         self.ctx.flush()?;
         self.ctx.boundary("prepare.after");

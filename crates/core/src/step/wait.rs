@@ -8,6 +8,7 @@ use crate::step::recorder::POLL;
 use jiff::Timestamp;
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
+use ralph_domain::handover::Gate;
 
 impl Driver {
     pub(crate) fn wait(&mut self, reason: &str, until: Option<Timestamp>) -> Result<(), DriveError> {
@@ -15,17 +16,24 @@ impl Driver {
         self.ctx.record(EventBody::WaitStarted { reason: reason.to_owned(), until })?;
         self.ctx.flush()?;
         self.ctx.boundary("wait.started");
+        let mut news = None;
         loop {
             let now = self.ctx.clock.now();
             self.ctx.state.tick(now);
             self.ctx.read_inbox()?;
-            if self.ctx.suspend_by.is_some() {
+            if self.ctx.suspend_by.is_some() || self.ctx.cancel.rests_soon() {
                 break;
             }
             // Whatever a person asked for may have changed what comes next; so does the end of the wait.
             match decide(&self.ctx.state) {
                 Step::Wait { until: still, .. } if still == until => {}
                 _ => break,
+            }
+            if let Some(gate) = self.ctx.state.handover.gate.map(|facts| facts.gate)
+                && self.ctx.cancel.takes_look()
+            {
+                news = Some(gate);
+                break;
             }
             let live =
                 LiveStatus { now, elapsed: self.ctx.clock.elapsed() - begun, silent: None, activity: reason };
@@ -34,6 +42,10 @@ impl Driver {
         }
         let waited_ms = (self.ctx.clock.elapsed() - begun).as_millis() as u64;
         self.ctx.record(EventBody::WaitEnded { waited_ms })?;
-        Ok(())
+        match news {
+            Some(Gate::Checks) => self.read_checks(),
+            Some(Gate::Review) => self.read_review(),
+            None => Ok(()),
+        }
     }
 }

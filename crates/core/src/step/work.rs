@@ -80,6 +80,7 @@ impl Driver {
         // Whatever was journalled before is on the disk before money is spent again.
         self.ctx.journal.barrier()?;
         self.ctx.boundary("work.started");
+        self.ctx.still_holds()?;
         let watch = self.ctx.watch_files();
         let spec = &self.ctx.state.spec;
         let run_id = spec.run_id.clone();

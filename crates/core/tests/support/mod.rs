@@ -188,6 +188,7 @@ impl Machine {
                 dir: self.dir().run(&"r1".into()),
                 seal: self.sealed.then(|| self.temp.path().join("seal.jsonl")),
                 spare: None,
+                elsewhere: None,
             },
             proof_dir: self.temp.path().join("proof"),
             baseline_cache: None,

@@ -50,15 +50,15 @@ pub trait Workspace: Send {
         parent: &CommitId,
         at: Timestamp,
     ) -> Result<Option<CommitId>, WorkspaceError>;
-    /// A commit, which no ref names, of the files of `of` as they were before earlier runs did `left` (newest first); `None` where
-    /// nothing of that is among them. What `head` holds, too, is the user's, unless it is itself a commit of such a run.
+    /// A commit, which no ref names, of the files of `of` as they were before earlier runs did `left` (newest first), with their
+    /// names; `None` where nothing of that is among them. What somebody else has committed on `head` since is theirs.
     fn without_left(
         &mut self,
         of: &CommitId,
         head: &CommitId,
         left: &[LeftWork],
         at: Timestamp,
-    ) -> Result<Option<CommitId>, WorkspaceError>;
+    ) -> Result<Option<(CommitId, Vec<String>)>, WorkspaceError>;
     /// A file as a commit holds it; `None` where it has none.
     fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError>;
     /// The commit that a branch of the repo that the result is for names; `None` where there is no such branch, or nobody

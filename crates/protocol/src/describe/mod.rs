@@ -95,6 +95,7 @@ pub fn describe_in(event: &Event, zone: Option<&TimeZone>) -> Option<(Tone, Stri
         | EventBody::OverlapFound(_)
         | EventBody::Moved(_)
         | EventBody::Published { .. } => handover::words(&event.body, &moment)?,
+        EventBody::EffectIntended(intended) => (Tone::Muted, format!("about to {}", intended.effect.words())),
         EventBody::Suspended { by } => {
             (Tone::Attention, format!("suspended by {by}; `ralph resume` goes on"))
         }

@@ -1,19 +1,18 @@
 //! What can happen to a run, kind by kind.
 
 use super::parts::{self, CheckResult, FileChange, Notified, RefMove, Rung, Verdict};
-use super::tests_question::TestsQuestion;
 use super::{
     ActionFinished, ActionStarted, ApprovalApplied, Ask, Baseline, BaselineChecks, ChecksSeen, Criticised,
-    Diagnosed, EgressRefused, Handed, HandoverFailed, Moved, OverlapFound, Placed, PrWritten, ProofApproved,
-    Pushed, ReviewSeen, SandboxGone, SandboxReady, SessionEnd, SpecChanged, WentBack,
+    Diagnosed, EffectIntended, EgressRefused, Handed, HandoverFailed, Moved, OverlapFound, Placed, PrWritten,
+    ProofApproved, Pushed, ReviewSeen, SandboxGone, SandboxReady, SessionEnd, SpecChanged, WentBack,
 };
 use crate::id::{AgentName, CommitId, Digest, TreeId};
 use crate::level::{ProofLevel, Watching};
 use crate::outcome::{EndReason, HumanReason};
 use crate::signals::{Signals, StuckKind};
 use crate::stuck::{Evidence, StuckDetails};
-use crate::{budget::BudgetKind, control::Letter, lease::DriverLease};
-use crate::{money::Usage, protected::ProtectedChange, role::Role};
+use crate::{budget::BudgetKind, control::Letter, lease::DriverLease, money::Usage};
+use crate::{protected::ProtectedChange, role::Role};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -390,7 +389,7 @@ pub enum EventBody {
         refused: Vec<CheckResult>,
         /// What a person is asked, where only that is in the way of a pass.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        question: Option<Box<TestsQuestion>>,
+        question: Option<Box<super::TestsQuestion>>,
     },
     /// A person accepts tests that the run changed: the final check counts as passed, by the run's own tests.
     ProofApproved(ProofApproved),
@@ -423,6 +422,8 @@ pub enum EventBody {
     OverlapFound(OverlapFound),
     /// The run goes on elsewhere.
     Moved(Moved),
+    /// Something is about to be done to the outside world, by the one driver that may (in a fleet).
+    EffectIntended(EffectIntended),
     /// A signal ended the process. The run can be resumed.
     Suspended {
         /// Which one, in words.

@@ -137,6 +137,7 @@ impl EventBody {
             | Self::Suspended { by: words }
             | Self::Notice { message: words } => text(words),
             Self::ProofApproved(approved) => line(&mut approved.by),
+            Self::EffectIntended(intended) => line(&mut intended.key),
             Self::DriverStarted { .. }
             | Self::Placed(_)
             | Self::Claimed { .. }

@@ -4,7 +4,7 @@ use super::EventBody;
 
 impl EventBody {
     /// How many kinds this version knows.
-    pub const KINDS: usize = 55;
+    pub const KINDS: usize = 56;
 
     /// The kind as the journal writes it.
     pub fn kind(&self) -> &'static str {
@@ -60,6 +60,7 @@ impl EventBody {
             Self::ReviewSeen(_) => "review_seen",
             Self::OverlapFound(_) => "overlap_found",
             Self::Moved(_) => "moved",
+            Self::EffectIntended(_) => "effect_intended",
             Self::Suspended { .. } => "suspended",
             Self::Finished { .. } => "finished",
             Self::Notified(_) => "notified",
@@ -90,6 +91,7 @@ impl EventBody {
                 | Self::PrWritten(_)
                 | Self::ReviewSeen(_)
                 | Self::Moved(_)
+                | Self::EffectIntended(_)
                 | Self::Finished { .. }
         )
     }

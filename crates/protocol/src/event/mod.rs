@@ -4,6 +4,7 @@ mod aside;
 mod baseline;
 mod body;
 mod bound;
+mod effect;
 mod hand_back;
 mod handover;
 mod kind;
@@ -17,6 +18,7 @@ mod tests_question;
 pub use aside::{ActionFinished, ActionStarted, Criticised, Diagnosed, WentBack};
 pub use baseline::{Baseline, BaselineChecks};
 pub use body::EventBody;
+pub use effect::{Effect, EffectIntended};
 pub use hand_back::Handed;
 pub use handover::{
     ChecksSeen, ChecksState, HandoverFailed, Moved, OverlapFound, OverlapWith, Placed, PrOccasion, PrWritten,

@@ -6,11 +6,13 @@
 //! lock. No threads; every signal is blocked, so that neither a terminal nor a polite `kill` ends it before its work is done.
 
 mod child;
+mod deadline;
 mod reap;
 
 use crate::os::End;
 use crate::os::KillableMark;
 use crate::wire::{self, FromGuard, Received, Stage, ToGuard};
+use deadline::Deadline;
 use nix::fcntl::{FcntlArg, OFlag, fcntl, open};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -45,6 +47,8 @@ struct Guard {
     me: Pid,
     mark: Option<KillableMark>,
     held: Vec<OwnedFd>,
+    /// When the run may be somebody else's.
+    deadline: Option<Deadline>,
     job: Option<Job>,
 }
 
@@ -86,7 +90,15 @@ impl Guard {
         let mut death = SigSet::empty();
         death.add(Signal::SIGCHLD);
         let deaths = SignalFd::with_flags(&death, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        Ok(Self { socket, deaths, me: getpid(), mark: KillableMark::new(), held: Vec::new(), job: None })
+        Ok(Self {
+            socket,
+            deaths,
+            me: getpid(),
+            mark: KillableMark::new(),
+            held: Vec::new(),
+            deadline: None,
+            job: None,
+        })
     }
 
     fn serve(mut self) -> i32 {
@@ -96,6 +108,11 @@ impl Guard {
         crate::os::raw::let_go_of_code();
         loop {
             self.wait();
+            if self.deadline.as_ref().is_some_and(Deadline::is_over) {
+                // The driver may be frozen: it is not asked. Without a guard it starts nothing more.
+                while self.clear() > 0 {}
+                return 0;
+            }
             let childless = self.collect();
             self.finish_if_over(childless);
             match wire::next_request(&self.socket) {
@@ -112,12 +129,12 @@ impl Guard {
 
     /// Sleeps until a request, a death or the end of a grace.
     fn wait(&self) {
-        let timeout = match self.job.as_ref().and_then(|job| job.until) {
+        let grace = self.job.as_ref().and_then(|job| job.until);
+        let grace = grace.map(|until| until.saturating_duration_since(Instant::now()));
+        let lease = self.deadline.as_ref().map(Deadline::left);
+        let timeout = match grace.into_iter().chain(lease).min() {
             None => PollTimeout::NONE,
-            Some(until) => {
-                let left = until.saturating_duration_since(Instant::now()).as_millis() + 1;
-                PollTimeout::from(u16::try_from(left).unwrap_or(u16::MAX))
-            }
+            Some(left) => PollTimeout::from(u16::try_from(left.as_millis() + 1).unwrap_or(u16::MAX)),
         };
         let mut fds = [
             PollFd::new(self.socket.as_fd(), PollFlags::POLLIN),
@@ -186,6 +203,7 @@ impl Guard {
     fn obey(&mut self, request: ToGuard, fds: Vec<OwnedFd>) {
         match request {
             ToGuard::Hold => self.held.extend(fds),
+            ToGuard::Deadline => self.deadline = fds.into_iter().next().map(Deadline::new),
             ToGuard::Kill { grace_ms } => {
                 let Some(job) = &mut self.job else { return };
                 job.until = Some(Instant::now() + Duration::from_millis(grace_ms.into()));

@@ -73,6 +73,10 @@ impl GuardLink {
             link.ask(ToGuard::Hold, &[lock.as_fd()])
                 .map_err(|errno| broken("the guard was not given the lock", errno.desc().to_owned()))?;
         }
+        if let Some(lease) = &options.lease_fd {
+            link.ask(ToGuard::Deadline, &[lease.as_fd()])
+                .map_err(|errno| broken("the guard was not told of the lease", errno.desc().to_owned()))?;
+        }
         Ok(link)
     }
 

@@ -45,6 +45,8 @@ pub struct LocalOptions {
     pub guard_exe: Option<PathBuf>,
     /// A descriptor that the guard keeps open until nothing of the run lives: the run's lock (`flock`).
     pub lock_fd: Option<OwnedFd>,
+    /// When the hold on the run ends ([`crate::LeaseClock`]): then the guard ends everything, whatever the driver does.
+    pub lease_fd: Option<OwnedFd>,
     /// The variables that commands inherit, and by which programs of this machine are found.
     pub vars: Vars,
     /// Those of them that commands do not get.
@@ -60,6 +62,7 @@ impl LocalOptions {
             run_id: run_id.into(),
             guard_exe: None,
             lock_fd: None,
+            lease_fd: None,
             vars: vars.clone(),
             env_remove: Vec::new(),
             isolation: LocalIsolation::None,
@@ -76,6 +79,7 @@ impl LocalOptions {
             run_id: self.run_id.clone(),
             guard_exe: self.guard_exe.clone(),
             lock_fd: self.lock_fd.as_ref().map(OwnedFd::try_clone).transpose()?,
+            lease_fd: self.lease_fd.as_ref().map(OwnedFd::try_clone).transpose()?,
             vars: self.vars.clone(),
             env_remove: self.env_remove.clone(),
             isolation: self.isolation.clone(),

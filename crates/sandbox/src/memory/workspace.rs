@@ -265,7 +265,7 @@ impl Workspace for MemoryWorkspace {
         _: &CommitId,
         _: &[LeftWork],
         _: Timestamp,
-    ) -> Result<Option<CommitId>, WorkspaceError> {
+    ) -> Result<Option<(CommitId, Vec<String>)>, WorkspaceError> {
         Ok(None)
     }
 

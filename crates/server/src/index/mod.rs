@@ -22,6 +22,7 @@ pub use write::Indexed;
 use crate::home::ServerHome;
 use counts::Counts;
 use ralph_app::AppError;
+use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
@@ -150,6 +151,12 @@ async fn postgres(url: &str) -> Result<PgPool, AppError> {
             .hint("check the address and that Postgres runs there; without RALPH_DB_URL the index is a file")
     };
     let options = PgConnectOptions::from_str(url).map_err(|error| wrong(&error))?;
+    // A schema of its own: what is thrown away with the index is nobody else's.
+    let mut first = sqlx::PgConnection::connect_with(&options).await.map_err(|error| wrong(&error))?;
+    // Where it is there and this login may make none, that is fine; where it is not, making the tables says so.
+    let _ = sqlx::query("CREATE SCHEMA IF NOT EXISTS ralph_index").execute(&mut first).await;
+    let _ = first.close().await;
+    let options = options.options([("search_path", "ralph_index")]);
     PgPoolOptions::new()
         .max_connections(CONNECTIONS)
         .acquire_timeout(WAIT)

@@ -67,7 +67,8 @@ impl LiveRun {
         }
         let reading = &mut self.reading;
         let holder = lock::holder(&reading.entry.run_dir().lock());
-        reading.driver = holder.filter(|h| h.run_id == reading.entry.run_id && lock::is_alive(h.pid));
+        let here = holder.filter(|h| h.run_id == reading.entry.run_id && lock::is_alive(h.pid));
+        reading.driver = here.or_else(|| ralph_app::adopt::driver_elsewhere(&reading.entry.run_dir()));
         reading.now = now;
         if let Some(end) = &reading.state.result.finished {
             reading.last_event = end.at;

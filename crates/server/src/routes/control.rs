@@ -103,6 +103,9 @@ pub(crate) async fn control(
         }
         return Ok((StatusCode::ACCEPTED, Json(ControlAnswer::new(None, "ended"))));
     }
+    if let Some(answer) = super::fleet::take_out(&server, &caller, &run, &body.kind).await? {
+        return Ok((StatusCode::ACCEPTED, Json(ControlAnswer::new(None, answer))));
+    }
     let entry = server.entry(&run)?;
     // An edit of the task waits for others of the same run.
     let _alone = server.edit_alone(&entry.run_id).await;
@@ -126,7 +129,8 @@ impl Steering {
     fn open(server: Arc<Server>, caller: Caller, entry: Registration) -> Result<Self, Problem> {
         let handle = RunHandle::new(entry.run_dir(), caller.actor());
         let reading = RunReading::load(server.app.environment(), entry)?;
-        let driven = handle.is_driven();
+        // A worker of the fleet drives it, or will: what is said to it goes there.
+        let driven = handle.is_driven() || ralph_app::adopt::is_of_fleet(&reading.entry.run_dir());
         Ok(Self { server, caller, reading, handle, driven })
     }
 

@@ -289,6 +289,12 @@ pub(crate) async fn create(
         many => format!("{} (a race of {many})", queued.title),
     };
     caller.note(&server, "create", Some(run.as_str()), Some(detail))?;
+    // Those that race stay together on this machine.
+    if queued.places() == 1
+        && let Some(row) = super::fleet::hand_on(&server, &queued, place.is_address).await?
+    {
+        return Ok((StatusCode::CREATED, Json(row)));
+    }
     let waiting = queued.row(None);
     let told = server.scheduler.add(queued)?;
     match tokio::time::timeout(BEGIN, told).await {

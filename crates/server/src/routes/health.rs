@@ -22,9 +22,17 @@ pub(crate) async fn readyz(State(server): State<Arc<Server>>) -> Response {
     let draining = server.scheduler.state().draining;
     let ready = index && !draining;
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let body = json!({
+    let mut body = json!({
         "ready": ready, "index": index, "draining": draining, "all_records_read": server.live.is_reconciled(),
     });
+    if let Some(side) = &server.fleet
+        && !side.fleet.within(side.fleet.has_synchronous_standby()).await.unwrap_or(false)
+    {
+        // Usable all the same: only what happens when the database's machine is lost is not promised.
+        body["warning"] =
+            "the database has no synchronous standby: what was sealed last may be lost with its machine"
+                .into();
+    }
     (status, Json(body)).into_response()
 }
 

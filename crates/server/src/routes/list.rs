@@ -1,8 +1,9 @@
 //! Every route, by its path and by what it is for.
 
 use super::{
-    access, artifacts, control, costs, create, debug, diagnosis, diff, docs, events, files, guardrails,
-    health, iterations, mcp, output, page, prepare, races, run, runs, sandbox, session, task, watch,
+    access, artifacts, control, costs, create, debug, diagnosis, diff, docs, events, files, fleet,
+    guardrails, health, iterations, mcp, output, page, prepare, races, run, runs, sandbox, session, task,
+    watch,
 };
 use crate::server::Server;
 use axum::Router;
@@ -82,6 +83,13 @@ pub fn operations() -> &'static [Operation] {
         op("get", "/api/v1/people", "admin", "Who may come in"),
         op("post", "/api/v1/people", "admin", "Let somebody in; the token is shown once"),
         op("delete", "/api/v1/people/{name}", "admin", "Take somebody's token away"),
+        op("get", "/api/v1/fleet/workers", "viewer", "The workers of the fleet: labels, load, version, health"),
+        op("get", "/api/v1/fleet/runs", "viewer", "The runs of the fleet, and who has each"),
+        op("post", "/api/v1/fleet/tokens", "admin", "A token that lets one worker in, within an hour; shown once"),
+        op("post", "/api/v1/fleet/enrol", "", "Change such a token for a login of the worker's own"),
+        op("post", "/api/v1/fleet/workers/{worker}/revoke", "admin", "Take a worker's rights away; others take its runs"),
+        op("post", "/api/v1/fleet/workers/{worker}/drain", "admin", "Let a worker hand over its runs and take no further one"),
+        op("post", "/api/v1/hooks/github", "", "What GitHub sends, by its signature"),
         op("get", "/healthz", "", "Whether the server lives"),
         op("get", "/readyz", "", "Whether it can be used"),
         op("get", "/metrics", "", "Counters for Prometheus; needs a token where others than this machine reach the server"),
@@ -130,6 +138,16 @@ pub fn router(server: Arc<Server>) -> Router {
         .route("/audit", get(access::audit))
         .route("/secrets", get(access::secrets))
         .route("/secrets/{name}", put(access::set_secret).delete(access::unset_secret))
+        .route("/fleet/workers", get(fleet::list))
+        .route("/fleet/runs", get(fleet::fleet_runs))
+        .route("/fleet/tokens", post(fleet::new_token))
+        .route("/fleet/enrol", post(fleet::enrol_worker))
+        .route("/fleet/workers/{worker}/revoke", post(fleet::revoke))
+        .route("/fleet/workers/{worker}/drain", post(fleet::drain))
+        .route(
+            "/hooks/github",
+            post(fleet::github).layer(DefaultBodyLimit::max(ralph_fleet::delivery::DELIVERY_MAX)),
+        )
         .route("/people", get(access::people).post(access::add_person))
         .route("/people/{name}", delete(access::remove_person));
     Router::new()

@@ -12,6 +12,7 @@ mod diff;
 mod docs;
 mod events;
 mod files;
+mod fleet;
 mod guardrails;
 mod health;
 mod iterations;

@@ -96,6 +96,9 @@ pub(crate) fn of(operation: &Operation, asked: &mut SchemaGenerator, answers: &m
         ("put", "/secrets/{name}") => it.body::<access::SecretValue>().plain("204"),
         ("get", "/people") => it.gives::<access::PeopleAnswer>("200"),
         ("post", "/people") => it.body::<access::NewPerson>().gives::<access::PersonToken>("201"),
+        ("post", "/fleet/tokens") => it.plain("201"),
+        ("post", "/hooks/github") => it.plain("202"),
+        ("post", "/fleet/workers/{worker}/revoke" | "/fleet/workers/{worker}/drain") => it.plain("204"),
         ("delete", _) => it.plain("204"),
         _ => it.plain("200"),
     }

@@ -1,13 +1,17 @@
 //! What an iteration costs beside a bare shell loop, measured in one run and told as ratios.
 //!
 //! `cargo run --release -p ralph-loop-testkit --bin ralph-bench [-- --quick]`, with the binary to measure in `RALPH_BIN` (default:
-//! `ralph` beside this program).
+//! `ralph` beside this program). `ralph-bench fleet [--quick]`, built with `--features fleet-bench`, measures what a fleet costs.
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "a benchmark starts processes and prints a table"
 )]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark fails by panicking")]
+
+#[cfg(feature = "fleet-bench")]
+#[path = "ralph-bench/fleet.rs"]
+mod fleet;
 
 use ralph_testkit::{TestEnv, TestRepo};
 use std::collections::BTreeMap;
@@ -41,6 +45,9 @@ fn main() {
     let ralph = std::env::var_os("RALPH_BIN")
         .map(std::path::PathBuf::from)
         .unwrap_or_else(|| std::env::current_exe().expect("own path").with_file_name("ralph"));
+    if std::env::args().nth(1).as_deref() == Some("fleet") {
+        return of_fleet(&ralph, quick);
+    }
     let env = TestEnv::new(ralph);
     let files: Vec<(String, String)> = (0..FILES)
         .map(|n| (format!("dir{}/file{n}.txt", n % 40), format!("content {n}\n").repeat(20)))
@@ -90,6 +97,16 @@ fn main() {
         let mut times: Vec<f64> = (0..50).map(|_| bench.time(&mut || drop(bench.repo.ralph(args)))).collect();
         println!("ralph {:<24} {:>7.2} ms", args.join(" "), median(&mut times));
     }
+}
+
+#[cfg(feature = "fleet-bench")]
+fn of_fleet(ralph: &Path, quick: bool) {
+    fleet::main(ralph, quick);
+}
+
+#[cfg(not(feature = "fleet-bench"))]
+fn of_fleet(_: &Path, _: bool) {
+    println!("the benchmark of a fleet is built with `--features fleet-bench`");
 }
 
 fn ms(d: Duration) -> f64 {

@@ -6,11 +6,13 @@ import { Audit } from "./audit";
 import { Browser } from "./browser";
 import { People } from "./people";
 import { Secrets } from "./secrets";
+import { Workers } from "./workers";
 
 const PAGES: { id: SettingsPage; label: string; admin: boolean }[] = [
   { id: "browser", label: "This browser", admin: false },
   { id: "people", label: "People", admin: true },
   { id: "secrets", label: "Secrets", admin: true },
+  { id: "workers", label: "Workers", admin: false },
   { id: "audit", label: "Audit log", admin: true },
 ];
 
@@ -28,7 +30,7 @@ export default function Settings({ sub }: { sub: SettingsPage }) {
       </nav>
       {page?.admin && !admin ? (
         <p className="note note-attention">Only admins may look at this.</p>
-      ) : sub === "people" ? <People /> : sub === "secrets" ? <Secrets /> : sub === "audit" ? <Audit /> : <Browser />}
+      ) : sub === "people" ? <People /> : sub === "secrets" ? <Secrets /> : sub === "audit" ? <Audit /> : sub === "workers" ? <Workers /> : <Browser />}
     </main>
   );
 }

@@ -14,6 +14,13 @@ use ralph_domain::spec::WorkspaceKind;
 const TOLD: usize = 5;
 const KEPT: usize = 200;
 
+/// The first of some names.
+fn some_names(names: &[String]) -> String {
+    let told: Vec<String> = names.iter().take(TOLD).map(|name| format!("`{name}`")).collect();
+    let more = if names.len() > told.len() { ", …" } else { "" };
+    format!("{}{more}", told.join(", "))
+}
+
 impl Driver {
     /// Where checks failed on the commit alone, and nothing leaves the user's folder: the same with the user's own changes
     /// that were there at the start, which is what stands in that folder. `None` where there are none.
@@ -22,11 +29,7 @@ impl Driver {
         subject: &ProofSubject,
         found: &ProofFindings,
     ) -> Result<Option<ProofSubject>, DriveError> {
-        let spec = &self.ctx.state.spec;
-        let stays_here = spec.place == WorkspaceKind::InPlace
-            && spec.branch.is_none()
-            && spec.settings.handover.publish == Publish::None;
-        if !stays_here || subject.baseline.dirty.is_empty() || found.output.is_empty() {
+        if self.hands_over() || subject.baseline.dirty.is_empty() || found.failed.is_empty() {
             return Ok(None);
         }
         let files = self.workspace.changes(subject.commit.as_str(), subject.tree.as_str())?;
@@ -38,6 +41,15 @@ impl Driver {
         let made = self.workspace.loose_commit(&subject.tree, &subject.commit, now)?;
         let start = self.start_for_proof(&subject.baseline.start, &subject.baseline.head)?;
         Ok(made.map(|checked| ProofSubject { checked, start, beside, ..subject.clone() }))
+    }
+
+    /// Whether the result leaves the user's folder as a commit, without the user's own changes.
+    pub(in crate::step) fn hands_over(&self) -> bool {
+        let spec = &self.ctx.state.spec;
+        let stays_here = spec.place == WorkspaceKind::InPlace
+            && spec.branch.is_none()
+            && spec.settings.handover.publish == Publish::None;
+        !stays_here
     }
 
     /// What the result is held against: `start`, but where the run branched off from another what that one began with, and without
@@ -52,36 +64,45 @@ impl Driver {
             return Ok(forked);
         }
         let left = spec.left_work.clone();
-        let Some(last) = left.first() else { return Ok(start.clone()) };
-        let Some(before) = self.workspace.without_left(start, head, &left, self.ctx.clock.now())? else {
+        if left.is_empty() {
+            return Ok(start.clone());
+        }
+        let Some((before, paths)) = self.workspace.without_left(start, head, &left, self.ctx.clock.now())?
+        else {
             return Ok(start.clone());
         };
-        if !std::mem::replace(&mut self.told_of_left_work, true) {
+        if self.left_paths.is_empty() {
             self.ctx.notice(format!(
-                "run {} left changes here that are neither proven nor approved; tests and checks are held against what was \
-                 there before them (commit what of them is to stay)",
-                last.run
+                "an earlier run left {}, neither proven nor approved; tests and checks are held against what was there before \
+                 (commit what is to stay)",
+                some_names(&paths)
             ))?;
         }
+        self.left_paths.extend(paths);
         Ok(before)
     }
 
     /// Says what the result stands on.
     pub(super) fn tell_users_changes(&mut self, subject: &ProofSubject) -> Result<(), DriveError> {
-        let names: Vec<String> = subject.beside.iter().take(TOLD).map(|name| format!("`{name}`")).collect();
-        let more = if subject.beside.len() > names.len() { ", …" } else { "" };
+        let own: Vec<String> =
+            subject.beside.iter().filter(|path| !self.left_paths.contains(*path)).cloned().collect();
+        if own.is_empty() {
+            return Ok(());
+        }
         self.ctx.notice(format!(
-            "the checks pass together with your own changes of {}{more}, which are not committed: commit those, too",
-            names.join(", ")
+            "the checks pass together with your own changes of {}, which are not committed: commit those, too",
+            some_names(&own)
         ))
     }
 
     /// "Works on my machine": what the workspace has and the commit has not, and what only a person can fix.
     pub(super) fn explain(
-        &self,
+        &mut self,
         subject: &ProofSubject,
         found: &mut ProofFindings,
     ) -> Result<(), DriveError> {
+        // What an earlier run left is not the user's to commit unseen.
+        self.start_for_proof(&subject.baseline.start, &subject.baseline.head)?;
         let unrecorded = self.workspace.unrecorded()?;
         let files = self.workspace.changes(subject.commit.as_str(), subject.tree.as_str())?;
         let dirty: Vec<String> = files.into_iter().filter(|f| f.status != 'D').map(|f| f.path).collect();
@@ -103,8 +124,15 @@ impl Driver {
         }
         let needed: Vec<&str> =
             dirty.iter().filter(|p| difference::is_named(p, &found.output)).map(String::as_str).collect();
-        if !needed.is_empty() {
-            found.hint = Some(setup::commit_hint(&needed));
+        let (left, own): (Vec<&str>, Vec<&str>) =
+            needed.into_iter().partition(|path| self.left_paths.contains(*path));
+        if let Some(path) = left.first() {
+            found.hint = Some(format!(
+                "`{path}` is as an earlier run left it, neither proven nor approved: look at it, then commit it or take it \
+                 back (`git checkout -- {path}`)"
+            ));
+        } else if !own.is_empty() {
+            found.hint = Some(setup::commit_hint(&own));
         }
         Ok(())
     }

@@ -123,7 +123,8 @@ impl RunFacts {
             EventBody::ReviewSeen(news) => self.review_seen(news, at),
             EventBody::OverlapFound(news) => self.overlap_found(news),
             // What is only told.
-            EventBody::ActionStarted(_)
+            EventBody::EffectIntended(_)
+            | EventBody::ActionStarted(_)
             | EventBody::ActionFinished(_)
             | EventBody::EgressRefused(_)
             | EventBody::SandboxReady(_)

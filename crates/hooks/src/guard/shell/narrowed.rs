@@ -110,7 +110,7 @@ fn names_nothing_secret(pattern: &str) -> bool {
             true => upper.contains(*part),
             false => upper.contains(*part) || part.contains(upper.as_str()),
         };
-        plain && !is_secret_name(name) && !TELLING.iter().any(|part| telling(&part))
+        plain && !is_secret_name(name) && !TELLING.iter().any(telling)
     })
 }
 

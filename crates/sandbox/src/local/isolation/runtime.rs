@@ -91,7 +91,10 @@ impl Runtime {
         let mut more = spec.hidden.clone();
         more.push(spec.folder.clone());
         let hidden = hide::folders(&home, &more);
-        let tools = tools::visible(&home, |name| vars.get_os(name), &hidden);
+        // The repo by its own name and by where it really is.
+        let real = spec.workspace_at.as_ref().and_then(|at| at.canonicalize().ok());
+        let trees: Vec<&Path> = spec.workspace_at.as_deref().into_iter().chain(real.as_deref()).collect();
+        let tools = tools::visible(&home, |name| vars.get_os(name), &hidden, &trees);
         let at = spec.workspace_at.as_deref().filter(|_| kind != Kind::Landlock);
         let here = vars.get_os("PWD").map(Path::new).filter(|path| path.is_absolute());
         let links = at.map_or_else(Vec::new, |at| same_path::links_to(at, &home, here));

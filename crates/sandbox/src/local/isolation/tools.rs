@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// Homes of tool managers; none of them holds logins.
@@ -83,11 +84,13 @@ const ROOTS: [&str; 10] = [
     "tools/image",
 ];
 
-/// What to show of the places in `hidden`, by the variables `var` of the user.
+/// What to show of the places in `hidden`, by the variables `var` of the user. What lies in `trees`, or leads through one, is not
+/// the user's word: of that only what looks like a tool is shown.
 pub(super) fn visible<'a>(
     home: &Path,
     var: impl Fn(&str) -> Option<&'a OsStr>,
     hidden: &[PathBuf],
+    trees: &[&Path],
 ) -> Vec<PathBuf> {
     let below = |path: &Path| hidden.iter().any(|place| path.starts_with(place));
     let mut found = BTreeSet::new();
@@ -118,7 +121,8 @@ pub(super) fn visible<'a>(
             if let Ok(target) = link.path().canonicalize()
                 && below(&target)
             {
-                found.insert(package(home, &target));
+                let own = !leads_through(&link.path(), trees);
+                found.extend(if own { Some(package(home, &target)) } else { tool_around(home, &target) });
             }
         }
     }
@@ -172,6 +176,37 @@ fn behind(home: &Path, root: &Path) -> impl Iterator<Item = PathBuf> {
     programs.into_iter().chain(real).filter_map(move |path| root_of(&home, &path))
 }
 
+/// Whether a link lies in one of `trees`, or one of the links on its way does.
+fn leads_through(link: &Path, trees: &[&Path]) -> bool {
+    const LINKS: usize = 40;
+    let mut at = link.to_owned();
+    for _ in 0..LINKS {
+        let (Some(folder), Some(name)) =
+            (at.parent().and_then(|folder| folder.canonicalize().ok()), at.file_name())
+        else {
+            return true;
+        };
+        let place = folder.join(name);
+        if trees.iter().any(|tree| place.starts_with(tree)) {
+            return true;
+        }
+        match std::fs::read_link(&place) {
+            Ok(target) => at = folder.join(target),
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+/// The tool that a program belongs to, where it is clearly one.
+fn tool_around(home: &Path, target: &Path) -> Option<PathBuf> {
+    is_program(target).then(|| target.parent().and_then(|programs| root_of(home, programs))).flatten()
+}
+
+fn is_program(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
 /// The folder that a program needs around itself: that of all node packages, that of its tool, or its own.
 fn package(home: &Path, target: &Path) -> PathBuf {
     let modules = target.ancestors().filter(|at| at.file_name() == Some(OsStr::new("node_modules"))).last();
@@ -201,8 +236,50 @@ mod tests {
         std::os::unix::fs::symlink(home.join("app/node_modules/x/bin/x.js"), home.join(".local/bin/x"))
             .unwrap();
         let path = std::env::join_paths([home.join(".local/bin"), home.join(".ssh"), home.clone()]).unwrap();
-        let shown = visible(&home, |name| (name == "PATH").then_some(&*path), std::slice::from_ref(&home));
+        let shown =
+            visible(&home, |name| (name == "PATH").then_some(&*path), std::slice::from_ref(&home), &[]);
         assert_eq!(shown, [".claude/local", ".local/bin", "app/node_modules"].map(|p| home.join(p)));
+    }
+
+    #[test]
+    fn a_link_of_the_repo_shows_nothing_but_a_tool() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        let folders = [
+            "repo/bin",
+            "repo/.venv/bin",
+            "work",
+            "secrets/bin",
+            "py/bin",
+            "py/lib/python3.12",
+            ".local/bin",
+            ".local/lib",
+        ];
+        for folder in folders {
+            std::fs::create_dir_all(home.join(folder)).unwrap();
+        }
+        for file in ["work/notes.txt", "secrets/bin/python3", "py/bin/python3"] {
+            std::fs::write(home.join(file), "").unwrap();
+            std::fs::set_permissions(home.join(file), std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let link = |target: &str, name: &str| symlink(home.join(target), home.join(name)).unwrap();
+        link("work/notes.txt", "repo/bin/x");
+        link("secrets/bin/python3", "repo/.venv/bin/python3");
+        link("py/bin/python3", "repo/.venv/bin/python");
+        // The way of `npm link`: from the user's own folder through the repo.
+        link("repo", ".local/lib/foo");
+        link("work/notes.txt", "repo/cli.js");
+        symlink("../lib/foo/cli.js", home.join(".local/bin/foo")).unwrap();
+        let path = std::env::join_paths(
+            ["repo/bin", "repo/.venv/bin", ".local/bin"].map(|folder| home.join(folder)),
+        );
+        let path = path.unwrap();
+        let repo = home.join("repo");
+        let var = |name: &str| (name == "PATH").then_some(&*path);
+        let shown = visible(&home, var, std::slice::from_ref(&home), &[&repo]);
+        let wanted = [".local/bin", ".local/lib", "py", "repo/.venv/bin", "repo/bin"];
+        assert_eq!(shown, wanted.map(|folder| home.join(folder)));
     }
 
     #[test]
@@ -240,7 +317,7 @@ mod tests {
             "VOLTA_HOME" => Some(home.as_os_str()),
             _ => None,
         };
-        let shown = visible(&home, var, std::slice::from_ref(&home));
+        let shown = visible(&home, var, std::slice::from_ref(&home), &[]);
         let wanted =
             [".local/bin", ".local/lib", "bin", "private/bin", "pythons/3.12", "rust", "sdk/go", "venvs/x"];
         assert_eq!(shown, wanted.map(|folder| home.join(folder)));

@@ -1,0 +1,211 @@
+//! Going on here with a run of a fleet that another machine drove. Its journal and its spec are sealed where this process holds
+//! it, so they are as good as this machine's own; its files and commits come from a store.
+
+use super::elsewhere::{is_of_this_machine, refuse_odd_folder};
+pub use crate::fleet_mark::{driver_elsewhere, is_of_fleet, mark, note_driver};
+
+use crate::environment::Environment;
+use crate::error::AppError;
+use crate::report::{Notice, Reporter};
+use crate::run::works_on_copy;
+use crate::{handover, record_trust, wiring};
+use ralph_core::clock::SystemClock;
+use ralph_core::relocate;
+use ralph_domain::event::EventBody;
+use ralph_domain::id::{MachineId, RunId, Seq};
+use ralph_domain::spec::{RunSpec, WorkspaceKind};
+use ralph_domain::state::RunState;
+use ralph_git::{GitWorkspace, Repo, agent_copy, place};
+use ralph_journal::artifacts;
+use ralph_journal::follow::Follower;
+use ralph_journal::journal::Places;
+use ralph_journal::layout::{RunDir, StateHome};
+use ralph_safe_fs::SafeDir;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a store has of a run.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// Files of its record, by their path there.
+    pub record: Vec<(String, Vec<u8>)>,
+    /// Files of its `.ralph/`.
+    pub ralph: Vec<(String, Vec<u8>)>,
+    /// Its commits, as a bundle of git's.
+    pub bundle: Option<Vec<u8>>,
+}
+
+/// Whether this machine drove the run last and still has what it works in.
+pub fn is_here(env: &Environment, run: &RunId) -> Result<bool, AppError> {
+    let home = env.state_home()?;
+    let places = wiring::places(env, &home, run);
+    let here = ralph_journal::machine::id(&home)?;
+    let known = ralph_journal::registry::find(&home, run).is_some() && places.dir.spec().is_file();
+    if !known {
+        return Ok(false);
+    }
+    bring_spec(&places)?;
+    let Ok(state) = relocate::read(&places) else { return Ok(false) };
+    let tree = !state.spec.hands_back() || state.spec.workspace.is_dir();
+    Ok(last_machine(&places)? == Some(here) && tree && state.spec.home().is_dir())
+}
+
+/// The machine of the last driver.
+fn last_machine(places: &Places) -> Result<Option<MachineId>, AppError> {
+    let events = Follower::new(&places.dir.events(), Seq(0)).poll()?;
+    Ok(events.into_iter().rev().find_map(|event| match event.body {
+        EventBody::DriverStarted { lease, .. } => lease.machine,
+        _ => None,
+    }))
+}
+
+/// The frozen definition as it is sealed.
+fn bring_spec(places: &Places) -> Result<bool, AppError> {
+    let Some(elsewhere) = &places.elsewhere else { return Ok(false) };
+    let sealed = elsewhere
+        .spec()
+        .map_err(|e| AppError::environment(format!("the sealed spec cannot be read: {e}")))?;
+    let Some(text) = sealed else { return Ok(false) };
+    places.dir.create()?;
+    artifacts::write_durable(&places.dir.spec(), &text)?;
+    Ok(true)
+}
+
+/// What the seal says of a run, with its journal brought here; `None` where it has not begun.
+pub fn sealed_state(env: &Environment, run: &RunId) -> Result<Option<RunState>, AppError> {
+    let home = env.state_home()?;
+    let places = wiring::places(env, &home, run);
+    let Some(elsewhere) = &places.elsewhere else { return Ok(None) };
+    let head = elsewhere.seal().head();
+    let head =
+        head.map_err(|e| AppError::environment(format!("the seal of run {run} cannot be read: {e}")))?;
+    if head.unwrap_or(0) == 0 || !bring_spec(&places)? {
+        return Ok(None);
+    }
+    Ok(Some(relocate::read(&places)?))
+}
+
+/// Removes what an earlier visit left here of a run: the seal and the store go further.
+pub fn forget(env: &Environment, run: &RunId) -> Result<(), AppError> {
+    let home = env.state_home()?;
+    for path in [home.record(run).path().to_owned(), home.workspace(run), home.agent_copy(run)] {
+        ralph_safe_fs::remove_tree(&path)
+            .map_err(|e| AppError::environment(format!("cannot remove `{}`: {e}", path.display())))?;
+    }
+    Ok(())
+}
+
+/// Makes the run one of this machine: clone, commits, record, and a line in the journal that says so.
+pub(crate) fn adopt(
+    env: &Environment,
+    run: &RunId,
+    kept: &Kept,
+    report: &dyn Reporter,
+) -> Result<(), AppError> {
+    let home = env.state_home()?;
+    forget(env, run)?;
+    let Some(state) = sealed_state(env, run)? else {
+        return Err(AppError::usage(format!("run {run} has not begun: there is nothing to bring here")));
+    };
+    if state.spec.run_id != *run {
+        return Err(AppError::environment(format!(
+            "what is sealed as run {run} is run {}",
+            state.spec.run_id
+        )));
+    }
+    let places = wiring::places(env, &home, run);
+    let repo = clone(env, &home, &state.spec, kept)?;
+    bring_files(&places.dir, &repo, run, kept)?;
+    keep_inbox(&places.dir, state.people.inbox)?;
+    mark(&places.dir)?;
+    if record_trust::read(&home, run).is_none() {
+        record_trust::write(&home, run, &[])?;
+    }
+    let spec = settle(env, &home, &places, &repo, &state)?;
+    refuse_odd_folder(&repo.top)?;
+    wiring::register(&home, &spec)?;
+    report.notice(&Notice::Brought { run, folder: spec.home(), iterations: state.iterations.count });
+    Ok(())
+}
+
+/// The repo that the run works on, with its own commits.
+fn clone(env: &Environment, home: &StateHome, spec: &RunSpec, kept: &Kept) -> Result<Repo, AppError> {
+    let run = &spec.run_id;
+    let WorkspaceKind::Clone { from, .. } = &spec.place else {
+        return Err(AppError::environment(format!(
+            "run {run} works in a folder of the machine that began it"
+        ))
+        .hint("only that machine can go on with it"));
+    };
+    let path = home.workspace(run);
+    let branch = spec.branch.clone().unwrap_or_else(|| format!("ralph/{run}"));
+    let source = handover::clone_source(env, from, &path);
+    let repo = place::clone(env.vars(), &source, &path, &branch)?;
+    repo.exclude_ralph_dir()?;
+    if let Some(bundle) = &kept.bundle {
+        let file = home.record(run).path().join("work.bundle");
+        artifacts::write_atomic(&file, bundle)?;
+        let specs = [format!("+refs/ralph/{run}/*:refs/ralph-fetched/{run}/*")];
+        ralph_git::fetch(&repo, &ralph_git::path_remote(&file), &specs)?;
+        let _ = std::fs::remove_file(&file);
+    }
+    Ok(repo)
+}
+
+/// Writes what was kept of a run's files. They were another machine's, so they go through no link.
+fn bring_files(record: &RunDir, repo: &Repo, run: &RunId, kept: &Kept) -> Result<(), AppError> {
+    refuse_odd_folder(&repo.top)?;
+    let failed = |name: &str, e: std::io::Error| {
+        AppError::environment(format!("the file `{name}` of run {run} cannot be written: {e}"))
+            .hint("free some space on this machine; another worker can go on with the run meanwhile")
+    };
+    let open = |path: &Path| SafeDir::open(path).map_err(|e| failed(".", e));
+    let dir = open(&repo.top)?.create_folder(".ralph").map_err(|e| failed(".ralph", e))?;
+    let record = open(record.path())?;
+    // What was allowed to the run was allowed by whoever asked the fleet for it, wherever it is driven.
+    let comes = |name: &str| name == record_trust::FILE || !is_of_this_machine(name);
+    for (name, bytes) in kept.record.iter().filter(|(name, _)| comes(name)) {
+        record.write(name, bytes).map_err(|e| failed(name, e))?;
+    }
+    for (name, bytes) in &kept.ralph {
+        dir.write(name, bytes).map_err(|e| failed(name, e))?;
+    }
+    Ok(())
+}
+
+/// What people said counts where it was journalled. The journal says how far the inbox was read; letters that come from now on
+/// stand behind that.
+fn keep_inbox(record: &RunDir, read: u64) -> Result<(), AppError> {
+    let read = usize::try_from(read).unwrap_or(usize::MAX);
+    Ok(artifacts::write_atomic(&record.inbox(), &vec![b'\n'; read])?)
+}
+
+/// New places in the spec, a baseline in this clone, a line in the journal.
+fn settle(
+    env: &Environment,
+    home: &StateHome,
+    places: &Places,
+    repo: &Repo,
+    state: &RunState,
+) -> Result<RunSpec, AppError> {
+    let run = &state.spec.run_id;
+    let Some(baseline) = &state.baseline else {
+        return Err(AppError::environment(format!("run {run} was not prepared where it began")));
+    };
+    let mut spec = state.spec.clone();
+    (spec.workspace, spec.origin, spec.handed_to) = (repo.top.clone(), repo.top.clone(), None);
+    let options = wiring::workspace_options(home, &spec, repo);
+    let mut workspace = GitWorkspace::new(repo.clone(), run.clone(), options)?;
+    let baseline = workspace.relocate(baseline, state.work.commit.as_ref(), &relocate::protected(&spec))?;
+    if works_on_copy(&spec.settings) {
+        let copy = home.agent_copy(run);
+        let here = Repo::discover(env.vars(), &repo.top)?;
+        let options = wiring::workspace_options(home, &spec, &here);
+        let tree = GitWorkspace::new(here, run.clone(), options)?;
+        agent_copy::make_of_relocated(tree, &baseline, &copy, &wiring::git_folders(home, run))?;
+        (spec.workspace, spec.handed_to) = (copy, Some(repo.top.clone()));
+    }
+    let redactor = Arc::new(env.redactor(&spec.origin));
+    relocate::move_here(places, redactor, &spec, baseline, "another worker", &SystemClock::default())?;
+    Ok(spec)
+}

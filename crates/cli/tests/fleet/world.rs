@@ -1,0 +1,258 @@
+//! Two machines, a Postgres, an artifact store and a code host.
+
+use crate::RALPH;
+use crate::wire::Wire;
+use ralph_app::{Overrides, PlaceRequest, RunRequest, TaskInput};
+use ralph_domain::dialect::Publish;
+use ralph_domain::id::RunId;
+use ralph_domain::ports::Forge as _;
+use ralph_fleet::runs::{self, FleetRun, NewRun};
+use ralph_fleet::{Fleet, seal};
+use ralph_forge::LocalForge;
+use ralph_testkit::env::until;
+use ralph_testkit::{TestEnv, TestRepo};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Seconds of a lease here.
+pub const LEASE: &str = "5";
+
+/// The same, for callers of the library.
+pub fn lease() -> std::time::Duration {
+    std::time::Duration::from_secs(5)
+}
+
+/// Session `n` writes part `n`; the third promises.
+pub const PARTS: &str = r#"
+i=$RALPH_ITERATION
+echo "part $i" > part$i.txt
+echo "wrote part $i"
+if [ $i -ge 3 ]; then echo '<promise>COMPLETE</promise>'; fi
+"#;
+pub const CHECK: &str = "test -f part1.txt && test -f part2.txt && test -f part3.txt";
+
+/// A Postgres of its own, ended with the test.
+pub struct Postgres {
+    folder: PathBuf,
+    pub url: String,
+}
+
+fn script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres")
+}
+
+impl Postgres {
+    pub fn start() -> Option<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("ralph-fleet-{}-{number}", std::process::id()));
+        let done = Command::new(script()).arg("start").arg(&folder).output().ok()?;
+        if !done.status.success() {
+            ralph_testkit::skip(&format!(
+                "no Postgres here: {}",
+                String::from_utf8_lossy(&done.stderr).trim()
+            ));
+            return None;
+        }
+        let url = String::from_utf8_lossy(&done.stdout).trim().to_owned();
+        Some(Self { folder, url })
+    }
+
+    /// Where its socket is.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join(".s.PGSQL.5432")
+    }
+
+    /// Ends it as a crash would, and starts it again.
+    pub fn restart(&self) {
+        assert!(Command::new(script()).arg("restart").arg(&self.folder).status().unwrap().success());
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        let _ = Command::new(script()).arg("stop").arg(&self.folder).output();
+    }
+}
+
+pub struct World {
+    pub postgres: Postgres,
+    pub fleet: Fleet,
+    pub forge: LocalForge,
+    pub store: PathBuf,
+    /// The way of machine 0 to the database, where it can be cut.
+    pub wire: Option<Wire>,
+    /// The people's machine, with the code host; then those of the workers.
+    pub home: TestEnv,
+    pub machines: Vec<TestEnv>,
+    /// Further variables of workers on each machine.
+    pub vars: [Vec<(String, String)>; 2],
+}
+
+impl World {
+    /// `None` where there is no Postgres.
+    pub fn new(agent: &str) -> Option<Self> {
+        Self::of_builds(agent, [RALPH.into(), RALPH.into()])
+    }
+
+    /// The same, with another build on each machine.
+    pub fn of_builds(agent: &str, builds: [std::ffi::OsString; 2]) -> Option<Self> {
+        let postgres = Postgres::start()?;
+        let home = TestEnv::new(RALPH);
+        let repo = TestRepo::new(&home, "seed", &[("readme.txt", "hello\n")]);
+        let forge = LocalForge::open(&home.path("forge"), &ralph_testkit::vars()).unwrap();
+        forge.seed(&repo.dir, "main").unwrap();
+        // Two sessions of one run at a time would be one too many; the lock of a dead one is free.
+        let shared = home.path("shared");
+        std::fs::create_dir_all(&shared).unwrap();
+        let shared = shared.display();
+        let alone = format!(
+            "exec 9>\"{shared}/$RALPH_RUN.lock\"; flock -n 9 || echo \"$RALPH_RUN\" >> \"{shared}/double\"; echo x >> \"{shared}/$RALPH_RUN.sessions\""
+        );
+        let machines: Vec<TestEnv> = builds.into_iter().map(TestEnv::new).collect();
+        for machine in &machines {
+            let stub = TestRepo::new(machine, "stub", &[]).script("stub.sh", &format!("{alone}\n{agent}"));
+            machine.user_config(&json!({
+                "agents": [{ "name": "stub", "command_argv": [stub] }], "local_forge": home.path("forge"),
+                "poll_seconds": 0.05, "baseline": false, "max_iterations": 6, "isolation": "none",
+            }));
+        }
+        let fleet = Fleet::open(&postgres.url).unwrap();
+        Some(Self {
+            store: home.path("store"),
+            wire: None,
+            vars: Default::default(),
+            postgres,
+            fleet,
+            forge,
+            home,
+            machines,
+        })
+    }
+
+    /// The same, where the way of machine 0 to the database can be cut.
+    pub fn with_wire(agent: &str) -> Option<Self> {
+        let mut world = Self::new(agent)?;
+        world.wire = Some(Wire::to(&world.postgres.socket()));
+        Some(world)
+    }
+
+    /// Adds a run of an issue; the two.
+    pub fn add_of_issue(&self, name: &str) -> (RunId, u64) {
+        let issue = self.forge.add_issue("Three parts", "Write `part1.txt` to `part3.txt`.", &[]).unwrap();
+        let run = RunId::parse(&format!("20261117-120000-{name}")).unwrap();
+        let from = self.forge.root().join("repo.git").display().to_string();
+        let request = RunRequest {
+            task: TaskInput::Issue(issue.to_string()),
+            place: PlaceRequest::Clone { from, depth: None, sparse: Vec::new() },
+            publish: Some(Publish::Pr),
+            isolation: Some(ralph_domain::config::Isolation::None),
+            overrides: Overrides { verify: vec![CHECK.to_owned()], ..Overrides::default() },
+            ..RunRequest::default()
+        };
+        let new = NewRun {
+            run: run.clone(),
+            request,
+            title: "three parts".into(),
+            person: "ana".into(),
+            labels: Vec::new(),
+            secrets: Vec::new(),
+            profiles: [None, None],
+            source: String::new(),
+            at_once: None,
+            occasion: None,
+        };
+        assert!(self.fleet.wait(runs::add(self.fleet.pool(), &new)).unwrap());
+        (run, issue)
+    }
+
+    /// The same, where nobody asks for the issue.
+    pub fn add(&self, name: &str) -> RunId {
+        self.add_of_issue(name).0
+    }
+
+    /// `ralph worker` on a machine, with further arguments and a fault.
+    pub fn worker(&self, machine: usize, args: &[&str], fault: Option<&str>) -> Command {
+        let env = &self.machines[machine];
+        let mut command = env.ralph_command(&env.path("home"), &[&["--json", "worker"], args].concat());
+        let url = match &self.wire {
+            Some(wire) if machine == 0 => wire.url(),
+            _ => self.postgres.url.clone(),
+        };
+        command.env("RALPH_DB_URL", url).env("RALPH_ARTIFACTS", &self.store);
+        command.env("RALPH_LEASE_SECONDS", LEASE).env("RALPH_WORKER", format!("w{machine}"));
+        command.envs(self.vars[machine].iter().map(|(name, value)| (name, value)));
+        if let Some(fault) = fault {
+            command.env("RALPH_FAULT", fault);
+        }
+        command
+    }
+
+    pub fn spawn(&self, machine: usize, args: &[&str], fault: Option<&str>) -> Child {
+        let log = self.machines[machine].path("worker.log");
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
+        let mut command = self.worker(machine, args, fault);
+        command.stdout(Stdio::null()).stderr(log).spawn().unwrap()
+    }
+
+    pub fn log(&self, machine: usize) -> String {
+        std::fs::read_to_string(self.machines[machine].path("worker.log")).unwrap_or_default()
+    }
+
+    pub fn find(&self, run: &RunId) -> FleetRun {
+        self.fleet.wait(runs::find(self.fleet.pool(), run.as_str())).unwrap().unwrap()
+    }
+
+    /// Leases of this many seconds: those of a test in which nobody may lose one on a busy machine.
+    pub fn with_lease(mut self, seconds: u32) -> Self {
+        for vars in &mut self.vars {
+            vars.push(("RALPH_LEASE_SECONDS".to_owned(), seconds.to_string()));
+        }
+        self
+    }
+
+    /// Drives a run on a machine once its lease can be taken, to the end. A hold that a busy machine lost is taken again.
+    pub fn drive(&self, machine: usize, run: &RunId) {
+        let mut said = String::new();
+        let begun = std::time::Instant::now();
+        until("the end of the run", || {
+            let done = TestEnv::finish(&mut self.worker(machine, &["--once", run.as_str()], None));
+            assert!(!done.stderr.contains("panicked"), "{}", done.stderr);
+            said = format!("{:?}\n{}\n{}", done.code, done.stdout, done.stderr);
+            assert!(begun.elapsed().as_secs() < 180, "the run does not end: {said}");
+            (self.find(run).status == "over").then_some(())
+        });
+    }
+
+    /// The sealed journal of a run.
+    pub fn events(&self, run: &RunId) -> Vec<Value> {
+        let text = self.fleet.wait(seal::read_from(self.fleet.pool(), run.as_str(), 0)).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// A run that is over has one pull request with what was proven and one answer to its issue; its journal has no gap, and no
+    /// epoch went back.
+    pub fn is_done_once(&self, run: &RunId, issue: u64) {
+        assert_eq!(self.find(run).status, "over");
+        let double = std::fs::read_to_string(self.home.path("shared/double")).unwrap_or_default();
+        assert_eq!(double, "", "two sessions of a run at a time");
+        let events = self.events(run);
+        let seqs: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+        assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
+        let epochs: Vec<u64> = events.iter().filter_map(|event| event["epoch"].as_u64()).collect();
+        assert!(epochs.is_sorted_by(|a, b| a < b), "{epochs:?}");
+        let ends: Vec<&Value> = events.iter().filter(|event| event["kind"] == "finished").collect();
+        assert_eq!(ends.len(), 1);
+        assert_eq!(ends[0]["reason"], "completed", "{ends:?}");
+        let branch = format!("ralph/issue-{issue}/three-parts");
+        let prs: Vec<_> = self.forge.open_prs().unwrap().into_iter().filter(|pr| pr.head == branch).collect();
+        assert_eq!(prs.len(), 1, "one pull request");
+        let proven = events.iter().rev().find(|event| event["kind"] == "proof_finished").unwrap();
+        assert_eq!(prs[0].head_commit, proven["commit"].as_str().unwrap());
+        let answers = self.forge.comments(issue).unwrap();
+        assert_eq!(answers.len(), 1, "one answer: {answers:?}");
+    }
+}

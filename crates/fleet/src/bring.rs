@@ -1,0 +1,44 @@
+//! Going on with a run on this machine that another one drove: its journal comes from the seal, its files and commits from the
+//! artifact store, its repo from where it was cloned.
+
+use crate::error::FleetError;
+use crate::store::ArtifactStore;
+use ralph_app::adopt::Kept;
+use ralph_app::{App, AppError, Reporter};
+use ralph_domain::id::RunId;
+use std::collections::BTreeMap;
+
+/// Everything that the store has of a run, the newest of each; those of later holds count.
+fn kept(store: &ArtifactStore, run: &RunId) -> Result<Kept, FleetError> {
+    let root = format!("runs/{run}");
+    let mut newest: BTreeMap<String, String> = BTreeMap::new();
+    let mut bundle = None;
+    // Names begin with the epoch in eight digits, so the last one of a name is the newest.
+    for object in store.list(&root)? {
+        let Some(rest) = object.name.strip_prefix(&format!("{root}/")) else { continue };
+        let Some((_, name)) = rest.split_once('/') else { continue };
+        match name {
+            "work.bundle" => bundle = Some(object.name.clone()),
+            name => drop(newest.insert(name.to_owned(), object.name.clone())),
+        }
+    }
+    let mut kept = Kept::default();
+    if let Some(name) = bundle {
+        kept.bundle = store.get(&name)?;
+    }
+    for (name, object) in newest {
+        let Some(bytes) = store.get(&object)? else { continue };
+        match (name.strip_prefix("record/"), name.strip_prefix("ralph/")) {
+            (Some(inside), _) => kept.record.push((inside.to_owned(), bytes)),
+            (_, Some(inside)) => kept.ralph.push((inside.to_owned(), bytes)),
+            _ => {}
+        }
+    }
+    Ok(kept)
+}
+
+/// Makes the run one of this machine. The app holds it.
+pub fn bring(app: &App, store: &ArtifactStore, run: &RunId, report: &dyn Reporter) -> Result<(), AppError> {
+    let kept = kept(store, run)?;
+    app.adopt(run, &kept, report)
+}

@@ -1,0 +1,130 @@
+//! The connection to the fleet's Postgres, for callers that wait and for callers that do not.
+
+use crate::error::FleetError;
+use crate::schema;
+use apalis_postgres::PostgresStorage;
+use ralph_domain::vars::Vars;
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use std::future::Future;
+use std::str::FromStr as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a statement waits for a connection.
+const WAIT: Duration = Duration::from_secs(10);
+/// How long an answer is waited for: a network that is cut gives none, and no error either.
+const ANSWER: Duration = Duration::from_secs(15);
+/// The time that a worker holds a run without saying so again.
+pub const LEASE: Duration = Duration::from_secs(30);
+/// Shorter leases are taken for loss by an ordinary delay.
+const LEASE_MIN: Duration = Duration::from_millis(1500);
+
+/// The fleet's Postgres.
+#[derive(Debug, Clone)]
+pub struct Fleet {
+    pool: PgPool,
+    runtime: Option<Arc<tokio::runtime::Runtime>>,
+    patience: Duration,
+}
+
+pub use sqlx::PgPool as Pool;
+pub use tokio::runtime::Runtime;
+
+/// A runtime for callers that have none.
+pub fn runtime() -> Result<Runtime, FleetError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|e| FleetError::Database(e.to_string()))
+}
+
+/// The address of a fleet's database, where the variables name one.
+pub fn url(vars: &Vars) -> Option<String> {
+    vars.filled("RALPH_DB_URL")
+        .filter(|url| url.starts_with("postgres://") || url.starts_with("postgresql://"))
+}
+
+/// How long a lease lasts here.
+pub fn lease_time(vars: &Vars) -> Duration {
+    let named = vars.filled("RALPH_LEASE_SECONDS").and_then(|text| text.parse::<f64>().ok());
+    let named = named.filter(|seconds| seconds.is_finite() && (0.0..=86_400.0).contains(seconds));
+    named.map_or(LEASE, Duration::from_secs_f64).max(LEASE_MIN)
+}
+
+impl Fleet {
+    /// Connects in the runtime of the caller, and makes the tables where they are not there.
+    pub async fn connect(url: &str, connections: u32) -> Result<Self, FleetError> {
+        let options = PgConnectOptions::from_str(url)?;
+        let pool = PgPoolOptions::new()
+            .max_connections(connections)
+            .acquire_timeout(WAIT)
+            .connect_with(options)
+            .await?;
+        if !schema::is_current(&pool).await? {
+            schema::migrate(&pool).await?;
+            PostgresStorage::setup(&pool).await.map_err(|error| {
+                FleetError::Database(ralph_domain::text::one_line(&error.to_string(), 300))
+            })?;
+        }
+        Ok(Self { pool, runtime: None, patience: ANSWER })
+    }
+
+    /// Connects for callers that wait.
+    pub fn open(url: &str) -> Result<Self, FleetError> {
+        let runtime = runtime()?;
+        // One for whoever works, and one for whoever keeps the hold meanwhile.
+        let mut fleet = runtime.block_on(Self::connect(url, 2))?;
+        fleet.runtime = Some(Arc::new(runtime));
+        Ok(fleet)
+    }
+
+    /// The same, where an answer that takes longer than this is none.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// The connections.
+    pub fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+
+    /// Waits for what is done with the database.
+    pub fn wait<T>(&self, what: impl Future<Output = Result<T, FleetError>>) -> Result<T, FleetError> {
+        match &self.runtime {
+            Some(runtime) => runtime.block_on(self.within(what)),
+            None => Err(FleetError::Database("this connection is not for callers that wait".into())),
+        }
+    }
+
+    /// The same for callers that have a runtime: an answer that takes too long is none.
+    pub async fn within<T>(
+        &self,
+        what: impl Future<Output = Result<T, FleetError>>,
+    ) -> Result<T, FleetError> {
+        let answer = tokio::time::timeout(self.patience, what).await;
+        answer.unwrap_or_else(|_| Err(FleetError::Database("it did not answer in time".into())))
+    }
+
+    /// Whether a committed append survives the loss of the database's machine: somebody else has it, too.
+    pub async fn has_synchronous_standby(&self) -> Result<bool, FleetError> {
+        let standbys: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')",
+        )
+        .fetch_one(&self.pool)
+        .await?;
+        let commit: String =
+            sqlx::query_scalar("SELECT current_setting('synchronous_commit')").fetch_one(&self.pool).await?;
+        Ok(standbys > 0 && !["off", "local"].contains(&commit.as_str()))
+    }
+}
+
+/// Statements that the database has carried out so far. It counts them where `pg_stat_statements` is loaded.
+pub async fn statements(pool: &PgPool) -> Result<i64, FleetError> {
+    sqlx::query("CREATE EXTENSION IF NOT EXISTS pg_stat_statements").execute(pool).await?;
+    Ok(sqlx::query_scalar("SELECT COALESCE(sum(calls), 0)::bigint FROM pg_stat_statements")
+        .fetch_one(pool)
+        .await?)
+}

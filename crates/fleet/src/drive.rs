@@ -1,0 +1,342 @@
+//! Driving one run: take it, hold it, go on from wherever it is, let go. The hold is renewed from a thread of its own; where that
+//! fails, nothing more is sealed, the guards end what runs, and this process ends.
+
+use crate::bring::bring;
+use crate::db::{Fleet, lease_time, url};
+use crate::error::FleetError;
+use crate::keeper::Keeper;
+use crate::lease::{self, Lease};
+use crate::seal::PostgresSeal;
+use crate::store::ArtifactStore;
+use crate::{grant, letters, runs, workers};
+use ralph_app::{App, AppError, Environment, ErrorKind, Hold, Reporter, ResumeOutcome, Unfinished, adopt};
+use ralph_core::CancelFlag;
+use ralph_domain::control::BudgetChange;
+use ralph_domain::id::RunId;
+use ralph_domain::outcome::EndReason;
+use ralph_domain::vars::Vars;
+use ralph_journal::layout::RunDir;
+use ralph_sandbox::LeaseClock;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// The variable by which a worker names the hold of the process that it starts, so that it can end it when that is dead.
+pub const HOLDER: &str = "RALPH_WORKER_HOLD";
+/// How often people's words are looked for.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long the server may take to give a run its secrets, and how often they are asked for.
+const GIVEN: Duration = Duration::from_secs(30);
+const ASK: Duration = Duration::from_millis(100);
+/// How long a driver that has lost its run may take to end by itself.
+const LOST: Duration = Duration::from_secs(10);
+
+/// A run that this process holds.
+pub struct Held {
+    fleet: Fleet,
+    lease: Lease,
+    run: RunId,
+    seal: Arc<PostgresSeal>,
+    clock: Arc<LeaseClock>,
+    store: ArtifactStore,
+    app: App,
+    ended: Sender<()>,
+    beat: Option<std::thread::JoinHandle<()>>,
+}
+
+/// The name of this process as a worker: the one that the fleet knows it by, or one of its own.
+fn names(env: &Environment) -> Result<(String, String), AppError> {
+    let machine = ralph_journal::machine::id(&env.state_home()?)?.to_string();
+    let worker = env.vars().filled("RALPH_WORKER").unwrap_or_else(|| machine.clone());
+    let holder = env.vars().filled(HOLDER).unwrap_or_else(|| format!("{worker}/{}", std::process::id()));
+    Ok((worker, holder))
+}
+
+impl Held {
+    /// Takes a run that nobody holds.
+    pub fn take(env: &Environment, run: &RunId, cancel: &Arc<CancelFlag>) -> Result<Self, AppError> {
+        let url = url(env.vars()).ok_or_else(|| FleetError::Setup {
+            what: "RALPH_DB_URL names no Postgres".into(),
+            hint: "`postgres://user:password@host/name`, the one that the server has".into(),
+        })?;
+        let store = ArtifactStore::of(env.vars())?;
+        let (worker, holder) = names(env)?;
+        let time = lease_time(env.vars());
+        let answer = (time / 6).clamp(Duration::from_millis(500), Duration::from_secs(5));
+        let fleet = Fleet::open(&url)?.with_patience(answer);
+        let asked = LeaseClock::now();
+        let lease = fleet.wait(async {
+            workers::may_drive(fleet.pool(), &worker, run.as_str()).await?;
+            lease::take(fleet.pool(), run.as_str(), &holder, time).await
+        })?;
+        let failed = |e: std::io::Error| AppError::environment(format!("no clock for the lease: {e}"));
+        let clock = Arc::new(LeaseClock::start(Duration::ZERO).map_err(failed)?);
+        clock.extend(asked, own_share(time)).map_err(failed)?;
+        let seal = PostgresSeal::new(fleet.clone(), lease.clone(), clock.clone(), own_share(time));
+        let hold = Hold { seal: seal.clone(), clock: clock.clone() };
+        // What was told before the first look is seen by it.
+        let pulse = fleet.wait(runs::pulse(fleet.pool(), run.as_str(), &worker))?;
+        if pulse.told {
+            cancel.is_told_of_news();
+        }
+        let profiles = fleet.wait(runs::profiles(fleet.pool(), run.as_str()))?;
+        let (ended, until) = channel();
+        let beat = Beat {
+            fleet: fleet.clone(),
+            lease: lease.clone(),
+            worker,
+            seal: seal.clone(),
+            clock: clock.clone(),
+            cancel: cancel.clone(),
+            dir: env.state_home()?.record(run),
+            time,
+            news: pulse.news,
+        };
+        let beat = std::thread::spawn(move || beat.run(&until));
+        let vars: Vars = env.vars().iter().filter(|(name, _)| *name != HOLDER).collect();
+        let env = env.with_vars(vars.with(profiles)).with_hold(hold);
+        let app = App::new(env.clone());
+        let mut held =
+            Self { fleet, lease, run: run.clone(), seal, clock, store, app, ended, beat: Some(beat) };
+        match held.secrets(cancel) {
+            Ok(given) => {
+                held.app = App::new(env.with_vars(env.vars().with(given)));
+                Ok(held)
+            }
+            Err(error) => {
+                held.fail(&error.to_string())?;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// What the server gives to this run, once it has.
+    fn secrets(&self, cancel: &CancelFlag) -> Result<Vec<(String, String)>, FleetError> {
+        let pool = self.fleet.pool();
+        let Some(key) = self.fleet.wait(grant::ask(pool, &self.lease))? else { return Ok(Vec::new()) };
+        let begun = Instant::now();
+        let (_keep, never) = channel::<()>();
+        while begun.elapsed() < GIVEN && cancel.get().is_none() && !self.clock.is_over() {
+            if let Some(sealed) = self.fleet.wait(grant::answer(pool, &self.lease))? {
+                return grant::read(key, &self.lease, &sealed);
+            }
+            let _ = never.recv_timeout(ASK);
+        }
+        Err(FleetError::Setup {
+            what: format!("the server gave run {} none of its secrets", self.run),
+            hint: "`ralph serve` must run, with the same RALPH_DB_URL; it is tried again later".into(),
+        })
+    }
+
+    /// The app that drives it.
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// Goes on with the run from wherever it is.
+    pub fn begin(&self, cancel: Arc<CancelFlag>, report: &dyn Reporter) -> Result<ResumeOutcome, AppError> {
+        let env = self.app.environment();
+        let home = env.state_home()?;
+        let here = adopt::is_here(env, &self.run)?;
+        if !here {
+            // What an earlier visit left is older than what is sealed, or another run's.
+            adopt::forget(env, &self.run)?;
+        }
+        let state = adopt::sealed_state(env, &self.run)?;
+        let mut outcome = match state {
+            Some(state) if state.baseline.is_some() => {
+                if !here {
+                    bring(&self.app, &self.store, &self.run, report)?;
+                }
+                self.bring_letters(&home.record(&self.run))?;
+                let folder = home.path().to_owned();
+                let none = BudgetChange::default();
+                self.app.resume(&folder, Some(self.run.as_str()), &[], &none, cancel, report)?
+            }
+            _ => self.start(cancel, report)?,
+        };
+        if let ResumeOutcome::Ready(ready) = &mut outcome {
+            let record = ready.record();
+            let places = (record.as_path(), ready.spec().home(), env.vars());
+            let keeper =
+                Keeper::new(self.store.clone(), self.seal.clone(), self.lease.epoch, &self.run, places);
+            ready.watched_by(Box::new(keeper));
+        }
+        Ok(outcome)
+    }
+
+    /// Begins a run that nobody has prepared yet. What an earlier try journalled is nothing that anybody paid for.
+    fn start(&self, cancel: Arc<CancelFlag>, report: &dyn Reporter) -> Result<ResumeOutcome, AppError> {
+        let env = self.app.environment();
+        let pool = self.fleet.pool();
+        let mut request = self.fleet.wait(async {
+            start_over(pool, &self.lease).await?;
+            runs::request(pool, self.run.as_str()).await
+        })?;
+        adopt::forget(env, &self.run)?;
+        let home = env.state_home()?;
+        adopt::mark(&home.record(&self.run))?;
+        request.folder = home.path().to_owned();
+        request.unfinished = Unfinished::StartAnew;
+        let plan = self.app.prepare(&request, report)?;
+        let outcome = self.app.start(plan, cancel, report)?;
+        self.bring_letters(&home.record(&self.run))?;
+        Ok(outcome)
+    }
+
+    fn bring_letters(&self, dir: &RunDir) -> Result<(), AppError> {
+        let pool = self.fleet.pool();
+        let found = self.fleet.wait(letters::after(pool, self.run.as_str(), 0))?;
+        letters::deliver(dir, found);
+        Ok(())
+    }
+
+    /// Lets go of a run that was driven as far as it goes.
+    pub fn finish(mut self, reason: EndReason, why: Option<&str>) -> Result<(), AppError> {
+        let status = match reason {
+            EndReason::Suspended => "queued",
+            EndReason::NeedsHuman => "resting",
+            EndReason::Error => {
+                return self.fail(why.unwrap_or("the process that drove it ended with an error"));
+            }
+            _ => "over",
+        };
+        self.end_beat();
+        self.fleet.wait(lease::release(self.fleet.pool(), &self.lease, status, why))?;
+        Ok(())
+    }
+
+    /// Lets go of a run that was not begun here, as the reason says: over, for a person, or to be tried again.
+    pub fn refused(self, error: &AppError) -> Result<(), AppError> {
+        let state = adopt::sealed_state(self.app.environment(), &self.run).ok().flatten();
+        if state.is_some_and(|state| state.result.finished.is_some()) {
+            return self.finish(EndReason::Completed, None);
+        }
+        match error.kind {
+            // What was asked for cannot be done, or a person is asked: trying again changes nothing.
+            ErrorKind::NeedsPerson | ErrorKind::Usage | ErrorKind::NothingChecks => {
+                self.finish(EndReason::NeedsHuman, Some(&error.message))
+            }
+            _ => self.fail(&error.message),
+        }
+    }
+
+    /// Lets go of a run that could not be driven.
+    pub fn fail(mut self, why: &str) -> Result<(), AppError> {
+        self.end_beat();
+        self.fleet.wait(lease::release_failed(self.fleet.pool(), &self.lease, why))?;
+        Ok(())
+    }
+
+    /// Nothing of the run may live once the hold is given away.
+    fn end_beat(&mut self) {
+        let _ = self.ended.send(());
+        if let Some(beat) = self.beat.take() {
+            let _ = beat.join();
+        }
+        let _ = self.clock.end();
+    }
+}
+
+/// The part of a lease that its holder counts on: the rest is for whoever ends what still runs.
+fn own_share(time: Duration) -> Duration {
+    time - (time / 10).min(Duration::from_secs(2))
+}
+
+/// Takes back what was journalled of a run that was never prepared.
+async fn start_over(pool: &sqlx::PgPool, lease: &Lease) -> Result<(), FleetError> {
+    let mut whole = pool.begin().await?;
+    let mine = sqlx::query("UPDATE ralph_seal.leases SET head = 0 WHERE run = $1 AND epoch = $2")
+        .bind(&lease.run)
+        .bind(lease.epoch)
+        .execute(&mut *whole)
+        .await?;
+    if mine.rows_affected() == 0 {
+        return Err(FleetError::Held { run: lease.run.clone() });
+    }
+    sqlx::query("DELETE FROM ralph_seal.events WHERE run = $1").bind(&lease.run).execute(&mut *whole).await?;
+    Ok(whole.commit().await?)
+}
+
+/// What keeps the hold.
+struct Beat {
+    fleet: Fleet,
+    lease: Lease,
+    worker: String,
+    seal: Arc<PostgresSeal>,
+    clock: Arc<LeaseClock>,
+    cancel: Arc<CancelFlag>,
+    dir: RunDir,
+    time: Duration,
+    /// How often the code host had told the run of news when it was taken.
+    news: i64,
+}
+
+impl Beat {
+    fn run(self, ended: &Receiver<()>) {
+        let (mut renewed, mut looked) = (LeaseClock::now(), Instant::now());
+        let (mut letter, mut news) = (0, self.news);
+        let pause = (self.time / 6).min(LOOK);
+        loop {
+            match ended.recv_timeout(pause) {
+                Err(RecvTimeoutError::Timeout) => {}
+                _ => return,
+            }
+            if renewed.elapsed() >= own_share(self.time) {
+                return self.lost(ended);
+            }
+            if renewed.elapsed() >= self.time / 3 {
+                let asked = LeaseClock::now();
+                match self.fleet.wait(lease::renew(self.fleet.pool(), &self.lease, self.time)) {
+                    Ok(true) => {
+                        let _ = self.clock.extend(asked, own_share(self.time));
+                        renewed = asked;
+                    }
+                    Ok(false) => return self.lost(ended),
+                    // It may come back before the lease has run out.
+                    Err(error) => tracing::warn!(%error, "the lease could not be renewed"),
+                }
+            }
+            if looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                self.hear(&mut letter, &mut news);
+            }
+        }
+    }
+
+    /// What people, the fleet and the code host want of the run.
+    fn hear(&self, letter: &mut i64, news: &mut i64) {
+        let pool = self.fleet.pool();
+        let Ok(pulse) = self.fleet.wait(runs::pulse(pool, &self.lease.run, &self.worker)) else { return };
+        if pulse.letter > *letter
+            && self.dir.spec().is_file()
+            && let Ok(found) = self.fleet.wait(letters::after(pool, &self.lease.run, *letter))
+            && let Some(last) = letters::deliver(&self.dir, found)
+        {
+            *letter = last;
+        }
+        if pulse.told {
+            self.cancel.is_told_of_news();
+        }
+        if std::mem::replace(news, pulse.news) != pulse.news {
+            self.cancel.look_soon();
+        }
+        if pulse.revoked && self.cancel.get().is_none() {
+            self.cancel.set(CancelFlag::CALLER);
+        } else if pulse.draining {
+            self.cancel.rest_soon();
+        }
+    }
+
+    /// Somebody else may drive the run now: this process does nothing more to it.
+    fn lost(&self, ended: &Receiver<()>) {
+        tracing::error!(run = self.lease.run, epoch = self.lease.epoch, "the hold on the run is lost");
+        self.seal.close(format!("the hold on run {} is lost: its lease ran out", self.lease.run));
+        let _ = self.clock.end();
+        self.cancel.set(CancelFlag::CALLER);
+        if ended.recv_timeout(LOST) == Err(RecvTimeoutError::Timeout) {
+            // It hangs in something that hears no one. Its guards have ended what it started.
+            let _ = nix::sys::signal::kill(nix::unistd::Pid::this(), nix::sys::signal::Signal::SIGKILL);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Letting workers in and out. A token is good for one worker and an hour; what it is changed for is a login of the database
+//! that this worker alone has, so that it can be taken away again.
+
+use crate::error::FleetError;
+use sha2::{Digest as _, Sha256};
+use sqlx::{AssertSqlSafe, PgPool};
+
+/// What an enrolled worker has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Enrolled {
+    /// Its name.
+    pub worker: String,
+    /// Its login of the database.
+    pub role: String,
+    /// And the password.
+    pub password: String,
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn secret() -> Result<String, FleetError> {
+    let mut bytes = [0u8; 24];
+    getrandom::fill(&mut bytes).map_err(|e| FleetError::Database(format!("no random numbers: {e}")))?;
+    Ok(hex(&bytes))
+}
+
+fn digest(token: &str) -> String {
+    hex(&Sha256::digest(token.as_bytes()))
+}
+
+/// Whether a name can be a worker's.
+pub fn is_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    (1..=40).contains(&name.len()) && name.chars().all(fits)
+}
+
+/// A token for one worker, good for an hour. Only its digest is kept.
+pub async fn new_token(pool: &PgPool) -> Result<String, FleetError> {
+    let token = format!("rw_{}", secret()?);
+    sqlx::query("INSERT INTO ralph_seal.tokens (digest, until) VALUES ($1, now() + interval '1 hour')")
+        .bind(digest(&token))
+        .execute(pool)
+        .await?;
+    Ok(token)
+}
+
+/// Changes a token for a login of the worker's own. A token that was used, or is too old, is none.
+pub async fn enrol(pool: &PgPool, token: &str, worker: &str) -> Result<Enrolled, FleetError> {
+    let refused = |what: &str| FleetError::Setup {
+        what: what.to_owned(),
+        hint: "`ralph worker --new-token` on the server's machine makes one that is good for an hour".into(),
+    };
+    if !is_name(worker) {
+        return Err(refused("a worker's name has small letters, digits and `-`, at most 40"));
+    }
+    let mut whole = pool.begin().await?;
+    let used = sqlx::query(
+        "UPDATE ralph_seal.tokens SET used_by = $2 WHERE digest = $1 AND used_by IS NULL AND until > now()",
+    )
+    .bind(digest(token))
+    .bind(worker)
+    .execute(&mut *whole)
+    .await?;
+    if used.rows_affected() != 1 {
+        return Err(refused("the token is not known, was used, or is older than an hour"));
+    }
+    let taken: Option<bool> = sqlx::query_scalar("SELECT revoked FROM ralph_seal.workers WHERE id = $1")
+        .bind(worker)
+        .fetch_optional(&mut *whole)
+        .await?;
+    if taken == Some(false) {
+        return Err(refused("a worker of this name is enrolled already"));
+    }
+    // A new login each time: whoever had the last one stays out.
+    let role = format!("ralph_w_{}_{}", worker.replace('-', "_"), secret()?.get(..8).unwrap_or_default());
+    let password = secret()?;
+    let statements = [
+        format!("CREATE ROLE {role} LOGIN PASSWORD '{password}' CONNECTION LIMIT 200"),
+        // Who makes it can end its connections.
+        format!("GRANT {role} TO CURRENT_USER"),
+        format!("GRANT USAGE ON SCHEMA ralph_seal, apalis TO {role}"),
+        format!("GRANT SELECT ON ralph_seal.version TO {role}"),
+        format!("GRANT SELECT, UPDATE ON ralph_seal.leases TO {role}"),
+        format!("GRANT SELECT ON ralph_seal.runs TO {role}"),
+        // Not what it needs, what it is given, or to whom.
+        format!(
+            "GRANT UPDATE (status, worker, assigned_at, spec, kinds, fails, problem, not_before) ON ralph_seal.runs TO {role}"
+        ),
+        format!("GRANT SELECT, INSERT ON ralph_seal.grants TO {role}"),
+        format!("GRANT SELECT, INSERT, DELETE ON ralph_seal.events TO {role}"),
+        format!("GRANT SELECT ON ralph_seal.letters TO {role}"),
+        format!("GRANT SELECT ON ralph_seal.workers TO {role}"),
+        format!(
+            "GRANT UPDATE (labels, capacity, version, kinds, load, health, seen, draining) ON ralph_seal.workers TO {role}"
+        ),
+        format!("GRANT ALL ON ALL TABLES IN SCHEMA apalis TO {role}"),
+        format!("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA apalis TO {role}"),
+    ];
+    for statement in statements {
+        sqlx::query(AssertSqlSafe(statement)).execute(&mut *whole).await?;
+    }
+    sqlx::query(
+        "INSERT INTO ralph_seal.workers (id, role) VALUES ($1, $2)
+         ON CONFLICT (id) DO UPDATE SET role = $2, revoked = false, draining = false, since = now()",
+    )
+    .bind(worker)
+    .bind(&role)
+    .execute(&mut *whole)
+    .await?;
+    whole.commit().await?;
+    Ok(Enrolled { worker: worker.to_owned(), role, password })
+}
+
+/// Takes a worker's rights away: its login, its connections, its holds. `false` where there is none of this name.
+pub async fn revoke(pool: &PgPool, worker: &str) -> Result<bool, FleetError> {
+    let role: Option<Option<String>> =
+        sqlx::query_scalar("UPDATE ralph_seal.workers SET revoked = true WHERE id = $1 RETURNING role")
+            .bind(worker)
+            .fetch_optional(pool)
+            .await?;
+    let Some(role) = role else { return Ok(false) };
+    sqlx::query("UPDATE ralph_seal.runs SET given_role = NULL WHERE given_role = $1")
+        .bind(&role)
+        .execute(pool)
+        .await?;
+    // Its runs may be taken by others at once: every hold of its processes is an old one from here on.
+    sqlx::query(
+        "UPDATE ralph_seal.leases l SET epoch = l.epoch + 1, until = NULL, holder = NULL FROM ralph_seal.runs r
+         WHERE r.run = l.run AND r.worker = $1 AND r.status = 'driven'",
+    )
+    .bind(worker)
+    .execute(pool)
+    .await?;
+    if let Some(role) = role {
+        sqlx::query(AssertSqlSafe(format!("ALTER ROLE {role} NOLOGIN"))).execute(pool).await?;
+        // What is still open sees nothing from here on, whether it can be closed or not.
+        let ended = sqlx::query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1")
+            .bind(&role)
+            .execute(pool)
+            .await;
+        if let Err(error) = ended {
+            tracing::warn!(%error, "the connections of a revoked worker could not be closed");
+        }
+    }
+    Ok(true)
+}
+
+/// The address of the database with the login of a worker.
+pub fn address(url: &str, login: &Enrolled) -> Result<String, FleetError> {
+    let (scheme, rest) =
+        url.split_once("://").ok_or_else(|| FleetError::Database("its address cannot be read".into()))?;
+    let authority = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(authority);
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    Ok(format!("{scheme}://{}:{}@{host}{path}", login.role, login.password))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_gets_the_address_with_its_own_login() {
+        let login = Enrolled { worker: "w".into(), role: "r".into(), password: "p".into() };
+        let address = |url: &str| address(url, &login).unwrap();
+        assert_eq!(
+            address("postgres://me:se@cret@db:5432/x?sslmode=require"),
+            "postgres://r:p@db:5432/x?sslmode=require"
+        );
+        assert_eq!(address("postgres://db/x"), "postgres://r:p@db/x");
+        assert_eq!(
+            address("postgres://me@localhost/x?host=/run/pg"),
+            "postgres://r:p@localhost/x?host=/run/pg"
+        );
+    }
+
+    #[test]
+    fn names_of_workers_are_safe_to_write_anywhere() {
+        assert!(is_name("eu-1"));
+        for wrong in ["", "a b", "x;drop", "Ä", "UP", &"x".repeat(41)] {
+            assert!(!is_name(wrong), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What a machine must not take along when it vanishes goes to the artifact store before the journal tells of it: the commits
+//! of each iteration, and the files of the record.
+
+use crate::error::FleetError;
+use crate::seal::PostgresSeal;
+use crate::store::ArtifactStore;
+use ralph_core::{LiveStatus, Observer};
+use ralph_domain::event::{Event, EventBody};
+use ralph_domain::id::RunId;
+use ralph_domain::ports::Stream;
+use ralph_domain::state::RunState;
+use ralph_domain::vars::Vars;
+use ralph_git::Repo;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Files of a record that mean something only on their machine, or that are kept elsewhere.
+const OWN: &[&str] = &[
+    "events.jsonl",
+    "events.idx",
+    "spec.json",
+    "state.json",
+    "state.json.tmp",
+    "lock",
+    "wake",
+    "inbox.jsonl",
+    "git",
+    "copy-git",
+    "hooks",
+    "grown",
+    "place.json",
+    "live.jsonl",
+    "live.1.jsonl",
+    "removed-sandboxes",
+    "resources.json",
+    "ralph.log",
+    "ralph.1.log",
+    "driver.log",
+];
+/// Files of `.ralph/` that go along.
+const SHARED: &[&str] = &["guardrails.md", "progress.md", "notes.md", "errors.log", "diagnostics.md"];
+/// One file that is larger stays behind: no later step reads it.
+const FILE_MAX: u64 = 32 * 1024 * 1024;
+/// Files of one record.
+const FILES_MAX: usize = 20_000;
+/// Tries, while the store does not answer.
+const TRIES: u32 = 3;
+
+/// Watches a run and keeps what belongs to it.
+pub struct Keeper {
+    store: ArtifactStore,
+    seal: Arc<PostgresSeal>,
+    vars: Vars,
+    run: RunId,
+    record: PathBuf,
+    /// The folder with the run's commits.
+    home: PathBuf,
+    prefix: String,
+    /// What lies in the store already, by length and time.
+    kept: BTreeMap<String, (u64, std::time::SystemTime)>,
+}
+
+impl Keeper {
+    /// Keeps the run whose record is `record` and whose commits are in `home`, below a prefix of this hold's own: what somebody
+    /// who was replaced still writes is in nobody's way.
+    pub fn new(
+        store: ArtifactStore,
+        seal: Arc<PostgresSeal>,
+        epoch: i64,
+        run: &RunId,
+        (record, home, vars): (&Path, &Path, &Vars),
+    ) -> Self {
+        Self {
+            store,
+            seal,
+            vars: vars.clone(),
+            run: run.clone(),
+            record: record.to_owned(),
+            home: home.to_owned(),
+            prefix: prefix(run.as_str(), epoch),
+            kept: BTreeMap::new(),
+        }
+    }
+
+    fn keep(&mut self) {
+        let mut last = String::new();
+        for _ in 0..TRIES {
+            match self.keep_once() {
+                Ok(()) => return,
+                Err(error) => last = error.to_string(),
+            }
+        }
+        // Nothing may be told that cannot be found again: the run ends here, and goes on from what was told before.
+        tracing::error!(error = last, "the work could not be kept");
+        self.seal.close(format!("the work could not be kept: {last}"));
+    }
+
+    fn keep_once(&mut self) -> Result<(), FleetError> {
+        if let Some(bundle) = self.bundle()? {
+            self.store.put(&format!("{}/work.bundle", self.prefix), bundle)?;
+        }
+        let mut files = Vec::new();
+        walk(&self.record, "", &mut files);
+        let shared = self.home.join(".ralph");
+        let below = |folder: &Path, name: &str| folder.join(name);
+        let of_record = files.into_iter().map(|name| (format!("record/{name}"), below(&self.record, &name)));
+        let of_ralph = SHARED.iter().map(|name| (format!("ralph/{name}"), below(&shared, name)));
+        let all: Vec<_> = of_record.chain(of_ralph).collect();
+        for (name, path) in all {
+            let Ok(meta) = std::fs::symlink_metadata(&path) else { continue };
+            let stamp = (meta.len(), meta.modified().unwrap_or(std::time::UNIX_EPOCH));
+            if !meta.is_file() || meta.len() > FILE_MAX || self.kept.get(&name) == Some(&stamp) {
+                continue;
+            }
+            let Ok(bytes) = ralph_safe_fs::read_plain(&path, FILE_MAX) else { continue };
+            self.store.put(&format!("{}/{name}", self.prefix), bytes)?;
+            self.kept.insert(name, stamp);
+        }
+        Ok(())
+    }
+
+    /// The run's commits that its remote need not have.
+    fn bundle(&self) -> Result<Option<Vec<u8>>, FleetError> {
+        let failed = |e: String| FleetError::Store(format!("the commits of the run cannot be packed: {e}"));
+        let Ok(repo) = Repo::discover(&self.vars, &self.home) else { return Ok(None) };
+        ralph_git::bundle::run_commits(&repo, &self.run).map_err(|e| failed(e.to_string()))
+    }
+}
+
+/// Where the objects of a hold lie.
+pub fn prefix(run: &str, epoch: i64) -> String {
+    format!("runs/{run}/{epoch:08}")
+}
+
+fn walk(folder: &Path, below: &str, found: &mut Vec<String>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if (below.is_empty() && OWN.contains(&name.as_str())) || found.len() >= FILES_MAX {
+            continue;
+        }
+        let path = if below.is_empty() { name } else { format!("{below}/{name}") };
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => walk(&entry.path(), &path, found),
+            Ok(kind) if kind.is_file() => found.push(path),
+            _ => {}
+        }
+    }
+}
+
+impl Observer for Keeper {
+    fn event(&mut self, _: &RunState, event: &Event) {
+        let ends = matches!(
+            event.body,
+            EventBody::IterationEnded { .. }
+                | EventBody::ProofFinished { .. }
+                | EventBody::Suspended { .. }
+                | EventBody::NeedsHuman { .. }
+                | EventBody::Finished { .. }
+        );
+        if ends {
+            self.keep();
+        }
+    }
+
+    fn live(&mut self, _: &RunState, _: &LiveStatus<'_>) {}
+
+    fn output(&mut self, _: Stream, _: &[u8]) {}
+
+    fn boundary(&mut self, name: &str) {
+        if matches!(name, "prepare.kept" | "checkpoint.kept") {
+            self.keep();
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Who may drive a run: one row with an epoch. Nothing else decides it.
+//!
+//! Times are those of the database alone, so clocks of workers may differ as they like.
+
+use crate::error::FleetError;
+use sqlx::PgPool;
+use std::time::Duration;
+
+/// A hold on a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The run.
+    pub run: String,
+    /// Which hold it is: every later one has a larger number.
+    pub epoch: i64,
+    /// Bytes of the journal that are sealed.
+    pub head: i64,
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Takes a run that nobody holds, or whose lease has run out. The name of the holder begins with that of its worker, up to `/`.
+pub async fn take(pool: &PgPool, run: &str, holder: &str, time: Duration) -> Result<Lease, FleetError> {
+    // What the list of runs says changes with the hold, or not at all.
+    let taken: Option<(i64, i64)> = sqlx::query_as(
+        "WITH taken AS (
+            UPDATE ralph_seal.leases
+            SET epoch = epoch + 1, holder = $2, until = now() + $3 * interval '1 millisecond'
+            WHERE run = $1 AND (until IS NULL OR until <= now())
+            RETURNING run, epoch, head
+         ), told AS (
+            UPDATE ralph_seal.runs r SET status = 'driven', worker = split_part($2, '/', 1), problem = NULL
+            FROM taken t WHERE r.run = t.run AND r.status <> 'over'
+         )
+         SELECT epoch, head FROM taken",
+    )
+    .bind(run)
+    .bind(holder)
+    .bind(millis(time))
+    .fetch_optional(pool)
+    .await?;
+    if let Some((epoch, head)) = taken {
+        return Ok(Lease { run: run.to_owned(), epoch, head });
+    }
+    let known: Option<i64> = sqlx::query_scalar("SELECT epoch FROM ralph_seal.leases WHERE run = $1")
+        .bind(run)
+        .fetch_optional(pool)
+        .await?;
+    Err(match known {
+        Some(_) => FleetError::Held { run: run.to_owned() },
+        None => FleetError::NoRun { run: run.to_owned() },
+    })
+}
+
+/// Holds on for longer. `false` where the hold is lost: it ran out, or was taken away.
+pub async fn renew(pool: &PgPool, lease: &Lease, time: Duration) -> Result<bool, FleetError> {
+    let renewed = sqlx::query(
+        "UPDATE ralph_seal.leases SET until = now() + $3 * interval '1 millisecond'
+         WHERE run = $1 AND epoch = $2 AND until > now()",
+    )
+    .bind(&lease.run)
+    .bind(lease.epoch)
+    .bind(millis(time))
+    .execute(pool)
+    .await?;
+    Ok(renewed.rows_affected() == 1)
+}
+
+/// Lets go, with what becomes of the run and why. Whoever was replaced lets go of nothing; `false` then.
+pub async fn release(
+    pool: &PgPool,
+    lease: &Lease,
+    status: &str,
+    problem: Option<&str>,
+) -> Result<bool, FleetError> {
+    let released = sqlx::query(
+        "WITH mine AS (
+            UPDATE ralph_seal.leases SET until = NULL, holder = NULL WHERE run = $1 AND epoch = $2 RETURNING run
+         )
+         UPDATE ralph_seal.runs r
+         SET status = $3, worker = NULL, assigned_at = NULL, fails = 0, problem = $4
+         FROM mine WHERE r.run = mine.run",
+    )
+    .bind(&lease.run)
+    .bind(lease.epoch)
+    .bind(status)
+    .bind(problem.map(|why| ralph_domain::text::one_line(why, 500)))
+    .execute(pool)
+    .await?;
+    Ok(released.rows_affected() == 1)
+}
+
+/// Lets go of a run that could not be driven: it is tried again later, and rests after a few times.
+pub async fn release_failed(pool: &PgPool, lease: &Lease, why: &str) -> Result<bool, FleetError> {
+    let released = sqlx::query(
+        "WITH mine AS (
+            UPDATE ralph_seal.leases SET until = NULL, holder = NULL WHERE run = $1 AND epoch = $2 RETURNING run
+         )
+         UPDATE ralph_seal.runs r SET fails = fails + 1, problem = $3, worker = NULL, assigned_at = NULL,
+            status = CASE WHEN fails + 1 >= 5 THEN 'resting' ELSE 'queued' END,
+            not_before = now() + interval '1 second' * power(2, least(fails, 6))
+         FROM mine WHERE r.run = mine.run",
+    )
+    .bind(&lease.run)
+    .bind(lease.epoch)
+    .bind(ralph_domain::text::one_line(why, 500))
+    .execute(pool)
+    .await?;
+    Ok(released.rows_affected() == 1)
+}
+
+/// Ends the hold of a process that is known to be dead, by the name under which it held: its run need not wait for the lease.
+pub async fn release_dead(pool: &PgPool, run: &str, holder: &str) -> Result<(), FleetError> {
+    sqlx::query(
+        "UPDATE ralph_seal.leases SET until = now() WHERE run = $1 AND holder = $2 AND until > now()",
+    )
+    .bind(run)
+    .bind(holder)
+    .execute(pool)
+    .await?;
+    Ok(())
+}
+
+/// Whether the hold is still this one.
+pub async fn is_ours(pool: &PgPool, lease: &Lease) -> Result<bool, FleetError> {
+    let epoch: Option<i64> = sqlx::query_scalar("SELECT epoch FROM ralph_seal.leases WHERE run = $1")
+        .bind(&lease.run)
+        .fetch_optional(pool)
+        .await?;
+    Ok(epoch == Some(lease.epoch))
+}

@@ -1,0 +1,316 @@
+//! The runs of the fleet: what is asked for, what each needs of a worker, and how far it is.
+
+use crate::error::FleetError;
+use ralph_app::{PlaceRequest, RunRequest};
+use ralph_domain::config::ProviderName;
+use ralph_domain::id::RunId;
+use serde::Serialize;
+use sqlx::{PgConnection, PgPool};
+
+/// A run that is wanted.
+#[derive(Debug, Clone)]
+pub struct NewRun {
+    /// Its id.
+    pub run: RunId,
+    /// What is asked for. It works on a clone: folders of one machine mean nothing on another.
+    pub request: RunRequest,
+    /// The task in a few words.
+    pub title: String,
+    /// Who asks.
+    pub person: String,
+    /// Labels that a worker must have, beside those that the request itself needs.
+    pub labels: Vec<String>,
+    /// Secrets of the server that it is given, by name.
+    pub secrets: Vec<String>,
+    /// The model profiles that it works with, where the request names some: the usual one, and the one that takes over.
+    pub profiles: [Option<String>; 2],
+    /// What it comes from, where it came by itself: a trigger or a schedule.
+    pub source: String,
+    /// Runs of that source at a time.
+    pub at_once: Option<u32>,
+    /// What it answers to; another run of the same occasion is not added.
+    pub occasion: Option<String>,
+}
+
+/// How far a run of the fleet is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
+pub struct FleetRun {
+    /// Its id.
+    pub run: String,
+    /// `queued`, `driven`, `resting` (a person is needed) or `over`.
+    pub status: String,
+    /// The task in a few words.
+    pub title: String,
+    /// Who asked.
+    pub person: String,
+    /// What it is about.
+    pub repo: String,
+    /// Labels that its worker must have.
+    pub needs: Vec<String>,
+    /// The worker that has it.
+    pub worker: Option<String>,
+    /// Which hold on it is the latest.
+    pub epoch: i64,
+    /// Bytes of its journal.
+    pub head: i64,
+    /// Why it does not go on.
+    pub problem: Option<String>,
+}
+
+const COLUMNS: &str =
+    "r.run, r.status, r.title, r.person, r.repo, r.needs, r.worker, l.epoch, l.head, r.problem";
+
+/// The address that a request is about.
+pub fn repo_of(request: &RunRequest) -> Option<&str> {
+    match &request.place {
+        PlaceRequest::Clone { from, .. } => Some(from),
+        PlaceRequest::InPlace | PlaceRequest::Worktree => None,
+    }
+}
+
+/// What a request needs of the worker that takes it.
+pub fn needs_of(request: &RunRequest, labels: &[String]) -> Vec<String> {
+    let provider = request.provider.filter(|provider| *provider != ProviderName::Local);
+    let provider = provider.map(|provider| format!("provider:{}", provider.as_str()));
+    let agents = request.overrides.agents.iter().map(|agent| format!("agent:{agent}"));
+    let mut needs: Vec<String> = provider.into_iter().chain(agents).chain(labels.iter().cloned()).collect();
+    needs.sort();
+    needs.dedup();
+    needs
+}
+
+/// Adds a run; whether it is new. One whose occasion was met before is not.
+pub async fn add(pool: &PgPool, new: &NewRun) -> Result<bool, FleetError> {
+    let mut whole = pool.begin().await?;
+    let added = add_in(&mut whole, new).await?;
+    if added {
+        whole.commit().await?;
+    }
+    Ok(added)
+}
+
+/// The same, as part of what the caller does to the database. Where it is not new, nothing of that must stay.
+pub async fn add_in(db: &mut PgConnection, new: &NewRun) -> Result<bool, FleetError> {
+    let Some(repo) = repo_of(&new.request) else {
+        return Err(FleetError::Setup {
+            what: "a run of the fleet works on a clone, and this one names a folder".into(),
+            hint: "give the address of the repo".into(),
+        });
+    };
+    let mut request = new.request.clone();
+    request.run_id = Some(new.run.clone());
+    let text = serde_json::to_string(&request).map_err(|e| FleetError::Database(e.to_string()))?;
+    let added = sqlx::query(
+        "INSERT INTO ralph_seal.runs (run, request, title, person, repo, needs, source, at_once, secrets, profiles)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING",
+    )
+    .bind(new.run.as_str())
+    .bind(text)
+    .bind(&new.title)
+    .bind(&new.person)
+    .bind(repo)
+    .bind(needs_of(&new.request, &new.labels))
+    .bind(&new.source)
+    .bind(new.at_once.map(|most| i32::try_from(most).unwrap_or(i32::MAX)))
+    .bind(&new.secrets)
+    .bind(&new.profiles[..])
+    .execute(&mut *db)
+    .await?;
+    if added.rows_affected() == 0 {
+        return Ok(false);
+    }
+    if let Some(occasion) = &new.occasion {
+        let first =
+            sqlx::query("INSERT INTO ralph_seal.occasions (key, run) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+                .bind(occasion)
+                .bind(new.run.as_str())
+                .execute(&mut *db)
+                .await?;
+        if first.rows_affected() == 0 {
+            return Ok(false);
+        }
+    }
+    sqlx::query("INSERT INTO ralph_seal.leases (run) VALUES ($1)")
+        .bind(new.run.as_str())
+        .execute(&mut *db)
+        .await?;
+    Ok(true)
+}
+
+/// What was asked for.
+pub async fn request(pool: &PgPool, run: &str) -> Result<RunRequest, FleetError> {
+    let text: Option<String> = sqlx::query_scalar("SELECT request FROM ralph_seal.runs WHERE run = $1")
+        .bind(run)
+        .fetch_optional(pool)
+        .await?;
+    let text = text.ok_or_else(|| FleetError::NoRun { run: run.to_owned() })?;
+    serde_json::from_str(&text).map_err(|e| FleetError::Database(format!("the request of run {run}: {e}")))
+}
+
+/// The model profiles that a run works with, by the variables that name them.
+pub async fn profiles(pool: &PgPool, run: &str) -> Result<Vec<(&'static str, String)>, FleetError> {
+    let found: Option<Vec<Option<String>>> =
+        sqlx::query_scalar("SELECT profiles FROM ralph_seal.runs WHERE run = $1")
+            .bind(run)
+            .fetch_optional(pool)
+            .await?;
+    let names = ["RALPH_DEFAULT_MODEL_PROFILE", "RALPH_FALLBACK_MODEL_PROFILE"];
+    let found = found.unwrap_or_default();
+    Ok(names.into_iter().zip(found).filter_map(|(name, profile)| Some((name, profile?))).collect())
+}
+
+/// One run.
+pub async fn find(pool: &PgPool, run: &str) -> Result<Option<FleetRun>, FleetError> {
+    let query = format!(
+        "SELECT {COLUMNS} FROM ralph_seal.runs r JOIN ralph_seal.leases l ON l.run = r.run WHERE r.run = $1"
+    );
+    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(run).fetch_optional(pool).await?)
+}
+
+/// The newest runs; those that are not over first.
+pub async fn list(pool: &PgPool, most: i64) -> Result<Vec<FleetRun>, FleetError> {
+    let query = format!(
+        "SELECT {COLUMNS} FROM ralph_seal.runs r JOIN ralph_seal.leases l ON l.run = r.run
+         ORDER BY (r.status = 'over'), r.queued_at DESC LIMIT $1"
+    );
+    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(most).fetch_all(pool).await?)
+}
+
+/// The process that was to drive it did not start: it is given out again later.
+pub async fn not_begun(pool: &PgPool, run: &str, why: &str) -> Result<(), FleetError> {
+    sqlx::query(
+        "UPDATE ralph_seal.runs SET problem = $2, worker = NULL, assigned_at = NULL,
+            not_before = now() + interval '5 seconds'
+         WHERE run = $1 AND status = 'queued'",
+    )
+    .bind(run)
+    .bind(ralph_domain::text::one_line(why, 500))
+    .execute(pool)
+    .await?;
+    Ok(())
+}
+
+/// What was given to a worker that has not begun it goes to others at once.
+pub async fn give_back(pool: &PgPool, worker: &str) -> Result<(), FleetError> {
+    sqlx::query(
+        "UPDATE ralph_seal.runs SET worker = NULL, assigned_at = NULL WHERE worker = $1 AND status = 'queued'",
+    )
+    .bind(worker)
+    .execute(pool)
+    .await?;
+    Ok(())
+}
+
+/// Takes a run that has not begun out of the queue; whether it was there.
+pub async fn take_out(pool: &PgPool, run: &str) -> Result<bool, FleetError> {
+    let taken = sqlx::query(
+        "UPDATE ralph_seal.runs r SET status = 'over', problem = 'taken out of the queue' FROM ralph_seal.leases l
+         WHERE r.run = $1 AND l.run = r.run AND r.status IN ('queued', 'resting') AND l.head = 0 AND l.until IS NULL",
+    )
+    .bind(run)
+    .execute(pool)
+    .await?;
+    Ok(taken.rows_affected() == 1)
+}
+
+/// Lets only workers with these labels take a run, beside what it needs already.
+pub async fn require(pool: &PgPool, run: &str, labels: &[String]) -> Result<(), FleetError> {
+    sqlx::query("UPDATE ralph_seal.runs SET needs = needs || $2 WHERE run = $1")
+        .bind(run)
+        .bind(labels)
+        .execute(pool)
+        .await?;
+    Ok(())
+}
+
+/// Notes how many kinds of events the journal of a run may have: whoever knows fewer leaves it alone.
+pub async fn written_by(pool: &PgPool, run: &str, kinds: i64) -> Result<(), FleetError> {
+    sqlx::query("UPDATE ralph_seal.runs SET kinds = GREATEST(kinds, $2) WHERE run = $1")
+        .bind(run)
+        .bind(kinds)
+        .execute(pool)
+        .await?;
+    Ok(())
+}
+
+/// What others want of a run that is driven, asked for again and again: one small statement.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, sqlx::FromRow)]
+pub struct Pulse {
+    /// The code host tells this run what is new.
+    pub told: bool,
+    /// How often it has.
+    pub news: i64,
+    /// The worker hands over its runs.
+    pub draining: bool,
+    /// The worker may drive no more.
+    pub revoked: bool,
+    /// The number of the last letter.
+    pub letter: i64,
+}
+
+/// What others want of a run now. A worker that the fleet does not know (a scheduler of somebody's own placed the process) is
+/// none that drains.
+pub async fn pulse(pool: &PgPool, run: &str, worker: &str) -> Result<Pulse, FleetError> {
+    let found: Option<Pulse> = sqlx::query_as(
+        "SELECT r.told, r.news, COALESCE(w.draining, false) AS draining, COALESCE(w.revoked, false) AS revoked,
+            COALESCE((SELECT max(n) FROM ralph_seal.letters WHERE run = $1), 0) AS letter
+         FROM ralph_seal.runs r LEFT JOIN ralph_seal.workers w ON w.id = $2 WHERE r.run = $1",
+    )
+    .bind(run)
+    .bind(worker)
+    .fetch_optional(pool)
+    .await?;
+    found.ok_or_else(|| FleetError::NoRun { run: run.to_owned() })
+}
+
+/// What a run is given of the server's secrets, by name, instead of what it was asked for with.
+pub async fn give_secrets(pool: &PgPool, run: &str, names: &[String]) -> Result<(), FleetError> {
+    sqlx::query("UPDATE ralph_seal.runs SET secrets = $2 WHERE run = $1")
+        .bind(run)
+        .bind(names)
+        .execute(pool)
+        .await?;
+    Ok(())
+}
+
+/// The occasions that begin with this and have started a run.
+pub async fn occasions(pool: &PgPool, prefix: &str) -> Result<Vec<String>, FleetError> {
+    Ok(sqlx::query_scalar(
+        "SELECT key FROM ralph_seal.occasions WHERE starts_with(key, $1) AND run IS NOT NULL ORDER BY key",
+    )
+    .bind(prefix)
+    .fetch_all(pool)
+    .await?)
+}
+
+/// A run that nobody has begun.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct NotBegun {
+    /// Its id.
+    pub run: String,
+    /// The task in a few words.
+    pub title: String,
+    /// Who asked.
+    pub person: String,
+    /// What it is about.
+    pub repo: String,
+    /// When it was asked for, in milliseconds.
+    pub at: i64,
+    /// Why it does not begin.
+    pub problem: Option<String>,
+    /// It is not tried again by itself.
+    pub resting: bool,
+}
+
+/// The runs that nobody has begun, oldest first.
+pub async fn not_begun_yet(pool: &PgPool, most: i64) -> Result<Vec<NotBegun>, FleetError> {
+    Ok(sqlx::query_as(
+        "SELECT r.run, r.title, r.person, r.repo, (EXTRACT(EPOCH FROM r.queued_at) * 1000)::bigint AS at, r.problem,
+            r.status = 'resting' AS resting
+         FROM ralph_seal.runs r JOIN ralph_seal.leases l ON l.run = r.run
+         WHERE r.status <> 'over' AND l.head = 0 ORDER BY r.queued_at LIMIT $1",
+    )
+    .bind(most)
+    .fetch_all(pool)
+    .await?)
+}

@@ -1,0 +1,231 @@
+//! The seal of a journal in Postgres. An append is one statement, guarded by epoch and head: whoever was replaced is refused,
+//! and says so to nobody but its own driver.
+
+use crate::db::Fleet;
+use crate::error::FleetError;
+use crate::lease::Lease;
+use ralph_domain::lease::Epoch;
+use ralph_journal::seal::{Seal, SealSource, Settle};
+use ralph_sandbox::LeaseClock;
+use sqlx::PgPool;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Pause between two tries while the database does not answer.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// Where a run of a fleet is sealed, for one hold on it.
+#[derive(Debug, Clone)]
+pub struct PostgresSeal {
+    fleet: Fleet,
+    lease: Lease,
+    clock: Arc<LeaseClock>,
+    /// How long a database that restarts is waited for.
+    patience: Duration,
+    /// Why nothing may be sealed any more.
+    closed: Arc<Mutex<Option<String>>>,
+}
+
+impl PostgresSeal {
+    /// The seal of the run that is held.
+    pub fn new(fleet: Fleet, lease: Lease, clock: Arc<LeaseClock>, patience: Duration) -> Arc<Self> {
+        Arc::new(Self { fleet, lease, clock, patience, closed: Arc::default() })
+    }
+
+    /// Refuses every further append: what would be told there has not happened.
+    pub fn close(&self, why: impl Into<String>) {
+        let mut closed = self.closed.lock().unwrap_or_else(|e| e.into_inner());
+        closed.get_or_insert(why.into());
+    }
+
+    fn tried<T>(&self, mut what: impl FnMut(&PgPool) -> Result<T, FleetError>) -> io::Result<T> {
+        let begun = Instant::now();
+        loop {
+            if let Some(why) = self.closed.lock().unwrap_or_else(|e| e.into_inner()).clone() {
+                return Err(io::Error::other(why));
+            }
+            match what(self.fleet.pool()) {
+                Err(FleetError::Database(_)) if begun.elapsed() < self.patience => pause(AGAIN),
+                other => return other.map_err(io::Error::other),
+            }
+        }
+    }
+}
+
+/// Waits without a runtime.
+fn pause(time: Duration) {
+    let (_keep, never) = std::sync::mpsc::channel::<()>();
+    let _ = never.recv_timeout(time);
+}
+
+/// Appends `line` after the first `at` bytes. `false` where the hold is lost or the head is another one.
+pub async fn append(pool: &PgPool, lease: &Lease, at: i64, line: &[u8]) -> Result<bool, FleetError> {
+    let written = sqlx::query(
+        "WITH held AS (
+            UPDATE ralph_seal.leases SET head = head + $4
+            WHERE run = $1 AND epoch = $2 AND head = $3 RETURNING run
+         )
+         INSERT INTO ralph_seal.events (run, at, epoch, line) SELECT run, $3, $2, $5 FROM held",
+    )
+    .bind(&lease.run)
+    .bind(lease.epoch)
+    .bind(at)
+    .bind(i64::try_from(line.len()).unwrap_or(i64::MAX))
+    .bind(line)
+    .execute(pool)
+    .await?;
+    Ok(written.rows_affected() == 1)
+}
+
+/// Whether exactly this append was made, by this hold: its answer was lost on the way.
+async fn was_made(pool: &PgPool, lease: &Lease, at: i64, line: &[u8]) -> Result<bool, FleetError> {
+    let there: Option<i64> = sqlx::query_scalar(
+        "SELECT e.epoch FROM ralph_seal.events e JOIN ralph_seal.leases l ON l.run = e.run
+         WHERE e.run = $1 AND e.at = $2 AND e.line = $3 AND l.epoch = $4 AND l.head = $5",
+    )
+    .bind(&lease.run)
+    .bind(at)
+    .bind(line)
+    .bind(lease.epoch)
+    .bind(at + i64::try_from(line.len()).unwrap_or(i64::MAX))
+    .fetch_optional(pool)
+    .await?;
+    Ok(there == Some(lease.epoch))
+}
+
+/// Bytes that are sealed of a run.
+pub async fn head(pool: &PgPool, run: &str) -> Result<Option<i64>, FleetError> {
+    Ok(sqlx::query_scalar("SELECT head FROM ralph_seal.leases WHERE run = $1")
+        .bind(run)
+        .fetch_optional(pool)
+        .await?)
+}
+
+/// What is sealed of a run from byte `from` on, which must be where a line begins.
+pub async fn read_from(pool: &PgPool, run: &str, from: i64) -> Result<Vec<u8>, FleetError> {
+    let lines: Vec<Vec<u8>> =
+        sqlx::query_scalar("SELECT line FROM ralph_seal.events WHERE run = $1 AND at >= $2 ORDER BY at")
+            .bind(run)
+            .bind(from)
+            .fetch_all(pool)
+            .await?;
+    Ok(lines.concat())
+}
+
+/// Where each line of a run lies, under which epoch it was sealed, and how long it is.
+pub async fn rows(pool: &PgPool, run: &str) -> Result<Vec<(i64, i64, i64)>, FleetError> {
+    Ok(sqlx::query_as(
+        "SELECT at, epoch, octet_length(line)::bigint FROM ralph_seal.events WHERE run = $1 ORDER BY at",
+    )
+    .bind(run)
+    .fetch_all(pool)
+    .await?)
+}
+
+/// The frozen definition of a run, as it was kept last.
+pub async fn spec(pool: &PgPool, run: &str) -> Result<Option<Vec<u8>>, FleetError> {
+    let found: Option<Option<Vec<u8>>> =
+        sqlx::query_scalar("SELECT spec FROM ralph_seal.runs WHERE run = $1")
+            .bind(run)
+            .fetch_optional(pool)
+            .await?;
+    Ok(found.flatten())
+}
+
+impl SealSource for PostgresSeal {
+    fn seal(&self) -> Box<dyn Seal> {
+        Box::new(Handle(self.clone()))
+    }
+
+    fn keep_spec(&self, text: &[u8]) -> io::Result<()> {
+        let kinds = i64::try_from(ralph_domain::event::EventBody::KINDS).unwrap_or(i64::MAX);
+        let kept = self.tried(|pool| {
+            self.fleet.wait(async {
+                let kept = sqlx::query(
+                    // The row of the lease is locked meanwhile: nobody takes the run between the look and the write.
+                    "WITH held AS (SELECT run FROM ralph_seal.leases WHERE run = $1 AND epoch = $2 FOR SHARE)
+                     UPDATE ralph_seal.runs r SET spec = $3, kinds = GREATEST(r.kinds, $4)
+                     FROM held WHERE r.run = held.run",
+                )
+                .bind(&self.lease.run)
+                .bind(self.lease.epoch)
+                .bind(text)
+                .bind(kinds)
+                .execute(pool)
+                .await?;
+                Ok(kept.rows_affected() == 1)
+            })
+        })?;
+        if kept { Ok(()) } else { Err(lost(&self.lease)) }
+    }
+
+    fn spec(&self) -> io::Result<Option<Vec<u8>>> {
+        self.tried(|pool| self.fleet.wait(spec(pool, &self.lease.run)))
+    }
+
+    fn epoch(&self) -> Epoch {
+        Epoch(u64::try_from(self.lease.epoch).unwrap_or(0))
+    }
+
+    fn is_held(&self) -> bool {
+        !self.clock.is_over()
+    }
+}
+
+fn lost(lease: &Lease) -> io::Error {
+    io::Error::other(format!(
+        "the hold on run {} is lost (epoch {}): another worker drives it, or may",
+        lease.run, lease.epoch
+    ))
+}
+
+/// One open seal.
+#[derive(Debug)]
+struct Handle(PostgresSeal);
+
+impl Seal for Handle {
+    fn place(&self) -> PathBuf {
+        PathBuf::from(format!("postgres:ralph_seal.events/{}", self.0.lease.run))
+    }
+
+    fn head(&self) -> io::Result<Option<u64>> {
+        let head = self.0.tried(|pool| self.0.fleet.wait(head(pool, &self.0.lease.run)))?;
+        Ok(head.map(|head| u64::try_from(head).unwrap_or(0)))
+    }
+
+    fn read(&self) -> io::Result<Box<dyn Read + '_>> {
+        let text = self.0.tried(|pool| self.0.fleet.wait(read_from(pool, &self.0.lease.run, 0)))?;
+        Ok(Box::new(io::Cursor::new(text)))
+    }
+
+    fn append(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
+        let (lease, mut first) = (&self.0.lease, true);
+        let at = i64::try_from(at).map_err(io::Error::other)?;
+        let done = self.0.tried(|pool| {
+            let again = !std::mem::take(&mut first);
+            self.0.fleet.wait(async {
+                // Only a try whose answer was lost can have been made already.
+                Ok(append(pool, lease, at, bytes).await?
+                    || (again && was_made(pool, lease, at, bytes).await?))
+            })
+        })?;
+        if done { Ok(()) } else { Err(lost(lease)) }
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        // A line is sealed whole or not at all, so there is no torn end to take away.
+        Err(io::Error::other(format!(
+            "the journal here has {length} bytes, fewer than are sealed, and does not fit them"
+        )))
+    }
+
+    fn settle(&mut self) -> io::Result<Settle> {
+        Ok(Box::new(|| Ok(())))
+    }
+
+    fn is_required(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,141 @@
+//! The workers of the fleet, as the database knows them: labels, capacity, load, version, health.
+
+use crate::error::FleetError;
+use ralph_domain::event::EventBody;
+use serde::Serialize;
+use sqlx::PgPool;
+
+/// What a worker says of itself, again and again.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// Its name.
+    pub id: String,
+    /// What it has.
+    pub labels: Vec<String>,
+    /// Runs at a time.
+    pub capacity: i32,
+    /// How busy its machine is: the load of one minute for each processor.
+    pub load: f64,
+    /// `ok`, or what is wrong.
+    pub health: String,
+    /// It takes no further run.
+    pub draining: bool,
+}
+
+/// A worker as others see it.
+#[derive(Debug, Clone, PartialEq, Serialize, sqlx::FromRow)]
+pub struct WorkerRow {
+    /// Its name.
+    pub id: String,
+    /// What it has.
+    pub labels: Vec<String>,
+    /// Runs at a time.
+    pub capacity: i32,
+    /// Runs that it has now.
+    pub runs: i64,
+    /// Its version.
+    pub version: String,
+    /// How busy its machine is: the load of one minute for each processor.
+    pub load: f64,
+    /// `ok`, or what is wrong.
+    pub health: String,
+    /// Seconds since it was heard of.
+    pub silent: Option<f64>,
+    /// It takes no further run.
+    pub draining: bool,
+    /// It may do nothing any more.
+    pub revoked: bool,
+}
+
+fn kinds() -> i64 {
+    i64::try_from(EventBody::KINDS).unwrap_or(i64::MAX)
+}
+
+/// What a worker hears when it reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reported {
+    /// It may do nothing any more.
+    pub revoked: bool,
+    /// Workers that were heard of within a minute, as far as this one sees them.
+    pub others: u32,
+}
+
+/// Writes down what a worker says of itself.
+pub async fn report(pool: &PgPool, said: &Report) -> Result<Reported, FleetError> {
+    // One that was let in has its row, and may make none.
+    let known: Option<(bool, i64)> = sqlx::query_as(
+        "UPDATE ralph_seal.workers SET labels = $2, capacity = $3, version = $4, kinds = $5, load = $6, health = $7,
+            seen = now(), draining = $8
+         WHERE id = $1
+         RETURNING revoked, (SELECT count(*) FROM ralph_seal.workers WHERE seen > now() - interval '1 minute')",
+    )
+    .bind(&said.id)
+    .bind(&said.labels)
+    .bind(said.capacity)
+    .bind(env!("CARGO_PKG_VERSION"))
+    .bind(kinds())
+    .bind(said.load)
+    .bind(&said.health)
+    .bind(said.draining)
+    .fetch_optional(pool)
+    .await?;
+    if let Some((revoked, others)) = known {
+        return Ok(Reported { revoked, others: u32::try_from(others).unwrap_or(u32::MAX) });
+    }
+    sqlx::query("INSERT INTO ralph_seal.workers (id) VALUES ($1) ON CONFLICT DO NOTHING")
+        .bind(&said.id)
+        .execute(pool)
+        .await?;
+    Box::pin(report(pool, said)).await
+}
+
+/// Every worker, those heard of last first.
+pub async fn list(pool: &PgPool) -> Result<Vec<WorkerRow>, FleetError> {
+    Ok(sqlx::query_as(
+        "SELECT w.id, w.labels, w.capacity, w.version, w.load, w.health, w.draining, w.revoked,
+            EXTRACT(EPOCH FROM now() - w.seen)::float8 AS silent,
+            (SELECT count(*) FROM ralph_seal.runs r WHERE r.worker = w.id AND r.status = 'driven') AS runs
+         FROM ralph_seal.workers w ORDER BY w.seen DESC NULLS LAST, w.id LIMIT 2000",
+    )
+    .fetch_all(pool)
+    .await?)
+}
+
+/// Refuses a worker that was revoked, and a run whose journal is newer than this program understands.
+pub async fn may_drive(pool: &PgPool, worker: &str, run: &str) -> Result<(), FleetError> {
+    let revoked: Option<bool> = sqlx::query_scalar("SELECT revoked FROM ralph_seal.workers WHERE id = $1")
+        .bind(worker)
+        .fetch_optional(pool)
+        .await?;
+    if revoked == Some(true) {
+        return Err(FleetError::Setup {
+            what: format!("the worker {worker} was revoked"),
+            hint: "`ralph worker --enrol URL --token TOKEN` lets it in again".into(),
+        });
+    }
+    let newer: Option<i64> =
+        sqlx::query_scalar("SELECT kinds FROM ralph_seal.runs WHERE run = $1 AND kinds > $2")
+            .bind(run)
+            .bind(kinds())
+            .fetch_optional(pool)
+            .await?;
+    match newer {
+        None => Ok(()),
+        Some(theirs) => Err(FleetError::Setup {
+            what: format!(
+                "run {run} was driven by a newer version: its journal has {theirs} kinds of events, {} are known here",
+                kinds()
+            ),
+            hint: "`ralph upgrade` this machine, or let a newer worker take it".into(),
+        }),
+    }
+}
+
+/// It takes no further run, and hands over those that it has.
+pub async fn drain(pool: &PgPool, worker: &str) -> Result<bool, FleetError> {
+    let known = sqlx::query("UPDATE ralph_seal.workers SET draining = true WHERE id = $1")
+        .bind(worker)
+        .execute(pool)
+        .await?;
+    Ok(known.rows_affected() == 1)
+}

@@ -1,0 +1,165 @@
+//! The lease and the seal under fire: four takers on one run, forced take-overs, and not a gap.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and starts processes"
+)]
+
+use ralph_app::{PlaceRequest, RunRequest};
+use ralph_domain::id::RunId;
+use ralph_fleet::runs::{self, NewRun};
+use ralph_fleet::trigger::Triggers;
+use ralph_fleet::{Fleet, lease, occasion, seal};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+struct Postgres(PathBuf);
+
+fn script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres")
+}
+
+impl Postgres {
+    fn start(name: &str) -> Option<(Self, Fleet)> {
+        let folder = std::env::temp_dir().join(format!("ralph-lease-{name}-{}", std::process::id()));
+        let done = Command::new(script()).arg("start").arg(&folder).output().ok()?;
+        if !done.status.success() {
+            eprintln!("skipped: no Postgres here: {}", String::from_utf8_lossy(&done.stderr).trim());
+            return None;
+        }
+        let url = String::from_utf8_lossy(&done.stdout).trim().to_owned();
+        Some((Self(folder), Fleet::open(&url).unwrap()))
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        let _ = Command::new(script()).arg("stop").arg(&self.0).output();
+    }
+}
+
+fn add(fleet: &Fleet, run: &str, occasion: Option<&str>) -> bool {
+    let place = PlaceRequest::Clone { from: "https://h/o/r".into(), depth: None, sparse: Vec::new() };
+    let new = NewRun {
+        run: RunId::parse(run).unwrap(),
+        request: RunRequest { place, ..RunRequest::default() },
+        title: "t".into(),
+        person: "ana".into(),
+        labels: Vec::new(),
+        secrets: Vec::new(),
+        profiles: [None, None],
+        source: String::new(),
+        at_once: None,
+        occasion: occasion.map(str::to_owned),
+    };
+    fleet.wait(runs::add(fleet.pool(), &new)).unwrap()
+}
+
+#[test]
+fn four_that_want_one_run_leave_a_journal_without_a_gap() {
+    let Some((_own, fleet)) = Postgres::start("race") else { return };
+    assert!(add(&fleet, "r1", None));
+    let take = |name: usize| {
+        let fleet = fleet.clone();
+        move || {
+            let (mut written, mut refused) = (0u64, 0u64);
+            for round in 0..12 {
+                // A lease that is over at once: whoever comes next takes it away.
+                let taken = fleet.wait(lease::take(fleet.pool(), "r1", &format!("t{name}"), Duration::ZERO));
+                let Ok(mut held) = taken else { continue };
+                for line in 0..20 {
+                    let text = format!("{name} {round} {line}\n");
+                    let done =
+                        fleet.wait(seal::append(fleet.pool(), &held, held.head, text.as_bytes())).unwrap();
+                    if !done {
+                        refused += 1;
+                        break;
+                    }
+                    held.head += text.len() as i64;
+                    written += 1;
+                }
+            }
+            (written, refused)
+        }
+    };
+    let threads: Vec<_> = (0..4).map(|name| std::thread::spawn(take(name))).collect();
+    let (mut written, mut refused) = (0, 0);
+    for thread in threads {
+        let (some, none) = thread.join().unwrap();
+        (written, refused) = (written + some, refused + none);
+    }
+    let rows: Vec<(i64, i64, i64)> = fleet.wait(seal::rows(fleet.pool(), "r1")).unwrap();
+    assert_eq!(rows.len() as u64, written);
+    let (mut end, mut last) = (0, 0);
+    for (at, epoch, length) in rows {
+        assert_eq!(at, end, "no gap and no overlap");
+        assert!(epoch >= last, "no epoch goes back");
+        (end, last) = (at + length, epoch);
+    }
+    assert_eq!(fleet.wait(seal::head(fleet.pool(), "r1")).unwrap(), Some(end));
+    assert!(written > 0, "{refused} refused");
+}
+
+#[test]
+fn an_old_epoch_a_wrong_head_and_a_run_out_lease_are_refused() {
+    let Some((_own, fleet)) = Postgres::start("old") else { return };
+    let pool = fleet.pool();
+    add(&fleet, "r1", None);
+    let long = Duration::from_secs(60);
+    fleet
+        .wait(async {
+            let first = lease::take(pool, "r1", "a", Duration::ZERO).await?;
+            assert!(seal::append(pool, &first, 0, b"one\n").await?);
+            assert!(!seal::append(pool, &first, 0, b"two\n").await?, "the head is further");
+            assert!(!lease::renew(pool, &first, long).await?, "it had run out");
+            let second = lease::take(pool, "r1", "b", long).await?;
+            assert_eq!((second.epoch, second.head), (first.epoch + 1, 4));
+            assert!(lease::take(pool, "r1", "c", long).await.is_err(), "it is held");
+            assert!(!seal::append(pool, &first, 4, b"late\n").await?, "an old epoch");
+            assert!(seal::append(pool, &second, 4, b"two\n").await?);
+            assert!(!lease::release(pool, &first, "over", None).await?);
+            assert!(lease::is_ours(pool, &second).await?, "who was replaced lets go of nothing");
+            assert!(lease::release(pool, &second, "queued", None).await?);
+            let third = lease::take(pool, "r1", "c", long).await?;
+            assert_eq!(third.epoch, 3);
+            assert!(matches!(
+                lease::take(pool, "none", "c", long).await,
+                Err(ralph_fleet::FleetError::NoRun { .. })
+            ));
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(fleet.wait(seal::read_from(pool, "r1", 0)).unwrap(), b"one\ntwo\n");
+}
+
+#[test]
+fn one_occasion_starts_one_run() {
+    let Some((_own, fleet)) = Postgres::start("once") else { return };
+    assert!(add(&fleet, "r1", Some("label:o/r#7")));
+    assert!(!add(&fleet, "r2", Some("label:o/r#7")));
+    assert!(!add(&fleet, "r1", None), "one id is one run");
+    assert_eq!(fleet.wait(runs::list(fleet.pool(), 10)).unwrap().len(), 1);
+}
+
+#[test]
+fn a_schedule_is_kept_once_by_however_many_servers() {
+    let Some((_own, fleet)) = Postgres::start("due") else { return };
+    let text =
+        r#"{ "schedules": [{ "name": "n", "cron": "*/2 * * * *", "clone": "https://h/o/r", "task": "t" }] }"#;
+    let triggers = Triggers::parse(text).unwrap();
+    let keeps = || {
+        let (fleet, triggers) = (fleet.clone(), triggers.clone());
+        std::thread::spawn(move || {
+            let mut added = 0;
+            for second in (0..360).step_by(5) {
+                let now = jiff::Timestamp::from_second(1_800_000_000 + second).unwrap();
+                added += fleet.wait(occasion::due(fleet.pool(), &triggers, now)).unwrap().len();
+            }
+            added
+        })
+    };
+    let added: usize = [keeps(), keeps()].into_iter().map(|thread| thread.join().unwrap()).sum();
+    assert_eq!(added, 3, "six minutes have three times");
+    assert_eq!(fleet.wait(runs::list(fleet.pool(), 10)).unwrap().len(), 3);
+}

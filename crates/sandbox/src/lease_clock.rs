@@ -1,0 +1,83 @@
+//! How long a run is still ours: a file without a name that the driver writes and its guards read.
+
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::uio::{pread, pwrite};
+use nix::time::{ClockId, clock_gettime};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+/// Milliseconds of the clock that goes on while the machine sleeps, and that nobody sets.
+pub(crate) fn now_ms() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_BOOTTIME).map(Duration::from).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// How long a hold still lasts, by such a file. What cannot be read is over: nobody says that the run is still ours.
+pub(crate) fn left(file: &OwnedFd) -> Duration {
+    let mut bytes = [0u8; 8];
+    let at = match pread(file, &mut bytes, 0) {
+        Ok(8) => u64::from_ne_bytes(bytes),
+        _ => 0,
+    };
+    Duration::from_millis(at.saturating_sub(now_ms()))
+}
+
+/// When the hold on a run ends. Guards that know it end everything then, whether the driver lives, hangs or is frozen.
+#[derive(Debug)]
+pub struct LeaseClock(OwnedFd);
+
+impl LeaseClock {
+    /// A hold that ends after `time`.
+    pub fn start(time: Duration) -> std::io::Result<Self> {
+        let file = memfd_create(c"ralph-lease", MFdFlags::MFD_CLOEXEC)?;
+        let clock = Self(file);
+        clock.write(now_ms().saturating_add(millis(time)))?;
+        Ok(clock)
+    }
+
+    /// The time of this moment, for [`Self::extend`].
+    pub fn now() -> Moment {
+        Moment(now_ms())
+    }
+
+    /// The hold ends `time` after `since`: the moment before it was asked for, so that it is never taken for longer than it was
+    /// given.
+    pub fn extend(&self, since: Moment, time: Duration) -> std::io::Result<()> {
+        self.write(since.0.saturating_add(millis(time)))
+    }
+
+    /// The hold is over now.
+    pub fn end(&self) -> std::io::Result<()> {
+        self.write(0)
+    }
+
+    /// Whether the hold has ended.
+    pub fn is_over(&self) -> bool {
+        left(&self.0).is_zero()
+    }
+
+    fn write(&self, at: u64) -> std::io::Result<()> {
+        pwrite(&self.0, &at.to_ne_bytes(), 0)?;
+        Ok(())
+    }
+
+    /// Another handle on the same file, for a guard.
+    pub fn for_guard(&self) -> std::io::Result<OwnedFd> {
+        self.0.try_clone()
+    }
+}
+
+/// A time of the clock that nobody sets.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// How long ago it was.
+    pub fn elapsed(self) -> Duration {
+        Duration::from_millis(now_ms().saturating_sub(self.0))
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,259 @@
+//! What a fleet costs: an append, an iteration, a take-over, and how fast runs are finished beside plain processes.
+
+use ralph_app::{Overrides, PlaceRequest, RunRequest, TaskInput};
+use ralph_domain::config::Isolation;
+use ralph_domain::id::RunId;
+use ralph_fleet::runs::{self, NewRun};
+use ralph_fleet::{Fleet, lease, seal, workers};
+use ralph_testkit::env::until;
+use ralph_testkit::{TestEnv, TestRepo};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Session `n` writes part `n`; the one that the task file names promises.
+const AGENT: &str = "i=$RALPH_ITERATION; echo part $i > part$i.txt; if [ $i -ge $(cat last 2>/dev/null || echo 3) ]; then echo '<promise>COMPLETE</promise>'; fi";
+const CHECK: &str = "test -f part$(cat last).txt";
+const WORKERS: usize = 4;
+
+struct Bench {
+    env: TestEnv,
+    url: String,
+    fleet: Fleet,
+    isolation: Isolation,
+}
+
+/// Measures, and prints a table.
+pub fn main(ralph: &Path, quick: bool) {
+    let folder = std::env::temp_dir().join(format!("ralph-fleet-bench-{}", std::process::id()));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres");
+    let mut start = Command::new(&script);
+    start.arg("start").arg(&folder).env("RALPH_POSTGRES_FSYNC", "on").env("RALPH_POSTGRES_COUNT", "1");
+    let done = start.output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let url = String::from_utf8_lossy(&done.stdout).trim().to_owned();
+    let fleet = Fleet::open(&url).unwrap();
+    appends(&url, 1, if quick { 500 } else { 5000 });
+    appends(&url, 8, if quick { 200 } else { 2000 });
+    for isolation in [Isolation::None, Isolation::Auto] {
+        let env = TestEnv::new(ralph);
+        let stub = TestRepo::new(&env, "stub", &[]).script("stub.sh", AGENT);
+        env.user_config(&json!({ "agents": [{ "name": "stub", "command_argv": [stub] }], "baseline": false,
+            "stuck_detection": { "disabled": true } }));
+        let bench = Bench { env, url: url.clone(), fleet: fleet.clone(), isolation };
+        if isolation == Isolation::None {
+            bench.cost();
+            bench.take_over();
+        }
+        bench.rate(if quick { 8 } else { 40 });
+    }
+    let _ = Command::new(&script).arg("stop").arg(&folder).status();
+}
+
+/// Latency of appends of `clients` at once, each with a connection and a run of its own.
+fn appends(url: &str, clients: usize, each: usize) {
+    let line = vec![b'x'; 400];
+    let threads: Vec<_> = (0..clients)
+        .map(|client| {
+            let (url, line, run) = (url.to_owned(), line.clone(), format!("append-{clients}-{client}"));
+            std::thread::spawn(move || {
+                let fleet = Fleet::open(&url).unwrap();
+                add(&fleet, &run, RunRequest { place: clone("https://h/o/r"), ..RunRequest::default() });
+                let taken = lease::take(fleet.pool(), &run, "bench", Duration::from_secs(600));
+                let held = fleet.wait(taken).unwrap();
+                let mut times = Vec::new();
+                for at in 0..each {
+                    let begun = Instant::now();
+                    let head = (at * line.len()) as i64;
+                    assert!(fleet.wait(seal::append(fleet.pool(), &held, head, &line)).unwrap());
+                    times.push(begun.elapsed().as_secs_f64() * 1000.0);
+                }
+                fleet.wait(lease::release(fleet.pool(), &held, "over", None)).unwrap();
+                times
+            })
+        })
+        .collect();
+    let mut times: Vec<f64> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+    times.sort_by(f64::total_cmp);
+    let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize];
+    println!("append, {clients} clients: p50 {:.2} ms, p99 {:.2} ms", at(0.5), at(0.99));
+}
+
+fn clone(from: &str) -> PlaceRequest {
+    PlaceRequest::Clone { from: from.to_owned(), depth: None, sparse: Vec::new() }
+}
+
+fn add(fleet: &Fleet, run: &str, request: RunRequest) {
+    let new = NewRun {
+        run: RunId::parse(run).unwrap(),
+        request,
+        title: "bench".into(),
+        person: "bench".into(),
+        labels: Vec::new(),
+        secrets: Vec::new(),
+        profiles: [None, None],
+        source: String::new(),
+        at_once: None,
+        occasion: None,
+    };
+    assert!(fleet.wait(runs::add(fleet.pool(), &new)).unwrap());
+}
+
+impl Bench {
+    /// A repo whose task is done after so many iterations.
+    fn origin(&self, iterations: u32) -> PathBuf {
+        let name = format!("origin{iterations}");
+        if self.env.path(&name).is_dir() {
+            return self.env.path(&name);
+        }
+        TestRepo::new(&self.env, &name, &[("last", &format!("{iterations}\n"))]).dir
+    }
+
+    fn request(&self, iterations: u32) -> RunRequest {
+        RunRequest {
+            task: TaskInput::Text("# Parts\n\nWrite the parts.\n".into()),
+            place: clone(&self.origin(iterations).display().to_string()),
+            isolation: Some(self.isolation),
+            overrides: Overrides {
+                verify: vec![CHECK.into()],
+                max_iterations: Some(iterations + 2),
+                ..Overrides::default()
+            },
+            ..RunRequest::default()
+        }
+    }
+
+    fn worker(&self, state: &Path, args: &[&str]) -> Child {
+        let mut command =
+            self.env.ralph_command(&self.env.path("home"), &[&["--json", "worker"], args].concat());
+        command.env("RALPH_DB_URL", &self.url).env("RALPH_ARTIFACTS", self.env.path("store"));
+        command.env("XDG_STATE_HOME", state);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    fn find(&self, run: &str) -> runs::FleetRun {
+        self.fleet.wait(runs::find(self.fleet.pool(), run)).unwrap().unwrap()
+    }
+
+    /// Rows, bytes and statements of an iteration: what a longer run costs more than a short one.
+    fn cost(&self) {
+        let one = |run: &str, iterations: u32| -> [f64; 3] {
+            add(&self.fleet, run, self.request(iterations));
+            let before = self.statements();
+            let status = self.worker(&self.env.path("state"), &["--once", run]).wait().unwrap();
+            assert!(status.success(), "the run of {iterations} iterations did not end well");
+            let all = self.statements() - before;
+            let rows = self.fleet.wait(seal::rows(self.fleet.pool(), run)).unwrap();
+            let bytes: i64 = rows.iter().map(|(_, _, length)| length).sum();
+            [rows.len() as f64, bytes as f64, all]
+        };
+        let (short, long) = (one("cost-short", 2), one("cost-long", 12));
+        let each = |at: usize| (long[at] - short[at]) / 10.0;
+        println!(
+            "a run of 2 iterations: {:.0} rows, {:.0} bytes, {:.0} statements",
+            short[0], short[1], short[2]
+        );
+        println!(
+            "each further iteration: {:.1} rows, {:.0} bytes, {:.1} statements",
+            each(0),
+            each(1),
+            each(2)
+        );
+    }
+
+    fn statements(&self) -> f64 {
+        self.fleet.wait(ralph_fleet::db::statements(self.fleet.pool())).unwrap() as f64
+    }
+
+    /// From the death of a machine until another worker holds its run, with the usual lease.
+    fn take_over(&self) {
+        let run = "taken-over";
+        let slow = RunRequest {
+            overrides: Overrides { verify: vec!["sleep 600".into()], ..Overrides::default() },
+            ..self.request(1)
+        };
+        add(&self.fleet, run, slow);
+        let mut first = self.worker(&self.env.path("state-first"), &["--once", run]);
+        until("work", || (self.find(run).head > 2000).then_some(()));
+        let mut second = self.worker(&self.env.path("state-second"), &["--name", "second"]);
+        until("the other worker", || {
+            let known = self.fleet.wait(workers::list(self.fleet.pool())).unwrap();
+            known.iter().any(|worker| worker.id == "second").then_some(())
+        });
+        let epoch = self.find(run).epoch;
+        first.kill().unwrap();
+        let begun = Instant::now();
+        first.wait().unwrap();
+        until("the take-over", || (self.find(run).epoch > epoch).then_some(()));
+        println!("taken over after {:.1} s, with a lease of 30 s", begun.elapsed().as_secs_f64());
+        for _ in 0..2 {
+            end(&second);
+        }
+        second.wait().unwrap();
+    }
+
+    /// Finished runs per minute: over workers, and as many plain processes side by side.
+    fn rate(&self, count: usize) {
+        let name = |at: usize| format!("rate-{:?}-{at}", self.isolation).to_lowercase();
+        let mut workers: Vec<Child> = (0..WORKERS)
+            .map(|at| {
+                let name = format!("w{at}-{:?}", self.isolation).to_lowercase();
+                self.worker(&self.env.path(&format!("state{at}")), &["--name", &name, "--jobs", "1"])
+            })
+            .collect();
+        until("the workers", || {
+            let known = self.fleet.wait(workers::list(self.fleet.pool())).unwrap();
+            let lives =
+                |worker: &&workers::WorkerRow| worker.silent.is_some_and(|s| s < 10.0) && !worker.draining;
+            (known.iter().filter(lives).count() >= WORKERS).then_some(())
+        });
+        let begun = Instant::now();
+        (0..count).for_each(|at| add(&self.fleet, &name(at), self.request(3)));
+        until("all runs", || (0..count).all(|at| self.find(&name(at)).status == "over").then_some(()));
+        let fleet = count as f64 / begun.elapsed().as_secs_f64() * 60.0;
+        workers.iter().for_each(end);
+        workers.iter_mut().for_each(|worker| drop(worker.wait()));
+        let alone = self.plain(count);
+        let isolation = if self.isolation == Isolation::None { "none" } else { "auto" };
+        println!(
+            "{count} runs of 3 iterations, isolation {isolation}: {fleet:.0} per minute over {WORKERS} workers, {alone:.0} as {WORKERS} plain processes, ratio {:.2}",
+            fleet / alone
+        );
+    }
+
+    fn plain(&self, count: usize) -> f64 {
+        let isolation = if self.isolation == Isolation::None { "none" } else { "auto" };
+        let from = self.origin(3).display().to_string();
+        let begun = Instant::now();
+        let mut left = count;
+        let mut plain: Vec<Child> = Vec::new();
+        while left > 0 || !plain.is_empty() {
+            plain.retain_mut(|child| child.try_wait().unwrap().is_none());
+            while left > 0 && plain.len() < WORKERS {
+                left -= 1;
+                let args = [
+                    "run",
+                    "--isolation",
+                    isolation,
+                    "--clone",
+                    &from,
+                    "--verify",
+                    CHECK,
+                    "--new",
+                    "--json",
+                    "Write the parts.",
+                ];
+                let mut command = self.env.ralph_command(&self.env.path("home"), &args);
+                plain.push(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        count as f64 / begun.elapsed().as_secs_f64() * 60.0
+    }
+}
+
+/// SIGTERM.
+fn end(child: &Child) {
+    let _ = Command::new("kill").arg(child.id().to_string()).status();
+}
