@@ -5,7 +5,7 @@ import { money } from "../lib/format";
 import { useLoad, useThrottled, useTitle } from "../lib/hooks";
 import { isOver } from "../lib/status";
 import { useRunsLive } from "../live/list-store";
-import { runPath } from "../router";
+import { go, runPath } from "../router";
 import { useMaySteer } from "../session";
 import { A, Button, cx, Empty, ProblemNote, Section, Skeleton } from "../ui/basics";
 import { AskDialog, type Ask } from "../ui/dialog";
@@ -109,7 +109,7 @@ export default function RacePage({ id }: { id: string }) {
         </table>
       </Section>
       <footer className="form-foot">
-        {winner && <A href={runPath(winner.run_id, "diff")} className="button button-primary">Look at the winner’s diff</A>}
+        {winner && <Button look="primary" onClick={() => go(runPath(winner.run_id, "diff"))}>Look at the winner’s diff</Button>}
         {working.length > 0 && (
           <Button disabled={barred !== null} title={barred ?? undefined} onClick={() => setAsking({ title: "Stop the race?", consequence: `Each of the ${working.length} runs at work is ended now. What they have committed stays.`, confirm: "Stop all", danger: true, run: stopAll })}>Stop all</Button>
         )}

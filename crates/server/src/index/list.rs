@@ -238,6 +238,7 @@ impl Index {
             },
         };
         let next_cursor = rows.last().filter(|_| more).map(|(id, number, _)| write_cursor(*number, id));
+        self.warm();
         let runs = rows.into_iter().filter_map(|(_, _, body)| RawValue::from_string(body).ok()).collect();
         Ok(Page { runs, next_cursor, total, counts })
     }

@@ -1,22 +1,28 @@
 //! Words of runs, kept in memory: looking for a part of a word in a hundred thousand rows of a database takes seconds, here it takes
-//! milliseconds. Filled when somebody first searches, and kept as rows are written. For the index in a file only: to a database that
+//! milliseconds. Filled once somebody looks at the list, who may search next, and kept as rows are written. For the index in a file only: to a database that
 //! several servers share, others write as well.
 
 use super::{Index, Pool};
 use crate::problem::Problem;
+use sqlx::sqlite::SqlitePool;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::RwLock;
 
 /// Rows that are named to the database one by one; more are found by looking at them in their order.
 const FEW: usize = 400;
 
-/// The text of each run.
+/// What is searched of each run, by its id.
 type Texts = HashMap<String, Box<str>>;
 
-/// What is searched of each run, by its id; nothing before the first search.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Words(Arc<RwLock<Option<Texts>>>);
+/// The words of all runs; nothing before somebody looks at the list.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    all: Arc<RwLock<Option<Texts>>>,
+    /// Somebody has begun to fill it.
+    begun: AtomicBool,
+}
 
 /// What a search has found.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,48 +36,68 @@ pub(super) enum Found {
 impl Words {
     /// Keeps what is searched of rows that were written.
     pub(super) async fn put(&self, rows: impl Iterator<Item = (String, String)> + Send) {
-        if let Some(all) = self.0.write().await.as_mut() {
+        if let Some(all) = self.all.write().await.as_mut() {
             all.extend(rows.map(|(id, text)| (id, text.into_boxed_str())));
         }
     }
 
     /// Forgets a run.
     pub(super) async fn remove(&self, run: &str) {
-        if let Some(all) = self.0.write().await.as_mut() {
+        if let Some(all) = self.all.write().await.as_mut() {
             all.remove(run);
         }
     }
 
     /// Forgets everything, until somebody searches again.
     pub(super) async fn clear(&self) {
-        *self.0.write().await = None;
+        *self.all.write().await = None;
+        self.begun.store(false, Ordering::Release);
     }
 }
 
 impl Index {
+    /// Fills the words in the background, once: whoever looks at the list may search next.
+    pub(super) fn warm(self: &Arc<Self>) {
+        if matches!(self.pool, Pool::Sqlite(_)) && !self.words.begun.swap(true, Ordering::AcqRel) {
+            let own = self.clone();
+            tokio::spawn(async move {
+                if let Pool::Sqlite(pool) = &own.pool {
+                    // A search tries again, and says what is wrong.
+                    let _ = own.fill(pool).await;
+                }
+            });
+        }
+    }
+
+    async fn fill(&self, pool: &SqlitePool) -> Result<(), sqlx::Error> {
+        if self.words.all.read().await.is_some() {
+            return Ok(());
+        }
+        let mut all = self.words.all.write().await;
+        // Whoever writes a row waits until they are all here, and adds its own then.
+        if all.is_none() {
+            let rows: Vec<(String, String)> =
+                sqlx::query_as("SELECT id, search FROM runs").fetch_all(pool).await?;
+            *all = Some(rows.into_iter().map(|(id, text)| (id, text.into_boxed_str())).collect());
+        }
+        Ok(())
+    }
+
     /// The runs in which every one of these words stands; nothing where the database has to look itself.
     pub(super) async fn find(&self, words: &[String]) -> Result<Option<Found>, Problem> {
         let Pool::Sqlite(pool) = &self.pool else { return Ok(None) };
         if words.is_empty() {
             return Ok(None);
         }
-        if self.words.0.read().await.is_none() {
-            let mut all = self.words.0.write().await;
-            // Whoever writes a row waits until they are all here, and adds its own then.
-            if all.is_none() {
-                let rows: Vec<(String, String)> =
-                    sqlx::query_as("SELECT id, search FROM runs").fetch_all(pool).await?;
-                *all = Some(rows.into_iter().map(|(id, text)| (id, text.into_boxed_str())).collect());
-            }
-        }
-        let all = self.words.0.clone().read_owned().await;
+        self.fill(pool).await?;
+        let all = self.words.all.clone().read_owned().await;
         let words = words.to_vec();
         let found = tokio::task::spawn_blocking(move || all.as_ref().map(|all| look(all, &words))).await;
         Ok(found.unwrap_or_default())
     }
 }
 
-fn look(all: &HashMap<String, Box<str>>, words: &[String]) -> Found {
+fn look(all: &Texts, words: &[String]) -> Found {
     // The rarest is most likely the longest: most rows are left after one look.
     let mut words: Vec<&String> = words.iter().collect();
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
@@ -101,7 +127,7 @@ mod tests {
     fn every_word_must_stand_there_and_many_are_only_counted() {
         let row =
             |n: usize| (format!("r{n}"), format!("r{n} task {n} /home/project-{}", n % 7).into_boxed_str());
-        let all: HashMap<String, Box<str>> = (0..1000).map(row).collect();
+        let all: Texts = (0..1000).map(row).collect();
         let find = |words: &[&str]| look(&all, &words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>());
         assert_eq!(find(&["task", "r777 "]), Found::Few(vec!["r777".into()]));
         assert_eq!(find(&["task"]), Found::Many(1000));

@@ -90,7 +90,9 @@ fn flooded(stage: &mut Stage) -> String {
 /// `ralph` on a terminal of its own.
 fn open(env: &TestEnv, repo: &TestRepo<'_>, ralph: &std::path::Path) -> Child {
     let mut script = Command::new("script");
-    script.args(["-q", "-f", "-c", &format!("exec {}", ralph.display()), "/dev/null"]).current_dir(&repo.dir);
+    // A terminal that nobody looks at has no size of its own.
+    let line = format!("stty rows {} cols {}; exec {}", SIZE.1, SIZE.0, ralph.display());
+    script.args(["-q", "-f", "-c", &line, "/dev/null"]).current_dir(&repo.dir);
     script.env_clear().envs(env.vars()).env("TERM", "xterm-256color");
     script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     script.spawn().expect("`script` makes the terminal")
