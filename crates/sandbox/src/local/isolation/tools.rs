@@ -53,6 +53,9 @@ const NEVER: [&str; 12] = [
 /// Most entries looked at in one folder of the PATH.
 const ENTRIES: usize = 500;
 
+/// Most bytes of a `pyvenv.cfg`.
+const CONFIG_MAX: u64 = 64 * 1024;
+
 /// Variables that name the folder of a tool. What they name is shown where it looks like one: [`ROOTS`].
 const NAMED: [&str; 12] = [
     "RUSTUP_HOME",
@@ -165,7 +168,9 @@ fn is_root(home: &Path, folder: &Path) -> bool {
 
 /// What a virtual environment was made from: the Python whose libraries it uses.
 fn behind(home: &Path, root: &Path) -> impl Iterator<Item = PathBuf> {
-    let config = std::fs::read_to_string(root.join("pyvenv.cfg")).unwrap_or_default();
+    // It may lie in the repo: never waited for, and no more than it can be.
+    let config = ralph_safe_fs::read_plain(root.join("pyvenv.cfg"), CONFIG_MAX).unwrap_or_default();
+    let config = String::from_utf8_lossy(&config).into_owned();
     let programs = config.lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;
         (name.trim() == "home").then(|| PathBuf::from(value.trim()))
