@@ -38,6 +38,12 @@ impl Finished {
     }
 }
 
+/// A PATH without the shims of version managers: they choose by settings of a home that is not the one of the test.
+fn programs(path: &str) -> String {
+    let folders = path.split(':').filter(|folder| !folder.ends_with("/shims"));
+    folders.collect::<Vec<_>>().join(":")
+}
+
 impl TestEnv {
     /// A machine with this `ralph`.
     pub fn new(ralph: impl Into<PathBuf>) -> Self {
@@ -62,7 +68,7 @@ impl TestEnv {
             ("XDG_STATE_HOME".into(), path("state")),
             ("XDG_CONFIG_HOME".into(), path("config")),
             ("TMPDIR".into(), path("tmp")),
-            ("PATH".into(), std::env::var("PATH").unwrap_or_default()),
+            ("PATH".into(), programs(&std::env::var("PATH").unwrap_or_default())),
             ("LANG".into(), "C.UTF-8".into()),
             ("USER".into(), "tester".into()),
             ("GIT_CONFIG_NOSYSTEM".into(), "1".into()),
