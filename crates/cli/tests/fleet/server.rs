@@ -101,15 +101,19 @@ fn a_server_shows_what_others_drive_and_brings_them_the_words_of_people() {
     let run = world.add("shwn");
     let worker = world.spawn(0, &["--name", "w0", "--labels", "eu"], None);
     served.row_when(run.as_str(), "work", |row| row["status"] == "working");
-    let listed = served.get("/fleet/workers").is(200).json();
-    let shown = listed["workers"].as_array().unwrap().iter().find(|w| w["id"] == "w0").unwrap().clone();
-    assert_eq!((shown["runs"].as_i64(), shown["health"].as_str()), (Some(1), Some("ok")), "{shown}");
+    // A worker says every few seconds what it has.
+    let shown = until("a worker with its run", || {
+        let listed = served.get("/fleet/workers").is(200).json();
+        let shown = listed["workers"].as_array().unwrap().iter().find(|w| w["id"] == "w0")?.clone();
+        (shown["runs"].as_i64() == Some(1)).then_some(shown)
+    });
+    assert_eq!(shown["health"].as_str(), Some("ok"), "{shown}");
     assert!(shown["version"].as_str().is_some_and(|version| !version.is_empty()));
     assert!(shown["labels"].as_array().unwrap().contains(&json!("eu")));
     let runs = served.get("/fleet/runs").is(200).json();
     assert_eq!(runs["runs"][0]["worker"], "w0", "{runs}");
     served.control(run.as_str(), json!({ "kind": "cancel" }));
     served.row_when(run.as_str(), "the end", |row| row["status"] == "stopped");
-    assert_eq!(world.find(&run).status, "over");
+    until("the end of the run in the fleet", || (world.find(&run).status == "over").then_some(()));
     end(worker);
 }
