@@ -10,36 +10,14 @@ use ralph_domain::id::RunId;
 use ralph_fleet::runs::{self, NewRun};
 use ralph_fleet::trigger::Triggers;
 use ralph_fleet::{Fleet, lease, occasion, seal};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use ralph_testkit::postgres::Postgres;
 use std::time::Duration;
 
-struct Postgres(PathBuf);
-
-fn script() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres")
-}
-
-impl Postgres {
-    fn start(name: &str) -> Option<(Self, Fleet)> {
-        let folder = std::env::temp_dir().join(format!("ralph-lease-{name}-{}", std::process::id()));
-        let done = Command::new(script()).arg("start").arg(&folder).output().ok()?;
-        if !done.status.success() {
-            ralph_testkit::skip(&format!(
-                "no Postgres here: {}",
-                String::from_utf8_lossy(&done.stderr).trim()
-            ));
-            return None;
-        }
-        let url = String::from_utf8_lossy(&done.stdout).trim().to_owned();
-        Some((Self(folder), Fleet::open(&url).unwrap()))
-    }
-}
-
-impl Drop for Postgres {
-    fn drop(&mut self) {
-        let _ = Command::new(script()).arg("stop").arg(&self.0).output();
-    }
+/// A fleet on a Postgres of its own.
+fn fleet() -> Option<(Postgres, Fleet)> {
+    let postgres = Postgres::start()?;
+    let fleet = Fleet::open(&postgres.url).unwrap();
+    Some((postgres, fleet))
 }
 
 fn add(fleet: &Fleet, run: &str, occasion: Option<&str>) -> bool {
@@ -61,7 +39,7 @@ fn add(fleet: &Fleet, run: &str, occasion: Option<&str>) -> bool {
 
 #[test]
 fn four_that_want_one_run_leave_a_journal_without_a_gap() {
-    let Some((_own, fleet)) = Postgres::start("race") else { return };
+    let Some((_own, fleet)) = fleet() else { return };
     assert!(add(&fleet, "r1", None));
     let take = |name: usize| {
         let fleet = fleet.clone();
@@ -106,7 +84,7 @@ fn four_that_want_one_run_leave_a_journal_without_a_gap() {
 
 #[test]
 fn an_old_epoch_a_wrong_head_and_a_run_out_lease_are_refused() {
-    let Some((_own, fleet)) = Postgres::start("old") else { return };
+    let Some((_own, fleet)) = fleet() else { return };
     let pool = fleet.pool();
     add(&fleet, "r1", None);
     let long = Duration::from_secs(60);
@@ -138,7 +116,7 @@ fn an_old_epoch_a_wrong_head_and_a_run_out_lease_are_refused() {
 
 #[test]
 fn one_occasion_starts_one_run() {
-    let Some((_own, fleet)) = Postgres::start("once") else { return };
+    let Some((_own, fleet)) = fleet() else { return };
     assert!(add(&fleet, "r1", Some("label:o/r#7")));
     assert!(!add(&fleet, "r2", Some("label:o/r#7")));
     assert!(!add(&fleet, "r1", None), "one id is one run");
@@ -147,7 +125,7 @@ fn one_occasion_starts_one_run() {
 
 #[test]
 fn a_schedule_is_kept_once_by_however_many_servers() {
-    let Some((_own, fleet)) = Postgres::start("due") else { return };
+    let Some((_own, fleet)) = fleet() else { return };
     let text =
         r#"{ "schedules": [{ "name": "n", "cron": "*/2 * * * *", "clone": "https://h/o/r", "task": "t" }] }"#;
     let triggers = Triggers::parse(text).unwrap();

@@ -11,6 +11,7 @@ pub mod fake_vercel;
 pub mod guard;
 pub mod model_server;
 pub mod pages;
+pub mod postgres;
 pub mod prism;
 pub mod repo;
 pub mod torture;

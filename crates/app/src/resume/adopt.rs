@@ -1,13 +1,12 @@
 //! Going on here with a run of a fleet that another machine drove. Its journal and its spec are sealed where this process holds
 //! it, so they are as good as this machine's own; its files and commits come from a store.
 
-use super::elsewhere::{is_of_this_machine, refuse_odd_folder};
+use super::elsewhere::{copy_for_agent, is_of_this_machine, refuse_odd_folder};
 pub use crate::fleet_mark::{driver_elsewhere, is_of_fleet, mark, note_driver};
 
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
-use crate::run::works_on_copy;
 use crate::{handover, record_trust, wiring};
 use ralph_core::clock::SystemClock;
 use ralph_core::relocate;
@@ -15,7 +14,7 @@ use ralph_domain::event::EventBody;
 use ralph_domain::id::{MachineId, RunId, Seq};
 use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_domain::state::RunState;
-use ralph_git::{GitWorkspace, Repo, agent_copy, place};
+use ralph_git::{GitWorkspace, Repo, place};
 use ralph_journal::artifacts;
 use ralph_journal::follow::Follower;
 use ralph_journal::journal::Places;
@@ -197,14 +196,7 @@ fn settle(
     let options = wiring::workspace_options(home, &spec, repo);
     let mut workspace = GitWorkspace::new(repo.clone(), run.clone(), options)?;
     let baseline = workspace.relocate(baseline, state.work.commit.as_ref(), &relocate::protected(&spec))?;
-    if works_on_copy(&spec.settings) {
-        let copy = home.agent_copy(run);
-        let here = Repo::discover(env.vars(), &repo.top)?;
-        let options = wiring::workspace_options(home, &spec, &here);
-        let tree = GitWorkspace::new(here, run.clone(), options)?;
-        agent_copy::make_of_relocated(tree, &baseline, &copy, &wiring::git_folders(home, run))?;
-        (spec.workspace, spec.handed_to) = (copy, Some(repo.top.clone()));
-    }
+    copy_for_agent(env, home, repo, &baseline, &mut spec)?;
     let redactor = Arc::new(env.redactor(&spec.origin));
     relocate::move_here(places, redactor, &spec, baseline, "another worker", &SystemClock::default())?;
     Ok(spec)

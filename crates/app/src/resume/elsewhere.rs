@@ -12,7 +12,7 @@ use ralph_core::relocate;
 use ralph_domain::config::{AgentConfig, ConfigFile, Handover, Isolation, ProviderName};
 use ralph_domain::dialect::ModelChoice;
 use ralph_domain::id::{Digest, RunId};
-use ralph_domain::ports::{GitRemote, Workspace as _};
+use ralph_domain::ports::{Baseline, GitRemote, Workspace as _};
 use ralph_domain::spec::{RunSpec, WorkspaceKind};
 use ralph_git::{GitWorkspace, Repo, agent_copy, place};
 use ralph_journal::layout::{RalphDir, StateHome};
@@ -216,20 +216,33 @@ fn settle_in(
     // The one that the commit of the start has was not written by an agent; any other would have been.
     let config = workspace.file_at(&baseline.head, ".ralph/config.json")?;
     spec.config_digest = config.map(|bytes| Digest::of(&bytes));
-    if works_on_copy(&spec.settings) {
-        let copy = home.agent_copy(run);
-        // One of an earlier visit: the state that was pushed goes further.
-        ralph_safe_fs::remove_tree(&copy)
-            .map_err(|e| AppError::environment(format!("cannot remove `{}`: {e}", copy.display())))?;
-        let here = Repo::discover(env.vars(), &repo.top)?;
-        let options = wiring::workspace_options(home, &spec, &here);
-        let tree = GitWorkspace::new(here, run.clone(), options)?;
-        agent_copy::make_of_relocated(tree, &baseline, &copy, &wiring::git_folders(home, run))?;
-        (spec.workspace, spec.handed_to) = (copy, Some(repo.top.clone()));
-    }
+    copy_for_agent(env, home, repo, &baseline, &mut spec)?;
     let redactor = Arc::new(env.redactor(&spec.origin));
     relocate::move_here(&places, redactor, &spec, baseline, from, &SystemClock::default())?;
     Ok(spec)
+}
+
+/// The copy that the agent of a run which came here works on, where it works on one. One of an earlier visit goes: what came goes
+/// further.
+pub(super) fn copy_for_agent(
+    env: &Environment,
+    home: &StateHome,
+    repo: &Repo,
+    baseline: &Baseline,
+    spec: &mut RunSpec,
+) -> Result<(), AppError> {
+    if !works_on_copy(&spec.settings) {
+        return Ok(());
+    }
+    let (run, copy) = (spec.run_id.clone(), home.agent_copy(&spec.run_id));
+    ralph_safe_fs::remove_tree(&copy)
+        .map_err(|e| AppError::environment(format!("cannot remove `{}`: {e}", copy.display())))?;
+    let here = Repo::discover(env.vars(), &repo.top)?;
+    let options = wiring::workspace_options(home, spec, &here);
+    let tree = GitWorkspace::new(here, run.clone(), options)?;
+    agent_copy::make_of_relocated(tree, baseline, &copy, &wiring::git_folders(home, &run))?;
+    (spec.workspace, spec.handed_to) = (copy, Some(repo.top.clone()));
+    Ok(())
 }
 
 /// Where the run pushes to: where it was fetched from, which the user named; never onto the branch that others start from.

@@ -10,11 +10,11 @@ use ralph_fleet::runs::{self, FleetRun, NewRun};
 use ralph_fleet::{Fleet, seal};
 use ralph_forge::LocalForge;
 use ralph_testkit::env::until;
+use ralph_testkit::postgres::Postgres;
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Seconds of a lease here.
 pub const LEASE: &str = "5";
@@ -32,50 +32,6 @@ echo "wrote part $i"
 if [ $i -ge 3 ]; then echo '<promise>COMPLETE</promise>'; fi
 "#;
 pub const CHECK: &str = "test -f part1.txt && test -f part2.txt && test -f part3.txt";
-
-/// A Postgres of its own, ended with the test.
-pub struct Postgres {
-    folder: PathBuf,
-    pub url: String,
-}
-
-fn script() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres")
-}
-
-impl Postgres {
-    pub fn start() -> Option<Self> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("ralph-fleet-{}-{number}", std::process::id()));
-        let done = Command::new(script()).arg("start").arg(&folder).output().ok()?;
-        if !done.status.success() {
-            ralph_testkit::skip(&format!(
-                "no Postgres here: {}",
-                String::from_utf8_lossy(&done.stderr).trim()
-            ));
-            return None;
-        }
-        let url = String::from_utf8_lossy(&done.stdout).trim().to_owned();
-        Some(Self { folder, url })
-    }
-
-    /// Where its socket is.
-    pub fn socket(&self) -> PathBuf {
-        self.folder.join(".s.PGSQL.5432")
-    }
-
-    /// Ends it as a crash would, and starts it again.
-    pub fn restart(&self) {
-        assert!(Command::new(script()).arg("restart").arg(&self.folder).status().unwrap().success());
-    }
-}
-
-impl Drop for Postgres {
-    fn drop(&mut self) {
-        let _ = Command::new(script()).arg("stop").arg(&self.folder).output();
-    }
-}
 
 pub struct World {
     pub postgres: Postgres,

@@ -1,10 +1,9 @@
 //! The index: never the truth, and the same after it was made anew.
 
 use super::machine::{Served, detached, machine, patient};
+use ralph_testkit::postgres::Postgres;
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The rows as the server gives them, without what depends on the moment.
 fn rows(server: &Served) -> Vec<Value> {
@@ -92,39 +91,10 @@ fn lists_are_filtered_sorted_and_paged() {
     assert_eq!(days["rows"].as_array().unwrap().len(), 1, "{days}");
 }
 
-/// A Postgres of its own, ended with the test.
-struct Postgres {
-    folder: PathBuf,
-    script: PathBuf,
-}
-
-impl Postgres {
-    fn start() -> Option<(Self, String)> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres");
-        let folder = std::env::temp_dir().join(format!("ralph-pg-{}", std::process::id()));
-        let done = Command::new(&script).arg("start").arg(&folder).output().ok()?;
-        let own = Self { folder, script };
-        if !done.status.success() {
-            ralph_testkit::skip(&format!(
-                "no Postgres here: {}",
-                String::from_utf8_lossy(&done.stderr).trim()
-            ));
-            return None;
-        }
-        let url = String::from_utf8_lossy(&done.stdout).trim().to_owned();
-        Some((own, url))
-    }
-}
-
-impl Drop for Postgres {
-    fn drop(&mut self) {
-        let _ = Command::new(&self.script).arg("stop").arg(&self.folder).output();
-    }
-}
-
 #[test]
 fn the_same_holds_in_postgres() {
-    let Some((_own, url)) = Postgres::start() else { return };
+    let Some(postgres) = Postgres::start() else { return };
+    let url = postgres.url.clone();
     let env = machine();
     rebuilt_is_the_same(&env, &[("RALPH_DB_URL", &url)]);
     let repo = TestRepo::new(&env, "other", &[("a", "b")]);
