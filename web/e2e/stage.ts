@@ -152,11 +152,33 @@ export class Stage {
 
   async close(): Promise<void> {
     for (let n = 1; n < 12; n++) this.go(n);
-    for (const row of await this.api<{ runs: { id: string; ended_at: string | null }[] }>("/runs?limit=100").then((page) => page.runs, () => [])) {
-      if (!row.ended_at) await this.api(`/runs/${row.id}/control`, this.serving.token, { method: "POST", body: JSON.stringify({ kind: "cancel" }) }).catch(() => null);
+    for (const id of await this.running()) {
+      await this.api(`/runs/${id}/control`, this.serving.token, { method: "POST", body: JSON.stringify({ kind: "cancel" }) }).catch(() => null);
     }
+    // Runs are programs of their own and outlive the server: they write until they have ended.
+    await until(async () => (await this.running()).length === 0);
     await this.killServer();
-    rmSync(this.dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
+    await until(() => removed(this.dir));
+  }
+
+  private async running(): Promise<string[]> {
+    const page = await this.api<{ runs: { id: string; ended_at: string | null }[] }>("/runs?limit=100").catch(() => ({ runs: [] }));
+    return page.runs.filter((run) => !run.ended_at).map((run) => run.id);
+  }
+}
+
+/** Asks again until it is so, for at most twenty seconds. */
+async function until(so: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 100 && !(await so()); tries++) await new Promise((done) => setTimeout(done, 200));
+}
+
+/** Whether a folder is gone; not yet where a program that is ending writes into it. */
+function removed(dir: string): boolean {
+  try {
+    rmSync(dir, { recursive: true, force: true });
+    return true;
+  } catch {
+    return false;
   }
 }
 
