@@ -281,14 +281,15 @@ pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
     if let Some(url) = &result.pr_url {
         row("pull req", url);
     }
-    if spec.home() != spec.origin {
+    if result_place::is_apart(spec) {
         row("folder", &spec.home().display().to_string());
     }
+    let git = result_place::git(spec);
     if let Some(branch) = state.and_then(|state| state.work.branch_kept.as_ref()) {
         let work = format!("refs/ralph/{}/work", spec.run_id);
         row(
             "yours",
-            &format!("the branch `{branch}` stayed where you moved it; the run's commits: git log {work}"),
+            &format!("the branch `{branch}` stayed where you moved it; the run's commits: {git} log {work}"),
         );
     }
     if let Some(first) = kept.first() {
@@ -296,7 +297,7 @@ pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
         row(
             "yours",
             &format!(
-                "{name} kept as you changed it; the agent's: git show refs/ralph/{}/work:{first}",
+                "{name} kept as you changed it; the agent's: {git} show refs/ralph/{}/work:{first}",
                 spec.run_id
             ),
         );

@@ -37,6 +37,20 @@ pub fn row(result: &RunResult, spec: &RunSpec, kept: &[String]) -> (&'static str
     }
 }
 
+/// Whether the files of a run are in a folder of their own: beside the user's, or the one that a run of another machine was brought
+/// into.
+pub fn is_apart(spec: &RunSpec) -> bool {
+    spec.home() != spec.origin || spec.place != WorkspaceKind::InPlace
+}
+
+/// Git where the refs of the run are: a clone has its own.
+pub fn git(spec: &RunSpec) -> String {
+    match &spec.place {
+        WorkspaceKind::Clone { .. } => format!("git -C {}", spec.home().display()),
+        WorkspaceKind::InPlace | WorkspaceKind::Worktree => "git".to_owned(),
+    }
+}
+
 /// What to do with the result.
 pub fn next(result: &RunResult, spec: &RunSpec, env: &Environment) -> Option<String> {
     let run = &spec.run_id;
@@ -51,7 +65,7 @@ pub fn next(result: &RunResult, spec: &RunSpec, env: &Environment) -> Option<Str
             "`ralph diff {run}` shows the changes, new files too; `ralph apply {run} --squash` commits them, `ralph restore {run}` undoes them"
         ),
         (WorkspaceKind::InPlace, Some(_)) => format!("`ralph diff {run}` shows the changes, new files too"),
-        _ if is_own_checkout(env, &spec.origin) => format!(
+        _ if is_own_checkout(env, &spec.origin) || spec.origin == spec.home() => format!(
             "`ralph diff {run}` shows the changes, `ralph open {run} --files` the files; `ralph apply {run} --into DIR` brings them into a clone of yours"
         ),
         (WorkspaceKind::Worktree | WorkspaceKind::Clone { .. }, _) => format!(
