@@ -110,6 +110,8 @@ fn folder(path: &Path) -> Result<LocalFileSystem, FleetError> {
 
 fn bucket(rest: &str, vars: &Vars) -> Result<Arc<dyn ObjectStore>, FleetError> {
     let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+    // The client of a bucket brings no cryptography of its own. A program that has chosen one already keeps its choice.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = AmazonS3Builder::new().with_bucket_name(name);
     let known = [
         ("AWS_ACCESS_KEY_ID", AmazonS3ConfigKey::AccessKeyId),
