@@ -2,6 +2,7 @@
 //! open and run, and who writes there. It watches from outside, so nothing in the sandbox can keep it from seeing; it
 //! changes nothing, and everything that it watches ends with it.
 
+mod installed;
 mod programs;
 mod resolve;
 mod tracer;
