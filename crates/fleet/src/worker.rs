@@ -190,7 +190,9 @@ impl Worker<'_> {
         let free = self.env.state_home().ok().and_then(|home| {
             let stat =
                 nix::sys::statvfs::statvfs(home.path().ancestors().find(|path| path.is_dir())?).ok()?;
-            Some(stat.blocks_available().saturating_mul(stat.fragment_size()))
+            #[allow(clippy::unnecessary_cast, reason = "the width of these numbers differs between systems")]
+            let free = (stat.blocks_available() as u64).saturating_mul(stat.fragment_size() as u64);
+            Some(free)
         });
         match free {
             Some(free) if free < DISK_MIN => {

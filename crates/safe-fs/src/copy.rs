@@ -2,7 +2,7 @@
 
 use crate::open;
 use crate::write::CREATE;
-use crate::{SafeDir, invalid};
+use crate::{SafeDir, invalid, permissions};
 use rustix::fs::{AtFlags, Mode, OFlags, Timestamps};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -54,7 +54,7 @@ impl Copier {
             Err(error) => return Err(error.into()),
         };
         let facts = source.metadata()?;
-        let mode = Mode::from_raw_mode(facts.mode() & 0o777);
+        let mode = permissions(facts.mode() & 0o777);
         let copy = rustix::fs::openat(&to.handle, name, CREATE, mode)?;
         let mut copy = File::from(copy);
         let done = self.fill(&mut source, &facts, &mut copy);
@@ -80,7 +80,7 @@ impl Copier {
         }
         // What the process' mask took away.
         if copy.metadata()?.mode() & 0o777 != facts.mode() & 0o777 {
-            rustix::fs::fchmod(&*copy, Mode::from_raw_mode(facts.mode() & 0o777))?;
+            rustix::fs::fchmod(&*copy, permissions(facts.mode() & 0o777))?;
         }
         let time = rustix::fs::Timespec { tv_sec: facts.mtime(), tv_nsec: facts.mtime_nsec() };
         rustix::fs::futimens(&*copy, &Timestamps { last_access: time, last_modification: time })?;

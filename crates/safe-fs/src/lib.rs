@@ -18,7 +18,7 @@ pub use owner::{remove_tree, restore_owner, restore_owner_below};
 pub use write::replace_with_spare;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Dir, FileType, Mode};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, RawMode};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::os::unix::ffi::OsStrExt as _;
@@ -182,6 +182,11 @@ impl SafeDir {
         };
         Ok((folder, name))
     }
+}
+
+/// Permissions as the system takes them: not every one has the same number of bits for them.
+pub(crate) fn permissions(bits: u32) -> Mode {
+    Mode::from_raw_mode((bits & 0o7777) as RawMode)
 }
 
 fn kind_of(kind: FileType) -> Kind {

@@ -2,12 +2,11 @@
 
 use crate::invalid;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How a folder is opened.
 pub(crate) const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -24,9 +23,6 @@ pub enum Links {
     Inside,
 }
 
-/// Whether the kernel has no `openat2`, or a filter keeps it from us.
-static WALKS: AtomicBool = AtomicBool::new(false);
-
 /// Opens `path` below `folder`.
 pub(crate) fn below(
     folder: &OwnedFd,
@@ -35,25 +31,53 @@ pub(crate) fn below(
     mode: Mode,
     links: Links,
 ) -> io::Result<OwnedFd> {
-    if !WALKS.load(Ordering::Relaxed) {
-        let resolve = match links {
-            Links::Refused => ResolveFlags::NO_SYMLINKS,
-            Links::Inside => ResolveFlags::empty(),
-        };
-        let resolve = resolve | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        // Renames elsewhere on the machine can make the kernel unsure whether `..` of a link stays below.
-        for _ in 0..8 {
-            match rustix::fs::openat2(folder, path, flags, mode, resolve) {
-                Err(Errno::NOSYS | Errno::PERM) => {
-                    WALKS.store(true, Ordering::Relaxed);
-                    break;
-                }
-                Err(Errno::AGAIN) => {}
-                done => return Ok(done?),
+    match at_once(folder, path, flags, mode, links) {
+        Some(done) => Ok(done?),
+        None => walk(folder.as_fd(), path, flags, mode),
+    }
+}
+
+/// In one step, where the kernel can keep such a path below the folder.
+#[cfg(target_os = "linux")]
+fn at_once(
+    folder: &OwnedFd,
+    path: &Path,
+    flags: OFlags,
+    mode: Mode,
+    links: Links,
+) -> Option<Result<OwnedFd, Errno>> {
+    use rustix::fs::ResolveFlags;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Whether the kernel has no `openat2`, or a filter keeps it from us.
+    static WALKS: AtomicBool = AtomicBool::new(false);
+
+    if WALKS.load(Ordering::Relaxed) {
+        return None;
+    }
+    let resolve = match links {
+        Links::Refused => ResolveFlags::NO_SYMLINKS,
+        Links::Inside => ResolveFlags::empty(),
+    };
+    let resolve = resolve | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    // Renames elsewhere on the machine can make the kernel unsure whether `..` of a link stays below.
+    for _ in 0..8 {
+        match rustix::fs::openat2(folder, path, flags, mode, resolve) {
+            Err(Errno::NOSYS | Errno::PERM) => {
+                WALKS.store(true, Ordering::Relaxed);
+                break;
             }
+            Err(Errno::AGAIN) => {}
+            done => return Some(done),
         }
     }
-    walk(folder.as_fd(), path, flags, mode)
+    None
+}
+
+/// Only Linux can.
+#[cfg(not(target_os = "linux"))]
+fn at_once(_: &OwnedFd, _: &Path, _: OFlags, _: Mode, _: Links) -> Option<Result<OwnedFd, Errno>> {
+    None
 }
 
 /// The same folder by folder, through no link at all.

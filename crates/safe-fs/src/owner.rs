@@ -1,16 +1,14 @@
 //! Rights that whoever wrote a tree has taken from its owner: who owns a folder can always have them back.
 
 use crate::open;
-use rustix::fd::{AsFd, AsRawFd as _, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode};
 use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// What an owner needs to list a folder, to go into it and to change it.
-const OWNER: u32 = 0o700;
-/// Opened only to be named: needs no rights of the folder itself.
-const NAMED: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const OWNER: RawMode = 0o700;
 /// Folders below each other that are looked at.
 const DEPTH: u32 = 512;
 
@@ -50,18 +48,39 @@ pub fn remove_tree(path: impl AsRef<Path>) -> io::Result<()> {
     }
 }
 
+/// The mode that gives the owner of a folder its rights back; `None` where it has them, or it is no folder.
+fn mended(mode: RawMode) -> Option<Mode> {
+    let taken = FileType::from_raw_mode(mode) == FileType::Directory && mode & OWNER != OWNER;
+    taken.then(|| Mode::from_raw_mode(mode & 0o7777 | OWNER))
+}
+
 /// The same for a name in a folder.
+#[cfg(not(target_os = "linux"))]
 pub(crate) fn restore_at(folder: impl AsFd, name: &Path) -> io::Result<()> {
+    match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(stat) => match mended(stat.st_mode) {
+            None => Ok(()),
+            // Never through a link: whatever has its name by now, nothing outside is changed.
+            Some(mode) => Ok(rustix::fs::chmodat(&folder, name, mode, AtFlags::SYMLINK_NOFOLLOW)?),
+        },
+    }
+}
+
+/// The same for a name in a folder.
+#[cfg(target_os = "linux")]
+pub(crate) fn restore_at(folder: impl AsFd, name: &Path) -> io::Result<()> {
+    use rustix::fd::AsRawFd as _;
+    /// Opened only to be named: needs no rights of the folder itself.
+    const NAMED: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
     let named = match rustix::fs::openat(folder, name, NAMED, Mode::empty()) {
         Ok(named) => named,
         Err(Errno::NOENT) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    let stat = rustix::fs::fstat(&named)?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::Directory || stat.st_mode & OWNER == OWNER {
-        return Ok(());
-    }
-    let mode = Mode::from_raw_mode(stat.st_mode & 0o7777 | OWNER);
+    let Some(mode) = mended(rustix::fs::fstat(&named)?.st_mode) else { return Ok(()) };
     // By its handle: whatever has its name by now is left alone.
     Ok(rustix::fs::chmod(format!("/proc/self/fd/{}", named.as_raw_fd()), mode)?)
 }

@@ -1,7 +1,7 @@
 //! Writing below a folder: through no link, in place of whatever stands there.
 
 use crate::open;
-use crate::{Kind, SafeDir, invalid, kind_of, relative};
+use crate::{Kind, SafeDir, invalid, kind_of, permissions, relative};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -182,19 +182,32 @@ fn put_in_place(folder: impl rustix::fd::AsFd + Copy, from: &Path, to: &Path) ->
 }
 
 /// A new file under a name that nobody can guess.
-fn fresh_file(folder: &OwnedFd, permissions: u32) -> io::Result<(PathBuf, File)> {
+fn fresh_file(folder: &OwnedFd, mode: u32) -> io::Result<(PathBuf, File)> {
     for _ in 0..NAMES {
         let mut random = [0; 12];
-        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+        fill_with_chance(&mut random)?;
         let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let name = PathBuf::from(format!(".{name}.tmp"));
-        match rustix::fs::openat(folder, &name, CREATE, Mode::from_raw_mode(permissions)) {
+        match rustix::fs::openat(folder, &name, CREATE, permissions(mode)) {
             Ok(handle) => return Ok((name, File::from(handle))),
             Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
     }
     Err(invalid("no free name"))
+}
+
+/// Bytes that nobody can guess.
+#[cfg(target_os = "linux")]
+fn fill_with_chance(bytes: &mut [u8]) -> io::Result<()> {
+    rustix::rand::getrandom(bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(())
+}
+
+/// Bytes that nobody can guess.
+#[cfg(not(target_os = "linux"))]
+fn fill_with_chance(bytes: &mut [u8]) -> io::Result<()> {
+    io::Read::read_exact(&mut File::open("/dev/urandom")?, bytes)
 }
 
 /// Removes what is neither a file nor a folder.

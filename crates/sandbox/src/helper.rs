@@ -36,9 +36,13 @@ fn play(mut args: impl Iterator<Item = OsString>) -> Option<i32> {
     match args.next()?.to_str()? {
         "__guard" => Some(guard::main(args.next()?.to_str()?.parse().ok()?)),
         "__forward" => Some(local::egress::forward_main(args)),
+        #[cfg(target_os = "linux")]
         "__fence" => Some(local::isolation::launch_main(args)),
+        #[cfg(target_os = "linux")]
         "__try" => Some(local::escapes::try_main(args)),
+        #[cfg(target_os = "linux")]
         "__watch" => Some(local::watch_main(args)),
+        #[cfg(target_os = "linux")]
         "__inside" => Some(local::isolation::inside_main(args)),
         _ => None,
     }

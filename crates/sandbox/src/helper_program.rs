@@ -18,7 +18,7 @@ pub(crate) fn plays_here() {
 pub(crate) fn program(named: Option<&Path>) -> Result<&Path, SandboxError> {
     match named {
         Some(program) => Ok(program),
-        None if PLAYED_HERE.load(Ordering::Relaxed) => Ok(Path::new(os::OWN_PROGRAM)),
+        None if PLAYED_HERE.load(Ordering::Relaxed) => Ok(os::own_program()),
         None => Err(SandboxError::Broken(
             "this program does not play the guard that watches over commands; either it calls `ralph_sandbox::init()` \
              first in its `main`, or `LocalOptions::guard_exe` names a program that does, such as `ralph`"

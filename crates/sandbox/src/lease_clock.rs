@@ -1,14 +1,13 @@
 //! How long a run is still ours: a file without a name that the driver writes and its guards read.
 
-use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::uio::{pread, pwrite};
-use nix::time::{ClockId, clock_gettime};
+use nix::time::clock_gettime;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// Milliseconds of the clock that goes on while the machine sleeps, and that nobody sets.
 pub(crate) fn now_ms() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_BOOTTIME).map(Duration::from).unwrap_or_default();
+    let now = clock_gettime(crate::os::CLOCK).map(Duration::from).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -29,7 +28,7 @@ pub struct LeaseClock(OwnedFd);
 impl LeaseClock {
     /// A hold that ends after `time`.
     pub fn start(time: Duration) -> std::io::Result<Self> {
-        let file = memfd_create(c"ralph-lease", MFdFlags::MFD_CLOEXEC)?;
+        let file = crate::os::empty_file(c"ralph-lease")?;
         let clock = Self(file);
         clock.write(now_ms().saturating_add(millis(time)))?;
         Ok(clock)

@@ -18,6 +18,8 @@
 //! `docker` (feature `docker`, on by default) makes containers through the engine's own API, [`sbx`] microVMs through their
 //! command-line tool.
 
+#![cfg_attr(target_os = "macos", allow(dead_code, reason = "isolation is Linux's alone"))]
+
 mod adopted;
 #[cfg(feature = "docker")]
 pub mod docker;

@@ -5,7 +5,7 @@
 
 use crate::os::End;
 use nix::errno::Errno;
-use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, recvmsg, sendmsg};
 use std::ffi::{CStr, OsStr, OsString};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
@@ -177,8 +177,7 @@ fn send(socket: &OwnedFd, words: [i32; 4], fds: &[BorrowedFd<'_>]) -> nix::Resul
     let rights = [ControlMessage::ScmRights(&numbers)];
     let beside = if numbers.is_empty() { &[][..] } else { &rights[..] };
     loop {
-        match sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(&bytes)], beside, MsgFlags::MSG_NOSIGNAL, None)
-        {
+        match sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(&bytes)], beside, crate::os::SEND, None) {
             Err(Errno::EINTR) => {}
             other => return other.map(drop),
         }
@@ -191,12 +190,12 @@ fn receive<T>(socket: &OwnedFd, decode: fn([i32; 4]) -> Option<T>) -> Received<T
     let mut fds = Vec::new();
     let length = {
         let mut parts = [IoSliceMut::new(&mut bytes)];
-        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC;
-        match recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut space), flags) {
+        match recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut space), crate::os::RECEIVE) {
             Ok(message) => {
                 for beside in message.cmsgs().into_iter().flatten() {
                     if let ControlMessageOwned::ScmRights(numbers) = beside {
-                        fds.extend(numbers.into_iter().filter_map(|n| crate::os::raw::own(n).ok()));
+                        let own = numbers.into_iter().filter_map(|n| crate::os::raw::own(n).ok());
+                        fds.extend(own.map(crate::os::received));
                     }
                 }
                 message.bytes

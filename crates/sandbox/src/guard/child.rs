@@ -1,7 +1,7 @@
 //! From a request to the running command.
 //!
-//! The child borrows the guard's memory until its program runs (as `posix_spawn` does it), so everything is laid out
-//! before: in the child, nothing is allocated, and a failure is left where the guard finds it.
+//! The child may borrow the guard's memory until its program runs (as `posix_spawn` does it), so everything is laid out
+//! before: in the child, nothing is allocated, and a failure is what it answers.
 
 use crate::os::raw::{self, Program};
 use crate::os::{self, KillableMark};
@@ -14,7 +14,6 @@ use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Where programs are looked for when the environment does not say.
 const DEFAULT_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin";
@@ -36,23 +35,21 @@ pub(super) fn spawn(
     if File::from(body).read_to_end(&mut text).is_err() {
         return failed(Stage::Process, Errno::EIO as i32);
     }
-    let Some((argv, env)) = wire::decode_body(&text) else {
+    let Some((argv, mut env)) = wire::decode_body(&text) else {
         return failed(Stage::Process, Errno::EINVAL as i32);
     };
+    let own = os::guard_mark(guard).and_then(|mark| CString::new(mark).ok());
+    env.extend(own.as_deref());
     let program = Program::new(candidates(&argv, &env), &argv, &env);
-    // Stage and reason, written by the child before it gives up.
-    let trouble = [AtomicI32::new(0), AtomicI32::new(0)];
     let started = raw::run_beside(&|| {
         let Err(Failure(stage, errno)) =
             become_command((guard, mark), &streams, variables.as_ref(), &program);
-        let [at, why] = &trouble;
-        at.store(stage as i32, Ordering::Relaxed);
-        why.store(errno as i32, Ordering::Relaxed);
+        [stage as i32, errno as i32]
     });
-    match (started, trouble.map(AtomicI32::into_inner)) {
-        (Err(errno), _) => failed(Stage::Process, errno as i32),
-        (Ok(child), [0, _]) => FromGuard::Started { pid: child.as_raw() },
-        (Ok(child), [stage, errno]) => {
+    match started {
+        Err(errno) => failed(Stage::Process, errno as i32),
+        Ok((child, [0, _])) => FromGuard::Started { pid: child.as_raw() },
+        Ok((child, [stage, errno])) => {
             nix::sys::wait::waitpid(child, None).ok();
             failed(Stage::from_number(stage), errno)
         }

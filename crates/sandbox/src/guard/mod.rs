@@ -9,15 +9,13 @@ mod child;
 mod deadline;
 mod reap;
 
-use crate::os::End;
-use crate::os::KillableMark;
+use crate::os::{self, Deaths, End, KillableMark};
 use crate::wire::{self, FromGuard, Received, Stage, ToGuard};
 use deadline::Deadline;
 use nix::fcntl::{FcntlArg, OFlag, fcntl, open};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::socket::{SockType, getsockopt, sockopt};
+use nix::sys::socket::{getsockopt, sockopt};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, getpid, setsid};
 use reap::Reaped;
@@ -43,7 +41,7 @@ pub(crate) fn main(socket_fd: i32) -> i32 {
 
 struct Guard {
     socket: OwnedFd,
-    deaths: SignalFd,
+    deaths: Deaths,
     me: Pid,
     mark: Option<KillableMark>,
     held: Vec<OwnedFd>,
@@ -65,7 +63,7 @@ impl Guard {
     fn start(socket_fd: i32) -> nix::Result<Self> {
         let given = crate::os::raw::own(socket_fd)?;
         // Somebody who types the hidden command at a prompt gets an error, not closed descriptors.
-        if getsockopt(&given, sockopt::SockType)? != SockType::SeqPacket {
+        if getsockopt(&given, sockopt::SockType)? != os::SOCKET {
             return Err(nix::errno::Errno::EPROTOTYPE);
         }
         let socket = crate::os::raw::own(fcntl(&given, FcntlArg::F_DUPFD_CLOEXEC(3))?)?;
@@ -87,9 +85,7 @@ impl Guard {
         crate::os::set_name(c"ralph-guard");
         // A guard must not keep a folder busy that the user wants to unmount.
         chdir("/")?;
-        let mut death = SigSet::empty();
-        death.add(Signal::SIGCHLD);
-        let deaths = SignalFd::with_flags(&death, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        let deaths = Deaths::new()?;
         Ok(Self {
             socket,
             deaths,
@@ -132,7 +128,8 @@ impl Guard {
         let grace = self.job.as_ref().and_then(|job| job.until);
         let grace = grace.map(|until| until.saturating_duration_since(Instant::now()));
         let lease = self.deadline.as_ref().map(Deadline::left);
-        let timeout = match grace.into_iter().chain(lease).min() {
+        let look = self.job.as_ref().and(os::LOOK_EVERY);
+        let timeout = match grace.into_iter().chain(lease).chain(look).min() {
             None => PollTimeout::NONE,
             Some(left) => PollTimeout::from(u16::try_from(left.as_millis() + 1).unwrap_or(u16::MAX)),
         };
@@ -146,7 +143,7 @@ impl Guard {
 
     /// Waits for every dead child; true where no child is left, alive or dead.
     fn collect(&mut self) -> bool {
-        while let Ok(Some(_)) = self.deaths.read_signal() {}
+        self.deaths.forget();
         loop {
             match reap::one() {
                 Reaped::Child(pid, end) => {
@@ -159,9 +156,15 @@ impl Guard {
                     }
                 }
                 Reaped::NoneDead => return false,
-                Reaped::NoneLeft => return true,
+                Reaped::NoneLeft => return self.strays().is_empty(),
             }
         }
+    }
+
+    /// What the command started that is not below this process any more.
+    fn strays(&self) -> Vec<Pid> {
+        let main = self.job.as_ref().map(|job| job.main);
+        os::strays(main, os::guard_mark(self.me).as_deref())
     }
 
     /// Reports the end of the command once nothing of it lives.
@@ -192,7 +195,7 @@ impl Guard {
             if self.collect() {
                 return 0;
             }
-            reap::kill_below(self.me);
+            reap::kill_below(self.me, self.strays());
             if Instant::now() >= deadline {
                 return reap::alive_below(self.me).max(1);
             }

@@ -29,14 +29,14 @@ pub(super) fn one() -> Reaped {
     }
 }
 
-/// Kills everything below `me` that one look finds.
+/// Kills everything below `me` that one look finds, and the `strays` that have left the tree.
 ///
 /// A process cannot fork once SIGKILL is pending, and the groups go first because the kernel signals a group in one
 /// step: a fork bomb that stays in its group ends there, and one that does not loses ground with every look.
-pub(super) fn kill_below(me: Pid) {
+pub(super) fn kill_below(me: Pid, strays: Vec<Pid>) {
     let ours = getpgrp();
     let mut last_group = ours;
-    for pid in os::descendants(me) {
+    for pid in os::descendants(me).into_iter().chain(strays) {
         // Every group below us was made below us: a command starts with its own session.
         if let Ok(group) = getpgid(Some(pid))
             && group != ours

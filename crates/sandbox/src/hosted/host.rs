@@ -136,7 +136,7 @@ pub(super) fn put(root: &Path, member: &Member) -> Result<(), SandboxError> {
                 let flags =
                     OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
                 let fd = openat(&place.folder, beside.as_os_str(), flags, Mode::from_bits_truncate(0o600))?;
-                fchmod(&fd, Mode::from_bits_truncate(plain(member.mode)))?;
+                fchmod(&fd, Mode::from_bits_truncate(plain(member.mode) as nix::libc::mode_t))?;
                 File::from(fd).write_all(bytes)?;
             }
         }

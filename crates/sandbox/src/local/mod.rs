@@ -12,6 +12,7 @@ mod request;
 pub(crate) mod walk;
 mod watch;
 
+#[cfg(target_os = "linux")]
 pub(crate) use watch::main as watch_main;
 
 pub use provider::{LocalManaged, LocalProvider};

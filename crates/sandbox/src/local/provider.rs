@@ -266,7 +266,7 @@ impl ManagedSandbox for LocalManaged {
         let place = walk::find(self.root(), path, Last::Follow, Missing::Stop)?.ok_or_else(missing)?;
         let name = place.name.as_deref().ok_or_else(missing)?;
         // No special bits: a sandbox has no use for them.
-        let mode = Mode::from_bits_truncate(mode & 0o777);
+        let mode = Mode::from_bits_truncate((mode & 0o777) as nix::libc::mode_t);
         fchmodat(&place.folder, name, mode, FchmodatFlags::FollowSymlink)
             .map_err(|errno| file_error("change the mode of", path, errno))
     }

@@ -6,7 +6,6 @@ use crate::wire::{self, SPAWN_FDS, Stage};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
-use nix::unistd::pipe2;
 use ralph_domain::ports::{ExecRequest, SandboxError, Stdin};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -86,7 +85,7 @@ pub(super) fn prepare(
     };
     let body = in_memory(&body)?;
     let unwanted = sandboxed.map_or_else(Vec::new, |Wrapped { unwanted, .. }| unwanted);
-    let pipe = || pipe2(OFlag::O_CLOEXEC).map_err(|errno| broken("no pipe for the command", errno));
+    let pipe = || crate::os::pipe().map_err(|errno| broken("no pipe for the command", errno));
     let (out, stdout) = pipe()?;
     let (err, stderr) = pipe()?;
     Ok(Prepared {

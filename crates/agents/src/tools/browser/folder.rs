@@ -4,9 +4,8 @@
 //! descriptors and never through a link: what that command puts in the place of a pipe is not what we write to.
 
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat};
-use nix::sys::stat::{FileStat, Mode, SFlag, fstatat, mkdirat};
-use nix::unistd::mkfifoat;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, mkdirat};
 use ralph_domain::ports::Sandbox;
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -45,14 +44,25 @@ impl TempFolder {
 
     /// Makes a pipe, open for both ways, so that opening waits for nobody. Returns its path as the browser sees it.
     pub(super) fn pipe(&self, name: &str) -> Result<(String, File), Errno> {
-        mkfifoat(&self.opened, name, Mode::S_IRUSR | Mode::S_IWUSR)?;
+        self.make_pipe(name, Mode::S_IRUSR | Mode::S_IWUSR)?;
         let flags = OFlag::O_RDWR | OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let opened = openat(&self.opened, name, flags, Mode::empty())?;
-        let about: FileStat = fstatat(&opened, "", AtFlags::AT_EMPTY_PATH)?;
+        let about: FileStat = fstat(&opened)?;
         if SFlag::from_bits_truncate(about.st_mode) & SFlag::S_IFMT != SFlag::S_IFIFO {
             return Err(Errno::EPERM);
         }
         Ok((self.inside.join(name).to_string_lossy().into_owned(), File::from(opened)))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn make_pipe(&self, name: &str, mode: Mode) -> Result<(), Errno> {
+        nix::unistd::mkfifoat(&self.opened, name, mode)
+    }
+
+    /// By its path: nothing here stands in a sandbox.
+    #[cfg(not(target_os = "linux"))]
+    fn make_pipe(&self, name: &str, mode: Mode) -> Result<(), Errno> {
+        nix::unistd::mkfifo(&self.outside.join(name), mode)
     }
 }
 

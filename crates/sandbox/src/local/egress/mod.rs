@@ -24,7 +24,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::os::fd::AsRawFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -62,7 +61,7 @@ impl Egress {
         fs::remove_file(&socket).ok();
         // The name of a socket has 107 bytes; by way of the open folder every name is short enough.
         let opened = fs::File::open(folder)?;
-        let listener = UnixListener::bind(format!("/proc/self/fd/{}/egress.sock", opened.as_raw_fd()))?;
+        let listener = UnixListener::bind(crate::os::short_path(&opened, folder, "egress.sock"))?;
         let server = Arc::new(Server::new(policy));
         let own = Arc::clone(&server);
         serve::spawn("ralph-egress", move || serve::accept(listener.incoming(), &own))?;
@@ -135,7 +134,7 @@ impl Drop for Egress {
         if let Some(folder) = self.socket.parent()
             && let Ok(opened) = fs::File::open(folder)
         {
-            UnixStream::connect(format!("/proc/self/fd/{}/egress.sock", opened.as_raw_fd())).ok();
+            UnixStream::connect(crate::os::short_path(&opened, folder, "egress.sock")).ok();
         }
         if let Some(port) = self.tcp {
             std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok();

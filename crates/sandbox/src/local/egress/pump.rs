@@ -1,8 +1,6 @@
 //! Bytes both ways between two connections.
 
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice};
-use nix::unistd::pipe2;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
@@ -12,8 +10,6 @@ use std::time::Duration;
 /// A connection over which nothing came for this long is given up. A model may think for minutes.
 pub(super) const SILENCE: Duration = Duration::from_secs(30 * 60);
 const BUFFER: usize = 128 * 1024;
-/// The largest pipe that everybody may have is 1 MiB.
-const PIPE: i32 = 512 * 1024;
 
 /// A connection of either kind.
 pub(super) trait Connection: Read + Write + AsFd + Send + Sized + 'static {
@@ -70,9 +66,19 @@ fn one<A: Connection, B: Connection>(from: A, to: B) {
     }
 }
 
+/// Only Linux moves bytes between any two connections.
+#[cfg(not(target_os = "linux"))]
+fn moved(_: &impl Connection, _: &impl Connection) -> nix::Result<()> {
+    Err(Errno::ENOSYS)
+}
+
 /// Lets the kernel move the bytes, through a pipe, without a look at them here.
+#[cfg(target_os = "linux")]
 fn moved(from: &impl Connection, to: &impl Connection) -> nix::Result<()> {
-    let (out, into) = pipe2(OFlag::O_CLOEXEC).map_err(|_| Errno::ENOSYS)?;
+    use nix::fcntl::{FcntlArg, SpliceFFlags, fcntl, splice};
+    /// The largest pipe that everybody may have is 1 MiB.
+    const PIPE: i32 = 512 * 1024;
+    let (out, into) = crate::os::pipe().map_err(|_| Errno::ENOSYS)?;
     fcntl(&into, FcntlArg::F_SETPIPE_SZ(PIPE)).ok();
     let most = usize::try_from(PIPE).unwrap_or(BUFFER);
     loop {

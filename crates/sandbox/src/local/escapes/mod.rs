@@ -4,8 +4,10 @@
 mod attempts;
 mod bait;
 mod doors;
+#[cfg(target_os = "linux")]
 mod syscalls;
 
+#[cfg(target_os = "linux")]
 pub(crate) use syscalls::main as try_main;
 
 use super::egress::{EgressPolicy, HostRule};

@@ -91,6 +91,10 @@ impl IsolationReport {
 
 /// Tries what this machine can do. Takes some milliseconds and leaves nothing behind.
 pub fn detect(vars: &Vars) -> IsolationReport {
+    if cfg!(target_os = "macos") {
+        let none = |name| Finding { name, works: false, detail: "macOS has none".to_owned() };
+        return IsolationReport { findings: ["bwrap", "landlock", "seccomp", "cgroups"].map(none).to_vec() };
+    }
     IsolationReport { findings: vec![bwrap(vars), landlock(), seccomp(), cgroups()] }
 }
 

@@ -1,6 +1,5 @@
 //! How much of the machine a sandboxed command may use: a control group where one can be made, resource limits anyway.
 
-use nix::sys::resource::{Resource, setrlimit};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -25,16 +24,18 @@ impl Default for Limits {
     }
 }
 
+#[cfg(target_os = "linux")]
 impl Limits {
     /// Sets the limits that need no control group, for this process and all it starts.
     pub(super) fn put_on(processes: u64, file_size: u64) {
+        use nix::sys::resource::{Resource, getrlimit, setrlimit};
         // Lowering is always allowed; where a lower limit is set already, that one stays.
         for (what, most) in [
             (Resource::RLIMIT_NPROC, processes),
             (Resource::RLIMIT_FSIZE, file_size),
             (Resource::RLIMIT_CORE, 0),
         ] {
-            let now = nix::sys::resource::getrlimit(what).map_or(u64::MAX, |(_, hard)| hard);
+            let now = getrlimit(what).map_or(u64::MAX, |(_, hard)| hard);
             setrlimit(what, most.min(now), most.min(now)).ok();
         }
     }

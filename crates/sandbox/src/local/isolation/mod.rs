@@ -12,8 +12,11 @@ pub mod detect;
 mod env;
 mod git;
 mod hide;
+#[cfg(target_os = "linux")]
 mod inside;
+#[cfg(target_os = "linux")]
 mod landlock;
+#[cfg(target_os = "linux")]
 mod launch;
 mod limits;
 mod login_secrets;
@@ -21,6 +24,7 @@ mod logins;
 mod mcp;
 mod runtime;
 mod same_path;
+#[cfg(target_os = "linux")]
 mod seccomp;
 mod shared;
 mod tools;
@@ -35,7 +39,9 @@ pub use login_secrets::login_secrets;
 pub use logins::AgentLogin;
 pub use shared::files_of;
 
+#[cfg(target_os = "linux")]
 pub(crate) use inside::main as inside_main;
+#[cfg(target_os = "linux")]
 pub(crate) use launch::main as launch_main;
 pub(super) use logins::LoggedIn;
 pub(super) use runtime::Runtime;

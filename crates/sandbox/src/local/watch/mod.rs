@@ -1,94 +1,26 @@
 //! `ralph __watch`: stands between the guard and the sandbox of a check, and sees which files of the workspace its runners
 //! open and run, and who writes there. It watches from outside, so nothing in the sandbox can keep it from seeing; it
-//! changes nothing, and everything that it watches ends with it.
+//! changes nothing, and everything that it watches ends with it. Only Linux has it.
 
+#[cfg(target_os = "linux")]
 mod installed;
+#[cfg(target_os = "linux")]
 mod programs;
+#[cfg(target_os = "linux")]
 mod resolve;
+#[cfg(target_os = "linux")]
 mod tracer;
+#[cfg(target_os = "linux")]
+mod watcher;
 
-use crate::os::trace;
-use nix::fcntl::OFlag;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
-use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, execv, pipe2, read, write};
+#[cfg(target_os = "linux")]
+pub(crate) use watcher::main;
+
 use ralph_domain::ports::ExecTrace;
-use std::ffi::{CString, OsString};
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The flag by which the first process of a sandbox knows that somebody watches.
 pub(super) const WATCHED: &str = "--watched";
-
-/// The arguments are the file for what was seen, the workspace, `--`, and the program to become. Returns its exit code.
-pub(crate) fn main(args: impl Iterator<Item = OsString>) -> i32 {
-    let mut args = args;
-    let (Some(out), Some(root), Some(_)) = (args.next(), args.next(), args.next()) else { return 2 };
-    let command: Vec<CString> = args.filter_map(|word| CString::new(word.into_vec()).ok()).collect();
-    let (out, root) = (PathBuf::from(out), PathBuf::from(root));
-    let Ok((ours, theirs)) = pipe2(OFlag::O_CLOEXEC) else { return 2 };
-    match trace::fork() {
-        Err(_) => 2,
-        Ok(ForkResult::Child) => {
-            drop(theirs);
-            become_command(&ours, command)
-        }
-        Ok(ForkResult::Parent { child }) => {
-            drop(ours);
-            // A polite request to end is for the command; this process ends with it.
-            let mut polite = SigSet::empty();
-            [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().for_each(|s| polite.add(s));
-            sigprocmask(SigmaskHow::SIG_BLOCK, Some(&polite), None).ok();
-            watch(child, theirs, &out, &root)
-        }
-    }
-}
-
-/// In the child: waits until it is known whether it is watched, then becomes the command.
-fn become_command(told: &OwnedFd, mut command: Vec<CString>) -> i32 {
-    let mut answer = [0];
-    if read(told, &mut answer) != Ok(1) {
-        return 2;
-    }
-    // A filter that asks a watcher who is not there would refuse to open any file.
-    if answer == *b"n"
-        && let Some(at) = command.iter().position(|word| word.to_bytes() == WATCHED.as_bytes())
-    {
-        command.remove(at);
-    }
-    let Some(program) = command.first().cloned() else { return 2 };
-    match execv(&program, &command) {
-        Ok(never) => match never {},
-        Err(_) => 126,
-    }
-}
-
-fn watch(child: Pid, tell: OwnedFd, out: &Path, root: &Path) -> i32 {
-    let seized = trace::seize(child).is_ok();
-    write(&tell, if seized { b"y" } else { b"n" }).ok();
-    drop(tell);
-    if !seized {
-        return plain_end(child);
-    }
-    let mut tracer = tracer::Tracer::new(root);
-    let code = tracer.run(child);
-    if let Some(seen) = tracer.seen() {
-        std::fs::write(out, serde_json::to_vec(&seen).unwrap_or_default()).ok();
-    }
-    code
-}
-
-fn plain_end(child: Pid) -> i32 {
-    loop {
-        match waitpid(child, None) {
-            Ok(WaitStatus::Exited(_, code)) => return code,
-            Ok(WaitStatus::Signaled(_, signal, _)) => return 128 + signal as i32,
-            Err(nix::errno::Errno::EINTR) | Ok(_) => {}
-            Err(_) => return 2,
-        }
-    }
-}
 
 /// What a watcher left, once; `None` where it could not watch, or saw too much to keep.
 pub(super) fn take(file: &Path) -> Option<ExecTrace> {
