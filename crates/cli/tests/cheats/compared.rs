@@ -63,6 +63,7 @@ fn tests_are_counted_where_the_users_own_are_not_committed() {
             "agents": [{"name": "stub", "command_argv": ["sh", "-c", format!("{work}\n{PROMISE}")]}],
             "verifiers": [{"name": "unit", "command_argv": ["sh", "-c", "python3 -m unittest -q"]}],
             "max_iterations": 1,
+            "baseline": true,
         }));
         let run = repo.ralph(&["run", "--json", "--branch", "fix"]);
         let proof =
