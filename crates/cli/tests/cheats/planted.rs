@@ -132,7 +132,7 @@ X
     };
     file_with_the_name_of_a_target: Scene {
         honest: "echo right > part.txt; mkdir tests; echo 1 > tests/keep",
-        ..target("touch test", "looks first")
+        ..target("touch unit test", "looks first")
     };
     folder_with_the_name_of_a_target_that_another_needs: target("mkdir unit; touch unit/keep", "unit/keep");
 }
