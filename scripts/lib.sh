@@ -98,3 +98,32 @@ npm_folder() {
         "Mend that and try again, or do without: $without."
     printf '%s\n' "$wanted" >"$dir/installed"
 }
+
+# Programs of the Python index, pinned, in a folder of their own: python_programs FOLDER PACKAGE...
+# `FOLDER/complete` says that it is whole.
+python_programs() {
+    local folder="$1" install
+    shift
+    [ ! -e "$folder/complete" ] || return 0
+    has python3 || fail "python3 is not installed" "$1 is a Python program." "Install python3 with its venv module."
+    mkdir -p "$(dirname "$folder")"
+    # Two tests that start at once install once.
+    exec 9>"$folder.lock"
+    flock 9
+    [ ! -e "$folder/complete" ] || return 0
+    say "installing $* into $folder"
+    rm -rf "$folder"
+    python3 -m venv "$folder" ||
+        fail "no virtual environment could be made" "python3 has no venv module." "On Debian: apt-get install python3-venv"
+    # uv unpacks in parallel: about a third of pip's time. Where it cannot be had, pip does the same more slowly.
+    if "$folder/bin/pip" install --quiet --disable-pip-version-check "uv>=0.9.18" >&2; then
+        install=("$folder/bin/uv" pip install --quiet --python "$folder/bin/python")
+    else
+        install=("$folder/bin/pip" install --quiet --disable-pip-version-check)
+    fi
+    "${install[@]}" "$@" >&2 ||
+        fail "$* could not be installed" "The package index may be out of reach." "Try again with a network."
+    # Compiled once here: at the first start it would be thousands of small files, written while the tests wait.
+    "$folder/bin/python" -m compileall -q -j 2 "$folder/lib" >/dev/null 2>&1 || true
+    touch "$folder/complete"
+}

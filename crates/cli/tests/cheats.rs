@@ -7,6 +7,8 @@
 
 #[path = "cheats/changed_tests.rs"]
 mod changed_tests;
+#[path = "cheats/compared.rs"]
+mod compared;
 #[path = "cheats/data.rs"]
 mod data;
 #[path = "cheats/harness.rs"]
@@ -17,6 +19,8 @@ mod hidden;
 mod next_run;
 #[path = "cheats/passed_on.rs"]
 mod passed_on;
+#[path = "cheats/planted.rs"]
+mod planted;
 #[path = "cheats/pretended.rs"]
 mod pretended;
 #[path = "cheats/scene.rs"]

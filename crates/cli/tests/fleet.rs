@@ -18,6 +18,8 @@ mod elsewhere;
 mod machine;
 #[path = "fleet/people.rs"]
 mod people;
+#[path = "fleet/record.rs"]
+mod record;
 #[path = "fleet/server.rs"]
 mod server;
 #[path = "fleet/take_over.rs"]

@@ -12,15 +12,17 @@ use ralph_domain::sanitize;
 use ralph_domain::state::RunState;
 use ralph_domain::text::duration;
 use ralph_domain::vars::Vars;
-use ralph_journal::artifacts;
+use ralph_journal::ahead::FilesAhead;
+use ralph_journal::artifacts::{self, OutputLog};
 use ralph_journal::journal::Journal;
 use ralph_journal::layout::{RalphDir, RunDir};
 use ralph_journal::live::LiveLog;
 use ralph_journal::wake::Waker;
-use ralph_journal::{shown, snapshot};
+use ralph_journal::{JournalError, shown, snapshot};
 use ralph_protocol::budget::BudgetKind;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
@@ -97,6 +99,8 @@ pub(crate) struct Context {
     pub home: RalphDir,
     /// The record.
     pub run: RunDir,
+    /// Makes the files of it that each iteration leaves.
+    pub files: FilesAhead,
     /// What runs of this folder know of agents that rest.
     pub cooldowns: PathBuf,
     pub clock: Arc<dyn Clock>,
@@ -146,6 +150,7 @@ impl Context {
         proof_dir: PathBuf,
     ) -> Self {
         let run = journal.places().dir.clone();
+        let files = FilesAhead::start(run.path());
         let (live, waker) = (LiveLog::new(&run), Waker::listen(&run));
         Self {
             state,
@@ -154,6 +159,7 @@ impl Context {
             home,
             dir,
             run,
+            files,
             clock,
             redactor,
             observer: Observers::new(observers),
@@ -234,7 +240,7 @@ impl Context {
         match &self.journal.places().elsewhere {
             Some(elsewhere) if !elsewhere.is_held() => {
                 let lost = std::io::Error::other("the hold on the run has run out");
-                Err(ralph_journal::JournalError::file("go on with", self.run.path(), lost).into())
+                Err(JournalError::file("go on with", self.run.path(), lost).into())
             }
             _ => Ok(()),
         }
@@ -376,11 +382,20 @@ impl Context {
         self.observer.boundary(name);
     }
 
+    /// A new log of the record.
+    pub fn log(&self, path: &Path) -> Result<OutputLog, DriveError> {
+        Ok(OutputLog::of(self.file(path)?, path, self.redactor.clone()))
+    }
+
+    /// A new and empty file of the record.
+    pub fn file(&self, path: &Path) -> Result<File, DriveError> {
+        Ok(self.files.create(path).map_err(|e| JournalError::file("write", path, e))?)
+    }
+
     /// The folder of the iteration under way, made if needed.
     pub fn iteration_dir(&self, iteration: u32) -> Result<PathBuf, DriveError> {
         let path = self.run.iteration(iteration);
-        std::fs::create_dir_all(&path)
-            .map_err(|e| ralph_journal::JournalError::file("make the folder", &path, e))?;
+        std::fs::create_dir_all(&path).map_err(|e| JournalError::file("make the folder", &path, e))?;
         Ok(path)
     }
 }
@@ -399,5 +414,5 @@ fn append(path: &std::path::Path, text: &str) -> Result<(), DriveError> {
         .append(true)
         .open(path)
         .and_then(|mut file| file.write_all(text.as_bytes()));
-    Ok(written.map_err(|e| ralph_journal::JournalError::file("append to", path, e))?)
+    Ok(written.map_err(|e| JournalError::file("append to", path, e))?)
 }

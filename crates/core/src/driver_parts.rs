@@ -5,7 +5,7 @@ use crate::help::{Helpers, StuckAdvisor};
 use crate::observers::Observer;
 use crate::refusals::Refusals;
 use crate::run_writer::WriterOptions;
-use ralph_domain::event::EventBody;
+use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::{MachineId, Seq, TreeId};
 use ralph_domain::lease::DriverLease;
 use ralph_domain::ports::{
@@ -115,6 +115,8 @@ pub struct Driver {
     pub(crate) baseline_due: bool,
     /// Files that earlier runs left, neither proven nor approved, as far as they were found.
     pub(crate) left_paths: BTreeSet<String>,
+    /// How the required checks end on the commit that the work stands on, where that was looked at.
+    pub(crate) results_of_head: Option<Vec<CheckResult>>,
 }
 
 impl Driver {
@@ -157,6 +159,7 @@ impl Driver {
             read_only_from: None,
             baseline_due: false,
             left_paths: BTreeSet::new(),
+            results_of_head: None,
         }
     }
 

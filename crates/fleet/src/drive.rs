@@ -7,7 +7,7 @@ use crate::error::FleetError;
 use crate::keeper::Keeper;
 use crate::lease::{self, Lease};
 use crate::seal::PostgresSeal;
-use crate::store::ArtifactStore;
+use crate::store::{self, ArtifactStore};
 use crate::{grant, letters, runs, workers};
 use ralph_app::{App, AppError, Environment, ErrorKind, Hold, Reporter, ResumeOutcome, Unfinished, adopt};
 use ralph_core::CancelFlag;
@@ -17,6 +17,7 @@ use ralph_domain::outcome::EndReason;
 use ralph_domain::vars::Vars;
 use ralph_journal::layout::RunDir;
 use ralph_sandbox::LeaseClock;
+use std::ffi::OsStr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -93,7 +94,8 @@ impl Held {
             news: pulse.news,
         };
         let beat = std::thread::spawn(move || beat.run(&until));
-        let vars: Vars = env.vars().iter().filter(|(name, _)| *name != HOLDER).collect();
+        let own = |name: &OsStr| name == HOLDER || store::is_own(name, env.vars());
+        let vars: Vars = env.vars().iter().filter(|(name, _)| !own(name)).collect();
         let env = env.with_vars(vars.with(profiles)).with_hold(hold);
         let app = App::new(env.clone());
         let mut held =

@@ -9,6 +9,7 @@ use object_store::path::Path as Key;
 use object_store::prefix::PrefixStore;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload};
 use ralph_domain::vars::Vars;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -108,17 +109,27 @@ fn folder(path: &Path) -> Result<LocalFileSystem, FleetError> {
     Ok(LocalFileSystem::new_with_prefix(path)?.with_fsync(true))
 }
 
+/// What opens a bucket.
+const VARIABLES: [(&str, AmazonS3ConfigKey); 5] = [
+    ("AWS_ACCESS_KEY_ID", AmazonS3ConfigKey::AccessKeyId),
+    ("AWS_SECRET_ACCESS_KEY", AmazonS3ConfigKey::SecretAccessKey),
+    ("AWS_SESSION_TOKEN", AmazonS3ConfigKey::Token),
+    ("AWS_REGION", AmazonS3ConfigKey::Region),
+    ("AWS_ENDPOINT_URL", AmazonS3ConfigKey::Endpoint),
+];
+
+/// Whether a variable of a worker opens the store of its fleet: nothing that a run of it may see.
+pub fn is_own(name: &OsStr, vars: &Vars) -> bool {
+    vars.filled("RALPH_ARTIFACTS").is_some_and(|place| place.starts_with("s3://"))
+        && VARIABLES.iter().any(|(variable, _)| name == *variable)
+}
+
 fn bucket(rest: &str, vars: &Vars) -> Result<Arc<dyn ObjectStore>, FleetError> {
     let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+    // The client of a bucket brings no cryptography of its own. A program that has chosen one already keeps its choice.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = AmazonS3Builder::new().with_bucket_name(name);
-    let known = [
-        ("AWS_ACCESS_KEY_ID", AmazonS3ConfigKey::AccessKeyId),
-        ("AWS_SECRET_ACCESS_KEY", AmazonS3ConfigKey::SecretAccessKey),
-        ("AWS_SESSION_TOKEN", AmazonS3ConfigKey::Token),
-        ("AWS_REGION", AmazonS3ConfigKey::Region),
-        ("AWS_ENDPOINT_URL", AmazonS3ConfigKey::Endpoint),
-    ];
-    for (variable, option) in known {
+    for (variable, option) in VARIABLES {
         if let Some(value) = vars.filled(variable) {
             builder = builder.with_config(option, value);
         }

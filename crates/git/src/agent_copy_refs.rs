@@ -8,6 +8,9 @@ use crate::workspace::GitWorkspace;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 
+/// The ref of a commit with the files that were handed back, where the work does not hold all of them.
+pub(crate) const HANDED: &str = "handed";
+
 /// Where the run's branch stands in the user's repo.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Branch {
@@ -26,8 +29,17 @@ pub(crate) struct TwoRepos<'a> {
     pub(crate) left: Option<String>,
 }
 
+/// A branch to move in the user's repo: its whole name, where it was left, where it goes.
+pub(crate) struct BranchMove {
+    name: String,
+    from: String,
+    tip: String,
+}
+
 impl TwoRepos<'_> {
-    pub(crate) fn hand_refs(&mut self, at: Timestamp) -> Result<Branch> {
+    /// Brings the run's commits over, and the run's own refs to them: from then on the user's repo knows what the run did. `beside`
+    /// is a commit with the files as they are, where the work does not hold all of them. Returns the branch that is to be moved.
+    pub(crate) fn hand_commits(&mut self, beside: Option<String>) -> Result<Option<BranchMove>> {
         let mut moves: Vec<(String, String)> = Vec::new();
         let record = &self.agent.session()?.record;
         let work = self.agent.own_ref("work");
@@ -40,6 +52,11 @@ impl TwoRepos<'_> {
             moves.push((state, tip));
         }
         let mut stale = Vec::new();
+        if let Some(tip) = beside {
+            let name = self.user.own_ref(HANDED);
+            let here = self.user.refs.read(&name)?;
+            stale.push((name, tip, here));
+        }
         for (name, tip) in moves {
             let here = self.user.refs.read(&name)?;
             if here.as_deref() != Some(tip.as_str()) && self.agent.refs.read(&name)?.as_ref() == Some(&tip) {
@@ -49,21 +66,25 @@ impl TwoRepos<'_> {
         let branch = self.branch_tip()?;
         let mut commits: Vec<(String, String)> =
             stale.iter().map(|(name, tip, _)| (name.clone(), tip.clone())).collect();
-        commits.extend(branch.iter().map(|(name, _, tip)| (name.clone(), tip.clone())));
+        commits.extend(branch.iter().map(|branch| (branch.name.clone(), branch.tip.clone())));
         if !commits.is_empty() {
             push::fetch_commits(&self.user.repo, &self.agent.repo, &commits)?;
         }
         for (name, tip, here) in stale {
             self.user.refs.update(&name, &tip, here.as_deref())?;
         }
+        Ok(branch)
+    }
+
+    /// Moves the branch that the run commits on; its commits are there.
+    pub(crate) fn hand_branch(&mut self, branch: Option<BranchMove>, at: Timestamp) -> Result<Branch> {
         match branch {
-            Some((name, from, tip)) => self.move_users_branch(&name, &from, tip, at),
+            Some(BranchMove { name, from, tip }) => self.move_users_branch(&name, &from, tip, at),
             None => Ok(Branch::Unmoved),
         }
     }
 
-    /// The branch to move in the user's repo: its whole name, where it was left, where it goes.
-    fn branch_tip(&self) -> Result<Option<(String, String, String)>> {
+    fn branch_tip(&self) -> Result<Option<BranchMove>> {
         let session = self.agent.session()?;
         let baseline = &session.record.baseline;
         let from = self.left.clone().unwrap_or_else(|| baseline.head.as_str().to_owned());
@@ -84,7 +105,7 @@ impl TwoRepos<'_> {
         let own = self.agent.options.branch.is_some() && self.left.is_some();
         let sound = self.agent.refs.read(&name)?.as_ref() == Some(&tip)
             && (own || self.agent.refs.is_ancestor(&from, &tip)?);
-        Ok(sound.then_some((name, from, tip)))
+        Ok(sound.then_some(BranchMove { name, from, tip }))
     }
 
     fn move_users_branch(&mut self, name: &str, from: &str, tip: String, at: Timestamp) -> Result<Branch> {

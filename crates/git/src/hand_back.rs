@@ -5,16 +5,18 @@
 //! step looks at what is there, so that it can be repeated after a crash.
 
 use crate::agent_copy::{CopyFolders, OBJECTS};
-use crate::agent_copy_refs::{Branch, TwoRepos};
+use crate::agent_copy_refs::{Branch, BranchMove, TwoRepos};
 use crate::agent_git_dir;
 use crate::agreed::{AgreedState, HANDED, PathText, with};
 use crate::entry::{MODE_GITLINK, TreeEntry, differences, find};
 use crate::error::{Error, Result};
 use crate::left_over::is_secret;
 use crate::mirror::RalphDirMirror;
-use crate::object::ObjectStore;
+use crate::object::{ObjectStore, commit_body};
+use crate::oid::oid;
 use crate::one_file::{CopyOutcome, bring, stat_of_file};
 use crate::repo::Repo;
+use crate::snapshot::FileStates;
 use crate::state_dir::PREFIX;
 use crate::store;
 use crate::workspace::{GitWorkspace, WorkspaceOptions};
@@ -165,7 +167,7 @@ impl HandBack {
         Ok(taken)
     }
 
-    fn hand_back_now(&mut self, at: Timestamp) -> Result<HandedBack> {
+    fn hand_back_now(&mut self, at: Timestamp, passes: &mut dyn FnMut(&'static str)) -> Result<HandedBack> {
         self.mirror.sync()?;
         let agreed = self.agreed()?;
         let now = self.agent.now()?;
@@ -176,6 +178,7 @@ impl HandBack {
             .filter(|change| !is_apart(change.path) && !is_nested(change.old, change.new))
             .collect();
         let (user, agent) = (self.user.repo.top.clone(), self.agent.repo.top.clone());
+        let mut branch = None;
         if !wanted.is_empty() {
             // How the files look is taken first: what changes after git has read them is seen.
             let looks: BTreeMap<&[u8], _> =
@@ -194,6 +197,11 @@ impl HandBack {
                 }
             }
             let seen: Vec<_> = ways.iter().map(|way| looks.get(way.path).copied().flatten()).collect();
+            if !ways.is_empty() {
+                // What will stand in the user's tree is known to be the run's before the first file of it does.
+                branch = Some(self.hand_commits(&now, at)?);
+                passes("handback.recorded");
+            }
             let room = self.user.repo.run_folder(&self.user.run).join("room");
             let recorded = self.agent.recorded();
             for (way, seen) in in_order(&ways, &seen) {
@@ -205,13 +213,16 @@ impl HandBack {
                     }
                     CopyOutcome::InTheWay => back.conflicts.push(name),
                 }
+                passes("handback.file");
             }
             back.written.sort();
             back.conflicts.sort();
         }
-        let left = self.handed.as_ref().and_then(|handed| handed.branch.clone());
-        let mut sides = TwoRepos { agent: &self.agent, user: &mut self.user, left };
-        let branch = sides.hand_refs(at)?;
+        let branch = match branch {
+            Some(branch) => branch,
+            None => self.both().hand_commits(None)?,
+        };
+        let branch = self.both().hand_branch(branch, at)?;
         if let Branch::Kept(name) = &branch {
             back.branch_kept = Some(name.clone());
         }
@@ -221,6 +232,28 @@ impl HandBack {
         };
         self.agree(changes, left, BTreeSet::new())?;
         Ok(back)
+    }
+
+    /// Records in the user's repo what the files of the agent are: the run's commits, and one more where those do not hold all of
+    /// `now`. Returns the branch that is to be moved.
+    fn hand_commits(&mut self, now: &FileStates, at: Timestamp) -> Result<Option<BranchMove>> {
+        let session = self.agent.session()?;
+        let held = session.chain.last().is_some_and(|tip| tip.tree == now.tree.to_string());
+        let parent = session.record.work.to.clone();
+        let parent = oid(parent.as_deref().unwrap_or(session.record.baseline.head.as_str()))?;
+        let mut beside = None;
+        if !held {
+            let identity = &self.agent.options.identity;
+            let message = "ralph: the files that were handed back\n";
+            let body = commit_body(&now.tree, &[parent], identity, at.as_second(), message);
+            beside = Some(self.agent.objects.write("commit", &body)?.to_string());
+        }
+        self.both().hand_commits(beside)
+    }
+
+    fn both(&mut self) -> TwoRepos<'_> {
+        let left = self.handed.as_ref().and_then(|handed| handed.branch.clone());
+        TwoRepos { agent: &self.agent, user: &mut self.user, left }
     }
 
     /// Before git looks at the copy: nothing in its folder may make git run programs.
@@ -377,8 +410,12 @@ impl UserTree for HandBack {
         self.take_in_now().map_err(|e: Error| e.during("bring your own changes to the agent"))
     }
 
-    fn hand_back(&mut self, at: Timestamp) -> Result<HandedBack, WorkspaceError> {
+    fn hand_back(
+        &mut self,
+        at: Timestamp,
+        passes: &mut dyn FnMut(&'static str),
+    ) -> Result<HandedBack, WorkspaceError> {
         self.seal()?;
-        self.hand_back_now(at).map_err(|e| e.during("hand the agent's files back"))
+        self.hand_back_now(at, passes).map_err(|e| e.during("hand the agent's files back"))
     }
 }

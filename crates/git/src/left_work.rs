@@ -89,7 +89,7 @@ pub fn left_in_checkout(
 }
 
 /// What of `left` is among the files that `now` tells. What somebody has committed since is theirs; a commit of the run itself
-/// makes it nobody's.
+/// makes it nobody's, however it was written again (`git commit --amend`, `git rebase`).
 fn left_among(
     git: &Git,
     head: &CommitId,
@@ -102,10 +102,15 @@ fn left_among(
     for work in left {
         own.extend(commits(git, &work.head, &work.end)?);
     }
+    let authors: BTreeSet<String> = facts(git, own.iter())?.into_iter().map(|fact| fact.author).collect();
     let mut found = LeftFiles::default();
     for work in left {
         let start = files(git, &work.start)?;
-        let users = touched(git, commits(git, &work.head, head)?.difference(&own))?;
+        let since = commits(git, &work.head, head)?;
+        let others = facts(git, since.difference(&own))?;
+        let others =
+            others.into_iter().filter(|fact| !(fact.written_again && authors.contains(&fact.author)));
+        let users = touched(git, others.map(|fact| fact.id).collect::<Vec<_>>().iter())?;
         for (path, made) in changed(git, &work.head, &work.end)? {
             let before = start.get(&path).cloned();
             let here = found.before.get(&path).cloned().unwrap_or_else(|| now(&path));
@@ -124,6 +129,38 @@ fn commits(git: &Git, from: &CommitId, to: &CommitId) -> Result<BTreeSet<String>
     let range = format!("{}..{}", from.as_str(), to.as_str());
     let listed = git.call(["rev-list", COMMITS_MAX, &range, "--"]).run()?.text();
     Ok(listed.lines().map(str::to_owned).collect())
+}
+
+/// Who wrote a commit, as far as it tells whether it is another one written again.
+struct CommitFacts {
+    id: String,
+    /// Name, address and time: an amended, rebased or picked commit keeps them.
+    author: String,
+    /// Whether it was committed at another time than it was written, or carries the words of a run.
+    written_again: bool,
+}
+
+fn facts<'a>(git: &Git, commits: impl Iterator<Item = &'a String>) -> Result<Vec<CommitFacts>> {
+    let input: String = commits.map(|commit| format!("{commit}\n")).collect();
+    if input.is_empty() {
+        return Ok(Vec::new());
+    }
+    let format =
+        "--format=%H%x01%at%x01%ct%x01%(trailers:key=Ralph-Run,valueonly,separator=%x2C)%x01%an <%ae>";
+    let args = ["log", "--no-walk=unsorted", "--no-decorate", "--no-show-signature", "-z", format, "--stdin"];
+    let listed = git.call(args).stdin(input).run()?.stdout;
+    let listed = String::from_utf8_lossy(&listed);
+    let fact = |line: &str| {
+        let mut parts = line.trim_matches('\n').splitn(5, '\u{1}');
+        let (id, written, committed) = (parts.next()?, parts.next()?, parts.next()?);
+        let (run, author) = (parts.next()?, parts.next()?);
+        Some(CommitFacts {
+            id: id.to_owned(),
+            author: format!("{author} {written}"),
+            written_again: written != committed || !run.is_empty(),
+        })
+    };
+    Ok(listed.split('\0').filter_map(fact).collect())
 }
 
 /// The paths that commits change; none for a merge that changes nothing by itself.

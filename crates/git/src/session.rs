@@ -1,5 +1,6 @@
 //! Beginning a run, and going on with one after its process ended.
 
+use crate::agent_copy_refs::HANDED;
 use crate::clean::Settings;
 use crate::entry::{TreeEntry, differences};
 use crate::error::{Error, Result};
@@ -51,7 +52,7 @@ impl GitWorkspace {
 
     /// Removes the locks that an earlier process of this run was killed with.
     fn release_locks(&self) {
-        let own = ["start", "work", "state"].map(|name| self.own_ref(name));
+        let own = ["start", "work", "state", HANDED].map(|name| self.own_ref(name));
         let branch = self.options.branch.as_ref().map(|name| format!("refs/heads/{name}"));
         let names = own.iter().map(String::as_str).chain(branch.as_deref()).chain(["HEAD"]);
         self.refs.release_locks(names);

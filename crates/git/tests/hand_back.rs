@@ -55,7 +55,7 @@ impl Pair {
 }
 
 fn back(both: &mut HandBack) -> HandedBack {
-    both.hand_back(Timestamp::from_second(1_700_000_000).unwrap()).unwrap()
+    both.hand_back(Timestamp::from_second(1_700_000_000).unwrap(), &mut |_| {}).unwrap()
 }
 
 fn iteration(both: &mut HandBack, iteration: u32, on_branch: bool) -> Checkpoint {

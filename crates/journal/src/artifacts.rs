@@ -84,7 +84,12 @@ impl OutputLog {
     /// Starts a log, replacing an unfinished one.
     pub fn create(path: &Path, redactor: Arc<Redactor>) -> Result<Self, JournalError> {
         let file = File::create(path).map_err(|e| JournalError::file("write", path, e))?;
-        Ok(Self {
+        Ok(Self::of(file, path, redactor))
+    }
+
+    /// A log in a file that is new and empty.
+    pub fn of(file: File, path: &Path, redactor: Arc<Redactor>) -> Self {
+        Self {
             path: path.to_owned(),
             file,
             redactor,
@@ -94,7 +99,7 @@ impl OutputLog {
             dropped: 0,
             tail: VecDeque::new(),
             failed: None,
-        })
+        }
     }
 
     /// Where it is.

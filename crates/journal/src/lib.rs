@@ -6,6 +6,7 @@
 //! [`snapshot`] keeps `state.json` so that readers need only the tail, [`inbox`] carries people's controls, [`lock`] says who drives, [`registry`] finds runs of
 //! any folder, and [`artifacts`] writes everything an event may name by its digest.
 
+pub mod ahead;
 pub mod artifacts;
 pub mod error;
 mod flush;

@@ -6,7 +6,7 @@ use crate::find;
 use crate::request::PlaceRequest;
 use ralph_core::relocate;
 use ralph_domain::event::Verdict;
-use ralph_domain::id::RunId;
+use ralph_domain::id::{CommitId, RunId};
 use ralph_domain::level::ProofLevel;
 use ralph_domain::outcome::EndReason;
 use ralph_domain::protect::covers;
@@ -17,7 +17,7 @@ use ralph_git::{Repo, left_work};
 use ralph_journal::layout::StateHome;
 use ralph_journal::registry::{self, Registration};
 use ralph_journal::snapshot;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Runs that are looked at, the newest first.
@@ -41,24 +41,31 @@ impl Left {
             return Self::default();
         }
         let mut left = Self::default();
+        let refs = refs_of_runs(origin);
         for entry in runs_of_repo(vars, home, origin).iter().take(LOOKED_AT) {
             let Ok(state) = snapshot::load(&entry.run_dir()) else { continue };
             if is_accepted(&state) {
                 break;
             }
-            let (Some(baseline), Some(end)) = (&state.baseline, &state.work.commit) else { continue };
-            if is_proven(&state) {
-                continue;
+            let Some(baseline) = state.baseline.as_ref().filter(|_| !is_proven(&state)) else { continue };
+            // A run that was killed while it handed its files over has recorded them in the repo, and not yet in its journal.
+            let run = &entry.run_id;
+            let [work, handed] = ["work", "handed"].map(|name| refs.get(&format!("refs/ralph/{run}/{name}")));
+            let known = state.work.commit.as_ref();
+            let ends: BTreeSet<&CommitId> = [work, handed, known].into_iter().flatten().collect();
+            for end in ends {
+                let (head, start) = (baseline.head.clone(), baseline.start.clone());
+                let work = LeftWork { run: run.clone(), head, start, end: end.clone() };
+                if has_all(origin, &work) {
+                    left.work.push(work);
+                }
             }
-            let (head, start) = (baseline.head.clone(), baseline.start.clone());
-            let work = LeftWork { run: entry.run_id.clone(), head, start, end: end.clone() };
-            if !has_all(origin, &work) {
-                continue;
+            // What nobody has judged yet may be anything.
+            let unjudged = work.is_some() && work != known;
+            let mut judged = state.iterations.history.iter();
+            if unjudged || judged.any(|one| one.verdict == Verdict::ProtectedChanged) {
+                left.meddled.push(run.clone());
             }
-            if state.iterations.history.iter().any(|one| one.verdict == Verdict::ProtectedChanged) {
-                left.meddled.push(work.run.clone());
-            }
-            left.work.push(work);
         }
         left
     }
@@ -84,10 +91,12 @@ impl Left {
         let Some((path, run)) = found.into_iter().find(|(path, run)| !marks(path, run)) else {
             return Ok(());
         };
+        let before = self.work.iter().find(|work| work.run == run).map_or("HEAD", |work| work.head.short());
         Err(AppError::needs_person(format!("`{path}`, which decides the result, is as run {run} left it"))
             .cause("that run is neither proven nor approved")
             .hint(format!(
-                "look at it (`git diff -- {path}`); commit it if it is right, or take it back: `git checkout -- {path}`"
+                "look at it (`git diff {before} -- {path}`); if it is right, commit it as your own (a commit of the run: `git commit \
+                 --amend --reset-author`), or take it back: `git checkout {before} -- {path}`"
             )))
     }
 }
@@ -115,6 +124,15 @@ fn runs_of_repo(vars: &Vars, home: &StateHome, origin: &Repo) -> Vec<Registratio
     }
     runs.sort_by(|a, b| b.run_id.cmp(&a.run_id));
     runs
+}
+
+/// What the refs of runs name, by their names.
+fn refs_of_runs(origin: &Repo) -> BTreeMap<String, CommitId> {
+    let listed =
+        origin.git().call(["for-each-ref", "--format=%(refname) %(objectname)", "refs/ralph/"]).run();
+    let listed = listed.map(|output| output.text()).unwrap_or_default();
+    let pair = |line: &str| line.split_once(' ').map(|(name, id)| (name.to_owned(), CommitId::new(id)));
+    listed.lines().filter_map(pair).collect()
 }
 
 /// Whether a person took what was there then.

@@ -27,12 +27,17 @@ test_command: "python3 -m unittest -q"
   - verify: `grep -q right part.py`
 "#;
 
-/// A repo in which a first run has left changed tests, which a person was asked about.
-fn left<'a>(env: &'a TestEnv, args: &[&str]) -> TestRepo<'a> {
+fn scene(env: &TestEnv) -> TestRepo<'_> {
     let repo = TestRepo::new(env, "left", &[UNIT, PART]);
     repo.write("PROMPT.md", "# Do the work\n");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-q", "-m", "scene"]);
+    repo
+}
+
+/// A repo in which a first run has left changed tests, which a person was asked about.
+fn left<'a>(env: &'a TestEnv, args: &[&str]) -> TestRepo<'a> {
+    let repo = scene(env);
     agent(&repo, CHEAT);
     let first = repo.ralph(&[&["run", "--json"], args].concat());
     assert_eq!(first.code, Some(3), "{}", first.stderr);
@@ -230,5 +235,114 @@ fn a_failing_test_that_the_user_has_not_committed_is_worked_for() {
         agent(&repo, &format!("{HONEST}; echo 'MORE = 1' >> part.py"));
         let run = repo.ralph(&[&["run", "--json"], args].concat());
         assert_eq!(run.code, Some(0), "{name}: {}", run.stderr);
+    }
+}
+
+/// A first run that is killed at `fault`, while it hands over what its agent did.
+fn killed<'a>(env: &'a TestEnv, work: &str, fault: &str) -> TestRepo<'a> {
+    let repo = scene(env);
+    agent(&repo, work);
+    let mut command = env.ralph_command(&repo.dir, &["run", "--json"]);
+    let run = TestEnv::finish(command.env("RALPH_FAULT", fault));
+    assert_eq!(run.code, None, "{fault}: {}", run.stderr);
+    repo
+}
+
+#[test]
+fn what_a_killed_run_was_handing_over_is_not_the_users() {
+    for fault in ["handback.file#2", "handback.written", "handback.after", "checkpoint.kept"] {
+        let env = TestEnv::new(RALPH);
+        let repo = killed(&env, CHEAT, fault);
+        assert!(repo.read("test_part.py").contains("'wrong'"), "{fault}");
+        is_asked_about(&next(&repo, NEXT), "test_part.py");
+        is_asked_about(&next(&repo, NEXT), "test_part.py");
+    }
+}
+
+#[test]
+fn what_is_handed_over_is_recorded_before_the_first_file_is_written() {
+    let env = TestEnv::new(RALPH);
+    let repo = scene(&env);
+    // What the user has not committed is not in the commits of the run.
+    repo.write("mine.txt", "mine\n");
+    agent(&repo, CHEAT);
+    let mut command = env.ralph_command(&repo.dir, &["run", "--json"]);
+    let run = TestEnv::finish(command.env("RALPH_FAULT", "handback.recorded"));
+    assert_eq!(run.code, None, "{}", run.stderr);
+    assert!(repo.read("test_part.py").contains("'right'"), "nothing is written yet");
+    for name in ["work", "handed"] {
+        let known = repo.git(&["show", &format!("refs/ralph/{}/{name}:test_part.py", repo.latest())]);
+        assert!(known.contains("'wrong'"), "{name}: {known}");
+    }
+}
+
+#[test]
+fn honest_work_goes_on_from_what_a_killed_run_handed_over() {
+    for fault in ["handback.recorded", "handback.file", "handback.written"] {
+        let env = TestEnv::new(RALPH);
+        let repo = killed(&env, HONEST, fault);
+        let run = next(&repo, HONEST);
+        let json = run.json();
+        assert_eq!(
+            (run.code, &json["level"]),
+            (Some(0), &json!("independent")),
+            "{fault}: {}\n{json}",
+            run.stderr
+        );
+    }
+}
+
+/// Git at another time than now: nothing is taken for the same by the second it was made in.
+fn git_later(env: &TestEnv, repo: &TestRepo<'_>, args: &[&str]) {
+    let mut command = env.command("git", &repo.dir);
+    let date = "2040-01-01T00:00:00Z";
+    TestEnv::finish(command.args(args).env("GIT_AUTHOR_DATE", date).env("GIT_COMMITTER_DATE", date)).exits(0);
+}
+
+#[test]
+fn a_commit_of_a_run_that_is_written_again_is_still_the_runs() {
+    for again in ["amended", "renamed", "rebased", "picked"] {
+        let env = TestEnv::new(RALPH);
+        let repo = left(&env, &["--branch", "fix"]);
+        match again {
+            "amended" => git_later(&env, &repo, &["commit", "-q", "--amend", "--no-edit"]),
+            "renamed" => git_later(&env, &repo, &["commit", "-q", "--amend", "-m", "words of mine"]),
+            "rebased" => {
+                repo.git(&["checkout", "-q", "main"]);
+                repo.write("README", "mine\n");
+                repo.git(&["add", "README"]);
+                repo.git(&["commit", "-q", "-m", "mine"]);
+                repo.git(&["checkout", "-q", "fix"]);
+                git_later(&env, &repo, &["rebase", "-q", "main"]);
+            }
+            _ => {
+                repo.git(&["checkout", "-q", "main"]);
+                repo.git(&["checkout", "-q", "-b", "other"]);
+                repo.write("README", "mine\n");
+                repo.git(&["add", "README"]);
+                repo.git(&["commit", "-q", "-m", "mine"]);
+                git_later(&env, &repo, &["cherry-pick", "fix"]);
+            }
+        }
+        let run = next(&repo, NEXT);
+        assert_eq!(run.code, Some(3), "{again}: {}", run.stderr);
+        is_asked_about(&run, "test_part.py");
+    }
+}
+
+#[test]
+fn a_commit_of_a_run_that_somebody_takes_over_is_theirs() {
+    for own in ["author", "commit"] {
+        let env = TestEnv::new(RALPH);
+        let repo = left(&env, &["--branch", "fix"]);
+        match own {
+            "author" => git_later(&env, &repo, &["commit", "-q", "--amend", "--no-edit", "--reset-author"]),
+            _ => {
+                repo.git(&["reset", "-q", "--soft", "main"]);
+                git_later(&env, &repo, &["commit", "-q", "-m", "wrong is right"]);
+            }
+        }
+        let run = next(&repo, NEXT);
+        assert_eq!(run.code, Some(0), "{own}: {}", run.stderr);
     }
 }

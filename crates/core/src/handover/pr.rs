@@ -9,7 +9,6 @@ use ralph_domain::ports::{
 };
 use ralph_domain::proof::ProofLevel;
 use ralph_domain::state::RunState;
-use ralph_journal::artifacts;
 
 /// The status that the engine sets on a proven commit; never counted among the checks that a run waits for.
 pub(crate) const STATUS: &str = "ralph/proof";
@@ -120,7 +119,7 @@ impl Driver {
             "closed": facts.closed,
         });
         let folder = self.ctx.iteration_dir(iteration)?;
-        artifacts::write(&folder.join("pr_state.json"), format!("{state}\n").as_bytes())?;
+        self.ctx.files.write(&folder.join("pr_state.json"), format!("{state}\n").as_bytes())?;
         Ok(())
     }
 

@@ -3,8 +3,9 @@
 
 use crate::proof::findings::HarnessFindings;
 pub(crate) use crate::proof::harness_facts::{HarnessFacts, Read};
-use crate::proof::harness_facts::{check_scripts, reach_of};
+use crate::proof::harness_facts::{check_scripts, compared_scripts, reach_of};
 use crate::proof::places::{Places, is_test_module, prepares};
+use crate::proof::planted;
 use crate::proof::read_by_tests;
 use ralph_domain::config::VerifierConfig;
 use ralph_domain::event::{CheckResult, FileChange};
@@ -46,8 +47,10 @@ pub(crate) fn judge(facts: &HarnessFacts<'_>) -> HarnessFindings {
     definitions(facts, &mut found);
     scripts(facts, &changed, &mut found);
     let reach: Vec<Reach> = reach_of(facts, facts.start).into_iter().map(|(_, reach)| reach).collect();
-    parts(facts, &reach, &mut found);
+    let places = Places::new(facts, &reach);
+    parts(facts, &places, &mut found);
     opened(facts, &reach, &changed, &mut found);
+    planted::judge(facts, &places, &mut found);
     read_by_tests::judge(facts, &reach, &mut found);
     found
 }
@@ -98,9 +101,9 @@ fn scripts(facts: &HarnessFacts<'_>, changed: &BTreeMap<&str, char>, found: &mut
     }
 }
 
-/// Whether a file that a script of a check runs or reads is what is checked: the task speaks of it, the script reads what it
-/// prints, or the script stands in a folder of its own and this elsewhere. What serves checks by its name never is, unless the
-/// task speaks of it.
+/// Whether a file that a script of a check runs or reads is what is checked: the task speaks of it, the check or the script
+/// compares what it prints, or the script stands in a folder of its own and this elsewhere. What serves checks by its name never
+/// is, unless the task speaks of it.
 fn is_product(facts: &HarnessFacts<'_>, path: &str, captured: bool) -> bool {
     if harness::names(facts.task, path) {
         return true;
@@ -109,19 +112,20 @@ fn is_product(facts: &HarnessFacts<'_>, path: &str, captured: bool) -> bool {
         return false;
     }
     let scripts = check_scripts(facts);
+    // Where the checks run nothing of the repo but what they compare, all of it is what is checked.
+    let only_compared = scripts.is_empty() && !compared_scripts(facts).is_empty();
     let folder = |path: &str| path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
     let apart = |script: &String| {
         let own = folder(script);
         !own.is_empty() && !path.starts_with(&format!("{own}/"))
     };
-    captured || (!scripts.is_empty() && scripts.iter().all(apart))
+    captured || only_compared || (!scripts.is_empty() && scripts.iter().all(apart))
 }
 
-fn parts(facts: &HarnessFacts<'_>, reach: &[Reach], found: &mut HarnessFindings) {
+fn parts(facts: &HarnessFacts<'_>, places: &Places<'_>, found: &mut HarnessFindings) {
     let mut new_tests = Vec::new();
     // Whether the start had tests that stand in the product itself.
     let mut had_inline = false;
-    let places = Places::new(facts, reach);
     let changed: Vec<&str> = facts.changes.iter().map(|c| c.path.as_str()).collect();
     for path in harness::beside_scripts(
         &check_scripts(facts),
@@ -138,7 +142,7 @@ fn parts(facts: &HarnessFacts<'_>, reach: &[Reach], found: &mut HarnessFindings)
         if covers(facts.protected, path) || places.moved.values().any(|from| from == path) {
             continue;
         }
-        let file = ChangedFile::read(facts, &places, change);
+        let file = ChangedFile::read(facts, places, change);
         had_inline |= file.old.as_deref().is_some_and(harness::has_inline_tests) || file.had_examples();
         if file.parts.is_empty() {
             match file.role {
@@ -329,25 +333,23 @@ fn opened(
         }
     }
     let told: BTreeSet<String> = found.changes.iter().map(|c| c.path.clone()).collect();
-    let captured: BTreeSet<&str> = reach
-        .iter()
-        .flat_map(|reach| &reach.scripts)
-        .filter(|(_, via)| **via == Via::Output)
-        .map(|(path, _)| path.as_str())
-        .collect();
+    let captured = compared_scripts(facts);
     for step in before.steps.union(&now.steps) {
         let path = step.path.as_str();
         let Some(status) = changed.get(path) else { continue };
         // A script that a check runs is fixed, whatever else is told of it.
+        let is_compared = captured.contains(path) && is_product(facts, path, true);
         let fixed = (step.kind, step.scripts) == (TraceKind::Ran, 0)
             && *status != 'A'
+            && !is_compared
             && !harness::is_free(path)
             && !is_open(path, facts.task);
         if covers(facts.protected, path) || (told.contains(path) && !fixed) {
             continue;
         }
         match (step.kind, step.scripts) {
-            (TraceKind::Wrote, _) => {}
+            (TraceKind::Wrote | TraceKind::Planted, _) => {}
+            (TraceKind::Ran, _) if is_compared => {}
             // A source that an interpreter is given as its program decides, too; the checks of the start say how.
             (TraceKind::Ran, 0) if *status != 'A' && harness::is_free(path) => {
                 if !is_test_source(path) && !harness::names(facts.task, path) {
@@ -391,7 +393,8 @@ fn is_makefile(path: &str) -> bool {
 /// Whether a script of the checks reads the file under its name, and does not run it as a part of itself.
 fn is_read_by_name(facts: &HarnessFacts<'_>, path: &str) -> bool {
     let sourced = reach_of(facts, facts.start).iter().any(|(_, reach)| reach.scripts.contains_key(path));
-    let texts = check_scripts(facts).into_iter().filter_map(|script| (facts.start)(&script));
+    let scripts = check_scripts(facts).into_iter().chain(compared_scripts(facts));
+    let texts = scripts.filter_map(|script| (facts.start)(&script));
     !sourced && texts.into_iter().any(|text| harness::names(&text, path))
 }
 

@@ -43,12 +43,34 @@ pub(super) fn reach_of(facts: &HarnessFacts<'_>, read: Read<'_>) -> Vec<(String,
     commands.map(|v| (v.name.clone(), harness::reach(&v.command_argv, facts.folder, read))).collect()
 }
 
+/// The scripts that the checks lead to: those that they go by, each with the way to it, and those of which they, or their scripts,
+/// compare what they print. What one check compares and another one goes by is gone by.
+fn scripts_of(facts: &HarnessFacts<'_>) -> (BTreeMap<String, Via>, BTreeSet<String>) {
+    let (mut run, mut compared) = (BTreeMap::new(), BTreeSet::new());
+    for (path, via) in reach_of(facts, facts.start).into_iter().flat_map(|(_, reach)| reach.scripts) {
+        match via {
+            Via::Output => drop(compared.insert(path)),
+            via => {
+                let known = run.entry(path).or_insert(via);
+                *known = via.min(*known);
+            }
+        }
+    }
+    compared.retain(|path| !run.contains_key(path));
+    (run, compared)
+}
+
+/// Scripts of which the checks, or their scripts, compare what they print.
+pub(super) fn compared_scripts(facts: &HarnessFacts<'_>) -> BTreeSet<String> {
+    scripts_of(facts).1
+}
+
 /// The scripts that the checks run, without any other script between.
 pub(super) fn check_scripts(facts: &HarnessFacts<'_>) -> Vec<String> {
-    let named = reach_of(facts, facts.start).into_iter().flat_map(|(_, reach)| reach.scripts);
-    let named = named.filter(|(_, via)| *via <= Via::Definition).map(|(path, _)| path);
+    let (run, compared) = scripts_of(facts);
+    let named = run.into_iter().filter(|(_, via)| *via <= Via::Definition).map(|(path, _)| path);
     let seen = facts.traces.iter().flat_map(|trace| &trace.steps);
     let seen = seen.filter(|s| s.kind == TraceKind::Ran && s.scripts == 0).map(|s| s.path.clone());
-    let all: BTreeSet<String> = named.chain(seen).collect();
+    let all: BTreeSet<String> = named.chain(seen).filter(|path| !compared.contains(path)).collect();
     all.into_iter().filter(|path| (facts.start)(path).is_some()).collect()
 }

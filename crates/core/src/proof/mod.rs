@@ -7,6 +7,7 @@ pub(crate) mod findings;
 pub(crate) mod harness;
 mod harness_facts;
 mod places;
+mod planted;
 pub(crate) mod put_back;
 mod read_by_tests;
 pub(crate) mod results;

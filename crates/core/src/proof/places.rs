@@ -130,6 +130,11 @@ impl<'a> Places<'a> {
         decides.then_some(Role::Configuration)
     }
 
+    /// Whether a file that came while the checks ran is found before what runs them.
+    pub(super) fn takes_runners_place(&self, path: &str) -> bool {
+        harness::takes_runners_place(path, &self.folders, &|path| (self.facts.start)(path).is_some())
+    }
+
     /// Whether a module of the start that a pattern of tests finds (`testimonials.py` by `test*.py`) defines none, and is used
     /// by others.
     fn only_looks_like_a_test(&self, path: &str, status: char) -> bool {

@@ -2,7 +2,7 @@
 //! and what is tested there is code of the agent, so they are read again after each command.
 
 use ralph_domain::id::Digest;
-use ralph_domain::ports::{ExecTrace, TraceKind};
+use ralph_domain::ports::{ExecTrace, TraceKind, TraceStep};
 use ralph_domain::protect::covers;
 use ralph_evidence::weakened::{is_source, is_test_source};
 use ralph_safe_fs::{Kind, Links, SafeDir};
@@ -15,6 +15,8 @@ const ENTRIES_MAX: usize = 200_000;
 const SOURCES_MAX: usize = 5000;
 /// Changes that are told.
 const TOLD_MAX: usize = 40;
+/// Ends of files that are loaded by their names.
+const MODULES: &[&str] = &[".py", ".pyc", ".so", ".pyd", ".rb", ".pm"];
 /// A larger file is known by its size alone.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 
@@ -30,6 +32,8 @@ pub(crate) struct Watched {
     pub(crate) links: BTreeMap<String, String>,
     /// Sources that are no tests, as many as are looked through for names.
     pub(crate) sources: Vec<String>,
+    /// Files that programs load as modules by their names alone.
+    modules: BTreeSet<String>,
 }
 
 /// What there is in a checkout.
@@ -39,6 +43,7 @@ struct Found {
     links_out: Vec<String>,
     links: BTreeMap<String, String>,
     sources: Vec<String>,
+    modules: BTreeSet<String>,
 }
 
 impl Watched {
@@ -51,10 +56,12 @@ impl Watched {
             links_out: Vec::new(),
             links: BTreeMap::new(),
             sources: Vec::new(),
+            modules: BTreeSet::new(),
         };
         let found = watched.digests();
         (watched.files, watched.links_out) = (found.files, found.links_out);
         (watched.links, watched.sources) = (found.links, found.sources);
+        watched.modules = found.modules;
         watched
     }
 
@@ -78,6 +85,17 @@ impl Watched {
         changed.map(|path| format!("{path} was changed in the clean checkout by {who}")).collect()
     }
 
+    /// What a command wrote, as far as it may decide something: as it was seen, or, where nobody saw it, the modules that came.
+    pub(crate) fn came(&self, seen: Option<&ExecTrace>) -> BTreeSet<TraceStep> {
+        let Some(seen) = seen else {
+            let now = self.digests().modules;
+            let came = now.difference(&self.modules).take(TOLD_MAX).cloned();
+            return came.map(|path| TraceStep { kind: TraceKind::Wrote, scripts: 0, path }).collect();
+        };
+        let writes = |step: &&TraceStep| matches!(step.kind, TraceKind::Wrote | TraceKind::Planted);
+        seen.steps.iter().filter(writes).cloned().collect()
+    }
+
     /// Sources of tests that the checkout held.
     pub(crate) fn tests(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str).filter(|path| is_test_source(path))
@@ -99,7 +117,7 @@ impl Watched {
     }
 
     fn digests(&self) -> Found {
-        let Found { mut files, mut links_out, mut links, mut sources } = Found::default();
+        let Found { mut files, mut links_out, mut links, mut sources, mut modules } = Found::default();
         let mut open = vec![PathBuf::from(".")];
         let mut seen = 0;
         let Ok(root) = SafeDir::open(&self.root) else { return Found::default() };
@@ -128,6 +146,9 @@ impl Watched {
                     }
                 } else {
                     let is_test = is_test_source(&path);
+                    if MODULES.iter().any(|end| name.ends_with(end)) {
+                        modules.insert(path.clone());
+                    }
                     if !is_test && is_source(&path) && sources.len() < SOURCES_MAX {
                         sources.push(path.clone());
                     }
@@ -140,7 +161,7 @@ impl Watched {
         }
         links_out.sort();
         sources.sort();
-        Found { files, links_out, links, sources }
+        Found { files, links_out, links, sources, modules }
     }
 }
 

@@ -4,7 +4,6 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::proof::findings::HarnessFindings;
-use crate::proof::harness;
 use crate::proof::put_back::{PutBack, put_back};
 use crate::proof::watched::Watched;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
@@ -13,10 +12,12 @@ use crate::step::prove::{ProofFindings, ProofSubject};
 use ralph_domain::config::{RequiredProof, TestsPolicy};
 use ralph_domain::event::{CheckResult, EventBody, FileChange, ProofApproved};
 use ralph_domain::id::Digest;
+use ralph_domain::ports::ExecTrace;
 use ralph_domain::proof::{Proof, ProofLevel, TestsQuestion};
 use ralph_evidence::harness::names;
 use ralph_journal::artifacts;
 use ralph_protocol::weakened::WeakKind;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Changes to what decides that the proof keeps.
@@ -175,7 +176,12 @@ impl Driver {
         let sandbox = self.sandbox.with_root(folder)?;
         let env = self.checkout_env(&*sandbox);
         let mut meddled = Vec::new();
-        match self.run_setup(&*sandbox, &env, logs, &mut || meddled.extend(watched.meddled("the setup")))? {
+        let mut came = BTreeSet::new();
+        let mut after = |seen: Option<&ExecTrace>| {
+            meddled.extend(watched.meddled("the setup"));
+            came.extend(watched.came(seen));
+        };
+        match self.run_setup(&*sandbox, &env, logs, Some(&mut after))? {
             SetupEnd::Ready => {}
             SetupEnd::Stopped => return Ok(StartRun::Stopped),
             SetupEnd::Failed { command, log } => {
@@ -184,18 +190,17 @@ impl Driver {
         }
         let home = self.home_settings(&*sandbox, &env, logs)?;
         let home = self.home_differences(home.as_deref());
-        let Some(run) = self.run_final_checks(&*sandbox, &env, (&subject.tree, logs), &watched)? else {
+        let Some(mut run) = self.run_final_checks(&*sandbox, &env, (&subject.tree, logs), &watched)? else {
             return Ok(StartRun::Stopped);
         };
+        run.trace.steps.extend(came);
         let passed = run.passed();
         meddled.extend(run.meddled);
         if !passed || !meddled.is_empty() {
             return Ok(StartRun::Failed { results: run.results, why: meddled });
         }
         let mut seen = self.compare_harness(folder, subject, left, (&watched, &run.trace))?;
-        let at_start = self.ctx.state.baseline_checks.as_ref().map_or(&[][..], |checks| &checks.results);
-        let verifiers: Vec<_> = self.ctx.state.spec.settings.required().collect();
-        harness::counts(&verifiers, at_start, &run.results, false, &mut seen);
+        self.count_tests(&run.results, false, &mut seen);
         let other = self.other_measurements(&run.results).into_iter();
         seen.failed.extend(other.map(|(name, what)| format!("{name}: {what}")));
         Ok(if !seen.failed.is_empty() {

@@ -4,6 +4,7 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::log_tail::read_tail;
+use crate::proof::watched::Watched;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::measure;
 use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck, last_lines};
@@ -119,6 +120,8 @@ impl Driver {
     fn cache_key(&self, baseline: &Baseline) -> String {
         let settings = &self.ctx.state.spec.settings;
         let known = serde_json::json!([
+            // What is remembered of them.
+            "planted",
             baseline.tree,
             settings.verifiers,
             settings.setup_commands,
@@ -153,7 +156,9 @@ impl Driver {
             metric: None,
         };
         let mut trace = ExecTrace::default();
-        match self.run_setup(&*sandbox, &env, logs, &mut || {})? {
+        let watched = Watched::take(folder, &[]);
+        let mut after = |seen: Option<&ExecTrace>| trace.steps.extend(watched.came(seen));
+        match self.run_setup(&*sandbox, &env, logs, Some(&mut after))? {
             SetupEnd::Ready => {}
             SetupEnd::Stopped => return Ok(None),
             SetupEnd::Failed { command, log } => {
@@ -180,7 +185,10 @@ impl Driver {
                 Checked::Result(result, _, seen) => {
                     match seen {
                         Some(seen) => trace.steps.extend(seen.steps),
-                        None => checks.watched = Watching::NotWatched,
+                        None => {
+                            trace.steps.extend(watched.came(None));
+                            checks.watched = Watching::NotWatched;
+                        }
                     }
                     checks.results.push(*result);
                 }

@@ -5,7 +5,6 @@ use crate::error::DriveError;
 use crate::handover::text;
 use ralph_domain::event::{EventBody, FileChange};
 use ralph_domain::ports::CheckpointRequest;
-use ralph_journal::artifacts;
 use std::path::Path;
 
 /// Files named in the journal; the whole list is in the receipt's commit.
@@ -67,7 +66,7 @@ impl Driver {
             false => Vec::new(),
         };
         whole.extend_from_slice(&self.ctx.redactor.bytes(&patch));
-        artifacts::write(&path, &whole)?;
+        self.ctx.files.write(&path, &whole)?;
         let outside = if again { Vec::new() } else { self.outside_working_dir(&checkpoint.files) };
         let sum = |of: fn(&FileChange) -> Option<u64>| checkpoint.files.iter().filter_map(of).sum();
         let (added, removed) = (sum(|f| f.added), sum(|f| f.removed));

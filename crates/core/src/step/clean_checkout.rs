@@ -4,7 +4,7 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::proof::environment;
 use crate::step::verify::run_logged;
-use ralph_domain::ports::{ExecEnd, ExecRequest, Sandbox, Surroundings};
+use ralph_domain::ports::{ExecEnd, ExecRequest, ExecTrace, Sandbox, Surroundings};
 use ralph_journal::JournalError;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -51,26 +51,30 @@ impl Driver {
     pub(crate) fn checkout_env(&self, sandbox: &dyn Sandbox) -> Vec<(String, String)> {
         match sandbox.capabilities().surroundings {
             Surroundings::Host => {
-                environment::redirected(self.ctx.vars.texts(), &self.ctx.state.spec.workspace, sandbox.root())
+                let vars = self.ctx.vars.texts();
+                let mut env = environment::redirected(vars, &self.ctx.state.spec.workspace, sandbox.root());
+                // Then whatever is compiled there, somebody meant to.
+                env.push(("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned()));
+                env
             }
             Surroundings::Own => Vec::new(),
         }
     }
 
-    /// Runs the setup commands; `after` looks at the checkout behind each.
+    /// Runs the setup commands; `after` looks at the checkout behind each, and is told what was seen of it. Without it nobody watches.
     pub(crate) fn run_setup(
         &mut self,
         sandbox: &dyn Sandbox,
         env: &[(String, String)],
         logs: &Path,
-        after: &mut dyn FnMut(),
+        mut after: Option<&mut dyn FnMut(Option<&ExecTrace>)>,
     ) -> Result<SetupEnd, DriveError> {
         for (n, command) in self.ctx.state.spec.settings.setup_commands.clone().iter().enumerate() {
             let mut request = ExecRequest::new(command.argv());
             request.timeout = Some(SETUP_TIMEOUT);
             request.env = env.to_vec();
             let log: PathBuf = logs.join(format!("setup-{}.log", n + 1));
-            let run = run_logged(&mut self.ctx, sandbox, &request, "setup", &log, false)?;
+            let run = run_logged(&mut self.ctx, sandbox, &request, "setup", &log, after.is_some())?;
             let end = run.outcome.as_ref().map(|o| o.end);
             if self.ctx.ends_now() || matches!(end, Ok(ExecEnd::GuardLost | ExecEnd::Stopped(_))) {
                 return Ok(SetupEnd::Stopped);
@@ -79,7 +83,9 @@ impl Driver {
                 let log = self.ctx.run.relative(&log);
                 return Ok(SetupEnd::Failed { command: command.display(), log });
             }
-            after();
+            if let Some(after) = &mut after {
+                after(run.trace.as_ref());
+            }
         }
         Ok(SetupEnd::Ready)
     }

@@ -12,7 +12,6 @@ use ralph_domain::config::TestsPolicy;
 use ralph_domain::event::{CheckResult, FileChange};
 use ralph_domain::id::TreeId;
 use ralph_domain::ports::{ExecTrace, Sandbox};
-use ralph_evidence::weakened::is_test_path;
 use ralph_safe_fs::{Links, SafeDir};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -77,6 +76,9 @@ impl Driver {
                     let who = format!("`{}`", verifier.name);
                     run.meddled.extend(watched.meddled(&who));
                     run.all_seen &= seen.is_some();
+                    if seen.is_none() {
+                        run.trace.steps.extend(watched.came(None));
+                    }
                     let seen = seen.unwrap_or_default();
                     let wrote = watched.written(&seen).into_iter().take(TOLD_MAX);
                     run.meddled.extend(wrote.map(|path| format!("{path} was written to during {who}")));
@@ -124,13 +126,10 @@ impl Driver {
             let files = changes.iter().filter(|c| c.status != 'A' && c.path.contains('.')).take(200);
             files.filter_map(|c| start(&c.path)).any(|text| marks.iter().any(|mark| text.contains(mark)))
         };
-        let explained = harness.tests_touched || !found.weakened.is_empty() || inline();
-        let at_start = self.ctx.state.baseline_checks.as_ref().map_or(&[][..], |checks| &checks.results);
-        // Tests of the user's that are not committed ran at the start, and are not in what is handed over.
-        let other_tests = self.hands_over() && subject.baseline.dirty.iter().any(|path| is_test_path(path));
-        let at_start = if other_tests { &[] } else { at_start };
-        let verifiers: Vec<_> = self.ctx.state.spec.settings.required().collect();
-        harness::counts(&verifiers, at_start, &found.results, explained, &mut harness);
+        found.explained = harness.tests_touched || !found.weakened.is_empty() || inline();
+        if !self.hands_over() {
+            self.count_tests(&found.results, found.explained, &mut harness);
+        }
         for (name, what) in self.other_measurements(&found.results) {
             harness.lower_test(&name, None, what);
         }

@@ -49,8 +49,9 @@ impl Driver {
         }
         self.ctx.boundary("handback.before");
         let now = self.ctx.clock.now();
+        let ctx = &mut self.ctx;
         let Some(user) = self.workspace.user_tree() else { return Err(no_user_tree()) };
-        let mut back = user.hand_back(now)?;
+        let mut back = user.hand_back(now, &mut |place| ctx.boundary(place))?;
         self.ctx.boundary("handback.written");
         back.conflicts.truncate(FILES_MAX);
         let state = &self.ctx.state;

@@ -14,7 +14,6 @@ use ralph_domain::recovery;
 use ralph_domain::state::{Current, RunState, proof_failure};
 use ralph_domain::stuck;
 use ralph_domain::text::one_line;
-use ralph_journal::artifacts;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -47,17 +46,16 @@ impl Driver {
         }
         // Its files tell how it ended, the engine's own marks included.
         let current = self.ctx.state.iterations.current.clone().unwrap_or(current);
-        artifacts::write(
+        self.ctx.files.write(
             &folder.join("test_output.txt"),
             test_output(&self.ctx.state, &current, self.ctx.run.path()).as_bytes(),
         )?;
         self.write_pr_state(iteration)?;
         let receipt = receipt::receipt(&self.ctx.state, &current, verdict, self.ctx.clock.now());
-        artifacts::write(
-            &folder.join("metrics.json"),
-            &receipt::metrics(&self.ctx.state, &current, &signals),
-        )?;
-        let digest = artifacts::write(&folder.join("receipt.json"), &receipt)?;
+        self.ctx
+            .files
+            .write(&folder.join("metrics.json"), &receipt::metrics(&self.ctx.state, &current, &signals))?;
+        let digest = self.ctx.files.write(&folder.join("receipt.json"), &receipt)?;
         self.ctx.boundary("judge.receipt");
         changelog::append(&self.ctx, &current, verdict)?;
         let seen = signals.clone();

@@ -6,6 +6,7 @@ mod between_checks;
 pub(crate) mod checkpoint;
 pub(crate) mod clean_checkout;
 pub(crate) mod consult;
+mod counts_at_start;
 pub(crate) mod environment;
 pub(crate) mod evidence;
 pub(crate) mod final_checks;

@@ -13,7 +13,7 @@ use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::final_checks::CheckRun;
 use ralph_domain::event::{CheckResult, EventBody};
 use ralph_domain::id::{CommitId, TreeId};
-use ralph_domain::ports::{Baseline, ReleaseWhen};
+use ralph_domain::ports::{Baseline, ExecTrace, ReleaseWhen};
 use ralph_domain::proof::{
     CLEAN_CHECKOUT, HarnessChange, Proof, ProofCheck, ProofLevel, ProtectedEvidence, TestsQuestion, VERSION,
     Watching,
@@ -21,6 +21,7 @@ use ralph_domain::proof::{
 use ralph_domain::protect::ProtectedChange;
 use ralph_evidence::weakened::{self, Finding};
 use ralph_journal::artifacts;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -59,6 +60,8 @@ pub(super) struct ProofFindings {
     hint: Option<String>,
     /// What decides, and is not as it was.
     pub(super) judged: Option<HarnessFindings>,
+    /// Whether changed tests explain another number of them.
+    pub(super) explained: bool,
     pub(super) level: Option<ProofLevel>,
     watched: Watching,
     pub(super) harness: Vec<HarnessChange>,
@@ -109,7 +112,7 @@ impl Driver {
                 (subject, found) = (beside, second);
             }
         }
-        if !self.check_as_at_start(&subject, &mut found)? {
+        if !self.hold_counts(&subject, &mut found)? || !self.check_as_at_start(&subject, &mut found)? {
             return Ok(());
         }
         self.ctx.boundary("prove.ran");
@@ -326,7 +329,12 @@ impl Driver {
         }
         let sandbox = self.sandbox.with_root(folder)?;
         let env = self.checkout_env(&*sandbox);
-        match self.run_setup(&*sandbox, &env, &subject.logs, &mut || meddled(&watched, "the setup", found))? {
+        let mut came = BTreeSet::new();
+        let mut after = |seen: Option<&ExecTrace>| {
+            meddled(&watched, "the setup", found);
+            came.extend(watched.came(seen));
+        };
+        match self.run_setup(&*sandbox, &env, &subject.logs, Some(&mut after))? {
             SetupEnd::Ready => {}
             SetupEnd::Stopped => return Ok(false),
             SetupEnd::Failed { command, log } => {
@@ -339,7 +347,8 @@ impl Driver {
         else {
             return Ok(false);
         };
-        let CheckRun { results, trace, all_seen, meddled, output, rewritten } = run;
+        let CheckRun { results, mut trace, all_seen, meddled, output, rewritten } = run;
+        trace.steps.extend(came);
         for (heading, excerpt) in output {
             self.ctx.error_entry(&heading, ralph_domain::text::tail_lines(&excerpt, 30));
             found.output.push_str(&format!("{excerpt}\n"));

@@ -292,7 +292,7 @@ fn run_builtin_check(
     }
     let why = why.map(|why| ctx.redactor.text(&why).into_owned());
     let text = format!("{}: {}\n", verifier.command_line(), why.as_deref().unwrap_or("yes"));
-    let log_digest = ralph_journal::artifacts::write(log_path, text.as_bytes())?;
+    let log_digest = ctx.files.write(log_path, text.as_bytes())?;
     let result = CheckResult {
         name: verifier.name.clone(),
         tree: tree.clone(),
@@ -331,7 +331,7 @@ pub(crate) fn run_logged(
     log_path: &Path,
     watch: bool,
 ) -> Result<LoggedRun, DriveError> {
-    let log = OutputLog::create(log_path, ctx.redactor.clone())?;
+    let log = ctx.log(log_path)?;
     let started = ctx.clock.elapsed();
     let mut sink = CheckSink {
         ctx,

@@ -15,7 +15,6 @@ use ralph_domain::money::{CostBasis, Usage, Usd};
 use ralph_domain::ports::{AgentRequests, Ask, SessionReport, SessionRequest};
 use ralph_domain::spec::RunSpec;
 use ralph_domain::text::{head, one_line, tail};
-use ralph_journal::artifacts::{self, OutputLog};
 
 /// Characters of the final message that the journal keeps, from its beginning; and those of its last paragraph, where that
 /// would be cut off.
@@ -66,7 +65,7 @@ impl Driver {
         let prompt = prompt::assemble(&self.ctx.state, &files, config.kind, role, &agent.preamble());
         let prompt::Prompt { text, stable } = prompt.redacted(&self.ctx.redactor);
         let prompt_file = folder.join("prompt.md");
-        let digest = artifacts::write(&prompt_file, text.as_bytes())?;
+        let digest = self.ctx.files.write(&prompt_file, text.as_bytes())?;
         self.write_marker(iteration, attempt)?;
         self.ctx.record(EventBody::IterationStarted {
             iteration,
@@ -104,8 +103,8 @@ impl Driver {
             protected: &protected,
             folder: &folder,
         };
-        let log = OutputLog::create(&folder.join("output.log"), self.ctx.redactor.clone())?;
-        let actions = artifacts_file(&folder.join("actions.jsonl"))?;
+        let log = self.ctx.log(&folder.join("output.log"))?;
+        let actions = self.ctx.file(&folder.join("actions.jsonl"))?;
         let model = model.map(str::to_owned).or_else(|| {
             let named = config.profile.as_deref().unwrap_or_else(|| spec.settings.models.default_name());
             let profile = config.kind.calls_model().then(|| spec.settings.models.get(named)).flatten();
@@ -140,10 +139,10 @@ impl Driver {
         let mut response = report.response;
         let denials = response["permission_denials"].as_array().map_or(0, |all| all.len() as u32);
         self.ctx.redactor.json(&mut response);
-        let response = artifacts::write(
-            &folder.join("response.json"),
-            &serde_json::to_vec(&response).unwrap_or_default(),
-        )?;
+        let response = self
+            .ctx
+            .files
+            .write(&folder.join("response.json"), &serde_json::to_vec(&response).unwrap_or_default())?;
         // A session that did not complete can promise nothing: its last words may be cut off anywhere.
         let completed = report.end == SessionEnd::Completed;
         let claimed = claim(&report.final_message, promise);
@@ -285,8 +284,4 @@ fn told(message: &str) -> String {
         return one_line(&whole, MESSAGE_MAX);
     }
     format!("{} {}", one_line(&whole, MESSAGE_MAX), one_line(&last, LAST_WORDS_MAX))
-}
-
-fn artifacts_file(path: &std::path::Path) -> Result<std::fs::File, DriveError> {
-    Ok(std::fs::File::create(path).map_err(|e| ralph_journal::JournalError::file("write", path, e))?)
 }

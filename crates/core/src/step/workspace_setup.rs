@@ -33,7 +33,7 @@ impl Driver {
         let started = self.ctx.clock.elapsed();
         // The sandbox is lent to the commands, which need the rest of the driver, too.
         let sandbox = self.sandbox.new_connection()?;
-        match self.run_setup(&*sandbox, &[], &logs, &mut || {})? {
+        match self.run_setup(&*sandbox, &[], &logs, None)? {
             SetupEnd::Stopped if self.ctx.ends_now() || self.ctx.state.spending.cut_short => Ok(false),
             SetupEnd::Stopped => {
                 Err(SandboxError::Broken("whoever watches over its commands died during the setup".into())

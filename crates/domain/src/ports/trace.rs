@@ -31,4 +31,7 @@ pub enum TraceKind {
     Read,
     /// Somebody, runner or not, opened it for writing, replaced or removed it.
     Wrote,
+    /// Code of the workspace did so where installed things stand that programs load by themselves: a package, a compiled source,
+    /// or settings and programs at home (`~/…`).
+    Planted,
 }

@@ -141,8 +141,13 @@ pub trait UserTree {
     /// changed stays as it is on both sides.
     fn take_in(&mut self) -> Result<Vec<String>, WorkspaceError>;
     /// Hands the agent's files as they are now back into the user's own tree. What the user has changed meanwhile is told
-    /// and never overwritten.
-    fn hand_back(&mut self, at: Timestamp) -> Result<HandedBack, WorkspaceError>;
+    /// and never overwritten. Before the first file is written, the user's repo records which they will be: `passes` is told the
+    /// name of the place then, and behind every file.
+    fn hand_back(
+        &mut self,
+        at: Timestamp,
+        passes: &mut dyn FnMut(&'static str),
+    ) -> Result<HandedBack, WorkspaceError>;
 }
 
 /// One file of the engine's state.

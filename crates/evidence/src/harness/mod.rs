@@ -7,6 +7,7 @@
 mod asked;
 mod beside;
 mod cmake;
+mod compared;
 mod doc_examples;
 mod free;
 mod gradle;
@@ -47,7 +48,7 @@ pub use put_back::as_at_start;
 pub use redefined::{Redefined, redefined};
 pub use renamed::is_renamed;
 pub use setup_files::{SETTINGS, loaded_files, python_folders, setup_files};
-pub use shadow::shadows;
+pub use shadow::{compiled_from, shadows, takes_runners_place};
 pub use test_data::{
     is_data, is_named_in, is_of_package_or_starts, is_used_in, names_path, reads_data, serves_tests,
 };
@@ -70,7 +71,7 @@ pub enum Via {
     Definition,
     /// A script names it.
     Script,
-    /// A script runs it and reads what it prints.
+    /// Somebody compares what it prints: a script that runs it, or the command itself.
     Output,
 }
 
@@ -125,7 +126,11 @@ impl Walk<'_> {
         let all = commands(text, folder);
         let mut loops: Vec<&Simple> = Vec::new();
         for (at, simple) in all.iter().enumerate() {
-            let via = if via == Via::Script && simple.captured { Via::Output } else { via };
+            let via = match via {
+                Via::Script if simple.captured => Via::Output,
+                Via::Command | Via::Definition if compared::is_compared(text, &all, at) => Via::Output,
+                via => via,
+            };
             if simple.words.first().is_some_and(|word| word == "for") {
                 loops.push(simple);
                 continue;
@@ -327,6 +332,7 @@ pub fn always_reports(argv: &[String]) -> bool {
             captured: false,
             piped: false,
             inputs: Vec::new(),
+            outputs: Vec::new(),
         }],
     };
     let [one] = simple.as_slice() else { return false };

@@ -147,6 +147,20 @@ pub fn shadows(path: &str, new: bool, folders: &BTreeSet<String>, there: &dyn Fn
         || (new && folders.iter().any(|folder| is_runner_module(path, folder, there)))
 }
 
+/// Whether a file that came while checks ran is a module that is found before what runs them, below one of `folders`.
+pub fn takes_runners_place(path: &str, folders: &BTreeSet<String>, there: &dyn Fn(&str) -> bool) -> bool {
+    folders.iter().any(|folder| is_runner_module(path, folder, there))
+}
+
+/// The source that a compiled file of Python stands for: `a/test_b.py` for `a/__pycache__/test_b.cpython-312.pyc`.
+pub fn compiled_from(path: &str) -> Option<String> {
+    let (folder, name) = path.rsplit_once('/')?;
+    let above =
+        folder.strip_suffix("__pycache__").filter(|above| above.is_empty() || above.ends_with('/'))?;
+    let stem = name.strip_suffix(".pyc")?.split('.').next()?;
+    Some(format!("{above}{stem}.py"))
+}
+
 fn is_of_library(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let (stem, end) = name.rsplit_once('.').unwrap_or((name, ""));
@@ -195,6 +209,14 @@ fn is_library_module(below: &str, folder: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn compiled_files_are_known_by_their_sources() {
+        let from = |path: &str| compiled_from(path);
+        assert_eq!(from("a/__pycache__/test_b.cpython-312.pyc").as_deref(), Some("a/test_b.py"));
+        assert_eq!(from("__pycache__/b.cpython-312-pytest-8.0.pyc").as_deref(), Some("b.py"));
+        assert_eq!(from("a/b.pyc"), None);
+    }
 
     #[test]
     fn what_is_found_before_a_runner_is_told_from_product() {

@@ -1,5 +1,8 @@
 //! Command lines as a shell reads them, as far as it takes to see which programs and files they lead to.
 
+use std::iter::Peekable;
+use std::str::Chars;
+
 /// A simple command, and the folder that it runs in as far as `cd` says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Simple {
@@ -13,6 +16,8 @@ pub(crate) struct Simple {
     pub(crate) piped: bool,
     /// Files that it reads as its input: `sh < x`.
     pub(crate) inputs: Vec<String>,
+    /// Files that it prints into: `x > out.txt`.
+    pub(crate) outputs: Vec<String>,
 }
 
 /// Words that stand before a command and change nothing about it.
@@ -23,6 +28,8 @@ enum Token {
     Word(String),
     /// A file behind `<`.
     Input(String),
+    /// A file behind `>`.
+    Output(String),
     /// `;`, `&&`, `||`, `|`, `&`, a line's end.
     End(&'static str),
     /// With whether somebody reads what is printed there.
@@ -30,15 +37,22 @@ enum Token {
     Close,
 }
 
+/// Files that a command reads and prints into.
+#[derive(Default)]
+struct Files {
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+}
+
 /// The simple commands of a line, or of a whole script, that is started in `folder`.
 pub(crate) fn commands(text: &str, folder: &str) -> Vec<Simple> {
-    let (mut found, mut words, mut inputs) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut found, mut words, mut files) = (Vec::new(), Vec::new(), Files::default());
     let mut folders = vec![(folder.to_owned(), false)];
-    let finish = |(words, inputs): (&mut Vec<String>, &mut Vec<String>),
+    let finish = |(words, files): (&mut Vec<String>, &mut Files),
                   folders: &mut Vec<(String, bool)>,
                   end: &str,
                   found: &mut Vec<Simple>| {
-        let (words, inputs) = (std::mem::take(words), std::mem::take(inputs));
+        let (words, Files { inputs, outputs }) = (std::mem::take(words), std::mem::take(files));
         let skip = words.iter().take_while(|w| KEYWORDS.contains(&w.as_str())).count();
         let words = words[skip..].to_vec();
         if words.is_empty() {
@@ -62,27 +76,29 @@ pub(crate) fn commands(text: &str, folder: &str) -> Vec<Simple> {
             captured: read || end == "|",
             piped: end == "|",
             inputs,
+            outputs,
         });
     };
     for token in tokens(text) {
         match token {
             Token::Word(word) => words.push(word),
-            Token::Input(file) => inputs.push(file),
-            Token::End(end) => finish((&mut words, &mut inputs), &mut folders, end, &mut found),
+            Token::Input(file) => files.inputs.push(file),
+            Token::Output(file) => files.outputs.push(file),
+            Token::End(end) => finish((&mut words, &mut files), &mut folders, end, &mut found),
             Token::Open(read) => {
-                finish((&mut words, &mut inputs), &mut folders, "", &mut found);
+                finish((&mut words, &mut files), &mut folders, "", &mut found);
                 let (here, outer) = folders.last().cloned().unwrap_or_default();
                 folders.push((here, outer || read));
             }
             Token::Close => {
-                finish((&mut words, &mut inputs), &mut folders, "", &mut found);
+                finish((&mut words, &mut files), &mut folders, "", &mut found);
                 if folders.len() > 1 {
                     folders.pop();
                 }
             }
         }
     }
-    finish((&mut words, &mut inputs), &mut folders, "", &mut found);
+    finish((&mut words, &mut files), &mut folders, "", &mut found);
     found
 }
 
@@ -97,6 +113,9 @@ fn tokens(text: &str) -> Vec<Token> {
         if let Some(word) = word.take() {
             match redirected.take() {
                 Some('<') => out.push(Token::Input(word)),
+                // `2>&1`
+                Some('>') if word.chars().all(|c| c.is_ascii_digit()) => {}
+                Some('>') => out.push(Token::Output(word)),
                 Some(_) => {}
                 None => out.push(Token::Word(word)),
             }
@@ -109,13 +128,16 @@ fn tokens(text: &str) -> Vec<Token> {
                 word.get_or_insert_default().push_str(&quoted);
             }
             '"' => {
-                let word = word.get_or_insert_default();
-                while let Some(c) = letters.next() {
-                    match c {
-                        '"' => break,
-                        '\\' => word.extend(letters.next()),
-                        c => word.push(c),
-                    }
+                let (quoted, inner) = double_quoted(&mut letters);
+                if inner.is_empty() || !quoted.is_empty() {
+                    word.get_or_insert_default().push_str(&quoted);
+                }
+                // What runs in `"$(…)"` prints into the word.
+                for line in inner {
+                    push(&mut word, &mut redirected, &mut out);
+                    out.push(Token::Open(true));
+                    out.extend(tokens(&line));
+                    out.push(Token::Close);
                 }
             }
             '\\' => match letters.next() {
@@ -164,7 +186,12 @@ fn tokens(text: &str) -> Vec<Token> {
                 push(&mut word, &mut redirected, &mut out);
                 // `<<` and `<(…)` name no file.
                 let file = c == '<' && !matches!(letters.peek(), Some('<' | '(' | '&'));
-                redirected = Some(if file && redirected.is_none() { '<' } else { '>' });
+                redirected = Some(match (file && redirected.is_none(), c) {
+                    (true, _) => '<',
+                    (false, '>') => '>',
+                    // `<<`, `<(…)`
+                    (false, _) => ' ',
+                });
             }
             c if c.is_whitespace() => push(&mut word, &mut redirected, &mut out),
             c => word.get_or_insert_default().push(c),
@@ -172,6 +199,33 @@ fn tokens(text: &str) -> Vec<Token> {
     }
     push(&mut word, &mut redirected, &mut out);
     out
+}
+
+/// The rest of a word in double quotes, and the lines that run in it: `$(…)`, `` `…` ``.
+fn double_quoted(letters: &mut Peekable<Chars<'_>>) -> (String, Vec<String>) {
+    let (mut quoted, mut inner) = (String::new(), Vec::new());
+    while let Some(c) = letters.next() {
+        match c {
+            '"' => break,
+            '\\' => quoted.extend(letters.next()),
+            '`' => inner.push(letters.by_ref().take_while(|c| *c != '`').collect()),
+            '$' if letters.peek() == Some(&'(') => {
+                letters.next();
+                let mut depth = 1;
+                let mut line = String::new();
+                for c in letters.by_ref() {
+                    depth += i32::from(c == '(') - i32::from(c == ')');
+                    if depth == 0 {
+                        break;
+                    }
+                    line.push(c);
+                }
+                inner.push(line);
+            }
+            c => quoted.push(c),
+        }
+    }
+    (quoted, inner)
 }
 
 /// Options of a program that passes on to another, with whether each takes a value of its own.

@@ -8,7 +8,9 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::ptrace::Options;
 use nix::unistd::{ForkResult, Pid};
+use std::ffi::OsString;
 use std::io::IoSliceMut;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 /// Longest path that is read.
@@ -173,6 +175,14 @@ pub(crate) fn program_of(pid: Pid) -> Option<(PathBuf, Vec<String>)> {
     let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let arguments = arguments.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
     Some((program, arguments.collect()))
+}
+
+/// A variable of a process, as it was started with.
+pub(crate) fn variable_of(pid: Pid, name: &str) -> Option<OsString> {
+    let all = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut pairs = all.split(|byte| *byte == 0);
+    let value = pairs.find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(OsString::from_vec(value.to_vec()))
 }
 
 /// The process that the thread `pid` belongs to, and that one's parent.

@@ -3,6 +3,8 @@
 //! changes nothing, and everything that it watches ends with it. Only Linux has it.
 
 #[cfg(target_os = "linux")]
+mod installed;
+#[cfg(target_os = "linux")]
 mod programs;
 #[cfg(target_os = "linux")]
 mod resolve;

@@ -98,6 +98,29 @@ pub(super) fn classify(path: &Path, arguments: &[String], root: &Path) -> Progra
     }
 }
 
+/// Modules and scripts of interpreters that install packages.
+const INSTALLERS: &[&str] =
+    &["pip", "pip3", "venv", "virtualenv", "ensurepip", "pipx", "gem", "bundle", "composer"];
+
+/// Whether code of the workspace may run in a program: one that is part of it or was just built, and an interpreter, unless it
+/// installs packages.
+pub(super) fn runs_product(path: &Path, arguments: &[String], root: &Path) -> bool {
+    match classify(path, arguments, root) {
+        Program::Interpreter { .. } => {
+            let (script, module) = interpreted(arguments);
+            let name = |text: &str| text.rsplit('/').next().unwrap_or(text).to_owned();
+            let own = |text: &str| !text.starts_with('/') || text.starts_with(&*root.to_string_lossy());
+            let in_venv = |text: &str| text.contains("venv/bin/");
+            let script = script.filter(|script| !own(script) || in_venv(script));
+            let named = module.or(script).map(|named| name(&named)).unwrap_or_default();
+            let stem = named.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+            !INSTALLERS.contains(&stem)
+        }
+        Program::Other => path.starts_with(root) || path.starts_with("/tmp") || path.starts_with("/var/tmp"),
+        Program::Runner { .. } | Program::PassesOn => false,
+    }
+}
+
 /// The script that a shell was given; `None` for one that was given a line.
 fn shell_script(arguments: &[String]) -> Option<String> {
     let mut rest = arguments.iter().skip(1);
@@ -151,5 +174,33 @@ mod tests {
         assert_eq!(what("/repo/bin/make test"), Program::Other);
         assert_eq!(what("/usr/bin/node /repo/npm"), Program::Interpreter { script: script("/repo/npm") });
         assert_eq!(what("/usr/bin/grep x"), Program::Other);
+    }
+
+    #[test]
+    fn what_installs_packages_is_no_product_and_what_was_built_is() {
+        let product = |line: &str| {
+            let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            runs_product(Path::new(&arguments[0]), &arguments, Path::new("/repo"))
+        };
+        for line in [
+            "/usr/bin/python3 gen.py",
+            "/usr/bin/python3 -m unittest",
+            "/usr/bin/python3 /repo/bin/pip install x",
+            "/usr/bin/node webpack.js",
+            "/repo/target/debug/deps/a-1",
+            "/tmp/go-build1/b001/a.test",
+        ] {
+            assert!(product(line), "{line}");
+        }
+        for line in [
+            "/usr/bin/python3 -m pip install x",
+            "/usr/bin/python3.11 -m venv .venv",
+            "/usr/bin/python3 /repo/.venv/bin/pip3 install x",
+            "/usr/bin/node /usr/bin/npm ci",
+            "/usr/bin/rustc a.rs",
+            "/bin/sh build.sh",
+        ] {
+            assert!(!product(line), "{line}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The watcher's loop: from stops of processes to what was seen.
 
-use super::programs::{Program, classify};
+use super::installed;
+use super::programs::{Program, classify, runs_product};
 use super::resolve::{KnownFiles, resolved};
 use crate::os::trace::{self, Call, Stop};
 use nix::errno::Errno;
@@ -11,6 +12,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// Steps that are kept; a check that does more was not watched to its end.
 const STEPS_MAX: usize = 200_000;
@@ -29,7 +31,7 @@ const MADE: &[&str] = &[
 ];
 
 /// A process, as far as it matters for what it opens.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Process {
     /// Whether only runners, and what passes on, stand between the check's command and this.
     trusted: bool,
@@ -37,6 +39,16 @@ struct Process {
     runner: bool,
     /// Scripts of the workspace that led to it.
     scripts: u32,
+    /// Whether code of the workspace runs in it, or has started it.
+    product: bool,
+    /// The place of the installed package whose own script it is: that may finish its installation.
+    package: Option<Arc<str>>,
+}
+
+impl Process {
+    fn new(trusted: bool) -> Self {
+        Self { trusted, runner: false, scripts: 0, product: false, package: None }
+    }
 }
 
 /// Watches a command and remembers what it does in the workspace.
@@ -51,6 +63,8 @@ pub(super) struct Tracer {
     too_much: bool,
     /// The files of the workspace before the command, so that one is known by any name.
     known: Option<KnownFiles>,
+    /// The home folder of the command.
+    home: Option<PathBuf>,
 }
 
 impl Tracer {
@@ -63,6 +77,7 @@ impl Tracer {
             seen: ExecTrace::default(),
             too_much: false,
             known: None,
+            home: None,
         }
     }
 
@@ -73,7 +88,7 @@ impl Tracer {
 
     /// Until `main` ends; returns its exit code.
     pub(super) fn run(&mut self, main: Pid) -> i32 {
-        self.processes.insert(main, Process { trusted: true, runner: false, scripts: 0 });
+        self.processes.insert(main, Process::new(true));
         self.threads.insert(main, main);
         loop {
             let (pid, stop) = match trace::wait() {
@@ -114,8 +129,7 @@ impl Tracer {
         self.threads.insert(thread, process);
         if !self.processes.contains_key(&process) {
             let parent = self.threads.get(&parent).copied().unwrap_or(parent);
-            let stranger = Process { trusted: false, runner: false, scripts: 0 };
-            let like = self.processes.get(&parent).copied().unwrap_or(stranger);
+            let like = self.processes.get(&parent).cloned().unwrap_or_else(|| Process::new(false));
             self.processes.insert(process, like);
         }
         process
@@ -127,8 +141,18 @@ impl Tracer {
             return;
         }
         let Some((program, arguments)) = trace::program_of(pid) else { return };
-        let Some(mut now) = self.processes.get(&process).copied() else { return };
+        let Some(mut now) = self.processes.get(&process).cloned() else { return };
+        if self.home.is_none() {
+            self.home = trace::variable_of(pid, "HOME").map(PathBuf::from);
+        }
         now.runner = false;
+        if !now.product && runs_product(&program, &arguments, &self.root) {
+            now.product = true;
+            // What installs packages lets each finish its installation in its own folder.
+            let folder = trace::folder_of(pid, None);
+            let below = folder.as_deref().and_then(|folder| folder.strip_prefix(&self.root).ok());
+            now.package = below.and_then(installed::in_workspace).map(Arc::from);
+        }
         if now.trusted {
             match classify(&program, &arguments, &self.root) {
                 Program::PassesOn => {}
@@ -159,7 +183,10 @@ impl Tracer {
 
     fn call(&mut self, pid: Pid) {
         let process = self.process_of(pid);
-        let Some(Process { runner, scripts, .. }) = self.processes.get(&process).copied() else { return };
+        let Some(Process { runner, scripts, product, package, .. }) = self.processes.get(&process).cloned()
+        else {
+            return;
+        };
         let Some(call) = trace::call(pid) else { return };
         if let Some((folder, name, flags)) = opened(pid, &call) {
             let writes = flags & (libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC) != 0;
@@ -168,19 +195,49 @@ impl Tracer {
                 return;
             }
             let kind = if writes { TraceKind::Wrote } else { TraceKind::Read };
-            self.named(pid, folder, name, kind, scripts);
+            let path = self.named(pid, folder, name, kind, scripts);
+            if let Some(path) = path.filter(|_| writes && product) {
+                self.planted(pid, &path, package.as_deref());
+            }
             return;
         }
         for (folder, name) in replaced(&call) {
-            self.named(pid, folder, name, TraceKind::Wrote, scripts);
+            let path = self.named(pid, folder, name, TraceKind::Wrote, scripts);
+            if let Some(path) = path.filter(|_| product) {
+                self.planted(pid, &path, package.as_deref());
+            }
         }
     }
 
-    fn named(&mut self, pid: Pid, folder: Option<i32>, name: u64, kind: TraceKind, scripts: u32) {
-        let Some(name) = trace::text(pid, name) else { return };
-        if let Some(path) = absolute(pid, folder, Path::new(OsStr::from_bytes(&name))) {
-            self.remember(pid, kind, scripts, &path);
+    /// Remembers a write of the workspace's own code to where installed things stand; not of a package into its own folder.
+    fn planted(&mut self, pid: Pid, path: &Path, package: Option<&str>) {
+        for real in [resolved(pid, path, true), resolved(pid, path, false)] {
+            let below = |folder: &Path| real.strip_prefix(folder).ok().map(Path::to_owned);
+            let place = match (below(&self.root), self.home.as_deref().and_then(below)) {
+                (Some(inside), _) => installed::in_workspace(&inside),
+                (None, Some(inside)) => installed::at_home(&inside),
+                (None, None) => None,
+            };
+            if let Some(path) = place.filter(|place| Some(place.as_str()) != package) {
+                self.seen.steps.insert(TraceStep { kind: TraceKind::Planted, scripts: 0, path });
+            }
         }
+        self.too_much |= self.seen.steps.len() > STEPS_MAX;
+    }
+
+    /// The file that a name of a call stands for, which is remembered.
+    fn named(
+        &mut self,
+        pid: Pid,
+        folder: Option<i32>,
+        name: u64,
+        kind: TraceKind,
+        scripts: u32,
+    ) -> Option<PathBuf> {
+        let name = trace::text(pid, name)?;
+        let path = absolute(pid, folder, Path::new(OsStr::from_bytes(&name)))?;
+        self.remember(pid, kind, scripts, &path);
+        Some(path)
     }
 
     /// Remembers what was done to a file of the workspace, under the name it was called by and those it has.
