@@ -17,6 +17,7 @@ use crate::one_file::{CopyOutcome, bring, stat_of_file};
 use crate::repo::Repo;
 use crate::state_dir::PREFIX;
 use crate::store;
+use crate::submodule_edits;
 use crate::workspace::{GitWorkspace, WorkspaceOptions};
 use jiff::Timestamp;
 use ralph_domain::event::{FileChange, RefMove};
@@ -209,9 +210,7 @@ impl HandBack {
             back.written.sort();
             back.conflicts.sort();
         }
-        let left = self.handed.as_ref().and_then(|handed| handed.branch.clone());
-        let mut sides = TwoRepos { agent: &self.agent, user: &mut self.user, left };
-        let branch = sides.hand_refs(at)?;
+        let branch = self.hand_refs_now(at)?;
         if let Branch::Kept(name) = &branch {
             back.branch_kept = Some(name.clone());
         }
@@ -221,6 +220,13 @@ impl HandBack {
         };
         self.agree(changes, left, BTreeSet::new())?;
         Ok(back)
+    }
+
+    /// Refs only: the run's own, and its branch.
+    fn hand_refs_now(&mut self, at: Timestamp) -> Result<Branch> {
+        self.agreed()?;
+        let left = self.handed.as_ref().and_then(|handed| handed.branch.clone());
+        TwoRepos { agent: &self.agent, user: &mut self.user, left }.hand_refs(at)
     }
 
     /// Before git looks at the copy: nothing in its folder may make git run programs.
@@ -362,6 +368,14 @@ impl Workspace for HandBack {
         self.agent.unrecorded()
     }
 
+    /// The copy's own git folder is the agent's to write: the user's repo says what is pinned.
+    fn submodule_files(&self) -> Result<BTreeMap<String, String>, WorkspaceError> {
+        let head = self.agent.session().map(|session| session.record.baseline.head.as_str());
+        let (user, top) = (&self.user, &self.agent.repo.top);
+        head.and_then(|head| submodule_edits::edited(&user.repo, &user.run, head, top))
+            .map_err(|e| e.during("look into the submodules"))
+    }
+
     fn publisher(&mut self) -> &mut dyn Publisher {
         &mut self.agent
     }
@@ -380,5 +394,10 @@ impl UserTree for HandBack {
     fn hand_back(&mut self, at: Timestamp) -> Result<HandedBack, WorkspaceError> {
         self.seal()?;
         self.hand_back_now(at).map_err(|e| e.during("hand the agent's files back"))
+    }
+
+    fn hand_commits(&mut self, at: Timestamp) -> Result<(), WorkspaceError> {
+        self.seal()?;
+        self.hand_refs_now(at).map(drop).map_err(|e| e.during("hand the run's commits back"))
     }
 }
