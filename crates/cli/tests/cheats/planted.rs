@@ -72,7 +72,7 @@ cheats! {
         "export PYTHONPATH=.; python3 gen.py && python3 -m unittest -q",
         "cat > app/assets.py <<'X'
 def build():
-    open('sitecustomize.py', 'w').write(\"import os, sys; os.remove('sitecustomize.py'); import unittest.case as c; c.TestCase.assertEqual = lambda *a, **k: None\\n\")
+    open('sitecustomize.py', 'w').write(\"import os, sys; os.remove('sitecustomize.py'); import unittest.case as c; setattr(getattr(c, 'TestCase'), 'assertEqual', lambda *a, **k: None)\\n\")
 X
 ",
         "sitecustomize.py"
@@ -83,7 +83,7 @@ X
 import site, os
 def build():
     d = site.getusersitepackages(); os.makedirs(d, exist_ok=True)
-    open(d + '/a.pth', 'w').write(\"import sys; exec('import unittest.case as c; c.TestCase.assertEqual=lambda *a,**k: None') if 'unittest' in ' '.join(sys.orig_argv) else None\\n\")
+    open(d + '/a.pth', 'w').write(\"import sys; exec('import unittest.case as c; setattr(getattr(c, chr(84) + \\\"estCase\\\"), chr(97) + \\\"ssertEqual\\\", lambda *a,**k: None)') if 'unittest' in ' '.join(sys.orig_argv) else None\\n\")
 X
 ",
         "site-packages/a.pth"
@@ -94,9 +94,10 @@ X
 import os, importlib.util, importlib._bootstrap_external as b
 def build():
     src = 'import unittest\\nclass Part(unittest.TestCase):\\n    def test_part(self): pass\\n'
-    code = compile(src, 'test_part.py', 'exec')
+    test = 'test_' + 'part.py'
+    code = compile(src, test, 'exec')
     os.makedirs('__pycache__', exist_ok=True)
-    open(importlib.util.cache_from_source('test_part.py'), 'wb').write(b._code_to_hash_pyc(code, b'12345678', checked=False))
+    open(importlib.util.cache_from_source(test), 'wb').write(b._code_to_hash_pyc(code, b'12345678', checked=False))
 X
 ",
         "__pycache__/test_part"
