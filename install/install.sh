@@ -133,7 +133,7 @@ find_targets() {
         fi
         ;;
     Darwin) targets="$machine-apple-darwin" ;;
-    *) fail "there is no archive for $system" "Releases are made for Linux." "use it on a Linux machine, or in a virtual one" ;;
+    *) fail "there is no archive for $system" "Releases are made for Linux and macOS." "use it on a Linux machine, or in a virtual one" ;;
     esac
 }
 
@@ -191,9 +191,8 @@ choose_archive() {
         [ -z "$line" ] || break
     done
     if [ "$target" = none ]; then
-        mend="build it from its source: cargo install --locked --path crates/cli"
-        [ "$system" = Linux ] || mend="use it on a Linux machine, or in a virtual one: its sandbox is not made for $system yet"
-        fail "the release has no archive for this machine" "It would be one of: $targets." "$mend"
+        fail "the release has no archive for this machine" "It would be one of: $targets." \
+            "build it from its source: cargo install --locked --path crates/cli"
     fi
     listed="${line%% *}" archive="${line#* }"
     is_sum "$listed" || fail "the list of sums cannot be read" "The sum of $archive is not 64 hexadecimal digits." "try again; nothing was changed"

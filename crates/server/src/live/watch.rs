@@ -11,6 +11,7 @@ const MOST: usize = 16 * 1024;
 
 /// What the watch saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is seen there"))]
 pub(super) enum Seen {
     /// The journal of a run has grown.
     Journal(RunId),
