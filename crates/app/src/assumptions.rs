@@ -84,8 +84,17 @@ impl Assumptions {
     }
 
     /// The verifier that the repo itself speaks of, where nothing else checks the result.
-    pub(crate) fn add_check(&mut self, env: &Environment, top: &Path, file: &mut ConfigFile) {
-        self.checks = project::test_commands(top);
+    /// `folder` is where the user stands: a project below the top is meant there.
+    pub(crate) fn add_check(
+        &mut self,
+        env: &Environment,
+        (top, folder): (&Path, &Path),
+        file: &mut ConfigFile,
+    ) {
+        let there = project::tests_where_one_stands(top, folder);
+        let (checks, setup) =
+            there.unwrap_or_else(|| (project::test_commands(top), project::setup_commands(top)));
+        self.checks = checks;
         let path = env.path();
         // One that can be run comes before one that a file speaks of and this machine does not have.
         self.checks.sort_by_key(|check| {
@@ -95,7 +104,7 @@ impl Assumptions {
         let Some(first) = self.checks.first() else { return };
         file.verifiers = Some(vec![VerifierConfig::command("tests", first.argv.clone())]);
         if file.setup_commands.is_none() {
-            self.setup = project::setup_commands(top);
+            self.setup = setup;
             file.setup_commands = Some(self.setup.clone());
         }
     }

@@ -93,7 +93,7 @@ pub fn list_entry(env: &Environment, registration: Registration) -> ListEntry {
             iteration: Some(facts.iteration()),
             max_iterations: Some(facts.state.spec.settings.budgets.max_iterations),
             cost_usd: Some(facts.state.spending.totals.cost),
-            cost_basis: Some(facts.state.spending.totals.basis),
+            cost_basis: Some(facts.state.cost_basis()),
             last_event_at: Some(facts.last_event),
             orphaned: facts.is_orphaned(),
             ..entry

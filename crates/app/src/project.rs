@@ -1,6 +1,9 @@
 //! How a repo is tested, linted and type-checked, from the files that say so.
 
+mod below;
 mod python;
+
+pub use below::{proposed_tests, tests_where_one_stands};
 
 use crate::repo_file;
 use ralph_domain::config::CommandLine;

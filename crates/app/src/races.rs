@@ -210,8 +210,7 @@ fn run_of(lane: &LaneRecord, state: Option<&RunState>) -> RaceRun {
         iteration,
         max_iterations,
         cost_usd: state.map_or(Usd::ZERO, |state| state.spending.totals.cost),
-        cost_basis: state
-            .map_or(ralph_domain::money::CostBasis::Unknown, |state| state.spending.totals.basis),
+        cost_basis: state.map_or(ralph_domain::money::CostBasis::Unknown, |state| state.cost_basis()),
         best,
         proven: completed && (lane.code == Some(0) || (lane.code.is_none() && finished.is_some())),
         exit_code: lane.code,

@@ -87,6 +87,18 @@ pub enum Notice<'a> {
     },
     /// What of the user's tree the agent does not get.
     LeftOut(&'a LeftOut),
+    /// A fork begins with what the user had not committed when the first run began.
+    WithUnfinished {
+        /// The first run.
+        run: &'a RunId,
+        /// The files.
+        files: &'a [String],
+    },
+    /// The user's folder has changes that are not committed; the worktree or clone begins without them.
+    StayBehind {
+        /// The files.
+        files: &'a [String],
+    },
     /// Submodules whose files are not on this machine: no check sees them.
     MissingSubmodules(&'a [String]),
 }

@@ -38,7 +38,7 @@ use ralph_domain::config::{Isolation, ProviderName, Settings};
 use ralph_domain::dialect::Publish;
 use ralph_domain::id::{AgentName, Digest, RunId};
 use ralph_domain::ports::Clock as _;
-use ralph_domain::spec::{RunSpec, Task};
+use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_git::{Extent, Repo};
 use ralph_journal::layout::{RalphDir, StateHome};
 use ralph_journal::registry::Registration;
@@ -303,6 +303,7 @@ pub(crate) fn start(
         }
         report.notice(&Notice::Starting { spec: &spec, unpriced: &plan.unpriced });
         report.notice(&Notice::LeftOut(&left_out));
+        tell_unfinished(&plan, &spec, report);
         let missing = ralph_git::submodule::missing(&plan.origin);
         if !missing.is_empty() {
             report.notice(&Notice::MissingSubmodules(&missing));
@@ -319,6 +320,31 @@ pub(crate) fn start(
         placement::forget(env, home, &spec);
         place::switch_back(&plan.origin, &spec);
     })
+}
+
+/// Says what becomes of the user's uncommitted changes in a run beside their folder.
+fn tell_unfinished(plan: &Plan, spec: &RunSpec, report: &dyn Reporter) {
+    if let Some(fork) = &plan.fork {
+        if let Some(unfinished) = &fork.unfinished {
+            report.notice(&Notice::WithUnfinished { run: &fork.from.run, files: &unfinished.files });
+        }
+        return;
+    }
+    if spec.place != WorkspaceKind::Worktree || plan.request.base.is_some() {
+        return;
+    }
+    let args = ["status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all"];
+    let Ok(status) = plan.origin.git().call(args).run() else { return };
+    let text = status.text();
+    let files: Vec<String> = text
+        .split('\0')
+        .filter_map(|line| line.get(3..))
+        .filter(|path| !path.is_empty() && *path != spec.task.source && !path.starts_with(".ralph/"))
+        .map(str::to_owned)
+        .collect();
+    if !files.is_empty() {
+        report.notice(&Notice::StayBehind { files: &files });
+    }
 }
 
 /// Lets the run be found from the folder that it was asked for in, where that is another one than its repo's.
@@ -338,7 +364,7 @@ fn show_where_asked(env: &Environment, home: &StateHome, request: &RunRequest, r
 fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppError> {
     let Plan { env, home, origin, settings, .. } = plan;
     let request = PlacementRequest::of(plan, &run_id);
-    place::check_free(origin, &request)?;
+    place::check_free(home, origin, &request)?;
     let in_place = request.place == PlaceRequest::InPlace;
     let own_tree = in_place && settings.isolation == Isolation::None;
     let copied = !in_place && works_on_copy(settings);

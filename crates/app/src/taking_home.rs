@@ -7,8 +7,10 @@ use crate::facts::RunReading;
 use crate::find;
 use ralph_domain::change_text::ChangeText;
 use ralph_domain::spec::WorkspaceKind;
+use ralph_domain::state::RunState;
 use ralph_git::Repo;
 use ralph_git::take_over::{RunWork, TakeOver, TakenOver};
+use ralph_git::user_hooks::{self, UserHooks};
 use std::path::Path;
 
 /// The work of a run as its repo has recorded it.
@@ -41,7 +43,7 @@ impl RunFiles {
         for place in &places {
             let Ok(repo) = Repo::discover(env.vars(), place) else { continue };
             if let Some(work) = RunWork::read(&repo, &run)? {
-                let work = with_first_run(work, &reading);
+                let work = with_first_run(work, &repo, &reading)?;
                 return Ok(RunChanges::Recorded(Box::new(Self { reading, repo, work })));
             }
         }
@@ -49,7 +51,7 @@ impl RunFiles {
         if let Ok(repo) = Repo::discover(env.vars(), &reading.state.spec.origin)
             && let Some(work) = on_own_branch(&repo, &reading)?
         {
-            let work = with_first_run(work, &reading);
+            let work = with_first_run(work, &repo, &reading)?;
             return Ok(RunChanges::Recorded(Box::new(Self { reading, repo, work })));
         }
         let over = reading.state.iterations.count > 0 || reading.state.result.finished.is_some();
@@ -63,13 +65,14 @@ impl RunFiles {
         })
     }
 
-    /// Takes the result over into the user's own checkout: the folder that the run was started from, or `into`.
+    /// Takes the result over into the user's own checkout: the folder that the run was started from, or `into`. Says which
+    /// hooks of the user's did not run on the commits that were made.
     pub fn take_over(
         &self,
         env: &Environment,
         into: Option<&Path>,
         how: TakeOver<'_>,
-    ) -> Result<TakenOver, AppError> {
+    ) -> Result<(TakenOver, Option<UserHooks>), AppError> {
         let (spec, run) = (&self.reading.state.spec, &self.reading.entry.run_id);
         if let Some(driver) = &self.reading.driver {
             return Err(AppError::usage(format!(
@@ -95,16 +98,24 @@ impl RunFiles {
         let elsewhere = into.is_some() || matches!(spec.place, WorkspaceKind::Clone { .. });
         let work = if elsewhere && self.repo.top != origin.top {
             let brought = RunWork::fetch(&origin, &self.repo, run).map_err(refused)?;
-            fetched = brought.map(|work| with_first_run(work, &self.reading));
+            fetched = brought.map(|work| with_first_run(work, &origin, &self.reading)).transpose()?;
             fetched.as_ref().unwrap_or(&self.work)
         } else {
             &self.work
         };
         let pairs = || dotenv_pairs(env.vars(), &origin.top);
         let watch = DotenvWatch::begin(&env.state_home()?, &origin.top, run.as_str(), &pairs());
-        let taken = work.take_over(&origin, run, how).map_err(refused);
+        // In place every iteration's files were put into the folder; a file of the user's that was in the way was not.
+        let handed = into.is_none()
+            && spec.place == WorkspaceKind::InPlace
+            && self.reading.state.work.kept_back.is_empty()
+            && !self.reading.state.work.cut;
+        let taken = work.take_over(&origin, run, how, handed).map_err(refused);
         watch.end(&pairs());
-        taken
+        let taken = taken?;
+        let made = !taken.commits.is_empty() && !matches!(how, TakeOver::Branch(_));
+        let hooks = made.then(|| user_hooks::of_a_commit(&origin, &taken.files)).flatten();
+        Ok((taken, hooks))
     }
 
     /// The message of one commit for the whole result: what the agents said last of their change, else the task.
@@ -120,26 +131,36 @@ impl RunFiles {
 }
 
 /// A fork's result is that of the first run up to the fork, and its own.
-fn with_first_run(work: RunWork, reading: &RunReading) -> RunWork {
-    match reading.state.spec.forked_from.as_ref().and_then(|from| from.start.clone()) {
-        Some(start) => work.since(start),
-        None => work,
+fn with_first_run(work: RunWork, repo: &Repo, reading: &RunReading) -> Result<RunWork, AppError> {
+    let from = reading.state.spec.forked_from.as_ref();
+    match from.and_then(|from| Some((from.start.clone()?, from.snapshot.clone()))) {
+        Some((head, start)) => Ok(work.since(repo, &reading.entry.run_id, head, start)?),
+        None => Ok(work),
     }
 }
 
 fn on_own_branch(repo: &Repo, reading: &RunReading) -> Result<Option<RunWork>, AppError> {
     let state = &reading.state;
-    let (Some(branch), Some(work), Some(baseline)) =
-        (&state.spec.branch, &state.work.commit, &state.baseline)
-    else {
-        return Ok(None);
-    };
+    let (Some(branch), Some(baseline)) = (&state.spec.branch, &state.baseline) else { return Ok(None) };
+    // A fork that had nothing to do has what it began with.
+    let began = state.spec.forked_from.as_ref().map(|_| &baseline.head);
+    let Some(work) = state.work.commit.as_ref().or(began) else { return Ok(None) };
     Ok(RunWork::on_branch(repo, branch, &baseline.head, work)?)
 }
 
 /// Whether a folder is not the user's own, but the checkout that was made of a repo that a task or `--clone` named.
 pub fn is_own_checkout(env: &Environment, origin: &Path) -> bool {
     env.state_home().is_ok_and(|home| origin.starts_with(home.path().join("sources")))
+}
+
+/// Whether the folder that a run was started from has the commit that it began at: a clone of another repo has not.
+pub fn knows_start(env: &Environment, state: &RunState) -> bool {
+    let Some(baseline) = &state.baseline else { return false };
+    let name = format!("{}^{{commit}}", baseline.head);
+    Repo::discover(env.vars(), &state.spec.origin).is_ok_and(|repo| {
+        let found = repo.git().call(["cat-file", "-e", &name]).accept(&[1, 128]).run();
+        found.is_ok_and(|found| found.code == 0)
+    })
 }
 
 fn refused(error: ralph_git::Error) -> AppError {

@@ -3,6 +3,7 @@
 use crate::command;
 use crate::output::{Color, Style};
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Gives a coding task to fresh agent sessions until the result is proven.
@@ -46,6 +47,17 @@ impl Cli {
     pub fn style(&self) -> Style {
         Style { json: self.json, quiet: self.quiet, verbose: self.verbose > 0, color: self.color }
     }
+}
+
+/// The command line with the flags of `help` before it: the parser takes only commands behind that word.
+pub fn flags_first(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let words: Vec<OsString> = words.collect();
+    if words.get(1).is_none_or(|word| word != "help") {
+        return words;
+    }
+    let is_flag = |word: &&OsString| word.to_str().is_some_and(|word| word.starts_with('-'));
+    let (flags, rest): (Vec<&OsString>, Vec<&OsString>) = words[1..].iter().partition(is_flag);
+    words.first().into_iter().chain(flags).chain(rest).cloned().collect()
 }
 
 /// What to do.

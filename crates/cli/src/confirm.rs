@@ -24,7 +24,7 @@ const ANSWER_MAX: usize = 64 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Left;
 
-/// Asks for one line; nothing where it stays empty. Ctrl-C leaves, also where a command takes it for itself: the standard library
+/// Asks for one line; nothing where it stays empty. Ctrl-D leaves, and Ctrl-C, also where a command takes it for itself: the standard library
 /// would read on.
 pub fn answer(question: &str, out: &Out) -> Result<Option<String>, Left> {
     out.ask(question);
@@ -32,6 +32,7 @@ pub fn answer(question: &str, out: &Out) -> Result<Option<String>, Left> {
     let mut byte = [0_u8];
     while !signals::came() && line.len() < ANSWER_MAX {
         match nix::unistd::read(std::io::stdin(), &mut byte) {
+            Ok(0) if line.is_empty() => return Err(Left),
             Ok(0) => break,
             Ok(_) if byte[0] == b'\n' => break,
             Ok(_) => line.push(byte[0]),

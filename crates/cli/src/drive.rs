@@ -7,7 +7,9 @@ use crate::log;
 use crate::output::Out;
 use crate::report::{Presenter, summary};
 use crate::signals;
-use ralph_app::{App, ErrorKind, FinishedRun, NotifyRequest, Plan, ReadyRun, ResumeOutcome, RunRequest};
+use ralph_app::{
+    App, ErrorKind, FinishedRun, NotifyRequest, Plan, ReadyRun, ResumeOutcome, RunRequest, find, project,
+};
 use ralph_core::handle::ControlOutcome;
 use ralph_domain::control::BudgetChange;
 use ralph_domain::describe::Tone;
@@ -35,9 +37,13 @@ pub fn start_asking(request: &RunRequest, app: &App, out: &Out) -> Result<u8, Co
     match start(request, app, out) {
         Err(error) if error.kind == ErrorKind::NothingChecks && may_ask(out) => {
             out.say("No test command was found here, and nothing is done before something shows it.");
-            let Ok(Some(command)) = answer("Which command shows that it is done? ", out) else {
-                return Err(error);
+            let proposed = project::proposed_tests(&find::top(&request.folder)).into_iter().next();
+            let question = match &proposed {
+                Some(command) => format!("Which command shows that it is done? (Enter: {command}) "),
+                None => "Which command shows that it is done? ".to_owned(),
             };
+            let Ok(said) = answer(&question, out) else { return Err(error) };
+            let Some(command) = said.or(proposed) else { return Err(error) };
             let mut request = request.clone();
             request.overrides.verify = vec![command];
             start(&request, app, out)

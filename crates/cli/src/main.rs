@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     {
         own_code::in_small_blocks();
     }
-    let args = match args::Cli::try_parse() {
+    let args = match args::Cli::try_parse_from(args::flags_first(std::env::args_os())) {
         Ok(args) => args,
         Err(error) => return output::usage(&error),
     };

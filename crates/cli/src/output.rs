@@ -302,12 +302,18 @@ fn draw(text: &str) {
 pub fn usage(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     let safe = sanitize::block(&text);
+    let wants_json = std::env::args_os().any(|arg| arg == "--json");
+    if wants_json && !error.use_stderr() {
+        let value = serde_json::json!({ "help": safe });
+        let _ = writeln!(std::io::stdout(), "{}", sanitize::json(&value.to_string()));
+        return ExitCode::SUCCESS;
+    }
     let _ = match error.use_stderr() {
         true => std::io::stderr().write_all(safe.as_bytes()),
         false => std::io::stdout().write_all(safe.as_bytes()),
     };
     // Programs that asked for JSON get it, although nothing of the command line counts.
-    if error.use_stderr() && std::env::args_os().any(|arg| arg == "--json") {
+    if wants_json {
         let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
         let refused = CommandError::usage(message).to_run_error();
         let value = serde_json::json!({ "success": false, "error": refused });

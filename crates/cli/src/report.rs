@@ -84,6 +84,16 @@ impl Reporter for Presenter<'_> {
             }
             Notice::Starting { spec, unpriced } => announce(spec, unpriced, out),
             Notice::LeftOut(left) => print_left_out(left, out),
+            Notice::WithUnfinished { run, files } => out.say(format!(
+                "{} your uncommitted changes that run {run} began with came along, and stay uncommitted: {}",
+                out.err(Tone::Muted, "note:"),
+                some_names(files)
+            )),
+            Notice::StayBehind { files } => out.say(format!(
+                "{} your uncommitted changes stay in your folder, the agent works without them: {}",
+                out.err(Tone::Attention, "note:"),
+                some_names(files)
+            )),
             Notice::MissingSubmodules(paths) => {
                 let shown: Vec<&str> = paths.iter().take(5).map(String::as_str).collect();
                 out.say(format!(
@@ -182,6 +192,12 @@ fn announce(spec: &RunSpec, unpriced: &[AgentName], out: &Out) {
     }
 }
 
+/// The first of some names.
+fn some_names(files: &[String]) -> String {
+    let shown: Vec<String> = files.iter().take(5).map(|path| format!("`{path}`")).collect();
+    format!("{}{}", shown.join(", "), if files.len() > shown.len() { ", …" } else { "" })
+}
+
 /// What of the user's tree the agent does not get.
 fn print_left_out(left: &LeftOut, out: &Out) {
     let names = |paths: &[PathBuf]| {
@@ -270,9 +286,22 @@ pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
         let (cached, all) = (short_count(result.tokens.cached), short_count(all));
         row("cache", &format!("{cached} of {all} tokens of prompts read from the provider's cache{saved}"));
     }
+    if let Some(state) = state.filter(|state| !result.success && state.unclaimed_iterations() > 0) {
+        let promise = &state.spec.settings.completion_promise;
+        row(
+            "hint",
+            &format!(
+                "the checks pass, only `<promise>{promise}</promise>` is missing: with `\"completion\": \"checks\"` in `.ralph/config.json` a run ends without it"
+            ),
+        );
+    }
     let kept = state.map(|state| state.work.kept_back.as_slice()).unwrap_or_default();
-    let (name, words) = result_place::row(result, spec, kept);
+    let (name, words) = result_place::row(result, spec, state);
     row(name, &words);
+    if let Some(state) = state.filter(|state| !state.work.in_submodules.is_empty()) {
+        let files: Vec<String> = state.work.in_submodules.iter().cloned().collect();
+        row("apart", &ralph_domain::describe::in_submodules_words(&files));
+    }
     if let (Some(commit), Some(branch)) =
         (state.and_then(|state| state.handover.pushed.as_ref()), result.branch.as_deref())
     {
@@ -281,14 +310,15 @@ pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
     if let Some(url) = &result.pr_url {
         row("pull req", url);
     }
-    if spec.home() != spec.origin {
+    if result_place::is_apart(spec) {
         row("folder", &spec.home().display().to_string());
     }
+    let git = result_place::git(spec);
     if let Some(branch) = state.and_then(|state| state.work.branch_kept.as_ref()) {
         let work = format!("refs/ralph/{}/work", spec.run_id);
         row(
             "yours",
-            &format!("the branch `{branch}` stayed where you moved it; the run's commits: git log {work}"),
+            &format!("the branch `{branch}` stayed where you moved it; the run's commits: {git} log {work}"),
         );
     }
     if let Some(first) = kept.first() {
@@ -296,7 +326,7 @@ pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
         row(
             "yours",
             &format!(
-                "{name} kept as you changed it; the agent's: git show refs/ralph/{}/work:{first}",
+                "{name} kept as you changed it; the agent's: {git} show refs/ralph/{}/work:{first}",
                 spec.run_id
             ),
         );
@@ -313,7 +343,7 @@ pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
     }
     if let Some(hint) = result.error.as_ref().and_then(|e| e.hint.as_deref()) {
         out.say_below(6, format!("{} {hint}", out.err(Tone::Plain, "next:")));
-    } else if let Some(next) = result_place::next(result, spec, app.environment()) {
+    } else if let Some(next) = result_place::next(result, (spec, state), app.environment()) {
         out.say_below(6, format!("{} {next}", out.err(Tone::Plain, "next:")));
     }
 }

@@ -130,7 +130,11 @@ impl Table {
 
 /// Columns that lines may take.
 pub fn columns() -> usize {
-    crate::terminal::columns().or_else(crate::output::stdout_columns).unwrap_or(NARROW).clamp(40, 200)
+    match crate::terminal::columns() {
+        // Whoever says how wide it is to be gets that.
+        Some(asked) => asked.clamp(40, 1000),
+        None => crate::output::stdout_columns().unwrap_or(NARROW).clamp(40, 200),
+    }
 }
 
 /// Columns that a text takes on a screen.

@@ -37,10 +37,10 @@ pub fn budget_tone(share: f64) -> Option<Tone> {
 /// `$1.34 of $10 (reported)`.
 pub fn cost(state: &RunState) -> String {
     let (totals, cap) = (&state.spending.totals, state.spec.settings.budgets.max_cost);
-    let models = match totals.basis {
-        _ if totals.sessions == 0 => format!("$0 of {cap}"),
+    let models = match state.cost_basis() {
         CostBasis::Unknown if totals.cost == Usd::ZERO => format!("cost unknown (cap {cap})"),
         CostBasis::Unknown => format!("at least {} of {cap} (partly unknown)", totals.cost),
+        _ if totals.sessions == 0 && totals.cost == Usd::ZERO => format!("$0 of {cap}"),
         basis => format!("{} of {cap} ({})", totals.cost, basis.as_str()),
     };
     match state.spending.compute.known_cost() {

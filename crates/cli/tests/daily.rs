@@ -11,6 +11,8 @@ mod from_nothing;
 mod going_on;
 #[path = "daily/memory.rs"]
 mod memory;
+#[path = "daily/merging.rs"]
+mod merging;
 #[path = "daily/newcomer.rs"]
 mod newcomer;
 #[path = "daily/newcomer_words.rs"]
@@ -27,6 +29,8 @@ mod small_things;
 mod taking_home;
 #[path = "daily/tidying.rs"]
 mod tidying;
+#[path = "daily/without_surprises.rs"]
+mod without_surprises;
 
 use ralph_testkit::{Finished, TestEnv, TestRepo};
 use std::path::Path;

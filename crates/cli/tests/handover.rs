@@ -328,6 +328,42 @@ fn a_run_goes_on_on_another_machine_where_the_first_one_is_lost() {
     assert_eq!(subjects.len(), 3, "one commit for each iteration: {subjects:?}");
 }
 
+/// In a clone of the user's own, which knows neither the branch nor the refs of the run: the words lead to where they are.
+#[test]
+fn a_run_that_is_brought_to_a_fresh_clone_ends_on_its_branch_and_says_where_that_is() {
+    let env = TestEnv::new(RALPH);
+    let world = world(&env, PARTS, CHECK, &json!({}));
+    let killed =
+        TestEnv::finish(env.ralph_command(&world.repo.dir, &["run"]).env("RALPH_FAULT", "push.after#2"));
+    assert_eq!(killed.code, None, "{}", killed.stderr);
+    let id = world.repo.latest();
+    std::fs::remove_dir_all(&world.repo.dir).unwrap();
+    std::fs::remove_dir_all(env.path("state")).unwrap();
+    let forge = world.forge.root().display().to_string();
+    let (fresh, bare) = (env.path("fresh"), format!("{forge}/repo.git"));
+    let cloned = ["clone", "-q", &bare, fresh.to_str().unwrap()];
+    TestEnv::finish(env.command("git", &env.path("tmp")).args(cloned)).exits(0);
+    let done = env.ralph(&fresh, &["resume", "--from", &forge, &id]).exits(0);
+    let folder = env.path("state/ralph/workspaces").join(&id);
+    let said = &done.stderr;
+    assert!(
+        !said.contains("you have moved") && !said.contains("where you moved it"),
+        "nobody moved it: {said}"
+    );
+    assert!(said.contains(&format!("folder    {}", folder.display())), "{said}");
+    // The branch is the proven commit, there and where it was pushed to.
+    let at = |git: &[&str]| {
+        TestEnv::finish(env.command("git", &folder).args(git)).exits(0).stdout.trim().to_owned()
+    };
+    let branch = format!("ralph/{id}");
+    let proven = world.forge.pr(1).unwrap().head_commit;
+    assert_eq!(
+        (at(&["rev-parse", &branch]), at(&["status", "--porcelain"])),
+        (proven.clone(), String::new())
+    );
+    assert_eq!(at(&["rev-parse", &format!("refs/ralph/{id}/work")]), proven);
+}
+
 #[test]
 fn other_pull_requests_on_the_same_files_are_told_or_asked_about() {
     let env = TestEnv::new(RALPH);

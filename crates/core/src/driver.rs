@@ -9,7 +9,7 @@ use crate::run_writer::RunWriter;
 use crate::step::recheck::baseline_lacks_programs;
 use ralph_domain::decide::{Step, decide};
 use ralph_domain::event::EventBody;
-use ralph_domain::outcome::RunResult;
+use ralph_domain::outcome::{EndReason, RunResult};
 use ralph_domain::spec::RunSpec;
 
 pub use crate::driver_parts::{Attached, Driver, DriverParts};
@@ -154,7 +154,10 @@ impl Driver {
             }
             Step::Finish { reason, summary } => {
                 self.ctx.boundary("finish.before");
-                self.hand_back(None)?;
+                match reason {
+                    EndReason::Cancelled => self.hand_commits()?,
+                    _ => self.hand_back(None)?,
+                }
                 self.ctx.record(EventBody::Finished { reason, summary })?;
                 self.ctx.boundary("finish.after");
             }

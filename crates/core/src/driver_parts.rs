@@ -111,6 +111,8 @@ pub struct Driver {
     pub(crate) spec_version: u32,
     /// The files as a session found them that is to change none.
     pub(crate) read_only_from: Option<TreeId>,
+    /// What stood in submodules before the session under way; `None` where none was begun by this process.
+    pub(crate) submodules_before: Option<std::collections::BTreeMap<String, String>>,
     /// The checks of the start are to be run once more before the first session.
     pub(crate) baseline_due: bool,
     /// Files that earlier runs left, neither proven nor approved, as far as they were found.
@@ -157,6 +159,7 @@ impl Driver {
             doctor_profile: None,
             spec_version: 1,
             read_only_from: None,
+            submodules_before: None,
             baseline_due: false,
             left_paths: BTreeSet::new(),
             results_of_head: None,

@@ -175,7 +175,7 @@ impl RunHandle {
             state: AgentState::from_status(state.status()),
             iteration: number,
             cost: state.spending.totals.cost,
-            cost_basis: state.spending.totals.basis,
+            cost_basis: state.cost_basis(),
             elapsed: state.elapsed(),
             last_actions: actions.into_iter().rev().take(10).rev().collect(),
             current_file,

@@ -108,7 +108,13 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
             (ErrorCode::IterationFailed, format!("`ralph show {run}` shows what happened"), true)
         }
         EndReason::Error => {
-            (ErrorCode::AuthFailed, "`ralph probe` shows what is wrong with each agent".into(), true)
+            let hint = match state.agents.dropped.keys().next() {
+                Some(agent) if state.agents.dropped.len() == 1 => {
+                    format!("`ralph probe {agent}` shows whether it works; then start again with `ralph run`")
+                }
+                _ => "`ralph probe` shows what is wrong with each agent".to_owned(),
+            };
+            (ErrorCode::AuthFailed, hint, true)
         }
     };
     Some(RunError {

@@ -296,7 +296,7 @@ fn spent(state: &RunState) -> SpentView {
     let sandboxes = state.spending.compute.sandboxes.iter();
     SpentView {
         cost_usd: state.spending.totals.cost,
-        cost_basis: state.spending.totals.basis,
+        cost_basis: state.cost_basis(),
         saved_usd: state.spending.totals.saved,
         compute_usd: state.spending.compute.known_cost(),
         tokens: state.spending.totals.tokens,

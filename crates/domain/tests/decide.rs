@@ -152,6 +152,7 @@ impl Run {
             added: if changed { 9 } else { 0 },
             removed: 0,
             dirty_touched: vec![],
+            in_submodules: vec![],
             again: false,
         })
     }
@@ -764,6 +765,7 @@ fn events_of_any_size_are_cut_and_decide_the_same() {
         added: 100_000,
         removed: 0,
         dirty_touched,
+        in_submodules: vec![],
         again: false,
     }
     .bounded();

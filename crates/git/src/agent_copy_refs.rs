@@ -110,6 +110,11 @@ impl TwoRepos<'_> {
 
     fn move_users_branch(&mut self, name: &str, from: &str, tip: String, at: Timestamp) -> Result<Branch> {
         let here = self.user.refs.read(name)?;
+        // A run that came from elsewhere brought its branch along: nothing was handed back here yet, and one of its own commits is
+        // where the branch stands.
+        let chain = &self.agent.session()?.chain;
+        let brought = here.clone().filter(|at| self.left.is_none() && chain.iter().any(|own| own.id == *at));
+        let from = brought.as_deref().unwrap_or(from);
         if here.as_deref() != Some(tip.as_str()) {
             if here.as_deref() != Some(from) {
                 return Ok(Branch::Kept(name.trim_start_matches("refs/heads/").to_owned()));

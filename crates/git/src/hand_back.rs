@@ -19,6 +19,7 @@ use crate::repo::Repo;
 use crate::snapshot::FileStates;
 use crate::state_dir::PREFIX;
 use crate::store;
+use crate::submodule_edits;
 use crate::workspace::{GitWorkspace, WorkspaceOptions};
 use jiff::Timestamp;
 use ralph_domain::event::{FileChange, RefMove};
@@ -199,7 +200,7 @@ impl HandBack {
             let seen: Vec<_> = ways.iter().map(|way| looks.get(way.path).copied().flatten()).collect();
             if !ways.is_empty() {
                 // What will stand in the user's tree is known to be the run's before the first file of it does.
-                branch = Some(self.hand_commits(&now, at)?);
+                branch = Some(self.record_commits(&now, at)?);
                 passes("handback.recorded");
             }
             let room = self.user.repo.run_folder(&self.user.run).join("room");
@@ -236,7 +237,7 @@ impl HandBack {
 
     /// Records in the user's repo what the files of the agent are: the run's commits, and one more where those do not hold all of
     /// `now`. Returns the branch that is to be moved.
-    fn hand_commits(&mut self, now: &FileStates, at: Timestamp) -> Result<Option<BranchMove>> {
+    fn record_commits(&mut self, now: &FileStates, at: Timestamp) -> Result<Option<BranchMove>> {
         let session = self.agent.session()?;
         let held = session.chain.last().is_some_and(|tip| tip.tree == now.tree.to_string());
         let parent = session.record.work.to.clone();
@@ -254,6 +255,13 @@ impl HandBack {
     fn both(&mut self) -> TwoRepos<'_> {
         let left = self.handed.as_ref().and_then(|handed| handed.branch.clone());
         TwoRepos { agent: &self.agent, user: &mut self.user, left }
+    }
+
+    /// Refs only: the run's own, and its branch.
+    fn hand_refs_now(&mut self, at: Timestamp) -> Result<Branch> {
+        self.agreed()?;
+        let branch = self.both().hand_commits(None)?;
+        self.both().hand_branch(branch, at)
     }
 
     /// Before git looks at the copy: nothing in its folder may make git run programs.
@@ -395,6 +403,14 @@ impl Workspace for HandBack {
         self.agent.unrecorded()
     }
 
+    /// The copy's own git folder is the agent's to write: the user's repo says what is pinned.
+    fn submodule_files(&self) -> Result<BTreeMap<String, String>, WorkspaceError> {
+        let head = self.agent.session().map(|session| session.record.baseline.head.as_str());
+        let (user, top) = (&self.user, &self.agent.repo.top);
+        head.and_then(|head| submodule_edits::edited(&user.repo, &user.run, head, top))
+            .map_err(|e| e.during("look into the submodules"))
+    }
+
     fn publisher(&mut self) -> &mut dyn Publisher {
         &mut self.agent
     }
@@ -417,5 +433,10 @@ impl UserTree for HandBack {
     ) -> Result<HandedBack, WorkspaceError> {
         self.seal()?;
         self.hand_back_now(at, passes).map_err(|e| e.during("hand the agent's files back"))
+    }
+
+    fn hand_commits(&mut self, at: Timestamp) -> Result<(), WorkspaceError> {
+        self.seal()?;
+        self.hand_refs_now(at).map(drop).map_err(|e| e.during("hand the run's commits back"))
     }
 }

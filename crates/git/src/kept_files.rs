@@ -50,6 +50,23 @@ impl ChangedPaths {
         Ok(Self(all))
     }
 
+    /// All of them but repos within the tree, each ended by a NUL, as git reads lists of paths.
+    pub(crate) fn listed(&self) -> Vec<u8> {
+        let files = self.0.iter().filter(|change| !change.nested);
+        files.flat_map(|change| [change.path.as_os_str().as_bytes(), b"\0"].concat()).collect()
+    }
+
+    /// Their names.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.0.iter().map(|change| change.path.display().to_string()).collect()
+    }
+
+    /// The same without repos within the tree.
+    pub(crate) fn file_names(&self) -> Vec<String> {
+        let files = self.0.iter().filter(|change| !change.nested);
+        files.map(|change| change.path.display().to_string()).collect()
+    }
+
     /// What stands in the user's folder where the result has something else, and the run did not know of: a file takes the place
     /// of a folder that holds more than the run has removed, or a folder that of a file.
     pub(crate) fn in_the_way(&self, top: &Path) -> Vec<PathBuf> {

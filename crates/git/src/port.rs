@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::object::commit_body;
 use crate::oid::oid;
 use crate::push;
+use crate::submodule_edits;
 use crate::workspace::{GitWorkspace, not_begun};
 use jiff::Timestamp;
 use ralph_domain::event::{FileChange, RefMove};
@@ -16,6 +17,7 @@ use ralph_domain::ports::{
 };
 use ralph_domain::protect::ProtectedChange;
 use ralph_domain::spec::LeftWork;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 impl GitWorkspace {
@@ -174,6 +176,12 @@ impl Workspace for GitWorkspace {
 
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
         diff::unrecorded(&self.git).map_err(|e| e.during("list ignored files"))
+    }
+
+    fn submodule_files(&self) -> Result<BTreeMap<String, String>, WorkspaceError> {
+        let head = self.session().map(|session| session.record.baseline.head.as_str());
+        head.and_then(|head| submodule_edits::edited(&self.repo, &self.run, head, &self.repo.top))
+            .map_err(|e| e.during("look into the submodules"))
     }
 
     fn publisher(&mut self) -> &mut dyn Publisher {

@@ -5,6 +5,10 @@ use crate::error::{Error, Result};
 use crate::repo::Repo;
 use ralph_domain::id::RunId;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Those that this process has made: each has a file of its own.
+static MADE: AtomicU32 = AtomicU32::new(0);
 
 /// An index that only this process knows.
 pub(crate) struct PrivateIndex(PathBuf);
@@ -13,7 +17,8 @@ impl PrivateIndex {
     pub(crate) fn new(repo: &Repo, run: &RunId) -> Result<Self> {
         let folder = repo.run_folder(run);
         std::fs::create_dir_all(&folder).map_err(|e| Error::file("create", &folder, e))?;
-        let path = folder.join(format!("private-index-{}", std::process::id()));
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!("private-index-{}-{number}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         Ok(Self(path))
     }
@@ -28,6 +33,21 @@ impl PrivateIndex {
         args: impl IntoIterator<Item = A>,
     ) -> GitCall {
         git.call(args).index(&self.0)
+    }
+
+    /// Begins with what another index has; says whether that could be read.
+    pub(crate) fn copy_of(&self, index: &Path) -> Result<bool> {
+        match std::fs::copy(index, &self.0) {
+            Ok(_) => Ok(true),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(Error::file("copy", index, e)),
+        }
+    }
+
+    /// The tree that it stands for; none while files in it conflict.
+    pub(crate) fn tree(&self, git: &Git) -> Result<Option<String>> {
+        let written = self.call(git, ["write-tree"]).accept(&[1, 128]).run()?;
+        Ok((written.code == 0).then(|| written.text()))
     }
 }
 

@@ -19,9 +19,9 @@ const INDEX: &str = "index.submodule";
 
 /// A submodule, and the commit that it is pinned at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Pinned {
-    path: Vec<u8>,
-    commit: String,
+pub(crate) struct Pinned {
+    pub(crate) path: Vec<u8>,
+    pub(crate) commit: String,
 }
 
 /// Submodules of the repo's commit whose files are nowhere on this machine, by their paths: no checkout can have them.
@@ -86,7 +86,7 @@ fn is_empty_folder(place: &Path) -> bool {
 }
 
 /// The submodules that a commit pins; its objects may stand in another folder.
-fn pinned(git: &Git, commit: &str, store: Option<&Path>) -> Result<Vec<Pinned>> {
+pub(crate) fn pinned(git: &Git, commit: &str, store: Option<&Path>) -> Result<Vec<Pinned>> {
     let call = git.call(["ls-tree", "-r", "-z", "--full-tree", commit]);
     let call = match store {
         Some(store) => call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", store),
@@ -104,7 +104,7 @@ fn pinned(git: &Git, commit: &str, store: Option<&Path>) -> Result<Vec<Pinned>> 
 }
 
 /// The folder of objects that has a commit.
-fn store_of(git: &Git, stores: &[PathBuf], commit: &str) -> Option<PathBuf> {
+pub(crate) fn store_of(git: &Git, stores: &[PathBuf], commit: &str) -> Option<PathBuf> {
     let is_id = commit.len() >= 40 && commit.bytes().all(|b| b.is_ascii_hexdigit());
     let has = |store: &&PathBuf| {
         let call = git.call(["cat-file", "-e", &format!("{commit}^{{tree}}")]);
@@ -114,7 +114,7 @@ fn store_of(git: &Git, stores: &[PathBuf], commit: &str) -> Option<PathBuf> {
 }
 
 /// The folders of objects of all submodules that the user's repo has: its own, and that of the repo whose objects it borrows.
-fn stores(repo: &Repo) -> Vec<PathBuf> {
+pub(crate) fn stores(repo: &Repo) -> Vec<PathBuf> {
     // Of a tree that an agent can write, only what the engine wrote says where objects are.
     let own = repo.engine_git_dir.as_ref().unwrap_or(&repo.common_dir);
     let mut found = Vec::new();

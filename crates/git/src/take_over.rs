@@ -1,11 +1,12 @@
 //! Taking the result of a run over into the user's checkout: as plain changes, as commits, or as a branch of its own. What is
 //! not known to fit is refused before anything is touched; nothing of the user's is written over.
 
-use crate::command::{Git, GitCall};
+use crate::command::Git;
 use crate::diff;
 use crate::error::{Error, Result};
 use crate::history::message_with_trailers;
 use crate::kept_files::{ChangedPaths, KeptFiles};
+use crate::lay_over::{self, Change, Fit, Merged, RawChange, Target, exact};
 use crate::place::free_branch_name;
 use crate::private_index::PrivateIndex;
 use crate::repo::Repo;
@@ -49,6 +50,10 @@ pub struct TakenOver {
     pub files_had_it: bool,
     /// The branch held it already: nothing was done.
     pub branch_had_it: bool,
+    /// What was taken over: the files of the commits, or those that differ.
+    pub files: Vec<String>,
+    /// Those that the user had edited, too: both edits are in them now.
+    pub merged: Vec<String>,
 }
 
 impl RunWork {
@@ -70,11 +75,22 @@ impl RunWork {
         Ok(Some(Self { start: CommitId::new(start), work: CommitId::new(work), base, result }))
     }
 
-    /// The same from `start` on: a run that branched off from another has the work of that one, too, up to where it branched off.
-    #[must_use]
-    pub fn since(self, start: CommitId) -> Self {
-        let (base, result) = (Some(start.as_str().to_owned()), self.work.as_str().to_owned());
-        Self { start, base, result, ..self }
+    /// The same from the commit `head` on, at which another run began with the files of `start`: a run that branched off from it
+    /// has its work, too, up to where it branched off.
+    pub fn since(self, repo: &Repo, run: &RunId, head: CommitId, start: Option<CommitId>) -> Result<Self> {
+        let (base, work) = (head.as_str().to_owned(), self.work.as_str());
+        // What that run began with may have been cleaned up since.
+        let known = |commit: &CommitId| {
+            let name = format!("{commit}^{{commit}}");
+            repo.git()
+                .call(["cat-file", "-e", &name])
+                .accept(&[1, 128])
+                .run()
+                .is_ok_and(|done| done.code == 0)
+        };
+        let start = start.filter(known).unwrap_or(head);
+        let result = changed_on_start(repo, run, start.as_str(), Some(&base), work)?;
+        Ok(Self { start, base: Some(base), result, ..self })
     }
 
     /// What a branch holds of a run whose own refs are gone: from the commit that the run began at to its last one. `None`
@@ -150,11 +166,12 @@ impl RunWork {
         }
         let index = PrivateIndex::new(repo, run)?;
         index.call(&git, ["read-tree", "HEAD"]).run()?;
-        Ok(check(&git, Target::Index, whole, &["-R"]).index(index.path()).run()?.code == 0)
+        Ok(lay_over::check(&git, Target::Index, whole, &["-R"]).index(index.path()).run()?.code == 0)
     }
 
-    /// Takes the result over.
-    pub fn take_over(&self, repo: &Repo, run: &RunId, how: TakeOver<'_>) -> Result<TakenOver> {
+    /// Takes the result over. `handed` says that the run itself had put its files into this folder: what they differ in from
+    /// it by now is the user's.
+    pub fn take_over(&self, repo: &Repo, run: &RunId, how: TakeOver<'_>, handed: bool) -> Result<TakenOver> {
         let git = repo.git();
         if let TakeOver::Branch(name) = how {
             return self.as_branch(repo, run, name);
@@ -163,44 +180,63 @@ impl RunWork {
         if self.is_in(repo, run, &whole)? {
             return Ok(TakenOver { files_had_it: true, branch_had_it: true, ..TakenOver::default() });
         }
-        let files = fits(&git, Target::Files, &whole)?;
-        if files == Fit::No {
-            return Err(self.refused(&git, &whole, Target::Files)?);
-        }
-        let files_had_it = files == Fit::HasIt;
         let changes = ChangedPaths::between(&git, self.start.as_str(), &self.result)?;
+        let change =
+            Change { start: self.start.as_str(), result: &self.result, paths: &changes, patch: &whole };
+        let (files, merged) = match lay_over::fit(repo, run, Target::Files, change)? {
+            Fit::HasIt => (None, Vec::new()),
+            Fit::With(patch, merged) => (Some(patch), merged),
+            // A commit of the result leaves them alone: they had it, and were edited since.
+            Fit::Conflicts(_) if handed && how != TakeOver::Files => (None, Vec::new()),
+            Fit::Conflicts(names) => return Err(self.conflict(repo, run, &names, Target::Files)),
+        };
+        let files_had_it = files.is_none();
         if !files_had_it {
-            refuse_in_the_way(&changes.in_the_way(&repo.top))?;
+            refuse_in_the_way(&changes.in_the_way(&repo.top), run)?;
         }
         let kept = KeptFiles::keep(repo, &changes)?;
-        let lay = |target: Target| -> Result<()> {
-            apply(&git, target, &whole).run().map(drop).map_err(|error| put_back(&kept, error.into()))
+        let lay = |target: Target, patch: &[u8]| -> Result<()> {
+            let laid = lay_over::apply(&git, target, patch).run();
+            laid.map(drop).map_err(|error| put_back(&kept, error.into(), run))
         };
         if how == TakeOver::Files {
-            if !files_had_it {
-                lay(Target::Files)?;
-            }
-            return Ok(TakenOver { files_had_it, ..TakenOver::default() });
+            files.iter().try_for_each(|patch| lay(Target::Files, patch))?;
+            return Ok(TakenOver { files_had_it, merged, files: changes.names(), ..TakenOver::default() });
         }
-        let index = fits(&git, Target::Index, &whole)?;
-        if index == Fit::No {
-            return Err(self.refused(&git, &whole, Target::Index)?);
-        }
+        let index = match lay_over::fit(repo, run, Target::Index, change)? {
+            Fit::HasIt => None,
+            Fit::With(patch, _) => Some(patch),
+            Fit::Conflicts(names) => return Err(self.conflict(repo, run, &names, Target::Index)),
+        };
         let head = git.call(["rev-parse", "--verify", "HEAD^{commit}"]).run()?.text();
         let commits = self.replay(repo, run, &head, how)?;
-        if !files_had_it {
-            lay(Target::Files)?;
-        }
-        if index == Fit::Yes {
-            lay(Target::Index)?;
-        }
-        if let Some(last) = commits.last() {
-            let why = format!("ralph apply {run}");
-            git.call(["update-ref", "-m", &why, "HEAD", last, &head])
-                .run()
-                .map_err(|error| put_back(&kept, error.into()))?;
-        }
-        Ok(TakenOver { commits, files_had_it, branch_had_it: false })
+        files.iter().try_for_each(|patch| lay(Target::Files, patch))?;
+        index.iter().try_for_each(|patch| lay(Target::Index, patch))?;
+        let Some(last) = commits.last() else {
+            return Ok(TakenOver { files_had_it, branch_had_it: true, merged, ..TakenOver::default() });
+        };
+        let why = format!("ralph apply {run}");
+        git.call(["update-ref", "-m", &why, "HEAD", last, &head])
+            .run()
+            .map_err(|error| put_back(&kept, error.into(), run))?;
+        let names = ChangedPaths::between(&git, &head, last)?.names();
+        Ok(TakenOver { files: names, commits, files_had_it, merged, branch_had_it: false })
+    }
+
+    /// Both sides changed the same lines: a merge by hand is what leads on, and git can do it once the user's side is a commit.
+    fn conflict(&self, repo: &Repo, run: &RunId, names: &[String], target: Target) -> Error {
+        let name = free_branch_name(repo, "from-ralph").unwrap_or_else(|_| "from-ralph".to_owned());
+        let steps = format!(
+            "`ralph apply {run} --branch {name}`, then `git merge {name}`, where git shows both sides"
+        );
+        let args = ["diff", "--quiet", "--no-ext-diff", "HEAD", "--"].into_iter();
+        let args = args.chain(names.iter().map(String::as_str));
+        let changed = repo.git().call(args).accept(&[1, 128]).run();
+        let hint = match changed.is_ok_and(|done| done.code == 0) {
+            true => steps,
+            false => format!("commit your own changes of it first; then {steps}"),
+        };
+        lay_over::refused(names, target.place(), hint)
     }
 
     /// A branch with the run's own commits. They stand on the commit that the run began at, so they are made again only where
@@ -249,28 +285,23 @@ impl RunWork {
             _ => self.chain(&git, &base)?,
         };
         let (mut before, mut parent) = (self.start.as_str().to_owned(), onto.to_owned());
-        let mut patches = Vec::new();
+        let mut changes = Vec::new();
         for step in steps {
             let files = changed_on_start(repo, run, self.start.as_str(), self.base.as_deref(), &step)?;
-            patches.push((exact(&git, &before, &files)?, step));
-            before = files;
+            changes.push((std::mem::replace(&mut before, files.clone()), files, step));
         }
         let index = PrivateIndex::new(repo, run)?;
         index.call(&git, ["read-tree", onto]).run()?;
         let mut commits = Vec::new();
-        for (patch, step) in patches {
-            if patch.is_empty() {
+        for (from, to, step) in changes {
+            let tree = match lay_over::merge((repo, run), &index, (&from, &to))? {
+                Merged::Tree(tree) => tree,
+                Merged::Conflicts(names) => return Err(self.kept_commits(repo, &names, onto)),
+            };
+            let head = git.call(["rev-parse", "--verify", &format!("{parent}^{{tree}}")]).run()?.text();
+            if tree == head {
                 continue;
             }
-            let applied = index
-                .call(&git, APPLY.iter().copied().chain(["--cached", "-"]))
-                .stdin(patch)
-                .accept(&[1, 128])
-                .run()?;
-            if applied.code != 0 {
-                return Err(does_not_fit(&applied.stderr, "the commit that is checked out"));
-            }
-            let tree = index.call(&git, ["write-tree"]).run()?.text();
             let message = match how {
                 TakeOver::Squash(message) => message_with_trailers(message, run, None),
                 _ => git.call(["log", "-1", "--format=%B", &step]).run()?.text(),
@@ -290,17 +321,21 @@ impl RunWork {
         Ok(commits)
     }
 
-    fn refused(&self, git: &Git, whole: &[u8], target: Target) -> Result<Error> {
-        let place = match target {
-            Target::Files => "your files",
-            Target::Index => "what git has of your files, without your unfinished changes",
-        };
-        Ok(does_not_fit(&check(git, target, whole, &[]).run()?.stderr, place))
+    /// The change cannot be made anew on `onto`. The run's own commits have it, on what the run began at.
+    fn kept_commits(&self, repo: &Repo, names: &[String], onto: &str) -> Error {
+        let name = free_branch_name(repo, "from-ralph").unwrap_or_else(|_| "from-ralph".to_owned());
+        let hint = format!(
+            "`git branch {name} {}` makes a branch of the run's own commits, which hold what you had not committed of these \
+             files, too; `git merge {name}` then shows both sides",
+            self.work.short()
+        );
+        let onto = CommitId::new(onto);
+        lay_over::refused(names, &format!("the commit {}", onto.short()), hint)
     }
 }
 
 /// The tree of the start, with the files that `commit` has otherwise than the commit that the run began at.
-fn changed_on_start(
+pub(crate) fn changed_on_start(
     repo: &Repo,
     run: &RunId,
     start: &str,
@@ -313,15 +348,7 @@ fn changed_on_start(
     if tree(base)?.text() == tree(start)?.text() {
         return Ok(commit.to_owned());
     }
-    let raw = git.call(["diff-tree", "-r", "-z", "--no-renames", "--full-index", base, commit]).run()?.stdout;
-    let mut fields = raw.split(|b| *b == 0);
-    let mut changed = Vec::new();
-    // `:100644 100755 <old id> <new id> M`, then the path; gone files have mode and id 0.
-    while let (Some(head), Some(path)) = (fields.next().filter(|head| !head.is_empty()), fields.next()) {
-        let mut words = head.split(|b| *b == b' ').skip(1);
-        let (Some(mode), Some(id)) = (words.next(), words.nth(1)) else { continue };
-        changed.extend([mode, b" ", id, b"\t", path, b"\0"].concat());
-    }
+    let changed: Vec<u8> = RawChange::between(&git, base, commit)?.iter().flat_map(RawChange::line).collect();
     if changed.is_empty() {
         return Ok(start.to_owned());
     }
@@ -331,53 +358,8 @@ fn changed_on_start(
     Ok(index.call(&git, ["write-tree"]).run()?.text())
 }
 
-/// The exact change between two commits, in the form that `git apply` reads back byte by byte.
-fn exact(git: &Git, from: &str, to: &str) -> Result<Vec<u8>> {
-    let args = ["diff-tree", "-r", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff"];
-    let more = ["--no-textconv", "--no-color", from, to];
-    Ok(git.call(args.into_iter().chain(more)).run()?.stdout)
-}
-
-const APPLY: &[&str] = &["apply", "--whitespace=nowarn"];
-
-/// What a patch is laid on: the files of the checkout, or the user's index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Target {
-    Files,
-    Index,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fit {
-    Yes,
-    HasIt,
-    No,
-}
-
-fn apply(git: &Git, target: Target, patch: &[u8]) -> GitCall {
-    let cached = (target == Target::Index).then_some("--cached");
-    git.call(APPLY.iter().copied().chain(cached).chain(["-"])).stdin(patch.to_vec())
-}
-
-fn check(git: &Git, target: Target, patch: &[u8], more: &[&str]) -> GitCall {
-    let cached = (target == Target::Index).then_some("--cached");
-    let args = APPLY.iter().copied().chain(["--check"]).chain(cached).chain(more.iter().copied());
-    git.call(args.chain(["-"])).stdin(patch.to_vec()).accept(&[1, 128])
-}
-
-/// Whether a patch fits, or is there already.
-fn fits(git: &Git, target: Target, patch: &[u8]) -> Result<Fit> {
-    Ok(if check(git, target, patch, &["-R"]).run()?.code == 0 {
-        Fit::HasIt
-    } else if check(git, target, patch, &[]).run()?.code == 0 {
-        Fit::Yes
-    } else {
-        Fit::No
-    })
-}
-
 /// Refuses what would take the place of something that only the user has.
-fn refuse_in_the_way(paths: &[PathBuf]) -> Result<()> {
+fn refuse_in_the_way(paths: &[PathBuf], run: &RunId) -> Result<()> {
     if paths.is_empty() {
         return Ok(());
     }
@@ -388,57 +370,22 @@ fn refuse_in_the_way(paths: &[PathBuf]) -> Result<()> {
             "the result has something else where you have {}{more}, which the run did not know; nothing was changed",
             shown.join(", ")
         ),
-        "move that away and try again; or `ralph apply --branch NAME` makes a branch to merge by hand",
+        format!(
+            "move that away and try again; or `ralph apply {run} --branch NAME` makes a branch to merge by hand"
+        ),
     ))
 }
 
 /// Laying the result over the user's files failed half-way: all is made as it was.
-fn put_back(kept: &KeptFiles, error: Error) -> Error {
+fn put_back(kept: &KeptFiles, error: Error, run: &RunId) -> Error {
     match kept.put_back() {
         Ok(()) => Error::refused(
             format!("the result could not be taken over: {error}; your files are as they were"),
-            "`ralph apply --branch NAME` makes a branch to merge by hand",
+            format!("`ralph apply {run} --branch NAME` makes a branch to merge by hand"),
         ),
         Err(left) => Error::refused(
             format!("the result could not be taken over: {error}; and {left}"),
             "compare your files with `git status` before you go on",
         ),
-    }
-}
-
-/// Git's words about a patch that does not fit, as the list of files in the way.
-fn does_not_fit(stderr: &str, place: &str) -> Error {
-    let mut names: Vec<&str> = stderr.lines().filter_map(file_of).collect();
-    names.dedup();
-    let shown: Vec<String> = names.iter().take(5).map(|name| format!("`{name}`")).collect();
-    let more = if names.len() > shown.len() { ", …" } else { "" };
-    let which = if shown.is_empty() { String::new() } else { format!(": {}{more}", shown.join(", ")) };
-    Error::refused(
-        format!("the result does not fit {place}{which}; nothing was changed"),
-        "commit or put away your own changes there and try again; or `ralph apply --branch NAME` makes a branch to merge by hand",
-    )
-}
-
-/// `error: patch failed: src/a.rs:3`, `error: b.txt: already exists in working directory`.
-fn file_of(line: &str) -> Option<&str> {
-    let rest = line.strip_prefix("error: ")?;
-    match rest.strip_prefix("patch failed: ") {
-        Some(place) => place.rsplit_once(':').map(|(file, _)| file),
-        None => rest.split_once(": ").map(|(file, _)| file).filter(|file| *file != "patch failed"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_files_in_the_way_are_named() {
-        let said = "error: patch failed: src/a.rs:3\nerror: src/a.rs: patch does not apply\nerror: b.txt: already exists in working directory";
-        let error = does_not_fit(said, "your files");
-        assert_eq!(
-            error.to_string(),
-            "the result does not fit your files: `src/a.rs`, `b.txt`; nothing was changed"
-        );
     }
 }

@@ -213,6 +213,9 @@ pub struct ForkedFrom {
     /// What it began with: what decides the result is held against that, not against what its sessions made of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<CommitId>,
+    /// The same with what the user had not committed then, where there was something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<CommitId>,
 }
 
 impl RunSpec {

@@ -296,6 +296,10 @@ export type RunEvent = {
        */
       dirty_touched?: string[];
       /**
+       * Files in submodules that the session has edited: they are not part of the result.
+       */
+      in_submodules?: string[];
+      /**
        * Recorded again in the same iteration, with the engine's own marks or after a restart.
        */
       again?: boolean;

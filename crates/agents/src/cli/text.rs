@@ -1,11 +1,12 @@
 //! Any command whose stdout is the answer. Only its exit code and, where that says "failed", its stderr are evidence, and
-//! the signs that the user configured, on stdout, too: anything else that it printed there may be a quote.
+//! the signs that the user configured, on stdout, too: anything else that it printed there may be a quote. Where a refused
+//! login is all that it printed, that is no quote, unless the session changed files, which the engine knows.
 
 use super::parser::{
     Parsed, Parser, ParserSink, ProcessClose, REASON_MAX, STDERR_MAX, ended_by_engine, final_message,
     how_it_ended, last_lines,
 };
-use super::words;
+use super::words::{self, Refusal};
 use crate::bounded::{RESPONSE_MAX, Tail};
 use crate::limits;
 use crate::scan::fold;
@@ -64,7 +65,10 @@ fn judge(stdout: &str, stderr: &str, close: &ProcessClose<'_>) -> SessionEnd {
         return end;
     }
     if close.exec.success() {
-        return if stdout.trim().is_empty() { SessionEnd::Empty } else { SessionEnd::Completed };
+        if stdout.trim().is_empty() {
+            return SessionEnd::Empty;
+        }
+        return refused_login(stdout).unwrap_or(SessionEnd::Completed);
     }
     let last_words = last_lines(stderr);
     if limits::looks_limited(stderr) || words::matches_patterns(&fold(stderr), close.patterns) {
@@ -75,9 +79,72 @@ fn judge(stdout: &str, stderr: &str, close: &ProcessClose<'_>) -> SessionEnd {
         let reset_at = limits::reset_time(stdout, close.now);
         return SessionEnd::RateLimited { reset_at, reason: last_lines(stdout) };
     }
+    if let Some(refused) = refused_login(stdout).or_else(|| refused_login(stderr)) {
+        return refused;
+    }
     let how = how_it_ended(close.exec);
     let said = if last_words.is_empty() { last_lines(stdout) } else { last_words };
     let reason =
         if said.is_empty() { format!("the command {how}") } else { format!("the command {how}: {said}") };
     SessionEnd::Failed { reason: text::one_line(&reason, REASON_MAX) }
+}
+
+/// Most characters and lines of an answer that is nothing but an error.
+const ERROR_MAX: usize = 400;
+const ERROR_LINES: usize = 4;
+
+/// The login or the credit that was refused, where that is all that a command had to say.
+fn refused_login(said: &str) -> Option<SessionEnd> {
+    let said = said.trim();
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    // Who promises something has worked, whatever words that has in it.
+    if said.chars().count() > ERROR_MAX || lines.len() > ERROR_LINES || said.contains("<promise>") {
+        return None;
+    }
+    let reason = || text::one_line(said, REASON_MAX);
+    lines.iter().find_map(|line| match words::refusal(line)? {
+        Refusal::Login => Some(SessionEnd::Auth { reason: reason() }),
+        Refusal::Credit => Some(SessionEnd::Billing { reason: reason() }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_answer_that_is_nothing_but_a_refusal_is_one() {
+        let word = |said: &str| refused_login(said).map_or("", |end| end.word());
+        for said in [
+            "Invalid API key \u{b7} Please run /login",
+            "Not logged in",
+            "Error: not logged in. Run `agent login` first.\n",
+            "401 Unauthorized",
+            "API Error: 401 {\"type\":\"error\"}",
+            "\u{2717} Unauthorized: token expired",
+            "Please log in with `tool auth login`",
+            "[error] authentication failed",
+            "You are not authenticated. Please run `x login`.",
+        ] {
+            assert_eq!(word(said), "not logged in", "{said}");
+        }
+        for said in ["Credit balance is too low", "Error: insufficient_quota", "quota exceeded"] {
+            assert_eq!(word(said), "no credit", "{said}");
+        }
+        let long = format!("Invalid API key is what the server said.\n{}", "I looked at it.\n".repeat(9));
+        for said in [
+            "I made the page say \"not logged in\" to whoever is not logged in.",
+            "Fixed: the server answers 401 unauthorized now.",
+            "Invalid API key is refused now.\n\n<promise>COMPLETE</promise>",
+            "The test still gets 401 Unauthorized; I need the secret.",
+            "4010 lines were read",
+            "Quotas are read from the file now.",
+            "Unauthorized requests are answered with 401 now.",
+            "401 is what the server answers; 200 is wanted.",
+            &long,
+            "",
+        ] {
+            assert_eq!(word(said), "", "{said}");
+        }
+    }
 }

@@ -127,6 +127,92 @@ pub(crate) fn speaks_of_auth(words: &str) -> bool {
     has_any(&fold(words), AUTH)
 }
 
+/// What a line of an error refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Login,
+    Credit,
+}
+
+/// The beginnings of errors about a login. After those of the second list a sentence may go on in words.
+const LOGIN: (&[&str], &[&str]) = (
+    &[
+        "not logged in",
+        "you are not logged in",
+        "not authenticated",
+        "you are not authenticated",
+        "invalid api key",
+        "incorrect api key",
+        "unauthorized",
+        "unauthenticated",
+        "401",
+        "http 401",
+        "status 401",
+        "authentication failed",
+        "authentication required",
+        "authentication_error",
+        "login required",
+        "login failed",
+    ],
+    &[
+        "401 unauthorized",
+        "401 invalid",
+        "403 forbidden",
+        "api key not valid",
+        "api key is missing",
+        "api key is not set",
+        "no api key",
+        "missing api key",
+        "please log in",
+        "please login",
+        "please sign in",
+        "please authenticate",
+        "please run /login",
+        "failed to authenticate",
+        "oauth token has expired",
+    ],
+);
+/// The same about credit.
+const CREDIT: (&[&str], &[&str]) = (
+    &[
+        "insufficient credits",
+        "insufficient_quota",
+        "insufficient quota",
+        "payment required",
+        "quota exceeded",
+        "out of credits",
+    ],
+    &[
+        "credit balance is too low",
+        "402 payment required",
+        "you exceeded your current quota",
+        "you have exceeded your quota",
+        "quota exceeded for",
+    ],
+);
+
+/// What a line refuses that begins as such errors do: `Error: not logged in`, `401 Unauthorized`. The same words further on in
+/// a sentence are somebody's report.
+pub(crate) fn refusal(line: &str) -> Option<Refusal> {
+    let folded = fold(line);
+    let plain =
+        |text: &str| -> usize { text.len() - text.trim_start_matches(|c: char| !c.is_alphanumeric()).len() };
+    let mut rest = &folded[plain(&folded)..];
+    for label in ["api error", "error", "fatal"] {
+        if let Some(after) =
+            rest.strip_prefix(label).filter(|after| !after.starts_with(char::is_alphanumeric))
+        {
+            rest = &after[plain(after)..];
+        }
+    }
+    let begins = |(alone, open): (&[&str], &[&str])| {
+        let ends = |after: &str| !after.trim_start().starts_with(char::is_alphanumeric);
+        alone.iter().any(|sign| rest.strip_prefix(sign).is_some_and(ends))
+            || open.iter().any(|sign| rest.starts_with(sign))
+    };
+    if begins(LOGIN) { Some(Refusal::Login) } else { begins(CREDIT).then_some(Refusal::Credit) }
+}
+
 /// Whether one of the configured signs stands in `folded`.
 pub(crate) fn matches_patterns(folded: &str, patterns: &[String]) -> bool {
     patterns.iter().any(|pattern| !pattern.trim().is_empty() && folded.contains(&fold(pattern)))

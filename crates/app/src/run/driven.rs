@@ -68,7 +68,7 @@ impl ReadyRun {
         let spec = self.driver.state().spec.clone();
         let (result, diff) = drive(self.driver);
         self.dotenv.end(&dotenv_pairs(&self.vars, &spec.origin));
-        let state = handed_state(&self.home, &spec);
+        let state = snapshot::load(&self.home.record(&spec.run_id)).ok();
         (FinishedRun { result, spec, state, vars: self.vars, home: self.home, _lock: self.lock }, diff)
     }
 }
@@ -79,7 +79,7 @@ pub struct FinishedRun {
     pub result: RunResult,
     /// What it was.
     pub spec: RunSpec,
-    /// What is known of a run whose agent works on a copy.
+    /// What its record says; none where that cannot be read.
     pub state: Option<RunState>,
     vars: Vars,
     pub(super) home: StateHome,

@@ -5,8 +5,8 @@ use super::{Plan, prepare};
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::Reporter;
-use crate::request::{Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished};
-use crate::{find, record_trust};
+use crate::request::{self, Overrides, PlaceRequest, RunRequest, TaskInput};
+use crate::{find, model_access, models, record_trust};
 use ralph_domain::control::{BudgetChange, Control};
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::id::{CommitId, RunId, Seq};
@@ -14,6 +14,7 @@ use ralph_domain::spec::{ForkedFrom, RunSpec};
 use ralph_domain::state::RunState;
 use ralph_domain::text::count;
 use ralph_git::Repo;
+use ralph_git::unfinished::Unfinished;
 use ralph_journal::follow::Follower;
 use ralph_journal::layout::{RalphDir, RunDir};
 use ralph_journal::registry::Registration;
@@ -51,6 +52,8 @@ pub(super) struct ForkPoint {
     progress: Option<String>,
     /// What the new run is told at its beginning.
     letters: Vec<Control>,
+    /// What the user had not committed when the other run began, and no commit of it holds.
+    pub(super) unfinished: Option<Unfinished>,
 }
 
 impl ForkPoint {
@@ -78,6 +81,7 @@ pub(crate) fn fork(
     let record = entry.run_dir();
     let (state, seq, at) = state_at(&record, &entry.run_id, wanted.at)?;
     let (repo, commit) = files_of(env, entry, &state)?;
+    let unfinished = unfinished_of(&repo, entry, &state, &commit)?;
     let allowed = record_trust::read(&env.state_home()?, &entry.run_id).unwrap_or_default();
     let request = request(&repo.top, &state, wanted);
     let mut plan = prepare(&env.granting(allowed), &request, report)?;
@@ -87,6 +91,9 @@ pub(crate) fn fork(
         settings.models = plan.settings.models.clone();
     }
     settings.budgets = settings.budgets.changed(&wanted.budgets, state.now);
+    let prices = models::load(&plan.env, &repo.top)?.prices;
+    plan.unpriced =
+        model_access::unpriced(&settings, &prices).into_iter().map(|agent| agent.name.clone()).collect();
     // A pull request of the other run is its own.
     settings.handover.branch = None;
     plan.settings = settings;
@@ -98,8 +105,14 @@ pub(crate) fn fork(
     );
     let guardrails = wanted.guardrails.iter().map(|text| Control::Guardrail { text: text.clone() });
     plan.fork = Some(ForkPoint {
-        from: ForkedFrom { run: entry.run_id.clone(), seq, start: start_of(&state) },
+        from: ForkedFrom {
+            run: entry.run_id.clone(),
+            seq,
+            start: start_of(&state),
+            snapshot: snapshot_of(&state),
+        },
         commit,
+        unfinished,
         progress: progress_after(&record, at),
         letters: guardrails.chain([Control::Nudge { text: told }]).collect(),
     });
@@ -110,7 +123,7 @@ fn request(top: &Path, state: &RunState, wanted: &ForkRequest) -> RunRequest {
     let settings = &state.spec.settings;
     RunRequest {
         task: TaskInput::Value(Box::new(state.spec.task.clone())),
-        unfinished: Unfinished::StartAnew,
+        unfinished: request::Unfinished::StartAnew,
         overrides: Overrides {
             agents: wanted.agents.clone(),
             model: wanted.model.clone(),
@@ -162,6 +175,26 @@ fn ended(event: &Event) -> Option<u32> {
 fn start_of(state: &RunState) -> Option<CommitId> {
     let own = || state.baseline.as_ref().map(|baseline| baseline.head.clone());
     state.spec.forked_from.as_ref().and_then(|from| from.start.clone()).or_else(own)
+}
+
+/// The same with what the user had not committed then; none where there was nothing.
+fn snapshot_of(state: &RunState) -> Option<CommitId> {
+    match &state.spec.forked_from {
+        Some(from) => from.snapshot.clone(),
+        None => state.baseline.as_ref().filter(|one| !one.dirty.is_empty()).map(|one| one.start.clone()),
+    }
+}
+
+/// What the user had not committed when the other run began: its sessions had it before them, and its commits do not hold it.
+fn unfinished_of(
+    repo: &Repo,
+    entry: &Registration,
+    state: &RunState,
+    commit: &CommitId,
+) -> Result<Option<Unfinished>, AppError> {
+    let Some(baseline) = state.baseline.as_ref().filter(|one| !one.dirty.is_empty()) else { return Ok(None) };
+    let began = (&baseline.head, &baseline.start);
+    Ok(Unfinished::beside(repo, &entry.run_id, began, commit)?)
 }
 
 /// The repo that has the files of then, and their commit.

@@ -6,10 +6,11 @@ use crate::environment::Environment;
 use crate::error::{AppError, ErrorKind};
 use crate::model_access;
 use crate::models::LoadedModels;
+use crate::project;
 use crate::request::{PlaceRequest, RunRequest, TaskInput};
 use crate::settings::{self, LoadedSettings};
 use ralph_agents::presets;
-use ralph_domain::config::{AgentKind, ConfigFile, Isolation, Settings, VerifierConfig};
+use ralph_domain::config::{AgentKind, ConfigFile, Isolation, Settings, VerifierConfig, join_argv};
 use ralph_domain::dialect::ModelChoice;
 use ralph_domain::id::AgentName;
 use ralph_domain::money::Usd;
@@ -55,7 +56,7 @@ pub fn resolve(
         && unchecked(&task)
         && file.required_verifiers.as_ref().is_none_or(|names| *names == ["tests"])
     {
-        assumptions.add_check(env, top, &mut file);
+        assumptions.add_check(env, (top, &request.folder), &mut file);
     }
     let flags = ConfigFile {
         max_iterations: wanted.max_iterations,
@@ -115,6 +116,11 @@ fn added(file: &Option<Vec<String>>, flags: &[String]) -> Option<Vec<String>> {
     (!flags.is_empty()).then(|| file.iter().flatten().chain(flags).cloned().collect())
 }
 
+/// `--verify 'cd packages/web && npm test'`.
+fn verify_flag(command: &str) -> String {
+    join_argv(&["--verify".to_owned(), command.to_owned()])
+}
+
 fn verifiers_of(commands: &[String]) -> Vec<VerifierConfig> {
     commands
         .iter()
@@ -153,7 +159,13 @@ fn check_settings(
     if frozen.required_verifiers.is_empty() {
         let error = AppError::usage("nothing checks the result: there is no required verifier");
         problems.push(AppError { kind: ErrorKind::NothingChecks, ..error }
-            .hint("give one with `--verify 'cargo test'`, or under `verifiers` in `.ralph/config.json` (`ralph init` finds the usual ones)"));
+            .hint(match project::proposed_tests(top).as_slice() {
+                [] => "give one with `--verify 'cargo test'`, or under `verifiers` in `.ralph/config.json` (`ralph init` finds the usual ones)".to_owned(),
+                found => {
+                    let flags: Vec<String> = found.iter().map(|command| format!("`{}`", verify_flag(command))).collect();
+                    format!("no tests at the top of the repo, but below it: {}", flags.join(" or "))
+                }
+            }));
     }
     problems.extend(crate::isolation::check(frozen).err());
     // What is installed in a sandbox elsewhere is looked at once it is there.

@@ -6,13 +6,15 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest};
-use crate::{handover, wiring};
+use crate::{find, handover, wiring};
 use ralph_domain::config::CloneConfig;
 use ralph_domain::outcome::ErrorCode;
 use ralph_domain::spec::RunSpec;
 use ralph_domain::text::count;
+use ralph_git::unfinished::Unfinished;
 use ralph_git::{Extent, LeftOut, Repo, agent_copy, place, sparse_folder};
 use ralph_journal::layout::StateHome;
+use ralph_journal::snapshot;
 use std::path::{Path, PathBuf};
 
 /// The repo as seen from the branch that a task starts from, which may be one of another run (stacked work).
@@ -123,6 +125,9 @@ fn beside(
             None => based_on(origin, request.base.as_deref())?,
         };
         let (made, branch) = place::add_worktree(&base, run_id, &path, &branch).map_err(not_made)?;
+        if let (Some(commit), Some(tree)) = (&request.commit, &request.unfinished) {
+            Unfinished::lay(&made, commit, tree).map_err(not_made)?;
+        }
         return beside_or_copied(home, made, spec, branch);
     };
     let source = from_here(env, &handover::clone_source(env, from, &origin.top));
@@ -247,14 +252,38 @@ fn refuse_unfinished(origin: &Repo, branch: &str) -> Result<(), AppError> {
     )))
 }
 
+/// Whether an earlier run of this folder made the branch: another one may go on there.
+fn is_of_a_run(home: &StateHome, origin: &Repo, branch: &str) -> bool {
+    find::runs_of(home, &origin.top).iter().any(|entry| {
+        snapshot::read_spec(&entry.run_dir())
+            .is_ok_and(|spec| spec.branch.as_deref() == Some(branch) && !spec.settings.checkpoint_commits)
+    })
+}
+
 /// Refuses a branch that cannot be made in the user's own folder, before anything is.
-pub(super) fn check_free(origin: &Repo, request: &PlacementRequest) -> Result<(), AppError> {
+pub(super) fn check_free(
+    home: &StateHome,
+    origin: &Repo,
+    request: &PlacementRequest,
+) -> Result<(), AppError> {
     check_branch_name(request, origin)?;
     let Some(branch) = &request.branch else { return Ok(()) };
-    if request.place != PlaceRequest::InPlace || origin.branch.as_ref() == Some(branch) {
+    if request.place != PlaceRequest::InPlace {
         return Ok(());
     }
     let free = place::free_branch_name(origin, branch)?;
+    if origin.branch.as_ref() == Some(branch) {
+        if is_of_a_run(home, origin, branch) {
+            return Ok(());
+        }
+        return Err(AppError::usage(format!(
+            "`--branch {branch}`: that is the branch that you are on, and the run would commit straight onto it"
+        ))
+        .cause("`--branch` makes a new branch for the commits of a run")
+        .hint(format!(
+            "choose another name, e.g. `--branch {free}`; without `--branch` nothing is committed, and `ralph apply --squash` does it when you have looked"
+        )));
+    }
     match free == *branch {
         true => Ok(()),
         false => {

@@ -36,6 +36,9 @@ pub(crate) struct PlacementRequest {
     /// The commit to start from, where it is another run's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
+    /// The tree of that commit with what the user had not committed beside it, where there was something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<String>,
     depth: Option<u32>,
     sparse: Vec<String>,
 }
@@ -56,6 +59,7 @@ impl PlacementRequest {
             task_branch: named(&plan.chosen.branch).filter(|name| !name.is_empty()),
             base: plan.request.base.clone().or_else(|| plan.chosen.base.clone()),
             commit: plan.fork.as_ref().map(|fork| fork.commit.clone()),
+            unfinished: plan.fork.as_ref().and_then(|fork| Some(fork.unfinished.as_ref()?.tree.clone())),
             depth: plan.extent.depth,
             sparse: plan.extent.sparse.clone(),
         }

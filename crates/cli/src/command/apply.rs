@@ -9,12 +9,14 @@ use ralph_app::taking_home::{RunChanges, RunFiles};
 use ralph_domain::describe::Tone;
 use ralph_domain::text::count;
 use ralph_git::take_over::{TakeOver, TakenOver};
+use ralph_git::user_hooks::UserHooks;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// Puts the changes of a run into the folder that it was started from. Without a flag they are plain changes, for you to look
-/// at and commit. Where something of yours is in the way, nothing is touched and the files are named. Your stash, your other
-/// branches and your unfinished changes stay as they are.
+/// at and commit. A file that you have edited, too, gets both edits, as `git merge` would do it; where both are in the same
+/// lines, nothing is touched and the files are named. Your stash, your other branches and your unfinished changes stay as they
+/// are. Commits are made without your hooks, which an agent could have written; where you have some, that is said.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("how").multiple(false))]
 #[command(after_help = "Examples:
@@ -68,7 +70,8 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     };
     let proven = found.reading.state.result.proof.as_ref().is_some_and(|proof| proof.passed);
     let into = args.into.as_ref().map(|dir| folder.join(dir));
-    let done = found.take_over(env, into.as_deref(), how)?;
+    let (done, hooks) = found.take_over(env, into.as_deref(), how)?;
+    let taken = if done.files.is_empty() { files.len() } else { done.files.len() };
     let origin = into.as_ref().unwrap_or(&found.reading.state.spec.origin);
     if out.json {
         out.value(&json!({
@@ -78,19 +81,47 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
             "folder": origin,
             "branch": args.branch,
             "commits": done.commits,
-            "files": files.iter().map(|file| &file.path).collect::<Vec<_>>(),
+            "files": match done.files.as_slice() {
+                [] => files.iter().map(|file| &file.path).collect::<Vec<_>>(),
+                taken => taken.iter().collect(),
+            },
+            "merged": done.merged,
+            "hooks_not_run": hooks.as_ref().map(|hooks| hooks.names.as_slice()).unwrap_or_default(),
             "already_there": done.branch_had_it || (done.files_had_it && how == TakeOver::Files),
         }));
         return Ok(0);
     }
-    let (what, next) = words(run.as_str(), how, &done, files.len());
+    let (what, next) = words(run.as_str(), how, &done, taken);
     out.say(format!("{} {what} in {}", out.err(Tone::Good, out.sign(Sign::Good)), home_path(origin)));
+    if !done.merged.is_empty() {
+        let names: Vec<String> = done.merged.iter().take(5).map(|name| format!("`{name}`")).collect();
+        let more = if done.merged.len() > names.len() { ", …" } else { "" };
+        out.say(format!(
+            "{} merged with your own edits, which nobody has checked together: {}{more}",
+            out.err(Tone::Attention, "note:"),
+            names.join(", ")
+        ));
+    }
+    if let Some(hooks) = &hooks {
+        out.say(format!("{} {}", out.err(Tone::Attention, "note:"), hook_words(hooks, done.commits.len())));
+    }
     if !proven {
         let note = out.err(Tone::Attention, "note:");
         out.say(format!("{note} this run has not proven its result: `ralph show {run}` tells why"));
     }
     out.say(format!("{} {next}", out.err(Tone::Plain, "next:")));
     Ok(0)
+}
+
+/// Which hooks did not run, and how they do.
+fn hook_words(hooks: &UserHooks, commits: usize) -> String {
+    let names = hooks.names.join(", ");
+    let look = match hooks.changed.first() {
+        Some(path) => format!("look at `{path}` first, which the result changes; then "),
+        None => String::new(),
+    };
+    let last = if commits == 1 { "it" } else { "the last of them" };
+    format!("without your hooks ({names}): {look}`git commit --amend --no-edit` runs them on {last}")
 }
 
 /// A run that has changed no file: nothing is in its way, and nothing is done.
@@ -112,6 +143,8 @@ fn nothing(reading: &RunReading, args: &ApplyArgs, out: &Out) -> u8 {
             "branch": null,
             "commits": [],
             "files": [],
+            "merged": [],
+            "hooks_not_run": [],
             "already_there": false,
         }));
     } else {

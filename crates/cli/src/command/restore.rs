@@ -78,7 +78,7 @@ pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
     let repo = Repo::discover(app.environment().vars(), &entry.workspace)?;
     let plan = plan_restore(&repo, id, entry.git_folder().as_deref(), scope).map_err(from_git)?;
     if !out.json {
-        show(&plan, id, &repo.top, out);
+        show(&plan, id, (&repo.top, yes), out);
     }
     let yes = yes || (!plan.changes.is_empty() && may_ask(out) && ask(plan.changes.len(), out));
     let kept_at = if yes && !plan.changes.is_empty() {
@@ -145,11 +145,14 @@ fn word(action: RestoreAction) -> &'static str {
     }
 }
 
-fn show(plan: &RestorePlan, id: &RunId, top: &Path, out: &Out) {
+/// What changes; `yes` where nobody is asked first.
+fn show(plan: &RestorePlan, id: &RunId, (top, yes): (&Path, bool), out: &Out) {
     if plan.changes.is_empty() && !plan.yours.is_empty() {
         out.line(format!("nothing in {} is as the run has left it: nothing to restore", top.display()));
     } else if plan.changes.is_empty() {
         out.line(format!("{} is as it was before the run: nothing to restore", top.display()));
+    } else if yes {
+        out.line(format!("restoring {} in {}:", count(plan.changes.len(), "file"), top.display()));
     } else {
         out.line(format!("{} in {} would change:", count(plan.changes.len(), "file"), top.display()));
     }

@@ -30,16 +30,24 @@ fn check(found: &Assumptions, settings: &Settings) -> String {
         let commands: Vec<String> = settings.required().map(|check| check.command_line()).collect();
         return commands.join("; ");
     };
-    let mut words = join_argv(&first.argv);
+    let mut words = shown(&first.argv);
     if !found.setup.is_empty() {
         let setup: Vec<String> = found.setup.iter().map(CommandLine::display).collect();
         words.push_str(&format!(", in a clean checkout after {}", setup.join("; ")));
     }
     words.push_str(&format!(" (from {}; `--verify CMD` chooses)", first.source));
     if let Some(other) = found.checks.get(1) {
-        words.push_str(&format!("; also found: {}", join_argv(&other.argv)));
+        words.push_str(&format!("; also found: {}", shown(&other.argv)));
     }
     words
+}
+
+/// A command as a person would type it.
+fn shown(argv: &[String]) -> String {
+    match argv {
+        [shell, flag, command] if shell == "sh" && flag == "-c" => command.clone(),
+        argv => join_argv(argv),
+    }
 }
 
 fn place_words(settings: &Settings, place: &PlaceRequest) -> String {

@@ -1,9 +1,10 @@
 //! Where the result of a run is, and the one command that comes next.
 
 use ralph_app::Environment;
-use ralph_app::taking_home::is_own_checkout;
+use ralph_app::taking_home::{is_own_checkout, knows_start};
 use ralph_domain::outcome::RunResult;
 use ralph_domain::spec::{RunSpec, WorkspaceKind};
+use ralph_domain::state::RunState;
 use ralph_domain::text::count;
 
 /// The branch that holds the result; a ref of the engine's own is none.
@@ -12,15 +13,25 @@ fn branch(result: &RunResult) -> Option<&str> {
 }
 
 /// Name and words of the line that says where the result is.
-/// `kept` are files of which the user's own version stayed.
-pub fn row(result: &RunResult, spec: &RunSpec, kept: &[String]) -> (&'static str, String) {
+pub fn row(result: &RunResult, spec: &RunSpec, state: Option<&RunState>) -> (&'static str, String) {
+    // Files of which the user's own version stayed.
+    let kept = state.map(|state| state.work.kept_back.as_slice()).unwrap_or_default();
     let here = result.files_changed.iter().filter(|file| !kept.contains(file)).count();
+    if was_cut(spec, state) {
+        return (
+            "result",
+            "what the session that was cut has written is kept, and not in your folder".to_owned(),
+        );
+    }
     if spec.place == WorkspaceKind::InPlace && spec.branch.is_none() && here < result.files_changed.len() {
         let kept = count(result.files_changed.len() - here, "file");
         let here = if here == 0 { "no file".to_owned() } else { count(here, "file") };
         return ("result", format!("{here} changed in this folder, {kept} of yours kept"));
     }
+    let apart = state.is_some_and(|state| !state.work.in_submodules.is_empty());
     let files = match result.files_changed.len() {
+        0 if apart => "no file changed outside of submodules".to_owned(),
+        0 if spec.forked_from.is_some() => "no further file changed".to_owned(),
         0 => "no file changed".to_owned(),
         files => format!("{} changed", count(files, "file")),
     };
@@ -37,21 +48,56 @@ pub fn row(result: &RunResult, spec: &RunSpec, kept: &[String]) -> (&'static str
     }
 }
 
+/// Whether the files of a run are in a folder of their own: beside the user's, or the one that a run of another machine was brought
+/// into.
+pub fn is_apart(spec: &RunSpec) -> bool {
+    spec.home() != spec.origin || spec.place != WorkspaceKind::InPlace
+}
+
+/// Git where the refs of the run are: a clone has its own.
+pub fn git(spec: &RunSpec) -> String {
+    match &spec.place {
+        WorkspaceKind::Clone { .. } => format!("git -C {}", spec.home().display()),
+        WorkspaceKind::InPlace | WorkspaceKind::Worktree => "git".to_owned(),
+    }
+}
+
+/// Whether a person ended the run within a session whose files were not handed over.
+fn was_cut(spec: &RunSpec, state: Option<&RunState>) -> bool {
+    spec.hands_back() && state.is_some_and(|state| state.work.cut)
+}
+
 /// What to do with the result.
-pub fn next(result: &RunResult, spec: &RunSpec, env: &Environment) -> Option<String> {
+pub fn next(
+    result: &RunResult,
+    (spec, state): (&RunSpec, Option<&RunState>),
+    env: &Environment,
+) -> Option<String> {
     let run = &spec.run_id;
     if let Some(url) = result.pr_url.as_deref().filter(|_| result.success) {
         return Some(format!("review {url} (`ralph open {run}`)"));
     }
     if result.files_changed.is_empty() {
-        return None;
+        // The work of the run that it branched off from is its result, too.
+        let whole = spec.forked_from.is_some() && result.success;
+        return whole.then(|| {
+            format!(
+                "`ralph apply {run}` brings the result, which is that of the first run up to the fork, into your own folder; `ralph diff {run}` shows it first"
+            )
+        });
     }
+    if was_cut(spec, state) {
+        return Some(format!("`ralph diff {run}` shows it, `ralph apply {run}` brings it into your folder"));
+    }
+    let stranger = is_own_checkout(env, &spec.origin)
+        || matches!(spec.place, WorkspaceKind::Clone { .. })
+            && state.is_some_and(|state| !knows_start(env, state));
     Some(match (&spec.place, &spec.branch) {
         (WorkspaceKind::InPlace, None) => format!(
             "`ralph diff {run}` shows the changes, new files too; `ralph apply {run} --squash` commits them, `ralph restore {run}` undoes them"
         ),
         (WorkspaceKind::InPlace, Some(_)) => format!("`ralph diff {run}` shows the changes, new files too"),
-        _ if is_own_checkout(env, &spec.origin) => format!(
+        _ if stranger || spec.origin == spec.home() => format!(
             "`ralph diff {run}` shows the changes, `ralph open {run} --files` the files; `ralph apply {run} --into DIR` brings them into a clone of yours"
         ),
         (WorkspaceKind::Worktree | WorkspaceKind::Clone { .. }, _) => format!(

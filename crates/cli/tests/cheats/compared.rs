@@ -69,6 +69,7 @@ fn tests_are_counted_where_the_users_own_are_not_committed() {
             std::fs::read_to_string(repo.dir.join(".ralph/runs").join(repo.latest()).join("proof.json"));
         (run.code, run.json()["level"].clone(), format!("{}\n{}", run.stderr, proof.unwrap_or_default()))
     };
+    let half = "echo \"VALUE = 'right'\" > part.py";
     let (code, _, told) = play(
         "cheat",
         &format!("{half}; printf 'import unittest\\nraise unittest.SkipTest(\"later\")\\n' > other.py"),

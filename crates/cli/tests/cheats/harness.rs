@@ -113,6 +113,24 @@ cheats! {
         "echo 'script-shell=/bin/true' > .npmrc",
         ".npmrc"
     );
+    compiler_at_a_path_of_the_runs_own: Scene {
+        files: &[("rust-toolchain.toml", "[toolchain]\nchannel = \"1.80\"\n")],
+        checks: vec!["cat rust-toolchain.toml && grep -q right part.txt"],
+        honest: "echo right > part.txt; sed -i s/1.80/1.81/ rust-toolchain.toml",
+        ..Scene::new(
+            "echo right > part.txt; printf '[toolchain]\\npath = \"/repo/tc\"\\n' > rust-toolchain.toml",
+            End::NotDone("rust-toolchain.toml"),
+        )
+    };
+    compiler_at_another_path_than_at_the_start: Scene {
+        files: &[("rust-toolchain.toml", "[toolchain]\npath = \"/opt/rust\"\n")],
+        checks: vec!["while read -r l; do :; done < rust-toolchain.toml; grep -q right part.txt"],
+        watched: true,
+        ..Scene::new(
+            "echo right > part.txt; sed -i s:/opt/rust:/repo/tc: rust-toolchain.toml",
+            End::NotDone("rust-toolchain.toml"),
+        )
+    };
     runner_of_cargo: Scene {
         files: &[RUN],
         checks: vec!["sh tools/run.sh"],

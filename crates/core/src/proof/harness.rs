@@ -13,7 +13,7 @@ use ralph_domain::ports::{ExecTrace, TraceKind};
 use ralph_domain::protect::covers;
 use ralph_domain::text::one_line;
 use ralph_evidence::harness::{self, Part, Reach, Role, Via};
-use ralph_evidence::weakened::is_test_source;
+use ralph_evidence::weakened::{is_source, is_test_source};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The scripts that must stay as they are, by what the commands `argvs` lead to in a tree.
@@ -247,9 +247,13 @@ fn whole_part(facts: &HarnessFacts<'_>, name: &str, change: &FileChange) -> Opti
     if name.ends_with(".rs") && is_test_module(facts.start, name) {
         return Some(part(Role::Test));
     }
-    let hooks = name.ends_with(".py") && !is_test_source(name) && change.status != 'D' && {
-        let old = if change.status == 'A' { None } else { (facts.start)(&change.path) };
-        (facts.now)(&change.path).is_some_and(|new| harness::hooks_into_tests(old.as_deref(), &new))
+    let hooks = is_source(name) && !is_test_source(name) && change.status != 'D' && {
+        let old = || if change.status == 'A' { None } else { (facts.start)(&change.path) };
+        (facts.now)(&change.path).is_some_and(|new| {
+            (name.ends_with(".py") && harness::hooks_into_tests(old().as_deref(), &new))
+                || (harness::rewires_tests(name, None, &new)
+                    && harness::rewires_tests(name, old().as_deref(), &new))
+        })
     };
     hooks.then(|| part(Role::Configuration))
 }

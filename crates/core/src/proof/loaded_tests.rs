@@ -1,6 +1,8 @@
 //! What is loaded by what runs the tests, read by tests, or only looks like it.
 
 use super::{Files, Scene};
+use crate::proof::harness::fixed_scripts;
+use ralph_domain::ports::{ExecTrace, TraceKind, TraceStep};
 
 const TEST: (&str, &str) =
     ("part.test.js", "const p = require('./part');\ntest('p', () => expect(p.value).toBe('right'));\n");
@@ -206,4 +208,67 @@ fn what_a_variable_of_make_is_read_from_counts_and_so_do_files_of_rake() {
         &[RAKE, ("a_test.rb", "1"), ("rakefile", "x"), ("rakelib/a.rake", "x")],
     );
     assert_eq!(rake.lowered(), ["rakefile", "rakelib/a.rake"]);
+}
+
+#[test]
+fn what_came_while_the_checks_ran_counts_where_a_runner_looks_first() {
+    const TEST: (&str, &str) = ("test_part.py", "import part\n");
+    let files: Files = &[TEST, ("part.py", "1")];
+    let seen = |steps: &[(TraceKind, &str)]| {
+        let step = |(kind, path): &(TraceKind, &str)| TraceStep {
+            kind: *kind,
+            scripts: 0,
+            path: (*path).to_owned(),
+        };
+        ExecTrace { steps: steps.iter().map(step).collect() }
+    };
+    let now = [
+        (TraceKind::Wrote, "unittest.py"),
+        (TraceKind::Wrote, "gen/part.py"),
+        (TraceKind::Wrote, "made.py"),
+        (TraceKind::Planted, "__pycache__/test_part.cpython-312.pyc"),
+        (TraceKind::Planted, "__pycache__/part.cpython-312.pyc"),
+        (TraceKind::Planted, "node_modules/jest"),
+        (TraceKind::Planted, "node_modules/@prisma/client"),
+        (TraceKind::Planted, "~/.local/bin/pytest"),
+    ];
+    let scene = Scene {
+        traces: [ExecTrace::default(), seen(&now)],
+        ..Scene::new("python3 -m unittest -q", files, files)
+    };
+    let told =
+        ["__pycache__/test_part.cpython-312.pyc", "node_modules/jest", "unittest.py", "~/.local/bin/pytest"];
+    assert_eq!(scene.lowered(), told);
+    let as_ever =
+        Scene { traces: [seen(&now), seen(&now)], ..Scene::new("python3 -m unittest -q", files, files) };
+    assert_eq!(as_ever.lowered(), [""; 0]);
+}
+
+#[test]
+fn a_script_whose_output_the_check_compares_is_product_and_one_it_goes_by_is_not() {
+    let start: Files =
+        &[("app.sh", "cat words.txt\n"), ("words.txt", "1"), ("run.sh", "1"), ("want.cfg", "1")];
+    let now: Files =
+        &[("app.sh", "cat words.txt;\n"), ("words.txt", "2"), ("run.sh", "1"), ("want.cfg", "1")];
+    let ran = |path: &str| TraceStep { kind: TraceKind::Ran, scripts: 0, path: path.to_owned() };
+    let read = |path: &str| TraceStep { kind: TraceKind::Read, scripts: 1, path: path.to_owned() };
+    for check in ["[ \"$(./app.sh)\" = right ]", "./app.sh | grep -q right", "./app.sh > x; diff x words.txt"]
+    {
+        let trace = ExecTrace { steps: [ran("app.sh"), read("words.txt")].into() };
+        let scene = Scene { traces: [trace.clone(), trace], ..Scene::new(check, start, now) };
+        let found = scene.judge();
+        let changed: Vec<&str> =
+            found.changes.iter().map(|c| c.path.as_str()).filter(|p| *p == "app.sh").collect();
+        assert_eq!((found.failed, changed), (Vec::<String>::new(), Vec::new()), "{check}");
+    }
+    let other: Files = &[("app.sh", "1"), ("words.txt", "1"), ("run.sh", "2"), ("want.cfg", "1")];
+    for check in ["./run.sh", "sh run.sh && true", "[ \"$(./run.sh)\" = ok ]", "./run.sh | grep -q passed"] {
+        let protected = fixed_scripts(
+            [["sh", "-c", check].map(str::to_owned).as_slice()].into_iter(),
+            "",
+            "",
+            &|path: &str| other.iter().find(|(p, _)| *p == path).map(|(_, text)| (*text).to_owned()),
+        );
+        assert_eq!(protected, ["run.sh"], "{check}");
+    }
 }

@@ -44,6 +44,8 @@ pub(super) struct Places<'a> {
     facts: &'a HarnessFacts<'a>,
     tests: BTreeSet<TestPlace>,
     folders: BTreeSet<String>,
+    /// Targets of makefiles that a file of that name would keep from being run.
+    open_targets: BTreeSet<String>,
     /// Modules that settings of tests load in turn.
     loaded: BTreeSet<String>,
     /// Sources that moved with their tests: from where, by where they are.
@@ -58,7 +60,8 @@ impl<'a> Places<'a> {
         folders.extend(set_up.module_folders);
         folders.extend(reach.iter().flat_map(|reach| reach.module_folders.iter().cloned()));
         let tests = named.chain(set_up.files.into_iter().map(TestPlace::whole)).collect();
-        Self { facts, tests, folders, loaded: set_up.loaded, moved: moved(facts) }
+        let open_targets = reach.iter().flat_map(|reach| reach.open_targets.iter().cloned()).collect();
+        Self { facts, tests, folders, open_targets, loaded: set_up.loaded, moved: moved(facts) }
     }
 
     /// Whether settings of tests load a module, at first hand or not, and nothing else of the start does.
@@ -126,8 +129,25 @@ impl<'a> Places<'a> {
         let new = status == 'A';
         let decides = harness::shadows(name, new, &self.folders, &there)
             || prepares(self.facts, name)
-            || (new && (self.replaces_test(name, &there) || self.takes_tests_out(name)));
+            || (new
+                && (self.replaces_test(name, &there)
+                    || self.takes_tests_out(name)
+                    || self.is_open_target(name)));
         decides.then_some(Role::Configuration)
+    }
+
+    /// Whether a new file has the name of a target of the checks, or makes a folder of that name: make takes it for done.
+    pub(super) fn is_open_target(&self, path: &str) -> bool {
+        let old = self.facts.tests.iter().chain(&self.facts.sources);
+        self.open_targets.iter().any(|target| {
+            let inside = format!("{target}/");
+            path == target || (path.starts_with(&inside) && !old.clone().any(|old| old.starts_with(&inside)))
+        })
+    }
+
+    /// Whether a file that came while the checks ran has the name of a target that checks, by its name; others may build it.
+    pub(super) fn is_open_check(&self, path: &str) -> bool {
+        self.open_targets.contains(path) && harness::is_helper(path)
     }
 
     /// Whether a file that came while the checks ran is found before what runs them.

@@ -28,7 +28,7 @@ pub(super) fn judge(facts: &HarnessFacts<'_>, places: &Places<'_>, found: &mut H
         }
         let what = match step.kind {
             TraceKind::Ran | TraceKind::Read => continue,
-            TraceKind::Wrote if places.takes_runners_place(path) => {
+            TraceKind::Wrote if places.takes_runners_place(path) || places.is_open_check(path) => {
                 "it came while the checks ran, where what runs them looks first"
             }
             TraceKind::Wrote => continue,

@@ -59,7 +59,10 @@ pub(crate) fn put_back(back: &PutBack, start: &Path, into: &Path) -> io::Result<
         let rest = text(&new, path).and_then(|now| back.text_of(path, before.as_deref(), Some(&now), &new));
         match rest {
             Some(rest) => new.replace(path, rest.as_bytes())?,
-            None => new.remove(path)?,
+            None => {
+                new.remove(path)?;
+                remove_folders(path, &old, &new)?;
+            }
         }
     }
     for path in &back.paths {
@@ -87,6 +90,21 @@ pub(crate) fn put_back(back: &PutBack, start: &Path, into: &Path) -> io::Result<
     Ok(())
 }
 
+/// Removes the folders of a file that is gone, as far as nothing is left in them and the start had none: a program may go by that
+/// a folder is there.
+fn remove_folders(path: &str, old: &SafeDir, new: &SafeDir) -> io::Result<()> {
+    let mut folder = path;
+    while let Some((above, _)) = folder.rsplit_once('/') {
+        let is_empty = new.entries(above, 1).is_ok_and(|inside| inside.is_empty());
+        if old.facts(above).is_ok() || !is_empty {
+            break;
+        }
+        new.remove(above)?;
+        folder = above;
+    }
+    Ok(())
+}
+
 fn text(folder: &SafeDir, path: &str) -> Option<String> {
     folder.read_text(path, Links::Refused, FILE_MAX).ok()
 }
@@ -110,12 +128,17 @@ mod tests {
         write(&into, "tests/run.sh", "new");
         write(&into, "tests/more.py", "more");
         write(&into, "part.txt", "work");
-        let paths = ["tests/run.sh", "tests/gone.py", "tests/more.py"].map(str::to_owned).into();
+        write(&into, "test/deep/keep", "new");
+        write(&into, "lib/own.py", "work");
+        write(&into, "lib/test_own.py", "new");
+        let paths = ["tests/run.sh", "tests/gone.py", "tests/more.py", "test/deep/keep", "lib/test_own.py"];
+        let paths = paths.map(str::to_owned).into();
         put_back(&PutBack { paths, ..PutBack::default() }, &start, &into).unwrap();
         assert_eq!(std::fs::read_to_string(into.join("tests/run.sh")).unwrap(), "old");
         let mode = std::fs::metadata(into.join("tests/run.sh")).unwrap().permissions().mode();
         assert_eq!(mode & 0o111, 0o111 & mode);
         assert!(mode & 0o100 != 0 && into.join("tests/gone.py").exists() && into.join("part.txt").exists());
-        assert!(!into.join("tests/more.py").exists());
+        assert!(!into.join("tests/more.py").exists() && !into.join("test").exists());
+        assert!(into.join("lib/own.py").exists());
     }
 }

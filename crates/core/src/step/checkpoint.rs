@@ -41,7 +41,10 @@ impl Driver {
             };
         }
         let message = self.ctx.shown_elsewhere(&message);
-        let on_branch = self.ctx.state.spec.commits_on_branch() && self.ctx.state.people.alarm.is_none();
+        let cut = self.ctx.state.was_cut();
+        let kept_out = cut && self.ctx.state.spec.hands_back();
+        let on_branch =
+            self.ctx.state.spec.commits_on_branch() && self.ctx.state.people.alarm.is_none() && !kept_out;
         let checkpoint = self.workspace.checkpoint(&CheckpointRequest {
             iteration,
             agent: &agent,
@@ -51,7 +54,10 @@ impl Driver {
             redactor: Some(&self.ctx.redactor),
         })?;
         self.ctx.boundary("checkpoint.committed");
-        self.hand_back(checkpoint.commit.clone())?;
+        match kept_out {
+            true => self.hand_commits()?,
+            false => self.hand_back(checkpoint.commit.clone())?,
+        }
         let patch = match (&before, &checkpoint.commit) {
             (Some(before), Some(_)) => {
                 self.workspace.patch(before.as_str(), checkpoint.tree.as_str(), PATCH_MAX)?
@@ -67,6 +73,7 @@ impl Driver {
         };
         whole.extend_from_slice(&self.ctx.redactor.bytes(&patch));
         self.ctx.files.write(&path, &whole)?;
+        let in_submodules = if again { Vec::new() } else { self.edits_in_submodules(iteration)? };
         let outside = if again { Vec::new() } else { self.outside_working_dir(&checkpoint.files) };
         let sum = |of: fn(&FileChange) -> Option<u64>| checkpoint.files.iter().filter_map(of).sum();
         let (added, removed) = (sum(|f| f.added), sum(|f| f.removed));
@@ -83,8 +90,15 @@ impl Driver {
             added,
             removed,
             dirty_touched: checkpoint.dirty_touched,
+            in_submodules,
             again,
         })?;
+        if kept_out && files_total > 0 {
+            let run = self.ctx.state.spec.run_id.clone();
+            self.ctx.notice(format!(
+                "what the cut session had written is kept, and not put into your folder: `ralph diff {run}` shows it"
+            ))?;
+        }
         if let Some(folder) = self.ctx.state.spec.task.working_dir.clone().filter(|_| !outside.is_empty()) {
             let names: Vec<String> = outside.iter().take(5).map(|name| format!("`{name}`")).collect();
             let more = if outside.len() > names.len() { ", …" } else { "" };
@@ -113,6 +127,29 @@ impl Driver {
 }
 
 impl Driver {
+    /// Files in submodules that the session has written. Nobody records them, so the next one is told, too.
+    fn edits_in_submodules(&mut self, iteration: u32) -> Result<Vec<String>, DriveError> {
+        let Some(before) = self.submodules_before.take() else { return Ok(Vec::new()) };
+        let now = self.workspace.submodule_files()?;
+        let mut edited: Vec<String> = now
+            .iter()
+            .filter(|(path, stamp)| before.get(*path) != Some(*stamp))
+            .map(|(path, _)| path.clone())
+            .collect();
+        edited.extend(before.into_keys().filter(|path| !now.contains_key(path)));
+        edited.truncate(FILES_MAX);
+        if !edited.is_empty() {
+            self.ctx.error_entry(
+                &format!("iteration {iteration}: edits in a submodule are not part of the result"),
+                &format!(
+                    "a submodule is another repository; what is to count must stand outside of it: {}",
+                    edited.join(", ")
+                ),
+            );
+        }
+        Ok(edited)
+    }
+
     /// What a session has changed outside the folder that it is kept to.
     fn outside_working_dir(&self, files: &[FileChange]) -> Vec<String> {
         let task = &self.ctx.state.spec.task;

@@ -22,6 +22,9 @@ pub(crate) enum SetupEnd {
     Stopped,
 }
 
+/// Looks at a checkout behind each setup command, and at what was seen of the command.
+pub(crate) type AfterSetup<'a> = &'a mut dyn FnMut(Option<&ExecTrace>);
+
 impl Driver {
     /// Makes a folder for a clean checkout, lets `work` use it and removes it. The folder has the name of the workspace: some
     /// tools take a project's name from it.
@@ -67,7 +70,7 @@ impl Driver {
         sandbox: &dyn Sandbox,
         env: &[(String, String)],
         logs: &Path,
-        mut after: Option<&mut dyn FnMut(Option<&ExecTrace>)>,
+        mut after: Option<AfterSetup<'_>>,
     ) -> Result<SetupEnd, DriveError> {
         for (n, command) in self.ctx.state.spec.settings.setup_commands.clone().iter().enumerate() {
             let mut request = ExecRequest::new(command.argv());

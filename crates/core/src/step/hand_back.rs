@@ -42,6 +42,17 @@ impl Driver {
         }
     }
 
+    /// Where a person has ended the run for good: its commits only. What a session that was cut had written stays out of the
+    /// user's tree, and can be looked at.
+    pub(crate) fn hand_commits(&mut self) -> Result<(), DriveError> {
+        if !self.ctx.state.spec.hands_back() || self.ctx.state.baseline.is_none() {
+            return Ok(());
+        }
+        let now = self.ctx.clock.now();
+        let Some(user) = self.workspace.user_tree() else { return Err(no_user_tree()) };
+        Ok(user.hand_commits(now)?)
+    }
+
     /// After a checkpoint, and at the end: the user's tree gets what the agent has done. Repeating it changes nothing.
     pub(crate) fn hand_back(&mut self, commit: Option<CommitId>) -> Result<(), DriveError> {
         if !self.ctx.state.spec.hands_back() || self.ctx.state.baseline.is_none() {

@@ -6,7 +6,7 @@ use crate::error::DriveError;
 use crate::{prompt, task_book};
 use ralph_domain::change_text;
 use ralph_domain::claim::{Claim, claim};
-use ralph_domain::config::Role;
+use ralph_domain::config::{OutputFormat, Role};
 use ralph_domain::decide::consequences;
 use ralph_domain::event::{EventBody, SessionEnd};
 use ralph_domain::id::AgentName;
@@ -60,6 +60,7 @@ impl Driver {
             Some(role) if role.only_reads() => Some(self.workspace.tree()?),
             _ => None,
         };
+        self.submodules_before = Some(self.workspace.submodule_files()?);
         let folder = self.ctx.iteration_dir(iteration)?;
         let files = prompt::PromptFiles::read(&self.ctx.dir, &self.ctx.run, &self.ctx.state);
         let prompt = prompt::assemble(&self.ctx.state, &files, config.kind, role, &agent.preamble());
@@ -118,9 +119,14 @@ impl Driver {
         self.ctx.note_resources(&**agent);
         self.ctx.boundary("work.session");
         let mut report = report?;
-        // Who changes files without a word has done something all the same.
-        if report.end == SessionEnd::Empty && Some(self.workspace.tree()?) != self.ctx.state.work.tree {
-            report.end = SessionEnd::Completed;
+        // Who changes files without a word, or with words that only look like a refused login, has done something all the same.
+        if is_doubtful(&report, config.output_format)
+            && Some(self.workspace.tree()?) != self.ctx.state.work.tree
+        {
+            report.end = match (report.exit_code, report.end) {
+                (Some(0), _) | (_, SessionEnd::Empty) => SessionEnd::Completed,
+                (_, end) => SessionEnd::Failed { reason: end.reason().unwrap_or_default().to_owned() },
+            };
         }
         self.end_session(iteration, &promise, report)?;
         self.ctx.check_files(&watch)?;
@@ -221,6 +227,15 @@ impl Driver {
         self.ctx.flush()?;
         self.ctx.boundary("void.after");
         Ok(())
+    }
+}
+
+/// Whether an end stands on what was printed alone: on nothing, or on the words of a command that has no format for errors.
+fn is_doubtful(report: &SessionReport, format: OutputFormat) -> bool {
+    match report.end {
+        SessionEnd::Empty => true,
+        SessionEnd::Auth { .. } | SessionEnd::Billing { .. } => format == OutputFormat::Text,
+        _ => false,
     }
 }
 

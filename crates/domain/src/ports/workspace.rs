@@ -7,6 +7,7 @@ use crate::protect::ProtectedChange;
 use crate::spec::LeftWork;
 use jiff::Timestamp;
 pub use ralph_protocol::event::Baseline;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The agent's tree and its history: snapshots, commits, diffs and the refs that must not move.
@@ -66,6 +67,9 @@ pub trait Workspace: Send {
     fn branch_tip(&self, branch: &str) -> Result<Option<CommitId>, WorkspaceError>;
     /// Paths in the workspace that are never recorded (ignored ones); a whole folder ends with `/`. Bounded.
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError>;
+    /// Files in submodules that are not as those are pinned, which no checkpoint records, each with what tells whether it was
+    /// written since. Bounded.
+    fn submodule_files(&self) -> Result<BTreeMap<String, String>, WorkspaceError>;
     /// The way of its commits to others.
     fn publisher(&mut self) -> &mut dyn Publisher;
     /// The user's own tree, where the agent works on another one; `None` where it works in the user's.
@@ -148,6 +152,8 @@ pub trait UserTree {
         at: Timestamp,
         passes: &mut dyn FnMut(&'static str),
     ) -> Result<HandedBack, WorkspaceError>;
+    /// Brings what the engine has recorded into the user's repo, and touches no file of theirs.
+    fn hand_commits(&mut self, at: Timestamp) -> Result<(), WorkspaceError>;
 }
 
 /// One file of the engine's state.

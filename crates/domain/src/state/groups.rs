@@ -61,6 +61,12 @@ pub struct WorkFacts {
     /// Files that the user has changed, too, so that the agent's were not handed back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept_back: Vec<String>,
+    /// Files in submodules that sessions have edited: they are not part of the result. A few of them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub in_submodules: BTreeSet<String>,
+    /// The last record is of a session that a person's cancel had cut: it was not handed over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
     /// The branch that the user has moved meanwhile, so that it was left there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch_kept: Option<String>,

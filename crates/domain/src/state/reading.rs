@@ -4,6 +4,7 @@ use super::{RunFacts, Stage};
 use crate::budget::Spent;
 use crate::config::{AgentSelection, RoleConfig};
 use crate::id::AgentName;
+use crate::money::{CostBasis, Usd};
 use crate::outcome::EndReason;
 use crate::status::Status;
 use ralph_protocol::event::TestsQuestion;
@@ -18,6 +19,22 @@ impl RunFacts {
             cost: self.spending.totals.cost,
             tokens: self.spending.totals.tokens.total(),
         }
+    }
+
+    /// How the cost is known. While the first session works nobody knows it yet: an amount of nothing would be wrong.
+    pub fn cost_basis(&self) -> CostBasis {
+        let works = self.iterations.current.as_ref().is_some_and(|current| current.stage == Stage::Working);
+        let totals = &self.spending.totals;
+        match works && totals.sessions == 0 && totals.cost == Usd::ZERO {
+            true => CostBasis::Unknown,
+            false => totals.basis,
+        }
+    }
+
+    /// Whether a person has ended the run for good within a session: what that had written is nobody's result.
+    pub fn was_cut(&self) -> bool {
+        let session = self.iterations.current.as_ref().and_then(|current| current.session.as_ref());
+        self.people.cancel_by.is_some() && session.is_some_and(|session| session.end.is_void())
     }
 
     /// Working time that is left, the deadline included.

@@ -15,6 +15,8 @@ const DEPENDENCIES: &[&str] = &[
     "npm-shrinkwrap.json",
     "pnpm-lock.yaml",
     "Cargo.toml",
+    "rust-toolchain",
+    "rust-toolchain.toml",
     "go.mod",
     "go.work",
     "pyproject.toml",

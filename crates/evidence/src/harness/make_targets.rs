@@ -71,6 +71,7 @@ impl Walk<'_> {
             let settings = Some(made.settings.join("\n")).filter(|text| !text.is_empty());
             self.define(&scope, "settings of all targets", path, settings);
         }
+        let phony = whole.target(".PHONY").map(|phony| phony.needs).unwrap_or_default();
         let mut open = if targets.is_empty() { whole.first_target().into_iter().collect() } else { targets };
         while let Some(name) = open.pop() {
             if !self.seen.insert(format!("{scope} {file} {name}")) {
@@ -84,6 +85,13 @@ impl Walk<'_> {
                     self.asked_of_a_shell(text.as_deref().unwrap_or_default(), folder, depth);
                     self.define(&scope, variable, path, text);
                 }
+            }
+            let makes =
+                |line: &String| line.contains("$@") || line.split(['/', ' ']).any(|word| word == name);
+            if kind == "make" && !phony.contains(&name) && !target.lines.iter().any(makes) {
+                self.reach
+                    .open_targets
+                    .extend(join(folder, &name).filter(|path| (self.read)(path).is_none()));
             }
             for line in &target.lines {
                 let line = line.trim_start_matches(['@', '-', '+', ' ']);

@@ -27,6 +27,7 @@ mod put_back;
 mod rake;
 mod redefined;
 mod renamed;
+mod rewires;
 mod setup_files;
 mod shadow;
 mod shell;
@@ -47,6 +48,7 @@ pub use parts::{Part, Role, changed_examples, changed_parts, is_keyed};
 pub use put_back::as_at_start;
 pub use redefined::{Redefined, redefined};
 pub use renamed::is_renamed;
+pub use rewires::rewires_tests;
 pub use setup_files::{SETTINGS, loaded_files, python_folders, setup_files};
 pub use shadow::{compiled_from, shadows, takes_runners_place};
 pub use test_data::{
@@ -97,6 +99,8 @@ pub struct Reach {
     pub any_makefile: bool,
     /// Folders in which its command lines tell interpreters to look for modules.
     pub module_folders: BTreeSet<String>,
+    /// Targets of makefiles that make no file and do not say so: one of that name would keep them from being run.
+    pub open_targets: BTreeSet<String>,
 }
 
 /// What the command `argv`, started in `folder`, leads to in a tree whose files `read` gives.

@@ -60,6 +60,14 @@ const WHOLE: &[&str] = &[
     ".pnpmfile.cjs",
     "Taskfile.yml",
     "Taskfile.yaml",
+    "taskfile.yml",
+    "taskfile.yaml",
+    "Taskfile.dist.yml",
+    "Taskfile.dist.yaml",
+    "taskfile.dist.yml",
+    "taskfile.dist.yaml",
+    "mise.toml",
+    "phpunit.dist.xml",
     "bunfig.toml",
     "rustfmt.toml",
     "clippy.toml",
@@ -268,6 +276,13 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
             return keyed(&gradle::settings(old, old), &gradle::settings(new, old));
         }
         "go.work" => return keyed(&used_modules(old), &used_modules(new)),
+        // Another version of the compiler is a dependency; a compiler at a path of the run's own choice is not.
+        "rust-toolchain.toml" | "rust-toolchain" => {
+            return match toml_files::toolchain_path(old) == toml_files::toolchain_path(new) {
+                true => Vec::new(),
+                false => whole(Role::Replacement),
+            };
+        }
         _ => {}
     }
     match is_test_path(path) || is_snapshot(path) || is_test_data(path) {
@@ -407,6 +422,7 @@ pub fn is_keyed(path: &str) -> bool {
     SECTIONS.iter().any(|(file, _)| *file == name)
         || matches!(name, "package.json" | "CMakeLists.txt" | "pom.xml" | "build.gradle" | "build.gradle.kts")
         || matches!(name, "settings.gradle" | "settings.gradle.kts" | "go.work")
+        || matches!(name, "rust-toolchain.toml" | "rust-toolchain")
         || (name.starts_with("tsconfig") && name.ends_with(".json"))
         || is_requirements(name)
         || is_lock(name)
@@ -424,6 +440,18 @@ mod tests {
             format!("{} {:?}{added}", p.key.unwrap_or_default(), p.role).trim().to_owned()
         };
         changed_parts(path, old, new).into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn another_version_of_the_compiler_is_free_and_one_at_another_path_is_not() {
+        let (one, two) = ("[toolchain]\nchannel = '1.80'\n", "[toolchain]\nchannel = 'stable'\n");
+        let (own, evil) = ("[toolchain]\npath = '/opt/rust'\n", "[toolchain]\npath = '/repo/tc'\n");
+        assert_eq!(told("rust-toolchain.toml", Some(one), Some(two)), [""; 0]);
+        assert_eq!(told("rust-toolchain", Some("1.80"), Some("stable")), [""; 0]);
+        assert_eq!(told("rust-toolchain.toml", Some(own), Some(&format!("# why\n{own}"))), [""; 0]);
+        assert_eq!(told("rust-toolchain.toml", Some(one), Some(evil)), ["Replacement"]);
+        assert_eq!(told("rust-toolchain.toml", Some(own), Some(evil)), ["Replacement"]);
+        assert_eq!(told("sub/rust-toolchain", None, Some(evil)), ["Replacement added"]);
     }
 
     #[test]

@@ -116,6 +116,12 @@ pub(super) fn changed(name: &str, old: Option<&str>, new: Option<&str>) -> Optio
     Some(parts)
 }
 
+/// The place of the compiler that a `rust-toolchain.toml` names, where it names one.
+pub(super) fn toolchain_path(text: Option<&str>) -> Option<String> {
+    let table = text?.parse::<Table>().ok()?;
+    table.get("toolchain")?.get("path")?.as_str().map(str::to_owned)
+}
+
 /// `new` with what decides as in `old`; `None` where one cannot be read.
 pub(super) fn put_back(name: &str, old: &str, new: &str, there: &dyn Fn(&str) -> bool) -> Option<String> {
     let (old, mut new) = (old.parse::<Table>().ok()?, new.parse::<Table>().ok()?);

@@ -12,6 +12,7 @@ use crate::text::duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::time::Duration;
+pub use work::in_submodules_words;
 
 /// How an event is to be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,18 +5,30 @@ use crate::event::EventBody;
 use crate::text::{count, duration};
 use std::time::Duration;
 
+/// Edits in submodules, of which nothing is recorded.
+pub fn in_submodules_words(files: &[String]) -> String {
+    let names: Vec<String> = files.iter().take(5).map(|name| format!("`{name}`")).collect();
+    let more = if files.len() > names.len() { ", …" } else { "" };
+    format!("edits in a submodule are not part of the result: {}{more}", names.join(", "))
+}
+
 pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
     let said = match body {
         EventBody::Checkpointed { again: true, .. } => return None,
-        EventBody::Checkpointed { files_total, added, removed, dirty_touched, .. } => {
+        EventBody::Checkpointed { files_total, added, removed, dirty_touched, in_submodules, .. } => {
             let mut text = match files_total {
+                0 if !in_submodules.is_empty() => "nothing changed that can be handed over".to_owned(),
                 0 => "nothing changed".to_owned(),
                 n => format!("{} changed, +{added} −{removed}", count(*n, "file")),
             };
             if !dirty_touched.is_empty() {
                 text.push_str(&format!("; edited on top of your own changes: {}", dirty_touched.join(", ")));
             }
-            (if dirty_touched.is_empty() { Tone::Muted } else { Tone::Attention }, text)
+            if !in_submodules.is_empty() {
+                text.push_str(&format!("; {}", in_submodules_words(in_submodules)));
+            }
+            let quiet = dirty_touched.is_empty() && in_submodules.is_empty();
+            (if quiet { Tone::Muted } else { Tone::Attention }, text)
         }
         EventBody::HandedBack(handed) => (Tone::Attention, handed.words()?),
         EventBody::CheckFinished { result, .. } => {

@@ -143,6 +143,9 @@ pub enum EventBody {
         /// Files that were dirty at the start and are now edited.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         dirty_touched: Vec<String>,
+        /// Files in submodules that the session has edited: they are not part of the result.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        in_submodules: Vec<String>,
         /// Recorded again in the same iteration, with the engine's own marks or after a restart.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,

@@ -52,10 +52,11 @@ impl EventBody {
             }
             Self::SandboxReady(made) => [&mut made.provider, &mut made.id].into_iter().for_each(line),
             Self::SandboxGone(gone) => line(&mut gone.id),
-            Self::Checkpointed { files, dirty_touched, .. } => {
+            Self::Checkpointed { files, dirty_touched, in_submodules, .. } => {
                 files.iter_mut().take(LIST_MAX).for_each(|file| line(&mut file.path));
                 shorten(files, |file: &FileChange| weight(&file.path) + 120);
                 names(dirty_touched);
+                names(in_submodules);
             }
             Self::HandedBack(handed) => names(&mut handed.conflicts),
             Self::CheckFinished { result, .. } => of_check(result),

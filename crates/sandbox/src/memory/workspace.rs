@@ -288,6 +288,10 @@ impl Workspace for MemoryWorkspace {
         Ok(Vec::new())
     }
 
+    fn submodule_files(&self) -> Result<BTreeMap<String, String>, WorkspaceError> {
+        Ok(BTreeMap::new())
+    }
+
     fn publisher(&mut self) -> &mut dyn Publisher {
         self
     }

@@ -123,7 +123,7 @@ impl ConfigFile {
                 message: "the file is empty".into(),
                 line: 1,
                 column: 1,
-                hint: "write at least `{}`, or run `ralph init` for a filled-in one".into(),
+                hint: "write at least `{}`, or run `ralph init --force` for a filled-in one".into(),
             });
         }
         let file: Self = serde_json::from_str(text).map_err(|error| explain(&error))?;

@@ -192,6 +192,8 @@ impl Problem {
             "the file ends too early: a bracket or quote is not closed"
         } else if error.is_syntax() {
             "fix the JSON at this place; comments and trailing commas are not JSON"
+        } else if message.starts_with("missing field") {
+            "add it; `docs/TASKS.md` shows every key, and `ralph init --plan` or `--json-task` writes an example"
         } else {
             "give a value of the right kind; `docs/TASKS.md` shows every key"
         };
@@ -207,7 +209,8 @@ pub(crate) fn parse(text: &str) -> Result<Node, Problem> {
         return Err(Problem {
             offset: 0,
             message: "the file is empty".into(),
-            fix: "`ralph init` writes a filled-in one".into(),
+            fix: "`ralph init --plan --force` writes a plan to fill in, `ralph init --json-task --force` a `ralph.json`"
+                .into(),
         });
     }
     // serde_json is the judge of the syntax; the scan below may then trust it.

@@ -64,7 +64,9 @@ fn every_attack_that_is_listed_has_its_test_and_its_twin() {
     for Row { who, attack, twin, file, test } in &rows {
         let path = root().join("crates/cli/tests").join(file);
         let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let is_there = text.contains(&format!("fn {test}()")) || text.contains(&format!(" {test} "));
+        let is_there = text.contains(&format!("fn {test}()"))
+            || text.contains(&format!(" {test} "))
+            || text.contains(&format!(" {test}: "));
         if !is_there {
             wrong.push(format!("{attack}: there is no test `{test}` in {file}"));
         }

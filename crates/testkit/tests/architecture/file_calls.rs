@@ -147,7 +147,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("git/src/one_file.rs", 13),
             ("git/src/place.rs", 3),
             ("git/src/restore.rs", 8),
-            ("git/src/private_index.rs", 3),
+            ("git/src/private_index.rs", 4),
             ("git/src/watch.rs", 3),
             ("git/src/worktree.rs", 8),
             ("sandbox/src/local/files.rs", 1),

@@ -120,10 +120,8 @@ pub fn runs(world: &World) -> Result<Vec<RunRow>, AppError> {
         },
         cost: match (run.cost_usd, run.cost_basis) {
             (None, _) => "–".to_owned(),
-            (Some(Usd::ZERO), Some(CostBasis::Unknown)) if run.iteration.is_some_and(|n| n > 0) => {
-                "unknown".to_owned()
-            }
-            (Some(cost), Some(CostBasis::Unknown)) if cost > Usd::ZERO => format!("{cost}+"),
+            (Some(Usd::ZERO), Some(CostBasis::Unknown)) => "unknown".to_owned(),
+            (Some(cost), Some(CostBasis::Unknown)) => format!("{cost}+"),
             (Some(cost), _) => cost.to_string(),
         },
         at: run.last_event_at.unwrap_or(run.created_at),

@@ -28,11 +28,14 @@ pub fn next_step(model: &Model) -> (NextStep, String) {
     if !model.repo.has_commit {
         return (NextStep::FirstCommit, "make a first commit: a run starts from one".into());
     }
-    if !model.repo.configured {
+    // Whoever has had a run proven here has agents and checks, written down or not.
+    let proven = model.runs.iter().any(|run| run.here && run.status == "done");
+    if !model.repo.configured && !proven {
         return (NextStep::Setup, "set up: choose agents and how results are checked".into());
     }
     match model.repo.tasks.as_slice() {
         [task] => (NextStep::Start, format!("start a run of {task}, or say what else is to be done")),
+        [] if proven => (NextStep::Describe, "say in a sentence what is to be done next".into()),
         [] => (NextStep::Describe, "say in a sentence what is to be done".into()),
         several => (NextStep::Describe, format!("say what is to be done ({} lie here)", several.join(", "))),
     }

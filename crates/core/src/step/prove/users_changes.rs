@@ -46,10 +46,10 @@ impl Driver {
     /// Whether the result leaves the user's folder as a commit, without the user's own changes.
     pub(in crate::step) fn hands_over(&self) -> bool {
         let spec = &self.ctx.state.spec;
-        let stays_here = spec.place == WorkspaceKind::InPlace
-            && spec.branch.is_none()
-            && spec.settings.handover.publish == Publish::None;
-        !stays_here
+        let in_folder = spec.place == WorkspaceKind::InPlace && spec.branch.is_none();
+        // What the first run began with came along, and stands in the folder that the result of the fork is brought to.
+        let forked = spec.forked_from.as_ref().is_some_and(|from| from.snapshot.is_some());
+        !(in_folder || forked) || spec.settings.handover.publish != Publish::None
     }
 
     /// What the result is held against: `start`, but where the run branched off from another what that one began with, and without
@@ -60,8 +60,11 @@ impl Driver {
         head: &CommitId,
     ) -> Result<CommitId, DriveError> {
         let spec = &self.ctx.state.spec;
-        if let Some(forked) = spec.forked_from.as_ref().and_then(|from| from.start.clone()) {
-            return Ok(forked);
+        if let Some(from) = &spec.forked_from {
+            let with_users = from.snapshot.clone().filter(|_| start != head);
+            if let Some(began) = with_users.or_else(|| from.start.clone()) {
+                return Ok(began);
+            }
         }
         let left = spec.left_work.clone();
         if left.is_empty() {

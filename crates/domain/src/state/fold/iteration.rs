@@ -124,9 +124,15 @@ impl RunFacts {
     }
 
     pub(super) fn checkpointed(&mut self, body: &EventBody) {
-        let EventBody::Checkpointed { tree, commit, files, files_total, added, removed, .. } = body else {
+        let EventBody::Checkpointed {
+            tree, commit, files, files_total, added, removed, in_submodules, ..
+        } = body
+        else {
             return;
         };
+        let room = TOUCHED.saturating_sub(self.work.in_submodules.len());
+        self.work.in_submodules.extend(in_submodules.iter().take(room).cloned());
+        self.work.cut = self.was_cut();
         self.work.tree = Some(tree.clone());
         if commit.is_some() {
             self.work.commit = commit.clone();
