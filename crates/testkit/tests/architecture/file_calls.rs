@@ -179,7 +179,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("sandbox/src/os/linux.rs", 1),
             ("sandbox/src/os/process.rs", 5),
             ("sandbox/src/os/raw.rs", 1),
-            ("sandbox/src/os/trace.rs", 2),
+            ("sandbox/src/os/trace.rs", 3),
             ("sandbox/src/local/watch/resolve.rs", 1),
         ],
     ),
