@@ -5,13 +5,13 @@
  */
 export type Control = {
   /**
-   * Unique within the run.
-   */
-  id: string;
-  /**
    * Who sent it and by which door, for example `ana via cli`.
    */
   from: string;
+  /**
+   * Unique within the run.
+   */
+  id: string;
 } & (
   | {
       control: "pause";
@@ -29,29 +29,24 @@ export type Control = {
       control: "cancel";
     }
   | {
-      control: "skip";
       /**
        * The agent.
        */
       agent?: string;
+      control: "skip";
     }
   | {
-      control: "cooldown";
       /**
        * The agent.
        */
       agent: string;
+      control: "cooldown";
       /**
        * For how long.
        */
       seconds: number;
     }
   | {
-      control: "model";
-      /**
-       * The model, or `None` for the configured one.
-       */
-      model?: string;
       /**
        * For one agent only.
        */
@@ -60,6 +55,11 @@ export type Control = {
        * For every following iteration, not only the next one.
        */
       always?: boolean;
+      control: "model";
+      /**
+       * The model, or `None` for the configured one.
+       */
+      model?: string;
     }
   | {
       control: "edit";
@@ -106,6 +106,10 @@ export type Control = {
  */
 export interface BudgetChange {
   /**
+   * Most money.
+   */
+  max_cost?: number;
+  /**
    * Most iterations.
    */
   max_iterations?: number;
@@ -113,10 +117,6 @@ export interface BudgetChange {
    * Most working time, in seconds.
    */
   max_seconds?: number;
-  /**
-   * Most money.
-   */
-  max_cost?: number;
   /**
    * Most tokens.
    */

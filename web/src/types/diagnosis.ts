@@ -5,28 +5,20 @@
  */
 export interface Report {
   /**
-   * In one or two sentences, for the next session.
-   */
-  summary: string;
-  /**
    * What was observed.
    *
    * Items: Something that was observed.
    */
   failure_patterns?: {
     /**
-     * What.
-     */
-    pattern: string;
-    /**
      * Where it shows.
      */
     evidence?: string;
+    /**
+     * What.
+     */
+    pattern: string;
   }[];
-  /**
-   * What is probably behind it.
-   */
-  root_causes?: string[];
   /**
    * One to three rules for the following sessions.
    *
@@ -39,69 +31,94 @@ export interface Report {
     | [
         {
           /**
-           * When it applies.
-           */
-          trigger: string;
-          /**
            * What to do then.
            */
           instruction: string;
+          /**
+           * When it applies.
+           */
+          trigger: string;
         }
       ]
     | [
         {
           /**
-           * When it applies.
-           */
-          trigger: string;
-          /**
            * What to do then.
            */
           instruction: string;
+          /**
+           * When it applies.
+           */
+          trigger: string;
         },
         {
           /**
-           * When it applies.
-           */
-          trigger: string;
-          /**
            * What to do then.
            */
           instruction: string;
+          /**
+           * When it applies.
+           */
+          trigger: string;
         }
       ]
     | [
         {
           /**
-           * When it applies.
-           */
-          trigger: string;
-          /**
            * What to do then.
            */
           instruction: string;
+          /**
+           * When it applies.
+           */
+          trigger: string;
         },
         {
           /**
-           * When it applies.
-           */
-          trigger: string;
-          /**
            * What to do then.
            */
           instruction: string;
+          /**
+           * When it applies.
+           */
+          trigger: string;
         },
         {
           /**
-           * When it applies.
-           */
-          trigger: string;
-          /**
            * What to do then.
            */
           instruction: string;
+          /**
+           * When it applies.
+           */
+          trigger: string;
         }
       ];
+  /**
+   * Another model or agent, where that would help.
+   */
+  model_suggestion?: {
+    /**
+     * The agent it is for; all of them where absent.
+     */
+    agent?: string;
+    /**
+     * The model or profile.
+     */
+    model: string;
+    /**
+     * Why.
+     */
+    why: string;
+  };
+  /**
+   * What is probably behind it.
+   */
+  root_causes?: string[];
+  /**
+   * In one or two sentences, for the next session.
+   */
+  summary: string;
   /**
    * Edits that make the task clearer or easier to check.
    *
@@ -121,21 +138,4 @@ export interface Report {
      */
     why: string;
   }[];
-  /**
-   * Another model or agent, where that would help.
-   */
-  model_suggestion?: {
-    /**
-     * The agent it is for; all of them where absent.
-     */
-    agent?: string;
-    /**
-     * The model or profile.
-     */
-    model: string;
-    /**
-     * Why.
-     */
-    why: string;
-  };
 }

@@ -5,13 +5,13 @@
  */
 export type RunEvent = {
   /**
-   * Position in the journal.
-   */
-  seq: number;
-  /**
    * When, to the millisecond.
    */
   at: string;
+  /**
+   * Position in the journal.
+   */
+  seq: number;
 } & (
   | {
       kind: "run_created";
@@ -25,7 +25,15 @@ export type RunEvent = {
       title: string;
     }
   | {
+      /**
+       * Which driver of the run it is, from 1.
+       */
+      epoch?: number;
       kind: "driver_started";
+      /**
+       * The machine it runs on.
+       */
+      machine?: string;
       /**
        * Its process id.
        */
@@ -35,44 +43,36 @@ export type RunEvent = {
        */
       torn_bytes?: number;
       /**
-       * The machine it runs on.
-       */
-      machine?: string;
-      /**
-       * Which driver of the run it is, from 1.
-       */
-      epoch?: number;
-      /**
        * The version of the program that drives.
        */
       version?: string;
     }
   | Placed1
   | {
-      kind: "prepared";
       baseline: Baseline2;
+      checks?: BaselineChecks1;
+      kind: "prepared";
       /**
        * Marks of programs and settings of this machine that checks depend on.
        */
       surroundings?: {
         [k: string]: string;
       };
-      checks?: BaselineChecks1;
     }
   | {
-      kind: "iteration_started";
       /**
-       * Number, from 1.
+       * Who works.
        */
-      iteration: number;
+      agent: string;
       /**
        * Try, from 1.
        */
       attempt: number;
       /**
-       * Who works.
+       * Number, from 1.
        */
-      agent: string;
+      iteration: number;
+      kind: "iteration_started";
       /**
        * With which model, where one was chosen.
        */
@@ -82,20 +82,56 @@ export type RunEvent = {
        */
       prompt: string;
       /**
-       * Agents that were passed over, with the reason.
-       */
-      skipped?: string[];
-      /**
        * In which role, where a pipeline of roles is set.
        */
       role?: "builder" | "reviewer" | "tester" | "docs";
+      /**
+       * Agents that were passed over, with the reason.
+       */
+      skipped?: string[];
     }
   | {
-      kind: "session_ended";
       /**
-       * Its iteration.
+       * What the agent asks for instead of going on.
        */
-      iteration: number;
+      ask?:
+        | {
+            ask: "rotate";
+            /**
+             * Why.
+             */
+            reason: string;
+          }
+        | {
+            ask: "pause";
+            /**
+             * What about.
+             */
+            reason: string;
+          }
+        | {
+            ask: "give_up";
+            /**
+             * Why.
+             */
+            reason: string;
+          };
+      /**
+       * Ids of criteria that the agent says are met, where it says so outside the task's file.
+       */
+      claims?: string[];
+      /**
+       * The message the agent would like for the iteration's commit.
+       */
+      commit_message?: string;
+      /**
+       * Tool uses that were denied.
+       */
+      denials?: number;
+      /**
+       * How long it took.
+       */
+      duration_ms: number;
       /**
        * How it ended.
        */
@@ -122,13 +158,13 @@ export type RunEvent = {
         | {
             how: "rate_limited";
             /**
-             * When it ends, where that was said.
-             */
-            reset_at?: string;
-            /**
              * In the provider's words.
              */
             reason: string;
+            /**
+             * When it ends, where that was said.
+             */
+            reset_at?: string;
           }
         | {
             how: "overloaded";
@@ -180,32 +216,36 @@ export type RunEvent = {
             reason: string;
           }
         | {
-            how: "stopped";
             /**
              * Why.
              */
             cause: "cancelled" | "suspended" | "rotated" | "skipped" | "hopeless" | "budget";
+            how: "stopped";
           }
         | {
             how: "interrupted";
           };
       /**
-       * Whether the final message held the promise.
+       * Exit code, if there was one.
        */
-      promised: boolean;
+      exit_code?: number;
+      /**
+       * What a reviewer, tester or documenter found, for the builder.
+       */
+      findings?: string;
+      /**
+       * Its iteration.
+       */
+      iteration: number;
+      kind: "session_ended";
       /**
        * The final message in one line.
        */
       message: string;
-      usage: Usage3;
       /**
-       * How long it took.
+       * Whether the final message held the promise.
        */
-      duration_ms: number;
-      /**
-       * Exit code, if there was one.
-       */
-      exit_code?: number;
+      promised: boolean;
       /**
        * Digest of `response.json`.
        */
@@ -214,47 +254,7 @@ export type RunEvent = {
        * Processes left behind and ended.
        */
       survivors?: number;
-      /**
-       * Tool uses that were denied.
-       */
-      denials?: number;
-      /**
-       * Ids of criteria that the agent says are met, where it says so outside the task's file.
-       */
-      claims?: string[];
-      /**
-       * What the agent asks for instead of going on.
-       */
-      ask?:
-        | {
-            ask: "rotate";
-            /**
-             * Why.
-             */
-            reason: string;
-          }
-        | {
-            ask: "pause";
-            /**
-             * What about.
-             */
-            reason: string;
-          }
-        | {
-            ask: "give_up";
-            /**
-             * Why.
-             */
-            reason: string;
-          };
-      /**
-       * The message the agent would like for the iteration's commit.
-       */
-      commit_message?: string;
-      /**
-       * What a reviewer, tester or documenter found, for the builder.
-       */
-      findings?: string;
+      usage: Usage3;
     }
   | ActionStarted1
   | ActionFinished1
@@ -262,19 +262,22 @@ export type RunEvent = {
   | SandboxReady1
   | SandboxGone1
   | {
-      kind: "checkpointed";
       /**
-       * Its iteration.
+       * Lines added, of all files.
        */
-      iteration: number;
+      added: number;
       /**
-       * The tree.
+       * Recorded again in the same iteration, with the engine's own marks or after a restart.
        */
-      tree: string;
+      again?: boolean;
       /**
        * The work commit; absent where nothing changed.
        */
       commit?: string;
+      /**
+       * Files that were dirty at the start and are now edited.
+       */
+      dirty_touched?: string[];
       /**
        * Files changed, at most 200.
        */
@@ -284,82 +287,93 @@ export type RunEvent = {
        */
       files_total: number;
       /**
-       * Lines added, of all files.
+       * Files in submodules that the session has edited: they are not part of the result.
        */
-      added: number;
+      in_submodules?: string[];
+      /**
+       * Its iteration.
+       */
+      iteration: number;
+      kind: "checkpointed";
       /**
        * Lines removed, of all files.
        */
       removed: number;
       /**
-       * Files that were dirty at the start and are now edited.
+       * The tree.
        */
-      dirty_touched?: string[];
-      /**
-       * Files in submodules that the session has edited: they are not part of the result.
-       */
-      in_submodules?: string[];
-      /**
-       * Recorded again in the same iteration, with the engine's own marks or after a restart.
-       */
-      again?: boolean;
+      tree: string;
     }
   | Handed1
   | {
-      kind: "check_finished";
       /**
        * Its iteration.
        */
       iteration: number;
+      kind: "check_finished";
       result: CheckResult1;
     }
   | {
-      kind: "protected_changed";
-      /**
-       * Its iteration.
-       */
-      iteration: number;
       /**
        * What differs.
        */
       changes: ProtectedChange[];
+      /**
+       * Its iteration.
+       */
+      iteration: number;
+      kind: "protected_changed";
       /**
        * How many more differ, where the list is cut.
        */
       left_out?: number;
     }
   | {
-      kind: "claimed";
-      /**
-       * Its iteration.
-       */
-      iteration: number;
       /**
        * Ids of all criteria that are claimed now.
        */
       ids: string[];
+      /**
+       * Its iteration.
+       */
+      iteration: number;
+      kind: "claimed";
       /**
        * Ids of those that are not, stories that the agent added included.
        */
       open?: string[];
     }
   | {
-      kind: "ticked";
       /**
        * Its iteration.
        */
       iteration: number;
+      kind: "ticked";
       /**
        * Ids of all criteria that are met now.
        */
       met: string[];
     }
   | {
-      kind: "iteration_ended";
+      evidence?: StuckEvidence1;
+      /**
+       * What does not pass: names of required checks, or what the final check of the same files did not accept.
+       */
+      failing?: string[];
+      /**
+       * Signature of the failure that was seen, if any.
+       */
+      failure?: string;
       /**
        * Its number.
        */
       iteration: number;
+      kind: "iteration_ended";
+      /**
+       * Digest of `receipt.json`.
+       */
+      receipt: string;
+      signals: Signals1;
       /**
        * The judgement.
        */
@@ -370,60 +384,46 @@ export type RunEvent = {
         | "not_promised"
         | "protected_changed"
         | "session_failed";
-      signals: Signals1;
-      /**
-       * Signature of the failure that was seen, if any.
-       */
-      failure?: string;
-      /**
-       * What does not pass: names of required checks, or what the final check of the same files did not accept.
-       */
-      failing?: string[];
-      /**
-       * Digest of `receipt.json`.
-       */
-      receipt: string;
-      evidence?: StuckEvidence1;
     }
   | {
-      kind: "iteration_voided";
       /**
        * Its number, which will be used again.
        */
       iteration: number;
+      kind: "iteration_voided";
       /**
        * Why it does not count.
        */
       reason: string;
     }
   | {
-      kind: "cooldown_set";
       /**
        * Who.
        */
       agent: string;
-      /**
-       * Until when.
-       */
-      until: string;
+      kind: "cooldown_set";
       /**
        * Why.
        */
       reason: string;
+      /**
+       * Until when.
+       */
+      until: string;
     }
   | {
+      /**
+       * Who.
+       */
+      agent: string;
       kind: "cooldown_cleared";
-      /**
-       * Who.
-       */
-      agent: string;
     }
   | {
-      kind: "agent_dropped";
       /**
        * Who.
        */
       agent: string;
+      kind: "agent_dropped";
       /**
        * Why (login, billing).
        */
@@ -448,41 +448,46 @@ export type RunEvent = {
       waited_ms: number;
     }
   | {
-      kind: "budget_warning";
       /**
        * Which.
        */
       budget: "iterations" | "time" | "cost" | "tokens";
       /**
-       * In words with numbers.
-       */
-      message: string;
-      /**
        * Working time of what was ended, which no other event tells of; 0 where nothing was.
        */
       cut_ms?: number;
+      kind: "budget_warning";
+      /**
+       * In words with numbers.
+       */
+      message: string;
     }
   | {
-      kind: "gutter";
-      /**
-       * The iteration that showed it.
-       */
-      iteration: number;
-      /**
-       * The score.
-       */
-      loop_score: number;
       /**
        * The evidence, in words.
        */
       evidence: string[];
-    }
-  | {
-      kind: "stuck";
       /**
        * The iteration that showed it.
        */
       iteration: number;
+      kind: "gutter";
+      /**
+       * The score.
+       */
+      loop_score: number;
+    }
+  | {
+      context?: StuckDetails1;
+      /**
+       * The evidence, in words.
+       */
+      evidence: string[];
+      /**
+       * The iteration that showed it.
+       */
+      iteration: number;
+      kind: "stuck";
       /**
        * Which conditions, each told once until something gets better.
        *
@@ -493,26 +498,21 @@ export type RunEvent = {
        * The score.
        */
       loop_score: number;
-      /**
-       * The evidence, in words.
-       */
-      evidence: string[];
-      context?: StuckDetails1;
     }
   | {
+      /**
+       * The agent that sits out until something gets better.
+       */
+      benched?: string;
+      /**
+       * What that means here.
+       */
+      detail: string;
       kind: "mitigated";
       /**
        * Which.
        */
       rung: "nudge" | "rotate" | "fallback" | "doctor" | "pause";
-      /**
-       * What that means here.
-       */
-      detail: string;
-      /**
-       * The agent that sits out until something gets better.
-       */
-      benched?: string;
       /**
        * The agent that works with another model until something gets better, and the model.
        *
@@ -541,29 +541,24 @@ export type RunEvent = {
           control: "cancel";
         }
       | {
-          control: "skip";
           /**
            * The agent.
            */
           agent?: string;
+          control: "skip";
         }
       | {
-          control: "cooldown";
           /**
            * The agent.
            */
           agent: string;
+          control: "cooldown";
           /**
            * For how long.
            */
           seconds: number;
         }
       | {
-          control: "model";
-          /**
-           * The model, or `None` for the configured one.
-           */
-          model?: string;
           /**
            * For one agent only.
            */
@@ -572,6 +567,11 @@ export type RunEvent = {
            * For every following iteration, not only the next one.
            */
           always?: boolean;
+          control: "model";
+          /**
+           * The model, or `None` for the configured one.
+           */
+          model?: string;
         }
       | {
           control: "edit";
@@ -609,47 +609,47 @@ export type RunEvent = {
           text: string;
         }
     ) & {
-      kind: "control_received";
-      /**
-       * Unique within the run.
-       */
-      id: string;
       /**
        * Who sent it and by which door, for example `ana via cli`.
        */
       from: string;
       /**
+       * Unique within the run.
+       */
+      id: string;
+      /**
        * Bytes of the inbox read so far.
        */
       inbox: number;
+      kind: "control_received";
     })
   | {
-      kind: "control_refused";
       /**
        * Its id.
        */
       id: string;
       /**
-       * Why.
-       */
-      reason: string;
-      /**
        * Bytes of the inbox read so far.
        */
       inbox?: number;
+      kind: "control_refused";
+      /**
+       * Why.
+       */
+      reason: string;
     }
   | SpecChanged1
   | ApprovalApplied1
   | {
       kind: "refs_moved";
       /**
-       * Which; where the list is cut, those that a person must look at first.
-       */
-      moves: RefMove[];
-      /**
        * How many more moved, where the list is cut.
        */
       left_out?: number;
+      /**
+       * Which; where the list is cut, those that a person must look at first.
+       */
+      moves: RefMove[];
     }
   | {
       kind: "tampered";
@@ -668,6 +668,10 @@ export type RunEvent = {
   | {
       kind: "needs_human";
       /**
+       * In words, with what to do.
+       */
+      message: string;
+      /**
        * Why.
        */
       reason:
@@ -681,32 +685,44 @@ export type RunEvent = {
         | "review"
         | "setup"
         | "tests_changed";
-      /**
-       * In words, with what to do.
-       */
-      message: string;
     }
   | {
-      kind: "proof_started";
-      /**
-       * The commit it judges.
-       */
-      commit: string;
       /**
        * Whether it runs in a clean checkout.
        */
       clean: boolean;
+      /**
+       * The commit it judges.
+       */
+      commit: string;
+      kind: "proof_started";
     }
   | {
-      kind: "proof_finished";
       /**
        * The commit.
        */
       commit: string;
       /**
-       * The tree.
+       * How long it took.
        */
-      tree: string;
+      duration_ms?: number;
+      /**
+       * What did not hold.
+       */
+      failed?: string[];
+      /**
+       * What lowers the level, one line each; `proof.json` has all of them.
+       */
+      harness?: string[];
+      /**
+       * What only a person can fix, where that is why it failed.
+       */
+      hint?: string;
+      kind: "proof_finished";
+      /**
+       * Who decided what a pass means.
+       */
+      level?: "independent" | "own_tests";
       /**
        * Whether everything held.
        */
@@ -715,39 +731,23 @@ export type RunEvent = {
        * Digest of `proof.json`.
        */
       proof: string;
+      question?: TestsQuestion1;
       /**
-       * What did not hold.
+       * Checks that did not pass in it, with what they printed last.
        */
-      failed?: string[];
+      refused?: CheckResult[];
       /**
-       * How long it took.
+       * The tree.
        */
-      duration_ms?: number;
-      /**
-       * Changes to tests that a person should look at.
-       */
-      weakened?: number;
-      /**
-       * What only a person can fix, where that is why it failed.
-       */
-      hint?: string;
-      /**
-       * Who decided what a pass means.
-       */
-      level?: "independent" | "own_tests";
+      tree: string;
       /**
        * Whether the checks were watched.
        */
       watched?: "watched" | "not_watched";
       /**
-       * What lowers the level, one line each; `proof.json` has all of them.
+       * Changes to tests that a person should look at.
        */
-      harness?: string[];
-      /**
-       * Checks that did not pass in it, with what they printed last.
-       */
-      refused?: CheckResult[];
-      question?: TestsQuestion1;
+      weakened?: number;
     }
   | ProofApproved1
   | {
@@ -758,7 +758,6 @@ export type RunEvent = {
       reason: string;
     }
   | {
-      kind: "published";
       /**
        * The branch or ref that holds it.
        */
@@ -767,6 +766,7 @@ export type RunEvent = {
        * The commit.
        */
       commit: string;
+      kind: "published";
       /**
        * The pull request, where there is one.
        */
@@ -781,11 +781,11 @@ export type RunEvent = {
   | Moved1
   | EffectIntended1
   | {
-      kind: "suspended";
       /**
        * Which one, in words.
        */
       by: string;
+      kind: "suspended";
     }
   | {
       kind: "finished";
@@ -818,6 +818,34 @@ export type RunEvent = {
       message: string;
     }
 );
+/**
+ * What an agent asks for instead of going on.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "ask".
+ */
+export type Ask =
+  | {
+      ask: "rotate";
+      /**
+       * Why.
+       */
+      reason: string;
+    }
+  | {
+      ask: "pause";
+      /**
+       * What about.
+       */
+      reason: string;
+    }
+  | {
+      ask: "give_up";
+      /**
+       * Why.
+       */
+      reason: string;
+    };
 /**
  * SHA-256 of some bytes, as 64 hex digits.
  *
@@ -862,13 +890,13 @@ export type SessionEnd =
   | {
       how: "rate_limited";
       /**
-       * When it ends, where that was said.
-       */
-      reset_at?: string;
-      /**
        * In the provider's words.
        */
       reason: string;
+      /**
+       * When it ends, where that was said.
+       */
+      reset_at?: string;
     }
   | {
       how: "overloaded";
@@ -920,42 +948,14 @@ export type SessionEnd =
       reason: string;
     }
   | {
-      how: "stopped";
       /**
        * Why.
        */
       cause: "cancelled" | "suspended" | "rotated" | "skipped" | "hopeless" | "budget";
+      how: "stopped";
     }
   | {
       how: "interrupted";
-    };
-/**
- * What an agent asks for instead of going on.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "ask".
- */
-export type Ask =
-  | {
-      ask: "rotate";
-      /**
-       * Why.
-       */
-      reason: string;
-    }
-  | {
-      ask: "pause";
-      /**
-       * What about.
-       */
-      reason: string;
-    }
-  | {
-      ask: "give_up";
-      /**
-       * Why.
-       */
-      reason: string;
     };
 /**
  * How a session circles.
@@ -994,330 +994,20 @@ export type SessionLoop =
     };
 
 /**
- * Where a run works, once that is made.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "placed".
- */
-export interface Placed {
-  /**
-   * The folder of the agent's files.
-   */
-  workspace: string;
-  /**
-   * The branch that the run commits on.
-   */
-  branch?: string;
-  /**
-   * The branch on the other side, where the run pushes.
-   */
-  push_branch?: string;
-  /**
-   * Digest of the `.ralph/config.json` that the repo brought into a place of the run's own.
-   */
-  config?: string;
-}
-/**
- * The state at the start of a run.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "baseline".
- */
-export interface Baseline {
-  /**
-   * The commit that `HEAD` named.
-   */
-  head: string;
-  /**
-   * The branch, unless detached.
-   */
-  branch?: string | null;
-  /**
-   * The snapshot commit.
-   */
-  start: string;
-  /**
-   * Its tree.
-   */
-  tree: string;
-  /**
-   * Files that were dirty or untracked.
-   */
-  dirty?: string[];
-  /**
-   * How many were dirty in all, where the list is cut.
-   */
-  dirty_total?: number;
-  /**
-   * Files too large for the snapshot, left alone.
-   */
-  left_out?: string[];
-}
-/**
- * How the checks ended at the start: before the first session, in a clean checkout of the start snapshot, after setup.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "baseline_checks".
- */
-export interface BaselineChecks {
-  /**
-   * Each check that was run.
-   */
-  results: CheckResult[];
-  /**
-   * Whether they were watched.
-   */
-  watched?: "watched" | "not_watched";
-  /**
-   * The setup command that failed there, so that no check was run.
-   */
-  setup_failed?: string;
-  /**
-   * The last lines that it printed.
-   */
-  setup_lines?: string[];
-  /**
-   * Its log, relative to the run's folder.
-   */
-  setup_log?: string;
-  /**
-   * Whether the results are those of an earlier run on the same files with the same checks.
-   */
-  cached?: boolean;
-  metric?: MeasuredNumber;
-}
-/**
- * The result of one verifier on one tree.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "check_result".
- */
-export interface CheckResult {
-  /**
-   * The verifier.
-   */
-  name: string;
-  /**
-   * The tree that it judged: another tree voids the result.
-   */
-  tree: string;
-  /**
-   * Whether it passed.
-   */
-  passed: boolean;
-  /**
-   * In words, where it did not: "exit code 1", "no test was executed".
-   */
-  why?: string;
-  /**
-   * Exit code, if it ended by itself.
-   */
-  exit_code?: number;
-  /**
-   * How long it took.
-   */
-  duration_ms: number;
-  tests?: TestCounts;
-  /**
-   * Its log, relative to the run's folder.
-   */
-  log: string;
-  /**
-   * Digest of the log.
-   */
-  log_digest: string;
-  /**
-   * Names of tests that failed, where the runner is known and names them.
-   */
-  failing?: string[];
-  /**
-   * The last lines that it printed, where it did not pass.
-   */
-  last_lines?: string[];
-}
-/**
- * Tests that a known runner reported.
- */
-export interface TestCounts {
-  /**
-   * Passed.
-   */
-  passed: number;
-  /**
-   * Failed.
-   */
-  failed: number;
-}
-/**
- * The number that the run is to improve, as it was at the start.
- */
-export interface MeasuredNumber {
-  /**
-   * Which one: a hash of the words around it.
-   */
-  key: number;
-  /**
-   * Its value, in thousandths.
-   */
-  value: number;
-  /**
-   * Whether more of it is better.
-   */
-  rises: boolean;
-  /**
-   * Its name, for people.
-   */
-  label?: string;
-  /**
-   * How far repeated measurements of it lie apart, in thousandths; 0 where it was measured once.
-   */
-  noise?: number;
-}
-/**
- * Tests as a runner counted them.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "test_counts".
- */
-export interface TestCounts1 {
-  /**
-   * Passed.
-   */
-  passed: number;
-  /**
-   * Failed.
-   */
-  failed: number;
-}
-/**
- * A number that a check printed.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "measured_number".
- */
-export interface MeasuredNumber1 {
-  /**
-   * Which one: a hash of the words around it.
-   */
-  key: number;
-  /**
-   * Its value, in thousandths.
-   */
-  value: number;
-  /**
-   * Whether more of it is better.
-   */
-  rises: boolean;
-  /**
-   * Its name, for people.
-   */
-  label?: string;
-  /**
-   * How far repeated measurements of it lie apart, in thousandths; 0 where it was measured once.
-   */
-  noise?: number;
-}
-/**
- * What one session used. `tokens: None` means that the agent said nothing about tokens.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "usage".
- */
-export interface Usage {
-  tokens?: Tokens;
-  /**
-   * Cost, where it is known.
-   */
-  cost?: number;
-  /**
-   * How the cost is known.
-   */
-  basis: "reported" | "estimated" | "unknown";
-  /**
-   * What reading from a cache saved against the price of fresh input, less what writing to it cost.
-   */
-  saved?: number;
-  /**
-   * The model that the agent says it used.
-   */
-  model?: string;
-}
-/**
- * Tokens, where the agent reports them.
- */
-export interface Tokens {
-  /**
-   * Fresh input tokens.
-   */
-  input: number;
-  /**
-   * Output tokens, reasoning included.
-   */
-  output: number;
-  /**
-   * Input tokens served from a cache.
-   */
-  cached?: number;
-  /**
-   * Input tokens written to a cache.
-   */
-  cache_write?: number;
-}
-/**
- * Tokens of one or many sessions. `input` excludes what was read from or written to a cache.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "tokens".
- */
-export interface Tokens1 {
-  /**
-   * Fresh input tokens.
-   */
-  input: number;
-  /**
-   * Output tokens, reasoning included.
-   */
-  output: number;
-  /**
-   * Input tokens served from a cache.
-   */
-  cached?: number;
-  /**
-   * Input tokens written to a cache.
-   */
-  cache_write?: number;
-}
-/**
- * A managed action of a session begins.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "action_started".
- */
-export interface ActionStarted {
-  /**
-   * Its iteration.
-   */
-  iteration: number;
-  /**
-   * Its place in the session, from 1.
-   */
-  number: number;
-  /**
-   * What it is: `run`, `patch`, `write`, … or a tool's name.
-   */
-  action: string;
-  /**
-   * On what, in one line.
-   */
-  what: string;
-}
-/**
  * It is over.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "action_finished".
  */
 export interface ActionFinished {
+  /**
+   * How long it took.
+   */
+  duration_ms: number;
+  /**
+   * Exit code of a command.
+   */
+  exit_code?: number;
   /**
    * Its iteration.
    */
@@ -1334,14 +1024,389 @@ export interface ActionFinished {
    * What came of it, in one line.
    */
   result: string;
+}
+/**
+ * A managed action of a session begins.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "action_started".
+ */
+export interface ActionStarted {
   /**
-   * Exit code of a command.
+   * What it is: `run`, `patch`, `write`, … or a tool's name.
    */
-  exit_code?: number;
+  action: string;
+  /**
+   * Its iteration.
+   */
+  iteration: number;
+  /**
+   * Its place in the session, from 1.
+   */
+  number: number;
+  /**
+   * On what, in one line.
+   */
+  what: string;
+}
+/**
+ * What counts as the baseline from now on.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "approval_applied".
+ */
+export interface ApprovalApplied {
+  /**
+   * Digest of the repo's configuration now.
+   */
+  config?: string;
+  /**
+   * Digest of `spec.json`.
+   */
+  spec: string;
+}
+/**
+ * The state at the start of a run.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "baseline".
+ */
+export interface Baseline {
+  /**
+   * The branch, unless detached.
+   */
+  branch?: string | null;
+  /**
+   * Files that were dirty or untracked.
+   */
+  dirty?: string[];
+  /**
+   * How many were dirty in all, where the list is cut.
+   */
+  dirty_total?: number;
+  /**
+   * The commit that `HEAD` named.
+   */
+  head: string;
+  /**
+   * Files too large for the snapshot, left alone.
+   */
+  left_out?: string[];
+  /**
+   * The snapshot commit.
+   */
+  start: string;
+  /**
+   * Its tree.
+   */
+  tree: string;
+}
+/**
+ * How the checks ended at the start: before the first session, in a clean checkout of the start snapshot, after setup.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "baseline_checks".
+ */
+export interface BaselineChecks {
+  /**
+   * Whether the results are those of an earlier run on the same files with the same checks.
+   */
+  cached?: boolean;
+  metric?: MeasuredNumber;
+  /**
+   * Each check that was run.
+   */
+  results: CheckResult[];
+  /**
+   * The setup command that failed there, so that no check was run.
+   */
+  setup_failed?: string;
+  /**
+   * The last lines that it printed.
+   */
+  setup_lines?: string[];
+  /**
+   * Its log, relative to the run's folder.
+   */
+  setup_log?: string;
+  /**
+   * Whether they were watched.
+   */
+  watched?: "watched" | "not_watched";
+}
+/**
+ * The number that the run is to improve, as it was at the start.
+ */
+export interface MeasuredNumber {
+  /**
+   * Which one: a hash of the words around it.
+   */
+  key: number;
+  /**
+   * Its name, for people.
+   */
+  label?: string;
+  /**
+   * How far repeated measurements of it lie apart, in thousandths; 0 where it was measured once.
+   */
+  noise?: number;
+  /**
+   * Whether more of it is better.
+   */
+  rises: boolean;
+  /**
+   * Its value, in thousandths.
+   */
+  value: number;
+}
+/**
+ * The result of one verifier on one tree.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "check_result".
+ */
+export interface CheckResult {
   /**
    * How long it took.
    */
   duration_ms: number;
+  /**
+   * Exit code, if it ended by itself.
+   */
+  exit_code?: number;
+  /**
+   * Names of tests that failed, where the runner is known and names them.
+   */
+  failing?: string[];
+  /**
+   * The last lines that it printed, where it did not pass.
+   */
+  last_lines?: string[];
+  /**
+   * Its log, relative to the run's folder.
+   */
+  log: string;
+  /**
+   * Digest of the log.
+   */
+  log_digest: string;
+  /**
+   * The verifier.
+   */
+  name: string;
+  /**
+   * Whether it passed.
+   */
+  passed: boolean;
+  tests?: TestCounts;
+  /**
+   * The tree that it judged: another tree voids the result.
+   */
+  tree: string;
+  /**
+   * In words, where it did not: "exit code 1", "no test was executed".
+   */
+  why?: string;
+}
+/**
+ * Tests that a known runner reported.
+ */
+export interface TestCounts {
+  /**
+   * Failed.
+   */
+  failed: number;
+  /**
+   * Passed.
+   */
+  passed: number;
+}
+/**
+ * New limits of a run, each for the whole run.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "budget_change".
+ */
+export interface BudgetChange {
+  /**
+   * Most money.
+   */
+  max_cost?: number;
+  /**
+   * Most iterations.
+   */
+  max_iterations?: number;
+  /**
+   * Most working time, in seconds.
+   */
+  max_seconds?: number;
+  /**
+   * Most tokens.
+   */
+  max_tokens?: number;
+}
+/**
+ * The checks of the pushed commit were looked at.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "checks_seen".
+ */
+export interface ChecksSeen {
+  /**
+   * The commit.
+   */
+  commit: string;
+  /**
+   * Names of those that failed.
+   */
+  failing?: string[];
+  /**
+   * What they printed, for the next session.
+   */
+  feedback?: string;
+  /**
+   * When they are looked at again.
+   */
+  next?: string;
+  /**
+   * How many there are.
+   */
+  seen?: number;
+  /**
+   * How they stand.
+   */
+  state: "none" | "pending" | "passed" | "failed";
+}
+/**
+ * A critic looked at the last changes and failures; its objections go into the next prompt.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "criticised".
+ */
+export interface Criticised {
+  /**
+   * The agent or profile that spoke.
+   */
+  by: string;
+  /**
+   * The last iteration it looked at.
+   */
+  iteration: number;
+  /**
+   * The objections; empty where it had none or could not speak.
+   */
+  objections: string;
+  usage: Usage;
+}
+/**
+ * What it used.
+ */
+export interface Usage {
+  /**
+   * How the cost is known.
+   */
+  basis: "reported" | "estimated" | "unknown";
+  /**
+   * Cost, where it is known.
+   */
+  cost?: number;
+  /**
+   * The model that the agent says it used.
+   */
+  model?: string;
+  /**
+   * What reading from a cache saved against the price of fresh input, less what writing to it cost.
+   */
+  saved?: number;
+  tokens?: Tokens;
+}
+/**
+ * Tokens, where the agent reports them.
+ */
+export interface Tokens {
+  /**
+   * Input tokens written to a cache.
+   */
+  cache_write?: number;
+  /**
+   * Input tokens served from a cache.
+   */
+  cached?: number;
+  /**
+   * Fresh input tokens.
+   */
+  input: number;
+  /**
+   * Output tokens, reasoning included.
+   */
+  output: number;
+}
+/**
+ * The doctor has read the run; the report is in `diagnostics.md`.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "diagnosed".
+ */
+export interface Diagnosed {
+  /**
+   * The profile that spoke, or `rules`.
+   */
+  by: string;
+  /**
+   * Iterations when it did.
+   */
+  iteration: number;
+  /**
+   * Digest of the report.
+   */
+  report: string;
+  /**
+   * What follows: `applied` or `offered`.
+   */
+  suggestions?: string[];
+  /**
+   * In one sentence.
+   */
+  summary: string;
+  usage: Usage1;
+}
+/**
+ * What it used.
+ */
+export interface Usage1 {
+  /**
+   * How the cost is known.
+   */
+  basis: "reported" | "estimated" | "unknown";
+  /**
+   * Cost, where it is known.
+   */
+  cost?: number;
+  /**
+   * The model that the agent says it used.
+   */
+  model?: string;
+  /**
+   * What reading from a cache saved against the price of fresh input, less what writing to it cost.
+   */
+  saved?: number;
+  tokens?: Tokens;
+}
+/**
+ * Something that is about to be done to the outside world.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "effect_intended".
+ */
+export interface EffectIntended {
+  /**
+   * What.
+   */
+  effect: "push" | "pull_request" | "comment" | "notification";
+  /**
+   * Which one, so that it is recognised as the same when it is done again.
+   */
+  key: string;
 }
 /**
  * A host that the sandbox refused to a command.
@@ -1368,42 +1433,6 @@ export interface EgressRefused {
   times: number;
 }
 /**
- * A sandbox to work in.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "sandbox_ready".
- */
-export interface SandboxReady {
-  /**
-   * Who made it.
-   */
-  provider: string;
-  /**
-   * The provider's id.
-   */
-  id: string;
-  /**
-   * What it costs per hour, where that is known.
-   */
-  hourly?: number;
-}
-/**
- * A sandbox that is no more, or rests.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "sandbox_gone".
- */
-export interface SandboxGone {
-  /**
-   * The provider's id.
-   */
-  id: string;
-  /**
-   * What became of it.
-   */
-  fate: "destroyed" | "stopped" | "kept" | "lost";
-}
-/**
  * A changed file.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
@@ -1411,25 +1440,25 @@ export interface SandboxGone {
  */
 export interface FileChange {
   /**
-   * Its path.
-   */
-  path: string;
-  /**
-   * `A`dded, `M`odified, `D`eleted, `T`ype changed.
-   */
-  status: string;
-  /**
    * Lines added; absent for binary files.
    */
   added?: number;
+  /**
+   * Object id of the content now; absent for deleted files.
+   */
+  blob?: string;
+  /**
+   * Its path.
+   */
+  path: string;
   /**
    * Lines removed; absent for binary files.
    */
   removed?: number;
   /**
-   * Object id of the content now; absent for deleted files.
+   * `A`dded, `M`odified, `D`eleted, `T`ype changed.
    */
-  blob?: string;
+  status: string;
 }
 /**
  * What was handed back, and what the user's own edits kept back.
@@ -1439,18 +1468,6 @@ export interface FileChange {
  */
 export interface Handed {
   /**
-   * The iteration whose files they are.
-   */
-  iteration: number;
-  /**
-   * How many files were written or removed.
-   */
-  written: number;
-  /**
-   * Files that the user has changed, too, at most 200: theirs stay, the agent's are in the work commit.
-   */
-  conflicts?: string[];
-  /**
    * The branch that was left where the user has moved it meanwhile.
    */
   branch_kept?: string;
@@ -1458,6 +1475,300 @@ export interface Handed {
    * The work commit that holds the agent's files.
    */
   commit?: string;
+  /**
+   * Files that the user has changed, too, at most 200: theirs stay, the agent's are in the work commit.
+   */
+  conflicts?: string[];
+  /**
+   * The iteration whose files they are.
+   */
+  iteration: number;
+  /**
+   * How many files were written or removed.
+   */
+  written: number;
+}
+/**
+ * The code host or the remote did not do what was asked.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "handover_failed".
+ */
+export interface HandoverFailed {
+  /**
+   * What fixes it.
+   */
+  hint?: string;
+  /**
+   * What was tried, and why it failed.
+   */
+  reason: string;
+  /**
+   * When it is tried again; absent where only a person can help.
+   */
+  retry_at?: string;
+}
+/**
+ * Something that decides the result, or may, and that is not what it was at the start.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "harness_change".
+ */
+export interface HarnessChange {
+  /**
+   * The definition in it, where only that one counts: a target, a script, a section.
+   */
+  key?: string;
+  /**
+   * The file.
+   */
+  path: string;
+  /**
+   * Whether it counts as a test or as what sets tests up: then the checks of the start decide, or a person.
+   */
+  tests?: boolean;
+  /**
+   * What it is to the checks, and what became of it.
+   */
+  what: string;
+}
+/**
+ * A number that a check printed.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "measured_number".
+ */
+export interface MeasuredNumber1 {
+  /**
+   * Which one: a hash of the words around it.
+   */
+  key: number;
+  /**
+   * Its name, for people.
+   */
+  label?: string;
+  /**
+   * How far repeated measurements of it lie apart, in thousandths; 0 where it was measured once.
+   */
+  noise?: number;
+  /**
+   * Whether more of it is better.
+   */
+  rises: boolean;
+  /**
+   * Its value, in thousandths.
+   */
+  value: number;
+}
+/**
+ * The run goes on elsewhere: on another machine, in another folder.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "moved".
+ */
+export interface Moved {
+  baseline: Baseline1;
+  /**
+   * From where it was fetched.
+   */
+  from: string;
+  /**
+   * Digest of the new `spec.json`.
+   */
+  spec: string;
+}
+/**
+ * The state at the start, as the new place knows it.
+ */
+export interface Baseline1 {
+  /**
+   * The branch, unless detached.
+   */
+  branch?: string | null;
+  /**
+   * Files that were dirty or untracked.
+   */
+  dirty?: string[];
+  /**
+   * How many were dirty in all, where the list is cut.
+   */
+  dirty_total?: number;
+  /**
+   * The commit that `HEAD` named.
+   */
+  head: string;
+  /**
+   * Files too large for the snapshot, left alone.
+   */
+  left_out?: string[];
+  /**
+   * The snapshot commit.
+   */
+  start: string;
+  /**
+   * Its tree.
+   */
+  tree: string;
+}
+/**
+ * A message to people that was sent, or could not be.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "notified".
+ */
+export interface Notified {
+  /**
+   * Who sent it: the notifier's name.
+   */
+  by: string;
+  /**
+   * What it is about.
+   */
+  occasion: "start" | "needs_human" | "gutter" | "limit_wait" | "success" | "failure";
+  /**
+   * The event it tells of.
+   */
+  of: number;
+  /**
+   * Whether it got through.
+   */
+  ok: boolean;
+  /**
+   * Why not, in words.
+   */
+  why?: string;
+}
+/**
+ * Other open pull requests touch the same files.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "overlap_found".
+ */
+export interface OverlapFound {
+  /**
+   * Whether a person is asked.
+   */
+  pause?: boolean;
+  /**
+   * Which; empty where there are none any more.
+   */
+  prs: OverlapWith[];
+}
+/**
+ * Another open pull request on the same files.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "overlap_with".
+ */
+export interface OverlapWith {
+  /**
+   * The files that both touch, at most ten.
+   */
+  files: string[];
+  /**
+   * Its number.
+   */
+  number: number;
+  /**
+   * Its title.
+   */
+  title: string;
+  /**
+   * Where people read it.
+   */
+  url: string;
+}
+/**
+ * What a patch is made of.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "patch_sketch".
+ */
+export interface PatchSketch {
+  /**
+   * A sample of the hashes of added lines.
+   */
+  added: number[];
+  /**
+   * A sample of the hashes of removed lines.
+   */
+  removed: number[];
+  /**
+   * Lines added or removed that are neither blank, comment, mere layout, notes nor generated.
+   */
+  substance: number;
+}
+/**
+ * Where a run works, once that is made.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "placed".
+ */
+export interface Placed {
+  /**
+   * The branch that the run commits on.
+   */
+  branch?: string;
+  /**
+   * Digest of the `.ralph/config.json` that the repo brought into a place of the run's own.
+   */
+  config?: string;
+  /**
+   * The branch on the other side, where the run pushes.
+   */
+  push_branch?: string;
+  /**
+   * The folder of the agent's files.
+   */
+  workspace: string;
+}
+/**
+ * A pull request was opened or changed.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "pr_written".
+ */
+export interface PrWritten {
+  /**
+   * Not yet for review.
+   */
+  draft: boolean;
+  /**
+   * Criteria met by then.
+   */
+  met?: number;
+  /**
+   * Its number.
+   */
+  number: number;
+  /**
+   * Where people read it.
+   */
+  url: string;
+  /**
+   * Why.
+   */
+  why: "opened" | "progress" | "proven" | "asked" | "stopped";
+}
+/**
+ * Tests that the run changed, accepted.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "proof_approved".
+ */
+export interface ProofApproved {
+  /**
+   * Who.
+   */
+  by: string;
+  /**
+   * The commit.
+   */
+  commit: string;
+  /**
+   * Digest of `proof.json`, which says so now.
+   */
+  proof: string;
 }
 /**
  * How a protected path differs from the start of the run.
@@ -1467,13 +1778,125 @@ export interface Handed {
  */
 export interface ProtectedChange {
   /**
-   * The path.
-   */
-  path: string;
-  /**
    * What happened to it.
    */
   change: "changed" | "removed" | "added";
+  /**
+   * The path.
+   */
+  path: string;
+}
+/**
+ * Branch and state are on the remote.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "pushed".
+ */
+export interface Pushed {
+  /**
+   * The branch.
+   */
+  branch: string;
+  /**
+   * Its commit; absent where only the state was pushed.
+   */
+  commit?: string;
+  /**
+   * Finished iterations when it was pushed.
+   */
+  iteration: number;
+  /**
+   * The commit of the state ref.
+   */
+  state: string;
+}
+/**
+ * A ref that moved.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "ref_move".
+ */
+export interface RefMove {
+  /**
+   * Where it was; absent for a new one.
+   */
+  from?: string;
+  /**
+   * Its full name.
+   */
+  name: string;
+  /**
+   * Whether a person must look at it. A remote-tracking ref moved by a fetch is only told.
+   */
+  needs_person: boolean;
+  /**
+   * Where it is; absent for a removed one.
+   */
+  to?: string;
+}
+/**
+ * The review was looked at.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "review_seen".
+ */
+export interface ReviewSeen {
+  /**
+   * Ids of reviews and comments that are answered with this.
+   */
+  answered?: number[];
+  /**
+   * Who decided.
+   */
+  by?: string;
+  /**
+   * What people wrote, for the next session.
+   */
+  feedback?: string;
+  /**
+   * When it is looked at again.
+   */
+  next?: string;
+  /**
+   * How it stands.
+   */
+  state: "waiting" | "approved" | "changes_requested" | "closed" | "merged";
+}
+/**
+ * A sandbox that is no more, or rests.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "sandbox_gone".
+ */
+export interface SandboxGone {
+  /**
+   * What became of it.
+   */
+  fate: "destroyed" | "stopped" | "kept" | "lost";
+  /**
+   * The provider's id.
+   */
+  id: string;
+}
+/**
+ * A sandbox to work in.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "sandbox_ready".
+ */
+export interface SandboxReady {
+  /**
+   * What it costs per hour, where that is known.
+   */
+  hourly?: number;
+  /**
+   * The provider's id.
+   */
+  id: string;
+  /**
+   * Who made it.
+   */
+  provider: string;
 }
 /**
  * The signals of one iteration. A field is 0 where its rule saw nothing, else the weight of the rule.
@@ -1483,9 +1906,73 @@ export interface ProtectedChange {
  */
 export interface Signals {
   /**
+   * The same places are edited while the same failure stays.
+   */
+  churn?: number;
+  /**
+   * Money without any change.
+   */
+  cost_burn?: number;
+  /**
+   * Trees, files or failures that come back in a circle.
+   */
+  cycle?: number;
+  /**
+   * Fewer and fewer tests pass.
+   */
+  decline?: number;
+  /**
+   * Tool uses are denied, and nothing is done.
+   */
+  denied?: number;
+  /**
+   * Sessions that end without an answer, or refuse.
+   */
+  empty?: number;
+  /**
+   * What was seen, in words: one sentence for each signal that is not 0, in their order.
+   */
+  evidence?: string[];
+  /**
+   * Only blanks and comments change, in the same files.
+   */
+  hollow?: number;
+  /**
+   * Nothing of substance for a while.
+   */
+  idle?: number;
+  /**
+   * How surely the run circles, from 0 to 1.
+   */
+  loop_score: number;
+  /**
+   * Only a number that a check prints got better.
+   */
+  measured?: boolean;
+  /**
+   * Tests do not get better.
+   */
+  plateau?: number;
+  /**
+   * What got better in this iteration, in words. Nothing before it counts any more.
+   */
+  progress?: string;
+  /**
    * The same failure three times within five iterations.
    */
   repeated_failure: number;
+  /**
+   * The run's own lines are rewritten again and again.
+   */
+  rework?: number;
+  /**
+   * The same plan with the same result.
+   */
+  same_plan?: number;
+  /**
+   * A session that circles within itself.
+   */
+  session_loop?: number;
   /**
    * No or nearly no change for three iterations.
    */
@@ -1494,70 +1981,46 @@ export interface Signals {
    * A file that flips between two contents.
    */
   thrash: number;
+}
+/**
+ * A new version of the task.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "spec_changed".
+ */
+export interface SpecChanged {
   /**
-   * Trees, files or failures that come back in a circle.
+   * Digest of `spec.json`.
    */
-  cycle?: number;
+  spec: string;
   /**
-   * Nothing of substance for a while.
+   * Digest of the task's text.
    */
-  idle?: number;
+  task: string;
   /**
-   * Only blanks and comments change, in the same files.
+   * Its version.
    */
-  hollow?: number;
+  version: number;
+}
+/**
+ * What a run that may be stuck did last: for the next session, and for whoever may help.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "stuck_details".
+ */
+export interface StuckDetails {
   /**
-   * The same places are edited while the same failure stays.
+   * Files that are changed again and again (bounded).
    */
-  churn?: number;
+  cycling_files?: string[];
   /**
-   * The run's own lines are rewritten again and again.
+   * The last actions of the session, oldest first, in short form (bounded).
    */
-  rework?: number;
+  recent_actions?: string[];
   /**
-   * Tests do not get better.
+   * The error that came again, in short form.
    */
-  plateau?: number;
-  /**
-   * Fewer and fewer tests pass.
-   */
-  decline?: number;
-  /**
-   * The same plan with the same result.
-   */
-  same_plan?: number;
-  /**
-   * Sessions that end without an answer, or refuse.
-   */
-  empty?: number;
-  /**
-   * Tool uses are denied, and nothing is done.
-   */
-  denied?: number;
-  /**
-   * Money without any change.
-   */
-  cost_burn?: number;
-  /**
-   * A session that circles within itself.
-   */
-  session_loop?: number;
-  /**
-   * How surely the run circles, from 0 to 1.
-   */
-  loop_score: number;
-  /**
-   * What was seen, in words: one sentence for each signal that is not 0, in their order.
-   */
-  evidence?: string[];
-  /**
-   * Only a number that a check prints got better.
-   */
-  measured?: boolean;
-  /**
-   * What got better in this iteration, in words. Nothing before it counts any more.
-   */
-  progress?: string;
+  repeated_error?: string;
 }
 /**
  * What the engine read from an iteration's outputs; the event that ends it carries this.
@@ -1567,43 +2030,35 @@ export interface Signals {
  */
 export interface StuckEvidence {
   /**
+   * What is missing around a failing check, with what mends it.
+   */
+  environment?: string;
+  /**
    * Names of failing tests, in order (bounded).
    */
   failing?: string[];
-  /**
-   * Problems that a compiler or linter counted.
-   */
-  problems?: number;
   /**
    * How far a measured number is from its limit, in thousandths.
    */
   gap?: number;
   /**
-   * Numbers that a check printed and that say how far the work is (bounded).
-   */
-  numbers?: MeasuredNumber1[];
-  metric?: MeasuredNumber2;
-  /**
-   * Keys of numbers that were other ones in a second run on the same files: they say nothing.
-   */
-  unsteady?: number[];
-  /**
-   * Keys of numbers that were the same in a second run on the same files.
-   */
-  steady?: number[];
-  /**
-   * What is missing around a failing check, with what mends it.
-   */
-  environment?: string;
-  /**
    * Criteria that are met.
    */
   met?: number;
+  metric?: MeasuredNumber2;
+  /**
+   * Numbers that a check printed and that say how far the work is (bounded).
+   */
+  numbers?: MeasuredNumber1[];
+  patch?: PatchSketch1;
   /**
    * Word groups of the final message, hashed.
    */
   plan?: number[];
-  patch?: PatchSketch;
+  /**
+   * Problems that a compiler or linter counted.
+   */
+  problems?: number;
   /**
    * The session circled within itself.
    */
@@ -1636,23 +2091,23 @@ export interface StuckEvidence {
          */
         messages: number;
       };
+  /**
+   * Keys of numbers that were the same in a second run on the same files.
+   */
+  steady?: number[];
+  /**
+   * Keys of numbers that were other ones in a second run on the same files: they say nothing.
+   */
+  unsteady?: number[];
 }
 /**
- * A number that a check printed.
+ * The number that the run is to improve.
  */
 export interface MeasuredNumber2 {
   /**
    * Which one: a hash of the words around it.
    */
   key: number;
-  /**
-   * Its value, in thousandths.
-   */
-  value: number;
-  /**
-   * Whether more of it is better.
-   */
-  rises: boolean;
   /**
    * Its name, for people.
    */
@@ -1661,36 +2116,20 @@ export interface MeasuredNumber2 {
    * How far repeated measurements of it lie apart, in thousandths; 0 where it was measured once.
    */
   noise?: number;
+  /**
+   * Whether more of it is better.
+   */
+  rises: boolean;
+  /**
+   * Its value, in thousandths.
+   */
+  value: number;
 }
 /**
  * What the patch was made of; absent where nothing changed.
  */
-export interface PatchSketch {
-  /**
-   * Lines added or removed that are neither blank, comment, mere layout, notes nor generated.
-   */
-  substance: number;
-  /**
-   * A sample of the hashes of added lines.
-   */
-  added: number[];
-  /**
-   * A sample of the hashes of removed lines.
-   */
-  removed: number[];
-}
-/**
- * What a patch is made of.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "patch_sketch".
- */
 export interface PatchSketch1 {
   /**
-   * Lines added or removed that are neither blank, comment, mere layout, notes nor generated.
-   */
-  substance: number;
-  /**
    * A sample of the hashes of added lines.
    */
   added: number[];
@@ -1698,232 +2137,26 @@ export interface PatchSketch1 {
    * A sample of the hashes of removed lines.
    */
   removed: number[];
+  /**
+   * Lines added or removed that are neither blank, comment, mere layout, notes nor generated.
+   */
+  substance: number;
 }
 /**
- * What a run that may be stuck did last: for the next session, and for whoever may help.
+ * Tests as a runner counted them.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "stuck_details".
+ * via the `definition` "test_counts".
  */
-export interface StuckDetails {
+export interface TestCounts1 {
   /**
-   * The last actions of the session, oldest first, in short form (bounded).
+   * Failed.
    */
-  recent_actions?: string[];
+  failed: number;
   /**
-   * The error that came again, in short form.
+   * Passed.
    */
-  repeated_error?: string;
-  /**
-   * Files that are changed again and again (bounded).
-   */
-  cycling_files?: string[];
-}
-/**
- * The doctor has read the run; the report is in `diagnostics.md`.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "diagnosed".
- */
-export interface Diagnosed {
-  /**
-   * Iterations when it did.
-   */
-  iteration: number;
-  /**
-   * The profile that spoke, or `rules`.
-   */
-  by: string;
-  /**
-   * In one sentence.
-   */
-  summary: string;
-  /**
-   * Digest of the report.
-   */
-  report: string;
-  usage: Usage1;
-  /**
-   * What follows: `applied` or `offered`.
-   */
-  suggestions?: string[];
-}
-/**
- * What it used.
- */
-export interface Usage1 {
-  tokens?: Tokens;
-  /**
-   * Cost, where it is known.
-   */
-  cost?: number;
-  /**
-   * How the cost is known.
-   */
-  basis: "reported" | "estimated" | "unknown";
-  /**
-   * What reading from a cache saved against the price of fresh input, less what writing to it cost.
-   */
-  saved?: number;
-  /**
-   * The model that the agent says it used.
-   */
-  model?: string;
-}
-/**
- * A critic looked at the last changes and failures; its objections go into the next prompt.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "criticised".
- */
-export interface Criticised {
-  /**
-   * The last iteration it looked at.
-   */
-  iteration: number;
-  /**
-   * The agent or profile that spoke.
-   */
-  by: string;
-  /**
-   * The objections; empty where it had none or could not speak.
-   */
-  objections: string;
-  usage: Usage2;
-}
-/**
- * What it used.
- */
-export interface Usage2 {
-  tokens?: Tokens;
-  /**
-   * Cost, where it is known.
-   */
-  cost?: number;
-  /**
-   * How the cost is known.
-   */
-  basis: "reported" | "estimated" | "unknown";
-  /**
-   * What reading from a cache saved against the price of fresh input, less what writing to it cost.
-   */
-  saved?: number;
-  /**
-   * The model that the agent says it used.
-   */
-  model?: string;
-}
-/**
- * Files were brought back to an earlier tree of the run.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "went_back".
- */
-export interface WentBack {
-  /**
-   * The iteration whose changes were taken back.
-   */
-  iteration: number;
-  /**
-   * The tree that the files have again.
-   */
-  tree: string;
-  /**
-   * How many files.
-   */
-  files: number;
-  /**
-   * Why, in words.
-   */
-  why: string;
-  /**
-   * What the next session is told, where it is told something.
-   */
-  hint?: string;
-}
-/**
- * New limits of a run, each for the whole run.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "budget_change".
- */
-export interface BudgetChange {
-  /**
-   * Most iterations.
-   */
-  max_iterations?: number;
-  /**
-   * Most working time, in seconds.
-   */
-  max_seconds?: number;
-  /**
-   * Most money.
-   */
-  max_cost?: number;
-  /**
-   * Most tokens.
-   */
-  max_tokens?: number;
-}
-/**
- * A new version of the task.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "spec_changed".
- */
-export interface SpecChanged {
-  /**
-   * Its version.
-   */
-  version: number;
-  /**
-   * Digest of `spec.json`.
-   */
-  spec: string;
-  /**
-   * Digest of the task's text.
-   */
-  task: string;
-}
-/**
- * What counts as the baseline from now on.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "approval_applied".
- */
-export interface ApprovalApplied {
-  /**
-   * Digest of the repo's configuration now.
-   */
-  config?: string;
-  /**
-   * Digest of `spec.json`.
-   */
-  spec: string;
-}
-/**
- * A ref that moved.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "ref_move".
- */
-export interface RefMove {
-  /**
-   * Its full name.
-   */
-  name: string;
-  /**
-   * Where it was; absent for a new one.
-   */
-  from?: string;
-  /**
-   * Where it is; absent for a removed one.
-   */
-  to?: string;
-  /**
-   * Whether a person must look at it. A remote-tracking ref moved by a fetch is only told.
-   */
-  needs_person: boolean;
+  passed: number;
 }
 /**
  * Whether changed tests are accepted.
@@ -1946,314 +2179,81 @@ export interface TestsQuestion {
   why?: string[];
 }
 /**
- * Something that decides the result, or may, and that is not what it was at the start.
+ * Tokens of one or many sessions. `input` excludes what was read from or written to a cache.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "harness_change".
+ * via the `definition` "tokens".
  */
-export interface HarnessChange {
+export interface Tokens1 {
   /**
-   * The file.
+   * Input tokens written to a cache.
    */
-  path: string;
+  cache_write?: number;
   /**
-   * The definition in it, where only that one counts: a target, a script, a section.
+   * Input tokens served from a cache.
    */
-  key?: string;
+  cached?: number;
   /**
-   * What it is to the checks, and what became of it.
+   * Fresh input tokens.
    */
-  what: string;
+  input: number;
   /**
-   * Whether it counts as a test or as what sets tests up: then the checks of the start decide, or a person.
+   * Output tokens, reasoning included.
    */
-  tests?: boolean;
+  output: number;
 }
 /**
- * Tests that the run changed, accepted.
+ * What one session used. `tokens: None` means that the agent said nothing about tokens.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "proof_approved".
+ * via the `definition` "usage".
  */
-export interface ProofApproved {
+export interface Usage2 {
   /**
-   * The commit.
+   * How the cost is known.
    */
-  commit: string;
+  basis: "reported" | "estimated" | "unknown";
   /**
-   * Digest of `proof.json`, which says so now.
+   * Cost, where it is known.
    */
-  proof: string;
+  cost?: number;
   /**
-   * Who.
+   * The model that the agent says it used.
    */
-  by: string;
+  model?: string;
+  /**
+   * What reading from a cache saved against the price of fresh input, less what writing to it cost.
+   */
+  saved?: number;
+  tokens?: Tokens;
 }
 /**
- * Branch and state are on the remote.
+ * Files were brought back to an earlier tree of the run.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "pushed".
+ * via the `definition` "went_back".
  */
-export interface Pushed {
+export interface WentBack {
   /**
-   * Finished iterations when it was pushed.
+   * How many files.
    */
-  iteration: number;
+  files: number;
   /**
-   * The branch.
-   */
-  branch: string;
-  /**
-   * Its commit; absent where only the state was pushed.
-   */
-  commit?: string;
-  /**
-   * The commit of the state ref.
-   */
-  state: string;
-}
-/**
- * A pull request was opened or changed.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "pr_written".
- */
-export interface PrWritten {
-  /**
-   * Its number.
-   */
-  number: number;
-  /**
-   * Where people read it.
-   */
-  url: string;
-  /**
-   * Not yet for review.
-   */
-  draft: boolean;
-  /**
-   * Why.
-   */
-  why: "opened" | "progress" | "proven" | "asked" | "stopped";
-  /**
-   * Criteria met by then.
-   */
-  met?: number;
-}
-/**
- * The code host or the remote did not do what was asked.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "handover_failed".
- */
-export interface HandoverFailed {
-  /**
-   * What was tried, and why it failed.
-   */
-  reason: string;
-  /**
-   * What fixes it.
+   * What the next session is told, where it is told something.
    */
   hint?: string;
   /**
-   * When it is tried again; absent where only a person can help.
+   * The iteration whose changes were taken back.
    */
-  retry_at?: string;
-}
-/**
- * The checks of the pushed commit were looked at.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "checks_seen".
- */
-export interface ChecksSeen {
+  iteration: number;
   /**
-   * The commit.
-   */
-  commit: string;
-  /**
-   * How they stand.
-   */
-  state: "none" | "pending" | "passed" | "failed";
-  /**
-   * How many there are.
-   */
-  seen?: number;
-  /**
-   * Names of those that failed.
-   */
-  failing?: string[];
-  /**
-   * What they printed, for the next session.
-   */
-  feedback?: string;
-  /**
-   * When they are looked at again.
-   */
-  next?: string;
-}
-/**
- * The review was looked at.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "review_seen".
- */
-export interface ReviewSeen {
-  /**
-   * How it stands.
-   */
-  state: "waiting" | "approved" | "changes_requested" | "closed" | "merged";
-  /**
-   * Who decided.
-   */
-  by?: string;
-  /**
-   * Ids of reviews and comments that are answered with this.
-   */
-  answered?: number[];
-  /**
-   * What people wrote, for the next session.
-   */
-  feedback?: string;
-  /**
-   * When it is looked at again.
-   */
-  next?: string;
-}
-/**
- * Another open pull request on the same files.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "overlap_with".
- */
-export interface OverlapWith {
-  /**
-   * Its number.
-   */
-  number: number;
-  /**
-   * Where people read it.
-   */
-  url: string;
-  /**
-   * Its title.
-   */
-  title: string;
-  /**
-   * The files that both touch, at most ten.
-   */
-  files: string[];
-}
-/**
- * Other open pull requests touch the same files.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "overlap_found".
- */
-export interface OverlapFound {
-  /**
-   * Which; empty where there are none any more.
-   */
-  prs: OverlapWith[];
-  /**
-   * Whether a person is asked.
-   */
-  pause?: boolean;
-}
-/**
- * The run goes on elsewhere: on another machine, in another folder.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "moved".
- */
-export interface Moved {
-  /**
-   * Digest of the new `spec.json`.
-   */
-  spec: string;
-  baseline: Baseline1;
-  /**
-   * From where it was fetched.
-   */
-  from: string;
-}
-/**
- * The state at the start, as the new place knows it.
- */
-export interface Baseline1 {
-  /**
-   * The commit that `HEAD` named.
-   */
-  head: string;
-  /**
-   * The branch, unless detached.
-   */
-  branch?: string | null;
-  /**
-   * The snapshot commit.
-   */
-  start: string;
-  /**
-   * Its tree.
+   * The tree that the files have again.
    */
   tree: string;
   /**
-   * Files that were dirty or untracked.
+   * Why, in words.
    */
-  dirty?: string[];
-  /**
-   * How many were dirty in all, where the list is cut.
-   */
-  dirty_total?: number;
-  /**
-   * Files too large for the snapshot, left alone.
-   */
-  left_out?: string[];
-}
-/**
- * Something that is about to be done to the outside world.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "effect_intended".
- */
-export interface EffectIntended {
-  /**
-   * What.
-   */
-  effect: "push" | "pull_request" | "comment" | "notification";
-  /**
-   * Which one, so that it is recognised as the same when it is done again.
-   */
-  key: string;
-}
-/**
- * A message to people that was sent, or could not be.
- *
- * This interface was referenced by `undefined`'s JSON-Schema
- * via the `definition` "notified".
- */
-export interface Notified {
-  /**
-   * The event it tells of.
-   */
-  of: number;
-  /**
-   * What it is about.
-   */
-  occasion: "start" | "needs_human" | "gutter" | "limit_wait" | "success" | "failure";
-  /**
-   * Who sent it: the notifier's name.
-   */
-  by: string;
-  /**
-   * Whether it got through.
-   */
-  ok: boolean;
-  /**
-   * Why not, in words.
-   */
-  why?: string;
+  why: string;
 }
 /**
  * The place that the run works in is made.
@@ -2266,21 +2266,9 @@ export interface Placed1 {
  */
 export interface Baseline2 {
   /**
-   * The commit that `HEAD` named.
-   */
-  head: string;
-  /**
    * The branch, unless detached.
    */
   branch?: string | null;
-  /**
-   * The snapshot commit.
-   */
-  start: string;
-  /**
-   * Its tree.
-   */
-  tree: string;
   /**
    * Files that were dirty or untracked.
    */
@@ -2290,22 +2278,35 @@ export interface Baseline2 {
    */
   dirty_total?: number;
   /**
+   * The commit that `HEAD` named.
+   */
+  head: string;
+  /**
    * Files too large for the snapshot, left alone.
    */
   left_out?: string[];
+  /**
+   * The snapshot commit.
+   */
+  start: string;
+  /**
+   * Its tree.
+   */
+  tree: string;
 }
 /**
  * How the checks ended before the first session, in a clean checkout of the start.
  */
 export interface BaselineChecks1 {
   /**
+   * Whether the results are those of an earlier run on the same files with the same checks.
+   */
+  cached?: boolean;
+  metric?: MeasuredNumber;
+  /**
    * Each check that was run.
    */
   results: CheckResult[];
-  /**
-   * Whether they were watched.
-   */
-  watched?: "watched" | "not_watched";
   /**
    * The setup command that failed there, so that no check was run.
    */
@@ -2319,32 +2320,31 @@ export interface BaselineChecks1 {
    */
   setup_log?: string;
   /**
-   * Whether the results are those of an earlier run on the same files with the same checks.
+   * Whether they were watched.
    */
-  cached?: boolean;
-  metric?: MeasuredNumber;
+  watched?: "watched" | "not_watched";
 }
 /**
  * Tokens and cost.
  */
 export interface Usage3 {
-  tokens?: Tokens;
-  /**
-   * Cost, where it is known.
-   */
-  cost?: number;
   /**
    * How the cost is known.
    */
   basis: "reported" | "estimated" | "unknown";
   /**
-   * What reading from a cache saved against the price of fresh input, less what writing to it cost.
+   * Cost, where it is known.
    */
-  saved?: number;
+  cost?: number;
   /**
    * The model that the agent says it used.
    */
   model?: string;
+  /**
+   * What reading from a cache saved against the price of fresh input, less what writing to it cost.
+   */
+  saved?: number;
+  tokens?: Tokens;
 }
 /**
  * A managed action of a session begins.
@@ -2387,30 +2387,21 @@ export interface Handed1 {
  */
 export interface CheckResult1 {
   /**
-   * The verifier.
+   * How long it took.
    */
-  name: string;
-  /**
-   * The tree that it judged: another tree voids the result.
-   */
-  tree: string;
-  /**
-   * Whether it passed.
-   */
-  passed: boolean;
-  /**
-   * In words, where it did not: "exit code 1", "no test was executed".
-   */
-  why?: string;
+  duration_ms: number;
   /**
    * Exit code, if it ended by itself.
    */
   exit_code?: number;
   /**
-   * How long it took.
+   * Names of tests that failed, where the runner is known and names them.
    */
-  duration_ms: number;
-  tests?: TestCounts;
+  failing?: string[];
+  /**
+   * The last lines that it printed, where it did not pass.
+   */
+  last_lines?: string[];
   /**
    * Its log, relative to the run's folder.
    */
@@ -2420,137 +2411,57 @@ export interface CheckResult1 {
    */
   log_digest: string;
   /**
-   * Names of tests that failed, where the runner is known and names them.
+   * The verifier.
    */
-  failing?: string[];
+  name: string;
   /**
-   * The last lines that it printed, where it did not pass.
+   * Whether it passed.
    */
-  last_lines?: string[];
-}
-/**
- * The stuck signals and their score.
- */
-export interface Signals1 {
+  passed: boolean;
+  tests?: TestCounts;
   /**
-   * The same failure three times within five iterations.
+   * The tree that it judged: another tree voids the result.
    */
-  repeated_failure: number;
+  tree: string;
   /**
-   * No or nearly no change for three iterations.
+   * In words, where it did not: "exit code 1", "no test was executed".
    */
-  stagnation: number;
-  /**
-   * A file that flips between two contents.
-   */
-  thrash: number;
-  /**
-   * Trees, files or failures that come back in a circle.
-   */
-  cycle?: number;
-  /**
-   * Nothing of substance for a while.
-   */
-  idle?: number;
-  /**
-   * Only blanks and comments change, in the same files.
-   */
-  hollow?: number;
-  /**
-   * The same places are edited while the same failure stays.
-   */
-  churn?: number;
-  /**
-   * The run's own lines are rewritten again and again.
-   */
-  rework?: number;
-  /**
-   * Tests do not get better.
-   */
-  plateau?: number;
-  /**
-   * Fewer and fewer tests pass.
-   */
-  decline?: number;
-  /**
-   * The same plan with the same result.
-   */
-  same_plan?: number;
-  /**
-   * Sessions that end without an answer, or refuse.
-   */
-  empty?: number;
-  /**
-   * Tool uses are denied, and nothing is done.
-   */
-  denied?: number;
-  /**
-   * Money without any change.
-   */
-  cost_burn?: number;
-  /**
-   * A session that circles within itself.
-   */
-  session_loop?: number;
-  /**
-   * How surely the run circles, from 0 to 1.
-   */
-  loop_score: number;
-  /**
-   * What was seen, in words: one sentence for each signal that is not 0, in their order.
-   */
-  evidence?: string[];
-  /**
-   * Only a number that a check prints got better.
-   */
-  measured?: boolean;
-  /**
-   * What got better in this iteration, in words. Nothing before it counts any more.
-   */
-  progress?: string;
+  why?: string;
 }
 /**
  * What the stuck rules read from the outputs, for the iterations to come.
  */
 export interface StuckEvidence1 {
   /**
+   * What is missing around a failing check, with what mends it.
+   */
+  environment?: string;
+  /**
    * Names of failing tests, in order (bounded).
    */
   failing?: string[];
-  /**
-   * Problems that a compiler or linter counted.
-   */
-  problems?: number;
   /**
    * How far a measured number is from its limit, in thousandths.
    */
   gap?: number;
   /**
-   * Numbers that a check printed and that say how far the work is (bounded).
-   */
-  numbers?: MeasuredNumber1[];
-  metric?: MeasuredNumber2;
-  /**
-   * Keys of numbers that were other ones in a second run on the same files: they say nothing.
-   */
-  unsteady?: number[];
-  /**
-   * Keys of numbers that were the same in a second run on the same files.
-   */
-  steady?: number[];
-  /**
-   * What is missing around a failing check, with what mends it.
-   */
-  environment?: string;
-  /**
    * Criteria that are met.
    */
   met?: number;
+  metric?: MeasuredNumber2;
+  /**
+   * Numbers that a check printed and that say how far the work is (bounded).
+   */
+  numbers?: MeasuredNumber1[];
+  patch?: PatchSketch1;
   /**
    * Word groups of the final message, hashed.
    */
   plan?: number[];
-  patch?: PatchSketch;
+  /**
+   * Problems that a compiler or linter counted.
+   */
+  problems?: number;
   /**
    * The session circled within itself.
    */
@@ -2583,11 +2494,104 @@ export interface StuckEvidence1 {
          */
         messages: number;
       };
+  /**
+   * Keys of numbers that were the same in a second run on the same files.
+   */
+  steady?: number[];
+  /**
+   * Keys of numbers that were other ones in a second run on the same files: they say nothing.
+   */
+  unsteady?: number[];
+}
+/**
+ * The stuck signals and their score.
+ */
+export interface Signals1 {
+  /**
+   * The same places are edited while the same failure stays.
+   */
+  churn?: number;
+  /**
+   * Money without any change.
+   */
+  cost_burn?: number;
+  /**
+   * Trees, files or failures that come back in a circle.
+   */
+  cycle?: number;
+  /**
+   * Fewer and fewer tests pass.
+   */
+  decline?: number;
+  /**
+   * Tool uses are denied, and nothing is done.
+   */
+  denied?: number;
+  /**
+   * Sessions that end without an answer, or refuse.
+   */
+  empty?: number;
+  /**
+   * What was seen, in words: one sentence for each signal that is not 0, in their order.
+   */
+  evidence?: string[];
+  /**
+   * Only blanks and comments change, in the same files.
+   */
+  hollow?: number;
+  /**
+   * Nothing of substance for a while.
+   */
+  idle?: number;
+  /**
+   * How surely the run circles, from 0 to 1.
+   */
+  loop_score: number;
+  /**
+   * Only a number that a check prints got better.
+   */
+  measured?: boolean;
+  /**
+   * Tests do not get better.
+   */
+  plateau?: number;
+  /**
+   * What got better in this iteration, in words. Nothing before it counts any more.
+   */
+  progress?: string;
+  /**
+   * The same failure three times within five iterations.
+   */
+  repeated_failure: number;
+  /**
+   * The run's own lines are rewritten again and again.
+   */
+  rework?: number;
+  /**
+   * The same plan with the same result.
+   */
+  same_plan?: number;
+  /**
+   * A session that circles within itself.
+   */
+  session_loop?: number;
+  /**
+   * No or nearly no change for three iterations.
+   */
+  stagnation: number;
+  /**
+   * A file that flips between two contents.
+   */
+  thrash: number;
 }
 /**
  * What was done, what failed and which files cycle.
  */
 export interface StuckDetails1 {
+  /**
+   * Files that are changed again and again (bounded).
+   */
+  cycling_files?: string[];
   /**
    * The last actions of the session, oldest first, in short form (bounded).
    */
@@ -2596,10 +2600,6 @@ export interface StuckDetails1 {
    * The error that came again, in short form.
    */
   repeated_error?: string;
-  /**
-   * Files that are changed again and again (bounded).
-   */
-  cycling_files?: string[];
 }
 /**
  * The doctor has read the run; the report is in `diagnostics.md`.

@@ -29,13 +29,13 @@ export type SessionEnd =
   | {
       how: "rate_limited";
       /**
-       * When it ends, where that was said.
-       */
-      reset_at?: string;
-      /**
        * In the provider's words.
        */
       reason: string;
+      /**
+       * When it ends, where that was said.
+       */
+      reset_at?: string;
     }
   | {
       how: "overloaded";
@@ -87,11 +87,11 @@ export type SessionEnd =
       reason: string;
     }
   | {
-      how: "stopped";
       /**
        * Why.
        */
       cause: "cancelled" | "suspended" | "rotated" | "skipped" | "hopeless" | "budget";
+      how: "stopped";
     }
   | {
       how: "interrupted";
@@ -109,89 +109,49 @@ export type Digest = string;
  */
 export interface Receipt {
   /**
-   * Format version.
+   * Who worked.
    */
-  version: 1;
-  /**
-   * The run.
-   */
-  run_id: string;
-  /**
-   * Number of the iteration.
-   */
-  iteration: number;
+  agent: string;
   /**
    * Its try.
    */
   attempt: number;
   /**
-   * Who worked.
+   * Results of the verifiers that ran.
    */
-  agent: string;
-  /**
-   * With which model, as the agent says, else as it was asked for.
-   */
-  model?: string | null;
-  /**
-   * Digest of the prompt.
-   */
-  prompt: string;
-  /**
-   * When it began.
-   */
-  started_at: string;
-  /**
-   * When it was judged.
-   */
-  ended_at: string;
-  /**
-   * How long the session took.
-   */
-  session_ms: number;
-  /**
-   * How the session ended.
-   */
-  end?: SessionEnd | null;
-  /**
-   * Exit code, if there was one.
-   */
-  exit_code?: number | null;
-  /**
-   * Whether the final message held the promise.
-   */
-  promised: boolean;
-  /**
-   * The final message in one line.
-   */
-  message: string;
-  /**
-   * Tokens of the session, where they are known.
-   */
-  tokens?: Tokens | null;
-  /**
-   * Money of the session, where it is known.
-   */
-  cost_usd?: number | null;
-  /**
-   * How it is known.
-   */
-  cost_basis: "reported" | "estimated" | "unknown";
-  /**
-   * What reading from a cache saved.
-   */
-  saved_usd?: number | null;
-  /**
-   * The tree that the iteration left.
-   */
-  tree?: string | null;
+  checks: CheckResult[];
   /**
    * The work commit, where something changed.
    */
   commit?: string | null;
   /**
+   * How it is known.
+   */
+  cost_basis: "reported" | "estimated" | "unknown";
+  /**
+   * Money of the session, where it is known.
+   */
+  cost_usd?: number | null;
+  /**
+   * How the session ended.
+   */
+  end?: SessionEnd | null;
+  /**
+   * When it was judged.
+   */
+  ended_at: string;
+  /**
+   * Exit code, if there was one.
+   */
+  exit_code?: number | null;
+  /**
    * Files changed.
    */
   files_changed: number;
+  /**
+   * Number of the iteration.
+   */
+  iteration: number;
   /**
    * Lines added.
    */
@@ -201,51 +161,67 @@ export interface Receipt {
    */
   lines_removed: number;
   /**
-   * Results of the verifiers that ran.
+   * The final message in one line.
    */
-  checks: CheckResult[];
+  message: string;
+  /**
+   * With which model, as the agent says, else as it was asked for.
+   */
+  model?: string | null;
+  /**
+   * Whether the final message held the promise.
+   */
+  promised: boolean;
+  /**
+   * Digest of the prompt.
+   */
+  prompt: string;
   /**
    * Protected paths that were changed.
    */
   protected_changed: ProtectedChange[];
+  /**
+   * The run.
+   */
+  run_id: string;
+  /**
+   * What reading from a cache saved.
+   */
+  saved_usd?: number | null;
+  /**
+   * How long the session took.
+   */
+  session_ms: number;
+  /**
+   * When it began.
+   */
+  started_at: string;
+  /**
+   * Tokens of the session, where they are known.
+   */
+  tokens?: Tokens | null;
+  /**
+   * An estimate of what the run's sandboxes have cost up to now.
+   */
+  total_compute_usd?: number;
+  /**
+   * Money of the run up to now.
+   */
+  total_cost_usd: number;
+  total_tokens: Tokens1;
+  /**
+   * The tree that the iteration left.
+   */
+  tree?: string | null;
   /**
    * The judgement.
    */
   verdict:
     "candidate" | "false_promise" | "checks_fail" | "not_promised" | "protected_changed" | "session_failed";
   /**
-   * Money of the run up to now.
+   * Format version.
    */
-  total_cost_usd: number;
-  /**
-   * An estimate of what the run's sandboxes have cost up to now.
-   */
-  total_compute_usd?: number;
-  total_tokens: Tokens1;
-}
-/**
- * Tokens of one or many sessions. `input` excludes what was read from or written to a cache.
- *
- * This interface was referenced by `Receipt`'s JSON-Schema
- * via the `definition` "tokens".
- */
-export interface Tokens {
-  /**
-   * Fresh input tokens.
-   */
-  input: number;
-  /**
-   * Output tokens, reasoning included.
-   */
-  output: number;
-  /**
-   * Input tokens served from a cache.
-   */
-  cached?: number;
-  /**
-   * Input tokens written to a cache.
-   */
-  cache_write?: number;
+  version: 1;
 }
 /**
  * The result of one verifier on one tree.
@@ -255,30 +231,21 @@ export interface Tokens {
  */
 export interface CheckResult {
   /**
-   * The verifier.
+   * How long it took.
    */
-  name: string;
-  /**
-   * The tree that it judged: another tree voids the result.
-   */
-  tree: string;
-  /**
-   * Whether it passed.
-   */
-  passed: boolean;
-  /**
-   * In words, where it did not: "exit code 1", "no test was executed".
-   */
-  why?: string;
+  duration_ms: number;
   /**
    * Exit code, if it ended by itself.
    */
   exit_code?: number;
   /**
-   * How long it took.
+   * Names of tests that failed, where the runner is known and names them.
    */
-  duration_ms: number;
-  tests?: TestCounts;
+  failing?: string[];
+  /**
+   * The last lines that it printed, where it did not pass.
+   */
+  last_lines?: string[];
   /**
    * Its log, relative to the run's folder.
    */
@@ -288,26 +255,35 @@ export interface CheckResult {
    */
   log_digest: string;
   /**
-   * Names of tests that failed, where the runner is known and names them.
+   * The verifier.
    */
-  failing?: string[];
+  name: string;
   /**
-   * The last lines that it printed, where it did not pass.
+   * Whether it passed.
    */
-  last_lines?: string[];
+  passed: boolean;
+  tests?: TestCounts;
+  /**
+   * The tree that it judged: another tree voids the result.
+   */
+  tree: string;
+  /**
+   * In words, where it did not: "exit code 1", "no test was executed".
+   */
+  why?: string;
 }
 /**
  * Tests that a known runner reported.
  */
 export interface TestCounts {
   /**
-   * Passed.
-   */
-  passed: number;
-  /**
    * Failed.
    */
   failed: number;
+  /**
+   * Passed.
+   */
+  passed: number;
 }
 /**
  * How a protected path differs from the start of the run.
@@ -317,18 +293,29 @@ export interface TestCounts {
  */
 export interface ProtectedChange {
   /**
-   * The path.
-   */
-  path: string;
-  /**
    * What happened to it.
    */
   change: "changed" | "removed" | "added";
+  /**
+   * The path.
+   */
+  path: string;
 }
 /**
  * Tokens of one or many sessions. `input` excludes what was read from or written to a cache.
+ *
+ * This interface was referenced by `Receipt`'s JSON-Schema
+ * via the `definition` "tokens".
  */
-export interface Tokens1 {
+export interface Tokens {
+  /**
+   * Input tokens written to a cache.
+   */
+  cache_write?: number;
+  /**
+   * Input tokens served from a cache.
+   */
+  cached?: number;
   /**
    * Fresh input tokens.
    */
@@ -337,14 +324,27 @@ export interface Tokens1 {
    * Output tokens, reasoning included.
    */
   output: number;
+}
+/**
+ * Tokens of one or many sessions. `input` excludes what was read from or written to a cache.
+ */
+export interface Tokens1 {
+  /**
+   * Input tokens written to a cache.
+   */
+  cache_write?: number;
   /**
    * Input tokens served from a cache.
    */
   cached?: number;
   /**
-   * Input tokens written to a cache.
+   * Fresh input tokens.
    */
-  cache_write?: number;
+  input: number;
+  /**
+   * Output tokens, reasoning included.
+   */
+  output: number;
 }
 /**
  * Tests as a runner counted them.
@@ -354,11 +354,11 @@ export interface Tokens1 {
  */
 export interface TestCounts1 {
   /**
-   * Passed.
-   */
-  passed: number;
-  /**
    * Failed.
    */
   failed: number;
+  /**
+   * Passed.
+   */
+  passed: number;
 }
