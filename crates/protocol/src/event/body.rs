@@ -7,12 +7,8 @@ use super::{
     ProofApproved, Pushed, ReviewSeen, SandboxGone, SandboxReady, SessionEnd, SpecChanged, WentBack,
 };
 use crate::id::{AgentName, CommitId, Digest, TreeId};
-use crate::level::{ProofLevel, Watching};
-use crate::outcome::{EndReason, HumanReason};
-use crate::signals::{Signals, StuckKind};
-use crate::stuck::{Evidence, StuckDetails};
 use crate::{budget::BudgetKind, control::Letter, lease::DriverLease, money::Usage};
-use crate::{protected::ProtectedChange, role::Role};
+use crate::{level, outcome, protected::ProtectedChange, role::Role, signals, stuck};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -194,7 +190,7 @@ pub enum EventBody {
         /// The judgement.
         verdict: Verdict,
         /// The stuck signals and their score.
-        signals: Signals,
+        signals: signals::Signals,
         /// Signature of the failure that was seen, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Digest>,
@@ -204,8 +200,8 @@ pub enum EventBody {
         /// Digest of `receipt.json`.
         receipt: Digest,
         /// What the stuck rules read from the outputs, for the iterations to come.
-        #[serde(default, skip_serializing_if = "Evidence::is_empty")]
-        evidence: Box<Evidence>,
+        #[serde(default, skip_serializing_if = "stuck::Evidence::is_empty")]
+        evidence: Box<stuck::Evidence>,
     },
     /// A session ended without counting as an iteration.
     IterationVoided {
@@ -273,14 +269,14 @@ pub enum EventBody {
         /// The iteration that showed it.
         iteration: u32,
         /// Which conditions, each told once until something gets better.
-        kinds: Vec<StuckKind>,
+        kinds: Vec<signals::StuckKind>,
         /// The score.
         loop_score: f64,
         /// The evidence, in words.
         evidence: Vec<String>,
         /// What was done, what failed and which files cycle.
-        #[serde(default, skip_serializing_if = "StuckDetails::is_empty")]
-        context: StuckDetails,
+        #[serde(default, skip_serializing_if = "stuck::StuckDetails::is_empty")]
+        context: stuck::StuckDetails,
     },
     /// A recovery step is tried.
     Mitigated {
@@ -345,7 +341,7 @@ pub enum EventBody {
     /// The run waits for a person and its process ends.
     NeedsHuman {
         /// Why.
-        reason: HumanReason,
+        reason: outcome::HumanReason,
         /// In words, with what to do.
         message: String,
     },
@@ -380,10 +376,10 @@ pub enum EventBody {
         hint: Option<String>,
         /// Who decided what a pass means.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        level: Option<ProofLevel>,
+        level: Option<level::ProofLevel>,
         /// Whether the checks were watched.
         #[serde(default)]
-        watched: Watching,
+        watched: level::Watching,
         /// What lowers the level, one line each; `proof.json` has all of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         harness: Vec<String>,
@@ -435,7 +431,7 @@ pub enum EventBody {
     /// The run is over.
     Finished {
         /// Why.
-        reason: EndReason,
+        reason: outcome::EndReason,
         /// In one sentence.
         summary: String,
     },
