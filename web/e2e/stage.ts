@@ -158,7 +158,7 @@ export class Stage {
     // Runs are programs of their own and outlive the server: they write until they have ended.
     await until(async () => (await this.running()).length === 0);
     await this.killServer();
-    await until(() => removed(this.dir));
+    if (!(await until(() => removed(this.dir)))) throw new Error(`something still writes into ${this.dir}`);
   }
 
   private async running(): Promise<string[]> {
@@ -167,9 +167,13 @@ export class Stage {
   }
 }
 
-/** Asks again until it is so, for at most twenty seconds. */
-async function until(so: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 100 && !(await so()); tries++) await new Promise((done) => setTimeout(done, 200));
+/** Asks again until it is so, for at most twenty seconds; whether it came to be. */
+async function until(so: () => boolean | Promise<boolean>): Promise<boolean> {
+  for (let tries = 0; tries < 100; tries++) {
+    if (await so()) return true;
+    await new Promise((done) => setTimeout(done, 200));
+  }
+  return false;
 }
 
 /** Whether a folder is gone; not yet where a program that is ending writes into it. */

@@ -4,12 +4,10 @@
 
 use crate::error::JournalError;
 use nix::fcntl::AtFlags;
-use nix::libc::O_TMPFILE;
 use ralph_domain::id::Digest;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -63,8 +61,17 @@ impl FilesAhead {
     }
 }
 
+#[cfg(target_os = "linux")]
 fn unnamed(folder: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).custom_flags(O_TMPFILE).open(folder)
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut options = File::options();
+    options.read(true).write(true).custom_flags(nix::libc::O_TMPFILE).open(folder)
+}
+
+/// Only Linux has files without names.
+#[cfg(not(target_os = "linux"))]
+fn unnamed(_: &Path) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Fails where a file of that name is there already.
@@ -120,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_the_place_of_a_file_is_not_followed_to_a_new_one() {
+    fn what_is_there_already_is_written_as_any_other_file() {
         let folder = tempfile::tempdir().unwrap();
         let files = FilesAhead::start(folder.path());
         std::fs::write(folder.path().join("there"), "old").unwrap();

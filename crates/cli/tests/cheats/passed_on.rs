@@ -5,7 +5,7 @@ use super::{PROMISE, RALPH};
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 
-const TEST: (&str, &str) = (
+pub const TEST: (&str, &str) = (
     "test_part.py",
     "import unittest\nfrom app import part\n\n\nclass Part(unittest.TestCase):\n    def test_part(self):\n        self.assertEqual(part.VALUE, 'right')\n",
 );

@@ -1,13 +1,10 @@
 //! What code under test lays where the next command looks first: a runner, a library, a compiled test, settings at home. Sources
 //! that are generated while the checks run are product.
 
+use super::passed_on::TEST;
 use super::scene::{End, PART, Scene, UNIT, cheats};
 use serde_json::json;
 
-const TEST: (&str, &str) = (
-    "test_part.py",
-    "import unittest\nfrom app import part\n\n\nclass Part(unittest.TestCase):\n    def test_part(self):\n        self.assertEqual(part.VALUE, 'right')\n",
-);
 const BUILT: &[(&str, &str)] = &[
     TEST,
     ("app/__init__.py", ""),

@@ -84,14 +84,7 @@ fn a_machine_that_is_lost_loses_nothing_where_artifacts_are_in_a_bucket() {
         vars.extend(of_bucket.map(|(name, value)| (name.to_owned(), value)));
     }
     let world = world.with_lease(10);
-    let (run, issue) = world.add_of_issue("buck");
-    let mut first = world.spawn(0, &["--once", run.as_str()], Some("judge.after#2"));
-    first.wait().unwrap();
-    std::fs::remove_dir_all(world.machines[0].path("state")).unwrap();
-    world.drive(1, &run);
-    world.is_done_once(&run, issue);
-    let sessions = world.events(&run).iter().filter(|event| event["kind"] == "session_ended").count();
-    assert_eq!(sessions, 3, "no session was paid for twice");
+    let run = world.loses_a_machine("buck");
     assert!(bucket.ask("GET", "/fleet?list-type=2").contains(&format!("of-a-team/runs/{run}")));
     assert!(!world.store.exists(), "nothing in a folder");
     // Its key is the worker's own.

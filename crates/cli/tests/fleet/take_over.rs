@@ -152,14 +152,5 @@ fn a_database_that_restarts_is_waited_for() {
 #[test]
 fn a_machine_that_is_lost_with_its_disk_loses_no_finished_iteration() {
     let Some(world) = World::new(PARTS) else { return };
-    let world = world.with_lease(10);
-    let (run, issue) = world.add_of_issue("disk");
-    let mut first = world.spawn(0, &["--once", run.as_str()], Some("judge.after#2"));
-    first.wait().unwrap();
-    std::fs::remove_dir_all(world.machines[0].path("state")).unwrap();
-    world.drive(1, &run);
-    world.is_done_once(&run, issue);
-    let sessions = world.events(&run).iter().filter(|event| event["kind"] == "session_ended").count();
-    assert_eq!(sessions, 3, "no session was paid for twice");
-    assert!(world.events(&run).iter().any(|event| event["kind"] == "moved"));
+    world.with_lease(10).loses_a_machine("disk");
 }

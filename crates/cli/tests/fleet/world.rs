@@ -182,6 +182,21 @@ impl World {
         });
     }
 
+    /// The first machine is gone with its disk after two iterations, and the other one goes on: no session is paid for twice.
+    pub fn loses_a_machine(&self, name: &str) -> RunId {
+        let (run, issue) = self.add_of_issue(name);
+        let mut first = self.spawn(0, &["--once", run.as_str()], Some("judge.after#2"));
+        first.wait().unwrap();
+        std::fs::remove_dir_all(self.machines[0].path("state")).unwrap();
+        self.drive(1, &run);
+        self.is_done_once(&run, issue);
+        let events = self.events(&run);
+        let sessions = events.iter().filter(|event| event["kind"] == "session_ended").count();
+        assert_eq!(sessions, 3, "no session was paid for twice");
+        assert!(events.iter().any(|event| event["kind"] == "moved"));
+        run
+    }
+
     /// The sealed journal of a run.
     pub fn events(&self, run: &RunId) -> Vec<Value> {
         let text = self.fleet.wait(seal::read_from(self.fleet.pool(), run.as_str(), 0)).unwrap();
