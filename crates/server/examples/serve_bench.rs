@@ -1,4 +1,4 @@
-//! How fast and how small a server is: `cargo run --release -p ralph-loop-server --example serve_bench -- RALPH [--rows N] [--runs N]`.
+//! How fast and how small a server is: `cargo run --release -p ralph-loop-server --example serve_bench -- RALPH [--rows N] [--runs N [--sandboxed]]`.
 //!
 //! RALPH is the binary that is measured. In a home of its own it fills an index with rows, starts the server and measures: the
 //! time to the first answer, the list (p50, p99), events on their way to a watcher (p50, p99), and with `--runs` the memory of the
@@ -45,12 +45,13 @@ fn main() {
     let home = std::env::temp_dir().join(format!("ralph-serve-bench-{}", std::process::id()));
     std::fs::create_dir_all(home.join("tmp")).unwrap();
     let bench = Bench { ralph: ralph.canonicalize().unwrap(), home };
-    bench.measure(number("--rows", 100_000), number("--runs", 0));
+    let isolation = if args.iter().any(|arg| arg == "--sandboxed") { "auto" } else { "none" };
+    bench.measure(number("--rows", 100_000), number("--runs", 0), isolation);
     std::fs::remove_dir_all(&bench.home).unwrap();
 }
 
 impl Bench {
-    fn measure(&self, rows: usize, runs: usize) {
+    fn measure(&self, rows: usize, runs: usize, isolation: &str) {
         self.fill(rows);
         let (mut child, ready, begun) = self.serve(&["--jobs", "1000"]);
         let port: u16 = ready["url"].as_str().unwrap().rsplit(':').next().unwrap().parse().unwrap();
@@ -61,7 +62,7 @@ impl Bench {
         self.events(port, &token);
         println!("server                                  {:>8.1} MB proportional", memory(child.id()));
         if runs > 0 {
-            self.many(port, &token, runs, child.id());
+            self.many(port, &token, runs, (isolation, child.id()));
         }
         child.kill().unwrap();
         child.wait().unwrap();
@@ -194,7 +195,7 @@ impl Bench {
     }
 
     /// Many runs whose agents sleep.
-    fn many(&self, port: u16, token: &str, runs: usize, server: u32) {
+    fn many(&self, port: u16, token: &str, runs: usize, (isolation, server): (&str, u32)) {
         let repo = self.home.join("repo");
         std::fs::create_dir_all(repo.join(".ralph")).unwrap();
         let script = self.home.join("agent.sh");
@@ -214,13 +215,13 @@ impl Bench {
             Command::new("git").args(args).current_dir(&repo).output().unwrap();
         }
         let first = self
-            .command(&["-C", "repo", "run", "--detach", "--isolation", "none", "--json", "--worktree"])
+            .command(&["-C", "repo", "run", "--detach", "--isolation", isolation, "--json", "--worktree"])
             .output()
             .unwrap();
         assert!(first.status.success(), "{first:?}");
         let begun = Instant::now();
         for _ in 1..runs {
-            let body = json!({ "repo": repo, "task_file": "PROMPT.md", "isolation": "none" });
+            let body = json!({ "repo": repo, "task_file": "PROMPT.md", "isolation": isolation });
             post(port, token, "/api/v1/runs", &body);
         }
         while driven(port, token) + 1 < runs {
