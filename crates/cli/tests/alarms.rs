@@ -133,12 +133,12 @@ fn detection_that_is_off_scores_nothing_asks_nobody_and_costs_nothing() {
 }
 
 /// An agent that speaks as Claude Code does.
-fn claude(repo: &TestRepo<'_>, env: &TestEnv, lines: &[Value], before: &str) -> Value {
+fn claude(repo: &TestRepo<'_>, env: &TestEnv, lines: &[Value], work: &str) -> Value {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let file = env.path("claude.jsonl");
     std::fs::write(&file, text).unwrap();
     let say = format!("sed \"s/NUMBER/$RALPH_ITERATION/\" {}", file.display());
-    let mut agent = repo.agent("claude", &format!("{before}\necho $RALPH_ITERATION > part.txt; {say}"));
+    let mut agent = repo.agent("claude", &format!("{work}\n{say}"));
     agent["output_format"] = json!("claude-stream-json");
     agent
 }
@@ -159,7 +159,7 @@ fn the_cap_counts_the_larger_of_what_is_reported_and_what_the_prices_say() {
     for (cost, output, basis) in [(0.01, 1_000_000, "estimated"), (5.0, 10, "reported")] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
-        let agent = claude(&repo, &env, &[init(), result(cost, output)], "");
+        let agent = claude(&repo, &env, &[init(), result(cost, output)], "date > part.txt");
         repo.configure(&[agent], "false", &json!({"max_cost_usd_estimate": 4.0, "max_iterations": 3}));
         let run = repo.run(&[]).exits(1).json();
         assert_eq!((&run["reason"], &run["iterations"]), (&json!("max_cost"), &json!(1)), "{run}");
@@ -181,7 +181,7 @@ fn a_cap_on_tokens_that_cannot_hold_is_told_at_the_start() {
 fn a_warning_comes_before_the_money_is_gone_also_within_a_session() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    let agent = claude(&repo, &env, &[init(), result(0.8, 1)], "");
+    let agent = claude(&repo, &env, &[init(), result(0.8, 1)], "date > part.txt");
     repo.configure(&[agent], "false", &json!({"max_cost_usd_estimate": 1.0, "max_iterations": 3}));
     repo.run(&[]).exits(1);
     let kinds = repo.kinds();
