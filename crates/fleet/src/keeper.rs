@@ -10,7 +10,7 @@ use ralph_domain::id::RunId;
 use ralph_domain::ports::Stream;
 use ralph_domain::state::RunState;
 use ralph_domain::vars::Vars;
-use ralph_git::Repo;
+use ralph_git::{Repo, bundle};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,6 +59,9 @@ pub struct Keeper {
     prefix: String,
     /// What lies in the store already, by length and time.
     kept: BTreeMap<String, (u64, std::time::SystemTime)>,
+    repo: Option<Repo>,
+    /// The refs whose commits lie in the store already.
+    bundled: String,
 }
 
 impl Keeper {
@@ -80,6 +83,8 @@ impl Keeper {
             home: home.to_owned(),
             prefix: prefix(run.as_str(), epoch),
             kept: BTreeMap::new(),
+            repo: None,
+            bundled: String::new(),
         }
     }
 
@@ -97,9 +102,7 @@ impl Keeper {
     }
 
     fn keep_once(&mut self) -> Result<(), FleetError> {
-        if let Some(bundle) = self.bundle()? {
-            self.store.put(&format!("{}/work.bundle", self.prefix), bundle)?;
-        }
+        self.keep_commits()?;
         let mut files = Vec::new();
         walk(&self.record, "", &mut files);
         let shared = self.home.join(".ralph");
@@ -120,11 +123,21 @@ impl Keeper {
         Ok(())
     }
 
-    /// The run's commits that its remote need not have.
-    fn bundle(&self) -> Result<Option<Vec<u8>>, FleetError> {
+    /// Keeps the run's commits that its remote need not have, where there are new ones.
+    fn keep_commits(&mut self) -> Result<(), FleetError> {
         let failed = |e: String| FleetError::Store(format!("the commits of the run cannot be packed: {e}"));
-        let Ok(repo) = Repo::discover(&self.vars, &self.home) else { return Ok(None) };
-        ralph_git::bundle::run_commits(&repo, &self.run).map_err(|e| failed(e.to_string()))
+        if self.repo.is_none() {
+            self.repo = Repo::discover(&self.vars, &self.home).ok();
+        }
+        let Some(repo) = &self.repo else { return Ok(()) };
+        let refs = bundle::run_refs(repo, &self.run).map_err(|e| failed(e.to_string()))?;
+        if refs.is_empty() || refs == self.bundled {
+            return Ok(());
+        }
+        let bytes = bundle::run_commits(repo, &self.run, &refs).map_err(|e| failed(e.to_string()))?;
+        self.store.put(&format!("{}/work.bundle", self.prefix), bytes)?;
+        self.bundled = refs;
+        Ok(())
     }
 }
 
