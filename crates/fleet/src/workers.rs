@@ -45,6 +45,9 @@ pub struct WorkerRow {
     pub draining: bool,
     /// It may do nothing any more.
     pub revoked: bool,
+    /// Kinds of events that it knows.
+    #[serde(skip)]
+    pub kinds: i64,
 }
 
 fn kinds() -> i64 {
@@ -92,7 +95,7 @@ pub async fn report(pool: &PgPool, said: &Report) -> Result<Reported, FleetError
 /// Every worker, those heard of last first.
 pub async fn list(pool: &PgPool) -> Result<Vec<WorkerRow>, FleetError> {
     Ok(sqlx::query_as(
-        "SELECT w.id, w.labels, w.capacity, w.version, w.load, w.health, w.draining, w.revoked,
+        "SELECT w.id, w.labels, w.capacity, w.version, w.load, w.health, w.draining, w.revoked, w.kinds,
             EXTRACT(EPOCH FROM now() - w.seen)::float8 AS silent,
             (SELECT count(*) FROM ralph_seal.runs r WHERE r.worker = w.id AND r.status = 'driven') AS runs
          FROM ralph_seal.workers w ORDER BY w.seen DESC NULLS LAST, w.id LIMIT 2000",

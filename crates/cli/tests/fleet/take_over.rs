@@ -52,7 +52,7 @@ fn taken_over(world: &World, name: &str, point: &str, fate: Fate) {
     let wake =
         |first: &Child| kill(Pid::from_raw(i32::try_from(first.id()).unwrap()), Signal::SIGCONT).unwrap();
     if fate == Fate::CutOff {
-        world.wire.as_ref().unwrap().cut();
+        world.cut();
         wake(&first);
     }
     world.drive(1, &run);
@@ -63,7 +63,7 @@ fn taken_over(world: &World, name: &str, point: &str, fate: Fate) {
         // It wakes up between its seal and its effect: the effect is one that the host knows again, and nothing else follows.
         Fate::Frozen => wake(&first),
         // What it had sent arrives now.
-        Fate::CutOff => world.wire.as_ref().unwrap().mend(),
+        Fate::CutOff => world.mend(),
     }
     let status = first.wait().unwrap();
     assert!(!status.success(), "{point} {fate:?}: {status}");
@@ -98,6 +98,16 @@ fn a_worker_that_is_cut_off_and_comes_back_does_nothing_twice() {
     let points = if torture::full() { POINTS } else { &short[..] };
     for (at, point) in points.iter().enumerate() {
         taken_over(&world, &format!("c{at:03}"), point, Fate::CutOff);
+    }
+}
+
+#[test]
+fn a_worker_whose_packets_are_lost_does_nothing_twice() {
+    let Some(world) = World::with_net(PARTS) else { return };
+    let short = ["push.intended", "comment.intended"];
+    let points = if torture::full() { POINTS } else { &short[..] };
+    for (at, point) in points.iter().enumerate() {
+        taken_over(&world, &format!("n{at:03}"), point, Fate::CutOff);
     }
 }
 
