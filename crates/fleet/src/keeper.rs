@@ -47,6 +47,17 @@ const FILES_MAX: usize = 20_000;
 /// Tries, while the store does not answer.
 const TRIES: u32 = 3;
 
+/// Length and time of a file.
+type Stamp = (u64, std::time::SystemTime);
+
+/// Whether the run may have commits that are not kept.
+#[derive(Debug, Clone, Copy)]
+enum Commits {
+    MayBeNew,
+    /// They were kept just before, at the checkpoint of the iteration.
+    AreKept,
+}
+
 /// Watches a run and keeps what belongs to it.
 pub struct Keeper {
     store: ArtifactStore,
@@ -58,7 +69,7 @@ pub struct Keeper {
     home: PathBuf,
     prefix: String,
     /// What lies in the store already, by length and time.
-    kept: BTreeMap<String, (u64, std::time::SystemTime)>,
+    kept: BTreeMap<String, Stamp>,
     repo: Option<Repo>,
     /// The refs whose commits lie in the store already.
     bundled: String,
@@ -88,10 +99,10 @@ impl Keeper {
         }
     }
 
-    fn keep(&mut self) {
+    fn keep(&mut self, commits: Commits) {
         let mut last = String::new();
         for _ in 0..TRIES {
-            match self.keep_once() {
+            match self.keep_once(commits) {
                 Ok(()) => return,
                 Err(error) => last = error.to_string(),
             }
@@ -101,44 +112,66 @@ impl Keeper {
         self.seal.close(format!("the work could not be kept: {last}"));
     }
 
-    fn keep_once(&mut self) -> Result<(), FleetError> {
-        self.keep_commits()?;
+    fn keep_once(&mut self, commits: Commits) -> Result<(), FleetError> {
+        let refs = match commits {
+            Commits::MayBeNew => self.new_refs()?,
+            Commits::AreKept => None,
+        };
+        let mut objects = Vec::new();
+        if let (Some(repo), Some(refs)) = (&self.repo, &refs) {
+            let bytes = bundle::run_commits(repo, &self.run, refs).map_err(|e| not_packed(&e))?;
+            objects.push((format!("{}/work.bundle", self.prefix), bytes));
+        }
+        let files = self.new_files();
+        let mut stamps = Vec::new();
+        for (name, path, stamp) in files {
+            let Ok(bytes) = ralph_safe_fs::read_plain(&path, FILE_MAX) else { continue };
+            objects.push((format!("{}/{name}", self.prefix), bytes));
+            stamps.push((name, stamp));
+            // Not more of it at a time than a machine has room for.
+            if objects.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>() > FILE_MAX {
+                self.store.put_all(std::mem::take(&mut objects))?;
+                self.kept.extend(stamps.drain(..));
+            }
+        }
+        self.store.put_all(objects)?;
+        self.kept.extend(stamps);
+        if let Some(refs) = refs {
+            self.bundled = refs;
+        }
+        Ok(())
+    }
+
+    /// The files of the record, and those that it shares, which are not in the store as they are now.
+    fn new_files(&self) -> Vec<(String, PathBuf, Stamp)> {
         let mut files = Vec::new();
         walk(&self.record, "", &mut files);
         let shared = self.home.join(".ralph");
         let below = |folder: &Path, name: &str| folder.join(name);
         let of_record = files.into_iter().map(|name| (format!("record/{name}"), below(&self.record, &name)));
         let of_ralph = SHARED.iter().map(|name| (format!("ralph/{name}"), below(&shared, name)));
-        let all: Vec<_> = of_record.chain(of_ralph).collect();
-        for (name, path) in all {
-            let Ok(meta) = std::fs::symlink_metadata(&path) else { continue };
+        let stamped = of_record.chain(of_ralph).filter_map(|(name, path)| {
+            let meta = std::fs::symlink_metadata(&path).ok()?;
             let stamp = (meta.len(), meta.modified().unwrap_or(std::time::UNIX_EPOCH));
-            if !meta.is_file() || meta.len() > FILE_MAX || self.kept.get(&name) == Some(&stamp) {
-                continue;
-            }
-            let Ok(bytes) = ralph_safe_fs::read_plain(&path, FILE_MAX) else { continue };
-            self.store.put(&format!("{}/{name}", self.prefix), bytes)?;
-            self.kept.insert(name, stamp);
-        }
-        Ok(())
+            let wanted = meta.is_file() && meta.len() <= FILE_MAX && self.kept.get(&name) != Some(&stamp);
+            wanted.then_some((name, path, stamp))
+        });
+        stamped.collect()
     }
 
-    /// Keeps the run's commits that its remote need not have, where there are new ones.
-    fn keep_commits(&mut self) -> Result<(), FleetError> {
-        let failed = |e: String| FleetError::Store(format!("the commits of the run cannot be packed: {e}"));
+    /// What the run's refs say, where their commits are not in the store. Those that its remote has need not be.
+    fn new_refs(&mut self) -> Result<Option<String>, FleetError> {
         if self.repo.is_none() {
             self.repo = Repo::discover(&self.vars, &self.home).ok();
         }
-        let Some(repo) = &self.repo else { return Ok(()) };
-        let refs = bundle::run_refs(repo, &self.run).map_err(|e| failed(e.to_string()))?;
-        if refs.is_empty() || refs == self.bundled {
-            return Ok(());
-        }
-        let bytes = bundle::run_commits(repo, &self.run, &refs).map_err(|e| failed(e.to_string()))?;
-        self.store.put(&format!("{}/work.bundle", self.prefix), bytes)?;
-        self.bundled = refs;
-        Ok(())
+        let Some(repo) = &self.repo else { return Ok(None) };
+        let refs = bundle::run_refs(repo, &self.run).map_err(|e| not_packed(&e))?;
+        Ok((!refs.is_empty() && refs != self.bundled).then_some(refs))
     }
+}
+
+fn not_packed(why: &dyn std::fmt::Display) -> FleetError {
+    FleetError::Store(format!("the commits of the run cannot be packed: {why}"))
 }
 
 /// Where the objects of a hold lie.
@@ -164,16 +197,13 @@ fn walk(folder: &Path, below: &str, found: &mut Vec<String>) {
 
 impl Observer for Keeper {
     fn event(&mut self, _: &RunState, event: &Event) {
-        let ends = matches!(
-            event.body,
-            EventBody::IterationEnded { .. }
-                | EventBody::ProofFinished { .. }
-                | EventBody::Suspended { .. }
-                | EventBody::NeedsHuman { .. }
-                | EventBody::Finished { .. }
-        );
-        if ends {
-            self.keep();
+        match event.body {
+            EventBody::IterationEnded { .. } => self.keep(Commits::AreKept),
+            EventBody::ProofFinished { .. }
+            | EventBody::Suspended { .. }
+            | EventBody::NeedsHuman { .. }
+            | EventBody::Finished { .. } => self.keep(Commits::MayBeNew),
+            _ => {}
         }
     }
 
@@ -183,7 +213,7 @@ impl Observer for Keeper {
 
     fn boundary(&mut self, name: &str) {
         if matches!(name, "prepare.kept" | "checkpoint.kept") {
-            self.keep();
+            self.keep(Commits::MayBeNew);
         }
     }
 }

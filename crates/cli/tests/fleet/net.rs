@@ -1,5 +1,6 @@
 //! A network of machine 0's own, with one way out of it that can be cut: packets are lost, and nobody is told.
 
+use ralph_testkit::env::until;
 use std::process::Command;
 
 pub struct Net {
@@ -49,7 +50,7 @@ impl Net {
     pub fn inside(&self, command: &Command) -> Command {
         let mut inside = Command::new("nsenter");
         inside.arg(format!("--net=/run/netns/{}", self.name)).arg(command.get_program());
-        inside.args(command.get_args()).env_clear();
+        inside.args(command.get_args()).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         inside.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         if let Some(folder) = command.get_current_dir() {
             inside.current_dir(folder);
@@ -62,9 +63,15 @@ impl Net {
         ip(&["link", "set", &self.link, "down"]).unwrap();
     }
 
-    /// They do again.
-    pub fn mend(&self) {
+    /// They do again, to this port of the other side at the least.
+    pub fn mend(&self, port: u16) {
         ip(&["link", "set", &self.link, "up"]).unwrap();
+        // What is inside may have given the other side up, and notices a little later that it is there.
+        until("the network", || {
+            let mut knock = Command::new("bash");
+            knock.args(["-c", &format!("exec 3<>/dev/tcp/{}/{port}", self.host)]);
+            self.inside(&knock).output().is_ok_and(|done| done.status.success()).then_some(())
+        });
     }
 }
 

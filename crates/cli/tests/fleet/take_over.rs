@@ -11,6 +11,7 @@ use std::process::Child;
 const POINTS: &[&str] = &[
     "work.started",
     "work.session",
+    "checkpoint.before",
     "checkpoint.kept",
     "checkpoint.after",
     "push.intended",
@@ -74,7 +75,7 @@ fn taken_over(world: &World, name: &str, point: &str, fate: Fate) {
 #[test]
 fn a_run_of_a_killed_worker_goes_on_elsewhere_from_every_point() {
     let Some(world) = World::new(PARTS) else { return };
-    let short = ["work.started", "push.intended", "pr.intended", "comment.intended"];
+    let short = ["work.started", "checkpoint.before", "push.intended", "pr.intended", "comment.intended"];
     let points = if torture::full() { POINTS } else { &short[..] };
     for (at, point) in points.iter().enumerate() {
         taken_over(&world, &format!("k{at:03}"), point, Fate::Killed);
@@ -119,8 +120,9 @@ fn whatever_happens_wherever_a_run_is_driven_once() {
     for round in 0..torture::rounds(3, 200) {
         let fate = random.one_of(&[Fate::Killed, Fate::Frozen, Fate::CutOff]);
         let point = random.one_of(POINTS);
-        let again = ["work.started", "work.session", "checkpoint.kept", "checkpoint.after"].contains(&point);
+        let again = point.starts_with("work.") || point.starts_with("checkpoint.");
         let times = if again { 1 + random.below(3) } else { 1 };
+        println!("round {round}: {fate:?} at {point}#{times}");
         taken_over(&world, &format!("r{round:03}"), &format!("{point}#{times}"), fate);
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 pub struct Wire {
     host: String,
-    port: u16,
+    pub port: u16,
     cut: Arc<AtomicBool>,
     to: Arc<Mutex<PathBuf>>,
 }

@@ -119,7 +119,7 @@ impl World {
     /// It does again, and so does what was on the way.
     pub fn mend(&self) {
         match (&self.net, &self.wire) {
-            (Some(net), _) => net.mend(),
+            (Some(net), Some(wire)) => net.mend(wire.port),
             (_, wire) => wire.as_ref().unwrap().mend(),
         }
     }

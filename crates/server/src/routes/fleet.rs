@@ -79,6 +79,12 @@ pub(crate) async fn enrol_worker(
 ) -> Answer<Json<Login>> {
     refuse_guessing(&server, from.ip())?;
     let side = side(&server)?;
+    if enrol::is_local(&side.url) && !from.ip().is_loopback() {
+        return Err(Problem::refused(
+            "the server finds its database under an address of its own machine alone, which a worker elsewhere cannot use",
+        )
+        .hint("start the server with a RALPH_DB_URL that names the database's host as workers see it; the token stays good"));
+    }
     server.note_as(&one_line(&body.worker, 60), &from.ip().to_string(), "enrol worker", None, None)?;
     let enrolled = match enrol::enrol(side.fleet.pool(), &body.token, &body.worker).await {
         Err(error @ FleetError::Setup { .. }) => {
@@ -164,6 +170,7 @@ pub(super) async fn hand_on(
     server: &Server,
     queued: &Queued,
     is_address: bool,
+    labels: &[String],
 ) -> Result<Option<RunRow>, Problem> {
     let Some(side) = server.fleet.as_ref().filter(|_| is_address) else { return Ok(None) };
     let set: Vec<String> =
@@ -173,7 +180,7 @@ pub(super) async fn hand_on(
         request: queued.request.clone(),
         title: queued.title.clone(),
         person: queued.person.clone(),
-        labels: Vec::new(),
+        labels: labels.to_vec(),
         secrets: needed(&queued.request, queued.auth, &set),
         profiles: queued.profiles.clone().into(),
         source: String::new(),
