@@ -71,8 +71,8 @@ pub struct Keeper {
     /// What lies in the store already, by length and time.
     kept: BTreeMap<String, Stamp>,
     repo: Option<Repo>,
-    /// The refs whose commits lie in the store already.
-    bundled: String,
+    /// The last commit that lies in the store already.
+    bundled: Option<String>,
 }
 
 impl Keeper {
@@ -95,7 +95,7 @@ impl Keeper {
             prefix: prefix(run.as_str(), epoch),
             kept: BTreeMap::new(),
             repo: None,
-            bundled: String::new(),
+            bundled: None,
         }
     }
 
@@ -113,13 +113,13 @@ impl Keeper {
     }
 
     fn keep_once(&mut self, commits: Commits) -> Result<(), FleetError> {
-        let refs = match commits {
-            Commits::MayBeNew => self.new_refs()?,
+        let work = match commits {
+            Commits::MayBeNew => self.new_work()?,
             Commits::AreKept => None,
         };
         let mut objects = Vec::new();
-        if let (Some(repo), Some(refs)) = (&self.repo, &refs) {
-            let bytes = bundle::run_commits(repo, &self.run, refs).map_err(|e| not_packed(&e))?;
+        if let (Some(repo), Some(_)) = (&self.repo, &work) {
+            let bytes = bundle::run_commits(repo, &self.run).map_err(|e| not_packed(&e))?;
             objects.push((format!("{}/work.bundle", self.prefix), bytes));
         }
         let files = self.new_files();
@@ -136,8 +136,8 @@ impl Keeper {
         }
         self.store.put_all(objects)?;
         self.kept.extend(stamps);
-        if let Some(refs) = refs {
-            self.bundled = refs;
+        if work.is_some() {
+            self.bundled = work;
         }
         Ok(())
     }
@@ -159,14 +159,14 @@ impl Keeper {
         stamped.collect()
     }
 
-    /// What the run's refs say, where their commits are not in the store. Those that its remote has need not be.
-    fn new_refs(&mut self) -> Result<Option<String>, FleetError> {
+    /// The last commit of the run's work, where it is not in the store.
+    fn new_work(&mut self) -> Result<Option<String>, FleetError> {
         if self.repo.is_none() {
             self.repo = Repo::discover(&self.vars, &self.home).ok();
         }
         let Some(repo) = &self.repo else { return Ok(None) };
-        let refs = bundle::run_refs(repo, &self.run).map_err(|e| not_packed(&e))?;
-        Ok((!refs.is_empty() && refs != self.bundled).then_some(refs))
+        let work = bundle::run_work(repo, &self.run).map_err(|e| not_packed(&e))?;
+        Ok(work.filter(|work| self.bundled.as_ref() != Some(work)))
     }
 }
 

@@ -1,30 +1,36 @@
 //! The commits of a run as one file: what nobody but the run's own clone has.
 
 use crate::error::{Error, Result};
+use crate::refs::Refs;
 use crate::repo::Repo;
 use ralph_domain::id::RunId;
 
 /// Bytes of a bundle.
 const MAX: u64 = 512 * 1024 * 1024;
 
-/// The run's start and work with the commits that they name, a line each; nothing where it has no commits yet. As long as it stays
-/// the same, a bundle would, too.
-pub fn run_refs(repo: &Repo, run: &RunId) -> Result<String> {
-    let names = ["start", "work"].map(|name| format!("refs/ralph/{run}/{name}"));
-    let format = "--format=%(refname) %(objectname)";
-    Ok(repo.git().call(["for-each-ref", format, &names[0], &names[1]]).run()?.text())
+/// The last commit of the run's work, where it has one. As long as it stays the same, a bundle would, too.
+pub fn run_work(repo: &Repo, run: &RunId) -> Result<Option<String>> {
+    own_ref(repo, run, "work")
 }
 
-/// A bundle of what [`run_refs`] said, without what the remote of the clone has.
-pub fn run_commits(repo: &Repo, run: &RunId, refs: &str) -> Result<Vec<u8>> {
-    let there = refs.lines().filter_map(|line| line.split(' ').next());
+fn own_ref(repo: &Repo, run: &RunId, name: &str) -> Result<Option<String>> {
+    Refs::new(repo, &repo.git_dir.join("ralph")).read(&format!("refs/ralph/{run}/{name}"))
+}
+
+/// A bundle of the run's start and work, without what the remote of the clone has. Where that is all of the work, the start is left:
+/// git makes no empty bundle.
+pub fn run_commits(repo: &Repo, run: &RunId) -> Result<Vec<u8>> {
+    let mut names = vec![format!("refs/ralph/{run}/work")];
+    if own_ref(repo, run, "start")?.is_some() {
+        names.push(format!("refs/ralph/{run}/start"));
+    }
     let room = repo.git_dir.join("ralph");
     std::fs::create_dir_all(&room).map_err(|e| Error::file("make the folder", &room, e))?;
     let file = room.join(format!("{run}.bundle"));
     let path = file.display().to_string();
     let head = ["bundle", "create", "-q", &path];
-    let tail = ["--not", "--remotes"];
-    repo.git().call(head.into_iter().chain(there).chain(tail)).run()?;
+    let names = names.iter().map(String::as_str);
+    repo.git().call(head.into_iter().chain(names).chain(["--not", "--remotes"])).run()?;
     let size = std::fs::metadata(&file).map_err(|e| Error::file("look at", &file, e))?.len();
     if size > MAX {
         return Err(Error::refused(
