@@ -22,6 +22,9 @@ pub const LEASE: Duration = Duration::from_secs(30);
 /// Shorter leases are taken for loss by an ordinary delay.
 const LEASE_MIN: Duration = Duration::from_millis(1500);
 
+/// What helps where no database is named.
+pub const NO_URL: &str = "`ralph worker --enrol URL --token TOKEN` lets this machine in; or set `RALPH_DB_URL=postgres://user:password@host/name`, as the server has it";
+
 /// The fleet's Postgres.
 #[derive(Debug, Clone)]
 pub struct Fleet {

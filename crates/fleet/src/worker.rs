@@ -73,6 +73,8 @@ struct Worker<'a> {
     options: &'a WorkerOptions,
     running: BTreeMap<String, Running>,
     draining: Option<Instant>,
+    /// Why the fleet does not want it any more.
+    refused: Option<FleetError>,
     /// Workers of the fleet, as heard last.
     others: u32,
     given: Instant,
@@ -88,7 +90,7 @@ struct Worker<'a> {
 pub fn work(env: &Environment, options: &WorkerOptions, tell: &mut dyn FnMut(Told)) -> Result<(), AppError> {
     let url = url(env.vars()).ok_or_else(|| FleetError::Setup {
         what: "RALPH_DB_URL names no Postgres".into(),
-        hint: "`postgres://user:password@host/name`, the one that the server has".into(),
+        hint: crate::db::NO_URL.into(),
     })?;
     crate::store::ArtifactStore::of(env.vars())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -106,6 +108,7 @@ pub fn work(env: &Environment, options: &WorkerOptions, tell: &mut dyn FnMut(Tol
             options,
             running: BTreeMap::new(),
             draining: None,
+            refused: None,
             others: 1,
             given: Instant::now(),
             freed: false,
@@ -127,7 +130,7 @@ impl Worker<'_> {
         let failed = |e: std::io::Error| AppError::environment(format!("signals cannot be heard: {e}"));
         let mut term = signal(SignalKind::terminate()).map_err(failed)?;
         let mut int = signal(SignalKind::interrupt()).map_err(failed)?;
-        self.report().await?;
+        self.report(true).await?;
         let (words, mut heard) = unbounded_channel();
         let listening = tokio::spawn(listen(self.fleet.clone(), self.options.id.clone(), words, wakes));
         let waking = tokio::spawn(wake(self.fleet.clone(), self.options.id.clone(), self.wake.clone()));
@@ -144,12 +147,7 @@ impl Worker<'_> {
             self.give_out().await;
             if reported.elapsed() >= REPORT {
                 reported = Instant::now();
-                match self.report().await {
-                    // Who was revoked holds nothing and takes nothing.
-                    Ok(heard) if heard.revoked => self.end_all(),
-                    Ok(heard) => self.others = heard.others,
-                    Err(error) => tracing::warn!(%error, "the worker could not report"),
-                }
+                self.hear_report(tell).await;
             }
             if self.draining.is_some_and(|since| since.elapsed() > self.options.drain) {
                 self.end_all();
@@ -161,7 +159,32 @@ impl Worker<'_> {
         listening.abort();
         waking.abort();
         self.give_back(&mut heard).await;
-        Ok(())
+        match self.refused {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Says that it lives, and does what the fleet wishes.
+    async fn hear_report(&mut self, tell: &mut dyn FnMut(Told)) {
+        match self.report(false).await {
+            // Who was revoked holds nothing and takes nothing.
+            Ok(heard) if heard.revoked => {
+                self.refused = Some(workers::is_revoked(&self.options.id));
+                self.end_all();
+            }
+            Err(error @ FleetError::Setup { .. }) => {
+                self.refused = Some(error);
+                self.end_all();
+            }
+            Ok(heard) => {
+                self.others = heard.others;
+                if heard.draining && self.draining.is_none() {
+                    self.drain(tell).await;
+                }
+            }
+            Err(error) => tracing::warn!(%error, "the worker could not report"),
+        }
     }
 
     /// Gives out runs, where nobody else does: the more workers there are, the less often each of them looks.
@@ -183,7 +206,7 @@ impl Worker<'_> {
         }
     }
 
-    async fn report(&self) -> Result<Reported, FleetError> {
+    async fn report(&self, begins: bool) -> Result<Reported, FleetError> {
         let said = Report {
             id: self.options.id.clone(),
             labels: self.options.labels.clone(),
@@ -191,6 +214,7 @@ impl Worker<'_> {
             load: load(),
             health: self.health(),
             draining: self.draining.is_some(),
+            begins,
         };
         self.fleet.within(workers::report(self.fleet.pool(), &said)).await
     }
@@ -218,7 +242,7 @@ impl Worker<'_> {
             return self.end_all();
         }
         self.draining = Some(Instant::now());
-        if let Err(error) = self.report().await {
+        if let Err(error) = self.report(false).await {
             tracing::warn!(%error, "the fleet could not be told of the end");
         }
         tell(Told::Draining);
@@ -301,7 +325,7 @@ impl Worker<'_> {
     async fn give_back(&self, heard: &mut UnboundedReceiver<Dispatch>) {
         heard.close();
         let _ = self.fleet.within(runs::give_back(self.fleet.pool(), &self.options.id)).await;
-        let _ = self.report().await;
+        let _ = self.report(false).await;
     }
 }
 

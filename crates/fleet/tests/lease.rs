@@ -163,6 +163,7 @@ fn a_worker_that_was_let_in_hears_the_words_for_it_and_no_others() {
             load: 0.0,
             health: "ok".into(),
             draining: false,
+            begins: false,
         };
         workers::report(pool, &said).await?;
         assert_eq!(dispatch::dispatch(pool).await?, 1);
