@@ -103,27 +103,33 @@ impl Left {
 
 /// The runs of a repo, from this folder, the folder that it was, or another worktree of it; newest first.
 fn runs_of_repo(vars: &Vars, home: &StateHome, origin: &Repo) -> Vec<Registration> {
-    let mut known: BTreeMap<PathBuf, bool> = BTreeMap::new();
-    let mut same_repo = |folder: &PathBuf| {
-        *known.entry(folder.clone()).or_insert_with(|| {
-            Repo::discover(vars, folder).is_ok_and(|repo| repo.common_dir == origin.common_dir)
-        })
+    let same_repo = |folder: &PathBuf| {
+        Repo::discover(vars, folder).is_ok_and(|repo| repo.common_dir == origin.common_dir)
     };
     let mut runs: Vec<Registration> = find::runs_of(home, &origin.top)
         .into_iter()
         .filter(|entry| registry::find(home, &entry.run_id).is_some())
         .collect();
-    let worktrees = origin.common_dir.join("worktrees").is_dir();
-    for entry in registry::all(home).into_iter().filter(|_| worktrees) {
-        if runs.iter().all(|run| run.run_id != entry.run_id)
-            && entry.origin.is_dir()
-            && same_repo(&entry.origin)
-        {
-            runs.push(entry);
+    for folder in worktrees(origin) {
+        let known = |entry: &Registration| runs.iter().any(|run| run.run_id == entry.run_id);
+        let mut from_there = registry::of_folder(home, &folder);
+        from_there.retain(|entry| entry.origin == folder && !known(entry));
+        if !from_there.is_empty() && same_repo(&folder) {
+            runs.extend(from_there);
         }
     }
     runs.sort_by(|a, b| b.run_id.cmp(&a.run_id));
     runs
+}
+
+/// The folders in which a repo is checked out.
+fn worktrees(origin: &Repo) -> Vec<PathBuf> {
+    if !origin.common_dir.join("worktrees").is_dir() {
+        return Vec::new();
+    }
+    let listed = origin.git().call(["worktree", "list", "--porcelain", "-z"]).run();
+    let listed = listed.map(|output| output.text()).unwrap_or_default();
+    listed.split('\0').filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from).collect()
 }
 
 /// What the refs of runs name, by their names.
