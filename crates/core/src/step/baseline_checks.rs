@@ -9,7 +9,8 @@ use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::environment::is_work;
 use crate::step::measure;
 use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck, last_lines};
-use ralph_domain::event::{Baseline, BaselineChecks};
+use ralph_domain::config::{Expect, VerifierConfig};
+use ralph_domain::event::{Baseline, BaselineChecks, CheckResult};
 use ralph_domain::id::Digest;
 use ralph_domain::ports::ExecTrace;
 use ralph_domain::proof::Watching;
@@ -217,17 +218,21 @@ impl Driver {
     /// command, and one that passes already cannot show that the work is done.
     fn tell_results(&mut self, checks: &BaselineChecks) -> Result<(), DriveError> {
         let required = self.ctx.state.spec.settings.required_verifiers.clone();
-        for result in checks.results.iter().filter(|result| !result.passed) {
-            // How it fails is told with the snapshot: by its tests it is meant to, and a missing program has its own line.
-            let by_tests = result.tests.is_some_and(|tests| tests.executed() > 0);
-            let lacks_program = matches!(result.exit_code, Some(126 | 127));
-            if checks.cached || by_tests || lacks_program {
-                continue;
+        let doubtful = checks.results.iter().filter(|result| !checks.cached && self.may_be_wrong(result));
+        let doubtful: Vec<(&str, &str)> = doubtful
+            .map(|result| (result.name.as_str(), result.why.as_deref().unwrap_or("failed")))
+            .collect();
+        let fails = match doubtful.as_slice() {
+            [] => None,
+            [(name, why)] => Some(format!("{name} fails ({why})")),
+            several => {
+                let each: Vec<String> = several.iter().map(|(name, why)| format!("{name} ({why})")).collect();
+                Some(format!("{} fail", one_line(&each.join(", "), 300)))
             }
-            let why = result.why.as_deref().unwrap_or("failed");
+        };
+        if let Some(fails) = fails {
             self.ctx.notice(format!(
-                "before any work {} fails ({why}); if that is not how the result is checked, `--verify CMD` names another command",
-                result.name
+                "before any work {fails}; if that is not how the result is checked, `--verify CMD` names another command"
             ))?;
         }
         let passing: Vec<&str> = checks
@@ -247,6 +252,21 @@ impl Driver {
             ),
             false => format!("passes already, before any work: {names}"),
         })
+    }
+
+    /// Whether a check fails in a way that a wrong command would. How it fails is told with the snapshot: by its tests, by what it
+    /// prints or by a file that is not there yet it is meant to, and a missing program has its own line.
+    fn may_be_wrong(&self, result: &CheckResult) -> bool {
+        let by_tests = result.tests.is_some_and(|tests| tests.executed() > 0);
+        let looks = |verifier: &VerifierConfig| {
+            matches!(
+                verifier.expect,
+                Some(Expect::FileExists { .. } | Expect::FileContains { .. } | Expect::Custom)
+            )
+        };
+        let mut verifiers = self.ctx.state.spec.settings.verifiers.iter();
+        let no_command = verifiers.any(|verifier| verifier.name == result.name && looks(verifier));
+        !result.passed && !by_tests && !no_command && !matches!(result.exit_code, Some(0 | 126 | 127))
     }
 
     /// Surroundings that fail are told with what mends them; the task may be to make them.
