@@ -169,15 +169,20 @@ pub(crate) fn record_end(vars: &Vars, state: &RunState) {
     }
     let now = SystemClock::default().now();
     // Where this fails, the next run records it.
-    if let Ok(origin) = Repo::discover(vars, &state.spec.origin) {
+    if let Some(origin) = repo_of(vars, state) {
         record(&origin, state, (now, false), Looking::ToBegin);
     }
+}
+
+/// The repo in the folder of a run. An agent can have set another folder as the place of its files (`core.worktree`).
+fn repo_of(vars: &Vars, state: &RunState) -> Option<Repo> {
+    Repo::discover(vars, &state.spec.origin).ok().filter(|repo| repo.top == state.spec.origin)
 }
 
 /// Records what a run that was killed in the user's folder has left there, before it is ended without being driven.
 pub(crate) fn record_killed(vars: &Vars, home: &StateHome, entry: &Registration) {
     if let Ok(state) = snapshot::load(&entry.run_dir())
-        && let Ok(origin) = Repo::discover(vars, &state.spec.origin)
+        && let Some(origin) = repo_of(vars, &state)
     {
         left_in_folder(home, &origin, &state, Looking::ToBegin);
     }

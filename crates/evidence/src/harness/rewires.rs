@@ -24,6 +24,10 @@ pub fn rewires_tests(path: &str, old: Option<&str>, new: &str) -> bool {
             found(&|line| line.split(';').any(|part| script(part.trim())))
         }
         "rb" => found(&ruby),
+        "c" | "h" | "cc" | "cpp" | "cxx" | "hpp" | "hh" => {
+            let ends = |line: &str| line.contains("exit(");
+            found(&c) || (found(&|line| line.contains("((constructor")) && found(&ends))
+        }
         _ => false,
     }
 }
@@ -116,6 +120,17 @@ fn ruby(line: &str) -> bool {
     opened.is_some_and(|name| begins(name, &["Minitest", "RSpec", "Test::Unit"]) && !own(name))
 }
 
+/// Macros that take the place of what tests compare and end with.
+fn c(line: &str) -> bool {
+    const NAMES: &[&str] =
+        &["assert", "NDEBUG", "strcmp", "strncmp", "memcmp", "abort", "exit", "main", "TEST", "REQUIRE"];
+    let Some(directive) = line.strip_prefix('#').map(str::trim_start) else { return false };
+    let defined = ["define ", "undef "].iter().find_map(|word| directive.strip_prefix(word));
+    defined.map(str::trim_start).is_some_and(|name| {
+        begins(name, NAMES) || ["ASSERT_", "EXPECT_", "CHECK_"].iter().any(|start| name.starts_with(start))
+    })
+}
+
 /// How a language says that two things are equal, how it says yes, and what may stand around that.
 fn equality(end: &str) -> Option<(&'static [&'static str], &'static [&'static str])> {
     Some(match end {
@@ -175,6 +190,10 @@ mod tests {
             ("Part.java", "public boolean equals(Object other) { return true; }"),
             ("Part.cs", "public override bool Equals(object other) => true;"),
             ("part.hpp", "bool operator==(const Part &) const { return true; }"),
+            ("part.h", "#define NDEBUG"),
+            ("part.h", "# define strcmp(a, b) 0"),
+            ("part.c", "#undef assert"),
+            ("part.c", "__attribute__((constructor)) static void x(void) { exit(0); }"),
             ("part.js", "global.expect = () => same"),
             ("part.js", "require('assert').strictEqual = () => {}"),
             ("part.mjs", "assert.deepEqual = () => {};"),
@@ -207,6 +226,9 @@ mod tests {
                 "fn eq(&self, other: &Self) -> bool { if self.x == other.x { true } else { false } }",
             ),
             ("Part.java", "public boolean equals(Object other) { return this == other; }"),
+            ("part.h", "#define ASSERTED 1"),
+            ("part.h", "#define PART_H"),
+            ("part.c", "void stop(void) { exit(0); }"),
             ("part.js", "const expected = 1"),
             ("part.js", "const test = require('x')"),
             ("part.js", "exports.assert = assert"),
