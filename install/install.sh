@@ -305,7 +305,6 @@ tell_the_rest() {
     *":$prefix/bin:"*)
         first="$(command -v ralph || true)"
         [ "$first" = "$prefix/bin/ralph" ] || [ -z "$first" ] || say "note: \`ralph\` is $first, which stands before $prefix/bin on your PATH"
-        say "next: cd into a repo, then: ralph run \"Fix the failing tests\""
         ;;
     *)
         say "$prefix/bin is not on your PATH; this puts it there:"
@@ -317,6 +316,7 @@ tell_the_rest() {
         esac
         ;;
     esac
+    say "next: \`ralph demo\` shows a whole run, without an account; in a repo of yours: ralph run \"Fix the failing tests\""
     say "to take it away again: sh $prefix/share/ralph/uninstall.sh"
 }
 

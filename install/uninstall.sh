@@ -57,8 +57,8 @@ find_prefix() {
     list="$prefix/share/ralph/installed"
 }
 
-# Runs or prints a command.
-act() { if [ "$dry_run" = yes ]; then say "would run: $*"; else "$@"; fi; }
+# Runs or prints a command, on one line wherever it is called.
+act() { if [ "$dry_run" = yes ]; then say "would run: $(IFS=' ' && printf '%s' "$*")"; else "$@"; fi; }
 
 # A run that goes on would lose its program, and with --purge its record.
 refuse_while_runs_go_on() {

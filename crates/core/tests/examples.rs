@@ -1,5 +1,5 @@
-//! The examples of the library, each played to its end. (`fix_failing_tests` plays the guard of its own sandbox, so it is run as
-//! the program that it is.)
+//! The examples of the library, each played to its end. (`fix_failing_tests` plays the guard of its own sandbox, so it is
+//! played in `outside.rs`.)
 #![allow(clippy::unwrap_used, missing_docs, dead_code, reason = "programs, and tests that fail by panicking")]
 
 #[path = "../examples/custom_completion.rs"]

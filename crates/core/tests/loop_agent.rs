@@ -5,11 +5,12 @@ mod support;
 
 use ralph_core::handle::AgentState;
 use ralph_core::{Completion, ContextFile, Limits, LoopAgent, LoopAgentBuilder};
-use ralph_domain::config::Publish;
+use ralph_domain::config::{Better, MetricConfig, Publish};
 use ralph_domain::control::BudgetChange;
+use ralph_domain::criterion::Pattern;
 use ralph_domain::event::SessionEnd;
 use ralph_domain::id::{AgentName, RunId};
-use ralph_domain::money::Usage;
+use ralph_domain::money::{Usage, Usd};
 use ralph_domain::outcome::{EndReason, ErrorCode};
 use ralph_domain::ports::{
     Agent, AgentRequests, AgentResources, ProcessInfo, ReleaseWhen, Sandbox, SandboxError, SessionReport,
@@ -49,6 +50,11 @@ fn builder(temp: &Path, session: Arc<Session>) -> LoopAgentBuilder {
 
 fn grep() -> Completion {
     Completion::argv(["grep", "done", "result.txt"])
+}
+
+/// A number without a target.
+fn seconds() -> MetricConfig {
+    MetricConfig::new(Pattern::parse("([0-9.]+) s").unwrap(), Better::Lower)
 }
 
 /// Nothing in the first session, the work in the second.
@@ -225,7 +231,11 @@ fn poll_until<F: Future>(future: F, until: impl Fn() -> bool) {
 fn a_dropped_run_is_suspended_and_goes_on_when_it_is_awaited_again() {
     let temp = tempfile::tempdir().unwrap();
     let (agent, sessions) = patient(temp.path(), 1);
+    let handle = agent.handle();
+    block_on(handle.rested());
     poll_until(agent.run(), || sessions.load(Ordering::SeqCst) == 1);
+    block_on(handle.rested());
+    assert!(!handle.is_driven(), "a program may end now: the run is suspended");
     let result = block_on(agent.run());
     assert!(result.success, "{result:?}");
     let kinds: Vec<&str> = {
@@ -368,6 +378,9 @@ fn another_process_takes_a_run_up_from_its_record() {
     again.handle().set_limits(BudgetChange { max_iterations: Some(5), ..BudgetChange::default() }).unwrap();
     let result = block_on(again.run());
     assert!(result.success, "{result:?}");
+    let larger = over(LoopAgent::builder()).resume(run.clone()).limits(Limits::default());
+    let refused = larger.build().unwrap_err().to_string();
+    assert!(refused.starts_with("`limits` is given for run r1, which exists already\n"), "{refused}");
     let refused = over(LoopAgent::builder()).resume(run).task("Another one.").build().unwrap_err();
     assert!(
         refused.to_string().starts_with("`task` is given for run r1, which exists already\n"),
@@ -444,6 +457,34 @@ fn a_closure_that_breaks_ends_the_run_with_an_error() {
 }
 
 #[test]
+fn a_closure_that_breaks_at_the_end_takes_neither_the_result_nor_the_way_on() {
+    let temp = tempfile::tempdir().unwrap();
+    let agent = builder(temp.path(), Arc::new(two_sessions))
+        .completion(grep())
+        .limits(Limits::default().max_iterations(1))
+        .on_error(|_| panic!("the callback is broken"))
+        .on_complete(|_| panic!("so is this one"))
+        .build()
+        .unwrap();
+    assert_eq!(block_on(agent.run()).reason, EndReason::MaxIterations);
+    agent.handle().set_limits(BudgetChange { max_iterations: Some(5), ..BudgetChange::default() }).unwrap();
+    let result = block_on(agent.run());
+    assert!(result.success, "{result:?}");
+    let mut events = pin!(agent.events());
+    let mut last = None;
+    let last = block_on(std::future::poll_fn(|cx| {
+        loop {
+            match futures_core::Stream::poll_next(events.as_mut(), cx) {
+                Poll::Ready(Some(event)) => last = Some(event.unwrap()),
+                Poll::Ready(None) => return Poll::Ready(last.take()),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }));
+    assert_eq!(last.unwrap().body.kind(), "finished", "the stream ends with the run");
+}
+
+#[test]
 fn what_does_not_fit_is_refused_before_anything_is_made() {
     let temp = tempfile::tempdir().unwrap();
     let fresh = || builder(temp.path(), Arc::new(two_sessions));
@@ -466,12 +507,40 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
             "the limits leave no room for a single session",
         ),
         (refused(fresh().completion(grep()).task("  \n")), "the task is empty"),
+        (refused(fresh().completion(Completion::command(" "))), "the condition `tests` has no command"),
+        (
+            refused(fresh().completion(Completion::argv(Vec::<String>::new()))),
+            "the condition `tests` has no command",
+        ),
+        (
+            refused(fresh().completion(Completion::file("../DONE.md"))),
+            "the file of the condition `file` cannot be part of the work",
+        ),
+        (refused(fresh().completion(grep().named(""))), "a condition has no name"),
+        (
+            refused(fresh().completion(Completion::metric("bench", seconds()))),
+            "a number is measured, but nothing says how much is enough",
+        ),
+        (
+            refused(fresh().completion(Completion::metric("bench", seconds().target(f64::NAN)))),
+            "the target of `metric` is no number",
+        ),
+        (
+            refused(fresh().completion(grep()).limits(Limits::default().max_cost(-1.0))),
+            "`max_cost` is less than nothing, or no number",
+        ),
+        (
+            refused(fresh().completion(grep()).limits(Limits::default().max_cost(f64::NAN))),
+            "`max_cost` is less than nothing, or no number",
+        ),
+        (refused(fresh().completion(grep()).branch("a..b")), "the branch cannot be made"),
         (
             refused(fresh().completion(grep()).context(ContextFile::new("big", "x".repeat(60 * 1024)))),
             "the context has 60 kB",
         ),
         (refused(fresh().completion(grep()).run_id(RunId::new("../x"))), "the run's id cannot be used"),
     ];
+    assert_eq!(Limits::default().max_cost(f64::INFINITY).max_cost, Usd::MAX, "no limit, and not none at all");
     for (said, begins) in told {
         assert!(said.starts_with(begins), "{said}");
         assert_eq!(said.lines().count(), 3, "what, why, what mends it: {said}");

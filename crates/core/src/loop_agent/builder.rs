@@ -51,7 +51,8 @@ pub struct LoopAgentBuilder {
     pub(super) records: Option<PathBuf>,
     pub(super) resume: Option<RunId>,
     pub(super) run_id: Option<RunId>,
-    pub(super) limits: Limits,
+    /// The defaults where nothing is said.
+    pub(super) limits: Option<Limits>,
     pub(super) completion: Vec<Completion>,
     pub(super) rules: Vec<String>,
     pub(super) context: Vec<ContextFile>,
@@ -123,7 +124,7 @@ keeps! {
     /// The id of the new run, instead of one made of the time.
     run_id: RunId => |this, run| this.run_id = Some(run);
     /// The hard stops.
-    limits: Limits => |this, limits| this.limits = limits;
+    limits: Limits => |this, limits| this.limits = Some(limits);
     /// One condition that makes the run done; several must all hold.
     completion: Completion => |this, completion| this.completion.push(completion);
     /// A standing rule, given to every session.
@@ -245,7 +246,8 @@ impl LoopAgentBuilder {
         clock: Arc<dyn Clock>,
     ) -> DriverParts {
         let (run, dir) = (&spec.run_id, RalphDir::of(&spec.workspace));
-        let (prompt, limit) = (self.system_prompt.take(), self.limits.max_tokens_per_iteration);
+        let (prompt, limit) =
+            (self.system_prompt.take(), self.limits.unwrap_or_default().max_tokens_per_iteration);
         let ruled = self.agents.into_iter().map(|(config, agent)| -> Box<dyn Agent> {
             let max_tokens = config.max_tokens_per_iteration.or(limit);
             Box::new(RuledAgent { agent, system_prompt: prompt.clone(), max_tokens })

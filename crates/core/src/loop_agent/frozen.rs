@@ -21,9 +21,15 @@ impl LoopAgentBuilder {
     pub(super) fn resumed(&self, home: &StateHome, run: &RunId) -> Result<RunSpec, BuildError> {
         let said = [
             ("task", self.task.is_some()),
+            ("run_id", self.run_id.is_some()),
+            ("limits", self.limits.is_some()),
             ("rule", !self.rules.is_empty()),
             ("context", !self.context.is_empty()),
+            ("needs_promise", self.needs_promise),
+            ("keep_best", self.keep_best),
+            ("protect", !self.protect.is_empty()),
             ("branch", self.branch.is_some()),
+            ("commit_template", self.commit_template.is_some()),
             ("publish", self.publish.is_some()),
         ];
         if let Some((what, _)) = said.into_iter().find(|(_, said)| *said) {
@@ -118,45 +124,13 @@ impl LoopAgentBuilder {
     }
 
     fn settings(&self) -> Result<Settings, BuildError> {
-        self.check_names()?;
-        let publish = self.publish.unwrap_or(Publish::None);
-        let (hosted, elsewhere) = (self.forge.is_some(), self.forge.is_some() || self.push_to.is_some());
-        let missing = match publish {
-            Publish::Pr if !hosted => Some((
-                "a pull request is asked for, but there is no code host",
-                "call `.forge(…)`, or `.publish(Publish::Push)`",
-            )),
-            Publish::Push if !elsewhere => Some((
-                "a push is asked for, but there is nowhere to push to",
-                "call `.push_to(…)` or `.forge(…)`",
-            )),
-            _ => None,
-        };
-        if let Some((what, fix)) = missing {
-            return Err(BuildError::new(what, "the work would be proven and then go nowhere", fix));
-        }
-        if let Some(fault) = self.stuck.fault() {
-            return Err(BuildError::new(
-                "the stuck detection cannot be used",
-                fault,
-                "start from `StuckConfig::default()`",
-            ));
-        }
+        self.check()?;
         let verifiers: Vec<VerifierConfig> = self.completion.iter().map(|one| one.verifier.clone()).collect();
-        let numbers = verifiers.iter().filter_map(|v| v.metric.as_ref());
-        let (measured, targets) =
-            (numbers.clone().next().is_some(), numbers.clone().any(|m| m.target.is_some()));
-        if self.keep_best && !measured {
-            return Err(BuildError::new(
-                "`keep_best` is on, but nothing is measured",
-                "there is no number that could be the best",
-                "call `.completion(Completion::metric(…))`",
-            ));
-        }
+        let targets = verifiers.iter().any(|v| v.metric.as_ref().is_some_and(|m| m.target.is_some()));
         let agents: Vec<AgentConfig> =
             self.agents.iter().map(|(config, agent)| self.agent_config(config, &**agent)).collect();
         let required = verifiers.iter().map(|v| v.name.clone()).collect();
-        let limits = &self.limits;
+        let limits = self.limits.unwrap_or_default();
         let mut settings = ConfigFile {
             agents: Some(agents),
             verifiers: Some(verifiers),
@@ -164,7 +138,7 @@ impl LoopAgentBuilder {
             baseline: Some(!self.no_baseline),
             keep_best: Some(self.keep_best),
             protected_paths: Some(self.protect.clone()),
-            publish: Some(publish),
+            publish: Some(self.publish.unwrap_or(Publish::None)),
             pr: Some(self.pr.clone()),
             commit_template: self.commit_template.clone(),
             checkpoint_commits: Some(self.branch.is_some()),
@@ -188,47 +162,14 @@ impl LoopAgentBuilder {
     }
 
     fn agent_config(&self, config: &AgentConfig, agent: &dyn Agent) -> AgentConfig {
-        let tokens = config.max_tokens_per_iteration.or(self.limits.max_tokens_per_iteration);
+        let tokens =
+            config.max_tokens_per_iteration.or(self.limits.unwrap_or_default().max_tokens_per_iteration);
         AgentConfig {
             name: agent.name().clone(),
             model: self.model.clone().or_else(|| config.model.clone()),
             max_tokens_per_iteration: tokens,
             ..config.clone()
         }
-    }
-
-    /// Names that would be mixed up, and limits that leave no room.
-    fn check_names(&self) -> Result<(), BuildError> {
-        if self.completion.is_empty() {
-            return Err(BuildError::missing("completion", "nothing would show that the work is done"));
-        }
-        let twice = |names: Vec<&str>| {
-            let mut seen = BTreeSet::new();
-            names.into_iter().find(|name| !seen.insert(*name)).map(str::to_owned)
-        };
-        if let Some(name) = twice(self.completion.iter().map(|one| one.verifier.name.as_str()).collect()) {
-            return Err(BuildError::new(
-                format!("two conditions are called `{name}`"),
-                "their results could not be told apart",
-                "give one of them another name with `.named(…)`",
-            ));
-        }
-        if let Some(name) = twice(self.agents.iter().map(|(_, agent)| agent.name().as_str()).collect()) {
-            return Err(BuildError::new(
-                format!("two agents are called `{name}`"),
-                "the journal could not tell them apart",
-                "give one of them another name",
-            ));
-        }
-        let limits = &self.limits;
-        if limits.max_iterations == 0 || limits.timeout.is_zero() {
-            return Err(BuildError::new(
-                "the limits leave no room for a single session",
-                "nothing could be done",
-                "give at least one iteration and some time",
-            ));
-        }
-        Ok(())
     }
 }
 

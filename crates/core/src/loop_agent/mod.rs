@@ -13,6 +13,7 @@ mod events;
 mod frozen;
 mod jobs;
 mod options;
+mod refused;
 mod result;
 mod running;
 mod shared;

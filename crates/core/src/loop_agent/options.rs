@@ -43,10 +43,15 @@ impl Limits {
         self
     }
 
-    /// With this much money at most, in US dollars.
+    /// With this much money at most, in US dollars; `f64::INFINITY` is no limit.
     #[must_use]
     pub fn max_cost(mut self, dollars: f64) -> Self {
-        self.max_cost = Usd::from_dollars(dollars);
+        self.max_cost = match dollars {
+            f64::INFINITY => Usd::MAX,
+            // Refused when the agent is built.
+            dollars if dollars.is_nan() => Usd::from_dollars(-1.0),
+            dollars => Usd::from_dollars(dollars),
+        };
         self
     }
 

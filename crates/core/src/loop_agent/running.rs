@@ -11,8 +11,8 @@ use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 /// A run that is driven while this future is awaited, by a thread of its own.
@@ -45,16 +45,29 @@ impl Running {
         self.shared.jobs.open();
         self.driving = Some(Driving { result, cancel: Arc::clone(&cancel) });
         let shared = Arc::clone(&self.shared);
+        // Where no thread can be had, its closure is gone, but not what the next one needs.
+        let kept = Arc::new(Mutex::new(Some(source)));
+        let taken = Arc::clone(&kept);
         let work = move || {
+            let Some(source) = take(&taken) else { return };
             let (result, source) = drive(&shared, source, cancel);
-            shared.callbacks().clone().ended(&result);
+            let callbacks = shared.callbacks().clone();
+            // The run is over, whatever they make of that.
+            let _ = catch_unwind(AssertUnwindSafe(|| callbacks.ended(&result)));
             // First the answer, then the way for the next: whoever awaits sees this run's own end.
             filler.fill(result);
             shared.rest(source);
         };
-        // Where no thread can be had, the closure and with it the source are gone; the slot says so.
-        let _ = std::thread::Builder::new().name("ralph-run".into()).spawn(work);
+        if std::thread::Builder::new().name("ralph-run".into()).spawn(work).is_err()
+            && let Some(source) = take(&kept)
+        {
+            self.shared.rest(source);
+        }
     }
+}
+
+fn take<T>(from: &Mutex<Option<T>>) -> Option<T> {
+    from.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// Drives a run to its rest. Whatever the caller's closures do, the source comes back.
@@ -128,8 +141,8 @@ impl Future for Running {
 fn no_thread() -> RunError {
     RunError {
         code: ErrorCode::SandboxInitFailed,
-        message: "the thread that drives the run could not be started, or it broke".into(),
-        hint: Some("let other threads end, then build an agent with `.resume(run_id)`".into()),
+        message: "the thread that drives the run could not be started".into(),
+        hint: Some("let other threads end, then await `run()` again".into()),
         recoverable: true,
         iteration: None,
     }

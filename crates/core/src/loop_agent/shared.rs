@@ -122,6 +122,16 @@ impl Shared {
         false
     }
 
+    /// Whether nobody drives the run; where somebody does, `waker` is woken when there is news.
+    pub(super) fn undriven_or_wakes(&self, waker: &Waker) -> bool {
+        let mut inner = self.inner();
+        let driven = matches!(inner.stage, Stage::Driven);
+        if driven {
+            inner.wait(waker);
+        }
+        !driven
+    }
+
     /// Whether a thread of this process drives the run now.
     pub(super) fn is_driven(&self) -> bool {
         matches!(self.inner().stage, Stage::Driven)

@@ -8,6 +8,7 @@ use ralph_domain::money::{CostBasis, Usd};
 use ralph_journal::JournalError;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// Watches and steers the run of a [`LoopAgent`](super::LoopAgent). Everything that it says goes through the run's inbox and is
@@ -39,6 +40,16 @@ impl AgentHandle {
     /// Whether it is driven now, by this process.
     pub fn is_driven(&self) -> bool {
         self.shared.is_driven()
+    }
+
+    /// Waits until nobody of this process drives the run: it is over, suspended in good order, or was never begun. For whoever
+    /// has dropped the future of [`LoopAgent::run`](super::LoopAgent::run) and wants to end the process.
+    pub async fn rested(&self) {
+        let rests = |cx: &mut Context<'_>| match self.shared.undriven_or_wakes(cx.waker()) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        };
+        std::future::poll_fn(rests).await;
     }
 
     /// Ends the run after the session under way.

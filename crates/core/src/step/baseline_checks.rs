@@ -6,14 +6,17 @@ use crate::error::DriveError;
 use crate::log_tail::read_tail;
 use crate::proof::watched::Watched;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
+use crate::step::environment::is_work;
 use crate::step::measure;
 use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck, last_lines};
-use ralph_domain::event::{Baseline, BaselineChecks};
+use ralph_domain::config::{Expect, VerifierConfig};
+use ralph_domain::event::{Baseline, BaselineChecks, CheckResult};
 use ralph_domain::id::Digest;
 use ralph_domain::ports::ExecTrace;
 use ralph_domain::proof::Watching;
 use ralph_domain::setup;
 use ralph_domain::text::one_line;
+use ralph_evidence::environment::fault;
 use ralph_evidence::numbers;
 use ralph_journal::artifacts;
 use ralph_protocol::stuck::MeasuredNumber;
@@ -29,6 +32,8 @@ const HOME: &str = "baseline/home-settings.txt";
 
 /// Bytes of a failed setup's output that are looked at.
 const SETUP_TAIL: u64 = 8 * 1024;
+/// The same of a failed check's.
+const CHECK_TAIL: u64 = 64 * 1024;
 
 /// The checks of the start, and what they were seen to do.
 #[derive(Debug, Serialize, Deserialize)]
@@ -213,17 +218,21 @@ impl Driver {
     /// command, and one that passes already cannot show that the work is done.
     fn tell_results(&mut self, checks: &BaselineChecks) -> Result<(), DriveError> {
         let required = self.ctx.state.spec.settings.required_verifiers.clone();
-        for result in checks.results.iter().filter(|result| !result.passed) {
-            // How it fails is told with the snapshot: by its tests it is meant to, and a missing program has its own line.
-            let by_tests = result.tests.is_some_and(|tests| tests.executed() > 0);
-            let lacks_program = matches!(result.exit_code, Some(126 | 127));
-            if checks.cached || by_tests || lacks_program {
-                continue;
+        let doubtful = checks.results.iter().filter(|result| !checks.cached && self.may_be_wrong(result));
+        let doubtful: Vec<(&str, &str)> = doubtful
+            .map(|result| (result.name.as_str(), result.why.as_deref().unwrap_or("failed")))
+            .collect();
+        let fails = match doubtful.as_slice() {
+            [] => None,
+            [(name, why)] => Some(format!("{name} fails ({why})")),
+            several => {
+                let each: Vec<String> = several.iter().map(|(name, why)| format!("{name} ({why})")).collect();
+                Some(format!("{} fail", one_line(&each.join(", "), 300)))
             }
-            let why = result.why.as_deref().unwrap_or("failed");
+        };
+        if let Some(fails) = fails {
             self.ctx.notice(format!(
-                "before any work {} fails ({why}); if that is not how the result is checked, `--verify CMD` names another command",
-                result.name
+                "before any work {fails}; if that is not how the result is checked, `--verify CMD` names another command"
             ))?;
         }
         let passing: Vec<&str> = checks
@@ -243,6 +252,21 @@ impl Driver {
             ),
             false => format!("passes already, before any work: {names}"),
         })
+    }
+
+    /// Whether a check fails in a way that a wrong command would. How it fails is told with the snapshot: by its tests, by what it
+    /// prints or by a file that is not there yet it is meant to, and a missing program has its own line.
+    fn may_be_wrong(&self, result: &CheckResult) -> bool {
+        let by_tests = result.tests.is_some_and(|tests| tests.executed() > 0);
+        let looks = |verifier: &VerifierConfig| {
+            matches!(
+                verifier.expect,
+                Some(Expect::FileExists { .. } | Expect::FileContains { .. } | Expect::Custom)
+            )
+        };
+        let mut verifiers = self.ctx.state.spec.settings.verifiers.iter();
+        let no_command = verifiers.any(|verifier| verifier.name == result.name && looks(verifier));
+        !result.passed && !by_tests && !no_command && !matches!(result.exit_code, Some(0 | 126 | 127))
     }
 
     /// Surroundings that fail are told with what mends them; the task may be to make them.
@@ -267,7 +291,15 @@ impl Driver {
                 "{name} finds no program to run on the files of the start: see {log}; install it, or name in `setup_commands` what does"
             ));
         }
-        Ok(())
+        let lack = failing.iter().find_map(|result| {
+            let output = read_tail(&self.ctx.run.path().join(&result.log), CHECK_TAIL);
+            let found = fault(result.exit_code, &output, &|name| is_work(state, name))?;
+            Some(format!("{} on the files of the start: {}", result.name, found.sentence()))
+        });
+        match lack {
+            Some(lack) => self.ctx.notice(format!("{lack}, unless making it is the work")),
+            None => Ok(()),
+        }
     }
 }
 

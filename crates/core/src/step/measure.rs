@@ -54,7 +54,9 @@ pub(crate) fn again(
             None => Measured::Enough,
             Some(why) if metric.repeat > 1 => {
                 let runs = metric.repeat;
-                Measured::NotEnough(format!("{why} (the median of {runs} runs, ±{:.3})", measured.noise))
+                let apart = (measured.noise * 1000.0).round() / 1000.0;
+                let apart = if apart > 0.0 { format!(", ±{apart}") } else { String::new() };
+                Measured::NotEnough(format!("{why} (the median of {runs} runs{apart})"))
             }
             Some(why) => Measured::NotEnough(why),
         },
