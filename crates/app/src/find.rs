@@ -13,13 +13,14 @@ use std::path::Path;
 
 /// Which run won, in the record of one that lost a race to it.
 const LOST: &str = "lost-race.txt";
+/// As many are looked at where one of the latest is meant.
+const LATEST: usize = 256;
 /// Ids that are named where several are meant.
 const NAMED: usize = 5;
 
 /// All runs that belong to a folder: in it, or started from it.
 pub fn runs_of(home: &StateHome, folder: &Path) -> Vec<Registration> {
-    let mut found: Vec<Registration> =
-        registry::all(home).into_iter().filter(|r| r.origin == folder || r.workspace == folder).collect();
+    let mut found = registry::of_folder(home, folder);
     // Runs of a copied or restored folder that this machine's registry does not know.
     let dir = RalphDir::of(folder);
     for id in dir.runs() {
@@ -47,6 +48,19 @@ pub fn runs_of(home: &StateHome, folder: &Path) -> Vec<Registration> {
     found
 }
 
+/// The run that a process drives which was started in a folder.
+pub(crate) fn driven_by(home: &StateHome, folder: &Path, pid: u32) -> Option<Registration> {
+    let of_folder = registry::of_folder(home, &top(folder)).into_iter().rev();
+    // Of a repo that is cloned, another folder may be the one it was started from.
+    of_folder.chain(registry::latest_first(home).take(LATEST)).find(|entry| is_driven_by(entry, pid))
+}
+
+/// Whether a process drives a run.
+pub(crate) fn is_driven_by(entry: &Registration, pid: u32) -> bool {
+    ralph_journal::lock::holder(&entry.run_dir().lock())
+        .is_some_and(|holder| holder.pid == pid && holder.run_id == entry.run_id)
+}
+
 /// The run that `name` means; without a name the one that is running in this folder, else its latest.
 pub fn run(env: &Environment, folder: &Path, name: Option<&str>) -> Result<Registration, AppError> {
     let home = env.state_home()?;
@@ -65,18 +79,16 @@ pub fn run(env: &Environment, folder: &Path, name: Option<&str>) -> Result<Regis
     if RunId::parse(name).is_err() {
         return Err(AppError::usage(format!("`{name}` is not a run id")).hint("`ralph list` shows the ids"));
     }
-    let mut all = registry::all(&home);
-    all.extend(here);
-    all.sort_by(|a, b| a.run_id.cmp(&b.run_id));
-    all.dedup_by(|a, b| a.run_id == b.run_id);
-    let exact = all.iter().find(|r| r.run_id.as_str() == name);
-    let near: Vec<&Registration> = all
-        .iter()
-        .filter(|r| r.run_id.as_str().starts_with(name) || r.run_id.as_str().ends_with(name))
-        .collect();
+    let is_near = |run: &RunId| run.as_str().starts_with(name) || run.as_str().ends_with(name);
+    let near_ones = registry::ids(&home).into_iter().filter(is_near);
+    let mut near: Vec<Registration> = near_ones.filter_map(|run| registry::find(&home, &run)).collect();
+    near.extend(here.into_iter().filter(|r| is_near(&r.run_id)));
+    near.sort_by(|a, b| a.run_id.cmp(&b.run_id));
+    near.dedup_by(|a, b| a.run_id == b.run_id);
+    let exact = near.iter().find(|r| r.run_id.as_str() == name);
     match (exact, near.as_slice()) {
         (Some(run), _) => Ok(run.clone()),
-        (None, [run]) => Ok((*run).clone()),
+        (None, [run]) => Ok(run.clone()),
         (None, []) => {
             Err(AppError::usage(format!("there is no run `{name}`"))
                 .hint("`ralph list --all` shows every run"))

@@ -5,7 +5,7 @@ mod checks;
 mod driven;
 mod fork;
 mod issue;
-mod left_work;
+pub(crate) mod left_work;
 pub(crate) mod memory;
 mod options;
 mod place;
@@ -31,6 +31,7 @@ use driven::{handed_state, has_ended, remove_agent_copy};
 pub use fork::ForkRequest;
 pub(crate) use fork::fork;
 use jiff::Timestamp;
+use left_work::Looking;
 use placement::PlacementRequest;
 use ralph_core::clock::SystemClock;
 use ralph_core::{CancelFlag, Driver, RunWriter};
@@ -278,7 +279,7 @@ pub(crate) fn start(
 ) -> Result<ReadyRun, AppError> {
     let now = SystemClock::default().now();
     let run_id = plan.request.run_id.clone().unwrap_or_else(|| ralph_core::run_id::new(now));
-    let spec = planned(&plan, run_id, now)?;
+    let spec = planned(&plan, run_id, now, Looking::ToBegin)?;
     if spec.hands_back() {
         report.notice(&Notice::CopyingTree);
     }
@@ -361,7 +362,7 @@ fn show_where_asked(env: &Environment, home: &StateHome, request: &RunRequest, r
 }
 
 /// The frozen definition of a run, with the place and the branch that it wishes for.
-fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppError> {
+fn planned(plan: &Plan, run_id: RunId, now: Timestamp, looking: Looking) -> Result<RunSpec, AppError> {
     let Plan { env, home, origin, settings, .. } = plan;
     let request = PlacementRequest::of(plan, &run_id);
     place::check_free(home, origin, &request)?;
@@ -375,7 +376,7 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppErr
         true => origin.branch.clone().filter(|_| settings.checkpoint_commits),
         false => Some(format!("ralph/{run_id}")),
     };
-    let left = left_work::Left::of(env.vars(), home, origin, &request.place);
+    let left = left_work::Left::of(env.vars(), home, origin, &request.place, looking);
     let spec = RunSpec {
         version: 1,
         spec_version: 1,

@@ -17,7 +17,6 @@ use ralph_domain::money::Usd;
 use ralph_domain::state::RunState;
 use ralph_git::Repo;
 use ralph_journal::layout::StateHome;
-use ralph_journal::lock;
 use ralph_journal::registry::{self, Registration};
 use serde_json::Value;
 use std::fs::File;
@@ -154,9 +153,7 @@ impl Batch {
             return registry::find(&self.home, id);
         }
         let pid = run.child.as_ref()?.id();
-        registry::all(&self.home).into_iter().rev().find(|entry| {
-            lock::holder(&entry.run_dir().lock()).is_some_and(|h| h.pid == pid && h.run_id == entry.run_id)
-        })
+        find::driven_by(&self.home, &run.request.folder, pid)
     }
 }
 

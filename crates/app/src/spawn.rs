@@ -15,7 +15,6 @@ use ralph_domain::event::EventBody;
 use ralph_domain::id::{RunId, Seq};
 use ralph_domain::ports::Clock as _;
 use ralph_journal::layout::StateHome;
-use ralph_journal::lock;
 use ralph_journal::registry::{self, Registration};
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
@@ -51,7 +50,8 @@ pub(crate) fn spawn(env: &Environment, request: &RunRequest) -> Result<RunId, Ap
             |status| begun().map_or_else(|| ended(status, &home, &log), |entry| Ok(entry.run_id)),
         );
     }
-    follow(child, &log, |pid| driven_by(env, &home, pid, named), |status| ended(status, &home, &log))
+    let begun = |pid| driven_by(env, &home, &request.folder, pid, named);
+    follow(child, &log, begun, |status| ended(status, &home, &log))
 }
 
 /// The first run of a race, once all of them have begun, or have ended.
@@ -87,10 +87,10 @@ pub(crate) fn resume(
     for (flag, most) in &limits {
         args.extend(most.as_deref().into_iter().flat_map(|most| [*flag, most]));
     }
-    let child = start(env, &folder_of(entry, &home), &args, b"", &log)?;
-    let named = Some(&entry.run_id);
-    follow(child, &log, |pid| driven_by(env, &home, pid, named), |status| ended(status, &home, &log))
-        .map(drop)
+    let folder = folder_of(entry, &home);
+    let child = start(env, &folder, &args, b"", &log)?;
+    let begun = |pid| driven_by(env, &home, &folder, pid, Some(&entry.run_id));
+    follow(child, &log, begun, |status| ended(status, &home, &log)).map(drop)
 }
 
 /// Lets a doctor read a run; nobody waits for what it says.
@@ -171,13 +171,16 @@ fn start(
 }
 
 /// The run that a process drives, once its journal says so.
-fn driven_by(env: &Environment, home: &StateHome, pid: u32, named: Option<&RunId>) -> Option<Registration> {
-    let holds = |entry: &Registration| {
-        lock::holder(&entry.run_dir().lock()).is_some_and(|h| h.pid == pid && h.run_id == entry.run_id)
-    };
+fn driven_by(
+    env: &Environment,
+    home: &StateHome,
+    folder: &Path,
+    pid: u32,
+    named: Option<&RunId>,
+) -> Option<Registration> {
     let entry = match named {
-        Some(run) => registry::find(home, run).filter(holds),
-        None => registry::all(home).into_iter().rev().find(holds),
+        Some(run) => registry::find(home, run).filter(|entry| find::is_driven_by(entry, pid)),
+        None => find::driven_by(home, folder, pid),
     }?;
     let events = find::handle(env, &entry).follow(Seq(0)).poll().ok()?;
     let begun = |body: &EventBody| matches!(body, EventBody::DriverStarted { pid: by, .. } if *by == pid);

@@ -15,6 +15,8 @@ mod data;
 mod harness;
 #[path = "cheats/hidden.rs"]
 mod hidden;
+#[path = "cheats/killed.rs"]
+mod killed;
 #[path = "cheats/next_run.rs"]
 mod next_run;
 #[path = "cheats/passed_on.rs"]

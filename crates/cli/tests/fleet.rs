@@ -13,9 +13,13 @@
 mod client;
 #[path = "fleet/elsewhere.rs"]
 mod elsewhere;
+#[path = "fleet/failover.rs"]
+mod failover;
 #[allow(dead_code, reason = "shared with the tests of one server")]
 #[path = "serve/machine.rs"]
 mod machine;
+#[path = "fleet/net.rs"]
+mod net;
 #[path = "fleet/people.rs"]
 mod people;
 #[path = "fleet/record.rs"]

@@ -150,7 +150,7 @@ impl Context {
         proof_dir: PathBuf,
     ) -> Self {
         let run = journal.places().dir.clone();
-        let files = FilesAhead::start(run.path());
+        let files = FilesAhead::start(&run);
         let (live, waker) = (LiveLog::new(&run), Waker::listen(&run));
         Self {
             state,
@@ -274,7 +274,7 @@ impl Context {
             self.dir.append("errors.log", &self.errors)?;
             self.errors.clear();
         }
-        snapshot::save(&self.home, &self.run, &self.state, self.journal.bytes())?;
+        snapshot::save(&self.files, &self.home, &self.run, &self.state, self.journal.bytes())?;
         Ok(())
     }
 
@@ -395,7 +395,7 @@ impl Context {
     /// The folder of the iteration under way, made if needed.
     pub fn iteration_dir(&self, iteration: u32) -> Result<PathBuf, DriveError> {
         let path = self.run.iteration(iteration);
-        std::fs::create_dir_all(&path).map_err(|e| JournalError::file("make the folder", &path, e))?;
+        self.files.folder(&path)?;
         Ok(path)
     }
 }

@@ -3,11 +3,13 @@
 use crate::error::DriveError;
 use crate::run_writer::over_named_spec;
 use crate::step::prepare::protected_patterns;
+use ralph_domain::decide::decide;
 use ralph_domain::event::{EventBody, Moved};
 use ralph_domain::ports::{Baseline, Clock};
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::RunSpec;
-use ralph_domain::state::RunState;
+use ralph_domain::state::{RunState, Stage};
+use ralph_domain::step::Step;
 use ralph_journal::journal::{Journal, Places};
 use ralph_journal::snapshot;
 use std::sync::Arc;
@@ -26,18 +28,30 @@ pub fn protected(spec: &RunSpec) -> Vec<String> {
     protected_patterns(spec)
 }
 
-/// Journals that the run goes on with this spec, on this baseline.
+/// The iteration whose session has ended and whose work was kept nowhere: it stayed behind in the old place.
+fn lost(state: &RunState) -> Option<u32> {
+    let worked = state.iterations.current.as_ref().filter(|current| current.stage == Stage::Worked);
+    // What a session that is no iteration leads to (an agent that rests, one that is dropped) needs none of its files.
+    worked.filter(|_| decide(state) != Step::Void).map(|current| current.iteration)
+}
+
+/// Journals that the run, which is in this state, goes on with this spec, on this baseline. A session whose work stayed behind does
+/// not count: judged by what is here, it would have changed nothing.
 pub fn move_here(
     places: &Places,
     redactor: Arc<Redactor>,
-    spec: &RunSpec,
-    baseline: Baseline,
+    state: &RunState,
+    (spec, baseline): (&RunSpec, Baseline),
     from: &str,
     clock: &dyn Clock,
 ) -> Result<(), DriveError> {
     let (mut journal, _) = Journal::open(places.clone(), redactor, &mut |_| {})?;
     let spec = snapshot::write_spec(places, spec)?;
     journal.append(EventBody::Moved(Moved { spec, baseline, from: from.to_owned() }), clock.now())?;
+    if let Some(iteration) = lost(state) {
+        let reason = "what the session wrote was lost with the machine that it ran on".to_owned();
+        journal.append(EventBody::IterationVoided { iteration, reason }, clock.now())?;
+    }
     journal.barrier()?;
     Ok(())
 }

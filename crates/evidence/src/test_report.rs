@@ -170,12 +170,6 @@ fn file_reported(line: &str) -> Option<&str> {
     (source && !name.contains(char::is_whitespace)).then_some(name)
 }
 
-/// Whether a source for `node --test` has tests of its own: calls at the beginning of a line.
-pub fn has_node_tests(text: &str) -> bool {
-    let calls = ["test(", "it(", "describe(", "suite(", "test.", "it.", "describe.", "await test("];
-    text.contains("node:test") && text.lines().any(|line| calls.iter().any(|call| line.starts_with(call)))
-}
-
 /// `test result: ok. 3 passed; 0 failed; 0 ignored; …`
 fn cargo(line: &str) -> Option<TestCounts> {
     let rest = line.strip_prefix("test result: ")?;
@@ -389,8 +383,6 @@ mod tests {
         assert!(!scan("running 3 tests in the cloud\n").is_unfinished());
         let node = scan("ok 1 - /repo/part.test.mjs\nok 2 - adds\n✔ test/b.js (12ms)\n");
         assert_eq!(node.files().iter().collect::<Vec<_>>(), ["/repo/part.test.mjs", "test/b.js"]);
-        assert!(has_node_tests("import test from 'node:test';\ntest('a', () => {});\n"));
-        assert!(!has_node_tests("import {mock} from 'node:test';\nexport const help = () => test('a');\n"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::error::FleetError;
 use crate::schema;
 use apalis_postgres::PostgresStorage;
 use ralph_domain::vars::Vars;
+use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use std::future::Future;
 use std::str::FromStr as _;
@@ -14,10 +15,15 @@ use std::time::Duration;
 const WAIT: Duration = Duration::from_secs(10);
 /// How long an answer is waited for: a network that is cut gives none, and no error either.
 const ANSWER: Duration = Duration::from_secs(15);
+/// A connection that was used within this time is taken for whole.
+const FRESH: Duration = Duration::from_secs(1);
 /// The time that a worker holds a run without saying so again.
 pub const LEASE: Duration = Duration::from_secs(30);
 /// Shorter leases are taken for loss by an ordinary delay.
 const LEASE_MIN: Duration = Duration::from_millis(1500);
+
+/// What helps where no database is named.
+pub const NO_URL: &str = "`ralph worker --enrol URL --token TOKEN` lets this machine in; or set `RALPH_DB_URL=postgres://user:password@host/name`, as the server has it";
 
 /// The fleet's Postgres.
 #[derive(Debug, Clone)]
@@ -59,6 +65,15 @@ impl Fleet {
         let pool = PgPoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(WAIT)
+            .test_before_acquire(false)
+            .before_acquire(|connection, meta| {
+                Box::pin(async move {
+                    if meta.idle_for > FRESH {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
             .connect_with(options)
             .await?;
         if !schema::is_current(&pool).await? {
@@ -108,16 +123,17 @@ impl Fleet {
         answer.unwrap_or_else(|_| Err(FleetError::Database("it did not answer in time".into())))
     }
 
-    /// Whether a committed append survives the loss of the database's machine: somebody else has it, too.
+    /// Whether a committed append survives the loss of the database's machine: it is committed only once a standby has it, too.
+    ///
+    /// The setting says so, to whoever asks. Which standbys are there is shown to administrators alone, and where none is, nothing is
+    /// committed.
     pub async fn has_synchronous_standby(&self) -> Result<bool, FleetError> {
-        let standbys: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')",
+        let (standbys, commit): (String, String) = sqlx::query_as(
+            "SELECT current_setting('synchronous_standby_names'), current_setting('synchronous_commit')",
         )
         .fetch_one(&self.pool)
         .await?;
-        let commit: String =
-            sqlx::query_scalar("SELECT current_setting('synchronous_commit')").fetch_one(&self.pool).await?;
-        Ok(standbys > 0 && !["off", "local"].contains(&commit.as_str()))
+        Ok(!standbys.trim().is_empty() && !["off", "local"].contains(&commit.as_str()))
     }
 }
 

@@ -71,6 +71,9 @@ pub enum Asked {
 pub fn read(triggers: &Triggers, event: &str, body: &Value) -> Asked {
     let name = body["repository"]["full_name"].as_str().unwrap_or_default();
     let Some(repo) = triggers.repo(name) else { return Asked::Nothing("the repo is not in the list") };
+    if event == "ping" {
+        return Asked::Nothing("the webhook is set up: its signature fits, and the repo is in the list");
+    }
     // Whoever it is from: it makes a run look, and says nothing to it.
     if let Some(places) = news(&repo.repo, event, body) {
         return Asked::News { places };
@@ -245,6 +248,17 @@ mod tests {
         let mut other = label("ana", "ralph");
         other["repository"]["full_name"] = "o/other".into();
         assert!(matches!(read(&triggers(), "issues", &other), Asked::Nothing(_)));
+    }
+
+    #[test]
+    fn a_new_webhook_hears_that_it_is_set_up() {
+        let ping = |repo: &str| json!({ "zen": "x", "repository": { "full_name": repo } });
+        let said = |repo: &str| match read(&triggers(), "ping", &ping(repo)) {
+            Asked::Nothing(why) => why,
+            other => panic!("{other:?}"),
+        };
+        assert!(said("o/r").starts_with("the webhook is set up"));
+        assert!(said("o/other").contains("not in the list"));
     }
 
     #[test]

@@ -17,6 +17,9 @@ const ALIVE: &str = "15 seconds";
 /// Seconds in which a worker takes what it was given; then another one gets it.
 const TAKEN: &str = "10 seconds";
 
+/// Where workers hear that there is a word for them; it names the worker. Who does not hear it finds the word a little later.
+pub const GIVEN: &str = "ralph_given";
+
 /// The word to a worker that it may take a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dispatch {
@@ -58,9 +61,21 @@ pub async fn dispatch(pool: &PgPool) -> Result<usize, FleetError> {
     let mut whole = pool.begin().await?;
     let mine: bool =
         sqlx::query_scalar("SELECT pg_try_advisory_xact_lock($1)").bind(LOCK).fetch_one(&mut *whole).await?;
-    if !mine {
-        return Ok(0);
+    match mine {
+        true => give_out(whole).await,
+        false => Ok(0),
     }
+}
+
+/// The same for whoever has a place that was not free a moment ago: somebody who gives out at this moment may not know of it, so
+/// this comes after them.
+pub async fn dispatch_next(pool: &PgPool) -> Result<usize, FleetError> {
+    let mut whole = pool.begin().await?;
+    sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(LOCK).execute(&mut *whole).await?;
+    give_out(whole).await
+}
+
+async fn give_out(mut whole: sqlx::PgTransaction<'_>) -> Result<usize, FleetError> {
     // Whose lease has run out waits again; so does what its worker has not taken.
     sqlx::query(
         "UPDATE ralph_seal.runs r SET status = 'queued', worker = NULL, assigned_at = NULL FROM ralph_seal.leases l
@@ -116,6 +131,7 @@ pub async fn dispatch(pool: &PgPool) -> Result<usize, FleetError> {
         apalis_postgres::queries::push_tasks(&mut *whole, &queue_of(worker), vec![task])
             .await
             .map_err(|e| FleetError::Database(e.to_string()))?;
+        sqlx::query("SELECT pg_notify($1, $2)").bind(GIVEN).bind(worker).execute(&mut *whole).await?;
     }
     // Words that were heard are of no more use.
     sqlx::query(

@@ -58,7 +58,7 @@ impl Held {
     pub fn take(env: &Environment, run: &RunId, cancel: &Arc<CancelFlag>) -> Result<Self, AppError> {
         let url = url(env.vars()).ok_or_else(|| FleetError::Setup {
             what: "RALPH_DB_URL names no Postgres".into(),
-            hint: "`postgres://user:password@host/name`, the one that the server has".into(),
+            hint: crate::db::NO_URL.into(),
         })?;
         let store = ArtifactStore::of(env.vars())?;
         let (worker, holder) = names(env)?;

@@ -1,6 +1,7 @@
 //! Letting workers in and out. A token is good for one worker and an hour; what it is changed for is a login of the database
 //! that this worker alone has, so that it can be taken away again.
 
+use crate::dispatch::queue_of;
 use crate::error::FleetError;
 use sha2::{Digest as _, Sha256};
 use sqlx::{AssertSqlSafe, PgPool};
@@ -75,7 +76,7 @@ pub async fn enrol(pool: &PgPool, token: &str, worker: &str) -> Result<Enrolled,
     }
     // A new login each time: whoever had the last one stays out.
     let role = format!("ralph_w_{}_{}", worker.replace('-', "_"), secret()?.get(..8).unwrap_or_default());
-    let password = secret()?;
+    let (password, queue) = (secret()?, queue_of(worker));
     let statements = [
         format!("CREATE ROLE {role} LOGIN PASSWORD '{password}' CONNECTION LIMIT 200"),
         // Who makes it can end its connections.
@@ -95,7 +96,12 @@ pub async fn enrol(pool: &PgPool, token: &str, worker: &str) -> Result<Enrolled,
         format!(
             "GRANT UPDATE (labels, capacity, version, kinds, load, health, seen, draining) ON ralph_seal.workers TO {role}"
         ),
-        format!("GRANT ALL ON ALL TABLES IN SCHEMA apalis TO {role}"),
+        // Of the queue it has the words that are for it, and no others.
+        "ALTER TABLE apalis.jobs ENABLE ROW LEVEL SECURITY".to_owned(),
+        "ALTER TABLE apalis.workers ENABLE ROW LEVEL SECURITY".to_owned(),
+        format!("CREATE POLICY {role} ON apalis.jobs TO {role} USING (job_type = '{queue}')"),
+        format!("CREATE POLICY {role} ON apalis.workers TO {role} USING (worker_type = '{queue}')"),
+        format!("GRANT SELECT, INSERT, UPDATE, DELETE ON apalis.jobs, apalis.workers TO {role}"),
         format!("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA apalis TO {role}"),
     ];
     for statement in statements {
@@ -147,14 +153,33 @@ pub async fn revoke(pool: &PgPool, worker: &str) -> Result<bool, FleetError> {
     Ok(true)
 }
 
-/// The address of the database with the login of a worker.
-pub fn address(url: &str, login: &Enrolled) -> Result<String, FleetError> {
-    let (scheme, rest) =
-        url.split_once("://").ok_or_else(|| FleetError::Database("its address cannot be read".into()))?;
+/// Scheme, host and the rest of an address.
+fn parts(url: &str) -> Option<(&str, &str, &str)> {
+    let (scheme, rest) = url.split_once("://")?;
     let authority = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(authority);
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    Some((scheme, host, path))
+}
+
+/// The address of the database with the login of a worker.
+pub fn address(url: &str, login: &Enrolled) -> Result<String, FleetError> {
+    let (scheme, host, path) =
+        parts(url).ok_or_else(|| FleetError::Database("its address cannot be read".into()))?;
     Ok(format!("{scheme}://{}:{}@{host}{path}", login.role, login.password))
+}
+
+/// Whether an address means something on one machine alone: no other one finds the database by it.
+pub fn is_local(url: &str) -> bool {
+    let Some((_, host, path)) = parts(url) else { return false };
+    let host = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.split(']').next())
+        .unwrap_or_else(|| host.split(':').next().unwrap_or(host));
+    let socket = |part: &str| part.starts_with("host=/") || part.starts_with("host=%2F");
+    let named = path.split_once('?').is_some_and(|(_, query)| query.split('&').any(socket));
+    let loopback = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    named || loopback || host.is_empty() || host == "localhost" || host.starts_with("%2F")
 }
 
 #[cfg(test)]
@@ -174,6 +199,23 @@ mod tests {
             address("postgres://me@localhost/x?host=/run/pg"),
             "postgres://r:p@localhost/x?host=/run/pg"
         );
+    }
+
+    #[test]
+    fn an_address_of_one_machine_is_known() {
+        for local in [
+            "postgres://ralph@localhost/x",
+            "postgres://ralph:p@127.0.0.1:5432/x",
+            "postgres://ralph@[::1]:5432/x",
+            "postgres:///x",
+            "postgres://ralph@db/x?sslmode=disable&host=/run/pg",
+            "postgres://ralph@%2Frun%2Fpg/x",
+        ] {
+            assert!(is_local(local), "{local}");
+        }
+        for far in ["postgres://ralph:p@db/x", "postgres://r@10.0.0.7:5432/x", "postgres://r@[fd00::1]/x"] {
+            assert!(!is_local(far), "{far}");
+        }
     }
 
     #[test]

@@ -35,6 +35,16 @@ pub enum FleetError {
 
 impl From<sqlx::Error> for FleetError {
     fn from(error: sqlx::Error) -> Self {
+        // A login that was taken away comes back by nothing that can be waited for.
+        if error.as_database_error().and_then(|said| said.code()).is_some_and(|code| code.starts_with("28")) {
+            return Self::Setup {
+                what: "the database does not let this machine in: its login was revoked, or is another one"
+                    .into(),
+                hint:
+                    "`ralph worker --enrol URL --token TOKEN` lets a worker in again; else check RALPH_DB_URL"
+                        .into(),
+            };
+        }
         // An address may stand in the words of a connection that failed; it may hold a password.
         let said = match &error {
             sqlx::Error::Configuration(_) => "its address cannot be read".to_owned(),

@@ -10,7 +10,7 @@ use ralph_domain::id::RunId;
 use ralph_domain::ports::Stream;
 use ralph_domain::state::RunState;
 use ralph_domain::vars::Vars;
-use ralph_git::Repo;
+use ralph_git::{Repo, bundle};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,6 +47,17 @@ const FILES_MAX: usize = 20_000;
 /// Tries, while the store does not answer.
 const TRIES: u32 = 3;
 
+/// Length and time of a file.
+type Stamp = (u64, std::time::SystemTime);
+
+/// Whether the run may have commits that are not kept.
+#[derive(Debug, Clone, Copy)]
+enum Commits {
+    MayBeNew,
+    /// They were kept just before, at the checkpoint of the iteration.
+    AreKept,
+}
+
 /// Watches a run and keeps what belongs to it.
 pub struct Keeper {
     store: ArtifactStore,
@@ -58,7 +69,10 @@ pub struct Keeper {
     home: PathBuf,
     prefix: String,
     /// What lies in the store already, by length and time.
-    kept: BTreeMap<String, (u64, std::time::SystemTime)>,
+    kept: BTreeMap<String, Stamp>,
+    repo: Option<Repo>,
+    /// The last commit that lies in the store already.
+    bundled: Option<String>,
 }
 
 impl Keeper {
@@ -80,13 +94,15 @@ impl Keeper {
             home: home.to_owned(),
             prefix: prefix(run.as_str(), epoch),
             kept: BTreeMap::new(),
+            repo: None,
+            bundled: None,
         }
     }
 
-    fn keep(&mut self) {
+    fn keep(&mut self, commits: Commits) {
         let mut last = String::new();
         for _ in 0..TRIES {
-            match self.keep_once() {
+            match self.keep_once(commits) {
                 Ok(()) => return,
                 Err(error) => last = error.to_string(),
             }
@@ -96,36 +112,66 @@ impl Keeper {
         self.seal.close(format!("the work could not be kept: {last}"));
     }
 
-    fn keep_once(&mut self) -> Result<(), FleetError> {
-        if let Some(bundle) = self.bundle()? {
-            self.store.put(&format!("{}/work.bundle", self.prefix), bundle)?;
+    fn keep_once(&mut self, commits: Commits) -> Result<(), FleetError> {
+        let work = match commits {
+            Commits::MayBeNew => self.new_work()?,
+            Commits::AreKept => None,
+        };
+        let mut objects = Vec::new();
+        if let (Some(repo), Some(_)) = (&self.repo, &work) {
+            let bytes = bundle::run_commits(repo, &self.run).map_err(|e| not_packed(&e))?;
+            objects.push((format!("{}/work.bundle", self.prefix), bytes));
         }
+        let files = self.new_files();
+        let mut stamps = Vec::new();
+        for (name, path, stamp) in files {
+            let Ok(bytes) = ralph_safe_fs::read_plain(&path, FILE_MAX) else { continue };
+            objects.push((format!("{}/{name}", self.prefix), bytes));
+            stamps.push((name, stamp));
+            // Not more of it at a time than a machine has room for.
+            if objects.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>() > FILE_MAX {
+                self.store.put_all(std::mem::take(&mut objects))?;
+                self.kept.extend(stamps.drain(..));
+            }
+        }
+        self.store.put_all(objects)?;
+        self.kept.extend(stamps);
+        if work.is_some() {
+            self.bundled = work;
+        }
+        Ok(())
+    }
+
+    /// The files of the record, and those that it shares, which are not in the store as they are now.
+    fn new_files(&self) -> Vec<(String, PathBuf, Stamp)> {
         let mut files = Vec::new();
         walk(&self.record, "", &mut files);
         let shared = self.home.join(".ralph");
         let below = |folder: &Path, name: &str| folder.join(name);
         let of_record = files.into_iter().map(|name| (format!("record/{name}"), below(&self.record, &name)));
         let of_ralph = SHARED.iter().map(|name| (format!("ralph/{name}"), below(&shared, name)));
-        let all: Vec<_> = of_record.chain(of_ralph).collect();
-        for (name, path) in all {
-            let Ok(meta) = std::fs::symlink_metadata(&path) else { continue };
+        let stamped = of_record.chain(of_ralph).filter_map(|(name, path)| {
+            let meta = std::fs::symlink_metadata(&path).ok()?;
             let stamp = (meta.len(), meta.modified().unwrap_or(std::time::UNIX_EPOCH));
-            if !meta.is_file() || meta.len() > FILE_MAX || self.kept.get(&name) == Some(&stamp) {
-                continue;
-            }
-            let Ok(bytes) = ralph_safe_fs::read_plain(&path, FILE_MAX) else { continue };
-            self.store.put(&format!("{}/{name}", self.prefix), bytes)?;
-            self.kept.insert(name, stamp);
-        }
-        Ok(())
+            let wanted = meta.is_file() && meta.len() <= FILE_MAX && self.kept.get(&name) != Some(&stamp);
+            wanted.then_some((name, path, stamp))
+        });
+        stamped.collect()
     }
 
-    /// The run's commits that its remote need not have.
-    fn bundle(&self) -> Result<Option<Vec<u8>>, FleetError> {
-        let failed = |e: String| FleetError::Store(format!("the commits of the run cannot be packed: {e}"));
-        let Ok(repo) = Repo::discover(&self.vars, &self.home) else { return Ok(None) };
-        ralph_git::bundle::run_commits(&repo, &self.run).map_err(|e| failed(e.to_string()))
+    /// The last commit of the run's work, where it is not in the store.
+    fn new_work(&mut self) -> Result<Option<String>, FleetError> {
+        if self.repo.is_none() {
+            self.repo = Repo::discover(&self.vars, &self.home).ok();
+        }
+        let Some(repo) = &self.repo else { return Ok(None) };
+        let work = bundle::run_work(repo, &self.run).map_err(|e| not_packed(&e))?;
+        Ok(work.filter(|work| self.bundled.as_ref() != Some(work)))
     }
+}
+
+fn not_packed(why: &dyn std::fmt::Display) -> FleetError {
+    FleetError::Store(format!("the commits of the run cannot be packed: {why}"))
 }
 
 /// Where the objects of a hold lie.
@@ -151,16 +197,13 @@ fn walk(folder: &Path, below: &str, found: &mut Vec<String>) {
 
 impl Observer for Keeper {
     fn event(&mut self, _: &RunState, event: &Event) {
-        let ends = matches!(
-            event.body,
-            EventBody::IterationEnded { .. }
-                | EventBody::ProofFinished { .. }
-                | EventBody::Suspended { .. }
-                | EventBody::NeedsHuman { .. }
-                | EventBody::Finished { .. }
-        );
-        if ends {
-            self.keep();
+        match event.body {
+            EventBody::IterationEnded { .. } => self.keep(Commits::AreKept),
+            EventBody::ProofFinished { .. }
+            | EventBody::Suspended { .. }
+            | EventBody::NeedsHuman { .. }
+            | EventBody::Finished { .. } => self.keep(Commits::MayBeNew),
+            _ => {}
         }
     }
 
@@ -170,7 +213,7 @@ impl Observer for Keeper {
 
     fn boundary(&mut self, name: &str) {
         if matches!(name, "prepare.kept" | "checkpoint.kept") {
-            self.keep();
+            self.keep(Commits::MayBeNew);
         }
     }
 }

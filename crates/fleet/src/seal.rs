@@ -7,7 +7,8 @@ use crate::lease::Lease;
 use ralph_domain::lease::Epoch;
 use ralph_journal::seal::{Seal, SealSource, Settle};
 use ralph_sandbox::LeaseClock;
-use sqlx::PgPool;
+use sqlx::pool::PoolConnection;
+use sqlx::{PgConnection, PgExecutor, PgPool, Postgres};
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -26,12 +27,44 @@ pub struct PostgresSeal {
     patience: Duration,
     /// Why nothing may be sealed any more.
     closed: Arc<Mutex<Option<String>>>,
+    line: Arc<Mutex<Option<Line>>>,
+}
+
+/// The connection that appends go over. It is kept: one that is borrowed from the pool for each statement is tried out before and
+/// after it, which costs as much as the append itself.
+#[derive(Debug)]
+pub struct Line(Option<PoolConnection<Postgres>>);
+
+impl Line {
+    /// Takes a connection of the pool for good.
+    pub async fn open(pool: &PgPool) -> Result<Self, FleetError> {
+        Ok(Self(Some(pool.acquire().await?)))
+    }
+
+    /// Appends as [`append`] does.
+    pub async fn append(&mut self, lease: &Lease, at: i64, bytes: &[u8]) -> Result<bool, FleetError> {
+        append(self.db()?, lease, at, bytes).await
+    }
+
+    fn db(&mut self) -> Result<&mut PgConnection, FleetError> {
+        let open = self.0.as_deref_mut();
+        open.ok_or_else(|| FleetError::Database("the connection is closed".into()))
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        // It may be in the middle of something: nobody else gets it.
+        if let Some(connection) = self.0.take() {
+            drop(connection.detach());
+        }
+    }
 }
 
 impl PostgresSeal {
     /// The seal of the run that is held.
     pub fn new(fleet: Fleet, lease: Lease, clock: Arc<LeaseClock>, patience: Duration) -> Arc<Self> {
-        Arc::new(Self { fleet, lease, clock, patience, closed: Arc::default() })
+        Arc::new(Self { fleet, lease, clock, patience, closed: Arc::default(), line: Arc::default() })
     }
 
     /// Refuses every further append: what would be told there has not happened.
@@ -61,7 +94,12 @@ fn pause(time: Duration) {
 }
 
 /// Appends `line` after the first `at` bytes. `false` where the hold is lost or the head is another one.
-pub async fn append(pool: &PgPool, lease: &Lease, at: i64, line: &[u8]) -> Result<bool, FleetError> {
+pub async fn append(
+    db: impl PgExecutor<'_>,
+    lease: &Lease,
+    at: i64,
+    line: &[u8],
+) -> Result<bool, FleetError> {
     let written = sqlx::query(
         "WITH held AS (
             UPDATE ralph_seal.leases SET head = head + $4
@@ -74,13 +112,13 @@ pub async fn append(pool: &PgPool, lease: &Lease, at: i64, line: &[u8]) -> Resul
     .bind(at)
     .bind(i64::try_from(line.len()).unwrap_or(i64::MAX))
     .bind(line)
-    .execute(pool)
+    .execute(db)
     .await?;
     Ok(written.rows_affected() == 1)
 }
 
 /// Whether exactly this append was made, by this hold: its answer was lost on the way.
-async fn was_made(pool: &PgPool, lease: &Lease, at: i64, line: &[u8]) -> Result<bool, FleetError> {
+async fn was_made(db: impl PgExecutor<'_>, lease: &Lease, at: i64, line: &[u8]) -> Result<bool, FleetError> {
     let there: Option<i64> = sqlx::query_scalar(
         "SELECT e.epoch FROM ralph_seal.events e JOIN ralph_seal.leases l ON l.run = e.run
          WHERE e.run = $1 AND e.at = $2 AND e.line = $3 AND l.epoch = $4 AND l.head = $5",
@@ -90,7 +128,7 @@ async fn was_made(pool: &PgPool, lease: &Lease, at: i64, line: &[u8]) -> Result<
     .bind(line)
     .bind(lease.epoch)
     .bind(at + i64::try_from(line.len()).unwrap_or(i64::MAX))
-    .fetch_optional(pool)
+    .fetch_optional(db)
     .await?;
     Ok(there == Some(lease.epoch))
 }
@@ -205,11 +243,20 @@ impl Seal for Handle {
         let at = i64::try_from(at).map_err(io::Error::other)?;
         let done = self.0.tried(|pool| {
             let again = !std::mem::take(&mut first);
-            self.0.fleet.wait(async {
+            let kept = self.0.line.lock().unwrap_or_else(|e| e.into_inner()).take();
+            let (done, line) = self.0.fleet.wait(async {
+                let mut line = match kept {
+                    Some(line) => line,
+                    None => Line::open(pool).await?,
+                };
                 // Only a try whose answer was lost can have been made already.
-                Ok(append(pool, lease, at, bytes).await?
-                    || (again && was_made(pool, lease, at, bytes).await?))
-            })
+                let done = line.append(lease, at, bytes).await?
+                    || (again && was_made(line.db()?, lease, at, bytes).await?);
+                Ok((done, line))
+            })?;
+            // One that gave no answer was dropped on the way.
+            *self.0.line.lock().unwrap_or_else(|e| e.into_inner()) = Some(line);
+            Ok(done)
         })?;
         if done { Ok(()) } else { Err(lost(lease)) }
     }

@@ -2,7 +2,7 @@
 //! S3-compatible bucket.
 
 use crate::error::FleetError;
-use futures_util::TryStreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
@@ -15,6 +15,9 @@ use std::sync::Arc;
 
 /// Bytes of one object.
 pub const OBJECT_MAX: u64 = 512 * 1024 * 1024;
+
+/// Objects that are kept at the same time.
+const AT_ONCE: usize = 8;
 
 /// The artifact store.
 #[derive(Debug, Clone)]
@@ -63,6 +66,19 @@ impl ArtifactStore {
         let key = key(name)?;
         self.runtime.block_on(async {
             self.store.put(&key, PutPayload::from(bytes)).await?;
+            Ok(())
+        })
+    }
+
+    /// Keeps several objects, a few at a time: each one waits for a disk or for a network. Where one fails, any of them may be there.
+    pub fn put_all(&self, objects: Vec<(String, Vec<u8>)>) -> Result<(), FleetError> {
+        let objects = objects.into_iter().map(|(name, bytes)| Ok((key(&name)?, PutPayload::from(bytes))));
+        let objects = objects.collect::<Result<Vec<_>, FleetError>>()?;
+        self.runtime.block_on(async {
+            let puts = futures_util::stream::iter(objects)
+                .map(|(key, bytes)| async move { self.store.put(&key, bytes).await })
+                .buffer_unordered(AT_ONCE);
+            puts.try_for_each(|_| async { Ok(()) }).await?;
             Ok(())
         })
     }
@@ -153,6 +169,11 @@ mod tests {
         let store = ArtifactStore::at(&temp.path().display().to_string(), &Vars::default()).unwrap();
         store.put("runs/r/1/work.bundle", b"one".to_vec()).unwrap();
         store.put("runs/r/1/work.bundle", b"two".to_vec()).unwrap();
+        let many = (0..20u8).map(|n| (format!("runs/q/1/{n}"), vec![n])).collect();
+        store.put_all(many).unwrap();
+        assert_eq!(store.list("runs/q").unwrap().len(), 20);
+        assert_eq!(store.get("runs/q/1/7").unwrap().unwrap(), [7]);
+        assert!(store.put_all(vec![("../out".to_owned(), Vec::new())]).is_err());
         assert_eq!(store.get("runs/r/1/work.bundle").unwrap().unwrap(), b"two");
         assert_eq!(store.get("runs/r/1/absent").unwrap(), None);
         assert_eq!(store.list("runs/r").unwrap().len(), 1);

@@ -2,7 +2,7 @@
 //! runs are at: each is handed over after its iteration.
 
 use crate::db::{Fleet, url};
-use crate::dispatch::{self, Dispatch, queue_of};
+use crate::dispatch::{self, Dispatch, GIVEN, queue_of};
 use crate::drive::HOLDER;
 use crate::error::FleetError;
 use crate::workers::{self, Report, Reported};
@@ -10,6 +10,7 @@ use crate::{lease, runs};
 use apalis::prelude::{BackendExt as _, BoxDynError, Data, Strategy, WorkerBuilder};
 use apalis_postgres::{Config, PostgresStorage};
 use ralph_app::{AppError, Environment};
+use sqlx::postgres::PgListener;
 use std::collections::{BTreeMap, VecDeque};
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
@@ -20,8 +21,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// Time between two looks.
 const TICK: Duration = Duration::from_millis(400);
-/// Time between two looks at the queue, where nothing wakes it.
-const QUEUE: Duration = Duration::from_millis(500);
+/// Time between two looks at the queue, where nothing wakes it: the database tells of what is new.
+const QUEUE: Duration = Duration::from_secs(1);
 /// Time between two looks for runs to give out, for each worker of the fleet, and at most.
 const GIVE_EACH: Duration = Duration::from_millis(100);
 const GIVE_MAX: Duration = Duration::from_secs(1);
@@ -72,9 +73,13 @@ struct Worker<'a> {
     options: &'a WorkerOptions,
     running: BTreeMap<String, Running>,
     draining: Option<Instant>,
+    /// Why the fleet does not want it any more.
+    refused: Option<FleetError>,
     /// Workers of the fleet, as heard last.
     others: u32,
     given: Instant,
+    /// A place has become free since.
+    freed: bool,
     /// Runs that begin once a process has ended.
     next: VecDeque<String>,
     wake: UnboundedSender<()>,
@@ -85,7 +90,7 @@ struct Worker<'a> {
 pub fn work(env: &Environment, options: &WorkerOptions, tell: &mut dyn FnMut(Told)) -> Result<(), AppError> {
     let url = url(env.vars()).ok_or_else(|| FleetError::Setup {
         what: "RALPH_DB_URL names no Postgres".into(),
-        hint: "`postgres://user:password@host/name`, the one that the server has".into(),
+        hint: crate::db::NO_URL.into(),
     })?;
     crate::store::ArtifactStore::of(env.vars())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -94,7 +99,7 @@ pub fn work(env: &Environment, options: &WorkerOptions, tell: &mut dyn FnMut(Tol
         .build()
         .map_err(|e| AppError::environment(format!("the worker cannot start: {e}")))?;
     runtime.block_on(async {
-        let fleet = Fleet::connect(&url, 4).await?.with_patience(ANSWER);
+        let fleet = Fleet::connect(&url, 5).await?.with_patience(ANSWER);
         let (wake, wakes) = unbounded_channel();
         let (ended, ends) = unbounded_channel();
         let worker = Worker {
@@ -103,8 +108,10 @@ pub fn work(env: &Environment, options: &WorkerOptions, tell: &mut dyn FnMut(Tol
             options,
             running: BTreeMap::new(),
             draining: None,
+            refused: None,
             others: 1,
             given: Instant::now(),
+            freed: false,
             next: VecDeque::new(),
             wake,
             ended,
@@ -123,9 +130,10 @@ impl Worker<'_> {
         let failed = |e: std::io::Error| AppError::environment(format!("signals cannot be heard: {e}"));
         let mut term = signal(SignalKind::terminate()).map_err(failed)?;
         let mut int = signal(SignalKind::interrupt()).map_err(failed)?;
-        self.report().await?;
+        self.report(true).await?;
         let (words, mut heard) = unbounded_channel();
         let listening = tokio::spawn(listen(self.fleet.clone(), self.options.id.clone(), words, wakes));
+        let waking = tokio::spawn(wake(self.fleet.clone(), self.options.id.clone(), self.wake.clone()));
         tell(Told::Ready);
         let mut reported = Instant::now();
         loop {
@@ -139,12 +147,7 @@ impl Worker<'_> {
             self.give_out().await;
             if reported.elapsed() >= REPORT {
                 reported = Instant::now();
-                match self.report().await {
-                    // Who was revoked holds nothing and takes nothing.
-                    Ok(heard) if heard.revoked => self.end_all(),
-                    Ok(heard) => self.others = heard.others,
-                    Err(error) => tracing::warn!(%error, "the worker could not report"),
-                }
+                self.hear_report(tell).await;
             }
             if self.draining.is_some_and(|since| since.elapsed() > self.options.drain) {
                 self.end_all();
@@ -154,18 +157,48 @@ impl Worker<'_> {
             }
         }
         listening.abort();
+        waking.abort();
         self.give_back(&mut heard).await;
-        Ok(())
+        match self.refused {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Says that it lives, and does what the fleet wishes.
+    async fn hear_report(&mut self, tell: &mut dyn FnMut(Told)) {
+        match self.report(false).await {
+            // Who was revoked holds nothing and takes nothing.
+            Ok(heard) if heard.revoked => {
+                self.refused = Some(workers::is_revoked(&self.options.id));
+                self.end_all();
+            }
+            Err(error @ FleetError::Setup { .. }) => {
+                self.refused = Some(error);
+                self.end_all();
+            }
+            Ok(heard) => {
+                self.others = heard.others;
+                if heard.draining && self.draining.is_none() {
+                    self.drain(tell).await;
+                }
+            }
+            Err(error) => tracing::warn!(%error, "the worker could not report"),
+        }
     }
 
     /// Gives out runs, where nobody else does: the more workers there are, the less often each of them looks.
     async fn give_out(&mut self) {
         let pause = GIVE_EACH.saturating_mul(self.others).clamp(TICK, GIVE_MAX);
-        if !self.options.gives_out || self.given.elapsed() < pause {
+        if !self.options.gives_out || (self.given.elapsed() < pause && !self.freed) {
             return;
         }
         self.given = Instant::now();
-        match self.fleet.within(dispatch::dispatch(self.fleet.pool())).await {
+        let given = match std::mem::take(&mut self.freed) {
+            true => self.fleet.within(dispatch::dispatch_next(self.fleet.pool())).await,
+            false => self.fleet.within(dispatch::dispatch(self.fleet.pool())).await,
+        };
+        match given {
             Ok(0) => {}
             // Some of it may be for this worker.
             Ok(_) => drop(self.wake.send(())),
@@ -173,7 +206,7 @@ impl Worker<'_> {
         }
     }
 
-    async fn report(&self) -> Result<Reported, FleetError> {
+    async fn report(&self, begins: bool) -> Result<Reported, FleetError> {
         let said = Report {
             id: self.options.id.clone(),
             labels: self.options.labels.clone(),
@@ -181,6 +214,7 @@ impl Worker<'_> {
             load: load(),
             health: self.health(),
             draining: self.draining.is_some(),
+            begins,
         };
         self.fleet.within(workers::report(self.fleet.pool(), &said)).await
     }
@@ -208,7 +242,7 @@ impl Worker<'_> {
             return self.end_all();
         }
         self.draining = Some(Instant::now());
-        if let Err(error) = self.report().await {
+        if let Err(error) = self.report(false).await {
             tracing::warn!(%error, "the fleet could not be told of the end");
         }
         tell(Told::Draining);
@@ -284,14 +318,14 @@ impl Worker<'_> {
             self.take(Some(Dispatch { run }), tell).await;
         }
         // There is a free place: who waits need not wait for the next look.
-        self.given = self.given.checked_sub(GIVE_MAX).unwrap_or(self.given);
+        self.freed = true;
     }
 
     /// What was given to this worker and not begun goes to others at once.
     async fn give_back(&self, heard: &mut UnboundedReceiver<Dispatch>) {
         heard.close();
         let _ = self.fleet.within(runs::give_back(self.fleet.pool(), &self.options.id)).await;
-        let _ = self.report().await;
+        let _ = self.report(false).await;
     }
 }
 
@@ -324,6 +358,29 @@ async fn listen(fleet: Fleet, worker: String, words: UnboundedSender<Dispatch>, 
             tracing::warn!(%error, "the queue cannot be heard");
         }
         tokio::time::sleep(TICK).await;
+    }
+}
+
+/// Hears from the database that there is a word for this worker. A pooler between them may keep that to itself; then the queue is
+/// looked at in its own time.
+async fn wake(fleet: Fleet, worker: String, wake: UnboundedSender<()>) {
+    loop {
+        if let Err(error) = hear(&fleet, &worker, &wake).await {
+            tracing::info!(%error, "the database tells nothing for the moment");
+        }
+        tokio::time::sleep(REPORT).await;
+    }
+}
+
+async fn hear(fleet: &Fleet, worker: &str, wake: &UnboundedSender<()>) -> Result<(), sqlx::Error> {
+    let mut ear = PgListener::connect_with(fleet.pool()).await?;
+    ear.listen(GIVEN).await?;
+    loop {
+        // It may have missed something while it was not connected.
+        let told = ear.try_recv().await?;
+        if told.is_none_or(|told| told.payload() == worker) && wake.send(()).is_err() {
+            return Ok(());
+        }
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Report {
     pub health: String,
     /// It takes no further run.
     pub draining: bool,
+    /// It has just begun: what was wished of an earlier process of its name is past.
+    pub begins: bool,
 }
 
 /// A worker as others see it.
@@ -45,6 +47,9 @@ pub struct WorkerRow {
     pub draining: bool,
     /// It may do nothing any more.
     pub revoked: bool,
+    /// Kinds of events that it knows.
+    #[serde(skip)]
+    pub kinds: i64,
 }
 
 fn kinds() -> i64 {
@@ -56,6 +61,8 @@ fn kinds() -> i64 {
 pub struct Reported {
     /// It may do nothing any more.
     pub revoked: bool,
+    /// It is to take no further run, whoever wishes that.
+    pub draining: bool,
     /// Workers that were heard of within a minute, as far as this one sees them.
     pub others: u32,
 }
@@ -63,11 +70,11 @@ pub struct Reported {
 /// Writes down what a worker says of itself.
 pub async fn report(pool: &PgPool, said: &Report) -> Result<Reported, FleetError> {
     // One that was let in has its row, and may make none.
-    let known: Option<(bool, i64)> = sqlx::query_as(
+    let known: Option<(bool, bool, i64)> = sqlx::query_as(
         "UPDATE ralph_seal.workers SET labels = $2, capacity = $3, version = $4, kinds = $5, load = $6, health = $7,
-            seen = now(), draining = $8
+            seen = now(), draining = CASE WHEN $9 THEN $8 ELSE draining OR $8 END
          WHERE id = $1
-         RETURNING revoked, (SELECT count(*) FROM ralph_seal.workers WHERE seen > now() - interval '1 minute')",
+         RETURNING revoked, draining, (SELECT count(*) FROM ralph_seal.workers WHERE seen > now() - interval '1 minute')",
     )
     .bind(&said.id)
     .bind(&said.labels)
@@ -77,10 +84,11 @@ pub async fn report(pool: &PgPool, said: &Report) -> Result<Reported, FleetError
     .bind(said.load)
     .bind(&said.health)
     .bind(said.draining)
+    .bind(said.begins)
     .fetch_optional(pool)
     .await?;
-    if let Some((revoked, others)) = known {
-        return Ok(Reported { revoked, others: u32::try_from(others).unwrap_or(u32::MAX) });
+    if let Some((revoked, draining, others)) = known {
+        return Ok(Reported { revoked, draining, others: u32::try_from(others).unwrap_or(u32::MAX) });
     }
     sqlx::query("INSERT INTO ralph_seal.workers (id) VALUES ($1) ON CONFLICT DO NOTHING")
         .bind(&said.id)
@@ -89,16 +97,25 @@ pub async fn report(pool: &PgPool, said: &Report) -> Result<Reported, FleetError
     Box::pin(report(pool, said)).await
 }
 
-/// Every worker, those heard of last first.
+/// Every worker, those heard of last first; without those that nobody let in and nobody has heard of for a week.
 pub async fn list(pool: &PgPool) -> Result<Vec<WorkerRow>, FleetError> {
     Ok(sqlx::query_as(
-        "SELECT w.id, w.labels, w.capacity, w.version, w.load, w.health, w.draining, w.revoked,
+        "SELECT w.id, w.labels, w.capacity, w.version, w.load, w.health, w.draining, w.revoked, w.kinds,
             EXTRACT(EPOCH FROM now() - w.seen)::float8 AS silent,
             (SELECT count(*) FROM ralph_seal.runs r WHERE r.worker = w.id AND r.status = 'driven') AS runs
-         FROM ralph_seal.workers w ORDER BY w.seen DESC NULLS LAST, w.id LIMIT 2000",
+         FROM ralph_seal.workers w WHERE w.role IS NOT NULL OR w.seen > now() - interval '7 days'
+         ORDER BY w.seen DESC NULLS LAST, w.id LIMIT 2000",
     )
     .fetch_all(pool)
     .await?)
+}
+
+/// What a worker hears that was revoked.
+pub(crate) fn is_revoked(worker: &str) -> FleetError {
+    FleetError::Setup {
+        what: format!("the worker {worker} was revoked"),
+        hint: "`ralph worker --enrol URL --token TOKEN` lets it in again".into(),
+    }
 }
 
 /// Refuses a worker that was revoked, and a run whose journal is newer than this program understands.
@@ -108,10 +125,7 @@ pub async fn may_drive(pool: &PgPool, worker: &str, run: &str) -> Result<(), Fle
         .fetch_optional(pool)
         .await?;
     if revoked == Some(true) {
-        return Err(FleetError::Setup {
-            what: format!("the worker {worker} was revoked"),
-            hint: "`ralph worker --enrol URL --token TOKEN` lets it in again".into(),
-        });
+        return Err(is_revoked(worker));
     }
     let newer: Option<i64> =
         sqlx::query_scalar("SELECT kinds FROM ralph_seal.runs WHERE run = $1 AND kinds > $2")

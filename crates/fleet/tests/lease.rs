@@ -9,7 +9,7 @@ use ralph_app::{PlaceRequest, RunRequest};
 use ralph_domain::id::RunId;
 use ralph_fleet::runs::{self, NewRun};
 use ralph_fleet::trigger::Triggers;
-use ralph_fleet::{Fleet, lease, occasion, seal};
+use ralph_fleet::{Fleet, dispatch, enrol, lease, occasion, seal, workers};
 use ralph_testkit::postgres::Postgres;
 use std::time::Duration;
 
@@ -143,4 +143,57 @@ fn a_schedule_is_kept_once_by_however_many_servers() {
     let added: usize = [keeps(), keeps()].into_iter().map(|thread| thread.join().unwrap()).sum();
     assert_eq!(added, 3, "six minutes have three times");
     assert_eq!(fleet.wait(runs::list(fleet.pool(), 10)).unwrap().len(), 3);
+}
+
+#[test]
+fn a_worker_that_was_let_in_hears_the_words_for_it_and_no_others() {
+    let Some((own, fleet)) = fleet() else { return };
+    let pool = fleet.pool();
+    add(&fleet, "r1", None);
+    let logins = fleet.wait(async {
+        let mut logins = Vec::new();
+        for name in ["one", "two"] {
+            let login = enrol::enrol(pool, &enrol::new_token(pool).await?, name).await?;
+            logins.push(enrol::address(&own.url, &login)?);
+        }
+        let said = workers::Report {
+            id: "one".into(),
+            labels: Vec::new(),
+            capacity: 1,
+            load: 0.0,
+            health: "ok".into(),
+            draining: false,
+            begins: false,
+        };
+        workers::report(pool, &said).await?;
+        assert_eq!(dispatch::dispatch(pool).await?, 1);
+        Ok(logins)
+    });
+    let [one, two] = [0, 1].map(|at| Fleet::open(&logins.as_ref().unwrap()[at]).unwrap());
+    let count = |of: &Fleet, query: &'static str| -> i64 {
+        of.wait(async { Ok(sqlx::query_scalar(query).fetch_one(of.pool()).await?) }).unwrap()
+    };
+    let done = |of: &Fleet, query: &'static str| {
+        of.wait(async { Ok(sqlx::query(query).execute(of.pool()).await?.rows_affected()) })
+    };
+    let words = "SELECT count(*) FROM apalis.jobs";
+    assert_eq!((count(&one, words), count(&two, words)), (1, 0));
+    assert_eq!(done(&two, "DELETE FROM apalis.jobs").unwrap(), 0);
+    for refused in [
+        "TRUNCATE apalis.jobs",
+        "UPDATE ralph_seal.runs SET given_role = current_user",
+        "UPDATE ralph_seal.runs SET secrets = '{A_TOKEN}'",
+        "SELECT 1 FROM ralph_seal.tokens",
+        "INSERT INTO ralph_seal.runs (run, request) VALUES ('mine', '{}')",
+        "INSERT INTO ralph_seal.letters (run, id, letter) VALUES ('r1', 'x', '{}')",
+        "INSERT INTO apalis.jobs (id, job_type, job) VALUES ('x', 'ralph:worker:one', '{}')",
+    ] {
+        assert!(done(&two, refused).is_err(), "{refused}");
+        assert!(!refused.contains("SET") || done(&one, refused).is_err(), "{refused}");
+    }
+    assert_eq!(count(&one, words), 1);
+    // Nobody holds the run, and still only whoever was given it can.
+    let long = Duration::from_secs(60);
+    assert!(two.wait(lease::take(two.pool(), "r1", "two/1", long)).is_err());
+    assert!(one.wait(lease::take(one.pool(), "r1", "one/1", long)).is_ok());
 }

@@ -1,28 +1,36 @@
 //! The commits of a run as one file: what nobody but the run's own clone has.
 
 use crate::error::{Error, Result};
+use crate::refs::Refs;
 use crate::repo::Repo;
 use ralph_domain::id::RunId;
 
 /// Bytes of a bundle.
 const MAX: u64 = 512 * 1024 * 1024;
 
-/// A bundle of the run's start and work, without what the remote of the clone has. `None` where the run has no commits yet.
-pub fn run_commits(repo: &Repo, run: &RunId) -> Result<Option<Vec<u8>>> {
-    let names = ["start", "work"].map(|name| format!("refs/ralph/{run}/{name}"));
-    let known =
-        repo.git().call(["for-each-ref", "--format=%(refname)", &format!("refs/ralph/{run}/")]).run()?.text();
-    let there: Vec<&String> = names.iter().filter(|name| known.lines().any(|line| line == *name)).collect();
-    if there.is_empty() {
-        return Ok(None);
+/// The last commit of the run's work, where it has one. As long as it stays the same, a bundle would, too.
+pub fn run_work(repo: &Repo, run: &RunId) -> Result<Option<String>> {
+    own_ref(repo, run, "work")
+}
+
+fn own_ref(repo: &Repo, run: &RunId, name: &str) -> Result<Option<String>> {
+    Refs::new(repo, &repo.git_dir.join("ralph")).read(&format!("refs/ralph/{run}/{name}"))
+}
+
+/// A bundle of the run's start and work, without what the remote of the clone has. Where that is all of the work, the start is left:
+/// git makes no empty bundle.
+pub fn run_commits(repo: &Repo, run: &RunId) -> Result<Vec<u8>> {
+    let mut names = vec![format!("refs/ralph/{run}/work")];
+    if own_ref(repo, run, "start")?.is_some() {
+        names.push(format!("refs/ralph/{run}/start"));
     }
     let room = repo.git_dir.join("ralph");
     std::fs::create_dir_all(&room).map_err(|e| Error::file("make the folder", &room, e))?;
     let file = room.join(format!("{run}.bundle"));
     let path = file.display().to_string();
     let head = ["bundle", "create", "-q", &path];
-    let tail = ["--not", "--remotes"];
-    repo.git().call(head.into_iter().chain(there.iter().map(|name| name.as_str())).chain(tail)).run()?;
+    let names = names.iter().map(String::as_str);
+    repo.git().call(head.into_iter().chain(names).chain(["--not", "--remotes"])).run()?;
     let size = std::fs::metadata(&file).map_err(|e| Error::file("look at", &file, e))?.len();
     if size > MAX {
         return Err(Error::refused(
@@ -32,5 +40,5 @@ pub fn run_commits(repo: &Repo, run: &RunId) -> Result<Option<Vec<u8>>> {
     }
     let bytes = std::fs::read(&file).map_err(|e| Error::file("read", &file, e))?;
     std::fs::remove_file(&file).map_err(|e| Error::file("remove", &file, e))?;
-    Ok(Some(bytes))
+    Ok(bytes)
 }

@@ -9,9 +9,13 @@ use crate::workspace::GitWorkspace;
 use ralph_domain::id::{CommitId, RunId, TreeId};
 use ralph_domain::spec::LeftWork;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 
 /// Commits that are looked at, the newest first.
 const COMMITS_MAX: &str = "--max-count=2000";
+/// Moves of a branch that are looked at, the newest first.
+const MOVES_MAX: &str = "--max-count=200";
 
 /// Mode and id of a file, as a tree names them; nothing where there is no such file.
 type Entry = Option<(String, String)>;
@@ -44,7 +48,7 @@ impl GitWorkspace {
         left: &[LeftWork],
     ) -> Result<Option<(TreeId, Vec<String>)>> {
         let now = files(&self.git, of)?;
-        let mut found = left_among(&self.git, head, left, &mut |path| now.get(path).cloned())?;
+        let mut found = left_among(&self.git, head, left, Some(of), &mut |path| now.get(path).cloned())?;
         found.before.retain(|path, entry| now.get(path) != entry.as_ref());
         if found.before.is_empty() {
             return Ok(None);
@@ -83,17 +87,44 @@ pub fn left_in_checkout(
             .run();
         Some((entry.map_or_else(|| "100644".to_owned(), |(mode, _)| mode), id.ok()?.text()))
     };
-    let found = left_among(&git, &head, left, &mut now)?;
+    let found = left_among(&git, &head, left, None, &mut now)?;
     let named = found.by.into_iter().map(|(path, run)| (crate::entry::text(&path), run));
     Ok(named.filter(|(path, _)| asked(path)).collect())
 }
 
+/// Whether somebody has brought `commit` to the branch that is checked out, with `git merge` or `git pull`: that is their word for
+/// it, also where no commit of their own tells so. The commits of a run come to its own branch without anybody.
+pub fn is_merged(repo: &Repo, commit: &CommitId) -> Result<bool> {
+    let Some(branch) = &repo.branch else { return Ok(false) };
+    let git = repo.git();
+    let has = |in_commit: &str| -> Result<bool> {
+        let args = ["merge-base", "--is-ancestor", commit.as_str(), in_commit];
+        Ok(git.call(args).accept(&[1]).run()?.code == 0)
+    };
+    if !has(&repo.head)? {
+        return Ok(false);
+    }
+    let name = format!("refs/heads/{branch}");
+    let args = ["reflog", "show", "--no-show-signature", "--format=%H %gs", MOVES_MAX, &name, "--"];
+    let listed = git.call(args).accept(&[128]).run()?.text();
+    let moves: Vec<(&str, &str)> = listed.lines().filter_map(|line| line.split_once(' ')).collect();
+    for pair in moves.windows(2) {
+        let [(to, why), (from, _)] = pair else { continue };
+        if (why.starts_with("merge ") || why.starts_with("pull")) && has(to)? && !has(from)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// What of `left` is among the files that `now` tells. What somebody has committed since is theirs; a commit of the run itself
-/// makes it nobody's, however it was written again (`git commit --amend`, `git rebase`).
+/// makes it nobody's, however it was written again (`git commit --amend`, `git rebase`). `recorded_as` is the commit by whose
+/// attributes those files were recorded, where they were.
 fn left_among(
     git: &Git,
     head: &CommitId,
     left: &[LeftWork],
+    recorded_as: Option<&CommitId>,
     now: &mut dyn FnMut(&[u8]) -> Entry,
 ) -> Result<LeftFiles> {
     let id = |entry: &Entry| entry.as_ref().map(|(_, id)| id.clone());
@@ -111,17 +142,40 @@ fn left_among(
         let others =
             others.into_iter().filter(|fact| !(fact.written_again && authors.contains(&fact.author)));
         let users = touched(git, others.map(|fact| fact.id).collect::<Vec<_>>().iter())?;
-        for (path, made) in changed(git, &work.head, &work.end)? {
+        let made = changed(git, &work.head, &work.end)?;
+        // Attributes that came with the work make other bytes of the same file: `ident`, line ends, an encoding.
+        let by_attributes = recorded_as.filter(|_| made.iter().any(|(path, _)| sets_attributes(path)));
+        for (path, made) in made {
             let before = start.get(&path).cloned();
             let here = found.before.get(&path).cloned().unwrap_or_else(|| now(&path));
             let accepted = users.contains(&path) && id(&committed.get(&path).cloned()) == id(&made);
-            if id(&here) == id(&made) && id(&before) != id(&made) && !accepted {
+            let is_made = || {
+                id(&here) == id(&made)
+                    || by_attributes.is_some_and(|by| recorded_id(git, by, &path, &made) == id(&here))
+            };
+            if !accepted && id(&before) != id(&made) && is_made() {
                 found.before.insert(path.clone(), before);
                 found.by.entry(path).or_insert_with(|| work.run.clone());
             }
         }
     }
     Ok(found)
+}
+
+/// Whether a file says how others are recorded.
+fn sets_attributes(path: &[u8]) -> bool {
+    path.rsplit(|b| *b == b'/').next() == Some(b".gitattributes")
+}
+
+/// The id that a file gets where it is recorded by the attributes of `by`.
+fn recorded_id(git: &Git, by: &CommitId, path: &[u8], made: &Entry) -> Option<String> {
+    let (_, id) = made.as_ref()?;
+    let bytes = git.call(["cat-file", "blob", id]).run().ok()?.stdout;
+    let mut name = b"--path=".to_vec();
+    name.extend_from_slice(path);
+    let args = ["hash-object".as_ref(), "--stdin".as_ref(), OsStr::from_bytes(&name)];
+    let call = git.call(args).env("GIT_ATTR_SOURCE", by.as_str()).stdin(bytes);
+    Some(call.run().ok()?.text())
 }
 
 /// The commits of `to` that `from` has not, the newest of them.
@@ -163,13 +217,22 @@ fn facts<'a>(git: &Git, commits: impl Iterator<Item = &'a String>) -> Result<Vec
     Ok(listed.split('\0').filter_map(fact).collect())
 }
 
-/// The paths that commits change; none for a merge that changes nothing by itself.
+/// The paths that commits change; for a merge what it brings to the branch that it was made on.
 fn touched<'a>(git: &Git, commits: impl Iterator<Item = &'a String>) -> Result<BTreeSet<Vec<u8>>> {
     let input: String = commits.map(|commit| format!("{commit}\n")).collect();
     if input.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let args = ["diff-tree", "--stdin", "--root", "--cc", "--no-commit-id", "--name-only", "-r", "-z"];
+    let args = [
+        "diff-tree",
+        "--stdin",
+        "--root",
+        "--diff-merges=first-parent",
+        "--no-commit-id",
+        "--name-only",
+        "-r",
+        "-z",
+    ];
     let listed = git.call(args).stdin(input).run()?.stdout;
     Ok(listed.split(|b| *b == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect())
 }

@@ -36,6 +36,7 @@ mod kept_files;
 mod lay_over;
 mod left_lock;
 mod left_over;
+pub mod left_record;
 pub mod left_work;
 mod living;
 mod lock_file;

@@ -167,6 +167,10 @@ impl RunDir {
     pub fn iteration(&self, number: u32) -> PathBuf {
         self.iterations().join(number.to_string())
     }
+    /// What becomes the folder of the next iteration.
+    pub(crate) fn next_iteration(&self) -> PathBuf {
+        self.grown().join("next-iteration")
+    }
     /// Makes the folder and its parents, for the user alone.
     pub fn create(&self) -> Result<(), JournalError> {
         let iterations = self.iterations();
@@ -229,6 +233,15 @@ impl StateHome {
     /// The agents that rest, as runs in a folder have found.
     pub fn folder_cooldowns(&self, folder: &Path) -> PathBuf {
         self.of_folder(folder, "cooldowns.json")
+    }
+    /// The ids of the runs that belong to a folder.
+    pub(crate) fn folder_runs(&self, folder: &Path) -> PathBuf {
+        use std::os::unix::ffi::OsStrExt as _;
+        self.0.join("folders").join(format!("{}.runs", Digest::of(folder.as_os_str().as_bytes())))
+    }
+    /// Is there once every run stands in the lists of its folders.
+    pub(crate) fn all_listed(&self) -> PathBuf {
+        self.0.join("folders").join("all-listed")
     }
     fn of_folder(&self, folder: &Path, what: &str) -> PathBuf {
         use std::os::unix::ffi::OsStrExt as _;

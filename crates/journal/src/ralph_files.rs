@@ -78,6 +78,11 @@ impl RalphDir {
         written.map_err(|e| JournalError::file("write", &self.join(name), e))
     }
 
+    /// Gives a file without a name its place, all at once.
+    pub(crate) fn put(&self, name: &str, file: &File) -> io::Result<()> {
+        self.make(name)?.put(name, file)
+    }
+
     /// Appends to a log for people; a full one is put away under `NAME.1`.
     pub fn append(&self, name: &str, text: &str) -> Result<(), JournalError> {
         let append = || {

@@ -7,7 +7,9 @@ use crate::layout::{RalphDir, RunDir, StateHome};
 use jiff::Timestamp;
 use ralph_domain::id::RunId;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 /// One run's entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +56,10 @@ impl Registration {
 
 /// Writes a run's entry.
 pub fn register(home: &StateHome, entry: &Registration) -> Result<(), JournalError> {
+    // First: an id in a list that has no entry (yet) is passed over, an entry in no list would be missed.
+    for folder in folders_of(entry) {
+        list(home, folder, std::slice::from_ref(&entry.run_id))?;
+    }
     let text = serde_json::to_vec_pretty(entry).unwrap_or_default();
     write_atomic(&home.registration(&entry.run_id), &text)
 }
@@ -65,13 +71,134 @@ pub fn find(home: &StateHome, run: &RunId) -> Option<Registration> {
 
 /// All entries, oldest first.
 pub fn all(home: &StateHome) -> Vec<Registration> {
+    ids(home).iter().filter_map(|run| find(home, run)).collect()
+}
+
+/// All entries, each read when it is asked for, the latest first.
+pub fn latest_first(home: &StateHome) -> impl Iterator<Item = Registration> {
+    let home = home.clone();
+    ids(&home).into_iter().rev().filter_map(move |run| find(&home, &run))
+}
+
+/// The ids of all entries, oldest first. None of them is read.
+pub fn ids(home: &StateHome) -> Vec<RunId> {
     let Ok(entries) = std::fs::read_dir(home.registrations()) else { return Vec::new() };
-    let mut found: Vec<Registration> = entries
+    let mut found: Vec<RunId> = entries
         .flatten()
         // Beside each entry lies the record of its run.
-        .filter(|e| e.path().extension().is_some_and(|ending| ending == "json"))
-        .filter_map(|e| serde_json::from_slice(&std::fs::read(e.path()).ok()?).ok())
+        .filter_map(|entry| RunId::parse(entry.file_name().to_str()?.strip_suffix(".json")?).ok())
         .collect();
-    found.sort_by(|a, b| a.run_id.cmp(&b.run_id));
+    found.sort();
     found
+}
+
+/// The entries of runs that work in a folder or were started from it, oldest first. It costs as much as there are such runs,
+/// not as there are runs.
+pub fn of_folder(home: &StateHome, folder: &Path) -> Vec<Registration> {
+    let mut found: Vec<Registration> = match list_all_once(home) {
+        Ok(()) => {
+            let listed: BTreeSet<RunId> = listed(home, folder).into_iter().collect();
+            listed.iter().filter_map(|run| find(home, run)).collect()
+        }
+        // Where nothing can be written, every entry is looked at.
+        Err(_) => all(home),
+    };
+    found.retain(|entry| entry.origin == folder || entry.workspace == folder);
+    found
+}
+
+fn folders_of(entry: &Registration) -> BTreeSet<&Path> {
+    [entry.origin.as_path(), entry.workspace.as_path()].into()
+}
+
+fn listed(home: &StateHome, folder: &Path) -> Vec<RunId> {
+    let text = std::fs::read_to_string(home.folder_runs(folder)).unwrap_or_default();
+    text.lines().filter_map(|line| RunId::parse(line).ok()).collect()
+}
+
+/// Adds ids to the list of a folder.
+fn list(home: &StateHome, folder: &Path, runs: &[RunId]) -> Result<(), JournalError> {
+    let path = home.folder_runs(folder);
+    // An empty line first: what a crash may have left of one does not take the next one with it.
+    let lines: String = runs.iter().map(|run| format!("\n{run}\n")).collect();
+    let add = || {
+        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&path)?;
+        file.write_all(lines.as_bytes())
+    };
+    add().map_err(|e| JournalError::file("append to", &path, e))
+}
+
+/// Lists the runs that were registered before there were lists.
+fn list_all_once(home: &StateHome) -> Result<(), JournalError> {
+    let done = home.all_listed();
+    if done.is_file() {
+        return Ok(());
+    }
+    let mut lists: BTreeMap<PathBuf, Vec<RunId>> = BTreeMap::new();
+    for entry in all(home) {
+        for folder in folders_of(&entry) {
+            lists.entry(folder.to_owned()).or_default().push(entry.run_id.clone());
+        }
+    }
+    for (folder, runs) in &lists {
+        list(home, folder, runs)?;
+    }
+    write_atomic(&done, b"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(home: &StateHome, id: &str, origin: &str, workspace: &str) -> Registration {
+        let run_id = RunId::parse(id).unwrap();
+        Registration {
+            record: Some(home.record(&run_id).path().to_owned()),
+            run_id,
+            title: "task".into(),
+            origin: origin.into(),
+            workspace: workspace.into(),
+            created_at: Timestamp::UNIX_EPOCH,
+            spare: None,
+        }
+    }
+
+    fn ids_of(home: &StateHome, folder: &str) -> Vec<String> {
+        of_folder(home, Path::new(folder)).iter().map(|entry| entry.run_id.to_string()).collect()
+    }
+
+    #[test]
+    fn the_runs_of_a_folder_are_those_in_it_and_those_started_from_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = StateHome::at(folder.path());
+        register(&home, &entry(&home, "20260101-000002-bbbb", "/a", "/copy")).unwrap();
+        register(&home, &entry(&home, "20260101-000001-aaaa", "/a", "/a")).unwrap();
+        register(&home, &entry(&home, "20260101-000003-cccc", "/b", "/b")).unwrap();
+        assert_eq!(ids_of(&home, "/a"), ["20260101-000001-aaaa", "20260101-000002-bbbb"]);
+        assert_eq!(ids_of(&home, "/copy"), ["20260101-000002-bbbb"]);
+        assert_eq!(ids_of(&home, "/c"), Vec::<String>::new());
+        let latest: Vec<RunId> = latest_first(&home).map(|entry| entry.run_id).collect();
+        assert_eq!(latest, ids(&home).into_iter().rev().collect::<Vec<_>>());
+
+        // Registered again at another place, and one whose entry is gone.
+        register(&home, &entry(&home, "20260101-000001-aaaa", "/moved", "/moved")).unwrap();
+        std::fs::remove_file(home.registration(&RunId::parse("20260101-000003-cccc").unwrap())).unwrap();
+        assert_eq!(ids_of(&home, "/a"), ["20260101-000002-bbbb"]);
+        assert_eq!(ids_of(&home, "/moved"), ["20260101-000001-aaaa"]);
+        assert_eq!(ids_of(&home, "/b"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn runs_from_before_there_were_lists_and_after_a_torn_line_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = StateHome::at(folder.path());
+        let old = entry(&home, "20260101-000001-aaaa", "/a", "/a");
+        std::fs::create_dir_all(home.registrations()).unwrap();
+        std::fs::write(home.registration(&old.run_id), serde_json::to_vec(&old).unwrap()).unwrap();
+        assert_eq!(ids_of(&home, "/a"), ["20260101-000001-aaaa"]);
+        std::fs::write(home.folder_runs(Path::new("/a")), "\n20260101-000001-aaaa\n\n2026010").unwrap();
+        register(&home, &entry(&home, "20260101-000002-bbbb", "/a", "/a")).unwrap();
+        assert_eq!(ids_of(&home, "/a"), ["20260101-000001-aaaa", "20260101-000002-bbbb"]);
+    }
 }

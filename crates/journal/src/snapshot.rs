@@ -1,6 +1,7 @@
 //! `state.json`: the state of the current run with the place in the journal it belongs to, so that `status` reads a
 //! tail and not the whole story. A snapshot is a convenience: lost or damaged, it is made again from the journal.
 
+use crate::ahead::FilesAhead;
 use crate::artifacts::{write_atomic, write_durable};
 use crate::error::JournalError;
 use crate::layout::{RalphDir, RunDir};
@@ -34,7 +35,13 @@ pub struct Snapshot {
 }
 
 /// Writes `state.json` into the record, and a copy for people into `.ralph/`.
-pub fn save(dir: &RalphDir, run: &RunDir, state: &RunState, journal_bytes: u64) -> Result<(), JournalError> {
+pub fn save(
+    files: &FilesAhead,
+    dir: &RalphDir,
+    run: &RunDir,
+    state: &RunState,
+    journal_bytes: u64,
+) -> Result<(), JournalError> {
     #[derive(Serialize)]
     struct Borrowed<'a> {
         version: u32,
@@ -61,7 +68,7 @@ pub fn save(dir: &RalphDir, run: &RunDir, state: &RunState, journal_bytes: u64) 
             let _ = std::fs::remove_file(&spare);
         }
     }
-    dir.write("state.json", &text)
+    files.show(dir, "state.json", &text)
 }
 
 /// The state of a run as a reader sees it: the snapshot if it is this run's, then the tail of the journal.

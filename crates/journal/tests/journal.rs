@@ -11,6 +11,7 @@ use ralph_domain::ports::Stream;
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_domain::state::RunState;
+use ralph_journal::ahead::FilesAhead;
 use ralph_journal::artifacts::{self, LOG_HEAD, LOG_TAIL, OutputLog};
 use ralph_journal::follow::Follower;
 use ralph_journal::journal::{Integrity, Journal, Places};
@@ -290,7 +291,8 @@ fn a_snapshot_gives_the_same_state_as_a_replay_and_a_damaged_one_is_not_used() {
     let mut journal = write(&f.places, 2);
     let spec = snapshot::read_spec(&f.places.dir).unwrap();
     let mut state = snapshot::replay(&f.places.dir, spec.clone()).unwrap();
-    snapshot::save(&f.dir, &f.places.dir, &state, journal.bytes()).unwrap();
+    snapshot::save(&FilesAhead::start(&f.places.dir), &f.dir, &f.places.dir, &state, journal.bytes())
+        .unwrap();
     let body = EventBody::CooldownSet { agent: "a".into(), until: Timestamp::MAX, reason: "limit".into() };
     state.apply(&journal.append(body, Timestamp::UNIX_EPOCH).unwrap());
     let load = || snapshot::load(&f.places.dir).unwrap();

@@ -41,10 +41,7 @@ impl SafeDir {
             .write_all(bytes)
             .and_then(|()| Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o777))?))
             .and_then(|()| put_in_place(&folder, &fresh, &name));
-        if !matches!(done, Ok(InPlace::Renamed)) {
-            let _ = rustix::fs::unlinkat(&folder, &fresh, AtFlags::empty());
-        }
-        done.map(drop)
+        without_fresh(&folder, &fresh, done)
     }
 
     /// Makes a file that is not there yet; whatever stands in its place, a link that leads nowhere too, is an error of the
@@ -60,10 +57,27 @@ impl SafeDir {
         let (folder, name) = self.make_parent_of(path.as_ref())?;
         let (fresh, mut file) = fresh_file(&folder, permissions)?;
         let done = file.write_all(bytes).and_then(|()| put_in_place(&folder, &fresh, &name));
-        if !matches!(done, Ok(InPlace::Renamed)) {
-            let _ = rustix::fs::unlinkat(&folder, &fresh, AtFlags::empty());
-        }
-        done.map(drop)
+        without_fresh(&folder, &fresh, done)
+    }
+
+    /// Puts a file that has no name yet at `path`, in place of whatever file or link stands there, all at once. It has to be
+    /// of the same filesystem.
+    #[cfg(target_os = "linux")]
+    pub fn put(&self, path: impl AsRef<Path>, file: &File) -> io::Result<()> {
+        let (folder, name) = self.make_parent_of(path.as_ref())?;
+        let open = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file));
+        let named = |fresh: &Path| {
+            rustix::fs::linkat(rustix::fs::CWD, &open, &folder, fresh, AtFlags::SYMLINK_FOLLOW)
+        };
+        let (fresh, ()) = fresh_name(named)?;
+        let done = put_in_place(&folder, &fresh, &name);
+        without_fresh(&folder, &fresh, done)
+    }
+
+    /// Only Linux has files without names.
+    #[cfg(not(target_os = "linux"))]
+    pub fn put(&self, _: impl AsRef<Path>, _: &File) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Opens a regular file for appending, made where there is none, with the folders that lead there. Whatever else stands
@@ -181,15 +195,29 @@ fn put_in_place(folder: impl rustix::fd::AsFd + Copy, from: &Path, to: &Path) ->
     Ok(InPlace::Renamed)
 }
 
+/// Removes what has the fresh name, unless nothing has it any more.
+fn without_fresh(folder: &OwnedFd, fresh: &Path, done: io::Result<InPlace>) -> io::Result<()> {
+    if !matches!(done, Ok(InPlace::Renamed)) {
+        let _ = rustix::fs::unlinkat(folder, fresh, AtFlags::empty());
+    }
+    done.map(drop)
+}
+
 /// A new file under a name that nobody can guess.
 fn fresh_file(folder: &OwnedFd, mode: u32) -> io::Result<(PathBuf, File)> {
+    let made = fresh_name(|name| rustix::fs::openat(folder, name, CREATE, permissions(mode)));
+    made.map(|(name, handle)| (name, File::from(handle)))
+}
+
+/// Makes something under a name that nobody can guess.
+fn fresh_name<T>(make: impl Fn(&Path) -> rustix::io::Result<T>) -> io::Result<(PathBuf, T)> {
     for _ in 0..NAMES {
         let mut random = [0; 12];
         fill_with_chance(&mut random)?;
         let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let name = PathBuf::from(format!(".{name}.tmp"));
-        match rustix::fs::openat(folder, &name, CREATE, permissions(mode)) {
-            Ok(handle) => return Ok((name, File::from(handle))),
+        match make(&name) {
+            Ok(made) => return Ok((name, made)),
             Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }

@@ -1,8 +1,8 @@
-//! How fast and how small a server is: `cargo run --release -p ralph-loop-server --example serve_bench -- RALPH [--rows N] [--runs N]`.
+//! How fast and how small a server is: `cargo run --release -p ralph-loop-server --example serve_bench -- RALPH [--rows N] [--runs N [--sandboxed]] [--browser]`.
 //!
 //! RALPH is the binary that is measured. In a home of its own it fills an index with rows, starts the server and measures: the
 //! time to the first answer, the list (p50, p99), events on their way to a watcher (p50, p99), and with `--runs` the memory of the
-//! server and of each run.
+//! server and of each run. With `--browser`, where Node and the page's packages are, also how soon events are on the page.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -45,12 +45,13 @@ fn main() {
     let home = std::env::temp_dir().join(format!("ralph-serve-bench-{}", std::process::id()));
     std::fs::create_dir_all(home.join("tmp")).unwrap();
     let bench = Bench { ralph: ralph.canonicalize().unwrap(), home };
-    bench.measure(number("--rows", 100_000), number("--runs", 0));
+    let isolation = if args.iter().any(|arg| arg == "--sandboxed") { "auto" } else { "none" };
+    bench.measure(number("--rows", 100_000), number("--runs", 0), isolation);
     std::fs::remove_dir_all(&bench.home).unwrap();
 }
 
 impl Bench {
-    fn measure(&self, rows: usize, runs: usize) {
+    fn measure(&self, rows: usize, runs: usize, isolation: &str) {
         self.fill(rows);
         let (mut child, ready, begun) = self.serve(&["--jobs", "1000"]);
         let port: u16 = ready["url"].as_str().unwrap().rsplit(':').next().unwrap().parse().unwrap();
@@ -59,9 +60,12 @@ impl Bench {
         println!("first answer with {rows} rows        {:>8.1} ms after the start", ms(begun.elapsed()));
         self.lists(port, &token, rows);
         self.events(port, &token);
+        if std::env::args().any(|arg| arg == "--browser") {
+            self.browser(port, &token);
+        }
         println!("server                                  {:>8.1} MB proportional", memory(child.id()));
         if runs > 0 {
-            self.many(port, &token, runs, child.id());
+            self.many(port, &token, runs, (isolation, child.id()));
         }
         child.kill().unwrap();
         child.wait().unwrap();
@@ -157,7 +161,7 @@ impl Bench {
 
     /// A journal grows by two thousand events a second; a watcher reads them.
     fn events(&self, port: u16, token: &str) {
-        let run = self.sample_run();
+        let run = self.sample_run("demo");
         let record = self.state().record(&ralph_domain::id::RunId::new(&run));
         let text = std::fs::read_to_string(record.events()).unwrap();
         let last =
@@ -184,9 +188,23 @@ impl Bench {
         println!("event to watcher at {} a second       {half:>8.1} ms p50 {most:>8.1} ms p99", EVENTS.0);
     }
 
+    /// The same with the page of a run in a browser.
+    fn browser(&self, port: u16, token: &str) {
+        let run = self.sample_run("page");
+        let record = self.state().record(&ralph_domain::id::RunId::new(&run));
+        let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web");
+        let base = format!("http://127.0.0.1:{port}");
+        let done = Command::new("node")
+            .args([Path::new("dev/live.mjs"), Path::new(&base), Path::new(&run), &record.events()])
+            .env("TOKEN", token)
+            .current_dir(web)
+            .status();
+        assert!(done.unwrap().success(), "every event once");
+    }
+
     /// A short run that is over.
-    fn sample_run(&self) -> String {
-        let done = self.command(&["--json", "demo", "--fast", "--dir", "demo"]).output().unwrap();
+    fn sample_run(&self, folder: &str) -> String {
+        let done = self.command(&["--json", "demo", "--fast", "--dir", folder]).output().unwrap();
         let text = String::from_utf8_lossy(&done.stdout).into_owned();
         let result: Value =
             serde_json::from_str(text.lines().last().unwrap_or_default()).expect("a demo run");
@@ -194,7 +212,7 @@ impl Bench {
     }
 
     /// Many runs whose agents sleep.
-    fn many(&self, port: u16, token: &str, runs: usize, server: u32) {
+    fn many(&self, port: u16, token: &str, runs: usize, (isolation, server): (&str, u32)) {
         let repo = self.home.join("repo");
         std::fs::create_dir_all(repo.join(".ralph")).unwrap();
         let script = self.home.join("agent.sh");
@@ -214,13 +232,13 @@ impl Bench {
             Command::new("git").args(args).current_dir(&repo).output().unwrap();
         }
         let first = self
-            .command(&["-C", "repo", "run", "--detach", "--isolation", "none", "--json", "--worktree"])
+            .command(&["-C", "repo", "run", "--detach", "--isolation", isolation, "--json", "--worktree"])
             .output()
             .unwrap();
         assert!(first.status.success(), "{first:?}");
         let begun = Instant::now();
         for _ in 1..runs {
-            let body = json!({ "repo": repo, "task_file": "PROMPT.md", "isolation": "none" });
+            let body = json!({ "repo": repo, "task_file": "PROMPT.md", "isolation": isolation });
             post(port, token, "/api/v1/runs", &body);
         }
         while driven(port, token) + 1 < runs {

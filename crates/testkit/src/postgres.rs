@@ -17,12 +17,17 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres")
 }
 
+/// A place that no other one has.
+fn folder() -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("ralph-pg-{}-{number}", std::process::id()))
+}
+
 impl Postgres {
     /// Starts one; where that cannot be, the test says that it is skipped.
     pub fn start() -> Option<Self> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("ralph-pg-{}-{number}", std::process::id()));
+        let folder = folder();
         let done = Command::new(script()).arg("start").arg(&folder).output().ok()?;
         if !done.status.success() {
             crate::skip(&format!("no Postgres here: {}", String::from_utf8_lossy(&done.stderr).trim()));
@@ -35,6 +40,37 @@ impl Postgres {
     /// Where its socket is.
     pub fn socket(&self) -> PathBuf {
         self.folder.join(".s.PGSQL.5432")
+    }
+
+    /// A synchronous standby of it: whatever is committed here is there, too.
+    ///
+    /// # Panics
+    ///
+    /// Where it does not come up.
+    pub fn standby(&self) -> Self {
+        let folder = folder();
+        let mut command = Command::new(script());
+        let done = command.arg("standby").arg(&folder).arg(&self.folder).output().ok();
+        let done = done.filter(|done| done.status.success());
+        let said = done.map(|done| String::from_utf8_lossy(&done.stdout).trim().to_owned());
+        let url = said.unwrap_or_default();
+        assert!(!url.is_empty(), "the standby did not come up");
+        Self { folder, url }
+    }
+
+    /// Ends it as a crash would.
+    pub fn crash(&self) {
+        let _ = Command::new(script()).arg("crash").arg(&self.folder).status();
+    }
+
+    /// Makes a standby the primary.
+    ///
+    /// # Panics
+    ///
+    /// Where it stays a standby.
+    pub fn promote(&self) {
+        let done = Command::new(script()).arg("promote").arg(&self.folder).status();
+        assert!(done.is_ok_and(|status| status.success()), "the standby did not become the primary");
     }
 
     /// Ends it as a crash would, and starts it again.

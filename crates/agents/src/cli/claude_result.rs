@@ -129,7 +129,7 @@ pub(super) fn usage(result: Option<&Value>, seen: &StreamFacts) -> Usage {
     let models = result["modelUsage"].as_object();
     let mut tokens = Tokens::default();
     let mut main: Option<(&String, u64)> = None;
-    // Where it tells no models, nothing says that the number is another than the list's.
+    // Where it tells no models, or nothing of their prices, nothing says that the number is another than the list's.
     let mut listed = true;
     for (name, used) in models.into_iter().flatten() {
         let count = |key: &str| used[key].as_u64().unwrap_or(0);
@@ -143,7 +143,7 @@ pub(super) fn usage(result: Option<&Value>, seen: &StreamFacts) -> Usage {
         if main.is_none_or(|(_, most)| output > most) {
             main = Some((name, output));
         }
-        listed &= used["costBasis"] == "list";
+        listed &= used.get("costBasis").is_none_or(|basis| basis == "list");
     }
     if main.is_none() {
         tokens = tokens_of(&result["usage"]);

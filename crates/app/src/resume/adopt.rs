@@ -198,6 +198,13 @@ fn settle(
     let baseline = workspace.relocate(baseline, state.work.commit.as_ref(), &relocate::protected(&spec))?;
     copy_for_agent(env, home, repo, &baseline, &mut spec)?;
     let redactor = Arc::new(env.redactor(&spec.origin));
-    relocate::move_here(places, redactor, &spec, baseline, "another worker", &SystemClock::default())?;
+    relocate::move_here(
+        places,
+        redactor,
+        state,
+        (&spec, baseline),
+        "another worker",
+        &SystemClock::default(),
+    )?;
     Ok(spec)
 }

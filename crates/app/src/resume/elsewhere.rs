@@ -218,7 +218,7 @@ fn settle_in(
     spec.config_digest = config.map(|bytes| Digest::of(&bytes));
     copy_for_agent(env, home, repo, &baseline, &mut spec)?;
     let redactor = Arc::new(env.redactor(&spec.origin));
-    relocate::move_here(&places, redactor, &spec, baseline, from, &SystemClock::default())?;
+    relocate::move_here(&places, redactor, &state, (&spec, baseline), from, &SystemClock::default())?;
     Ok(spec)
 }
 

@@ -1,5 +1,6 @@
 //! The first prompt of a run that nobody has started: what an agent would be told.
 
+use super::left_work::Looking;
 use super::{Plan, planned};
 use crate::error::AppError;
 use ralph_core::clock::SystemClock;
@@ -12,7 +13,7 @@ impl Plan {
     /// The prompt of the first session, without secrets and without the words of the agent's own kind. Nothing is made for it.
     pub fn first_prompt(&self) -> Result<String, AppError> {
         let now = SystemClock::default().now();
-        let mut spec = planned(self, ralph_core::run_id::new(now), now)?;
+        let mut spec = planned(self, ralph_core::run_id::new(now), now, Looking::Only)?;
         // Its own place is not made yet; the user's tree is what it would begin with.
         spec.workspace.clone_from(&self.origin.top);
         let state = RunState::new(spec);

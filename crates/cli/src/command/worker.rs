@@ -153,9 +153,8 @@ fn once(run: &str, env: &Environment, out: &Out) -> Result<u8, CommandError> {
 }
 
 fn manage(args: &WorkerArgs, env: &Environment, out: &Out) -> Result<u8, CommandError> {
-    let url = db::url(env.vars()).ok_or_else(|| {
-        CommandError::usage("RALPH_DB_URL names no Postgres").hint("`postgres://user:password@host/name`")
-    })?;
+    let url = db::url(env.vars())
+        .ok_or_else(|| CommandError::usage("RALPH_DB_URL names no Postgres").hint(db::NO_URL))?;
     let fleet = Fleet::open(&url)?;
     let pool = fleet.pool();
     if args.new_token {

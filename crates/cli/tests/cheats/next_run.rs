@@ -74,6 +74,30 @@ fn the_next_run_in_the_folder_asks_about_tests_that_the_first_one_changed() {
 }
 
 #[test]
+fn attributes_that_record_other_bytes_do_not_make_a_test_the_users() {
+    for attributes in ["test_part.py ident", "test_part.py text eol=lf"] {
+        let env = TestEnv::new(RALPH);
+        let repo = scene(&env);
+        agent(
+            &repo,
+            &format!(
+                "{CHEAT}; printf '# $Id: 1 $\\r\\n' >> test_part.py; echo '{attributes}' > .gitattributes"
+            ),
+        );
+        let first = repo.ralph(&["run", "--json"]);
+        assert_eq!(first.code, Some(3), "{attributes}: {}", first.stderr);
+        is_asked_about(&next(&repo, NEXT), "test_part.py");
+    }
+    // Attributes and half of the work of an honest run.
+    let env = TestEnv::new(RALPH);
+    let repo = scene(&env);
+    agent(&repo, "echo '*.py text eol=lf' > .gitattributes; printf 'HALF = 1\\r\\n' >> part.py");
+    repo.ralph(&["run", "--json"]).exits(1);
+    let run = next(&repo, HONEST);
+    assert_eq!((run.code, &run.json()["level"]), (Some(0), &json!("independent")), "{}", run.stderr);
+}
+
+#[test]
 fn the_next_run_on_the_branch_asks_about_tests_that_the_first_one_changed() {
     let env = TestEnv::new(RALPH);
     let repo = left(&env, &["--branch", "fix"]);
@@ -345,4 +369,44 @@ fn a_commit_of_a_run_that_somebody_takes_over_is_theirs() {
         let run = next(&repo, NEXT);
         assert_eq!(run.code, Some(0), "{own}: {}", run.stderr);
     }
+}
+
+/// A repo on `main`, with a branch `fix` on which a run has left changed tests.
+fn on_a_branch(env: &TestEnv) -> TestRepo<'_> {
+    let repo = left(env, &["--branch", "fix"]);
+    repo.git(&["checkout", "-q", "main"]);
+    repo
+}
+
+#[test]
+fn what_somebody_merges_is_theirs() {
+    for how in ["merge", "fast-forward", "squash"] {
+        let env = TestEnv::new(RALPH);
+        let repo = on_a_branch(&env);
+        match how {
+            "merge" => git_later(&env, &repo, &["merge", "-q", "--no-ff", "--no-edit", "fix"]),
+            "fast-forward" => drop(repo.git(&["merge", "-q", "--ff-only", "fix"])),
+            _ => {
+                repo.git(&["merge", "-q", "--squash", "fix"]);
+                git_later(&env, &repo, &["commit", "-q", "-m", "the work"]);
+            }
+        }
+        let run = next(&repo, NEXT);
+        assert_eq!(run.code, Some(0), "{how}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn merging_something_else_into_the_branch_of_a_run_takes_nothing_over() {
+    let env = TestEnv::new(RALPH);
+    let repo = on_a_branch(&env);
+    repo.write("README", "mine\n");
+    repo.git(&["add", "README"]);
+    repo.git(&["commit", "-q", "-m", "mine"]);
+    repo.git(&["checkout", "-q", "fix"]);
+    git_later(&env, &repo, &["merge", "-q", "--no-edit", "main"]);
+    is_asked_about(&next(&repo, NEXT), "test_part.py");
+    // Nor does a branch that only goes on from there.
+    repo.git(&["checkout", "-q", "-b", "more", "fix"]);
+    is_asked_about(&next(&repo, NEXT), "test_part.py");
 }

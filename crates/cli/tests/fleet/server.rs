@@ -25,9 +25,10 @@ impl World {
 
     /// A worker on a machine that has nothing but the login that it was let in with.
     fn enrolled(&self, machine: usize, args: &[&str]) -> Child {
+        let log = std::fs::File::create(self.machines[machine].path("worker.log")).unwrap();
         let mut command = self.worker(machine, args, None);
         command.env_remove("RALPH_DB_URL").env_remove("RALPH_WORKER");
-        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        command.stdout(Stdio::null()).stderr(log).spawn().unwrap()
     }
 }
 
@@ -65,7 +66,7 @@ fn a_worker_is_let_in_sees_its_own_runs_alone_and_what_they_need() {
     let pool = world.fleet.pool();
     world.fleet.wait(runs::require(pool, other.as_str(), &["gpu".to_owned()])).unwrap();
     world.fleet.wait(runs::give_secrets(pool, run.as_str(), &["ANTHROPIC_API_KEY".to_owned()])).unwrap();
-    let worker = world.enrolled(0, &[]);
+    let mut worker = world.enrolled(0, &[]);
     until("the end of the run", || (world.find(&run).status == "over").then_some(()));
     world.is_done_once(&run, issue);
     let given = std::fs::read_to_string(world.machines[0].path("home/seen")).unwrap();
@@ -89,7 +90,9 @@ fn a_worker_is_let_in_sees_its_own_runs_alone_and_what_they_need() {
     assert!(Fleet::open(login["url"].as_str().unwrap()).is_err(), "its login is gone");
     let listed = served.get("/fleet/workers").is(200).json();
     assert_eq!(listed["workers"][0]["revoked"], true, "{listed}");
-    end(worker);
+    // It does not wait for a login that never comes back.
+    assert_eq!(worker.wait().unwrap().code(), Some(4));
+    assert!(world.log(0).contains("revoked"), "{}", world.log(0));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::process::Child;
 const POINTS: &[&str] = &[
     "work.started",
     "work.session",
+    "checkpoint.before",
     "checkpoint.kept",
     "checkpoint.after",
     "push.intended",
@@ -52,7 +53,7 @@ fn taken_over(world: &World, name: &str, point: &str, fate: Fate) {
     let wake =
         |first: &Child| kill(Pid::from_raw(i32::try_from(first.id()).unwrap()), Signal::SIGCONT).unwrap();
     if fate == Fate::CutOff {
-        world.wire.as_ref().unwrap().cut();
+        world.cut();
         wake(&first);
     }
     world.drive(1, &run);
@@ -63,7 +64,7 @@ fn taken_over(world: &World, name: &str, point: &str, fate: Fate) {
         // It wakes up between its seal and its effect: the effect is one that the host knows again, and nothing else follows.
         Fate::Frozen => wake(&first),
         // What it had sent arrives now.
-        Fate::CutOff => world.wire.as_ref().unwrap().mend(),
+        Fate::CutOff => world.mend(),
     }
     let status = first.wait().unwrap();
     assert!(!status.success(), "{point} {fate:?}: {status}");
@@ -74,7 +75,7 @@ fn taken_over(world: &World, name: &str, point: &str, fate: Fate) {
 #[test]
 fn a_run_of_a_killed_worker_goes_on_elsewhere_from_every_point() {
     let Some(world) = World::new(PARTS) else { return };
-    let short = ["work.started", "push.intended", "pr.intended", "comment.intended"];
+    let short = ["work.started", "checkpoint.before", "push.intended", "pr.intended", "comment.intended"];
     let points = if torture::full() { POINTS } else { &short[..] };
     for (at, point) in points.iter().enumerate() {
         taken_over(&world, &format!("k{at:03}"), point, Fate::Killed);
@@ -101,6 +102,16 @@ fn a_worker_that_is_cut_off_and_comes_back_does_nothing_twice() {
     }
 }
 
+#[test]
+fn a_worker_whose_packets_are_lost_does_nothing_twice() {
+    let Some(world) = World::with_net(PARTS) else { return };
+    let short = ["push.intended", "comment.intended"];
+    let points = if torture::full() { POINTS } else { &short[..] };
+    for (at, point) in points.iter().enumerate() {
+        taken_over(&world, &format!("n{at:03}"), point, Fate::CutOff);
+    }
+}
+
 /// Any point, any iteration, any fate. 200 rounds in the long form (`RALPH_TORTURE=full`).
 #[test]
 fn whatever_happens_wherever_a_run_is_driven_once() {
@@ -109,8 +120,9 @@ fn whatever_happens_wherever_a_run_is_driven_once() {
     for round in 0..torture::rounds(3, 200) {
         let fate = random.one_of(&[Fate::Killed, Fate::Frozen, Fate::CutOff]);
         let point = random.one_of(POINTS);
-        let again = ["work.started", "work.session", "checkpoint.kept", "checkpoint.after"].contains(&point);
+        let again = point.starts_with("work.") || point.starts_with("checkpoint.");
         let times = if again { 1 + random.below(3) } else { 1 };
+        println!("round {round}: {fate:?} at {point}#{times}");
         taken_over(&world, &format!("r{round:03}"), &format!("{point}#{times}"), fate);
     }
 }

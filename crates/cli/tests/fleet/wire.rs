@@ -1,38 +1,50 @@
-//! A way to the database that can be cut: what is on it stays on it, and arrives late once it is whole again.
+//! A way to the database that can be cut: what is on it stays on it, and arrives late once it is whole again. It can also lead to
+//! another database from now on.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub struct Wire {
-    port: u16,
+    host: String,
+    pub port: u16,
     cut: Arc<AtomicBool>,
+    to: Arc<Mutex<PathBuf>>,
 }
 
 impl Wire {
     /// A way from a port of this machine to this socket.
     pub fn to(socket: &Path) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::from("127.0.0.1", socket)
+    }
+
+    /// A way from a port of this address to this socket.
+    pub fn from(host: &str, socket: &Path) -> Self {
+        let listener = TcpListener::bind((host, 0)).unwrap();
         let (port, cut) = (listener.local_addr().unwrap().port(), Arc::new(AtomicBool::new(false)));
-        let (socket, of_threads): (PathBuf, _) = (socket.to_owned(), cut.clone());
+        let to = Arc::new(Mutex::new(socket.to_owned()));
+        let (socket, of_threads) = (to.clone(), cut.clone());
         std::thread::spawn(move || {
             for near in listener.incoming().flatten() {
-                let Ok(far) = UnixStream::connect(&socket) else { continue };
-                let (near_again, far_again) = (near.try_clone().unwrap(), far.try_clone().unwrap());
-                let (there, back) = (of_threads.clone(), of_threads.clone());
-                std::thread::spawn(move || carry(near, far_again, &there));
-                std::thread::spawn(move || carry(far, near_again, &back));
+                let to = socket.lock().unwrap().clone();
+                let Ok(far) = UnixStream::connect(to) else { continue };
+                join(near, far, &of_threads);
             }
         });
-        Self { port, cut }
+        Self { host: host.to_owned(), port, cut, to }
+    }
+
+    /// New connections go there from now on. Those to a database that has ended have ended with it.
+    pub fn leads_to(&self, socket: &Path) {
+        *self.to.lock().unwrap() = socket.to_owned();
     }
 
     pub fn url(&self) -> String {
-        format!("postgres://ralph@127.0.0.1:{}/ralph?sslmode=disable", self.port)
+        format!("postgres://ralph@{}:{}/ralph?sslmode=disable", self.host, self.port)
     }
 
     /// Nothing more arrives, in either direction; nobody is told.
@@ -52,12 +64,32 @@ impl Drop for Wire {
     }
 }
 
+/// Carries both ways. Where one end has gone, the other one hears of it, once the way is whole.
+fn join(near: TcpStream, far: UnixStream, cut: &Arc<AtomicBool>) {
+    let (near, far) = (Arc::new(near), Arc::new(far));
+    for there in [true, false] {
+        let (near, far, cut) = (near.clone(), far.clone(), cut.clone());
+        std::thread::spawn(move || {
+            match there {
+                true => carry(&*near, &*far, &cut),
+                false => carry(&*far, &*near, &cut),
+            }
+            is_whole(&cut);
+            let _ = (near.shutdown(Shutdown::Both), far.shutdown(Shutdown::Both));
+        });
+    }
+}
+
+fn is_whole(cut: &AtomicBool) {
+    while cut.load(Ordering::SeqCst) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 fn carry(mut from: impl Read, mut to: impl Write, cut: &AtomicBool) {
     let mut part = [0; 16 * 1024];
     while let Ok(count) = from.read(&mut part) {
-        while cut.load(Ordering::SeqCst) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        is_whole(cut);
         if count == 0 || to.write_all(&part[..count]).is_err() {
             return;
         }

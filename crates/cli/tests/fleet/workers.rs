@@ -60,6 +60,25 @@ fn a_run_of_a_killed_worker_is_given_to_another_one() {
     second.wait().unwrap();
 }
 
+#[test]
+fn a_worker_that_is_to_drain_ends_and_the_next_one_of_its_name_works() {
+    let Some(world) = World::new(PARTS) else { return };
+    let pool = world.fleet.pool();
+    let mut first = world.spawn(0, &["--name", "w0"], None);
+    until("the worker", || {
+        let known = world.fleet.wait(workers::list(pool)).unwrap();
+        known.iter().any(|worker| worker.id == "w0").then_some(())
+    });
+    assert!(world.fleet.wait(workers::drain(pool, "w0")).unwrap());
+    assert!(first.wait().unwrap().success(), "{}", world.log(0));
+    let run = world.add("drai");
+    assert_eq!(world.fleet.wait(dispatch::dispatch(pool)).unwrap(), 0, "it takes nothing");
+    let mut second = world.spawn(0, &["--name", "w0"], None);
+    until("the end of the run", || (world.find(&run).status == "over").then_some(()));
+    term(&second);
+    assert!(second.wait().unwrap().success(), "{}", world.log(0));
+}
+
 /// Kills the process that drives a run on machine 0, by the lock that it holds.
 fn kill_drivers(world: &World, run: &str) {
     let lock = world.machines[0].path("state/ralph/runs").join(run).join("lock");
@@ -85,6 +104,7 @@ fn a_label_that_nobody_has_keeps_a_run_waiting() {
                 load: 0.0,
                 health: "ok".into(),
                 draining: false,
+                begins: false,
             };
             workers::report(pool, &said(&["cpu"])).await?;
             assert_eq!(dispatch::dispatch(pool).await?, 0);
@@ -121,6 +141,7 @@ fn a_token_lets_one_worker_in_and_a_revoked_one_is_out() {
                 load: 0.0,
                 health: "ok".into(),
                 draining: false,
+                begins: false,
             };
             workers::report(pool, &said).await?;
             assert_eq!(dispatch::dispatch(pool).await?, 1);

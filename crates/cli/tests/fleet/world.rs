@@ -1,6 +1,7 @@
 //! Two machines, a Postgres, an artifact store and a code host.
 
 use crate::RALPH;
+use crate::net::Net;
 use crate::wire::Wire;
 use ralph_app::{Overrides, PlaceRequest, RunRequest, TaskInput};
 use ralph_domain::dialect::Publish;
@@ -40,6 +41,8 @@ pub struct World {
     pub store: PathBuf,
     /// The way of machine 0 to the database, where it can be cut.
     pub wire: Option<Wire>,
+    /// The network of machine 0, where it has one of its own.
+    pub net: Option<Net>,
     /// The people's machine, with the code host; then those of the workers.
     pub home: TestEnv,
     pub machines: Vec<TestEnv>,
@@ -79,6 +82,7 @@ impl World {
         Some(Self {
             store: home.path("store"),
             wire: None,
+            net: None,
             vars: Default::default(),
             postgres,
             fleet,
@@ -93,6 +97,31 @@ impl World {
         let mut world = Self::new(agent)?;
         world.wire = Some(Wire::to(&world.postgres.socket()));
         Some(world)
+    }
+
+    /// The same, where machine 0 has a network of its own, and its packets can be lost.
+    pub fn with_net(agent: &str) -> Option<Self> {
+        let mut world = Self::new(agent)?;
+        let net = Net::new()?;
+        world.wire = Some(Wire::from(&net.host, &world.postgres.socket()));
+        world.net = Some(net);
+        Some(world)
+    }
+
+    /// Nothing that machine 0 says to the database arrives, nor an answer.
+    pub fn cut(&self) {
+        match (&self.net, &self.wire) {
+            (Some(net), _) => net.cut(),
+            (_, wire) => wire.as_ref().unwrap().cut(),
+        }
+    }
+
+    /// It does again, and so does what was on the way.
+    pub fn mend(&self) {
+        match (&self.net, &self.wire) {
+            (Some(net), Some(wire)) => net.mend(wire.port),
+            (_, wire) => wire.as_ref().unwrap().mend(),
+        }
     }
 
     /// Adds a run of an issue; the two.
@@ -143,7 +172,10 @@ impl World {
         if let Some(fault) = fault {
             command.env("RALPH_FAULT", fault);
         }
-        command
+        match &self.net {
+            Some(net) if machine == 0 => net.inside(&command),
+            _ => command,
+        }
     }
 
     pub fn spawn(&self, machine: usize, args: &[&str], fault: Option<&str>) -> Child {

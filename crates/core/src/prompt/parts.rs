@@ -158,7 +158,8 @@ pub(super) fn standing(state: &RunState) -> String {
     if scores.iter().any(|s| s != "0.0") {
         let _ = writeln!(
             text,
-            "Loop score of the last iterations (0 = moving, 0.7 = stuck): {}.",
+            "Loop score of the last iterations (0 = moving, {} = stuck): {}.",
+            state.spec.settings.gutter_score,
             scores.join(" ")
         );
     }

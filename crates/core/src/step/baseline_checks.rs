@@ -6,6 +6,7 @@ use crate::error::DriveError;
 use crate::log_tail::read_tail;
 use crate::proof::watched::Watched;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
+use crate::step::environment::is_work;
 use crate::step::measure;
 use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck, last_lines};
 use ralph_domain::config::{Expect, VerifierConfig};
@@ -15,6 +16,7 @@ use ralph_domain::ports::ExecTrace;
 use ralph_domain::proof::Watching;
 use ralph_domain::setup;
 use ralph_domain::text::one_line;
+use ralph_evidence::environment::fault;
 use ralph_evidence::numbers;
 use ralph_journal::artifacts;
 use ralph_protocol::stuck::MeasuredNumber;
@@ -30,6 +32,8 @@ const HOME: &str = "baseline/home-settings.txt";
 
 /// Bytes of a failed setup's output that are looked at.
 const SETUP_TAIL: u64 = 8 * 1024;
+/// The same of a failed check's.
+const CHECK_TAIL: u64 = 64 * 1024;
 
 /// The checks of the start, and what they were seen to do.
 #[derive(Debug, Serialize, Deserialize)]
@@ -287,7 +291,15 @@ impl Driver {
                 "{name} finds no program to run on the files of the start: see {log}; install it, or name in `setup_commands` what does"
             ));
         }
-        Ok(())
+        let lack = failing.iter().find_map(|result| {
+            let output = read_tail(&self.ctx.run.path().join(&result.log), CHECK_TAIL);
+            let found = fault(result.exit_code, &output, &|name| is_work(state, name))?;
+            Some(format!("{} on the files of the start: {}", result.name, found.sentence()))
+        });
+        match lack {
+            Some(lack) => self.ctx.notice(format!("{lack}, unless making it is the work")),
+            None => Ok(()),
+        }
     }
 }
 

@@ -79,7 +79,8 @@ impl Driver {
             "max_iterations": state.spec.settings.budgets.max_iterations,
             "mode": "autonomous",
         });
-        self.ctx.dir.write("active.json", &serde_json::to_vec(&marker).unwrap_or_default())?;
+        let text = serde_json::to_vec(&marker).unwrap_or_default();
+        self.ctx.files.show(&self.ctx.dir, "active.json", &text)?;
         Ok(())
     }
 

@@ -15,7 +15,8 @@ use ralph_domain::ports::{
 use ralph_domain::sanitize;
 use ralph_domain::text::{duration, head, tail, tail_lines};
 use ralph_evidence::failing::failing_tests;
-use ralph_evidence::test_report::{TestScanner, has_node_tests};
+use ralph_evidence::node_tests::has_node_tests;
+use ralph_evidence::test_report::TestScanner;
 use ralph_journal::artifacts::{FinishedLog, OutputLog};
 use ralph_journal::live::LiveStream;
 use ralph_protocol::budget::BudgetKind;

@@ -1,21 +1,25 @@
-//! Product that changes what runs its tests, that is equal to everything, or that looks its answers up in the tests: those that run
-//! in its process say what it wants.
+//! Product that changes what runs its tests, that is equal to everything, that looks its answers up in the tests, or that writes
+//! their report itself: those that run in its process say what it wants.
 
 use crate::weakened::{is_source, is_test_source};
 use std::collections::BTreeSet;
 
-/// Whether the source at `path` has a line now that it had not, by which it rewrites a library of tests, or pretends to be equal to
-/// whatever it is compared with. Plain lines only: who hides it well enough is found by nobody who reads.
+/// Whether the source at `path` has a line now that it had not, by which it rewrites a library of tests, pretends to be equal to
+/// whatever it is compared with, or ends their process after a report of its own. Plain lines only: who hides it well enough is found by nobody who reads.
 pub fn rewires_tests(path: &str, old: Option<&str>, new: &str) -> bool {
     let known: BTreeSet<&str> = old.unwrap_or_default().lines().map(str::trim).collect();
     let lines: Vec<&str> = new.lines().map(str::trim).collect();
     let is_new = |line: &str| !line.is_empty() && !known.contains(line);
     let found = |rewires: &dyn Fn(&str) -> bool| lines.iter().any(|line| is_new(line) && rewires(line));
-    if found(&reads_tests) {
+    if found(&reads_tests) || (found(&ends_process) && found(&says_report)) {
         return true;
     }
-    match path.rsplit_once('.').map_or("", |(_, end)| end) {
-        "py" => found(&|line| line.split(';').any(|part| python(part.trim()))) || equals_all(&lines, &is_new),
+    let end = path.rsplit_once('.').map_or("", |(_, end)| end);
+    if equals_all(end, &lines, &is_new) {
+        return true;
+    }
+    match end {
+        "py" => found(&|line| line.split(';').any(|part| python(part.trim()))),
         "js" | "cjs" | "mjs" | "ts" | "cts" | "mts" | "jsx" | "tsx" => {
             found(&|line| line.split(';').any(|part| script(part.trim())))
         }
@@ -31,6 +35,33 @@ fn reads_tests(line: &str) -> bool {
     let quoted = line.split(['"', '\'', '`']).skip(1).step_by(2);
     READ.iter().any(|call| line.contains(call))
         && quoted.filter(|text| !text.contains(' ')).any(|text| is_source(text) && is_test_source(text))
+}
+
+/// Whether a line ends the process without another word of whoever runs in it.
+fn ends_process(line: &str) -> bool {
+    const END: &[&str] = &[
+        "os._exit(",
+        "process.exit(",
+        "process.reallyExit(",
+        "process::exit(",
+        "os.Exit(",
+        "exit!",
+        "_Exit(",
+        "quick_exit(",
+    ];
+    END.iter().any(|call| line.contains(call))
+}
+
+/// Whether a line holds the words by which a runner tells that its tests passed.
+fn says_report(line: &str) -> bool {
+    const WORDS: &[&str] =
+        &[" passed in ", "test result: ok", "# pass ", "--- PASS", " passed, ", " examples, 0 failures"];
+    let ran = line.split_once("Ran ").is_some_and(|(_, rest)| {
+        let count = rest.trim_start_matches(|c: char| c.is_ascii_digit() || "{}%sd".contains(c));
+        count.len() < rest.len() && count.starts_with(" test")
+    });
+    let quoted = line.contains(['"', '\'', '`']);
+    quoted && (ran || WORDS.iter().any(|words| line.contains(words)))
 }
 
 /// What a line assigns to, where it does.
@@ -85,16 +116,39 @@ fn ruby(line: &str) -> bool {
     opened.is_some_and(|name| begins(name, &["Minitest", "RSpec", "Test::Unit"]) && !own(name))
 }
 
-/// `def __eq__(self, other): return True`.
-fn equals_all(lines: &[&str], is_new: &dyn Fn(&str) -> bool) -> bool {
+/// How a language says that two things are equal, how it says yes, and what may stand around that.
+fn equality(end: &str) -> Option<(&'static [&'static str], &'static [&'static str])> {
+    Some(match end {
+        "py" => (&["def __eq__("], &["return True"]),
+        "rs" => (&["fn eq(&self"], &["true", "return true;"]),
+        "rb" => (&["def ==(", "def ==", "def eql?("], &["true", "return true"]),
+        "java" | "cs" => {
+            (&["boolean equals(", "bool Equals(", "bool operator ==("], &["return true;", "true;"])
+        }
+        "kt" => (&["fun equals("], &["true", "return true"]),
+        "cpp" | "cc" | "cxx" | "hpp" | "h" => (&["operator==("], &["return true;"]),
+        _ => return None,
+    })
+}
+
+/// `def __eq__(self, other): return True`, in one line or in two.
+fn equals_all(end: &str, lines: &[&str], is_new: &dyn Fn(&str) -> bool) -> bool {
+    let Some((heads, yes)) = equality(end) else { return false };
+    let says_yes = |text: &str| yes.contains(&text.trim_matches(|c: char| " {}=>:".contains(c)));
     lines.iter().enumerate().any(|(at, line)| {
-        let Some((_, body)) = line.split_once(':').filter(|(head, _)| head.starts_with("def __eq__")) else {
-            return false;
-        };
+        let Some((_, rest)) = heads.iter().find_map(|head| line.split_once(head)) else { return false };
+        let Some((_, body)) = rest.split_once(')') else { return false };
+        // What it returns is no body: `-> bool {`.
+        let body = body
+            .trim_start()
+            .strip_prefix("->")
+            .map_or(body, |typed| typed.trim_start_matches([' ', '(', ')']));
+        let body = body.trim_start().trim_start_matches("const").trim_start().trim_start_matches("bool");
+        let body = body.trim_start_matches("noexcept").trim();
         let next = lines.get(at + 1).copied().unwrap_or_default();
-        match body.trim() {
-            "" => next == "return True" && (is_new(line) || is_new(next)),
-            body => body == "return True" && is_new(line),
+        match body.trim_matches(|c: char| " {:".contains(c)) {
+            "" => says_yes(next) && (is_new(line) || is_new(next)),
+            _ => says_yes(body) && is_new(line),
         }
     })
 }
@@ -115,12 +169,21 @@ mod tests {
             ("part.py", "builtins.AssertionError = Quiet"),
             ("part.py", "def __eq__(self, other): return True"),
             ("part.py", "def __eq__(self, other):\n    return True"),
+            ("part.rs", "impl PartialEq<&str> for V { fn eq(&self, _: &&str) -> bool { true } }"),
+            ("part.rs", "    fn eq(&self, _: &Self) -> bool {\n        true\n    }"),
+            ("part.rb", "def ==(other)\n  true\nend"),
+            ("Part.java", "public boolean equals(Object other) { return true; }"),
+            ("Part.cs", "public override bool Equals(object other) => true;"),
+            ("part.hpp", "bool operator==(const Part &) const { return true; }"),
             ("part.js", "global.expect = () => same"),
             ("part.js", "require('assert').strictEqual = () => {}"),
             ("part.mjs", "assert.deepEqual = () => {};"),
             ("part.rb", "class Minitest::Test"),
             ("part.py", "VALUE = open('test_part.py').read()[7:12]"),
             ("part.go", "text, _ := os.ReadFile(\"part_test.go\")"),
+            ("part.py", "sys.stderr.write('Ran 1 test in 0.1s\\n\\nOK\\n'); os._exit(0)"),
+            ("part.js", "console.log('# pass 3')\nprocess.exit(0)"),
+            ("part.rs", "println!(\"test result: ok. 1 passed; 0 failed\"); std::process::exit(0);"),
         ] {
             assert!(rewires_tests(path, Some("x = 1\n"), &format!("x = 1\n{line}\n")), "{line}");
             assert!(!rewires_tests(path, Some(line), line), "it was there: {line}");
@@ -132,9 +195,18 @@ mod tests {
             ("part.py", "with unittest.mock.patch('shop.price') as price:"),
             ("part.py", "sys.modules[__name__] = Lazy()"),
             ("part.py", "suite = unittest.TestSuite()"),
+            ("part.py", "os._exit(0)"),
+            ("part.py", "print('Ran 3 tests')"),
+            ("part.js", "process.exit(1)"),
             ("part.py", "assert x == unittest.VALUE"),
             ("part.py", "def __eq__(self, other): return self.x == other.x"),
             ("part.py", "def __eq__(self, other):\n    if self is other:\n        return True"),
+            ("part.rs", "fn eq(&self, other: &Self) -> bool {\n    self.x == other.x\n}"),
+            (
+                "part.rs",
+                "fn eq(&self, other: &Self) -> bool { if self.x == other.x { true } else { false } }",
+            ),
+            ("Part.java", "public boolean equals(Object other) { return this == other; }"),
             ("part.js", "const expected = 1"),
             ("part.js", "const test = require('x')"),
             ("part.js", "exports.assert = assert"),

@@ -16,7 +16,8 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl, open};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::socket::{getsockopt, sockopt};
-use nix::sys::stat::Mode;
+use nix::sys::stat::{Mode, futimens};
+use nix::sys::time::TimeSpec;
 use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, getpid, setsid};
 use reap::Reaped;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -107,6 +108,7 @@ impl Guard {
             if self.deadline.as_ref().is_some_and(Deadline::is_over) {
                 // The driver may be frozen: it is not asked. Without a guard it starts nothing more.
                 while self.clear() > 0 {}
+                self.note_end();
                 return 0;
             }
             let childless = self.collect();
@@ -117,6 +119,7 @@ impl Guard {
                 Received::Closed => {
                     // Nobody waits for an answer, but the lock must not be free while anything lives: no time limit.
                     while self.clear() > 0 {}
+                    self.note_end();
                     return 0;
                 }
             }
@@ -200,6 +203,13 @@ impl Guard {
                 return reap::alive_below(self.me).max(1);
             }
             wire::wait_readable(&self.deaths, RESCAN);
+        }
+    }
+
+    /// Writes the time into what it holds: nothing of the run lives any more, which nobody else may be there to tell.
+    fn note_end(&self) {
+        for file in &self.held {
+            futimens(file, &TimeSpec::UTIME_NOW, &TimeSpec::UTIME_NOW).ok();
         }
     }
 

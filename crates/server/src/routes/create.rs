@@ -29,6 +29,9 @@ const BEGIN: Duration = Duration::from_secs(8);
 /// Bytes of a task, and of an idempotency key.
 const TASK_MAX: usize = 160 * 1024;
 const KEY_MAX: usize = 200;
+/// Labels of a run, and characters of each.
+const LABELS_MAX: usize = 20;
+const LABEL_MAX: usize = 100;
 
 /// A run that is wanted. What is left out comes from the task, the configuration and the environment.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -80,6 +83,8 @@ pub(crate) struct CreateRun {
     race: Vec<String>,
     /// With `race`: all may end, and the best proven result wins: by `metric`, `diff` or `cost`.
     best: Option<RaceBy>,
+    /// In a fleet: labels that the worker must have, beside the agents and the provider that the run needs.
+    labels: Vec<String>,
 }
 
 /// Size of a sandbox.
@@ -230,6 +235,26 @@ impl CreateRun {
         }
     }
 
+    /// What its worker must have. Only a run that goes to the fleet has a worker to choose.
+    fn labels(&self, goes_to_fleet: bool) -> Result<&[String], Problem> {
+        let fits = |label: &String| {
+            (1..=LABEL_MAX).contains(&label.len()) && label.chars().all(|c| c.is_ascii_graphic() && c != ',')
+        };
+        if self.labels.is_empty() {
+            return Ok(&[]);
+        }
+        if !goes_to_fleet {
+            return Err(Problem::bad("`labels` choose a worker, and this run goes to none")
+                .hint("runs of an address go to workers, where the server has a fleet (docs/SCALE.md)"));
+        }
+        if self.labels.len() > LABELS_MAX || !self.labels.iter().all(fits) {
+            return Err(Problem::bad(format!(
+                "`labels` are at most {LABELS_MAX} words of at most {LABEL_MAX} characters, without a comma"
+            )));
+        }
+        Ok(&self.labels)
+    }
+
     /// What can be read of it without a server; how much was.
     pub(super) fn read_whole(&self) -> usize {
         let place = StartPlace { folder: PathBuf::from("/repo"), is_address: false };
@@ -255,6 +280,7 @@ pub(crate) async fn create(
     caller.may(Role::Operator)?;
     let place = place_of(&server, &body).await?;
     let mut request = body.request(&place, &caller)?;
+    let labels = body.labels(server.fleet.is_some() && place.is_address && body.race.is_empty())?;
     let now = server.now();
     let run = ralph_core::run_id::new(now);
     request.run_id = Some(run.clone());
@@ -291,7 +317,7 @@ pub(crate) async fn create(
     caller.note(&server, "create", Some(run.as_str()), Some(detail))?;
     // Those that race stay together on this machine.
     if queued.places() == 1
-        && let Some(row) = super::fleet::hand_on(&server, &queued, place.is_address).await?
+        && let Some(row) = super::fleet::hand_on(&server, &queued, place.is_address, labels).await?
     {
         return Ok((StatusCode::CREATED, Json(row)));
     }

@@ -79,6 +79,12 @@ pub(crate) async fn enrol_worker(
 ) -> Answer<Json<Login>> {
     refuse_guessing(&server, from.ip())?;
     let side = side(&server)?;
+    if enrol::is_local(&side.url) && !from.ip().is_loopback() {
+        return Err(Problem::refused(
+            "the server finds its database under an address of its own machine alone, which a worker elsewhere cannot use",
+        )
+        .hint("start the server with a RALPH_DB_URL that names the database's host as workers see it; the token stays good"));
+    }
     server.note_as(&one_line(&body.worker, 60), &from.ip().to_string(), "enrol worker", None, None)?;
     let enrolled = match enrol::enrol(side.fleet.pool(), &body.token, &body.worker).await {
         Err(error @ FleetError::Setup { .. }) => {
@@ -145,6 +151,10 @@ pub(crate) async fn github(
         return Err(Problem::forbidden("the signature does not fit")
             .hint("the webhook's secret and RALPH_WEBHOOK_SECRET must be the same"));
     }
+    if serde_json::from_slice::<serde::de::IgnoredAny>(&body).is_err() {
+        return Err(Problem::bad("the delivery is no JSON")
+            .hint("choose the content type `application/json` in the webhook's settings"));
+    }
     let done = occasion::act(side.fleet.pool(), &side.triggers, delivery, server.now()).await?;
     let (what, run) = match &done {
         Done::Nothing(why) => (*why, None),
@@ -164,6 +174,7 @@ pub(super) async fn hand_on(
     server: &Server,
     queued: &Queued,
     is_address: bool,
+    labels: &[String],
 ) -> Result<Option<RunRow>, Problem> {
     let Some(side) = server.fleet.as_ref().filter(|_| is_address) else { return Ok(None) };
     let set: Vec<String> =
@@ -173,7 +184,7 @@ pub(super) async fn hand_on(
         request: queued.request.clone(),
         title: queued.title.clone(),
         person: queued.person.clone(),
-        labels: Vec::new(),
+        labels: labels.to_vec(),
         secrets: needed(&queued.request, queued.auth, &set),
         profiles: queued.profiles.clone().into(),
         source: String::new(),

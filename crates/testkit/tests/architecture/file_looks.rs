@@ -46,7 +46,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("journal/src/journal.rs", 3),
             ("journal/src/layout.rs", 2),
             ("journal/src/plain.rs", 1),
-            ("journal/src/registry.rs", 2),
+            ("journal/src/registry.rs", 3),
             ("journal/src/repair.rs", 2),
             ("journal/src/shown.rs", 2),
             ("sandbox/src/local/egress/defaults.rs", 1),

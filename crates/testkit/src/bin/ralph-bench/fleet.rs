@@ -8,6 +8,7 @@ use ralph_fleet::{Fleet, lease, seal, workers};
 use ralph_testkit::env::until;
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::json;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,6 +17,8 @@ use std::time::{Duration, Instant};
 const AGENT: &str = "i=$RALPH_ITERATION; echo part $i > part$i.txt; if [ $i -ge $(cat last 2>/dev/null || echo 3) ]; then echo '<promise>COMPLETE</promise>'; fi";
 const CHECK: &str = "test -f part$(cat last).txt";
 const WORKERS: usize = 4;
+/// How often workers and plain processes take turns.
+const TURNS: usize = 2;
 
 struct Bench {
     env: TestEnv,
@@ -34,6 +37,9 @@ pub fn main(ralph: &Path, quick: bool) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let url = String::from_utf8_lossy(&done.stdout).trim().to_owned();
     let fleet = Fleet::open(&url).unwrap();
+    let plain = "CREATE TABLE bench_plain (LIKE ralph_seal.events INCLUDING ALL)";
+    fleet.wait(async { Ok(sqlx::query(plain).execute(fleet.pool()).await?) }).unwrap();
+    flushes(&folder, if quick { 500 } else { 5000 });
     appends(&url, 1, if quick { 500 } else { 5000 });
     appends(&url, 8, if quick { 200 } else { 2000 });
     for isolation in [Isolation::None, Isolation::Auto] {
@@ -46,12 +52,27 @@ pub fn main(ralph: &Path, quick: bool) {
             bench.cost();
             bench.take_over();
         }
-        bench.rate(if quick { 8 } else { 40 });
+        bench.rate(if quick { 24 } else { 80 });
     }
     let _ = Command::new(&script).arg("stop").arg(&folder).status();
 }
 
-/// Latency of appends of `clients` at once, each with a connection and a run of its own.
+/// What the disk under the database takes for one flush: nothing that is sealed is cheaper.
+fn flushes(folder: &Path, count: usize) {
+    let path = folder.join("flushed");
+    let mut file = std::fs::File::create(&path).unwrap();
+    let times = (0..count).map(|_| {
+        timed(|| {
+            file.write_all(&[0; 8192]).unwrap();
+            file.sync_data().unwrap();
+        })
+    });
+    println!("a flush of 8 kB: {}", Latency::of(times.collect()));
+    let _ = std::fs::remove_file(path);
+}
+
+/// Latency of appends of `clients` at once, each with a connection and a run of its own; beside it that of plain inserts of the
+/// same bytes, taken in turn with them.
 fn appends(url: &str, clients: usize, each: usize) {
     let line = vec![b'x'; 400];
     let threads: Vec<_> = (0..clients)
@@ -62,22 +83,62 @@ fn appends(url: &str, clients: usize, each: usize) {
                 add(&fleet, &run, RunRequest { place: clone("https://h/o/r"), ..RunRequest::default() });
                 let taken = lease::take(fleet.pool(), &run, "bench", Duration::from_secs(600));
                 let held = fleet.wait(taken).unwrap();
-                let mut times = Vec::new();
+                let mut seal = fleet.wait(seal::Line::open(fleet.pool())).unwrap();
+                let mut plain = fleet.wait(async { Ok(fleet.pool().acquire().await?.detach()) }).unwrap();
+                let (mut ours, mut theirs) = (Vec::new(), Vec::new());
                 for at in 0..each {
-                    let begun = Instant::now();
                     let head = (at * line.len()) as i64;
-                    assert!(fleet.wait(seal::append(fleet.pool(), &held, head, &line)).unwrap());
-                    times.push(begun.elapsed().as_secs_f64() * 1000.0);
+                    ours.push(timed(|| assert!(fleet.wait(seal.append(&held, head, &line)).unwrap())));
+                    let insert =
+                        sqlx::query("INSERT INTO bench_plain (run, at, epoch, line) VALUES ($1, $2, 1, $3)")
+                            .bind(&run)
+                            .bind(head)
+                            .bind(&line);
+                    theirs.push(timed(|| {
+                        fleet.wait(async { Ok(insert.execute(&mut plain).await?) }).unwrap();
+                    }));
                 }
                 fleet.wait(lease::release(fleet.pool(), &held, "over", None)).unwrap();
-                times
+                (ours, theirs)
             })
         })
         .collect();
-    let mut times: Vec<f64> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
-    times.sort_by(f64::total_cmp);
-    let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize];
-    println!("append, {clients} clients: p50 {:.2} ms, p99 {:.2} ms", at(0.5), at(0.99));
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for thread in threads {
+        let (mine, plain) = thread.join().unwrap();
+        ours.extend(mine);
+        theirs.extend(plain);
+    }
+    let (ours, theirs) = (Latency::of(ours), Latency::of(theirs));
+    let ratio = ours.p50 / theirs.p50;
+    println!("append, {clients} clients: {ours}; a plain insert beside it: {theirs}; ratio {ratio:.2}");
+}
+
+/// Milliseconds.
+fn timed(what: impl FnOnce()) -> f64 {
+    let begun = Instant::now();
+    what();
+    begun.elapsed().as_secs_f64() * 1000.0
+}
+
+/// How long something takes, in milliseconds.
+struct Latency {
+    p50: f64,
+    p99: f64,
+}
+
+impl Latency {
+    fn of(mut times: Vec<f64>) -> Self {
+        times.sort_by(f64::total_cmp);
+        let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize];
+        Self { p50: at(0.5), p99: at(0.99) }
+    }
+}
+
+impl std::fmt::Display for Latency {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "p50 {:.2} ms, p99 {:.2} ms", self.p50, self.p99)
+    }
 }
 
 fn clone(from: &str) -> PlaceRequest {
@@ -191,6 +252,11 @@ impl Bench {
             end(&second);
         }
         second.wait().unwrap();
+        // It would be given to the next worker, which it would keep busy.
+        let taken = until("the end of its hold", || {
+            self.fleet.wait(lease::take(self.fleet.pool(), run, "bench", Duration::from_secs(60))).ok()
+        });
+        self.fleet.wait(lease::release(self.fleet.pool(), &taken, "over", None)).unwrap();
     }
 
     /// Finished runs per minute: over workers, and as many plain processes side by side.
@@ -208,13 +274,23 @@ impl Bench {
                 |worker: &&workers::WorkerRow| worker.silent.is_some_and(|s| s < 10.0) && !worker.draining;
             (known.iter().filter(lives).count() >= WORKERS).then_some(())
         });
-        let begun = Instant::now();
-        (0..count).for_each(|at| add(&self.fleet, &name(at), self.request(3)));
-        until("all runs", || (0..count).all(|at| self.find(&name(at)).status == "over").then_some(()));
-        let fleet = count as f64 / begun.elapsed().as_secs_f64() * 60.0;
+        // In turn: what else the machine does meets both.
+        let (mut fleet, mut alone) = (0.0, 0.0);
+        for turn in 0..TURNS {
+            let (from, to) = (turn * count / TURNS, (turn + 1) * count / TURNS);
+            let begun = Instant::now();
+            (from..to).for_each(|at| add(&self.fleet, &name(at), self.request(3)));
+            // Seldom: what looks takes from those that work.
+            while !(from..to).rev().all(|at| self.find(&name(at)).status == "over") {
+                assert!(begun.elapsed() < Duration::from_secs(600), "the runs do not end");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            fleet += begun.elapsed().as_secs_f64();
+            alone += self.plain(to - from);
+        }
         workers.iter().for_each(end);
         workers.iter_mut().for_each(|worker| drop(worker.wait()));
-        let alone = self.plain(count);
+        let [fleet, alone] = [fleet, alone].map(|seconds| count as f64 / seconds * 60.0);
         let isolation = if self.isolation == Isolation::None { "none" } else { "auto" };
         println!(
             "{count} runs of 3 iterations, isolation {isolation}: {fleet:.0} per minute over {WORKERS} workers, {alone:.0} as {WORKERS} plain processes, ratio {:.2}",
@@ -222,6 +298,7 @@ impl Bench {
         );
     }
 
+    /// Seconds of so many plain runs, side by side.
     fn plain(&self, count: usize) -> f64 {
         let isolation = if self.isolation == Isolation::None { "none" } else { "auto" };
         let from = self.origin(3).display().to_string();
@@ -249,7 +326,7 @@ impl Bench {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        count as f64 / begun.elapsed().as_secs_f64() * 60.0
+        begun.elapsed().as_secs_f64()
     }
 }
 
