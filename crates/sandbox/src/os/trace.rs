@@ -17,6 +17,12 @@ use std::path::PathBuf;
 const PATH_MAX: usize = 4096;
 const PAGE: usize = 4096;
 
+/// The C library's own list of requests lacks it where that is musl.
+#[cfg(target_env = "musl")]
+const GET_SYSCALL_INFO: libc::c_int = 0x420e;
+#[cfg(not(target_env = "musl"))]
+const GET_SYSCALL_INFO: libc::c_uint = libc::PTRACE_GET_SYSCALL_INFO;
+
 /// Why a watched process stands still, or that it is no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
@@ -120,9 +126,7 @@ pub(crate) fn call(pid: Pid) -> Option<Call> {
     const AT_FILTER: u8 = 3;
     let mut info = Info::default();
     // SAFETY: the kernel writes at most as many bytes as it is told to, which is the size of `info`.
-    let got = unsafe {
-        libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, pid.as_raw(), size_of::<Info>(), &raw mut info)
-    };
+    let got = unsafe { libc::ptrace(GET_SYSCALL_INFO, pid.as_raw(), size_of::<Info>(), &raw mut info) };
     let known = got > 0 && matches!(info.kind, AT_ENTRY | AT_FILTER);
     known.then_some(Call { number: info.number.cast_signed(), args: info.args })
 }

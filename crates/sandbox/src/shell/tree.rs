@@ -67,10 +67,12 @@ pub(crate) enum Whose<'a> {
     /// Those of the command with this mark; `alone` where no other command runs, so that what belongs to nobody is its.
     Command { mark: &'a str, alone: bool },
     /// Those of every command, of whichever process of ours.
+    #[cfg(feature = "docker")]
     All,
 }
 
 /// Asks politely; does not wait.
+#[cfg(feature = "docker")]
 pub(crate) fn terminate(shell: &dyn Shell, whose: Whose<'_>) -> Result<(), SandboxError> {
     signal(shell, "TERM", whose).map(drop)
 }
@@ -84,6 +86,7 @@ fn signal(shell: &dyn Shell, signal: &str, whose: Whose<'_>) -> Result<u32, Sand
     debug_assert!(SCRIPT.contains(MARK) && SCRIPT.contains(HELPER) && SCRIPT.contains(KEEPER));
     let (mark, orphans) = match whose {
         Whose::Command { mark, alone } => (mark, if alone { "orphans" } else { "" }),
+        #[cfg(feature = "docker")]
         Whose::All => ("all", "orphans"),
     };
     let answer = shell.script(SCRIPT, &[signal, mark, orphans], b"")?;

@@ -19,6 +19,12 @@ pub(super) enum Network {
     Shared,
 }
 
+/// The C library's own list for arm64 lacks it where that is musl.
+#[cfg(all(target_arch = "aarch64", target_env = "musl"))]
+const KEXEC_FILE_LOAD: i64 = 294;
+#[cfg(not(all(target_arch = "aarch64", target_env = "musl")))]
+const KEXEC_FILE_LOAD: i64 = libc::SYS_kexec_file_load;
+
 /// Never needed by a build, a test or an agent.
 #[rustfmt::skip]
 const DENIED: &[i64] = &[
@@ -30,7 +36,7 @@ const DENIED: &[i64] = &[
     libc::SYS_keyctl, libc::SYS_add_key, libc::SYS_request_key,
     libc::SYS_bpf, libc::SYS_userfaultfd, libc::SYS_perf_event_open,
     libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register,
-    libc::SYS_kexec_load, libc::SYS_kexec_file_load,
+    libc::SYS_kexec_load, KEXEC_FILE_LOAD,
     libc::SYS_init_module, libc::SYS_finit_module, libc::SYS_delete_module,
     libc::SYS_reboot, libc::SYS_swapon, libc::SYS_swapoff, libc::SYS_acct, libc::SYS_syslog,
     libc::SYS_quotactl, libc::SYS_open_by_handle_at, libc::SYS_lookup_dcookie, libc::SYS_vhangup,
