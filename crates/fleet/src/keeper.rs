@@ -2,8 +2,9 @@
 //! of each iteration, and the files of the record.
 
 use crate::error::FleetError;
+use crate::pack;
 use crate::seal::PostgresSeal;
-use crate::store::ArtifactStore;
+use crate::store::{ArtifactStore, Pending};
 use ralph_core::{LiveStatus, Observer};
 use ralph_domain::event::{Event, EventBody};
 use ralph_domain::id::RunId;
@@ -41,7 +42,7 @@ const OWN: &[&str] = &[
 /// Files of `.ralph/` that go along.
 const SHARED: &[&str] = &["guardrails.md", "progress.md", "notes.md", "errors.log", "diagnostics.md"];
 /// One file that is larger stays behind: no later step reads it.
-const FILE_MAX: u64 = 32 * 1024 * 1024;
+pub const FILE_MAX: u64 = 32 * 1024 * 1024;
 /// Files of one record.
 const FILES_MAX: usize = 20_000;
 /// Tries, while the store does not answer.
@@ -49,12 +50,14 @@ const TRIES: u32 = 3;
 
 /// Length and time of a file.
 type Stamp = (u64, std::time::SystemTime);
+/// The same of several files, by their names in the store.
+type Stamps = Vec<(String, Stamp)>;
 
 /// Whether the run may have commits that are not kept.
 #[derive(Debug, Clone, Copy)]
 enum Commits {
     MayBeNew,
-    /// They were kept just before, at the checkpoint of the iteration.
+    /// They were kept just before, at the checkpoint of the iteration; the rest need not be waited for.
     AreKept,
 }
 
@@ -73,6 +76,10 @@ pub struct Keeper {
     repo: Option<Repo>,
     /// The last commit that lies in the store already.
     bundled: Option<String>,
+    /// Packs of files that this hold has put there.
+    packs: u32,
+    /// What is on its way, and the files in it.
+    under_way: Option<(Pending, Stamps)>,
 }
 
 impl Keeper {
@@ -96,6 +103,8 @@ impl Keeper {
             kept: BTreeMap::new(),
             repo: None,
             bundled: None,
+            packs: 0,
+            under_way: None,
         }
     }
 
@@ -113,6 +122,7 @@ impl Keeper {
     }
 
     fn keep_once(&mut self, commits: Commits) -> Result<(), FleetError> {
+        self.arrive()?;
         let work = match commits {
             Commits::MayBeNew => self.new_work()?,
             Commits::AreKept => None,
@@ -122,23 +132,42 @@ impl Keeper {
             let bytes = bundle::run_commits(repo, &self.run).map_err(|e| not_packed(&e))?;
             objects.push((format!("{}/work.bundle", self.prefix), bytes));
         }
-        let files = self.new_files();
-        let mut stamps = Vec::new();
-        for (name, path, stamp) in files {
+        let (mut files, mut stamps) = (Vec::new(), Vec::new());
+        for (name, path, stamp) in self.new_files() {
             let Ok(bytes) = ralph_safe_fs::read_plain(&path, FILE_MAX) else { continue };
-            objects.push((format!("{}/{name}", self.prefix), bytes));
+            files.push((name.clone(), bytes));
             stamps.push((name, stamp));
             // Not more of it at a time than a machine has room for.
-            if objects.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>() > FILE_MAX {
-                self.store.put_all(std::mem::take(&mut objects))?;
+            if files.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>() > FILE_MAX {
+                let pack = self.pack(&std::mem::take(&mut files))?;
+                self.store.put(&pack.0, pack.1)?;
                 self.kept.extend(stamps.drain(..));
             }
         }
-        self.store.put_all(objects)?;
-        self.kept.extend(stamps);
+        if !files.is_empty() {
+            objects.push(self.pack(&files)?);
+        }
+        self.under_way = Some((self.store.put_soon(objects)?, stamps));
+        if let Commits::MayBeNew = commits {
+            self.arrive()?;
+        }
         if work.is_some() {
             self.bundled = work;
         }
+        Ok(())
+    }
+
+    /// Files as one object, of a name that comes after those before it.
+    fn pack(&mut self, files: &[(String, Vec<u8>)]) -> Result<(String, Vec<u8>), FleetError> {
+        self.packs += 1;
+        Ok((format!("{}/files-{:08}{}", self.prefix, self.packs, pack::SUFFIX), pack::pack(files)?))
+    }
+
+    /// Waits for what is on its way.
+    fn arrive(&mut self) -> Result<(), FleetError> {
+        let Some((pending, stamps)) = self.under_way.take() else { return Ok(()) };
+        self.store.wait(pending)?;
+        self.kept.extend(stamps);
         Ok(())
     }
 

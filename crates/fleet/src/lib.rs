@@ -20,6 +20,7 @@ pub mod letters;
 pub mod login;
 pub mod mirror;
 pub mod occasion;
+mod pack;
 pub mod runs;
 pub mod schedule;
 mod schema;

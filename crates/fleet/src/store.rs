@@ -26,6 +26,10 @@ pub struct ArtifactStore {
     runtime: Arc<tokio::runtime::Runtime>,
 }
 
+/// Objects that are on their way into the store.
+#[derive(Debug)]
+pub struct Pending(tokio::task::JoinHandle<Result<(), FleetError>>);
+
 /// An object and how large it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
@@ -70,17 +74,23 @@ impl ArtifactStore {
         })
     }
 
-    /// Keeps several objects, a few at a time: each one waits for a disk or for a network. Where one fails, any of them may be there.
-    pub fn put_all(&self, objects: Vec<(String, Vec<u8>)>) -> Result<(), FleetError> {
+    /// Begins to keep several objects, a few at a time: each one waits for a disk or for a network.
+    pub fn put_soon(&self, objects: Vec<(String, Vec<u8>)>) -> Result<Pending, FleetError> {
         let objects = objects.into_iter().map(|(name, bytes)| Ok((key(&name)?, PutPayload::from(bytes))));
         let objects = objects.collect::<Result<Vec<_>, FleetError>>()?;
-        self.runtime.block_on(async {
+        let store = self.store.clone();
+        Ok(Pending(self.runtime.spawn(async move {
             let puts = futures_util::stream::iter(objects)
-                .map(|(key, bytes)| async move { self.store.put(&key, bytes).await })
+                .map(|(key, bytes)| async { store.put(&{ key }, bytes).await })
                 .buffer_unordered(AT_ONCE);
             puts.try_for_each(|_| async { Ok(()) }).await?;
             Ok(())
-        })
+        })))
+    }
+
+    /// Waits until they are kept. Where one failed, any of them may be there. Must not be called where a runtime waits for it.
+    pub fn wait(&self, pending: Pending) -> Result<(), FleetError> {
+        self.runtime.block_on(pending.0).map_err(|e| FleetError::Store(e.to_string()))?
     }
 
     /// An object; `None` where there is none.
@@ -170,10 +180,10 @@ mod tests {
         store.put("runs/r/1/work.bundle", b"one".to_vec()).unwrap();
         store.put("runs/r/1/work.bundle", b"two".to_vec()).unwrap();
         let many = (0..20u8).map(|n| (format!("runs/q/1/{n}"), vec![n])).collect();
-        store.put_all(many).unwrap();
+        store.wait(store.put_soon(many).unwrap()).unwrap();
         assert_eq!(store.list("runs/q").unwrap().len(), 20);
         assert_eq!(store.get("runs/q/1/7").unwrap().unwrap(), [7]);
-        assert!(store.put_all(vec![("../out".to_owned(), Vec::new())]).is_err());
+        assert!(store.put_soon(vec![("../out".to_owned(), Vec::new())]).is_err());
         assert_eq!(store.get("runs/r/1/work.bundle").unwrap().unwrap(), b"two");
         assert_eq!(store.get("runs/r/1/absent").unwrap(), None);
         assert_eq!(store.list("runs/r").unwrap().len(), 1);
