@@ -24,6 +24,8 @@ mod net;
 mod people;
 #[path = "fleet/record.rs"]
 mod record;
+#[path = "fleet/sandboxes.rs"]
+mod sandboxes;
 #[path = "fleet/server.rs"]
 mod server;
 #[path = "fleet/take_over.rs"]

@@ -176,7 +176,14 @@ impl SandboxProvider for SbxProvider {
         let host = self.host(folder, run.as_str())?;
         let root = ralph_domain::ports::Sandbox::root(&host.local).to_owned();
         let text = root.to_str().ok_or_else(|| SandboxError::OutsideWorkspace(root.clone()))?;
-        let known = find(&host, &name)?.is_some();
+        let mut known = find(&host, &name)?;
+        let elsewhere = |folder: &PathBuf| folder.canonicalize().ok() != root.canonicalize().ok();
+        if known.as_ref().and_then(|machine| machine.workspace.as_ref()).is_some_and(elsewhere) {
+            // It shows commands the folder of another machine's worker, or of another user of this one.
+            destroy(&host, &name)?;
+            known = None;
+        }
+        let known = known.is_some();
         if known {
             // Started again by the next command, it sees what was edited outside; and nothing of a crashed process is left.
             host.must(&["stop", &name])?;

@@ -17,14 +17,7 @@ const IMAGE: &str = "ralph-test:local";
 
 /// The options for the engine of the tests: `RALPH_TEST_DOCKER`, or one that the script starts. `None` where none can run.
 fn engine() -> Option<DockerOptions> {
-    let address = match std::env::var("RALPH_TEST_DOCKER") {
-        Ok(word) if word == "0" => {
-            ralph_testkit::skip("RALPH_TEST_DOCKER=0: no container engine");
-            return None;
-        }
-        Ok(address) => address,
-        Err(_) => started()?,
-    };
+    let address = ralph_testkit::docker::engine()?;
     let mut options = DockerOptions::at(Address::parse(&address).unwrap());
     options.image = IMAGE.to_owned();
     options.dockerfile = String::new();
@@ -33,19 +26,6 @@ fn engine() -> Option<DockerOptions> {
 
 fn sh(script: &str) -> ExecRequest {
     ExecRequest { timeout: Some(Duration::from_secs(60)), ..common::sh(script) }
-}
-
-fn started() -> Option<String> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/dockerd");
-    let done = Command::new(script).arg("start").output().unwrap();
-    match done.status.code() {
-        Some(0) => Some(String::from_utf8(done.stdout).unwrap().trim().to_owned()),
-        Some(77) => {
-            ralph_testkit::skip(String::from_utf8_lossy(&done.stderr).trim());
-            None
-        }
-        _ => panic!("{}", String::from_utf8_lossy(&done.stderr)),
-    }
 }
 
 /// A run of this process alone, so that tests do not meet.
@@ -96,6 +76,32 @@ fn a_folder_of_this_machine_as_the_workspace_passes_too() {
     let subject = Subject::of_provider(&provider, &spec).unwrap();
     conformance::run(&subject).assert_passed();
     assert!(dir.path().join("from-inside").exists(), "the folder is not the container's to remove");
+}
+
+#[test]
+fn a_container_is_found_again_only_where_it_works_on_the_folder() {
+    let Some(options) = engine() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let provider = |folder: &Path| {
+        std::fs::create_dir_all(folder).unwrap();
+        std::fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        DockerProvider::new(DockerOptions { workspace: Some(folder.to_owned()), ..options.clone() })
+    };
+    let spec = spec("folders");
+    let (one, other) = (dir.path().join("one"), dir.path().join("other"));
+    // What lies in the home of a container is there as long as it is the same one.
+    let first = Made(provider(&one).create(&spec).unwrap());
+    run(first.0.as_ref(), &sh("echo x > ~/same"));
+    let again = provider(&one).create(&spec).unwrap();
+    assert_eq!(run(again.as_ref(), &sh("cat ~/same")).stdout, "x\n");
+    let elsewhere = provider(&other).create(&spec).unwrap();
+    assert_eq!(run(elsewhere.as_ref(), &sh("cat ~/same; echo y > made")).stdout, "");
+    assert!(other.join("made").exists());
+    // The folder was removed and made again: the old mount leads nowhere.
+    std::fs::remove_dir_all(&other).unwrap();
+    let anew = provider(&other).create(&spec).unwrap();
+    run(anew.as_ref(), &sh("echo z > made"));
+    assert!(other.join("made").exists());
 }
 
 #[test]

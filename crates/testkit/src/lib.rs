@@ -2,6 +2,7 @@
 //! a scripted model server ([`model_server`]), clouds that run on this machine ([`fake_daytona`], [`fake_e2b`], [`fake_vercel`]), a GitHub of its own ([`fake_github`]); one suite for every sandbox ([`conformance`]).
 
 pub mod conformance;
+pub mod docker;
 pub mod env;
 pub mod fake_cloud;
 pub mod fake_daytona;

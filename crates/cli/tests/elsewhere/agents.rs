@@ -2,9 +2,9 @@
 //! that the engine calls itself, whose commands alone go into the sandbox.
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
-use crate::docker::engine;
 use crate::fixture::Fixture;
 use ralph_agents::presets::preset;
+use ralph_testkit::docker::engine;
 use ralph_testkit::fake_e2b::FakeE2b;
 use ralph_testkit::model_server::{Action, ModelServer, Script, Turn};
 use ralph_testkit::{TestEnv, TestRepo, skip};

@@ -1,8 +1,8 @@
 //! A browser and previews where commands run somewhere else.
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
-use crate::docker::engine;
 use crate::fixture::Fixture;
+use ralph_testkit::docker::engine;
 use ralph_testkit::env::until;
 use ralph_testkit::fake_e2b::FakeE2b;
 use ralph_testkit::model_server::{Action, ModelServer, Script, Turn};

@@ -3,31 +3,10 @@
 
 use crate::fixture::Fixture;
 use crate::stories;
+use ralph_testkit::docker::engine;
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;
-
-/// The address of the engine of the tests; `None` where none can run.
-pub fn engine() -> Option<String> {
-    match std::env::var("RALPH_TEST_DOCKER") {
-        Ok(word) if word == "0" => {
-            ralph_testkit::skip("RALPH_TEST_DOCKER=0: no container engine");
-            return None;
-        }
-        Ok(address) => return Some(address),
-        Err(_) => {}
-    }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/dockerd");
-    let done = Command::new(script).arg("start").output().unwrap();
-    match done.status.code() {
-        Some(0) => Some(String::from_utf8(done.stdout).unwrap().trim().to_owned()),
-        Some(77) => {
-            ralph_testkit::skip(String::from_utf8_lossy(&done.stderr).trim());
-            None
-        }
-        _ => panic!("{}", String::from_utf8_lossy(&done.stderr)),
-    }
-}
 
 fn fixture() -> Option<Fixture> {
     let engine = engine()?;

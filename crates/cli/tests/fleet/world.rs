@@ -126,10 +126,15 @@ impl World {
 
     /// Adds a run of an issue; the two.
     pub fn add_of_issue(&self, name: &str) -> (RunId, u64) {
+        self.add_changed(name, |_| {})
+    }
+
+    /// The same, asked for in another way.
+    pub fn add_changed(&self, name: &str, change: impl FnOnce(&mut RunRequest)) -> (RunId, u64) {
         let issue = self.forge.add_issue("Three parts", "Write `part1.txt` to `part3.txt`.", &[]).unwrap();
         let run = RunId::parse(&format!("20261117-120000-{name}")).unwrap();
         let from = self.forge.root().join("repo.git").display().to_string();
-        let request = RunRequest {
+        let mut request = RunRequest {
             task: TaskInput::Issue(issue.to_string()),
             place: PlaceRequest::Clone { from, depth: None, sparse: Vec::new() },
             publish: Some(Publish::Pr),
@@ -137,6 +142,7 @@ impl World {
             overrides: Overrides { verify: vec![CHECK.to_owned()], ..Overrides::default() },
             ..RunRequest::default()
         };
+        change(&mut request);
         let new = NewRun {
             run: run.clone(),
             request,

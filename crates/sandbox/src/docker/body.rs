@@ -8,6 +8,8 @@ use std::path::Path;
 
 /// The label that tells where the workspace stands inside.
 pub(super) const LABEL_ROOT: &str = "ralph.root";
+/// The label that tells which folder of this machine stands there: one that was made anew has the same path.
+pub(super) const LABEL_FOLDER: &str = "ralph.folder";
 /// The home folder of commands: the image's own cannot be written.
 pub(super) const HOME: &str = "/home/ralph";
 /// The workspace where it is a volume.
@@ -30,6 +32,21 @@ pub(super) fn own_volumes(name: &str, options: &DockerOptions) -> Vec<(String, &
 /// The workspace as commands see it.
 pub(super) fn root(options: &DockerOptions) -> &Path {
     options.workspace.as_deref().unwrap_or(Path::new(WORKSPACE))
+}
+
+/// What tells the workspace from another folder of the same path, on this machine or on another one.
+fn folder(options: &DockerOptions) -> Option<String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let found = options.workspace.as_deref()?.metadata().ok()?;
+    let made = found.created().ok().and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
+    Some(format!("{}:{}", found.ino(), made.unwrap_or_default().as_nanos()))
+}
+
+/// Whether a container with these labels works on the workspace: one that was made for another machine, or before the folder
+/// was made anew, shows commands a folder that nobody else sees.
+pub(super) fn works_on(labels: &Value, options: &DockerOptions) -> bool {
+    let same = |label: &str, own: Option<&str>| labels[label].as_str().is_none_or(|made| Some(made) == own);
+    same(LABEL_ROOT, root(options).to_str()) && same(LABEL_FOLDER, folder(options).as_deref())
 }
 
 /// Who commands run as.
@@ -55,6 +72,7 @@ pub(super) fn create(name: &str, spec: &SandboxSpec, options: &DockerOptions) ->
         root(options).to_str().ok_or_else(|| SandboxError::OutsideWorkspace(root(options).to_owned()))?;
     let mut labels = spec.all_labels();
     labels.insert(LABEL_ROOT.to_owned(), root.to_owned());
+    labels.extend(folder(options).map(|folder| (LABEL_FOLDER.to_owned(), folder)));
     let (uid, gid) = user(options);
     let mut entry: Vec<&str> = vec!["sh", "-c", KEEP, "sh"];
     if let Some(proxy) = &options.proxy {

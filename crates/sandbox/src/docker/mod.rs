@@ -161,7 +161,15 @@ impl SandboxProvider for DockerProvider {
     fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn ManagedSandbox>, SandboxError> {
         let run = RunId::parse(spec.run.as_str()).map_err(SandboxError::Broken)?;
         let name = name_of(&run);
-        if self.engine.inspect(&name)?.is_none() {
+        let mut known = self.engine.inspect(&name)?;
+        if let Some(found) = &known
+            && DockerSandbox::of(&self.engine, found).is_some()
+            && !body::works_on(&found["Config"]["Labels"], &self.options)
+        {
+            container::destroy(&self.engine, &name)?;
+            known = None;
+        }
+        if known.is_none() {
             self.make(&name, spec)?;
         }
         let Some((sandbox, was_running)) = self.find(&name)? else {

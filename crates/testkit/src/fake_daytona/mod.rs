@@ -137,6 +137,17 @@ impl FakeDaytona {
         port.parse().ok().filter(|_| open)
     }
 
+    /// The sandboxes that there are.
+    pub fn left(&self) -> Vec<String> {
+        lock(&self.state).sandboxes.keys().cloned().collect()
+    }
+
+    /// Every sandbox is gone, as after a fire.
+    pub fn lose_all(&self) {
+        let lost = std::mem::take(&mut lock(&self.state).sandboxes);
+        lost.values().for_each(|sandbox| sandbox.inside.end());
+    }
+
     /// How many sandboxes were ever made.
     pub fn made(&self) -> u32 {
         lock(&self.state).made
