@@ -58,24 +58,23 @@ pub fn lease_time(vars: &Vars) -> Duration {
     named.map_or(LEASE, Duration::from_secs_f64).max(LEASE_MIN)
 }
 
+fn pool_options(connections: u32) -> PgPoolOptions {
+    let options = PgPoolOptions::new().max_connections(connections).acquire_timeout(WAIT);
+    options.test_before_acquire(false).before_acquire(|connection, meta| {
+        Box::pin(async move {
+            if meta.idle_for > FRESH {
+                connection.ping().await?;
+            }
+            Ok(true)
+        })
+    })
+}
+
 impl Fleet {
     /// Connects in the runtime of the caller, and makes the tables where they are not there.
     pub async fn connect(url: &str, connections: u32) -> Result<Self, FleetError> {
         let options = PgConnectOptions::from_str(url)?;
-        let pool = PgPoolOptions::new()
-            .max_connections(connections)
-            .acquire_timeout(WAIT)
-            .test_before_acquire(false)
-            .before_acquire(|connection, meta| {
-                Box::pin(async move {
-                    if meta.idle_for > FRESH {
-                        connection.ping().await?;
-                    }
-                    Ok(true)
-                })
-            })
-            .connect_with(options)
-            .await?;
+        let pool = pool_options(connections).connect_with(options).await?;
         if !schema::is_current(&pool).await? {
             schema::migrate(&pool).await?;
             PostgresStorage::setup(&pool).await.map_err(|error| {
@@ -87,11 +86,22 @@ impl Fleet {
 
     /// Connects for callers that wait.
     pub fn open(url: &str) -> Result<Self, FleetError> {
+        Self::open_with(url, 2)
+    }
+
+    /// The same, over so many connections at most.
+    pub fn open_with(url: &str, connections: u32) -> Result<Self, FleetError> {
         let runtime = runtime()?;
-        // One for whoever works, and one for whoever keeps the hold meanwhile.
-        let mut fleet = runtime.block_on(Self::connect(url, 2))?;
+        let mut fleet = runtime.block_on(Self::connect(url, connections))?;
         fleet.runtime = Some(Arc::new(runtime));
         Ok(fleet)
+    }
+
+    /// The same database over one more connection, for whoever must not wait for the others. It is made when it is needed.
+    pub fn beside(&self) -> Self {
+        let _inside = self.runtime.as_ref().map(|runtime| runtime.enter());
+        let options = (*self.pool.connect_options()).clone();
+        Self { pool: pool_options(1).connect_lazy_with(options), ..self.clone() }
     }
 
     /// The same, where an answer that takes longer than this is none.

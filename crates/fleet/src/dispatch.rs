@@ -20,6 +20,9 @@ const TAKEN: &str = "10 seconds";
 /// Where workers hear that there is a word for them; it names the worker. Who does not hear it finds the word a little later.
 pub const GIVEN: &str = "ralph_given";
 
+/// Where whoever gives out runs hears that there is one more. Who does not hear it looks a little later.
+pub const WAITS: &str = "ralph_waits";
+
 /// The word to a worker that it may take a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dispatch {

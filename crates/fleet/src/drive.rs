@@ -6,7 +6,7 @@ use crate::db::{Fleet, lease_time, url};
 use crate::error::FleetError;
 use crate::keeper::Keeper;
 use crate::lease::{self, Lease};
-use crate::seal::PostgresSeal;
+use crate::seal::{Line, PostgresSeal};
 use crate::store::{self, ArtifactStore};
 use crate::{grant, letters, runs, workers};
 use ralph_app::{App, AppError, Environment, ErrorKind, Hold, Reporter, ResumeOutcome, Unfinished, adopt};
@@ -17,6 +17,7 @@ use ralph_domain::outcome::EndReason;
 use ralph_domain::vars::Vars;
 use ralph_journal::layout::RunDir;
 use ralph_sandbox::LeaseClock;
+use sqlx::{Connection as _, PgConnection};
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -34,7 +35,6 @@ const LOST: Duration = Duration::from_secs(10);
 
 /// A run that this process holds.
 pub struct Held {
-    fleet: Fleet,
     lease: Lease,
     run: RunId,
     seal: Arc<PostgresSeal>,
@@ -64,26 +64,28 @@ impl Held {
         let (worker, holder) = names(env)?;
         let time = lease_time(env.vars());
         let answer = (time / 6).clamp(Duration::from_millis(500), Duration::from_secs(5));
-        let fleet = Fleet::open(&url)?.with_patience(answer);
+        // One connection for whoever works, and another one, later, for whoever keeps the hold meanwhile.
+        let fleet = Fleet::open_with(&url, 1)?.with_patience(answer);
         let asked = LeaseClock::now();
-        let lease = fleet.wait(async {
-            workers::may_drive(fleet.pool(), &worker, run.as_str()).await?;
-            lease::take(fleet.pool(), run.as_str(), &holder, time).await
+        let (lease, line) = fleet.wait(async {
+            let mut line = Line::open(fleet.pool()).await?;
+            workers::may_drive(line.db()?, &worker, run.as_str()).await?;
+            Ok((lease::take(line.db()?, run.as_str(), &holder, time).await?, line))
         })?;
         let failed = |e: std::io::Error| AppError::environment(format!("no clock for the lease: {e}"));
         let clock = Arc::new(LeaseClock::start(Duration::ZERO).map_err(failed)?);
         clock.extend(asked, own_share(time)).map_err(failed)?;
-        let seal = PostgresSeal::new(fleet.clone(), lease.clone(), clock.clone(), own_share(time));
+        let seal = PostgresSeal::new(fleet.clone(), lease.clone(), clock.clone(), own_share(time), line);
         let hold = Hold { seal: seal.clone(), clock: clock.clone() };
         // What was told before the first look is seen by it.
-        let pulse = fleet.wait(runs::pulse(fleet.pool(), run.as_str(), &worker))?;
+        let pulse = seal.ask(async |db| runs::pulse(db, run.as_str(), &worker).await)?;
         if pulse.told {
             cancel.is_told_of_news();
         }
-        let profiles = fleet.wait(runs::profiles(fleet.pool(), run.as_str()))?;
+        let profiles = seal.ask(async |db| runs::profiles(db, run.as_str()).await)?;
         let (ended, until) = channel();
         let beat = Beat {
-            fleet: fleet.clone(),
+            fleet: fleet.beside(),
             lease: lease.clone(),
             worker,
             seal: seal.clone(),
@@ -98,8 +100,7 @@ impl Held {
         let vars: Vars = env.vars().iter().filter(|(name, _)| !own(name)).collect();
         let env = env.with_vars(vars.with(profiles)).with_hold(hold);
         let app = App::new(env.clone());
-        let mut held =
-            Self { fleet, lease, run: run.clone(), seal, clock, store, app, ended, beat: Some(beat) };
+        let mut held = Self { lease, run: run.clone(), seal, clock, store, app, ended, beat: Some(beat) };
         match held.secrets(cancel) {
             Ok(given) => {
                 held.app = App::new(env.with_vars(env.vars().with(given)));
@@ -114,12 +115,12 @@ impl Held {
 
     /// What the server gives to this run, once it has.
     fn secrets(&self, cancel: &CancelFlag) -> Result<Vec<(String, String)>, FleetError> {
-        let pool = self.fleet.pool();
-        let Some(key) = self.fleet.wait(grant::ask(pool, &self.lease))? else { return Ok(Vec::new()) };
+        let asked = self.seal.ask(async |db| grant::ask(db, &self.lease).await)?;
+        let Some(key) = asked else { return Ok(Vec::new()) };
         let begun = Instant::now();
         let (_keep, never) = channel::<()>();
         while begun.elapsed() < GIVEN && cancel.get().is_none() && !self.clock.is_over() {
-            if let Some(sealed) = self.fleet.wait(grant::answer(pool, &self.lease))? {
+            if let Some(sealed) = self.seal.ask(async |db| grant::answer(db, &self.lease).await)? {
                 return grant::read(key, &self.lease, &sealed);
             }
             let _ = never.recv_timeout(ASK);
@@ -170,10 +171,11 @@ impl Held {
     /// Begins a run that nobody has prepared yet. What an earlier try journalled is nothing that anybody paid for.
     fn start(&self, cancel: Arc<CancelFlag>, report: &dyn Reporter) -> Result<ResumeOutcome, AppError> {
         let env = self.app.environment();
-        let pool = self.fleet.pool();
-        let mut request = self.fleet.wait(async {
-            start_over(pool, &self.lease).await?;
-            runs::request(pool, self.run.as_str()).await
+        let mut request = self.seal.ask(async |db| {
+            if self.lease.head > 0 {
+                start_over(db, &self.lease).await?;
+            }
+            runs::request(db, self.run.as_str()).await
         })?;
         adopt::forget(env, &self.run)?;
         let home = env.state_home()?;
@@ -187,8 +189,7 @@ impl Held {
     }
 
     fn bring_letters(&self, dir: &RunDir) -> Result<(), AppError> {
-        let pool = self.fleet.pool();
-        let found = self.fleet.wait(letters::after(pool, self.run.as_str(), 0))?;
+        let found = self.seal.ask(async |db| letters::after(db, self.run.as_str(), 0).await)?;
         letters::deliver(dir, found);
         Ok(())
     }
@@ -204,7 +205,7 @@ impl Held {
             _ => "over",
         };
         self.end_beat();
-        self.fleet.wait(lease::release(self.fleet.pool(), &self.lease, status, why))?;
+        self.seal.ask(async |db| lease::release(db, &self.lease, status, why).await)?;
         Ok(())
     }
 
@@ -226,7 +227,7 @@ impl Held {
     /// Lets go of a run that could not be driven.
     pub fn fail(mut self, why: &str) -> Result<(), AppError> {
         self.end_beat();
-        self.fleet.wait(lease::release_failed(self.fleet.pool(), &self.lease, why))?;
+        self.seal.ask(async |db| lease::release_failed(db, &self.lease, why).await)?;
         Ok(())
     }
 
@@ -246,8 +247,8 @@ fn own_share(time: Duration) -> Duration {
 }
 
 /// Takes back what was journalled of a run that was never prepared.
-async fn start_over(pool: &sqlx::PgPool, lease: &Lease) -> Result<(), FleetError> {
-    let mut whole = pool.begin().await?;
+async fn start_over(db: &mut PgConnection, lease: &Lease) -> Result<(), FleetError> {
+    let mut whole = db.begin().await?;
     let mine = sqlx::query("UPDATE ralph_seal.leases SET head = 0 WHERE run = $1 AND epoch = $2")
         .bind(&lease.run)
         .bind(lease.epoch)

@@ -7,7 +7,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::agreement::{EphemeralPrivateKey, PublicKey, UnparsedPublicKey, X25519, agree_ephemeral};
 use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::rand::SystemRandom;
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgExecutor, PgPool};
 
 /// Bytes of a public key.
 const PUBLIC: usize = 32;
@@ -98,11 +98,11 @@ fn seal(wanted: &Wanted, plain: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Asks for what the run is given; `None` where it is given nothing.
-pub async fn ask(pool: &PgPool, lease: &Lease) -> Result<Option<GrantKey>, FleetError> {
+pub async fn ask(db: &mut PgConnection, lease: &Lease) -> Result<Option<GrantKey>, FleetError> {
     let needs: Option<bool> =
         sqlx::query_scalar("SELECT cardinality(secrets) > 0 FROM ralph_seal.runs WHERE run = $1")
             .bind(&lease.run)
-            .fetch_optional(pool)
+            .fetch_optional(&mut *db)
             .await?;
     if needs != Some(true) {
         return Ok(None);
@@ -112,18 +112,18 @@ pub async fn ask(pool: &PgPool, lease: &Lease) -> Result<Option<GrantKey>, Fleet
         .bind(&lease.run)
         .bind(lease.epoch)
         .bind(key.public())
-        .execute(pool)
+        .execute(&mut *db)
         .await?;
     Ok(Some(key))
 }
 
 /// What the server has encrypted for this hold, once it has.
-pub async fn answer(pool: &PgPool, lease: &Lease) -> Result<Option<Vec<u8>>, FleetError> {
+pub async fn answer(db: impl PgExecutor<'_>, lease: &Lease) -> Result<Option<Vec<u8>>, FleetError> {
     let sealed: Option<Option<Vec<u8>>> =
         sqlx::query_scalar("SELECT sealed FROM ralph_seal.grants WHERE run = $1 AND epoch = $2")
             .bind(&lease.run)
             .bind(lease.epoch)
-            .fetch_optional(pool)
+            .fetch_optional(db)
             .await?;
     Ok(sealed.flatten())
 }

@@ -3,7 +3,7 @@
 //! Times are those of the database alone, so clocks of workers may differ as they like.
 
 use crate::error::FleetError;
-use sqlx::PgPool;
+use sqlx::{Acquire, PgExecutor, PgPool, Postgres};
 use std::time::Duration;
 
 /// A hold on a run.
@@ -22,7 +22,13 @@ fn millis(time: Duration) -> i64 {
 }
 
 /// Takes a run that nobody holds, or whose lease has run out. The name of the holder begins with that of its worker, up to `/`.
-pub async fn take(pool: &PgPool, run: &str, holder: &str, time: Duration) -> Result<Lease, FleetError> {
+pub async fn take(
+    db: impl Acquire<'_, Database = Postgres>,
+    run: &str,
+    holder: &str,
+    time: Duration,
+) -> Result<Lease, FleetError> {
+    let mut db = db.acquire().await?;
     // What the list of runs says changes with the hold, or not at all.
     let taken: Option<(i64, i64)> = sqlx::query_as(
         "WITH taken AS (
@@ -39,14 +45,14 @@ pub async fn take(pool: &PgPool, run: &str, holder: &str, time: Duration) -> Res
     .bind(run)
     .bind(holder)
     .bind(millis(time))
-    .fetch_optional(pool)
+    .fetch_optional(&mut *db)
     .await?;
     if let Some((epoch, head)) = taken {
         return Ok(Lease { run: run.to_owned(), epoch, head });
     }
     let known: Option<i64> = sqlx::query_scalar("SELECT epoch FROM ralph_seal.leases WHERE run = $1")
         .bind(run)
-        .fetch_optional(pool)
+        .fetch_optional(&mut *db)
         .await?;
     Err(match known {
         Some(_) => FleetError::Held { run: run.to_owned() },
@@ -70,7 +76,7 @@ pub async fn renew(pool: &PgPool, lease: &Lease, time: Duration) -> Result<bool,
 
 /// Lets go, with what becomes of the run and why. Whoever was replaced lets go of nothing; `false` then.
 pub async fn release(
-    pool: &PgPool,
+    db: impl PgExecutor<'_>,
     lease: &Lease,
     status: &str,
     problem: Option<&str>,
@@ -87,13 +93,13 @@ pub async fn release(
     .bind(lease.epoch)
     .bind(status)
     .bind(problem.map(|why| ralph_domain::text::one_line(why, 500)))
-    .execute(pool)
+    .execute(db)
     .await?;
     Ok(released.rows_affected() == 1)
 }
 
 /// Lets go of a run that could not be driven: it is tried again later, and rests after a few times.
-pub async fn release_failed(pool: &PgPool, lease: &Lease, why: &str) -> Result<bool, FleetError> {
+pub async fn release_failed(db: impl PgExecutor<'_>, lease: &Lease, why: &str) -> Result<bool, FleetError> {
     let released = sqlx::query(
         "WITH mine AS (
             UPDATE ralph_seal.leases SET until = NULL, holder = NULL WHERE run = $1 AND epoch = $2 RETURNING run
@@ -106,7 +112,7 @@ pub async fn release_failed(pool: &PgPool, lease: &Lease, why: &str) -> Result<b
     .bind(&lease.run)
     .bind(lease.epoch)
     .bind(ralph_domain::text::one_line(why, 500))
-    .execute(pool)
+    .execute(db)
     .await?;
     Ok(released.rows_affected() == 1)
 }

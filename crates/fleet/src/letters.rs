@@ -4,7 +4,7 @@ use crate::error::FleetError;
 use ralph_domain::control::Letter;
 use ralph_journal::inbox;
 use ralph_journal::layout::RunDir;
-use sqlx::{PgConnection, PgPool};
+use sqlx::{PgConnection, PgExecutor, PgPool};
 
 /// Sends a control. Sent twice with one id, it is carried out once. A run that rests goes on with it.
 pub async fn send(pool: &PgPool, run: &str, letter: &Letter) -> Result<(), FleetError> {
@@ -41,13 +41,17 @@ pub async fn send_in(db: &mut PgConnection, run: &str, letter: &Letter) -> Resul
 }
 
 /// Letters after the `after`-th, with their numbers; one that this version cannot read is none.
-pub async fn after(pool: &PgPool, run: &str, after: i64) -> Result<Vec<(i64, Option<Letter>)>, FleetError> {
+pub async fn after(
+    db: impl PgExecutor<'_>,
+    run: &str,
+    after: i64,
+) -> Result<Vec<(i64, Option<Letter>)>, FleetError> {
     let rows: Vec<(i64, String)> = sqlx::query_as(
         "SELECT n, letter FROM ralph_seal.letters WHERE run = $1 AND n > $2 ORDER BY n LIMIT 100",
     )
     .bind(run)
     .bind(after)
-    .fetch_all(pool)
+    .fetch_all(db)
     .await?;
     Ok(rows.into_iter().map(|(n, text)| (n, serde_json::from_str(&text).ok())).collect())
 }

@@ -1,11 +1,12 @@
 //! The runs of the fleet: what is asked for, what each needs of a worker, and how far it is.
 
+use crate::dispatch::WAITS;
 use crate::error::FleetError;
 use ralph_app::{PlaceRequest, RunRequest};
 use ralph_domain::config::ProviderName;
 use ralph_domain::id::RunId;
 use serde::Serialize;
-use sqlx::{PgConnection, PgPool};
+use sqlx::{PgConnection, PgExecutor, PgPool};
 
 /// A run that is wanted.
 #[derive(Debug, Clone)]
@@ -134,25 +135,26 @@ pub async fn add_in(db: &mut PgConnection, new: &NewRun) -> Result<bool, FleetEr
         .bind(new.run.as_str())
         .execute(&mut *db)
         .await?;
+    sqlx::query("SELECT pg_notify($1, '')").bind(WAITS).execute(&mut *db).await?;
     Ok(true)
 }
 
 /// What was asked for.
-pub async fn request(pool: &PgPool, run: &str) -> Result<RunRequest, FleetError> {
+pub async fn request(db: impl PgExecutor<'_>, run: &str) -> Result<RunRequest, FleetError> {
     let text: Option<String> = sqlx::query_scalar("SELECT request FROM ralph_seal.runs WHERE run = $1")
         .bind(run)
-        .fetch_optional(pool)
+        .fetch_optional(db)
         .await?;
     let text = text.ok_or_else(|| FleetError::NoRun { run: run.to_owned() })?;
     serde_json::from_str(&text).map_err(|e| FleetError::Database(format!("the request of run {run}: {e}")))
 }
 
 /// The model profiles that a run works with, by the variables that name them.
-pub async fn profiles(pool: &PgPool, run: &str) -> Result<Vec<(&'static str, String)>, FleetError> {
+pub async fn profiles(db: impl PgExecutor<'_>, run: &str) -> Result<Vec<(&'static str, String)>, FleetError> {
     let found: Option<Vec<Option<String>>> =
         sqlx::query_scalar("SELECT profiles FROM ralph_seal.runs WHERE run = $1")
             .bind(run)
-            .fetch_optional(pool)
+            .fetch_optional(db)
             .await?;
     let names = ["RALPH_DEFAULT_MODEL_PROFILE", "RALPH_FALLBACK_MODEL_PROFILE"];
     let found = found.unwrap_or_default();
@@ -250,7 +252,7 @@ pub struct Pulse {
 
 /// What others want of a run now. A worker that the fleet does not know (a scheduler of somebody's own placed the process) is
 /// none that drains.
-pub async fn pulse(pool: &PgPool, run: &str, worker: &str) -> Result<Pulse, FleetError> {
+pub async fn pulse(db: impl PgExecutor<'_>, run: &str, worker: &str) -> Result<Pulse, FleetError> {
     let found: Option<Pulse> = sqlx::query_as(
         "SELECT r.told, r.news, COALESCE(w.draining, false) AS draining, COALESCE(w.revoked, false) AS revoked,
             COALESCE((SELECT max(n) FROM ralph_seal.letters WHERE run = $1), 0) AS letter
@@ -258,7 +260,7 @@ pub async fn pulse(pool: &PgPool, run: &str, worker: &str) -> Result<Pulse, Flee
     )
     .bind(run)
     .bind(worker)
-    .fetch_optional(pool)
+    .fetch_optional(db)
     .await?;
     found.ok_or_else(|| FleetError::NoRun { run: run.to_owned() })
 }

@@ -144,12 +144,14 @@ pub(crate) async fn migrate(pool: &PgPool) -> Result<(), sqlx::Error> {
 
 /// Whether the tables are there: one whose role may not make any looks before it tries.
 pub(crate) async fn is_current(pool: &PgPool) -> Result<bool, sqlx::Error> {
-    let there: bool =
-        sqlx::query_scalar("SELECT to_regclass('ralph_seal.version') IS NOT NULL").fetch_one(pool).await?;
+    let mut db = pool.acquire().await?;
+    let there: bool = sqlx::query_scalar("SELECT to_regclass('ralph_seal.version') IS NOT NULL")
+        .fetch_one(&mut *db)
+        .await?;
     if !there {
         return Ok(false);
     }
     let known: Option<i64> =
-        sqlx::query_scalar("SELECT MAX(version) FROM ralph_seal.version").fetch_one(pool).await?;
+        sqlx::query_scalar("SELECT MAX(version) FROM ralph_seal.version").fetch_one(&mut *db).await?;
     Ok(usize::try_from(known.unwrap_or(0)).unwrap_or(0) >= STEPS.len())
 }

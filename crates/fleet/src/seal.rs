@@ -30,8 +30,8 @@ pub struct PostgresSeal {
     line: Arc<Mutex<Option<Line>>>,
 }
 
-/// The connection that appends go over. It is kept: one that is borrowed from the pool for each statement is tried out before and
-/// after it, which costs as much as the append itself.
+/// The connection of a hold. It is kept: one that is borrowed from the pool for each statement is tried out before and after it,
+/// which costs as much as the append itself, and two that take turns learn every statement twice.
 #[derive(Debug)]
 pub struct Line(Option<PoolConnection<Postgres>>);
 
@@ -46,7 +46,8 @@ impl Line {
         append(self.db()?, lease, at, bytes).await
     }
 
-    fn db(&mut self) -> Result<&mut PgConnection, FleetError> {
+    /// The connection.
+    pub fn db(&mut self) -> Result<&mut PgConnection, FleetError> {
         let open = self.0.as_deref_mut();
         open.ok_or_else(|| FleetError::Database("the connection is closed".into()))
     }
@@ -62,9 +63,37 @@ impl Drop for Line {
 }
 
 impl PostgresSeal {
-    /// The seal of the run that is held.
-    pub fn new(fleet: Fleet, lease: Lease, clock: Arc<LeaseClock>, patience: Duration) -> Arc<Self> {
-        Arc::new(Self { fleet, lease, clock, patience, closed: Arc::default(), line: Arc::default() })
+    /// The seal of the run that is held, over the line that it was taken with.
+    pub fn new(
+        fleet: Fleet,
+        lease: Lease,
+        clock: Arc<LeaseClock>,
+        patience: Duration,
+        line: Line,
+    ) -> Arc<Self> {
+        let line = Arc::new(Mutex::new(Some(line)));
+        Arc::new(Self { fleet, lease, clock, patience, closed: Arc::default(), line })
+    }
+
+    /// Asks the database over the line of the hold.
+    pub fn ask<T>(
+        &self,
+        what: impl AsyncFnOnce(&mut PgConnection) -> Result<T, FleetError>,
+    ) -> Result<T, FleetError> {
+        let kept = self.line.lock().unwrap_or_else(|e| e.into_inner()).take();
+        let (answer, line) = self.fleet.wait(async {
+            let mut line = match kept {
+                Some(line) => line,
+                None => Line::open(self.fleet.pool()).await?,
+            };
+            let answer = what(line.db()?).await;
+            Ok((answer, line))
+        })?;
+        // One that gave no answer was dropped on the way; one that gave an error may be in the middle of something.
+        if !matches!(answer, Err(FleetError::Database(_))) {
+            *self.line.lock().unwrap_or_else(|e| e.into_inner()) = Some(line);
+        }
+        answer
     }
 
     /// Refuses every further append: what would be told there has not happened.
@@ -73,13 +102,17 @@ impl PostgresSeal {
         closed.get_or_insert(why.into());
     }
 
-    fn tried<T>(&self, mut what: impl FnMut(&PgPool) -> Result<T, FleetError>) -> io::Result<T> {
+    /// The same, again and again while the database does not answer.
+    fn tried<T>(
+        &self,
+        mut what: impl AsyncFnMut(&mut PgConnection) -> Result<T, FleetError>,
+    ) -> io::Result<T> {
         let begun = Instant::now();
         loop {
             if let Some(why) = self.closed.lock().unwrap_or_else(|e| e.into_inner()).clone() {
                 return Err(io::Error::other(why));
             }
-            match what(self.fleet.pool()) {
+            match self.ask(async |db| what(db).await) {
                 Err(FleetError::Database(_)) if begun.elapsed() < self.patience => pause(AGAIN),
                 other => return other.map_err(io::Error::other),
             }
@@ -134,20 +167,20 @@ async fn was_made(db: impl PgExecutor<'_>, lease: &Lease, at: i64, line: &[u8]) 
 }
 
 /// Bytes that are sealed of a run.
-pub async fn head(pool: &PgPool, run: &str) -> Result<Option<i64>, FleetError> {
+pub async fn head(db: impl PgExecutor<'_>, run: &str) -> Result<Option<i64>, FleetError> {
     Ok(sqlx::query_scalar("SELECT head FROM ralph_seal.leases WHERE run = $1")
         .bind(run)
-        .fetch_optional(pool)
+        .fetch_optional(db)
         .await?)
 }
 
 /// What is sealed of a run from byte `from` on, which must be where a line begins.
-pub async fn read_from(pool: &PgPool, run: &str, from: i64) -> Result<Vec<u8>, FleetError> {
+pub async fn read_from(db: impl PgExecutor<'_>, run: &str, from: i64) -> Result<Vec<u8>, FleetError> {
     let lines: Vec<Vec<u8>> =
         sqlx::query_scalar("SELECT line FROM ralph_seal.events WHERE run = $1 AND at >= $2 ORDER BY at")
             .bind(run)
             .bind(from)
-            .fetch_all(pool)
+            .fetch_all(db)
             .await?;
     Ok(lines.concat())
 }
@@ -163,11 +196,11 @@ pub async fn rows(pool: &PgPool, run: &str) -> Result<Vec<(i64, i64, i64)>, Flee
 }
 
 /// The frozen definition of a run, as it was kept last.
-pub async fn spec(pool: &PgPool, run: &str) -> Result<Option<Vec<u8>>, FleetError> {
+pub async fn spec(db: impl PgExecutor<'_>, run: &str) -> Result<Option<Vec<u8>>, FleetError> {
     let found: Option<Option<Vec<u8>>> =
         sqlx::query_scalar("SELECT spec FROM ralph_seal.runs WHERE run = $1")
             .bind(run)
-            .fetch_optional(pool)
+            .fetch_optional(db)
             .await?;
     Ok(found.flatten())
 }
@@ -179,28 +212,26 @@ impl SealSource for PostgresSeal {
 
     fn keep_spec(&self, text: &[u8]) -> io::Result<()> {
         let kinds = i64::try_from(ralph_domain::event::EventBody::KINDS).unwrap_or(i64::MAX);
-        let kept = self.tried(|pool| {
-            self.fleet.wait(async {
-                let kept = sqlx::query(
-                    // The row of the lease is locked meanwhile: nobody takes the run between the look and the write.
-                    "WITH held AS (SELECT run FROM ralph_seal.leases WHERE run = $1 AND epoch = $2 FOR SHARE)
-                     UPDATE ralph_seal.runs r SET spec = $3, kinds = GREATEST(r.kinds, $4)
-                     FROM held WHERE r.run = held.run",
-                )
-                .bind(&self.lease.run)
-                .bind(self.lease.epoch)
-                .bind(text)
-                .bind(kinds)
-                .execute(pool)
-                .await?;
-                Ok(kept.rows_affected() == 1)
-            })
+        let kept = self.tried(async |db| {
+            let kept = sqlx::query(
+                // The row of the lease is locked meanwhile: nobody takes the run between the look and the write.
+                "WITH held AS (SELECT run FROM ralph_seal.leases WHERE run = $1 AND epoch = $2 FOR SHARE)
+                 UPDATE ralph_seal.runs r SET spec = $3, kinds = GREATEST(r.kinds, $4)
+                 FROM held WHERE r.run = held.run",
+            )
+            .bind(&self.lease.run)
+            .bind(self.lease.epoch)
+            .bind(text)
+            .bind(kinds)
+            .execute(db)
+            .await?;
+            Ok(kept.rows_affected() == 1)
         })?;
         if kept { Ok(()) } else { Err(lost(&self.lease)) }
     }
 
     fn spec(&self) -> io::Result<Option<Vec<u8>>> {
-        self.tried(|pool| self.fleet.wait(spec(pool, &self.lease.run)))
+        self.tried(async |db| spec(db, &self.lease.run).await)
     }
 
     fn epoch(&self) -> Epoch {
@@ -229,34 +260,22 @@ impl Seal for Handle {
     }
 
     fn head(&self) -> io::Result<Option<u64>> {
-        let head = self.0.tried(|pool| self.0.fleet.wait(head(pool, &self.0.lease.run)))?;
+        let head = self.0.tried(async |db| head(db, &self.0.lease.run).await)?;
         Ok(head.map(|head| u64::try_from(head).unwrap_or(0)))
     }
 
     fn read(&self) -> io::Result<Box<dyn Read + '_>> {
-        let text = self.0.tried(|pool| self.0.fleet.wait(read_from(pool, &self.0.lease.run, 0)))?;
+        let text = self.0.tried(async |db| read_from(db, &self.0.lease.run, 0).await)?;
         Ok(Box::new(io::Cursor::new(text)))
     }
 
     fn append(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
         let (lease, mut first) = (&self.0.lease, true);
         let at = i64::try_from(at).map_err(io::Error::other)?;
-        let done = self.0.tried(|pool| {
+        let done = self.0.tried(async |db| {
             let again = !std::mem::take(&mut first);
-            let kept = self.0.line.lock().unwrap_or_else(|e| e.into_inner()).take();
-            let (done, line) = self.0.fleet.wait(async {
-                let mut line = match kept {
-                    Some(line) => line,
-                    None => Line::open(pool).await?,
-                };
-                // Only a try whose answer was lost can have been made already.
-                let done = line.append(lease, at, bytes).await?
-                    || (again && was_made(line.db()?, lease, at, bytes).await?);
-                Ok((done, line))
-            })?;
-            // One that gave no answer was dropped on the way.
-            *self.0.line.lock().unwrap_or_else(|e| e.into_inner()) = Some(line);
-            Ok(done)
+            // Only a try whose answer was lost can have been made already.
+            Ok(append(&mut *db, lease, at, bytes).await? || (again && was_made(db, lease, at, bytes).await?))
         })?;
         if done { Ok(()) } else { Err(lost(lease)) }
     }

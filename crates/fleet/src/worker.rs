@@ -2,7 +2,7 @@
 //! runs are at: each is handed over after its iteration.
 
 use crate::db::{Fleet, url};
-use crate::dispatch::{self, Dispatch, GIVEN, queue_of};
+use crate::dispatch::{self, Dispatch, GIVEN, WAITS, queue_of};
 use crate::drive::HOLDER;
 use crate::error::FleetError;
 use crate::workers::{self, Report, Reported};
@@ -80,6 +80,8 @@ struct Worker<'a> {
     given: Instant,
     /// A place has become free since.
     freed: bool,
+    /// There is a run more since.
+    waits: bool,
     /// Runs that begin once a process has ended.
     next: VecDeque<String>,
     wake: UnboundedSender<()>,
@@ -112,6 +114,7 @@ pub fn work(env: &Environment, options: &WorkerOptions, tell: &mut dyn FnMut(Tol
             others: 1,
             given: Instant::now(),
             freed: false,
+            waits: false,
             next: VecDeque::new(),
             wake,
             ended,
@@ -133,7 +136,9 @@ impl Worker<'_> {
         self.report(true).await?;
         let (words, mut heard) = unbounded_channel();
         let listening = tokio::spawn(listen(self.fleet.clone(), self.options.id.clone(), words, wakes));
-        let waking = tokio::spawn(wake(self.fleet.clone(), self.options.id.clone(), self.wake.clone()));
+        let (news, mut waits) = unbounded_channel();
+        let ear = Ear { worker: self.options.id.clone(), given: self.wake.clone(), waits: news };
+        let waking = tokio::spawn(wake(self.fleet.clone(), ear, self.options.gives_out));
         tell(Told::Ready);
         let mut reported = Instant::now();
         loop {
@@ -142,6 +147,11 @@ impl Worker<'_> {
                 _ = int.recv() => self.drain(tell).await,
                 word = heard.recv() => self.take(word, tell).await,
                 run = ends.recv() => self.end(run, tell).await,
+                Some(()) = waits.recv() => {
+                    // Several at once are one piece of news.
+                    while waits.try_recv().is_ok() {}
+                    self.waits = true;
+                }
                 () = tokio::time::sleep(TICK) => {}
             }
             self.give_out().await;
@@ -190,7 +200,8 @@ impl Worker<'_> {
     /// Gives out runs, where nobody else does: the more workers there are, the less often each of them looks.
     async fn give_out(&mut self) {
         let pause = GIVE_EACH.saturating_mul(self.others).clamp(TICK, GIVE_MAX);
-        if !self.options.gives_out || (self.given.elapsed() < pause && !self.freed) {
+        let news = std::mem::take(&mut self.waits) || self.freed;
+        if !self.options.gives_out || (self.given.elapsed() < pause && !news) {
             return;
         }
         self.given = Instant::now();
@@ -361,25 +372,41 @@ async fn listen(fleet: Fleet, worker: String, words: UnboundedSender<Dispatch>, 
     }
 }
 
-/// Hears from the database that there is a word for this worker. A pooler between them may keep that to itself; then the queue is
-/// looked at in its own time.
-async fn wake(fleet: Fleet, worker: String, wake: UnboundedSender<()>) {
+/// Whom the news of the database is for.
+struct Ear {
+    worker: String,
+    /// There is a word for this worker.
+    given: UnboundedSender<()>,
+    /// A run waits.
+    waits: UnboundedSender<()>,
+}
+
+/// Hears from the database that there is a word for this worker, or a run to give out. A pooler between them may keep that to
+/// itself; then both are looked for in their own time.
+async fn wake(fleet: Fleet, ear: Ear, gives_out: bool) {
     loop {
-        if let Err(error) = hear(&fleet, &worker, &wake).await {
+        if let Err(error) = ear.hear(&fleet, gives_out).await {
             tracing::info!(%error, "the database tells nothing for the moment");
         }
         tokio::time::sleep(REPORT).await;
     }
 }
 
-async fn hear(fleet: &Fleet, worker: &str, wake: &UnboundedSender<()>) -> Result<(), sqlx::Error> {
-    let mut ear = PgListener::connect_with(fleet.pool()).await?;
-    ear.listen(GIVEN).await?;
-    loop {
-        // It may have missed something while it was not connected.
-        let told = ear.try_recv().await?;
-        if told.is_none_or(|told| told.payload() == worker) && wake.send(()).is_err() {
-            return Ok(());
+impl Ear {
+    async fn hear(&self, fleet: &Fleet, gives_out: bool) -> Result<(), sqlx::Error> {
+        let mut listener = PgListener::connect_with(fleet.pool()).await?;
+        listener.listen_all([GIVEN].into_iter().chain(gives_out.then_some(WAITS))).await?;
+        loop {
+            let told = listener.try_recv().await?;
+            let heard = match &told {
+                Some(told) if told.channel() == WAITS => self.waits.send(()),
+                Some(told) if told.payload() != self.worker => continue,
+                // It may have missed something while it was not connected.
+                _ => self.given.send(()),
+            };
+            if heard.is_err() {
+                return Ok(());
+            }
         }
     }
 }

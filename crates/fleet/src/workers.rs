@@ -3,7 +3,7 @@
 use crate::error::FleetError;
 use ralph_domain::event::EventBody;
 use serde::Serialize;
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 
 /// What a worker says of itself, again and again.
 #[derive(Debug, Clone)]
@@ -119,10 +119,10 @@ pub(crate) fn is_revoked(worker: &str) -> FleetError {
 }
 
 /// Refuses a worker that was revoked, and a run whose journal is newer than this program understands.
-pub async fn may_drive(pool: &PgPool, worker: &str, run: &str) -> Result<(), FleetError> {
+pub async fn may_drive(db: &mut PgConnection, worker: &str, run: &str) -> Result<(), FleetError> {
     let revoked: Option<bool> = sqlx::query_scalar("SELECT revoked FROM ralph_seal.workers WHERE id = $1")
         .bind(worker)
-        .fetch_optional(pool)
+        .fetch_optional(&mut *db)
         .await?;
     if revoked == Some(true) {
         return Err(is_revoked(worker));
@@ -131,7 +131,7 @@ pub async fn may_drive(pool: &PgPool, worker: &str, run: &str) -> Result<(), Fle
         sqlx::query_scalar("SELECT kinds FROM ralph_seal.runs WHERE run = $1 AND kinds > $2")
             .bind(run)
             .bind(kinds())
-            .fetch_optional(pool)
+            .fetch_optional(&mut *db)
             .await?;
     match newer {
         None => Ok(()),
