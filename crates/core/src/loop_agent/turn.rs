@@ -69,7 +69,10 @@ impl Turn {
     /// The result as the caller hears it: a run that was suspended because a closure broke says why. One that is over stays so.
     pub(super) fn told(&self, mut result: LoopResult) -> LoopResult {
         if let Some(words) = self.broken().filter(|_| result.run.reason == EndReason::Suspended) {
-            let error = broke(&words, Some(result.run.iterations + 1));
+            // What the run was wired with is all there.
+            let hint =
+                Some("mend it; `run()` goes on, and so does an agent with `.resume(run_id)`".to_owned());
+            let error = RunError { hint, ..broke(&words, Some(result.run.iterations + 1)) };
             result.run.reason = EndReason::Error;
             result.run.summary.clone_from(&error.message);
             result.run.error = Some(error);
