@@ -40,6 +40,10 @@ impl Agent for ScriptedAgent {
         &self.config.name
     }
 
+    fn config(&self) -> Option<&AgentConfig> {
+        Some(&self.config)
+    }
+
     fn session(
         &self,
         request: &SessionRequest<'_>,

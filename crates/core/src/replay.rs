@@ -159,14 +159,18 @@ impl<'a> Replayed<'a> {
         self.found.prompts += 1;
         let files = PromptFiles::of_record(self.run, &self.state);
         let redactor = Redactor::default();
-        for (name, text) in prompt::state_sections(&self.state, &files, kind, role) {
-            let text = redactor.text(&text).into_owned();
-            let of_spec = ["rules", "task"].contains(&name) && event.seq < self.edited;
-            if of_spec || recorded.contains(text.trim_end()) {
+        let sections = prompt::state_sections(&self.state, &files, kind, role);
+        for (name, text) in &sections {
+            let text = redactor.text(text).into_owned();
+            let of_spec = ["rules", "task"].contains(name) && event.seq < self.edited;
+            if of_spec || stands_in(&recorded, text.trim_end()) {
                 continue;
             }
             let (then, now) = first_other_line(&recorded, &text);
             self.differs(event, &format!("prompt: {name}"), then, now);
+        }
+        for (name, then) in left_out(&recorded, &sections) {
+            self.differs(event, &format!("prompt: {name}"), then, "(left out)".to_owned());
         }
     }
 
@@ -180,10 +184,42 @@ impl<'a> Replayed<'a> {
     }
 }
 
-/// The first line of `text` that `recorded` does not have, and the line of `recorded` that is most like it.
+/// Whether a section stands in a prompt as a whole: another one follows it, or nothing.
+fn stands_in(recorded: &str, section: &str) -> bool {
+    recorded.match_indices(section).any(|(at, _)| {
+        let rest = &recorded[at + section.len()..];
+        rest.trim().is_empty() || (rest.starts_with('\n') && rest.trim_start_matches('\n').starts_with("# "))
+    })
+}
+
+/// The sections of a recorded prompt that today's engine does not write, with their first lines.
+fn left_out(recorded: &str, today: &[(&str, String)]) -> Vec<(&'static str, String)> {
+    let written = |name: &str| today.iter().any(|(one, _)| *one == name);
+    // What a person or a repo wrote stands before these, and may have such titles, too.
+    let own = recorded.rfind("\n# What has changed\n").or_else(|| recorded.rfind("\n# Checks\n"));
+    let own = own.map_or("", |at| &recorded[at..]);
+    let gone = prompt::STATE_TITLES.iter().filter(|(name, _)| !written(name));
+    gone.filter_map(|(name, title)| {
+        let (_, body) = own.split_once(&format!("\n# {title}\n\n"))?;
+        Some((*name, one_line(body.lines().next().unwrap_or_default(), 200)))
+    })
+    .collect()
+}
+
+/// The first line of `text` that `recorded` does not have, and the line of `recorded` that is most like it; or the first line of
+/// the section of `recorded` that `text` has left out.
 fn first_other_line(recorded: &str, text: &str) -> (String, String) {
     let new = text.lines().find(|line| !line.trim().is_empty() && !recorded.contains(line.trim()));
-    let Some(new) = new else { return ("(in another order)".to_owned(), "(in another order)".to_owned()) };
+    let Some(new) = new else {
+        let begins = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let then =
+            recorded.split_once(begins).map_or("", |(_, rest)| rest.split("\n# ").next().unwrap_or(rest));
+        let gone = then.lines().find(|line| !line.trim().is_empty() && !text.contains(line.trim()));
+        return match gone {
+            Some(gone) => (one_line(gone, 200), "(left out)".to_owned()),
+            None => ("(in another order)".to_owned(), "(in another order)".to_owned()),
+        };
+    };
     let start: String = new.trim().chars().take(12).collect();
     let old = recorded.lines().find(|line| line.trim().starts_with(&start));
     (one_line(old.unwrap_or("(no such line)"), 200), one_line(new, 200))
@@ -277,5 +313,29 @@ fn words(step: &Step) -> String {
         Step::LookAtReview => "look at the review".into(),
         Step::UpdatePr => "write into the pull request".into(),
         Step::Done => "nothing: it is over".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROMPT: &str = "Rules\n- One.\n- Two.\n\n# Task (`t`)\n\nDo it.\n\n# Checks\n\ntests fail\n\n# Read this first\n\nMind the gap.\n";
+
+    #[test]
+    fn a_line_at_the_end_of_a_section_that_is_left_out_is_noticed() {
+        assert!(stands_in(PROMPT, "Rules\n- One.\n- Two."));
+        assert!(!stands_in(PROMPT, "Rules\n- One."));
+        let told = first_other_line(PROMPT, "Rules\n- One.\n");
+        assert_eq!(told, ("- Two.".to_owned(), "(left out)".to_owned()));
+        assert!(stands_in(PROMPT, "\n# Read this first\n\nMind the gap."), "the last one");
+    }
+
+    #[test]
+    fn a_section_that_is_left_out_is_noticed() {
+        let today = [("checks", "\n# Checks\n\ntests fail\n".to_owned())];
+        assert_eq!(left_out(PROMPT, &today), [("hints", "Mind the gap.".to_owned())]);
+        let own_words = PROMPT.replace("Do it.", "Do it.\n\n# Where the run stands\n\nMine.");
+        assert_eq!(left_out(&own_words, &today).len(), 1, "a title within the task is the task's");
     }
 }

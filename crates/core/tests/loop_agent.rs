@@ -5,7 +5,7 @@ mod support;
 
 use ralph_core::handle::AgentState;
 use ralph_core::{Completion, ContextFile, Limits, LoopAgent, LoopAgentBuilder};
-use ralph_domain::config::{Better, MetricConfig, Publish};
+use ralph_domain::config::{AgentConfig, AgentKind, Better, MetricConfig, Publish};
 use ralph_domain::control::BudgetChange;
 use ralph_domain::criterion::Pattern;
 use ralph_domain::event::SessionEnd;
@@ -46,6 +46,11 @@ fn builder(temp: &Path, session: Arc<Session>) -> LoopAgentBuilder {
         .repo(repo)
         .records(temp.join("records"))
         .limits(Limits::default().max_iterations(6))
+}
+
+/// An agent that is only named.
+fn named(name: &str) -> FnAgent {
+    FnAgent { name: AgentName::from(name), session: Arc::new(two_sessions), tokens: Vec::new() }
 }
 
 fn grep() -> Completion {
@@ -378,6 +383,8 @@ fn another_process_takes_a_run_up_from_its_record() {
     again.handle().set_limits(BudgetChange { max_iterations: Some(5), ..BudgetChange::default() }).unwrap();
     let result = block_on(again.run());
     assert!(result.success, "{result:?}");
+    let other = over(LoopAgent::builder()).resume(run.clone()).model("another").build().unwrap_err();
+    assert!(other.what.starts_with("`model` is given for run r1"), "{other}");
     let larger = over(LoopAgent::builder()).resume(run.clone()).limits(Limits::default());
     let refused = larger.build().unwrap_err().to_string();
     assert!(refused.starts_with("`limits` is given for run r1, which exists already\n"), "{refused}");
@@ -440,20 +447,172 @@ fn a_second_run_in_the_same_folder_is_refused_while_the_first_is_driven() {
     );
 }
 
+/// Breaks once.
+fn breaks_once() -> impl Fn() + Send + Sync + 'static {
+    let broke = AtomicU32::new(0);
+    move || assert!(broke.fetch_add(1, Ordering::SeqCst) > 0, "it is broken")
+}
+
+/// The run is suspended in good order, says why, and goes on with the same agent.
+fn assert_goes_on_after_a_break(agent: &LoopAgent) {
+    let result = block_on(agent.run());
+    let error = result.error.clone().unwrap();
+    assert_eq!((error.code, result.reason), (ErrorCode::IterationFailed, EndReason::Error), "{result:?}");
+    assert!(error.message.contains("it is broken"), "{}", error.message);
+    assert_eq!(result.run_id, agent.handle().run_id());
+    let next = result.resume_from().unwrap();
+    assert_eq!(next, result.iterations + 1);
+    let again = block_on(agent.resume_from(next).unwrap());
+    assert!(again.success, "{again:?}");
+    assert_eq!(again.iterations, 2, "no session was done twice");
+}
+
 #[test]
-fn a_closure_that_breaks_ends_the_run_with_an_error() {
+fn a_closure_that_breaks_suspends_the_run_and_says_so() {
+    let folders = [(); 4].map(|()| tempfile::tempdir().unwrap());
+    let fresh = |at: usize| builder(folders[at].path(), Arc::new(two_sessions)).baseline(false);
+    let on_event = breaks_once();
+    let watched = fresh(0).completion(grep()).on_event(move |event| {
+        if event.body.kind() == "session_ended" {
+            on_event();
+        }
+    });
+    assert_goes_on_after_a_break(&watched.build().unwrap());
+    let on_token = breaks_once();
+    assert_goes_on_after_a_break(&fresh(1).completion(grep()).on_token(move |_| on_token()).build().unwrap());
+    // Also where it breaks after it has waited for something, on the task that awaits the run.
+    let check = Arc::new(breaks_once());
+    let checked = fresh(2).completion(grep()).completion(Completion::check("own", move |_| {
+        let check = Arc::clone(&check);
+        async move {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            check();
+            Ok(())
+        }
+    }));
+    assert_goes_on_after_a_break(&checked.build().unwrap());
+    let update = breaks_once();
+    assert_goes_on_after_a_break(&fresh(3).completion(grep()).on_update(move |_| update()).build().unwrap());
+}
+
+#[test]
+fn a_port_that_breaks_ends_the_run_with_what_is_recorded_of_it() {
     let temp = tempfile::tempdir().unwrap();
-    let agent = builder(temp.path(), Arc::new(two_sessions))
-        .completion(grep())
-        .on_event(|event| assert_ne!(event.body.kind(), "session_ended", "the callback is broken"))
+    let session = |request: &SessionRequest<'_>, sandbox: &dyn Sandbox| {
+        assert_eq!(request.iteration, 1, "the agent is broken");
+        two_sessions(request, sandbox)
+    };
+    let agent = builder(temp.path(), Arc::new(session)).completion(grep()).build().unwrap();
+    let result = block_on(agent.run());
+    let error = result.error.clone().unwrap();
+    assert!(error.message.contains("the agent is broken"), "{}", error.message);
+    assert_eq!((result.iterations, result.resume_from()), (1, Some(2)), "{result:?}");
+    assert_eq!(result.run_id, agent.handle().run_id());
+    let again = block_on(agent.run());
+    assert_eq!(again.error.clone().unwrap().code, ErrorCode::InvalidInput, "its parts are gone with it");
+}
+
+#[test]
+fn a_check_that_never_ends_is_given_up_after_its_time() {
+    let temp = tempfile::tempdir().unwrap();
+    let (prompts, session) = noting_prompts();
+    struct Gone(Arc<AtomicU32>);
+    impl Drop for Gone {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let gone = Arc::new(AtomicU32::new(0));
+    let dropped = Arc::clone(&gone);
+    let check = Completion::check("endless", move |_| {
+        let held = Gone(Arc::clone(&dropped));
+        async move {
+            let _held = held;
+            std::future::pending::<Result<(), String>>().await
+        }
+    });
+    let agent = builder(temp.path(), session)
+        .completion(check.timeout(Duration::from_millis(1)))
+        .baseline(false)
+        .limits(Limits::default().max_iterations(2))
         .build()
         .unwrap();
     let result = block_on(agent.run());
-    let error = result.error.clone().unwrap();
-    assert_eq!(error.code, ErrorCode::IterationFailed);
-    assert!(error.message.contains("the callback is broken"), "{}", error.message);
-    let again = block_on(agent.run());
-    assert_eq!(again.error.clone().unwrap().code, ErrorCode::InvalidInput, "its parts are gone with it");
+    assert_eq!(result.reason, EndReason::MaxIterations, "{result:?}");
+    assert!(prompts.lock().unwrap()[1].contains("no end after"), "{}", prompts.lock().unwrap()[1]);
+    assert_eq!(gone.load(Ordering::SeqCst), 2, "what nobody waits for is dropped");
+}
+
+/// The end of an earlier call, however late it is noticed, takes nothing from the next one.
+#[test]
+fn a_call_that_is_dropped_late_ends_nothing_of_the_next() {
+    let temp = tempfile::tempdir().unwrap();
+    let asked = Arc::new(AtomicU32::new(0));
+    let seen = Arc::clone(&asked);
+    let check = Completion::check("own", move |_| {
+        seen.fetch_add(1, Ordering::SeqCst);
+        async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            Ok(())
+        }
+    });
+    let agent = builder(temp.path(), Arc::new(two_sessions))
+        .completion(grep())
+        .completion(check)
+        .baseline(false)
+        .limits(Limits::default().max_iterations(1))
+        .build()
+        .unwrap();
+    let handle = agent.handle();
+    let result = block_on(async {
+        let mut first = Box::pin(agent.run());
+        // Polled while it is driven, but not for its end.
+        while handle.history().unwrap().is_empty() {
+            std::future::poll_fn(|cx| Poll::Ready(first.as_mut().poll(cx).is_pending())).await;
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        handle.rested().await;
+        let more = BudgetChange { max_iterations: Some(5), ..BudgetChange::default() };
+        handle.set_limits(more).unwrap();
+        let mut second = Box::pin(agent.run());
+        std::future::poll_fn(|cx| Poll::Ready(second.as_mut().poll(cx).is_pending())).await;
+        drop(first);
+        second.await
+    });
+    assert!(result.success, "{result:?}");
+    assert!(asked.load(Ordering::SeqCst) > 0);
+}
+
+#[test]
+fn a_run_is_paused_resumed_and_stopped_by_its_handle() {
+    let temp = tempfile::tempdir().unwrap();
+    let agent = builder(temp.path(), Arc::new(two_sessions)).completion(grep()).build().unwrap();
+    let handle = agent.handle();
+    handle.pause().unwrap();
+    let result = block_on(async {
+        let mut running = pin!(agent.run());
+        let mut paused = 0;
+        std::future::poll_fn(|cx| {
+            let polled = running.as_mut().poll(cx);
+            if paused == 0
+                && handle.record().is_some_and(|run| {
+                    run.state().is_ok_and(|state| state.status() == ralph_domain::status::Status::Paused)
+                })
+            {
+                paused = 1;
+                assert_eq!(handle.status().unwrap().state, AgentState::Running);
+                handle.stop().unwrap();
+                handle.resume().unwrap();
+            }
+            if polled.is_pending() {
+                cx.waker().wake_by_ref();
+            }
+            polled
+        })
+        .await
+    });
+    assert_eq!(result.reason, EndReason::Stopped, "{result:?}");
+    assert_eq!(handle.status().unwrap().state, AgentState::Stopped);
 }
 
 #[test]
@@ -539,6 +698,15 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
             "the context has 60 kB",
         ),
         (refused(fresh().completion(grep()).run_id(RunId::new("../x"))), "the run's id cannot be used"),
+        (
+            refused(
+                fresh()
+                    .completion(grep())
+                    .system_prompt("You are careful.")
+                    .agent_with(AgentConfig::model("m", AgentKind::Actions, "x"), named("m")),
+            ),
+            "`system_prompt` would take the place of what tells `m` how to answer",
+        ),
     ];
     assert_eq!(Limits::default().max_cost(f64::INFINITY).max_cost, Usd::MAX, "no limit, and not none at all");
     for (said, begins) in told {

@@ -25,7 +25,8 @@ use jiff::Timestamp;
 use ralph_domain::event::{FileChange, RefMove};
 use ralph_domain::id::{CommitId, RunId, TreeId};
 use ralph_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, HandedBack, Publisher, UserTree, Workspace, WorkspaceError,
+    Baseline, Checkpoint, CheckpointRequest, HandedBack, Publisher, RecordsFor, UserTree, Workspace,
+    WorkspaceError,
 };
 use ralph_domain::protect::ProtectedChange;
 use ralph_domain::spec::LeftWork;
@@ -417,6 +418,10 @@ impl Workspace for HandBack {
 
     fn user_tree(&mut self) -> Option<&mut dyn UserTree> {
         Some(self)
+    }
+
+    fn records_for(&self) -> Option<RecordsFor<'_>> {
+        self.agent.records_for()
     }
 }
 

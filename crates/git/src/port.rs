@@ -13,7 +13,7 @@ use ralph_domain::event::{FileChange, RefMove};
 use ralph_domain::id::{CommitId, TreeId};
 use ralph_domain::ports::{
     Baseline, Checkpoint, CheckpointRequest, GitRemote, Outgoing, OutgoingPart, Publisher, Push, PushEnd,
-    StateFile, UserTree, Workspace, WorkspaceError,
+    RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
 };
 use ralph_domain::protect::ProtectedChange;
 use ralph_domain::spec::LeftWork;
@@ -190,6 +190,10 @@ impl Workspace for GitWorkspace {
 
     fn user_tree(&mut self) -> Option<&mut dyn UserTree> {
         None
+    }
+
+    fn records_for(&self) -> Option<RecordsFor<'_>> {
+        Some(RecordsFor { run: &self.run, branch: self.options.branch.as_deref() })
     }
 }
 

@@ -169,6 +169,36 @@ pub enum ErrorCode {
     DownloadFailed,
 }
 
+impl ErrorCode {
+    /// The word used in files: `CLONE_FAILED`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SandboxInitFailed => "SANDBOX_INIT_FAILED",
+            Self::CloneFailed => "CLONE_FAILED",
+            Self::IterationFailed => "ITERATION_FAILED",
+            Self::MaxIterations => "MAX_ITERATIONS",
+            Self::MaxCost => "MAX_COST",
+            Self::MaxTokens => "MAX_TOKENS",
+            Self::Timeout => "TIMEOUT",
+            Self::Stuck => "STUCK",
+            Self::NeedsHuman => "NEEDS_HUMAN",
+            Self::ProcessFailed => "PROCESS_FAILED",
+            Self::BrowserFailed => "BROWSER_FAILED",
+            Self::GitPushFailed => "GIT_PUSH_FAILED",
+            Self::AuthFailed => "AUTH_FAILED",
+            Self::InvalidInput => "INVALID_INPUT",
+            Self::StorageFailed => "STORAGE_FAILED",
+            Self::DownloadFailed => "DOWNLOAD_FAILED",
+        }
+    }
+}
+
+impl std::fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// An error as the result object carries it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -185,6 +215,14 @@ pub struct RunError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iteration: Option<u32>,
 }
+
+impl std::fmt::Display for RunError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for RunError {}
 
 /// The end of a run as one JSON object: the last line of `ralph run --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

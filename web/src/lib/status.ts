@@ -1,6 +1,6 @@
 // Statuses: one word for one thing, a sign beside each, and the role of its colour.
 
-import type { RunRow, Status } from "../api/types";
+import type { RunRow, RunView, Status } from "../api/types";
 
 export type Tone = "plain" | "muted" | "good" | "attention" | "bad" | "accent";
 
@@ -110,4 +110,11 @@ export function proofWords(level: string | null | undefined): string | null {
 export function prWords(row: Pick<RunRow, "pr_url" | "pr_number" | "pr_draft">): string {
   const number = row.pr_number ?? /\/(?:pull|pulls|merge_requests)\/(\d+)/.exec(row.pr_url ?? "")?.[1];
   return `PR${number ? ` #${number}` : ""}${row.pr_draft ? " draft" : ""}`;
+}
+
+/** `bench 61 ±0.8, target at most 50 (iteration 3)`. */
+export function bestWords(best: NonNullable<RunView["best"]>): string {
+  const noise = best.noise ? ` ±${best.noise}` : "";
+  const target = best.target === undefined || best.target === null ? "" : `, target at ${best.rises ? "least" : "most"} ${best.target}`;
+  return `${best.name} ${best.value}${noise}${target} (${best.iteration === 0 ? "at the start" : `iteration ${best.iteration}`})`;
 }

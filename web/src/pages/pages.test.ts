@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Race, RunRow } from "../api/types";
 import { score } from "../lib/fuzzy";
 import { worthTelling } from "../lib/notify";
-import { agentColour, budgetTone, loopSteps, prWords } from "../lib/status";
+import { agentColour, bestWords, budgetTone, loopSteps, prWords } from "../lib/status";
 import { belongs } from "../live/runs-list";
 import { niceTop } from "../ui/chart";
 import { everyDay } from "./costs";
@@ -33,6 +33,13 @@ describe("a new run", () => {
   it("may be a race, by the first or by the best", () => {
     expect(bodyOf({ ...FORM, race: "claude codex" })).toMatchObject({ race: ["claude", "codex"], best: "cost" });
     expect(bodyOf({ ...FORM, race: " 3 ", best: "" })).toMatchObject({ race: ["3"] });
+  });
+});
+
+describe("a number that is to get better", () => {
+  it("is told with its noise, its target and where it was reached", () => {
+    expect(bestWords({ name: "bench", value: 61, noise: 0.8, target: 50, rises: false, iteration: 3 })).toBe("bench 61 ±0.8, target at most 50 (iteration 3)");
+    expect(bestWords({ name: "score", value: 0.5, rises: true, iteration: 0 })).toBe("score 0.5 (at the start)");
   });
 });
 

@@ -73,6 +73,10 @@ impl Agent for ActionsAgent {
         &self.config.name
     }
 
+    fn config(&self) -> Option<&AgentConfig> {
+        Some(&self.config)
+    }
+
     fn preamble(&self) -> String {
         preamble::preamble(self.config.system_prompt.as_deref())
     }

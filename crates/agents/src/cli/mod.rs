@@ -194,6 +194,9 @@ impl Agent for CliAgent {
     fn name(&self) -> &AgentName {
         &self.config.name
     }
+    fn config(&self) -> Option<&AgentConfig> {
+        Some(&self.config)
+    }
     fn session(
         &self,
         request: &SessionRequest<'_>,

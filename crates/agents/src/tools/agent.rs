@@ -117,6 +117,10 @@ impl Agent for ToolsAgent {
         &self.config.name
     }
 
+    fn config(&self) -> Option<&AgentConfig> {
+        Some(&self.config)
+    }
+
     fn preamble(&self) -> String {
         let prose = self.config.system_prompt.as_deref().unwrap_or(GUIDE).trim_end();
         let list: Vec<String> = self

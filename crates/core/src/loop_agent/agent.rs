@@ -1,5 +1,6 @@
 //! An agent of the caller as a run is given it: with another system prompt, and ended at its tokens.
 
+use ralph_domain::config::AgentConfig;
 use ralph_domain::id::AgentName;
 use ralph_domain::money::Tokens;
 use ralph_domain::ports::{
@@ -20,6 +21,10 @@ pub(super) struct RuledAgent {
 impl Agent for RuledAgent {
     fn name(&self) -> &AgentName {
         self.agent.name()
+    }
+
+    fn config(&self) -> Option<&AgentConfig> {
+        self.agent.config()
     }
 
     fn preamble(&self) -> String {

@@ -2,7 +2,7 @@
 
 use super::agent::RuledAgent;
 use super::check::{AdviceFn, advice_fn};
-use super::frozen::check_records;
+use super::frozen::{check_records, check_workspace};
 use super::options::{BuildError, Completion, ContextFile, Limits};
 use super::source::PortSource;
 use super::{LoopAgent, callbacks::Callbacks};
@@ -108,9 +108,11 @@ keeps! {
     sandbox: impl Sandbox + 'static => |this, sandbox| this.sandbox = Some(Box::new(sandbox));
     /// The history of those files: `ralph_git::GitWorkspace`, or `ralph_sandbox::MemoryWorkspace` in tests.
     workspace: impl Workspace + 'static => |this, workspace| this.workspace = Some(Box::new(workspace));
-    /// Who works, with every default. Several take turns, in the order in which they are given.
+    /// Who works, with its own configuration where it has one, else with every default. Several take turns, in the order in which
+    /// they are given.
     agent: impl Agent + 'static => |this, agent| {
-        let config = AgentConfig::command(agent.name().as_str(), &[agent.name().as_str()]);
+        let plain = || AgentConfig::command(agent.name().as_str(), &[agent.name().as_str()]);
+        let config = agent.config().cloned().unwrap_or_else(plain);
         this.agents.push((config, Box::new(agent)));
     };
     /// What is to be done, in words: Markdown, the first line is its title.
@@ -121,7 +123,7 @@ keeps! {
     records: impl Into<PathBuf> => |this, records| this.records = Some(records.into());
     /// Goes on with a run of an earlier process, which has its task and settings already.
     resume: RunId => |this, run| this.resume = Some(run);
-    /// The id of the new run, instead of one made of the time.
+    /// The id of the new run, instead of the one that the workspace records, or one made of the time.
     run_id: RunId => |this, run| this.run_id = Some(run);
     /// The hard stops.
     limits: Limits => |this, limits| this.limits = Some(limits);
@@ -184,7 +186,7 @@ keeps! {
 }
 
 impl LoopAgentBuilder {
-    /// Who works, with a configuration of its own: kind, time-outs, model.
+    /// Who works, with another configuration than its own: kind, time-outs, model.
     #[must_use]
     pub fn agent_with(mut self, config: AgentConfig, agent: impl Agent + 'static) -> Self {
         self.agents.push((config, Box::new(agent)));
@@ -213,6 +215,8 @@ impl LoopAgentBuilder {
         let records = self.records.take().ok_or_else(|| {
             BuildError::missing("records", "a run without a record cannot be proven or resumed")
         })?;
+        let whole = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        let (repo, records) = (whole(repo), whole(records));
         check_records(&records, &*sandbox)?;
         if self.agents.is_empty() {
             return Err(BuildError::missing("agent", "somebody must work"));
@@ -224,10 +228,11 @@ impl LoopAgentBuilder {
         let home = StateHome::at(&records);
         let (spec, exists) = match self.resume.take() {
             Some(run) => (self.resumed(&home, &run)?, true),
-            None => (self.new_spec(&repo, clock.now())?, false),
+            None => (self.new_spec(&repo, &*workspace, clock.now())?, false),
         };
+        check_workspace(&spec, &*workspace)?;
         let checks = std::mem::take(&mut self.completion);
-        let checks = checks.into_iter().filter_map(|one| Some((one.verifier.name, one.check?))).collect();
+        let checks = checks.into_iter().filter_map(Completion::own_check).collect();
         let (callbacks, advice) = (std::mem::take(&mut self.callbacks), self.advice.take());
         let record = home.record(&spec.run_id);
         let parts = self.parts(&spec, &home, (sandbox, workspace), clock);
@@ -246,10 +251,11 @@ impl LoopAgentBuilder {
         clock: Arc<dyn Clock>,
     ) -> DriverParts {
         let (run, dir) = (&spec.run_id, RalphDir::of(&spec.workspace));
-        let (prompt, limit) =
-            (self.system_prompt.take(), self.limits.unwrap_or_default().max_tokens_per_iteration);
-        let ruled = self.agents.into_iter().map(|(config, agent)| -> Box<dyn Agent> {
-            let max_tokens = config.max_tokens_per_iteration.or(limit);
+        let prompt = self.system_prompt.take();
+        let ruled = self.agents.into_iter().map(|(_, agent)| -> Box<dyn Agent> {
+            // As the run is frozen: one that goes on keeps what it began with.
+            let config = spec.settings.agent(agent.name());
+            let max_tokens = config.and_then(|config| config.max_tokens_per_iteration);
             Box::new(RuledAgent { agent, system_prompt: prompt.clone(), max_tokens })
         });
         DriverParts {

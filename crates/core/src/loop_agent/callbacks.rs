@@ -2,6 +2,7 @@
 //! which things happen; whoever has much to do with it hands it to a channel.
 
 use super::result::LoopResult;
+use super::turn::Turn;
 use crate::handle::{RalphStatus, RunHandle};
 use crate::observers::{LiveStatus, Observer};
 use ralph_domain::event::{Event, EventBody};
@@ -42,18 +43,20 @@ pub(super) struct CallbackObserver {
     /// Wakes whoever awaits events.
     pub(super) wake: Box<dyn Fn() + Send>,
     pub(super) record: Arc<dyn Fn() -> Option<RunDir> + Send + Sync>,
+    /// A closure that breaks suspends the run in good order, so that it can go on.
+    pub(super) turn: Turn,
 }
 
 impl Observer for CallbackObserver {
     fn event(&mut self, _: &RunState, event: &Event) {
-        self.callbacks.event.iter().for_each(|call| call(event));
+        self.turn.call(|| self.callbacks.event.iter().for_each(|call| call(event)));
         let over = matches!(event.body, EventBody::IterationEnded { .. } | EventBody::Finished { .. });
         if over
             && !self.callbacks.update.is_empty()
             && let Some(record) = (self.record)()
             && let Ok(status) = RunHandle::new(record, "library").status()
         {
-            self.callbacks.update.iter().for_each(|call| call(&status));
+            self.turn.call(|| self.callbacks.update.iter().for_each(|call| call(&status)));
         }
         (self.wake)();
     }
@@ -63,6 +66,6 @@ impl Observer for CallbackObserver {
     fn output(&mut self, _: Stream, _: &[u8]) {}
 
     fn token(&mut self, text: &str) {
-        self.callbacks.token.iter().for_each(|call| call(text));
+        self.turn.call(|| self.callbacks.token.iter().for_each(|call| call(text)));
     }
 }

@@ -1,26 +1,38 @@
 //! Checks and advice that are async closures of the calling program.
 
-use super::jobs::{Filler, Jobs, ask, receive};
+use super::jobs::{Caught, Filler, ask, receive};
+use super::turn::Turn;
+use crate::clock::SystemClock;
 use crate::help::{StuckAdvisor, StuckContext};
-use ralph_domain::ports::{CustomCheck, ExecEnd, ExecRequest, ExecSink, Sandbox, StopCause, Stream};
+use ralph_domain::ports::{
+    Clock as _, CustomCheck, ExecEnd, ExecRequest, ExecSink, Sandbox, StopCause, Stream,
+};
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
 /// Bytes of each output stream that a check is given.
 const OUTPUT_MAX: usize = 4 * 1024 * 1024;
-/// Longest command of a check, unless it says otherwise.
+/// Longest command of a check, and longest advice.
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 type Verdict = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 type Advice = Pin<Box<dyn Future<Output = Option<String>> + Send>>;
 pub(super) type CheckFn = Arc<dyn Fn(CheckContext) -> Verdict + Send + Sync>;
 pub(super) type AdviceFn = Arc<dyn Fn(StuckContext) -> Advice + Send + Sync>;
+
+/// A condition that is code of the caller.
+pub(super) struct OwnCheck {
+    /// What its verifier is called.
+    pub(super) name: String,
+    pub(super) check: CheckFn,
+    /// Longest wait for it.
+    pub(super) timeout: Duration,
+}
 
 /// Boxes a check's closure.
 pub(super) fn check_fn<F, Fut>(check: F) -> CheckFn
@@ -98,31 +110,45 @@ impl CheckContext {
     }
 }
 
+/// What a check hears that broke: its run is suspended.
+const BROKE: &str = "the check broke";
+
 /// An async closure as the engine knows checks.
 pub(super) struct AsyncCheck {
     pub(super) check: CheckFn,
-    pub(super) jobs: Arc<Jobs>,
-    pub(super) abort: Arc<AtomicBool>,
+    pub(super) timeout: Duration,
+    pub(super) turn: Turn,
 }
 
 impl CustomCheck for AsyncCheck {
     fn check(&self, sandbox: &dyn Sandbox) -> Result<(), String> {
         let (to_driver, requests) = mpsc::channel();
-        let check = Arc::clone(&self.check);
-        let ends = || self.abort.load(Ordering::SeqCst);
+        let (check, turn, clock) = (Arc::clone(&self.check), self.turn.clone(), SystemClock::default());
+        let is_late = || clock.elapsed() >= self.timeout;
+        let ends = || self.turn.is_aborted() || is_late();
         // All senders go with this future: where it is dropped, nobody is left to send.
-        self.jobs.spawn(async move {
-            let verdict = check(CheckContext { to_driver: to_driver.clone() }).await;
+        let _waited = self.turn.jobs.spawn(async move {
+            let context = CheckContext { to_driver: to_driver.clone() };
+            let verdict = Caught::new(async move { check(context).await }).await.unwrap_or_else(|panic| {
+                turn.note_panic(&*panic);
+                Err(BROKE.into())
+            });
             let _ = to_driver.send(Request::Done(verdict));
         });
-        loop {
+        let verdict = loop {
             match receive(&requests, &ends) {
-                Some(Request::Done(verdict)) => return verdict,
+                Some(Request::Done(verdict)) => break verdict,
                 Some(Request::Exec(argv, to)) => to.fill(exec(sandbox, argv, &ends)),
                 Some(Request::Read(path, to)) => to.fill(sandbox.read(&path).map_err(|e| e.to_string())),
                 Some(Request::List(path, to)) => to.fill(sandbox.list(&path).map_err(|e| e.to_string())),
-                None => return Err(GIVEN_UP.into()),
+                None => break Err(GIVEN_UP.into()),
             }
+        };
+        match verdict {
+            Err(_) if is_late() => {
+                Err(format!("no end after {}", ralph_domain::text::duration(self.timeout)))
+            }
+            verdict => verdict,
         }
     }
 }
@@ -132,8 +158,12 @@ fn exec(sandbox: &dyn Sandbox, argv: Vec<String>, ends: &dyn Fn() -> bool) -> Re
     request.timeout = Some(TIMEOUT);
     let mut sink = OutputSink { streams: [Vec::new(), Vec::new()], ends };
     let outcome = sandbox.exec(&request, &mut sink).map_err(|error| error.to_string())?;
-    if matches!(outcome.end, ExecEnd::TimedOut) {
-        return Err(format!("no end after {}", ralph_domain::text::duration(TIMEOUT)));
+    match outcome.end {
+        ExecEnd::TimedOut => {
+            return Err(format!("no end after {}", ralph_domain::text::duration(TIMEOUT)));
+        }
+        ExecEnd::Stopped(_) => return Err(GIVEN_UP.into()),
+        _ => {}
     }
     let [stdout, stderr] = sink.streams.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     Ok(CommandOutput { code: outcome.end.code(), stdout, stderr })
@@ -162,14 +192,20 @@ impl ExecSink for OutputSink<'_> {
 /// An async closure as the engine knows advisors.
 pub(super) struct AsyncAdvisor {
     pub(super) advise: AdviceFn,
-    pub(super) jobs: Arc<Jobs>,
-    pub(super) abort: Arc<AtomicBool>,
+    pub(super) turn: Turn,
 }
 
 impl StuckAdvisor for AsyncAdvisor {
     fn advise(&self, context: &StuckContext) -> Option<String> {
-        let (advise, context) = (Arc::clone(&self.advise), context.clone());
-        let ends = || self.abort.load(Ordering::SeqCst);
-        self.jobs.wait_for(async move { advise(context).await }, &ends).flatten()
+        let (advise, context, turn) = (Arc::clone(&self.advise), context.clone(), self.turn.clone());
+        let clock = SystemClock::default();
+        let ends = || self.turn.is_aborted() || clock.elapsed() >= TIMEOUT;
+        let advice = async move {
+            Caught::new(async move { advise(context).await }).await.unwrap_or_else(|panic| {
+                turn.note_panic(&*panic);
+                None
+            })
+        };
+        self.turn.jobs.wait_for(advice, &ends).flatten()
     }
 }

@@ -5,13 +5,13 @@ use super::options::{BuildError, ContextFile};
 use super::source::spec_of;
 use crate::run_id;
 use ralph_domain::budget::Budgets;
-use ralph_domain::config::{self, AgentConfig, ConfigFile, Publish, Settings, VerifierConfig};
+use ralph_domain::config::{self, AgentConfig, ConfigFile, Publish, Settings, StuckConfig, VerifierConfig};
 use ralph_domain::id::RunId;
-use ralph_domain::ports::{Agent, Sandbox};
+use ralph_domain::ports::{Agent, Sandbox, Workspace};
 use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
 use ralph_journal::layout::StateHome;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes of all context together.
 const CONTEXT_MAX: usize = 50 * 1024;
@@ -31,6 +31,11 @@ impl LoopAgentBuilder {
             ("branch", self.branch.is_some()),
             ("commit_template", self.commit_template.is_some()),
             ("publish", self.publish.is_some()),
+            ("model", self.model.is_some()),
+            ("baseline", self.no_baseline),
+            ("pr_title", self.pr.title_template.is_some()),
+            ("pr_body", self.pr.body_template.is_some()),
+            ("stuck_detection", self.stuck != StuckConfig::default()),
         ];
         if let Some((what, _)) = said.into_iter().find(|(_, said)| *said) {
             return Err(BuildError::new(
@@ -68,12 +73,18 @@ impl LoopAgentBuilder {
         Ok(spec)
     }
 
-    pub(super) fn new_spec(&mut self, repo: &Path, now: jiff::Timestamp) -> Result<RunSpec, BuildError> {
+    pub(super) fn new_spec(
+        &mut self,
+        repo: &Path,
+        workspace: &dyn Workspace,
+        now: jiff::Timestamp,
+    ) -> Result<RunSpec, BuildError> {
         let text = self
             .task
             .take()
             .ok_or_else(|| BuildError::missing("task", "somebody must say what is to be done"))?;
-        let run_id = match self.run_id.take() {
+        let recorded = || workspace.records_for().map(|of| of.run.clone());
+        let run_id = match self.run_id.take().or_else(recorded) {
             Some(id) => RunId::parse(id.as_str()).map_err(|why| {
                 BuildError::new("the run's id cannot be used", why, "use letters, digits, `-` and `_`")
             })?,
@@ -175,13 +186,49 @@ impl LoopAgentBuilder {
 
 /// Refuses a place for records that the agent could write.
 pub(super) fn check_records(records: &Path, sandbox: &dyn Sandbox) -> Result<(), BuildError> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     match sandbox.host_root() {
-        Some(root) if real(records).starts_with(real(root)) => Err(BuildError::new(
+        Some(root) if settled(records).starts_with(settled(root)) => Err(BuildError::new(
             format!("the records lie in `{}`, where the agent works", root.display()),
             "an agent could rewrite what is known of its own run",
             "give a folder beside it, for example one below the user's state folder",
         )),
         _ => Ok(()),
     }
+}
+
+/// Refuses a workspace that records another run, or on another branch: what a result names would not be there.
+pub(super) fn check_workspace(spec: &RunSpec, workspace: &dyn Workspace) -> Result<(), BuildError> {
+    let Some(of) = workspace.records_for() else { return Ok(()) };
+    if *of.run != spec.run_id {
+        return Err(BuildError::new(
+            format!("the workspace records run {}, and this is run {}", of.run, spec.run_id),
+            "the refs that a result names would hold nothing",
+            "give both the same id; `.run_id(…)` may be left out for a new run",
+        ));
+    }
+    if of.branch != spec.branch.as_deref() {
+        let words =
+            |branch: Option<&str>| branch.map_or_else(|| "none".to_owned(), |name| format!("`{name}`"));
+        return Err(BuildError::new(
+            format!(
+                "the branch of the workspace is {}, and that of the run {}",
+                words(of.branch),
+                words(spec.branch.as_deref())
+            ),
+            "iterations would be committed elsewhere than the result says",
+            "give `WorkspaceOptions::branch` and `.branch(…)` the same name",
+        ));
+    }
+    Ok(())
+}
+
+/// A path as the system knows it, also where its last parts do not exist yet.
+fn settled(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for there in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (there.canonicalize(), path.strip_prefix(there)) {
+            return real.join(rest);
+        }
+    }
+    path
 }

@@ -1,15 +1,64 @@
 //! The way of futures from the thread that drives a run to the task that awaits it. What a caller gives as an async closure is
 //! polled where the caller awaits the run, so it finds the runtime that it was written for, whichever that is.
 
+use std::any::Any;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// A future that owns all it needs.
-pub(super) type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(super) struct Job {
+    future: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// Nobody waits for it any more.
+    gone: Arc<AtomicBool>,
+}
+
+impl Job {
+    /// Lets it go on; whether more is to come.
+    pub(super) fn goes_on(&mut self, cx: &mut Context<'_>) -> bool {
+        !self.gone.load(Ordering::SeqCst) && self.future.as_mut().poll(cx).is_pending()
+    }
+}
+
+/// A future that the driving thread waits for. Once it waits no more, the future is dropped where it is polled.
+pub(super) struct Spawned<'a> {
+    jobs: &'a Jobs,
+    gone: Arc<AtomicBool>,
+}
+
+impl Drop for Spawned<'_> {
+    fn drop(&mut self) {
+        self.gone.store(true, Ordering::SeqCst);
+        let waker = self.jobs.queue().waker.clone();
+        waker.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// A future of the caller; where it breaks, that is what it comes to.
+pub(super) struct Caught<F>(Pin<Box<F>>);
+
+impl<F: Future> Caught<F> {
+    pub(super) fn new(future: F) -> Self {
+        Self(Box::pin(future))
+    }
+}
+
+impl<F: Future> Future for Caught<F> {
+    type Output = Result<F::Output, Box<dyn Any + Send>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let future = self.0.as_mut();
+        match catch_unwind(AssertUnwindSafe(|| future.poll(cx))) {
+            Ok(polled) => polled.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    }
+}
 
 /// How often the driving thread looks whether it is to end while it waits for a future.
 const LOOK: Duration = Duration::from_millis(100);
@@ -57,15 +106,17 @@ impl Jobs {
         std::mem::take(&mut queue.new)
     }
 
-    /// Lets `future` run where the run is awaited; it is dropped where nobody does.
-    pub(super) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+    /// Lets `future` run where the run is awaited; it is dropped where nobody does, and with what this returns.
+    pub(super) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> Spawned<'_> {
+        let gone = Arc::new(AtomicBool::new(false));
         let mut queue = self.queue();
         if queue.open {
-            queue.new.push(Box::pin(future));
+            queue.new.push(Job { future: Box::pin(future), gone: Arc::clone(&gone) });
             let waker = queue.waker.clone();
             drop(queue);
             waker.into_iter().for_each(Waker::wake);
         }
+        Spawned { jobs: self, gone }
     }
 
     /// Lets `future` run where the run is awaited, and waits for what it says. `None` where nobody awaits the run any more, where
@@ -76,7 +127,7 @@ impl Jobs {
         ends: &dyn Fn() -> bool,
     ) -> Option<T> {
         let (tell, told) = mpsc::channel();
-        self.spawn(async move {
+        let _waited = self.spawn(async move {
             let _ = tell.send(future.await);
         });
         receive(&told, ends)

@@ -19,6 +19,7 @@ mod running;
 mod shared;
 mod source;
 mod steering;
+mod turn;
 
 pub use builder::LoopAgentBuilder;
 pub use check::{CheckContext, CommandOutput};
@@ -31,7 +32,7 @@ pub use steering::AgentHandle;
 
 use crate::handle::RalphStatus;
 use crate::help::StuckContext;
-use check::{CheckFn, advice_fn};
+use check::{OwnCheck, advice_fn};
 use ralph_domain::event::Event;
 use ralph_domain::id::Seq;
 use ralph_domain::outcome::{ErrorCode, RunError};
@@ -59,11 +60,11 @@ impl LoopAgent {
 
     /// An agent over a run that somebody else wires.
     pub fn over(source: impl RunSource + 'static, checks: Vec<Completion>) -> Self {
-        let checks = checks.into_iter().filter_map(|one| Some((one.verifier.name, one.check?))).collect();
+        let checks = checks.into_iter().filter_map(Completion::own_check).collect();
         Self::of(Box::new(source), None, checks)
     }
 
-    fn of(source: Box<dyn RunSource>, record: Option<RunDir>, checks: Vec<(String, CheckFn)>) -> Self {
+    fn of(source: Box<dyn RunSource>, record: Option<RunDir>, checks: Vec<OwnCheck>) -> Self {
         Self { shared: Arc::new(Shared::new(source, record, checks)) }
     }
 

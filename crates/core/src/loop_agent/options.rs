@@ -1,6 +1,6 @@
 //! What a caller says of a run: its limits, what makes it done, and what every session is given.
 
-use super::check::{CheckContext, CheckFn, check_fn};
+use super::check::{CheckContext, CheckFn, OwnCheck, check_fn};
 use ralph_domain::config::{Expect, MetricConfig, RunWhen, VerifierConfig};
 use ralph_domain::money::Usd;
 use std::future::Future;
@@ -131,6 +131,12 @@ impl Completion {
         // A number is worth having after every iteration, also where a promise starts the final check.
         one.verifier.run_when = RunWhen::Always;
         one
+    }
+
+    /// What of it is code of the caller.
+    pub(super) fn own_check(self) -> Option<OwnCheck> {
+        let timeout = Duration::from_secs(self.verifier.timeout_seconds);
+        Some(OwnCheck { name: self.verifier.name, check: self.check?, timeout })
     }
 
     /// As the settings of a run write it down.

@@ -3,7 +3,7 @@
 
 use super::builder::LoopAgentBuilder;
 use super::options::{BuildError, Completion};
-use ralph_domain::config::{Expect, Publish};
+use ralph_domain::config::{AgentKind, Expect, Publish};
 use ralph_domain::dialect::names;
 use ralph_domain::money::Usd;
 use std::collections::BTreeSet;
@@ -12,6 +12,7 @@ impl LoopAgentBuilder {
     /// Everything that does not fit in a new run.
     pub(super) fn check(&self) -> Result<(), BuildError> {
         self.check_names()?;
+        self.check_prompt()?;
         self.completion.iter().try_for_each(check_condition)?;
         self.check_numbers()?;
         self.check_limits()?;
@@ -49,6 +50,24 @@ impl LoopAgentBuilder {
             ));
         }
         Ok(())
+    }
+
+    fn check_prompt(&self) -> Result<(), BuildError> {
+        let by_contract = self
+            .agents
+            .iter()
+            .find(|(config, agent)| agent.config().unwrap_or(config).kind == AgentKind::Actions);
+        match by_contract.filter(|_| self.system_prompt.is_some()) {
+            Some((_, agent)) => Err(BuildError::new(
+                format!(
+                    "`system_prompt` would take the place of what tells `{}` how to answer",
+                    agent.name()
+                ),
+                "its actions could not be read any more",
+                "give its own `AgentConfig` a `system_prompt`: that leaves the contract where it is",
+            )),
+            None => Ok(()),
+        }
     }
 
     fn check_numbers(&self) -> Result<(), BuildError> {

@@ -1,7 +1,9 @@
 //! How a run of the library ended.
 
 use ralph_domain::outcome::{EndReason, RunError, RunResult};
+use ralph_domain::state::RunState;
 use std::ops::Deref;
+use std::path::Path;
 
 /// How a run ended: the [`RunResult`] that every face knows, with the diff and the agent's own words. Its fields are read
 /// directly: `result.success`, `result.iterations`, `result.cost_usd`.
@@ -19,6 +21,20 @@ impl LoopResult {
     /// A run that never began.
     pub fn refused(error: RunError) -> Self {
         Self { run: RunResult::refused(error), diff: String::new(), agent_summary: None }
+    }
+
+    /// The same of a run that exists: with what its record knows of it.
+    pub(super) fn of_record(mut self, state: &RunState, record: &Path) -> Self {
+        let totals = &state.spending.totals;
+        self.run.run_id = Some(state.spec.run_id.clone());
+        self.run.run_dir = Some(record.to_owned());
+        self.run.workspace = Some(state.spec.home().to_owned());
+        self.run.iterations = state.iterations.count;
+        (self.run.cost_usd, self.run.cost_basis, self.run.tokens) =
+            (totals.cost, totals.basis, totals.tokens);
+        self.run.elapsed_seconds = state.elapsed().as_secs_f64();
+        self.run.work_ref = ralph_domain::view::work_ref(state);
+        self
     }
 
     /// The iteration from which [`LoopAgent::resume_from`](super::LoopAgent::resume_from) goes on, where it can.

@@ -4,14 +4,12 @@ use super::jobs::{Job, Slot};
 use super::result::LoopResult;
 use super::shared::Shared;
 use super::source::{Driven, RunSource};
-use crate::context::CancelFlag;
+use super::turn::{Turn, broke, words_of};
 use ralph_domain::outcome::{ErrorCode, RunError};
 use ralph_journal::snapshot;
-use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
@@ -23,34 +21,30 @@ use std::task::{Context, Poll};
 #[must_use = "a run does nothing unless it is awaited"]
 pub struct Running {
     shared: Arc<Shared>,
-    driving: Option<Driving>,
+    turn: Turn,
+    /// The result, once a thread drives for it.
+    result: Option<Slot<LoopResult>>,
     /// Futures of the caller that the run waits for.
     jobs: Vec<Job>,
     done: bool,
 }
 
-struct Driving {
-    result: Slot<LoopResult>,
-    cancel: Arc<CancelFlag>,
-}
-
 impl Running {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, driving: None, jobs: Vec::new(), done: false }
+        Self { shared, turn: Turn::default(), result: None, jobs: Vec::new(), done: false }
     }
 
     fn start(&mut self, source: Box<dyn RunSource>) {
-        let cancel = Arc::new(CancelFlag::default());
         let (result, filler) = Slot::new();
-        self.shared.jobs.open();
-        self.driving = Some(Driving { result, cancel: Arc::clone(&cancel) });
-        let shared = Arc::clone(&self.shared);
+        self.turn.jobs.open();
+        self.result = Some(result);
+        let (shared, turn) = (Arc::clone(&self.shared), self.turn.clone());
         // Where no thread can be had, its closure is gone, but not what the next one needs.
         let kept = Arc::new(Mutex::new(Some(source)));
         let taken = Arc::clone(&kept);
         let work = move || {
             let Some(source) = take(&taken) else { return };
-            let (result, source) = drive(&shared, source, cancel);
+            let (result, source) = drive(&shared, source, &turn);
             let callbacks = shared.callbacks().clone();
             // The run is over, whatever they make of that.
             let _ = catch_unwind(AssertUnwindSafe(|| callbacks.ended(&result)));
@@ -74,37 +68,34 @@ fn take<T>(from: &Mutex<Option<T>>) -> Option<T> {
 fn drive(
     shared: &Arc<Shared>,
     mut source: Box<dyn RunSource>,
-    cancel: Arc<CancelFlag>,
+    turn: &Turn,
 ) -> (LoopResult, Box<dyn RunSource>) {
-    let hooks = shared.hooks(cancel);
+    let hooks = shared.hooks(turn);
     let driven = catch_unwind(AssertUnwindSafe(|| -> Result<Driven, RunError> {
         let record = source.begin(hooks)?;
         shared.begun(record);
         Ok(source.drive())
     }));
+    let state = || shared.record().and_then(|record| snapshot::load(&record).ok());
     let result = match driven {
         Ok(Ok(Driven { result, diff })) => {
-            let state = shared.record().and_then(|record| snapshot::load(&record).ok());
             let said =
-                state.and_then(|state| state.iterations.history.back().map(|last| last.message.clone()));
-            LoopResult { run: result, diff, agent_summary: said.filter(|text| !text.is_empty()) }
+                state().and_then(|state| state.iterations.history.back().map(|last| last.message.clone()));
+            turn.told(LoopResult { run: result, diff, agent_summary: said.filter(|text| !text.is_empty()) })
         }
         Ok(Err(error)) => LoopResult::refused(error),
-        Err(broken) => LoopResult::refused(broke(&*broken)),
+        // A port of the caller: what it was wired with is gone, but not what is recorded.
+        Err(panic) => {
+            let state = state();
+            let iteration = state.as_ref().map(|state| state.iterations.count + 1);
+            let result = LoopResult::refused(broke(&words_of(&*panic), iteration));
+            match (state, shared.record()) {
+                (Some(state), Some(record)) => result.of_record(&state, record.path()),
+                _ => result,
+            }
+        }
     };
     (result, source)
-}
-
-fn broke(panic: &(dyn Any + Send)) -> RunError {
-    let words = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    RunError {
-        code: ErrorCode::IterationFailed,
-        message: format!("code that the run called broke: {}", ralph_domain::text::one_line(&words, 300)),
-        hint: Some("mend it, then build an agent with `.resume(run_id)`: the journal is safe".into()),
-        recoverable: true,
-        iteration: None,
-    }
 }
 
 impl Future for Running {
@@ -112,26 +103,26 @@ impl Future for Running {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LoopResult> {
         let this = &mut *self;
-        if this.driving.is_none() {
-            let Some(source) = this.shared.take_source(cx.waker()) else { return Poll::Pending };
+        if this.result.is_none() {
+            let Some(source) = this.shared.take_source(&this.turn, cx.waker()) else { return Poll::Pending };
             this.start(source);
         }
         loop {
-            let new = this.shared.jobs.take(cx.waker());
+            let new = this.turn.jobs.take(cx.waker());
             let fresh = !new.is_empty();
             this.jobs.extend(new);
-            this.jobs.retain_mut(|job| job.as_mut().poll(cx).is_pending());
+            this.jobs.retain_mut(|job| job.goes_on(cx));
             if !fresh {
                 break;
             }
         }
-        let Some(driving) = &mut this.driving else { return Poll::Pending };
-        match Pin::new(&mut driving.result).poll(cx) {
+        let Some(result) = &mut this.result else { return Poll::Pending };
+        match Pin::new(result).poll(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(result) => {
                 this.done = true;
                 this.jobs.clear();
-                this.shared.jobs.close();
+                this.turn.jobs.close();
                 Poll::Ready(result.unwrap_or_else(|| LoopResult::refused(no_thread())))
             }
         }
@@ -150,16 +141,14 @@ fn no_thread() -> RunError {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let Some(driving) = self.driving.as_ref().filter(|_| !self.done) else { return };
-        driving.cancel.set(CancelFlag::CALLER);
-        self.shared.abort.store(true, Ordering::SeqCst);
-        self.jobs.clear();
-        self.shared.jobs.close();
+        if self.result.is_some() && !self.done {
+            self.turn.give_up();
+        }
     }
 }
 
 impl std::fmt::Debug for Running {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Running").field("driven", &self.driving.is_some()).finish_non_exhaustive()
+        f.debug_struct("Running").field("driven", &self.result.is_some()).finish_non_exhaustive()
     }
 }

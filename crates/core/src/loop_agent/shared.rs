@@ -1,17 +1,15 @@
 //! What an agent, its runs, its handles and its streams have in common.
 
 use super::callbacks::{CallbackObserver, Callbacks};
-use super::check::{AdviceFn, AsyncAdvisor, AsyncCheck, CheckFn};
-use super::jobs::Jobs;
+use super::check::{AdviceFn, AsyncAdvisor, AsyncCheck, OwnCheck};
 use super::source::{Hooks, RunSource};
-use crate::context::CancelFlag;
+use super::turn::Turn;
 use crate::help::StuckAdvisor;
 use ralph_domain::control::Control;
 use ralph_domain::ports::CustomCheck;
 use ralph_journal::inbox;
 use ralph_journal::layout::RunDir;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -21,11 +19,8 @@ pub(super) const ACTOR: &str = "library";
 /// The common ground.
 pub(super) struct Shared {
     inner: Mutex<Inner>,
-    pub(super) jobs: Arc<Jobs>,
-    /// What must end at once: a check of the caller is not waited for.
-    pub(super) abort: Arc<AtomicBool>,
     pub(super) callbacks: Mutex<Callbacks>,
-    pub(super) checks: Vec<(String, CheckFn)>,
+    checks: Vec<OwnCheck>,
     pub(super) advice: Mutex<Option<AdviceFn>>,
 }
 
@@ -34,6 +29,8 @@ struct Inner {
     record: Option<RunDir>,
     /// What was said before there was a run to say it to.
     unsent: Vec<Control>,
+    /// The call that it is driven for.
+    turn: Option<Turn>,
     /// Whoever waits: for the run to rest, for the next event.
     wakers: Vec<Waker>,
 }
@@ -49,16 +46,10 @@ pub(super) enum Stage {
 }
 
 impl Shared {
-    pub(super) fn new(
-        source: Box<dyn RunSource>,
-        record: Option<RunDir>,
-        checks: Vec<(String, CheckFn)>,
-    ) -> Self {
+    pub(super) fn new(source: Box<dyn RunSource>, record: Option<RunDir>, checks: Vec<OwnCheck>) -> Self {
         let stage = Stage::New(source);
         Self {
-            inner: Mutex::new(Inner { stage, record, unsent: Vec::new(), wakers: Vec::new() }),
-            jobs: Arc::new(Jobs::default()),
-            abort: Arc::new(AtomicBool::new(false)),
+            inner: Mutex::new(Inner { stage, record, unsent: Vec::new(), turn: None, wakers: Vec::new() }),
             callbacks: Mutex::new(Callbacks::default()),
             checks,
             advice: Mutex::new(None),
@@ -78,12 +69,12 @@ impl Shared {
         self.inner().record.clone()
     }
 
-    /// What drives the run, where nobody does now; else `waker` is woken when that changes.
-    pub(super) fn take_source(&self, waker: &Waker) -> Option<Box<dyn RunSource>> {
+    /// What drives the run, for this call of it, where nobody does now; else `waker` is woken when that changes.
+    pub(super) fn take_source(&self, turn: &Turn, waker: &Waker) -> Option<Box<dyn RunSource>> {
         let mut inner = self.inner();
         match std::mem::replace(&mut inner.stage, Stage::Driven) {
             Stage::New(source) | Stage::Rests(source) => {
-                self.abort.store(false, Ordering::SeqCst);
+                inner.turn = Some(turn.clone());
                 Some(source)
             }
             Stage::Driven => {
@@ -108,8 +99,18 @@ impl Shared {
 
     /// Nobody drives it any more.
     pub(super) fn rest(&self, source: Box<dyn RunSource>) {
-        self.inner().stage = Stage::Rests(source);
+        {
+            let mut inner = self.inner();
+            inner.stage = Stage::Rests(source);
+            inner.turn = None;
+        }
         self.wake();
+    }
+
+    /// Lets the closures of the caller that the run waits for now be waited for no more.
+    pub(super) fn abort(&self) {
+        let turn = self.inner().turn.clone();
+        turn.iter().for_each(Turn::abort);
     }
 
     /// Whether the run rests after it was driven; where it does not, `waker` is woken when there is news.
@@ -158,23 +159,24 @@ impl Shared {
     }
 
     /// What a run is given of the caller's closures.
-    pub(super) fn hooks(self: &Arc<Self>, cancel: Arc<CancelFlag>) -> Hooks {
+    pub(super) fn hooks(self: &Arc<Self>, turn: &Turn) -> Hooks {
         let (waking, watched) = (Arc::clone(self), Arc::clone(self));
         let observer = CallbackObserver {
             callbacks: self.callbacks().clone(),
             wake: Box::new(move || waking.wake()),
             record: Arc::new(move || watched.record()),
+            turn: turn.clone(),
         };
-        let check = |check: &CheckFn| -> Box<dyn CustomCheck> {
-            let (jobs, abort) = (Arc::clone(&self.jobs), Arc::clone(&self.abort));
-            Box::new(AsyncCheck { check: Arc::clone(check), jobs, abort })
+        let check = |one: &OwnCheck| -> Box<dyn CustomCheck> {
+            let (check, timeout) = (Arc::clone(&one.check), one.timeout);
+            Box::new(AsyncCheck { check, timeout, turn: turn.clone() })
         };
         let custom_checks: BTreeMap<_, _> =
-            self.checks.iter().map(|(name, one)| (name.clone(), check(one))).collect();
+            self.checks.iter().map(|one| (one.name.clone(), check(one))).collect();
         let advice = self.advice.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let on_stuck = advice.map(|advise| -> Arc<dyn StuckAdvisor> {
-            Arc::new(AsyncAdvisor { advise, jobs: Arc::clone(&self.jobs), abort: Arc::clone(&self.abort) })
-        });
+        let on_stuck = advice
+            .map(|advise| -> Arc<dyn StuckAdvisor> { Arc::new(AsyncAdvisor { advise, turn: turn.clone() }) });
+        let cancel = Arc::clone(&turn.cancel);
         Hooks { observers: vec![Box::new(observer)], on_stuck, cancel, custom_checks }
     }
 }

@@ -97,8 +97,35 @@ impl RunSource for PortSource {
         parts.helpers.on_stuck = None;
         self.parts = Some(parts);
         drop(lock);
-        Driven { result, diff }
+        Driven { result: in_library_words(result), diff }
     }
+}
+
+/// A result whose hints are calls: the records of such a run lie where no command looks for them.
+fn in_library_words(mut result: RunResult) -> RunResult {
+    if let Some(run) = &result.run_id {
+        result.summary =
+            result.summary.replace(&format!("`ralph resume {run}` goes on"), "`run()` goes on from there");
+    }
+    if let Some(error) = &mut result.error {
+        let asks_for_approval = error.hint.as_deref().is_some_and(|hint| hint.contains("ralph approve"));
+        let call = match error.code {
+            ErrorCode::MaxIterations | ErrorCode::MaxCost | ErrorCode::MaxTokens | ErrorCode::Timeout => {
+                "`handle().set_limits(…)` gives it more; then `run()` goes on"
+            }
+            ErrorCode::Stuck => "`handle().history()` has what was tried",
+            ErrorCode::NeedsHuman if asks_for_approval => {
+                "`handle().send(Control::Approve)` accepts it; then `run()` goes on"
+            }
+            ErrorCode::NeedsHuman => "`handle().nudge(…)` answers; then `run()` goes on",
+            _ if error.recoverable => "mend what the message names; then `run()` goes on",
+            _ => "build another agent",
+        };
+        if error.hint.as_deref().is_none_or(|hint| hint.contains("`ralph ")) {
+            error.hint = Some(call.to_owned());
+        }
+    }
+    result
 }
 
 impl PortSource {

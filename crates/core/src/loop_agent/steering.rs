@@ -7,7 +7,6 @@ use ralph_domain::id::RunId;
 use ralph_domain::money::{CostBasis, Usd};
 use ralph_journal::JournalError;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -60,7 +59,7 @@ impl AgentHandle {
     /// Ends the run now: the session and every check, those of the caller included.
     pub fn force_stop(&self) -> Result<(), JournalError> {
         self.shared.say(Control::Cancel)?;
-        self.shared.abort.store(true, Ordering::SeqCst);
+        self.shared.abort();
         Ok(())
     }
 

@@ -123,6 +123,14 @@ pub fn assemble(
     Prompt { text: out, stable: vec![never_changes, changes_slowly] }
 }
 
+/// The titles of those of [`state_sections`] that stand behind whatever people and repos have written.
+pub(crate) const STATE_TITLES: [(&str, &str); 4] = [
+    ("what has changed", "What has changed"),
+    ("checks", "Checks"),
+    ("where the run stands", "Where the run stands"),
+    ("hints", "Read this first"),
+];
+
 /// The sections of a prompt that follow from the state and the logs of checks alone, each as it stands in the whole text: what
 /// a recorded prompt is held against.
 pub fn state_sections(

@@ -271,6 +271,7 @@ fn run_builtin_check(
         Ok(None) => Err(format!("`{path}` does not exist")),
         Err(error) => Err(error.to_string()),
     };
+    let started = ctx.clock.elapsed();
     let why = match &verifier.expect {
         Some(Expect::Output { .. }) | None => return Ok(None),
         Some(Expect::FileExists { path }) => read(path).err(),
@@ -284,6 +285,8 @@ fn run_builtin_check(
             None => Some("the program that started this run does not know this check".to_owned()),
         },
     };
+    let took = ctx.clock.elapsed().saturating_sub(started);
+    ctx.command_took(took);
     if verifier.expect == Some(Expect::Custom) && why.is_some() {
         // One that was given up says nothing about the work.
         ctx.read_inbox()?;
@@ -300,7 +303,7 @@ fn run_builtin_check(
         passed: why.is_none(),
         why,
         exit_code: None,
-        duration_ms: 0,
+        duration_ms: took.as_millis() as u64,
         tests: None,
         log: ctx.run.relative(log_path),
         log_digest,

@@ -20,6 +20,10 @@ use std::time::Duration;
 pub trait Agent: Send {
     /// The configured name.
     fn name(&self) -> &AgentName;
+    /// How it was configured: of which kind it is, how long a session may take; `None` where every default will do.
+    fn config(&self) -> Option<&AgentConfig> {
+        None
+    }
     /// What the agent's kind adds at the very beginning of every prompt: how it answers, what its tools are. It never
     /// changes within a run.
     fn preamble(&self) -> String {

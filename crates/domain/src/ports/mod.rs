@@ -38,7 +38,7 @@ pub use sandbox::{
 pub use trace::{ExecTrace, TraceKind, TraceStep};
 pub use workspace::{
     Baseline, Checkpoint, CheckpointRequest, HandedBack, Lease, Outgoing, OutgoingPart, OutgoingSide,
-    Publisher, Push, PushEnd, StateFile, UserTree, Workspace, WorkspaceError,
+    Publisher, Push, PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
 };
 
 use jiff::Timestamp;

@@ -1,7 +1,7 @@
 //! The port to the agent's tree and its history.
 
 use crate::event::{FileChange, RefMove};
-use crate::id::{AgentName, CommitId, TreeId};
+use crate::id::{AgentName, CommitId, RunId, TreeId};
 use crate::ports::GitRemote;
 use crate::protect::ProtectedChange;
 use crate::spec::LeftWork;
@@ -74,6 +74,17 @@ pub trait Workspace: Send {
     fn publisher(&mut self) -> &mut dyn Publisher;
     /// The user's own tree, where the agent works on another one; `None` where it works in the user's.
     fn user_tree(&mut self) -> Option<&mut dyn UserTree>;
+    /// The run that it records, where it was made for one.
+    fn records_for(&self) -> Option<RecordsFor<'_>>;
+}
+
+/// The run that a workspace was made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordsFor<'a> {
+    /// Its id, which stands in the names of its refs.
+    pub run: &'a RunId,
+    /// The branch that it commits on, where it does.
+    pub branch: Option<&'a str>,
 }
 
 /// How commits of a run leave this machine.

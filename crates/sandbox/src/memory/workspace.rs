@@ -6,7 +6,7 @@ use ralph_domain::event::{FileChange, RefMove};
 use ralph_domain::id::{CommitId, Digest, TreeId};
 use ralph_domain::ports::{
     Baseline, Checkpoint, CheckpointRequest, GitRemote, Lease, Outgoing, OutgoingPart, OutgoingSide,
-    Publisher, Push, PushEnd, StateFile, UserTree, Workspace, WorkspaceError,
+    Publisher, Push, PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
 };
 use ralph_domain::protect::{ProtectedChange, ProtectedKind, covers};
 use ralph_domain::spec::LeftWork;
@@ -297,6 +297,11 @@ impl Workspace for MemoryWorkspace {
     }
 
     fn user_tree(&mut self) -> Option<&mut dyn UserTree> {
+        None
+    }
+
+    /// It has no refs that a run's id would stand in.
+    fn records_for(&self) -> Option<RecordsFor<'_>> {
         None
     }
 }

@@ -306,6 +306,9 @@ pub fn closer(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) {
     spans.push((Role::Muted, "   loop ".into()));
     spans.push((Role::Attention, canvas.spark(&scores, 8)));
     spans.push((Role::Muted, format!(" {:.1}", view.loop_score)));
+    if let Some(best) = &view.best {
+        spans.push((Role::Text, format!("   best {}", one_line(&best.words(), 120))));
+    }
     canvas.line(area, row, &spans);
 }
 
@@ -323,7 +326,12 @@ fn sparks(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 
     spans.push((Role::Attention, canvas.spark(&scores, cells)));
     spans.push((Role::Muted, format!(" {:.2}", view.loop_score)));
     canvas.line(area, row, &spans);
-    row + 1
+    match &view.best {
+        Some(best) => {
+            canvas.text(area, row + 1, Role::Text, &format!("best {}", one_line(&best.words(), 200)))
+        }
+        None => row + 1,
+    }
 }
 
 fn budgets(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, mut row: u16) -> u16 {

@@ -49,6 +49,25 @@ fn a_race_as_it_goes_and_once_it_is_won() {
 }
 
 #[test]
+fn the_best_number_so_far_is_seen_in_every_size() {
+    for size in SIZES {
+        let mut model = on(Screen::Run, COLOURS, size);
+        let mut view = run_view();
+        view.best = Some(ralph_protocol::view::BestNumber {
+            name: "bench".into(),
+            value: 61.0,
+            noise: Some(0.8),
+            target: Some(50.0),
+            rises: false,
+            iteration: 3,
+        });
+        update(&mut model, Msg::View(Box::new(view)));
+        let seen = text(&draw(&mut model));
+        assert!(seen.contains("best bench 61"), "{size:?}:\n{seen}");
+    }
+}
+
+#[test]
 fn without_colours_everything_still_reads() {
     for screen in SCREENS {
         for size in SIZES {

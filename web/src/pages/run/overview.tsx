@@ -3,7 +3,7 @@ import { api } from "../../api/calls";
 import { asProblem } from "../../api/client";
 import type { CheckResult, CheckView, CriterionView } from "../../api/types";
 import { count, millis } from "../../lib/format";
-import { isOver } from "../../lib/status";
+import { bestWords, isOver } from "../../lib/status";
 import { runPath } from "../../router";
 import { A, Ago, Button, cx, Section } from "../../ui/basics";
 import { Ansi } from "../../ui/ansi";
@@ -32,6 +32,7 @@ export function Overview() {
           {view.criteria.length === 0 ? <p className="muted">The task names no criteria; its checks decide.</p> : <Criteria />}
         </Section>
         <Section title={<span id="checks">Checks</span>} aside={<span className="muted small">what decides, run by the engine</span>}>
+          {view.best && <p className="num">best so far: {bestWords(view.best)}</p>}
           <ul className="checks">
             {view.checks.map((check) => <CheckRow key={check.name} check={check} />)}
             {view.checks.length === 0 && <li className="muted">No check has been set up yet.</li>}
