@@ -30,6 +30,17 @@ fail() {
 
 has() { command -v "$1" >/dev/null 2>&1; }
 
+# How this system installs a package, in backticks.
+getting() {
+    for manager in 'apt-get install' 'dnf install' 'apk add' 'pacman -S' 'zypper install' 'brew install'; do
+        if has "${manager%% *}"; then
+            printf "\`%s %s\`" "$manager" "$1"
+            return 0
+        fi
+    done
+    printf 'the package %s' "$1"
+}
+
 usage() {
     sed -n '2,15s/^# \{0,1\}//p' "$0" 2>/dev/null | grep . ||
         printf 'install.sh [--version V] [--prefix DIR] [--sha256 SUM] [--dry-run] [--force]\n'
@@ -142,11 +153,17 @@ find_tools() {
         tool=curl
     elif has wget; then
         tool=wget
+        # Others of that name know fewer options; with `-T` that of busybox 1.35 crashes.
+        wget_options=''
+        case "$(wget --version 2>/dev/null)" in
+        "GNU Wget"*) wget_options='-T 60 -t 3 --max-redirect=5' ;;
+        *) [ -z "${HTTPS_PROXY:-}${https_proxy:-}${ALL_PROXY:-}${all_proxy:-}" ] || say "note: this wget may know no way through a proxy; curl does" ;;
+        esac
         # It knows the small names only.
         [ -n "${https_proxy:-}" ] || [ -z "${HTTPS_PROXY:-${ALL_PROXY:-}}" ] || export https_proxy="${HTTPS_PROXY:-$ALL_PROXY}"
         [ -n "${no_proxy:-}" ] || [ -z "${NO_PROXY:-}" ] || export no_proxy="$NO_PROXY"
     else
-        fail "neither curl nor wget is here" "One of them fetches the archive." "install one (\`apt-get install curl\`), then try again"
+        fail "neither curl nor wget is here" "One of them fetches the archive." "install one ($(getting curl)), then try again"
     fi
     for hasher in sha256sum shasum openssl none; do
         if has "$hasher"; then break; fi
@@ -167,7 +184,8 @@ fetch() {
         curl --fail --silent --show-error --location --proto "$protocols" --proto-redir "$protocols" --max-redirs 5 \
             --connect-timeout 20 --speed-limit 1 --speed-time 60 --retry 2 --output "$2" "$1"
     else
-        wget -q -T 60 -O "$2" "$1"
+        # shellcheck disable=SC2086 # Options, one per word.
+        wget -q $wget_options -O "$2" "$1"
     fi
 }
 
@@ -297,8 +315,8 @@ tell_the_rest() {
     for wanted in git bwrap; do
         has "$wanted" && continue
         case "$wanted" in
-        git) say "git is not here, and ralph needs it: install it (\`apt-get install git\`)" ;;
-        bwrap) [ "$system" != Linux ] || say "bubblewrap is not here; with it agents are fenced off best (\`apt-get install bubblewrap\`)" ;;
+        git) say "git is not here, and ralph needs it: install it ($(getting git))" ;;
+        bwrap) [ "$system" != Linux ] || say "bubblewrap is not here; with it agents are fenced off best ($(getting bubblewrap))" ;;
         esac
     done
     case ":$PATH:" in

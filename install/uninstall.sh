@@ -84,12 +84,17 @@ remove_files() {
         [ -e "$prefix/$file" ] || [ -h "$prefix/$file" ] || continue
         act rm -f "$prefix/$file"
         gone=$((gone + 1))
+        # Folders that are empty now, but for those that every prefix has.
+        folder="${file%/*}"
+        while [ "$dry_run" = no ] && [ "$folder" != share ] && [ "$folder" != bin ] && rmdir "$prefix/$folder" 2>/dev/null; do
+            case "$folder" in */*) folder="${folder%/*}" ;; *) break ;; esac
+        done
     done
     set +f
     IFS="$old_ifs"
     if [ "$dry_run" = no ]; then
         rm -rf "$prefix/share/ralph"/.install-* "$prefix/share/ralph"/.upgrade-* "$prefix/share/ralph/.lock"
-        rmdir "$prefix/share/ralph" "$prefix/share/doc/ralph" 2>/dev/null || true
+        rmdir "$prefix/share/ralph" 2>/dev/null || true
         say "removed ralph $version: $gone files below $prefix"
     fi
 }

@@ -23,19 +23,20 @@ trap clean_up EXIT
 
 # Releases 0.1.0 and 0.2.0 of the stand-in, laid out as a server of releases has them.
 make_releases() {
-    local version target
-    target="$(uname -m)-unknown-linux-gnu"
+    local version libc
     mkdir -p "$work/site/latest"
     for version in 0.1.0 0.2.0; do
         sed "s/@VERSION@/$version/" install/tests/stand-in >"$work/stand-in"
         chmod 755 "$work/stand-in"
         # Larger than a page, so that half of it is really half, and a small disk is full of it.
         head -c 300000 /dev/urandom | base64 | sed 's/^/# /' >>"$work/stand-in"
-        scripts/release --binary "$work/stand-in" --version "$version" --target "$target" --archive-only \
-            --out "$work/site/download/v$version" 2>"$work/release.log" || {
-            cat "$work/release.log" >&2
-            return 1
-        }
+        for libc in gnu musl; do
+            scripts/release --binary "$work/stand-in" --version "$version" --target "$(uname -m)-unknown-linux-$libc" --archive-only \
+                --out "$work/site/download/v$version" 2>"$work/release.log" || {
+                cat "$work/release.log" >&2
+                return 1
+            }
+        done
     done
     ln -s "../download/v0.2.0" "$work/site/latest/download"
     chmod -R a+rX "$work/site"

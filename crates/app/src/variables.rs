@@ -106,6 +106,7 @@ pub const VARIABLES: &[Variable] = &[
     variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "server", VariableUse::Read, "the same, as the whole address"),
     variable("OTEL_EXPORTER_OTLP_HEADERS", "server", VariableUse::Read, "headers for it: `name=value,name=value`").secret(),
     variable("RALPH_TRUST", "app", VariableUse::Read, "for CI: allows what a repo asks for, where it is exactly the set of this name (`ralph trust --json` prints it)"),
+    variable("RALPH_ISSUE_SHA256", "app", VariableUse::Read, "for CI: the SHA-256 sum of the issue's title, a line break and its text; `ralph run --issue` refuses another text"),
     variable("RALPH_PROVIDER_SECONDS", "app", VariableUse::Read, "how long `ralph clean`, `ralph sandbox list` and `ralph sandbox rm` wait for a provider of sandboxes; 60 without it"),
     variable("RALPH_DOWNLOAD_URL", "upgrade", VariableUse::Read, "another place with releases for `ralph upgrade`, as `install.sh` knows it"),
     variable("RALPH_FAULT", "cli", VariableUse::Read, "tests: die at a named boundary"),

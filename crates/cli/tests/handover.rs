@@ -5,6 +5,7 @@
     reason = "a test fails by panicking, and starts processes"
 )]
 
+use ralph_domain::id::Digest;
 use ralph_domain::ports::{CiState, Forge as _, NewPr, PrState, ReviewState};
 use ralph_forge::LocalForge;
 use ralph_testkit::env::until;
@@ -286,6 +287,22 @@ fn an_issue_is_a_task_and_hears_of_it() {
     assert_eq!(comments.len(), 1, "{comments:?}");
     assert!(comments[0].body.contains("Proven") && comments[0].body.contains(&pr.url), "{comments:?}");
     assert_eq!(run["pr_url"], pr.url);
+}
+
+#[test]
+fn an_issue_that_was_edited_after_it_was_allowed_is_not_run() {
+    let env = TestEnv::new(RALPH);
+    let world = world(&env, PARTS, CHECK, &json!({}));
+    let (title, body) = ("Three parts, please", "Write `part1.txt` to `part3.txt`.");
+    let number = world.forge.add_issue(title, body, &[]).unwrap().to_string();
+    let with_sum = |text: &str| {
+        let args = ["run", "--isolation", "none", "--json", "--issue", &number];
+        let mut command = env.ralph_command(&world.repo.dir, &args);
+        TestEnv::finish(command.env("RALPH_ISSUE_SHA256", Digest::of(text.as_bytes()).as_str()))
+    };
+    let refused = with_sum(&format!("{title}\nWrite something harmless.")).exits(3);
+    assert!(refused.stderr.contains("was edited after it was allowed"), "{}", refused.stderr);
+    with_sum(&format!("{title}\n{body}")).exits(0);
 }
 
 #[test]

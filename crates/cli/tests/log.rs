@@ -4,6 +4,7 @@
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 
@@ -103,4 +104,44 @@ fn the_log_tells_of_agents_and_requests_and_never_what_an_address_hides() {
         assert!(log.contains(word), "{word}: {log}");
     }
     assert!(!log.contains(&hidden), "{log}");
+}
+
+/// All files below a folder; links are not followed.
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        match entry.file_type().unwrap().is_dir() {
+            true => files_below(&entry.path(), found),
+            false => found.push(entry.path()),
+        }
+    }
+}
+
+#[test]
+fn every_file_that_a_run_leaves_is_documented() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.stub("cat > /dev/null; echo x > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
+    let run = repo.run(&[]).exits(0).json();
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/RUN-FOLDER.md"))
+            .unwrap();
+    let mut files = Vec::new();
+    for folder in [env.path("state/ralph"), repo.dir.join(".ralph")] {
+        files_below(&folder, &mut files);
+    }
+    assert!(files.len() > 30, "{files:?}");
+    let digest = regex_lite::Regex::new("[0-9a-f]{64}").unwrap();
+    // These the page names as a whole.
+    let whole = ["git", "copy-git", "grown", "hooks"];
+    let unknown: Vec<String> = files
+        .iter()
+        .filter(|path| !path.components().any(|part| whole.iter().any(|name| part.as_os_str() == *name)))
+        .map(|path| {
+            path.file_name().unwrap().to_string_lossy().replace(run["run_id"].as_str().unwrap(), "<id>")
+        })
+        .map(|name| digest.replace_all(&name, "<digest>").replace("check-tests", "check-<verifier>"))
+        .map(|name| name.replace("stub", "<agent>"))
+        .filter(|name| !text.contains(&format!("{name}`")))
+        .collect();
+    assert!(unknown.is_empty(), "docs/RUN-FOLDER.md does not name {unknown:?}");
 }

@@ -5,6 +5,7 @@ use crate::error::AppError;
 use crate::handover;
 use ralph_domain::config::ConfigFile;
 use ralph_domain::dialect::names;
+use ralph_domain::id::Digest;
 use ralph_git::Repo;
 use ralph_journal::layout::RalphDir;
 use std::path::{Path, PathBuf};
@@ -52,6 +53,14 @@ pub fn fetch(env: &Environment, named: &str, origin: &Repo, config: &ConfigFile)
     if issue.closed {
         return Err(AppError::usage(format!("issue {number} is closed: {}", issue.title))
             .hint("open it again, or name another one"));
+    }
+    // Whoever allowed it may say which text they have read; it could have been edited since.
+    let read = env.vars().filled("RALPH_ISSUE_SHA256");
+    let now = Digest::of(format!("{}\n{}", issue.title, issue.body).as_bytes());
+    if read.is_some_and(|read| !read.trim().eq_ignore_ascii_case(now.as_str())) {
+        return Err(AppError::needs_person(format!("issue {number} was edited after it was allowed"))
+            .cause("Its text is not the one that RALPH_ISSUE_SHA256 names.")
+            .hint("read it again, then allow it again: put the label on it anew"));
     }
     let body = issue.body.replace("\r\n", "\n");
     // An issue may hold a whole task with its criteria; else its words are the task.
