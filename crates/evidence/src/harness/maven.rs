@@ -131,11 +131,11 @@ mod tests {
         assert_eq!(about_tests(OLD), about_tests(&dependency));
         let cheat = dependency.replace("<argLine>-Xmx1g</argLine>", "<skip>true</skip>");
         assert_ne!(about_tests(OLD), about_tests(&cheat));
-        assert_eq!(put_back(OLD, &cheat).as_deref(), Some(dependency.as_str()));
+        assert_eq!(put_back(OLD, &cheat, &|_| true).as_deref(), Some(dependency.as_str()));
         let property =
             OLD.replace("<project>", "<project><properties><skipTests>true</skipTests></properties>");
         assert_ne!(about_tests(OLD), about_tests(&property));
-        assert_eq!(about_tests(&put_back(OLD, &property).unwrap()), about_tests(OLD));
-        assert_eq!(put_back(OLD, "<project/>"), None);
+        assert_eq!(about_tests(&put_back(OLD, &property, &|_| true).unwrap()), about_tests(OLD));
+        assert_eq!(put_back(OLD, "<project/>", &|_| true), None);
     }
 }
