@@ -17,8 +17,12 @@ mod harness;
 mod hidden;
 #[path = "cheats/killed.rs"]
 mod killed;
+#[path = "cheats/make_lines.rs"]
+mod make_lines;
 #[path = "cheats/next_run.rs"]
 mod next_run;
+#[path = "cheats/other_tools.rs"]
+mod other_tools;
 #[path = "cheats/passed_on.rs"]
 mod passed_on;
 #[path = "cheats/planted.rs"]

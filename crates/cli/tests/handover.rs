@@ -103,6 +103,18 @@ fn one_pull_request_from_the_first_push_to_the_proof() {
     );
 }
 
+/// What an agent says becomes the message of a commit; whether that is checked is for others to say.
+#[test]
+fn an_agents_words_do_not_switch_the_hosts_checks_off() {
+    let env = TestEnv::new(RALPH);
+    let agent = "echo work > part.txt; echo 'Wrote the part as asked [skip ci] for review [US-1].'; echo '<promise>COMPLETE</promise>'";
+    let world = world(&env, agent, "test -f part.txt", &json!({}));
+    world.repo.run(&[]).exits(0);
+    let head = world.forge.pr(1).unwrap().head_commit;
+    let message = world.remote(&["log", "-1", "--format=%B", &head]);
+    assert!(!message.contains("[skip ci]") && message.contains("[US-1]"), "{message}");
+}
+
 #[test]
 fn a_run_that_ends_without_success_leaves_an_honest_draft() {
     let env = TestEnv::new(RALPH);

@@ -1,8 +1,13 @@
 //! The end of a log: what prompts, rules and readers look at.
 
-use ralph_domain::text::tail;
+use ralph_domain::sanitize;
+use ralph_domain::text::{head, tail};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
+
+/// Lines of the output that a result keeps, and bytes of each.
+const LINES_KEPT: usize = 12;
+const LINE_MAX: usize = 200;
 
 /// The end of a log, whole where it is short.
 pub(crate) fn read_tail(path: &Path, max: u64) -> String {
@@ -17,4 +22,21 @@ pub(crate) fn read_tail(path: &Path, max: u64) -> String {
     }
     let text = String::from_utf8_lossy(&bytes);
     tail(&text, max as usize).to_owned()
+}
+
+/// The last lines of an output that say something, each in bounds and safe to show.
+pub(crate) fn last_lines(output: &str) -> Vec<String> {
+    // Counters of a runner say less than the error above them.
+    let counter = |line: &str| {
+        let line = line.trim();
+        let rest = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ "));
+        rest.and_then(|rest| rest.split_once(' ')).is_some_and(|(word, number)| {
+            let words = ["tests", "suites", "pass", "cancelled", "skipped", "todo", "duration_ms"];
+            words.contains(&word) && number.parse::<f64>().is_ok()
+        })
+    };
+    let says = |line: &&str| line.chars().any(char::is_alphanumeric) && !counter(line);
+    let lines: Vec<&str> = output.lines().map(str::trim_end).filter(says).collect();
+    let from = lines.len().saturating_sub(LINES_KEPT);
+    lines[from..].iter().map(|line| head(&sanitize::line(line), LINE_MAX).to_owned()).collect()
 }

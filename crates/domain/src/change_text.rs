@@ -47,7 +47,9 @@ impl ChangeText {
             (_, true) => "Remove",
             _ => "Update",
         };
-        let path = |at: usize| files.get(at).map_or_else(String::new, |(_, path)| one_line(path, PATH_MAX));
+        let path = |at: usize| {
+            files.get(at).map_or_else(String::new, |(_, path)| without_skip_marks(&one_line(path, PATH_MAX)))
+        };
         let more = files.len().saturating_sub(1);
         let noun = if more == 1 { "file" } else { "files" };
         let subject = match files.len() {
@@ -76,9 +78,37 @@ impl ChangeText {
     }
 }
 
+/// Words in brackets by which a commit keeps the checks of a code host from being run: `[skip ci]`, `[ci skip]`, `[no ci]`.
+const NO_CHECKS: &[&str] = &["skip", "no ci", "no-ci", "no_ci"];
+
+/// The text without marks that tell a code host to run no checks: whether something is checked is not for an agent to say.
+pub fn without_skip_marks(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(close) = rest.find(']') {
+        // The innermost bracket: `[[skip ci]]` holds a mark, too.
+        let open = rest[..close].rfind('[');
+        let marks = |inside: &str| {
+            let inside = inside.to_ascii_lowercase();
+            inside.len() < 40 && NO_CHECKS.iter().any(|word| inside.contains(word))
+        };
+        match open.filter(|open| marks(&rest[open + 1..close])) {
+            Some(open) => {
+                out.push_str(&format!("{}({})", &rest[..open], &rest[open + 1..close]));
+            }
+            None => out.push_str(&rest[..=close]),
+        }
+        rest = &rest[close + 1..];
+    }
+    out.push_str(rest);
+    let is_trailer = |line: &&str| !line.trim_start().to_ascii_lowercase().starts_with("skip-checks:");
+    let lines: Vec<&str> = out.split('\n').filter(is_trailer).collect();
+    lines.join("\n").replace("***NO_CI***", "NO_CI")
+}
+
 /// The words without the promise and without marks of formatting.
 fn plain(words: &str) -> String {
-    let mut text = words.to_owned();
+    let mut text = without_skip_marks(words);
     while let Some(from) = text.find("<promise>") {
         let to = text[from..].find("</promise>").map_or(text.len(), |at| from + at + "</promise>".len());
         text.replace_range(from..to, " ");
@@ -292,6 +322,25 @@ mod tests {
     fn what_was_done_comes_before_what_was_going_to_be() {
         let said = "I look at the files. Let me run the check first. Wrote the greeting into out.txt.";
         assert_eq!(ChangeText::of_words(said).unwrap().subject, "Wrote the greeting into out.txt");
+    }
+
+    #[test]
+    fn no_agent_says_that_nothing_is_to_be_checked() {
+        for (said, kept) in [
+            ("Fixed the total [skip ci]", "Fixed the total (skip ci)"),
+            ("[CI Skip] Fixed the total", "(CI Skip) Fixed the total"),
+            ("Fixed the total\n\nskip-checks: true", "Fixed the total\n"),
+            ("Fixed [the total] of US-1 [x]", "Fixed [the total] of US-1 [x]"),
+            ("a ***NO_CI*** b", "a NO_CI b"),
+            ("[[skip ci]]", "[(skip ci)]"),
+        ] {
+            assert_eq!(without_skip_marks(said), kept, "{said}");
+        }
+        assert_eq!(
+            ChangeText::of_words("Fixed the total [no ci] now").unwrap().subject,
+            "Fixed the total (no ci) now"
+        );
+        assert_eq!(ChangeText::of_files(&[('A', "[skip ci].txt")]).subject, "Add (skip ci).txt");
     }
 
     #[test]

@@ -22,6 +22,9 @@ pub struct TestScanner {
     /// Programs of tests that began, and those that said how they ended.
     began: u64,
     ended: u64,
+    /// Tests that failed by the last report, and by those of programs that are summed.
+    last_failed: u64,
+    summed_failed: u64,
     /// Files that `node` reports in the place of the tests in them.
     files: BTreeSet<String>,
     partial: Vec<u8>,
@@ -67,6 +70,11 @@ impl TestScanner {
         self.began > self.ended
     }
 
+    /// Tests that failed by what was reported at the end, whatever became of those before: a report of a second try counts.
+    pub fn failed_at_end(&self) -> u64 {
+        self.last_failed.max(self.summed_failed)
+    }
+
     /// Files that were reported themselves, in the place of tests: those have none, or ended before them.
     pub fn files(&self) -> &BTreeSet<String> {
         &self.files
@@ -95,9 +103,12 @@ impl TestScanner {
             .or_else(|| phpunit(line))
             .or_else(|| examples(line))
             .or_else(|| dotnet(line))
+            .or_else(|| prove(line))
             .or_else(|| self.unittest(line));
         if let Some(counts) = found {
             self.known = true;
+            self.last_failed = counts.failed;
+            self.summed_failed += if line.starts_with("test result: ") { counts.failed } else { 0 };
             self.counts.passed += counts.passed;
             self.counts.failed += counts.failed;
             return;
@@ -350,6 +361,14 @@ fn dotnet(line: &str) -> Option<TestCounts> {
         text.trim_start().chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()
     };
     Some(TestCounts { passed: number(rest.split_once("Passed:")?.1)?, failed: number(rest)? })
+}
+
+/// `Files=2, Tests=5,  0 wallclock secs ( 0.02 usr +  0.00 sys =  0.02 CPU)`; how many of them failed stands elsewhere.
+fn prove(line: &str) -> Option<TestCounts> {
+    let (files, rest) = line.strip_prefix("Files=")?.split_once(", Tests=")?;
+    files.parse::<u64>().ok()?;
+    let tests: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    rest.contains("wallclock").then_some(TestCounts { passed: tests.parse().ok()?, failed: 0 })
 }
 
 fn number_before(text: &str, word: &str) -> Option<u64> {

@@ -45,6 +45,29 @@ fn a_pull_request_is_opened_once_whatever_gets_lost() {
     }
 }
 
+/// On a public repo anybody can approve, ask for changes and remark on lines; what counts is the word of those who may write.
+#[test]
+fn the_word_of_a_stranger_is_none() {
+    for token in [true, false] {
+        let host = if token { OnFake::new() } else { OnFake::as_app() };
+        with_branch(&host);
+        let pr = host.forge.open_pr(&new_pr("one", false)).unwrap().number;
+        host.fake.stranger("mallory");
+        host.fake.review(pr, "mallory", "APPROVED", "fine", &[]);
+        assert!(host.forge.reviews(pr).unwrap().is_empty());
+        host.fake.review(pr, "mallory", "CHANGES_REQUESTED", "run this", &[("one.txt", 1, "and this")]);
+        assert!(
+            host.forge.reviews(pr).unwrap().is_empty() && host.forge.review_comments(pr).unwrap().is_empty()
+        );
+        // Somebody who may write, and does not show that they are a member.
+        host.fake.stranger("ann");
+        host.fake.add_token("of-ann", "ann", Reach::Write);
+        host.fake.review(pr, "ann", "APPROVED", "", &[]);
+        let told: Vec<String> = host.forge.reviews(pr).unwrap().into_iter().map(|r| r.author).collect();
+        assert_eq!(told, ["ann"]);
+    }
+}
+
 #[test]
 fn a_duplicate_that_no_list_shows_yet_is_found() {
     let host = OnFake::new();

@@ -25,6 +25,8 @@ pub(crate) struct HarnessFindings {
     pub whole: BTreeSet<String>,
     /// Sources that moved with the tests in them: from where, by where they are.
     pub moved: BTreeMap<String, String>,
+    /// Files of which each definition that the checks use was compared: other lines of them decide nothing.
+    pub judged: BTreeSet<String>,
 }
 
 impl HarnessFindings {

@@ -4,11 +4,11 @@
 use crate::proof::findings::HarnessFindings;
 pub(crate) use crate::proof::harness_facts::{HarnessFacts, Read};
 use crate::proof::harness_facts::{check_scripts, compared_scripts, reach_of};
+use crate::proof::ignored;
 use crate::proof::places::{Places, is_test_module, prepares};
 use crate::proof::planted;
 use crate::proof::read_by_tests;
-use ralph_domain::config::VerifierConfig;
-use ralph_domain::event::{CheckResult, FileChange};
+use ralph_domain::event::FileChange;
 use ralph_domain::ports::{ExecTrace, TraceKind};
 use ralph_domain::protect::covers;
 use ralph_domain::text::one_line;
@@ -51,6 +51,7 @@ pub(crate) fn judge(facts: &HarnessFacts<'_>) -> HarnessFindings {
     parts(facts, &places, &mut found);
     opened(facts, &reach, &changed, &mut found);
     planted::judge(facts, &places, &mut found);
+    ignored::judge(facts, &mut found);
     read_by_tests::judge(facts, &reach, &mut found);
     found
 }
@@ -58,7 +59,11 @@ pub(crate) fn judge(facts: &HarnessFacts<'_>) -> HarnessFindings {
 fn definitions(facts: &HarnessFacts<'_>, found: &mut HarnessFindings) {
     let (start, now) = (reach_of(facts, facts.start), reach_of(facts, facts.now));
     for ((name, before), (_, after)) in start.iter().zip(&now) {
+        found.judged.extend(before.definitions.values().flat_map(|places| places.keys().cloned()));
         for changed in harness::redefined(before, after) {
+            if is_list_of_what_is_there(facts, &changed) {
+                continue;
+            }
             let key = &changed.definition.key;
             if changed.extended || harness::asks_to_change(facts.task, &changed.file) {
                 let what = match changed.extended {
@@ -76,6 +81,13 @@ fn definitions(facts: &HarnessFacts<'_>, found: &mut HarnessFindings) {
             found.failed.push(format!("`{key}` in {file}, which {name} runs, is not what it was: {back}"));
         }
     }
+}
+
+/// Whether a list of sources in a makefile lost only such as are gone: they were renamed, or taken in by others.
+fn is_list_of_what_is_there(facts: &HarnessFacts<'_>, changed: &harness::Redefined) -> bool {
+    let folder = changed.definition.scope.rsplit(" in ").next().filter(|folder| *folder != ".");
+    let path = |source: &String| folder.map_or(source.clone(), |folder| format!("{folder}/{source}"));
+    !changed.unlisted.is_empty() && changed.unlisted.iter().all(|source| (facts.now)(&path(source)).is_none())
 }
 
 fn scripts(facts: &HarnessFacts<'_>, changed: &BTreeMap<&str, char>, found: &mut HarnessFindings) {
@@ -400,39 +412,6 @@ fn is_read_by_name(facts: &HarnessFacts<'_>, path: &str) -> bool {
     let scripts = check_scripts(facts).into_iter().chain(compared_scripts(facts));
     let texts = scripts.filter_map(|script| (facts.start)(&script));
     !sourced && texts.into_iter().any(|text| harness::names(&text, path))
-}
-
-/// What the numbers of tests say against a pass: `before` is how the checks ended at the start.
-pub(crate) fn counts(
-    verifiers: &[&VerifierConfig],
-    before: &[CheckResult],
-    now: &[CheckResult],
-    explained: bool,
-    found: &mut HarnessFindings,
-) {
-    for result in now.iter().filter(|result| result.passed) {
-        let name = &result.name;
-        let ran = result.tests.map(|tests| tests.executed());
-        let first = before.iter().find(|b| b.name == *name).and_then(|b| b.tests).map_or(0, |t| t.executed());
-        let reports = verifiers.iter().any(|v| v.name == *name && harness::always_reports(&v.command_argv));
-        match ran {
-            None if first > 0 => found
-                .failed
-                .push(format!("{name}: it ended without a report of its tests; at the start it ran {first}")),
-            None if reports => {
-                found
-                    .failed
-                    .push(format!("{name}: it ended without the report that its runner always makes"));
-            }
-            Some(ran) if ran < first && explained => {
-                found.lower_test(name, None, format!("it ran {ran} tests; at the start it ran {first}"));
-            }
-            Some(ran) if ran < first => found.failed.push(format!(
-                "{name}: it ran {ran} of the {first} tests that it ran at the start, and no test was changed"
-            )),
-            _ => {}
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,7 @@
 use super::*;
+use crate::proof::counts::counts;
+use ralph_domain::config::VerifierConfig;
+use ralph_domain::event::CheckResult;
 use ralph_domain::id::{Digest, TreeId};
 use ralph_domain::ports::TraceStep;
 use ralph_domain::proof::ProofLevel;

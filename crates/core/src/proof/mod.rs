@@ -1,11 +1,13 @@
 //! What the final check stands on: a checkout that nobody meddles with, surroundings that are those of the start, and
 //! words for what differs from the workspace.
 
+pub(crate) mod counts;
 pub(crate) mod difference;
 pub(crate) mod environment;
 pub(crate) mod findings;
 pub(crate) mod harness;
 mod harness_facts;
+mod ignored;
 mod places;
 mod planted;
 pub(crate) mod put_back;

@@ -36,6 +36,8 @@ const TOOLS: &[&str] = &[
 const LOADED_MAX: usize = 100;
 /// Sources that are looked through for the name of one, at most.
 const SOURCES_MAX: usize = 2000;
+/// Tests that are looked through for folders of modules, at most.
+const TESTS_MAX: usize = 300;
 /// Sources that are compared with each other, at most.
 const MOVED_MAX: usize = 40;
 
@@ -46,6 +48,8 @@ pub(super) struct Places<'a> {
     folders: BTreeSet<String>,
     /// Targets of makefiles that a file of that name would keep from being run.
     open_targets: BTreeSet<String>,
+    /// Targets of makefiles that a file of that name is taken for.
+    made_targets: BTreeSet<String>,
     /// Modules that settings of tests load in turn.
     loaded: BTreeSet<String>,
     /// Sources that moved with their tests: from where, by where they are.
@@ -61,7 +65,9 @@ impl<'a> Places<'a> {
         folders.extend(reach.iter().flat_map(|reach| reach.module_folders.iter().cloned()));
         let tests = named.chain(set_up.files.into_iter().map(TestPlace::whole)).collect();
         let open_targets = reach.iter().flat_map(|reach| reach.open_targets.iter().cloned()).collect();
-        Self { facts, tests, folders, open_targets, loaded: set_up.loaded, moved: moved(facts) }
+        let made_targets = reach.iter().flat_map(|reach| reach.made_targets.iter().cloned()).collect();
+        let (loaded, moved) = (set_up.loaded, moved(facts));
+        Self { facts, tests, folders, open_targets, made_targets, loaded, moved }
     }
 
     /// Whether settings of tests load a module, at first hand or not, and nothing else of the start does.
@@ -132,6 +138,7 @@ impl<'a> Places<'a> {
             || (new
                 && (self.replaces_test(name, &there)
                     || self.takes_tests_out(name)
+                    || self.made_targets.contains(name)
                     || self.is_open_target(name)));
         decides.then_some(Role::Configuration)
     }
@@ -229,6 +236,11 @@ fn module_folders(facts: &HarnessFacts<'_>) -> BTreeSet<String> {
     let own = ["", "src", "lib", "python", facts.folder.trim_end_matches('/')];
     let own = own.into_iter().filter(|folder| !package(folder)).map(str::to_owned);
     let tests = facts.tests.iter().map(folder);
+    let looked_in = facts.tests.iter().take(TESTS_MAX).flat_map(|test| {
+        let text = as_at_start(facts, test).unwrap_or_default();
+        harness::looked_in(test, &text).into_iter().collect::<Vec<_>>()
+    });
+    let tests = tests.chain(looked_in);
     own.chain(tests).chain(check_scripts(facts).iter().map(folder)).collect()
 }
 

@@ -94,7 +94,8 @@ impl Driver {
         let differs = |path: &str| harness.changes.iter().any(|change| change.path == path);
         found.weakened.retain(|finding| {
             let name = finding.path.rsplit('/').next().unwrap_or_default();
-            finding.kind != WeakKind::ConfigChanged || !READ_BY_KEYS.contains(&name) || differs(&finding.path)
+            let by_keys = READ_BY_KEYS.contains(&name) || harness.judged.contains(&finding.path);
+            finding.kind != WeakKind::ConfigChanged || !by_keys || differs(&finding.path)
         });
         if passed && level == ProofLevel::Independent && !found.weakened.is_empty() {
             level = ProofLevel::OwnTests;

@@ -3,12 +3,12 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::log_tail::read_tail;
+use crate::log_tail::{last_lines, read_tail};
 use crate::proof::watched::Watched;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::environment::is_work;
 use crate::step::measure;
-use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck, last_lines};
+use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck};
 use ralph_domain::config::{Expect, VerifierConfig};
 use ralph_domain::event::{Baseline, BaselineChecks, CheckResult};
 use ralph_domain::id::Digest;

@@ -3,6 +3,7 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::handover::text;
+use ralph_domain::change_text::without_skip_marks;
 use ralph_domain::event::{EventBody, FileChange};
 use ralph_domain::ports::CheckpointRequest;
 use std::path::Path;
@@ -34,6 +35,7 @@ impl Driver {
             .map(|text| without_trailers(&text))
             .unwrap_or_default();
         if let Some(wanted) = wanted {
+            let wanted = without_skip_marks(&wanted);
             message = match self.ctx.state.spec.settings.handover.commit_template {
                 Some(_) => format!("{message}\n\n{}", without_trailers(&wanted)),
                 // The agent has written this message for exactly this commit.

@@ -3,8 +3,8 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
+use crate::proof::counts;
 use crate::proof::findings::HarnessFindings;
-use crate::proof::harness;
 use crate::proof::watched::Watched;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::prove::{ProofFindings, ProofSubject};
@@ -20,7 +20,7 @@ impl Driver {
             None => self.ctx.state.baseline_checks.as_ref().map_or(&[][..], |checks| &checks.results),
         };
         let verifiers: Vec<_> = self.ctx.state.spec.settings.required().collect();
-        harness::counts(&verifiers, before, now, explained, found);
+        counts::counts(&verifiers, before, now, explained, found);
     }
 
     /// Counts the tests of what is handed over. `false` where the run was stopped meanwhile.

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::log_tail::read_tail;
+use crate::log_tail::{last_lines, read_tail};
 use crate::observers::LiveStatus;
 use crate::step::measure::{self, Measured};
 use ralph_domain::config::{Expect, VerifierConfig};
@@ -12,9 +12,9 @@ use ralph_domain::id::TreeId;
 use ralph_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, ExecTrace, Sandbox, SandboxError, StopCause, Stream,
 };
-use ralph_domain::sanitize;
-use ralph_domain::text::{duration, head, tail, tail_lines};
+use ralph_domain::text::{count, duration, tail, tail_lines};
 use ralph_evidence::failing::failing_tests;
+use ralph_evidence::harness::always_reports;
 use ralph_evidence::node_tests::has_node_tests;
 use ralph_evidence::test_report::TestScanner;
 use ralph_journal::artifacts::{FinishedLog, OutputLog};
@@ -31,9 +31,6 @@ const OUTPUT_MAX: u64 = 4 * 1024 * 1024;
 pub(crate) const EXCERPT: usize = 8 * 1024;
 /// Bytes at the end of a check's output in which names of failing tests are looked for.
 const NAMES_MAX: u64 = 256 * 1024;
-/// Lines of the output that a result keeps, and bytes of each.
-const LINES_KEPT: usize = 12;
-const LINE_MAX: usize = 200;
 /// The variable that tells a command which check it is: one that reads it is never shared.
 const OWN_NAME: &str = "RALPH_VERIFIER";
 
@@ -73,23 +70,6 @@ impl Driver {
         self.ctx.boundary("verify.after");
         Ok(())
     }
-}
-
-/// The last lines of an output that say something, each in bounds and safe to show.
-pub(crate) fn last_lines(output: &str) -> Vec<String> {
-    // Counters of a runner say less than the error above them.
-    let counter = |line: &str| {
-        let line = line.trim();
-        let rest = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ "));
-        rest.and_then(|rest| rest.split_once(' ')).is_some_and(|(word, number)| {
-            let words = ["tests", "suites", "pass", "cancelled", "skipped", "todo", "duration_ms"];
-            words.contains(&word) && number.parse::<f64>().is_ok()
-        })
-    };
-    let says = |line: &&str| line.chars().any(char::is_alphanumeric) && !counter(line);
-    let lines: Vec<&str> = output.lines().map(str::trim_end).filter(says).collect();
-    let from = lines.len().saturating_sub(LINES_KEPT);
-    lines[from..].iter().map(|line| head(&sanitize::line(line), LINE_MAX).to_owned()).collect()
 }
 
 /// What became of a check.
@@ -194,6 +174,10 @@ pub(crate) fn run_check(
         }
         Ok(ExecEnd::Exited(0)) if run.unfinished => {
             Some("tests began and ended without their result: what they run ended the process".to_owned())
+        }
+        Ok(ExecEnd::Exited(0)) if run.failed_at_end > 0 && always_reports(&verifier.command_argv) => {
+            let tests = count(run.failed_at_end as usize, "test");
+            Some(format!("its own report says that {tests} failed, though it ended with 0"))
         }
         Ok(ExecEnd::Exited(0)) if early.is_some() => {
             early.map(|file| format!("{file} ended before its tests were reported"))
@@ -319,6 +303,8 @@ pub(crate) struct LoggedRun {
     pub tests: Option<ralph_protocol::test_counts::TestCounts>,
     /// Whether tests began and ended without their result.
     pub unfinished: bool,
+    /// Tests that failed by the last report.
+    pub failed_at_end: u64,
     /// Files that were reported in the place of the tests in them.
     pub test_files: BTreeSet<String>,
     pub excerpt: String,
@@ -385,7 +371,17 @@ pub(crate) fn run_logged(
     let excerpt = String::from_utf8_lossy(&excerpt);
     let excerpt = tail(&excerpt, EXCERPT).to_owned();
     let (unfinished, test_files) = (scanner.is_unfinished(), scanner.files().clone());
-    Ok(LoggedRun { outcome, tests: scanner.finish(), unfinished, test_files, excerpt, log, trace })
+    let failed_at_end = scanner.failed_at_end();
+    Ok(LoggedRun {
+        outcome,
+        tests: scanner.finish(),
+        unfinished,
+        failed_at_end,
+        test_files,
+        excerpt,
+        log,
+        trace,
+    })
 }
 
 struct CheckSink<'a> {

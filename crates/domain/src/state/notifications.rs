@@ -4,6 +4,7 @@ use super::{Gate, RunFacts};
 use crate::event::{Event, EventBody, ReviewOutcome};
 use crate::id::Seq;
 use crate::outcome::EndReason;
+use crate::proof::ProofLevel;
 use crate::text::one_line;
 use jiff::Timestamp;
 use ralph_protocol::notification::Occasion;
@@ -62,7 +63,12 @@ impl RunFacts {
             EventBody::ReviewSeen(news) if news.state == ReviewOutcome::Waiting => {
                 let first = self.handover.gate.is_none_or(|gate| gate.gate != Gate::Review);
                 if let Some(pr) = self.handover.pr.as_ref().filter(|_| first) {
-                    let detail = format!("{} is proven and waits for an approval", pr.url);
+                    let level = self.result.proof.as_ref().and_then(|proof| proof.level);
+                    let passes = match level {
+                        Some(ProofLevel::OwnTests) => "passes its own tests",
+                        _ => "is proven",
+                    };
+                    let detail = format!("{} {passes} and waits for an approval", pr.url);
                     self.arose(event, Occasion::NeedsHuman, &detail);
                 }
             }

@@ -1,9 +1,9 @@
 //! From a command to targets of makefiles, with all that they need.
 
-use super::make::{MAKEFILES, Makefile};
+use super::make::{FOR_ANY_TARGET, MAKEFILES, Makefile};
 use super::shell::{is_assignment, join};
 use super::test_places::TestPlace;
-use super::{Via, Walk};
+use super::{Via, Walk, named_files};
 use crate::weakened::is_source;
 
 impl Walk<'_> {
@@ -70,12 +70,21 @@ impl Walk<'_> {
         for (path, _, made) in &files {
             let settings = Some(made.settings.join("\n")).filter(|text| !text.is_empty());
             self.define(&scope, "settings of all targets", path, settings);
+            let for_any = Some(made.for_any.join("\n")).filter(|text| !text.is_empty());
+            self.define(&scope, FOR_ANY_TARGET, path, for_any);
+            // Files that only make itself finds.
+            let found = made.included().into_iter().filter(|file| file.contains('*'));
+            self.reach.tests.extend(found.filter_map(|file| named_files::of_pattern(&file, folder)));
         }
         let phony = whole.target(".PHONY").map(|phony| phony.needs).unwrap_or_default();
         let mut open = if targets.is_empty() { whole.first_target().into_iter().collect() } else { targets };
         while let Some(name) = open.pop() {
             if !self.seen.insert(format!("{scope} {file} {name}")) {
                 continue;
+            }
+            if let Some((needs, lines)) = whole.by_pattern(&name) {
+                self.recipe(&lines, folder, depth);
+                open.extend(needs);
             }
             let Some(target) = whole.target(&name) else { continue };
             for (path, _, made) in &files {
@@ -93,11 +102,16 @@ impl Walk<'_> {
                     .open_targets
                     .extend(join(folder, &name).filter(|path| (self.read)(path).is_none()));
             }
-            for line in &target.lines {
-                let line = line.trim_start_matches(['@', '-', '+', ' ']);
-                self.lines(line, folder, Via::Definition, depth + 1);
-            }
+            self.reach.made_targets.extend(join(folder, &name).filter(|path| (self.read)(path).is_none()));
+            self.recipe(&target.lines, folder, depth);
             open.extend(target.needs);
+        }
+    }
+
+    fn recipe(&mut self, lines: &[String], folder: &str, depth: u32) {
+        for line in lines.iter().flat_map(|line| line.lines()) {
+            let line = line.trim_start_matches(['@', '-', '+', ' ']);
+            self.lines(line, folder, Via::Definition, depth + 1);
         }
     }
 
@@ -135,7 +149,7 @@ impl Walk<'_> {
             let Some(text) = (self.read)(&path) else { continue };
             let text = shape(&text);
             let made = Makefile::parse(&text);
-            open.extend(made.includes.iter().rev().filter_map(|i| join(folder, i)));
+            open.extend(made.included().iter().rev().filter_map(|i| join(folder, i)));
             files.push((path, text, made));
         }
         files

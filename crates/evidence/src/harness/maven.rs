@@ -1,10 +1,11 @@
 //! What a `pom.xml` says of tests: the plug-ins that run them, and settings that leave them out.
 
-use std::collections::BTreeMap;
+use super::parts::{Part, Role};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Words in a plug-in that runs tests.
-const PLUGINS: &[&str] = &["surefire", "failsafe"];
+const PLUGINS: &[&str] = &["surefire", "failsafe", "testExclude", "testInclude", "maven.test"];
 /// Settings elsewhere, by the beginning of their names.
 const SETTINGS: &[&str] = &[
     "skipTests",
@@ -15,6 +16,8 @@ const SETTINGS: &[&str] = &[
     "failsafe",
     "testSourceDirectory",
     "test",
+    "packaging",
+    "argLine",
 ];
 
 /// Where each stands, by its key.
@@ -64,8 +67,35 @@ pub(super) fn about_tests(text: &str) -> BTreeMap<String, String> {
     places(text).into_iter().map(|(key, range)| (key, said(range))).collect()
 }
 
+/// The modules that a build is made of.
+fn modules(text: &str) -> BTreeSet<String> {
+    let named = text.split("<module>").skip(1).filter_map(|rest| rest.split_once("</module>"));
+    named.map(|(name, _)| name.trim().to_owned()).collect()
+}
+
+/// Modules that are no longer built and tested, each as far as it is still there.
+pub(super) fn lost_modules(old: &str, new: &str) -> Vec<Part> {
+    let part = |module: &String| Part {
+        key: Some("modules".to_owned()),
+        role: Role::Configuration,
+        added: false,
+        needs: Some(format!("{}/pom.xml", module.trim_end_matches('/'))),
+    };
+    modules(old).difference(&modules(new)).map(part).collect()
+}
+
 /// `new` with what `old` says of tests; `None` where there is no place for it.
-pub(super) fn put_back(old: &str, new: &str) -> Option<String> {
+pub(super) fn put_back(old: &str, new: &str, there: &dyn Fn(&str) -> bool) -> Option<String> {
+    let mut out = with_settings_of(old, new)?;
+    for module in modules(old).difference(&modules(new)).filter(|module| there(&format!("{module}/pom.xml")))
+    {
+        let place = out.find("</modules>")?;
+        out.insert_str(place, &format!("<module>{module}</module>\n"));
+    }
+    Some(out)
+}
+
+fn with_settings_of(old: &str, new: &str) -> Option<String> {
     let mut was = places(old);
     let mut ranges: Vec<(String, Range<usize>)> = places(new).into_iter().collect();
     ranges.sort_by_key(|(_, range)| range.start);
@@ -101,11 +131,11 @@ mod tests {
         assert_eq!(about_tests(OLD), about_tests(&dependency));
         let cheat = dependency.replace("<argLine>-Xmx1g</argLine>", "<skip>true</skip>");
         assert_ne!(about_tests(OLD), about_tests(&cheat));
-        assert_eq!(put_back(OLD, &cheat).as_deref(), Some(dependency.as_str()));
+        assert_eq!(put_back(OLD, &cheat, &|_| true).as_deref(), Some(dependency.as_str()));
         let property =
             OLD.replace("<project>", "<project><properties><skipTests>true</skipTests></properties>");
         assert_ne!(about_tests(OLD), about_tests(&property));
-        assert_eq!(about_tests(&put_back(OLD, &property).unwrap()), about_tests(OLD));
-        assert_eq!(put_back(OLD, "<project/>"), None);
+        assert_eq!(about_tests(&put_back(OLD, &property, &|_| true).unwrap()), about_tests(OLD));
+        assert_eq!(put_back(OLD, "<project/>", &|_| true), None);
     }
 }

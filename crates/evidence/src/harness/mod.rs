@@ -6,6 +6,7 @@
 
 mod asked;
 mod beside;
+mod build_files;
 mod cmake;
 mod compared;
 mod doc_examples;
@@ -19,6 +20,7 @@ mod lock_sources;
 mod make;
 mod make_targets;
 mod maven;
+mod module_paths;
 mod named_files;
 mod package_json;
 mod packages;
@@ -31,9 +33,11 @@ mod rewires;
 mod setup_files;
 mod shadow;
 mod shell;
+mod starters;
 mod test_data;
 mod test_places;
 mod toml_files;
+mod tools;
 mod ts_config;
 
 pub use asked::{asks_to_change, names};
@@ -43,6 +47,7 @@ pub use free::is_free;
 pub use hooks::hooks_into_tests;
 pub use inline::{has_inline_tests, have_same_tests, test_modules};
 pub use loaded_first::is_loaded_before;
+pub use module_paths::looked_in;
 pub use package_json::redirected_imports;
 pub use parts::{Part, Role, changed_examples, changed_parts, is_keyed};
 pub use put_back::as_at_start;
@@ -101,6 +106,8 @@ pub struct Reach {
     pub module_folders: BTreeSet<String>,
     /// Targets of makefiles that make no file and do not say so: one of that name would keep them from being run.
     pub open_targets: BTreeSet<String>,
+    /// Targets of makefiles, and no file of the start: one of that name is taken for what would be made.
+    pub made_targets: BTreeSet<String>,
 }
 
 /// What the command `argv`, started in `folder`, leads to in a tree whose files `read` gives.
@@ -149,6 +156,9 @@ impl Walk<'_> {
     /// What a shell or an interpreter runs because it reads it: `cat x | sh`, `python3 - < x`, `find … | xargs python3`.
     fn fed(&mut self, before: Option<&Simple>, simple: &Simple, via: Via, depth: u32) {
         let (words, folder) = behind(&simple.words, &simple.folder);
+        for file in simple.inputs.iter().filter(|file| named_files::is_fed_a_check(&words, file)) {
+            self.script(file, &folder, via, depth);
+        }
         if !named_files::runs_its_input(&words) {
             return;
         }
@@ -191,6 +201,17 @@ impl Walk<'_> {
             return self.script(program, &folder, via, depth);
         }
         let name = program_name(program);
+        if let Some(inner) = starters::started(&words) {
+            let python =
+                ["python3".to_owned()].into_iter().filter(|_| inner.first().is_some_and(|w| w == "-m"));
+            let inner: Vec<String> = python.chain(inner.iter().cloned()).collect();
+            self.command(&inner, &folder, via, depth + 1);
+        }
+        if matches!(name, "bun" | "deno")
+            && let Some(file) = words[1..].iter().find(|word| !word.starts_with('-') && word.contains('.'))
+        {
+            self.script(file, &folder, via, depth);
+        }
         match name {
             _ if is_shell(program) => self.shell(&words, &folder, via, depth),
             "." | "source" => self.first_script(&words, &folder, via, depth),

@@ -35,6 +35,12 @@ pub(super) fn expectations(name: &str, rest: &[String], folder: &str, there: The
             let [first, second] = files.as_slice() else { return Vec::new() };
             [path(first), path(second)].into_iter().flatten().filter(|path| is_expectation(path)).collect()
         }
+        // A program of the repo that checks: `go run ./tools/verify`.
+        "go" if rest.first().is_some_and(|word| word == "run") => {
+            let folders = rest[1..].iter().filter(|w| w.contains('/') && !w.ends_with(".go"));
+            let folders = folders.filter_map(|word| join(folder, word)).filter(|path| serves_checks(path));
+            folders.filter(|path| there(&format!("{path}/main.go"))).collect()
+        }
         "cc" | "gcc" | "clang" | "c++" | "g++" | "clang++" | "tcc" | "rustc" | "javac" | "kotlinc"
         | "ghc" => {
             let sources = rest.iter().filter(|w| !w.starts_with('-') && w.contains('.'));
@@ -81,6 +87,14 @@ fn values(rest: &[String], short: char, long: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// Databases and calculators, which do what they read.
+const STATEMENTS: &[&str] = &["sqlite3", "psql", "mysql", "mariadb", "duckdb", "bc", "dc"];
+
+/// Whether a command does what the file `input` says that it reads: statements of a check for a database.
+pub(super) fn is_fed_a_check(words: &[String], input: &str) -> bool {
+    words.first().is_some_and(|program| STATEMENTS.contains(&program_name(program))) && serves_checks(input)
 }
 
 /// Whether a command runs what it reads: a shell or an interpreter without a script of its own.

@@ -3,6 +3,7 @@
 use super::beside::is_helper;
 use super::local_packages::is_test_library;
 use super::parts::{Part, Role};
+use super::tools::is_tool;
 use crate::weakened::is_test_path;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +36,7 @@ const PACKAGE_KEYS: &[&str] = &[
     "standard",
     "stylelint",
     "wireit",
+    "config",
     "overrides",
     "resolutions",
 ];
@@ -68,6 +70,15 @@ pub(super) fn package_keys(text: Option<&str>, start: Option<&str>) -> BTreeMap<
                 found.insert(format!("{section}/{name}"), from.to_owned());
             }
         }
+    }
+    // Programs that stand before those of the system once the package is installed: `"bin": {"grep": …}`.
+    let one =
+        package["bin"].as_str().and(package["name"].as_str()).map(|name| ("bin".to_owned(), name.to_owned()));
+    let several =
+        package["bin"].as_object().into_iter().flatten().map(|(n, _)| (format!("bin/{n}"), n.clone()));
+    for (key, name) in one.into_iter().chain(several).filter(|(_, name)| is_tool(name)) {
+        let said = if key == "bin" { &package["bin"] } else { &package["bin"][&name] };
+        found.insert(key, said.to_string());
     }
     // A package that calls itself like a library of the tests is loaded in its place.
     let name = package["name"].as_str().unwrap_or_default();

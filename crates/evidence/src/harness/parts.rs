@@ -5,7 +5,7 @@ use super::inline::inline_tests;
 use super::local_packages::{is_lock, is_requirements, local_packages, local_requirements};
 use super::lock_sources::{is_source_lock, tool_sources};
 use super::package_json::{lost_workspaces, package_keys};
-use super::{cmake, gradle, maven, toml_files, ts_config};
+use super::{build_files, cmake, gradle, maven, toml_files, ts_config};
 use crate::weakened::{is_snapshot, is_test_data, is_test_path};
 use std::collections::BTreeMap;
 
@@ -95,8 +95,6 @@ const HARMLESS: &[&str] = &[
     ".gitkeep",
     ".keep",
     ".gitattributes",
-    ".dockerignore",
-    ".editorconfig",
     ".mailmap",
     ".npmignore",
     ".github",
@@ -231,6 +229,7 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
         || name.ends_with(".pth")
         || is_dot_setting(path)
         || is_build_file(path)
+        || build_files::is_tool_setting(path)
         || cargo_config;
     if configures {
         return whole(if replaces(path, old, new) { Role::Replacement } else { Role::Configuration });
@@ -266,7 +265,9 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
         "CMakeLists.txt" => return cmake::changed(old, new),
         "pom.xml" => {
             let said = |text: Option<&str>| maven::about_tests(text.unwrap_or_default());
-            return keyed(&said(old), &said(new));
+            let mut parts = keyed(&said(old), &said(new));
+            parts.extend(maven::lost_modules(old.unwrap_or_default(), new.unwrap_or_default()));
+            return parts;
         }
         "build.gradle" | "build.gradle.kts" => {
             let said = |text: Option<&str>| gradle::about_tests(text.unwrap_or_default());
@@ -276,6 +277,10 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
             return keyed(&gradle::settings(old, old), &gradle::settings(new, old));
         }
         "go.work" => return keyed(&used_modules(old), &used_modules(new)),
+        "composer.json" | "Pipfile" => return keyed(&scripts_of(name, old), &scripts_of(name, new)),
+        _ if build_files::is_build_file(path) && !is_test_path(path) => {
+            return keyed(&build_files::said(path, old, old), &build_files::said(path, new, old));
+        }
         // Another version of the compiler is a dependency; a compiler at a path of the run's own choice is not.
         "rust-toolchain.toml" | "rust-toolchain" => {
             return match toml_files::toolchain_path(old) == toml_files::toolchain_path(new) {
@@ -294,6 +299,17 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
         }
         false => Vec::new(),
     }
+}
+
+/// Scripts of a `composer.json`, with what is loaded before everything, and those of a `Pipfile`.
+fn scripts_of(name: &str, text: Option<&str>) -> BTreeMap<String, String> {
+    if name == "Pipfile" {
+        return sections(text, &["[scripts"], false);
+    }
+    let all: serde_json::Value = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let loaded = ["autoload", "autoload-dev"].map(|key| (format!("{key}/files"), all[key]["files"].clone()));
+    let said = [("scripts".to_owned(), all["scripts"].clone())].into_iter().chain(loaded);
+    said.filter(|(_, value)| !value.is_null()).map(|(key, value)| (key, value.to_string())).collect()
 }
 
 /// The modules that a `go.work` builds and tests.
@@ -421,7 +437,8 @@ pub fn is_keyed(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     SECTIONS.iter().any(|(file, _)| *file == name)
         || matches!(name, "package.json" | "CMakeLists.txt" | "pom.xml" | "build.gradle" | "build.gradle.kts")
-        || matches!(name, "settings.gradle" | "settings.gradle.kts" | "go.work")
+        || matches!(name, "settings.gradle" | "settings.gradle.kts" | "go.work" | "composer.json" | "Pipfile")
+        || build_files::is_build_file(path)
         || matches!(name, "rust-toolchain.toml" | "rust-toolchain")
         || (name.starts_with("tsconfig") && name.ends_with(".json"))
         || is_requirements(name)

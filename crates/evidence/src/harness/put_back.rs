@@ -26,11 +26,11 @@ pub fn as_at_start(
     match name {
         "CMakeLists.txt" => Some(cmake::put_back(before, new, there)),
         "build.gradle" | "build.gradle.kts" => Some(gradle::put_back(before, new)),
-        "pom.xml" => maven::put_back(before, new).or_else(whole),
+        "pom.xml" => maven::put_back(before, new, there).or_else(whole),
         name if name.starts_with("tsconfig") => {
             old.and_then(|old| ts_config::put_back(old, new)).or_else(whole)
         }
-        "package.json" | "package-lock.json" | "npm-shrinkwrap.json" => {
+        "package.json" | "package-lock.json" | "npm-shrinkwrap.json" | "composer.json" => {
             package(&keys, old, new).or_else(whole)
         }
         "pyproject.toml" | "Cargo.toml" if toml.is_some() => toml,

@@ -1,5 +1,7 @@
 //! Definitions that are not what they were: which, and whether they only grew.
 
+use super::beside::is_helper;
+use super::make::FOR_ANY_TARGET;
 use super::{Definition, Reach};
 use crate::weakened::is_test_path;
 use std::collections::BTreeMap;
@@ -13,8 +15,11 @@ pub struct Redefined {
     pub file: String,
     /// What it said at the start, in the file that said it.
     pub before: String,
-    /// Whether everything of it is still there, with something added behind it.
+    /// Whether everything of it is still there, with something added behind it; or nobody can tell what it comes to. Then the
+    /// checks of the start decide.
     pub extended: bool,
+    /// Sources that a list no longer names, where it is nothing but a list of them: one that is gone is not missed.
+    pub unlisted: Vec<String>,
 }
 
 /// The definitions of the start that are not what they were.
@@ -33,7 +38,8 @@ pub fn redefined(start: &Reach, now: &Reach) -> Vec<Redefined> {
         let old: Vec<&str> = before.values().map(String::as_str).collect();
         found.push(Redefined {
             definition: definition.clone(),
-            extended: is_extended(&texts),
+            extended: definition.key == FOR_ANY_TARGET || is_extended(&texts),
+            unlisted: unlisted(&texts),
             file,
             before: old.join("\n"),
         });
@@ -74,21 +80,45 @@ const COMPILED: &[&str] = &[
     "cs", "ml", "hs", "d", "zig", "v", "vhd", "asm",
 ];
 
-/// Whether a variable of a makefile is a list of sources and only names more of them: that is the product.
+/// The sources that a line `NAME = a.c b.c` lists; nothing where it is another kind of line.
+fn listed(text: &str) -> Option<(String, Vec<String>)> {
+    let (name, value) = text.split_once('=').filter(|_| text.lines().count() == 1)?;
+    Some((name.trim().to_owned(), value.split_whitespace().map(str::to_owned).collect()))
+}
+
+fn is_compiled(word: &str) -> bool {
+    let plain = word.chars().all(|c| c.is_alphanumeric() || "._-/+".contains(c)) && !word.starts_with('-');
+    let end = word.rsplit_once('.').map_or("", |(_, end)| end);
+    plain && COMPILED.contains(&end) && !is_test_path(word)
+}
+
+/// Whether a word names a library of the system: `-lm`.
+fn is_library(word: &str) -> bool {
+    word.strip_prefix("-l").is_some_and(|name| !name.is_empty() && name.chars().all(char::is_alphanumeric))
+}
+
+/// Whether a variable of a makefile is a list of sources, or of libraries, and only names more of them: that is the product.
 fn is_grown_list(texts: &[(&str, &str)]) -> bool {
-    let words = |text: &str| -> Option<(String, Vec<String>)> {
-        let (name, value) = text.split_once('=').filter(|_| text.lines().count() == 1)?;
-        Some((name.trim().to_owned(), value.split_whitespace().map(str::to_owned).collect()))
-    };
-    let source = |word: &String| {
-        let plain =
-            word.chars().all(|c| c.is_alphanumeric() || "._-/+".contains(c)) && !word.starts_with('-');
-        let end = word.rsplit_once('.').map_or("", |(_, end)| end);
-        plain && COMPILED.contains(&end) && !is_test_path(word)
-    };
+    let all = |words: &[String], is: &dyn Fn(&str) -> bool| words.iter().all(|word| is(word));
     !texts.is_empty()
         && texts.iter().all(|(old, new)| {
-            let (Some((name, old)), Some((same, new))) = (words(old), words(new)) else { return false };
-            name == same && !old.is_empty() && new.starts_with(&old) && new.iter().all(source)
+            let (Some((name, old)), Some((same, new))) = (listed(old), listed(new)) else { return false };
+            name == same
+                && !old.is_empty()
+                && new.starts_with(&old)
+                && (all(&new, &is_compiled) || all(&new[old.len()..], &is_library))
         })
+}
+
+/// The sources that lists named and no longer do, where they are nothing but lists of sources of the product.
+fn unlisted(texts: &[(&str, &str)]) -> Vec<String> {
+    let mut gone = Vec::new();
+    for (old, new) in texts {
+        let (Some((name, old)), Some((same, new))) = (listed(old), listed(new)) else { return Vec::new() };
+        if name != same || !old.iter().chain(&new).all(|w| is_compiled(w) && !is_helper(w)) {
+            return Vec::new();
+        }
+        gone.extend(old.into_iter().filter(|word| !new.contains(word)));
+    }
+    gone
 }

@@ -24,9 +24,10 @@ pub fn rewires_tests(path: &str, old: Option<&str>, new: &str) -> bool {
             found(&|line| line.split(';').any(|part| script(part.trim())))
         }
         "rb" => found(&ruby),
+        "rs" => found(&rust),
         "c" | "h" | "cc" | "cpp" | "cxx" | "hpp" | "hh" => {
             let ends = |line: &str| line.contains("exit(");
-            found(&c) || (found(&|line| line.contains("((constructor")) && found(&ends))
+            found(&c) || found(&c_function) || (found(&|line| line.contains("((constructor")) && found(&ends))
         }
         _ => false,
     }
@@ -118,6 +119,40 @@ fn ruby(line: &str) -> bool {
     let opened = ["class ", "module "].iter().find_map(|word| line.strip_prefix(word));
     let own = |name: &str| name.contains('<');
     opened.is_some_and(|name| begins(name, &["Minitest", "RSpec", "Test::Unit"]) && !own(name))
+}
+
+/// Macros of the product's own under the names of those that tests compare with.
+fn rust(line: &str) -> bool {
+    let named = line.strip_prefix("macro_rules!").map(str::trim_start);
+    named.is_some_and(|name| {
+        begins(name, &["assert", "assert_eq", "assert_ne", "assert_matches", "panic", "unreachable"])
+    })
+}
+
+/// Functions of the product's own in the place of those of the library by which a test compares or ends.
+fn c_function(line: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "__assert_fail",
+        "__assert_rtn",
+        "__assert",
+        "abort",
+        "exit",
+        "_exit",
+        "_Exit",
+        "quick_exit",
+        "strcmp",
+        "strncmp",
+        "memcmp",
+    ];
+    NAMES.iter().any(|name| {
+        let Some((before, after)) = line.split_once(&format!("{name}(")) else { return false };
+        let typed =
+            before.ends_with([' ', '*']) && before.chars().all(|c| c.is_alphanumeric() || "_ *".contains(c));
+        let first = before.split_whitespace().next().unwrap_or_default();
+        typed
+            && !matches!(first, "return" | "else" | "case" | "extern" | "")
+            && (!after.ends_with(';') || after.contains('{'))
+    })
 }
 
 /// Macros that take the place of what tests compare and end with.

@@ -118,6 +118,14 @@ const LIBRARIES: &[(&[&str], &[&str])] = &[
     (&["java", "kt", "class"], &["org/junit", "junit/framework", "org/mockito", "org/testng", "org/assertj"]),
 ];
 
+/// Ends of names of what compilers make: a commit that holds one keeps it from being built.
+const OBJECTS: &[&str] =
+    &["o", "obj", "lo", "class", "beam", "rlib", "rmeta", "cmo", "cmi", "cmx", "hi", "elc"];
+
+/// Headers of the system that tests in C go by.
+const HEADERS: &[&str] =
+    &["assert.h", "cassert", "check.h", "setjmp.h", "stdbool.h", "stdio.h", "stdlib.h", "string.h"];
+
 /// Archives of libraries, by the beginnings of their names.
 const ARCHIVES: &[&str] = &["junit", "mockito", "testng", "assertj", "hamcrest", "surefire"];
 
@@ -144,7 +152,15 @@ pub fn shadows(path: &str, new: bool, folders: &BTreeSet<String>, there: &dyn Fn
         .any(|part| INSTALLED.contains(&part) || part.ends_with(".egg-info") || part.ends_with(".dist-info"));
     installed
         || is_of_library(path)
+        || (new && is_found_by_compilers(path))
         || (new && folders.iter().any(|folder| is_runner_module(path, folder, there)))
+}
+
+/// Whether a file is found by a compiler, or by make, before what it would take or build itself.
+fn is_found_by_compilers(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let end = name.rsplit_once('.').map_or("", |(_, end)| end);
+    HEADERS.contains(&name) || OBJECTS.contains(&end)
 }
 
 /// Whether a file that came while checks ran is a module that is found before what runs them, below one of `folders`.
@@ -234,6 +250,10 @@ mod tests {
             ("third_party/catch.hpp", false, true),
             ("src/test/java/org/junit/Assert.java", true, true),
             ("libs/junit-4.13.jar", true, true),
+            ("src/test_part.o", true, true),
+            ("src/test_part.o", false, false),
+            ("include/assert.h", true, true),
+            ("include/assertions.h", true, false),
             ("app/types.py", true, false),
             ("types/index.ts", true, false),
             ("part.py", true, false),

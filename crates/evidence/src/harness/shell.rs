@@ -237,6 +237,9 @@ fn options_with_values(program: &str) -> &'static [&'static str] {
         "xargs" => &["-n", "-P", "-I", "-L", "-s", "-d", "-a", "-E"],
         "stdbuf" => &["-i", "-o", "-e"],
         "ionice" => &["-c", "-n"],
+        "flock" => &["-w", "--timeout", "-E", "--conflict-exit-code"],
+        "sudo" | "doas" => &["-u", "--user", "-g", "--group"],
+        "chrt" | "numactl" => &["-N", "-m"],
         _ => &[],
     }
 }
@@ -250,10 +253,31 @@ pub(crate) fn behind(words: &[String], folder: &str) -> (Vec<String>, String) {
         words.drain(..set);
         let Some(first) = words.first() else { break };
         let name = program_name(first);
-        let passes = matches!(
-            name,
-            "env" | "timeout" | "nice" | "nohup" | "time" | "stdbuf" | "setsid" | "xargs" | "ionice" | "exec"
-        );
+        // Those that take a word of their own before the command.
+        let takes_one = matches!(name, "timeout" | "flock" | "taskset" | "chrt" | "faketime");
+        let passes = takes_one
+            || matches!(
+                name,
+                "env"
+                    | "nice"
+                    | "nohup"
+                    | "time"
+                    | "stdbuf"
+                    | "setsid"
+                    | "xargs"
+                    | "ionice"
+                    | "exec"
+                    | "prlimit"
+                    | "setarch"
+                    | "numactl"
+                    | "chronic"
+                    | "tini"
+                    | "dumb-init"
+                    | "sudo"
+                    | "doas"
+                    | "xvfb-run"
+                    | "dbus-run-session"
+            );
         if !passes {
             break;
         }
@@ -273,7 +297,7 @@ pub(crate) fn behind(words: &[String], folder: &str) -> (Vec<String>, String) {
                 }
             }
         }
-        if name == "timeout" && !words.is_empty() {
+        if takes_one && !words.is_empty() {
             words.remove(0);
         }
     }

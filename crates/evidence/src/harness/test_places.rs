@@ -2,6 +2,7 @@
 
 use super::free::PRODUCT;
 use super::shell::{join, program_name};
+use super::starters::started;
 
 /// A file of tests, or a folder with those whose names match.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,25 +86,6 @@ const RUNNERS: &[&str] = &[
     "lab",
     "qunit",
     "testcafe",
-];
-
-/// Programs that start the one behind them, with the word that must stand between.
-const STARTERS: &[(&str, &str)] = &[
-    ("npx", ""),
-    ("bunx", ""),
-    ("pnpx", ""),
-    ("uvx", ""),
-    ("uv", "run"),
-    ("poetry", "run"),
-    ("pdm", "run"),
-    ("hatch", "run"),
-    ("pipenv", "run"),
-    ("bundle", "exec"),
-    ("pnpm", "exec"),
-    ("c8", ""),
-    ("nyc", ""),
-    ("coverage", "run"),
-    ("xvfb-run", ""),
 ];
 
 /// Programs whose files are what is looked at, not what looks.
@@ -244,12 +226,8 @@ pub(super) fn named(words: &[String], folder: &str, read: &dyn Fn(&str) -> Optio
     let Some(program) = words.first() else { return Vec::new() };
     let name = program_name(program);
     let rest = &words[1..];
-    if let Some((_, word)) = STARTERS.iter().find(|(starter, _)| *starter == name) {
-        let rest =
-            if word.is_empty() { rest } else { rest.strip_prefix(&[(*word).to_owned()]).unwrap_or(&[]) };
-        let skip = rest.iter().take_while(|w| w.starts_with('-') && *w != "-m").count();
-        let rest = &rest[skip..];
-        return match rest {
+    if let Some(behind) = started(words) {
+        return match behind {
             [flag, module, rest @ ..] if flag == "-m" => module_tests(module, rest, folder, read),
             rest => named(rest, folder, read),
         };

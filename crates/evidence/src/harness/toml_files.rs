@@ -2,6 +2,7 @@
 //! one line are the same.
 
 use super::parts::{Part, Role, keyed};
+use super::tools::is_tool;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
@@ -75,7 +76,11 @@ fn decides(cargo: bool, path: &[String]) -> bool {
         true => whole == **name || whole.starts_with(&format!("{name}.")),
         false => whole.starts_with(**name),
     };
-    names.iter().any(|name| table(&name))
+    // Programs that stand before those of the system once the project is installed.
+    let scripts = ["project.scripts", "project.gui-scripts", "tool.poetry.scripts"];
+    let installed = !cargo && is_tool(last) && scripts.iter().any(|name| whole == format!("{name}.{last}"));
+    installed
+        || names.iter().any(|name| table(&name))
         || (cargo
             && match path {
                 [package, key] if package == "package" => key.starts_with("auto"),

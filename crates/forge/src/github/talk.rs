@@ -2,12 +2,17 @@
 
 use super::GitHub;
 use super::client::{ApiRequest, once};
-use super::wire::{WireComment, WireIssue, WireReview};
+use super::wire::{WireComment, WireIssue, WirePermission, WireReview, WireUser};
 use crate::error::Result;
 use crate::{mark, review};
 use ralph_domain::ports::{Comment, Issue, Review};
+use ralph_domain::text::percent_encoded;
 use ralph_http::Method;
 use serde_json::json;
+use std::collections::BTreeMap;
+
+/// Who may write to a repo, as far as that was asked.
+type Writers = BTreeMap<String, bool>;
 
 impl GitHub {
     pub(super) fn say(&self, number: u64, mark: &str, body: &str) -> Result<Comment> {
@@ -57,8 +62,34 @@ impl GitHub {
 
     pub(super) fn latest_reviews(&self, number: u64) -> Result<Vec<Review>> {
         let author = super::wire::login(self.wire_pr(number)?.user.as_ref());
-        let given = self.wire_reviews(number)?.iter().filter_map(WireReview::seen).collect();
-        Ok(review::latest(given, &author))
+        let mut writers = Writers::new();
+        let mut reviews = self.wire_reviews(number)?;
+        reviews.retain(|r| self.has_a_say(r.user.as_ref(), r.author_association.as_deref(), &mut writers));
+        Ok(review::latest(reviews.iter().filter_map(WireReview::seen).collect(), &author))
+    }
+
+    /// Whether somebody's word on a pull request counts: on a public repo anybody can approve and ask for changes. Programs review
+    /// only where the owner has let them in.
+    fn has_a_say(&self, user: Option<&WireUser>, association: Option<&str>, known: &mut Writers) -> bool {
+        let Some(user) = user else { return false };
+        match association {
+            None | Some("OWNER" | "MEMBER" | "COLLABORATOR") => return true,
+            Some(_) if user.kind == "Bot" => return true,
+            Some(_) => {}
+        }
+        if let Some(writes) = known.get(&user.login) {
+            return *writes;
+        }
+        let url = self.url(&format!("/collaborators/{}/permission", percent_encoded(&user.login)));
+        let ask = ApiRequest::get(format!("ask what {} may do in {}", user.login, self.name), url);
+        let answer = self.http.json::<WirePermission>(&ask, self.tokens());
+        // A member whose membership nobody sees is called a contributor; where that cannot be asked, it is believed.
+        let writes = match answer {
+            Ok(answer) => matches!(answer.permission.as_str(), "admin" | "write" | "maintain"),
+            Err(_) => association == Some("CONTRIBUTOR"),
+        };
+        known.insert(user.login.clone(), writes);
+        writes
     }
 
     /// Texts of reviews, each followed by its remarks on lines.
@@ -66,9 +97,13 @@ impl GitHub {
         let what = format!("read the remarks on pull request {number} of {}", self.name);
         let ask = ApiRequest::get(what, self.url(&format!("/pulls/{number}/comments?per_page=100")));
         let mut lines: Vec<WireComment> = self.http.pages(&ask, None, self.tokens())?;
+        let mut writers = Writers::new();
+        lines.retain(|l| self.has_a_say(l.user.as_ref(), l.author_association.as_deref(), &mut writers));
         lines.sort_by_key(|line| line.id);
+        let mut reviews = self.wire_reviews(number)?;
+        reviews.retain(|r| self.has_a_say(r.user.as_ref(), r.author_association.as_deref(), &mut writers));
         let mut said = Vec::new();
-        for review in self.wire_reviews(number)? {
+        for review in reviews {
             let Some((_, seen)) = review.seen() else { continue };
             if !seen.body.trim().is_empty() {
                 let Review { id, author, body, at, .. } = seen;

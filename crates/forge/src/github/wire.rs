@@ -104,6 +104,9 @@ pub(crate) struct WireComment {
     pub created_at: Option<Timestamp>,
     #[serde(default)]
     pub pull_request_review_id: Option<u64>,
+    /// What its author is to the repo: `MEMBER`, `NONE`.
+    #[serde(default)]
+    pub author_association: Option<String>,
 }
 
 impl WireComment {
@@ -131,6 +134,15 @@ pub(crate) struct WireReview {
     pub commit_id: Option<String>,
     #[serde(default)]
     pub submitted_at: Option<Timestamp>,
+    /// What its author is to the repo: `MEMBER`, `NONE`.
+    #[serde(default)]
+    pub author_association: Option<String>,
+}
+
+/// What a person may do in a repo.
+#[derive(Debug, Deserialize)]
+pub(crate) struct WirePermission {
+    pub permission: String,
 }
 
 impl WireReview {

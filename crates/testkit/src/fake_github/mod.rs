@@ -17,7 +17,7 @@ pub use state::{CheckRun, Reach};
 use crate::fake_cloud::{Query, Reply, Server};
 use crate::model_server::http::Request;
 use state::{Holder, Reviewed, Said, State, Ticket};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -49,6 +49,7 @@ impl FakeGitHub {
             drafts: true,
             graphql_limited: false,
             stale_lists: 0,
+            strangers: BTreeSet::new(),
             page: 100,
             root: dir.path().canonicalize()?,
             holders: BTreeMap::new(),
@@ -208,6 +209,11 @@ impl FakeGitHub {
         let at = state.count;
         let (author, verdict, body) = (author.into(), verdict.into(), body.into());
         state.reviews.push(Reviewed { id, number, author, state: verdict, body, commit, at, lines });
+    }
+
+    /// Somebody who may only look, as anybody may in a public repo.
+    pub fn stranger(&self, login: &str) {
+        lock(&self.state).strangers.insert(login.into());
     }
 
     /// Somebody's decisions are taken back.

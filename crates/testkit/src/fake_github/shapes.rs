@@ -149,13 +149,17 @@ pub(crate) fn comment(state: &State, said: &Said) -> Value {
     })
 }
 
+fn association(state: &State, author: &str) -> &'static str {
+    if state.strangers.contains(author) { "NONE" } else { "MEMBER" }
+}
+
 pub(crate) fn review(state: &State, review: &Reviewed) -> Value {
     let url = format!("{}/repos/{}/pulls/{}", state.url, state.full_name(), review.number);
     json!({
         "id": review.id, "node_id": format!("PRR_{}", review.id), "user": user(state, &review.author), "body": review.body,
         "state": review.state, "html_url": format!("{url}#r{}", review.id), "pull_request_url": url,
         "_links": { "html": { "href": url }, "pull_request": { "href": url } }, "commit_id": review.commit,
-        "submitted_at": moment(review.at), "author_association": "MEMBER",
+        "submitted_at": moment(review.at), "author_association": association(state, &review.author),
     })
 }
 
@@ -168,7 +172,7 @@ pub(crate) fn lines(state: &State, review: &Reviewed) -> Vec<Value> {
             "node_id": format!("PRRC_{id}"), "diff_hunk": "@@ -0,0 +1 @@", "path": path, "commit_id": review.commit,
             "original_commit_id": review.commit, "user": user(state, &review.author), "body": body, "line": line,
             "created_at": moment(review.at), "updated_at": moment(review.at), "html_url": format!("{url}#d{id}"),
-            "pull_request_url": url, "author_association": "MEMBER",
+            "pull_request_url": url, "author_association": association(state, &review.author),
             "_links": { "self": { "href": url }, "html": { "href": url }, "pull_request": { "href": url } },
         })
     };

@@ -1,7 +1,7 @@
 //! What a code host remembers.
 
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// What a token may do with the repo.
@@ -126,6 +126,8 @@ pub(crate) struct State {
     /// The folder with `owner/name.git`.
     pub root: PathBuf,
     pub holders: BTreeMap<String, Holder>,
+    /// People who may only look, as anybody may.
+    pub strangers: BTreeSet<String>,
     pub app_id: String,
     pub installed: bool,
     /// How long tokens of installations live, in seconds.

@@ -71,7 +71,7 @@ fn line(
     let won = race.winner.as_ref() == Some(&run.run_id);
     let status = match run.status.as_str() {
         _ if won => (Role::Good, "wins".to_owned()),
-        "done" => (Role::Text, "proven".to_owned()),
+        "done" => (Role::Text, run.status.clone()),
         "failed" => (Role::Bad, run.status.clone()),
         "needs you" | "paused" | "waiting" => (Role::Attention, run.status.clone()),
         "stopped" => (Role::Muted, run.status.clone()),

@@ -164,7 +164,7 @@ fn proof(view: &RunView) -> (Role, String) {
         Some(proof) if proof.over && proof.passed => {
             let level = match proof.level {
                 Some(ProofLevel::Independent) => "proven · independent: by checks as they were at the start",
-                Some(_) => "proven · own tests: the run changed what decides",
+                Some(_) => "own tests pass: the run changed what decides",
                 None => "proven",
             };
             let weakened = match proof.weakened {
