@@ -23,7 +23,7 @@ const LAG_MAX: u64 = 2048;
 const VIEW_PACE: Duration = Duration::from_millis(250);
 /// A look without being woken, and a sign of life.
 const LOOK: Duration = Duration::from_secs(1);
-const PING: Duration = Duration::from_secs(20);
+const PING: Duration = Duration::from_secs(10);
 
 /// Why a connection ends.
 enum End {
@@ -81,18 +81,23 @@ impl RunSocket {
         (self.view_at, self.view_due) = (Some(Instant::now()), false);
         let mut pinged = Instant::now();
         loop {
-            if self.drain(&mut reader).await? {
-                continue;
-            }
-            if self.view_due && self.view_at.is_none_or(|at| at.elapsed() >= VIEW_PACE) {
-                let (_, view) = self.view().await?;
-                self.send(format!("{{\"type\":\"view\",\"view\":{view}}}")).await?;
-                (self.view_at, self.view_due) = (Some(Instant::now()), false);
+            // Also for a run that always has something to say.
+            if *closing.borrow() {
+                return Ok(());
             }
             if pinged.elapsed() >= PING {
                 pinged = Instant::now();
                 self.check_caller()?;
                 self.send_message(Message::Ping(Bytes::new())).await?;
+            }
+            let more = self.drain(&mut reader).await?;
+            if self.view_due && self.view_at.is_none_or(|at| at.elapsed() >= VIEW_PACE) {
+                let (_, view) = self.view().await?;
+                self.send(format!("{{\"type\":\"view\",\"view\":{view}}}")).await?;
+                (self.view_at, self.view_due) = (Some(Instant::now()), false);
+            }
+            if more {
+                continue;
             }
             let wait = if self.view_due { VIEW_PACE } else { LOOK };
             tokio::select! {
@@ -142,12 +147,14 @@ impl RunSocket {
             .await
     }
 
-    /// Somebody whose token was taken away sees nothing more.
+    /// Somebody whose token was taken away, or who has logged out, sees nothing more.
     fn check_caller(&self) -> Result<(), End> {
-        if self.server.people.by_name(&self.caller.person.name).is_none() {
-            return Err(End::Problem(Problem::forbidden("the token was taken away")));
+        match self.caller.is_still_here(&self.server) {
+            true => Ok(()),
+            false => {
+                Err(End::Problem(Problem::forbidden("the token was taken away, or the session has ended")))
+            }
         }
-        Ok(())
     }
 
     async fn send(&mut self, text: String) -> Result<(), End> {
