@@ -47,8 +47,15 @@ pub async fn run_socket(
     from: FromQuery,
     socket: WebSocket,
 ) {
-    let mut feed =
-        RunSocket { run: entry.run_id.clone(), server, caller, socket, view_at: None, view_due: true };
+    let mut feed = RunSocket {
+        run: entry.run_id.clone(),
+        server,
+        caller,
+        socket,
+        view_at: None,
+        view_due: true,
+        lags: false,
+    };
     let ended = feed.serve(&entry, from).await;
     let (code, reason) = match ended {
         Err(End::Gone) => return,
@@ -67,6 +74,8 @@ struct RunSocket {
     socket: WebSocket,
     view_at: Option<Instant>,
     view_due: bool,
+    /// Something else than events was taken slowly.
+    lags: bool,
 }
 
 impl RunSocket {
@@ -90,14 +99,13 @@ impl RunSocket {
                 self.check_caller()?;
                 self.send_message(Message::Ping(Bytes::new())).await?;
             }
-            let more = self.drain(&mut reader).await?;
+            if self.drain(&mut reader).await? {
+                continue;
+            }
             if self.view_due && self.view_at.is_none_or(|at| at.elapsed() >= VIEW_PACE) {
                 let (_, view) = self.view().await?;
                 self.send(format!("{{\"type\":\"view\",\"view\":{view}}}")).await?;
                 (self.view_at, self.view_due) = (Some(Instant::now()), false);
-            }
-            if more {
-                continue;
             }
             let wait = if self.view_due { VIEW_PACE } else { LOOK };
             tokio::select! {
@@ -123,7 +131,7 @@ impl RunSocket {
         for frame in frames {
             self.send(frame.text).await?;
         }
-        if begun.elapsed() > SLOW {
+        if std::mem::take(&mut self.lags) || begun.elapsed() > SLOW {
             let head = self.view().await?.0;
             if head.saturating_sub(reader.seq()) > LAG_MAX {
                 self.send(reread_frame(reader.seq() + 1)).await?;
@@ -162,8 +170,12 @@ impl RunSocket {
     }
 
     async fn send_message(&mut self, message: Message) -> Result<(), End> {
+        let begun = Instant::now();
         match tokio::time::timeout(SEND_TIMEOUT, self.socket.send(message)).await {
-            Ok(Ok(())) => Ok(()),
+            Ok(Ok(())) => {
+                self.lags |= begun.elapsed() > SLOW;
+                Ok(())
+            }
             _ => Err(End::Gone),
         }
     }
