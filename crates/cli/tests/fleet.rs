@@ -20,6 +20,8 @@ mod failover;
 mod machine;
 #[path = "fleet/net.rs"]
 mod net;
+#[path = "fleet/page.rs"]
+mod page;
 #[path = "fleet/people.rs"]
 mod people;
 #[path = "fleet/record.rs"]

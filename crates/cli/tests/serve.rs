@@ -24,5 +24,7 @@ mod operations;
 mod start;
 #[path = "serve/steer.rs"]
 mod steer;
+#[path = "serve/stranger.rs"]
+mod stranger;
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");

@@ -14,6 +14,12 @@ pub enum FleetError {
         /// The run.
         run: String,
     },
+    /// Nothing more is to be done for the run.
+    #[error("run {run} is over")]
+    Over {
+        /// The run.
+        run: String,
+    },
     /// There is no such run in the fleet.
     #[error("the fleet has no run {run}")]
     NoRun {
@@ -69,6 +75,7 @@ impl From<FleetError> for AppError {
                     "it can be taken over when its lease has run out; `ralph worker --list` shows who has run {run}"
                 )
             }
+            FleetError::Over { .. } => "the page shows how it ended; a new run does the rest".to_owned(),
             FleetError::NoRun { .. } => "the page and `GET /api/v1/fleet/runs` list them".to_owned(),
             FleetError::Store(_) => "check RALPH_ARTIFACTS, and that this machine may write there".to_owned(),
             FleetError::Setup { hint, .. } => hint.clone(),

@@ -29,8 +29,9 @@ pub async fn take(
     time: Duration,
 ) -> Result<Lease, FleetError> {
     let mut db = db.acquire().await?;
+    let mut whole = db.begin().await?;
     // What the list of runs says changes with the hold, or not at all.
-    let taken: Option<(i64, i64)> = sqlx::query_as(
+    let taken: Option<(i64, i64, bool)> = sqlx::query_as(
         "WITH taken AS (
             UPDATE ralph_seal.leases
             SET epoch = epoch + 1, holder = $2, until = now() + $3 * interval '1 millisecond'
@@ -38,17 +39,23 @@ pub async fn take(
             RETURNING run, epoch, head
          ), told AS (
             UPDATE ralph_seal.runs r SET status = 'driven', worker = split_part($2, '/', 1), problem = NULL
-            FROM taken t WHERE r.run = t.run AND r.status <> 'over'
+            FROM taken t WHERE r.run = t.run AND r.status <> 'over' RETURNING r.run
          )
-         SELECT epoch, head FROM taken",
+         SELECT epoch, head, EXISTS (SELECT 1 FROM told) FROM taken",
     )
     .bind(run)
     .bind(holder)
     .bind(millis(time))
-    .fetch_optional(&mut *db)
+    .fetch_optional(&mut *whole)
     .await?;
-    if let Some((epoch, head)) = taken {
-        return Ok(Lease { run: run.to_owned(), epoch, head });
+    match taken {
+        Some((epoch, head, true)) => {
+            whole.commit().await?;
+            return Ok(Lease { run: run.to_owned(), epoch, head });
+        }
+        // Somebody has taken it out of the queue since it was given out, or it has come to its end.
+        Some((.., false)) => return Err(FleetError::Over { run: run.to_owned() }),
+        None => whole.rollback().await?,
     }
     let known: Option<i64> = sqlx::query_scalar("SELECT epoch FROM ralph_seal.leases WHERE run = $1")
         .bind(run)

@@ -13,9 +13,10 @@ use ralph_domain::ports::Clock as _;
 use ralph_journal::layout::{RunDir, StateHome};
 use ralph_journal::lock::LockHolder;
 use ralph_journal::registry::{self, Registration};
-use ralph_journal::{artifacts, inbox, snapshot};
+use ralph_journal::{JournalError, artifacts, inbox, snapshot};
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
 
 /// Marks a record that is a copy.
 const MARK: &str = "mirrored";
@@ -29,6 +30,34 @@ pub struct Mirror {
     /// The epoch under which each run is driven, where it is.
     drivers: BTreeMap<String, Option<i64>>,
     letters: BTreeMap<String, u64>,
+    /// Runs that could not be copied, and how far they were then: told once.
+    unreadable: BTreeMap<String, i64>,
+}
+
+/// Why a run could not be copied.
+enum Fault {
+    /// Something of the run itself, or of its copy: others are copied all the same.
+    Run(AppError),
+    /// The database does not answer: nobody is copied.
+    Fleet(FleetError),
+}
+
+impl From<AppError> for Fault {
+    fn from(error: AppError) -> Self {
+        Self::Run(error)
+    }
+}
+
+impl From<JournalError> for Fault {
+    fn from(error: JournalError) -> Self {
+        Self::Run(error.into())
+    }
+}
+
+impl From<FleetError> for Fault {
+    fn from(error: FleetError) -> Self {
+        Self::Fleet(error)
+    }
 }
 
 /// What is looked at of a run.
@@ -64,15 +93,35 @@ impl Mirror {
             if !is_copy(home, &id) {
                 continue;
             }
-            let mut is_new = false;
-            if self.heads.get(&seen.run) != Some(&seen.head) {
-                is_new = self.bring(fleet, home, &id, seen.head, triggers.name_of(&seen.repo)).await?;
+            match self.look(fleet, home, (&id, &seen), triggers).await {
+                Ok(true) => changed.push(id),
+                Ok(false) => {}
+                Err(Fault::Fleet(error)) => return Err(error.into()),
+                // One that this version cannot read, say, which another one has begun.
+                Err(Fault::Run(error)) => {
+                    if self.unreadable.insert(seen.run.clone(), seen.head) != Some(seen.head) {
+                        tracing::warn!(error = error.message, run = seen.run, "a run cannot be shown");
+                    }
+                }
             }
-            if self.note_driver(home, &id, &seen)? || is_new {
-                changed.push(id.clone());
-            }
-            self.send_words(fleet, &home.record(&id), &seen.run).await?;
         }
+        Ok(changed)
+    }
+
+    /// Brings the copy of one run up to date; whether it has changed.
+    async fn look(
+        &mut self,
+        fleet: &Fleet,
+        home: &StateHome,
+        (id, seen): (&RunId, &Seen),
+        triggers: &Triggers,
+    ) -> Result<bool, Fault> {
+        let mut is_new = false;
+        if self.heads.get(&seen.run) != Some(&seen.head) {
+            is_new = self.bring(fleet, home, id, seen.head, triggers.name_of(&seen.repo)).await?;
+        }
+        let changed = self.note_driver(home, id, seen)? || is_new;
+        self.send_words(fleet, &home.record(id), &seen.run).await?;
         Ok(changed)
     }
 
@@ -99,10 +148,11 @@ impl Mirror {
         run: &RunId,
         head: i64,
         repo: Option<&str>,
-    ) -> Result<bool, AppError> {
+    ) -> Result<bool, Fault> {
         let Some(spec) = seal::spec(fleet.pool(), run.as_str()).await? else { return Ok(false) };
         let record = home.record(run);
-        let new = !record.spec().is_file();
+        // Not by its files: one that could not be read at first may be readable for a newer version.
+        let new = registry::find(home, run).is_none();
         adopt::mark(&record)?;
         artifacts::write_atomic(
             &record.path().join(MARK),
@@ -111,8 +161,8 @@ impl Mirror {
         artifacts::write_atomic(&record.spec(), &spec)?;
         let events = record.events();
         let mut have = std::fs::metadata(&events).map_or(0, |meta| i64::try_from(meta.len()).unwrap_or(0));
-        if have > head {
-            // A run that began anew before it was prepared.
+        if have > head || (have > 0 && !is_beginning(fleet, run, &events).await?) {
+            // A run that began anew before it was prepared, or a copy that was cut off.
             let _ = std::fs::remove_file(&events);
             have = 0;
         }
@@ -143,7 +193,7 @@ impl Mirror {
     }
 
     /// Sends on what people have said to a run here.
-    async fn send_words(&mut self, fleet: &Fleet, record: &RunDir, run: &str) -> Result<(), AppError> {
+    async fn send_words(&mut self, fleet: &Fleet, record: &RunDir, run: &str) -> Result<(), Fault> {
         let sent = self.letters.entry(run.to_owned()).or_default();
         for (letter, after) in inbox::read(record, *sent)? {
             if let Ok(letter) = letter {
@@ -153,6 +203,18 @@ impl Mirror {
         }
         Ok(())
     }
+}
+
+/// Whether a copy begins with the line that is sealed first, and ends with a whole one.
+async fn is_beginning(fleet: &Fleet, run: &RunId, events: &Path) -> Result<bool, FleetError> {
+    let Some(first) = seal::first_line(fleet.pool(), run.as_str()).await? else { return Ok(false) };
+    let (mut own, mut last) = (vec![0; first.len()], [0]);
+    let read = std::fs::File::open(events).and_then(|mut file| {
+        file.read_exact(&mut own)?;
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)
+    });
+    Ok(read.is_ok() && own == first && last == *b"\n")
 }
 
 /// Whether the record of this run here is a copy, or there is none yet.

@@ -89,8 +89,9 @@ async fn start(
         .await?;
     // Deliveries may overtake each other: what is older than what was acted on is past.
     let later: Option<i64> = sqlx::query_scalar(
-        "SELECT 1::bigint FROM ralph_seal.threads t JOIN ralph_seal.runs r ON r.run = t.run
-         WHERE t.place = $1 AND (t.at >= to_timestamp($2) OR r.status <> 'over')",
+        // A run that was deleted is over.
+        "SELECT 1::bigint FROM ralph_seal.threads t LEFT JOIN ralph_seal.runs r ON r.run = t.run
+         WHERE t.place = $1 AND (t.at >= to_timestamp($2) OR COALESCE(r.status, 'over') <> 'over')",
     )
     .bind(&place)
     .bind(seconds(at))
@@ -158,6 +159,10 @@ async fn steer(
             .fetch_optional(&mut *db)
             .await?;
     let Some((run, last)) = known else { return Ok(Done::Nothing("no run belongs to it")) };
+    // A comment is for the run of its time: sent once more, it is none for the next one of that issue.
+    if !is_first(db, &format!("comment:{thread}:{comment}")).await? {
+        return Ok(Done::Nothing("this comment was heard before"));
+    }
     if !matches!(control, Control::Note { .. } | Control::Nudge { .. }) {
         if comment <= last {
             return Ok(Done::Nothing("a later word was heard"));
@@ -226,20 +231,29 @@ fn overrides(limits: &Limits, verify: &[String]) -> Overrides {
     }
 }
 
-/// Starts what is due in the minute of `now`; the runs that were added. Called as often as one likes.
-pub async fn due(pool: &PgPool, triggers: &Triggers, now: Timestamp) -> Result<Vec<RunId>, FleetError> {
+/// Starts what is due in the minute of `now`, or has become due since it was last looked; the runs that were added. Called as often
+/// as one likes.
+pub async fn due(
+    pool: &PgPool,
+    triggers: &Triggers,
+    (looked, now): (Timestamp, Timestamp),
+) -> Result<Vec<RunId>, FleetError> {
     let mut added = Vec::new();
     for schedule in &triggers.schedules {
         let (Ok(cron), Ok(zone)) = (Cron::parse(&schedule.cron), schedule.zone()) else { continue };
-        for occasion in cron.occasions(now, &zone) {
-            let occasion = format!("schedule:{}:{occasion}", schedule.name);
-            let new = scheduled(schedule, occasion, now);
-            if runs::add(pool, &new).await? {
-                added.push(new.run);
-            }
+        let Some(occasion) = cron.due(looked, now, &zone) else { continue };
+        let new = scheduled(schedule, format!("schedule:{}:{occasion}", schedule.name), now);
+        if runs::add(pool, &new).await? {
+            added.push(new.run);
         }
     }
     Ok(added)
+}
+
+/// Forgets deliveries that no code host sends again. What they asked for is known by occasions of its own.
+pub async fn forget_old(pool: &PgPool) -> Result<u64, FleetError> {
+    let old = "DELETE FROM ralph_seal.occasions WHERE starts_with(key, 'delivery:') AND at < now() - interval '30 days'";
+    Ok(sqlx::query(old).execute(pool).await?.rows_affected())
 }
 
 fn scheduled(schedule: &Schedule, occasion: String, now: Timestamp) -> NewRun {

@@ -205,9 +205,13 @@ pub async fn give_back(pool: &PgPool, worker: &str) -> Result<(), FleetError> {
 
 /// Takes a run that has not begun out of the queue; whether it was there.
 pub async fn take_out(pool: &PgPool, run: &str) -> Result<bool, FleetError> {
+    // Whoever takes its lease at this moment comes before or after, and finds it over then.
     let taken = sqlx::query(
-        "UPDATE ralph_seal.runs r SET status = 'over', problem = 'taken out of the queue' FROM ralph_seal.leases l
-         WHERE r.run = $1 AND l.run = r.run AND r.status IN ('queued', 'resting') AND l.head = 0 AND l.until IS NULL",
+        "WITH free AS (
+            SELECT run FROM ralph_seal.leases WHERE run = $1 AND head = 0 AND until IS NULL FOR UPDATE
+         )
+         UPDATE ralph_seal.runs r SET status = 'over', problem = 'taken out of the queue' FROM free
+         WHERE r.run = free.run AND r.status IN ('queued', 'resting')",
     )
     .bind(run)
     .execute(pool)
@@ -285,7 +289,7 @@ pub async fn occasions(pool: &PgPool, prefix: &str) -> Result<Vec<String>, Fleet
     .await?)
 }
 
-/// A run that nobody has begun.
+/// A run that nobody has begun, or nobody else knows of yet.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct NotBegun {
     /// Its id.
@@ -302,17 +306,40 @@ pub struct NotBegun {
     pub problem: Option<String>,
     /// It is not tried again by itself.
     pub resting: bool,
+    /// Somebody has just begun it.
+    pub begun: bool,
+}
+
+const WAITING: &str = "SELECT r.run, r.title, r.person, r.repo, (EXTRACT(EPOCH FROM r.queued_at) * 1000)::bigint AS at, r.problem,
+        r.status = 'resting' AS resting, l.head > 0 AS begun
+     FROM ralph_seal.runs r JOIN ralph_seal.leases l ON l.run = r.run";
+
+/// A run that is not over, for somebody who has nothing of it yet.
+pub async fn not_over(pool: &PgPool, run: &str) -> Result<Option<NotBegun>, FleetError> {
+    let query = format!("{WAITING} WHERE r.run = $1 AND r.status <> 'over'");
+    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(run).fetch_optional(pool).await?)
+}
+
+/// Takes a run that is over out of the record for good. What it was an answer to stays known: nothing starts it again.
+pub async fn forget(pool: &PgPool, run: &str) -> Result<bool, FleetError> {
+    let mut whole = pool.begin().await?;
+    let over = sqlx::query("DELETE FROM ralph_seal.runs WHERE run = $1 AND status = 'over'")
+        .bind(run)
+        .execute(&mut *whole)
+        .await?;
+    if over.rows_affected() == 0 {
+        return Ok(false);
+    }
+    for table in ["events", "letters", "grants", "leases"] {
+        let query = format!("DELETE FROM ralph_seal.{table} WHERE run = $1");
+        sqlx::query(sqlx::AssertSqlSafe(query)).bind(run).execute(&mut *whole).await?;
+    }
+    whole.commit().await?;
+    Ok(true)
 }
 
 /// The runs that nobody has begun, oldest first.
 pub async fn not_begun_yet(pool: &PgPool, most: i64) -> Result<Vec<NotBegun>, FleetError> {
-    Ok(sqlx::query_as(
-        "SELECT r.run, r.title, r.person, r.repo, (EXTRACT(EPOCH FROM r.queued_at) * 1000)::bigint AS at, r.problem,
-            r.status = 'resting' AS resting
-         FROM ralph_seal.runs r JOIN ralph_seal.leases l ON l.run = r.run
-         WHERE r.status <> 'over' AND l.head = 0 ORDER BY r.queued_at LIMIT $1",
-    )
-    .bind(most)
-    .fetch_all(pool)
-    .await?)
+    let query = format!("{WAITING} WHERE r.status <> 'over' AND l.head = 0 ORDER BY r.queued_at LIMIT $1");
+    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(most).fetch_all(pool).await?)
 }

@@ -1,7 +1,7 @@
 //! Times at which a task starts again, as cron writes them, in a time zone of their own.
 //!
-//! An occasion is a minute on the clock of that zone. An hour that comes twice (the clock is set back) is one occasion; one that
-//! is left out (the clock is set forward) is made up for in the minute after it.
+//! An occasion is a minute on the clock of that zone. An hour that comes twice (the clock is set back) is one occasion. Times that
+//! are left out (the clock is set forward) are made up for in the minute after them, once for all of them.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -9,6 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 
 /// A larger jump of the clock is no summer time.
 const GAP_MAX: i64 = 180;
+/// Minutes that are made up for when nobody could look at the clock.
+const MISSED_MAX: i64 = 60;
 
 /// When a task starts: five fields of cron.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,8 +59,8 @@ impl Cron {
         has(self.minutes, at.minute()) && has(self.hours, at.hour()) && has(self.months, at.month()) && of_day
     }
 
-    /// The occasions in the minute of `at` on the clock of `zone`: none, one, or several where the clock jumped there.
-    pub fn occasions(&self, at: Timestamp, zone: &TimeZone) -> Vec<DateTime> {
+    /// The occasion in the minute of `at` on the clock of `zone`; the latest one where the clock jumped there.
+    pub fn occasion(&self, at: Timestamp, zone: &TimeZone) -> Option<DateTime> {
         let minute = |at: Timestamp| {
             let local = at.to_zoned(zone.clone()).datetime();
             local.with().second(0).subsec_nanosecond(0).build().unwrap_or(local)
@@ -68,7 +70,16 @@ impl Cron {
         let passed = now.duration_since(before).as_mins();
         let skipped = if (2..=GAP_MAX).contains(&passed) { passed } else { 1 };
         let back = |minutes: i64| now.checked_sub(SignedDuration::from_mins(minutes)).ok();
-        (0..skipped).rev().filter_map(back).filter(|local| self.matches(*local)).collect()
+        (0..skipped).filter_map(back).find(|local| self.matches(*local))
+    }
+
+    /// The latest occasion after `since` and up to `now`: several that were missed are made up for once. More than an hour is not
+    /// looked back.
+    pub fn due(&self, since: Timestamp, now: Timestamp, zone: &TimeZone) -> Option<DateTime> {
+        let missed = now.as_second().div_euclid(60) - since.as_second().div_euclid(60);
+        let back = |minutes: i64| now.checked_sub(SignedDuration::from_mins(minutes)).ok();
+        // The minute of `since` was looked at then.
+        (0..missed.clamp(1, MISSED_MAX)).filter_map(back).find_map(|at| self.occasion(at, zone))
     }
 }
 
@@ -107,7 +118,7 @@ mod tests {
 
     fn at(text: &str, cron: &str, zone: &str) -> Vec<String> {
         let zone = TimeZone::get(zone).unwrap();
-        let found = Cron::parse(cron).unwrap().occasions(text.parse().unwrap(), &zone);
+        let found = Cron::parse(cron).unwrap().occasion(text.parse().unwrap(), &zone);
         found.iter().map(ToString::to_string).collect()
     }
 
@@ -133,6 +144,48 @@ mod tests {
         // 29 March 2026, 02:00 becomes 03:00.
         assert_eq!(at("2026-03-29T01:00:00Z", "30 2 * * *", "Europe/Berlin"), ["2026-03-29T02:30:00"]);
         assert!(at("2026-03-29T01:01:00Z", "30 2 * * *", "Europe/Berlin").is_empty());
+        // Once for all that was left out, and not beside the one that is due anyway.
+        assert_eq!(at("2026-03-29T01:00:00Z", "*/15 * * * *", "Europe/Berlin"), ["2026-03-29T03:00:00"]);
+        assert_eq!(at("2026-03-29T01:00:00Z", "*/15 2 * * *", "Europe/Berlin"), ["2026-03-29T02:45:00"]);
+        // Where the clock jumps at midnight, the day itself begins later: 6 September 2026, 00:00 becomes 01:00.
+        assert_eq!(at("2026-09-06T04:00:00Z", "0 0 * * *", "America/Santiago"), ["2026-09-06T00:00:00"]);
+        // Half an hour: 4 October 2026, 02:00 becomes 02:30.
+        assert_eq!(at("2026-10-03T15:30:00Z", "10 2 * * *", "Australia/Lord_Howe"), ["2026-10-04T02:10:00"]);
+    }
+
+    #[test]
+    fn what_nobody_looked_at_is_made_up_for_once() {
+        let due = |cron: &str, since: &str, now: &str| {
+            let found = Cron::parse(cron).unwrap();
+            let found = found.due(since.parse().unwrap(), now.parse().unwrap(), &TimeZone::UTC);
+            found.map(|at| at.to_string())
+        };
+        let at = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            due("0 3 * * *", "2026-11-17T02:59:58Z", "2026-11-17T03:04:10Z"),
+            at("2026-11-17T03:00:00")
+        );
+        assert_eq!(
+            due("* * * * *", "2026-11-17T02:59:58Z", "2026-11-17T03:04:10Z"),
+            at("2026-11-17T03:04:00")
+        );
+        assert_eq!(
+            due("0 3 * * *", "2026-11-17T03:00:58Z", "2026-11-17T03:04:10Z"),
+            None,
+            "looked at before"
+        );
+        assert_eq!(due("0 3 * * *", "2026-11-17T01:00:00Z", "2026-11-17T09:04:10Z"), None, "too long ago");
+        // The usual look, within a minute and across its end.
+        assert_eq!(
+            due("0 3 * * *", "2026-11-17T03:00:01Z", "2026-11-17T03:00:06Z"),
+            at("2026-11-17T03:00:00")
+        );
+        assert_eq!(due("0 3 * * *", "2026-11-17T03:00:58Z", "2026-11-17T03:01:03Z"), None);
+        // A clock that was set back.
+        assert_eq!(
+            due("0 3 * * *", "2026-11-17T03:09:00Z", "2026-11-17T03:00:06Z"),
+            at("2026-11-17T03:00:00")
+        );
     }
 
     #[test]

@@ -185,6 +185,14 @@ pub async fn read_from(db: impl PgExecutor<'_>, run: &str, from: i64) -> Result<
     Ok(lines.concat())
 }
 
+/// The first line that is sealed of a run: another one where the run has begun anew.
+pub async fn first_line(pool: &PgPool, run: &str) -> Result<Option<Vec<u8>>, FleetError> {
+    Ok(sqlx::query_scalar("SELECT line FROM ralph_seal.events WHERE run = $1 AND at = 0")
+        .bind(run)
+        .fetch_optional(pool)
+        .await?)
+}
+
 /// Where each line of a run lies, under which epoch it was sealed, and how long it is.
 pub async fn rows(pool: &PgPool, run: &str) -> Result<Vec<(i64, i64, i64)>, FleetError> {
     Ok(sqlx::query_as(

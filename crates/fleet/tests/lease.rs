@@ -9,7 +9,7 @@ use ralph_app::{PlaceRequest, RunRequest};
 use ralph_domain::id::RunId;
 use ralph_fleet::runs::{self, NewRun};
 use ralph_fleet::trigger::Triggers;
-use ralph_fleet::{Fleet, dispatch, enrol, lease, occasion, seal, workers};
+use ralph_fleet::{Fleet, FleetError, dispatch, enrol, lease, occasion, seal, workers};
 use ralph_testkit::postgres::Postgres;
 use std::time::Duration;
 
@@ -104,14 +104,98 @@ fn an_old_epoch_a_wrong_head_and_a_run_out_lease_are_refused() {
             assert!(lease::release(pool, &second, "queued", None).await?);
             let third = lease::take(pool, "r1", "c", long).await?;
             assert_eq!(third.epoch, 3);
-            assert!(matches!(
-                lease::take(pool, "none", "c", long).await,
-                Err(ralph_fleet::FleetError::NoRun { .. })
-            ));
+            assert!(matches!(lease::take(pool, "none", "c", long).await, Err(FleetError::NoRun { .. })));
             Ok(())
         })
         .unwrap();
     assert_eq!(fleet.wait(seal::read_from(pool, "r1", 0)).unwrap(), b"one\ntwo\n");
+}
+
+#[test]
+fn nobody_takes_what_is_over() {
+    let Some((_own, fleet)) = fleet() else { return };
+    let pool = fleet.pool();
+    let long = Duration::from_secs(60);
+    for run in ["r1", "r2", "r3"] {
+        add(&fleet, run, None);
+    }
+    fleet
+        .wait(async {
+            let is_over =
+                |taken: Result<lease::Lease, FleetError>| matches!(taken, Err(FleetError::Over { .. }));
+            // Given out, and taken out of the queue before its worker came.
+            assert!(runs::take_out(pool, "r1").await?);
+            assert!(is_over(lease::take(pool, "r1", "a/1", long).await));
+            assert_eq!(runs::find(pool, "r1").await?.map(|run| run.epoch), Some(0), "nothing was changed");
+            let held = lease::take(pool, "r2", "a/2", long).await?;
+            assert!(!runs::take_out(pool, "r2").await?, "it has begun");
+            assert!(lease::release(pool, &held, "over", None).await?);
+            assert!(is_over(lease::take(pool, "r2", "b/1", long).await));
+            // Only what is over is forgotten, with all of its rows.
+            assert!(!runs::forget(pool, "r3").await?);
+            assert!(runs::forget(pool, "r2").await?);
+            assert!(matches!(lease::take(pool, "r2", "b/1", long).await, Err(FleetError::NoRun { .. })));
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Whoever comes first, a run that was taken out is driven by nobody.
+#[test]
+fn taking_out_and_taking_at_once_leave_one_of_the_two() {
+    let Some((_own, fleet)) = fleet() else { return };
+    for round in 0..40 {
+        let run = format!("r{round}");
+        add(&fleet, &run, None);
+        let (of_worker, name) = (fleet.clone(), run.clone());
+        let worker = std::thread::spawn(move || {
+            of_worker.wait(lease::take(of_worker.pool(), &name, "w/1", Duration::from_secs(60))).is_ok()
+        });
+        let out = fleet.wait(runs::take_out(fleet.pool(), &run)).unwrap();
+        let taken = worker.join().unwrap();
+        assert!(out != taken, "{run}: taken out {out}, taken {taken}");
+    }
+}
+
+#[test]
+fn deliveries_are_forgotten_after_their_time_and_occasions_are_not() {
+    let Some((_own, fleet)) = fleet() else { return };
+    let pool = fleet.pool();
+    let keys = ["delivery:old", "delivery:new", "label:o/r#7:then"];
+    fleet
+        .wait(async {
+            for key in keys {
+                sqlx::query("INSERT INTO ralph_seal.occasions (key) VALUES ($1)")
+                    .bind(key)
+                    .execute(pool)
+                    .await?;
+            }
+            sqlx::query(
+                "UPDATE ralph_seal.occasions SET at = now() - interval '40 days' WHERE key <> 'delivery:new'",
+            )
+            .execute(pool)
+            .await?;
+            assert_eq!(occasion::forget_old(pool).await?, 1);
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_schedule_that_nobody_could_look_at_is_made_up_for_once() {
+    let Some((_own, fleet)) = fleet() else { return };
+    let text =
+        r#"{ "schedules": [{ "name": "n", "cron": "0 * * * *", "clone": "https://h/o/r", "task": "t" }] }"#;
+    let triggers = Triggers::parse(text).unwrap();
+    let due = |looked: &str, now: &str| {
+        let times = (looked.parse().unwrap(), now.parse().unwrap());
+        fleet.wait(occasion::due(fleet.pool(), &triggers, times)).unwrap().len()
+    };
+    assert_eq!(due("2026-11-17T02:59:57Z", "2026-11-17T02:59:57Z"), 0);
+    // The database was away for four minutes.
+    assert_eq!(due("2026-11-17T02:59:57Z", "2026-11-17T03:04:02Z"), 1);
+    assert_eq!(due("2026-11-17T02:59:57Z", "2026-11-17T03:04:07Z"), 0, "by another server");
+    assert_eq!(due("2026-11-17T03:04:02Z", "2026-11-17T03:04:12Z"), 0);
 }
 
 #[test]
@@ -135,7 +219,7 @@ fn a_schedule_is_kept_once_by_however_many_servers() {
             let mut added = 0;
             for second in (0..360).step_by(5) {
                 let now = jiff::Timestamp::from_second(1_800_000_000 + second).unwrap();
-                added += fleet.wait(occasion::due(fleet.pool(), &triggers, now)).unwrap().len();
+                added += fleet.wait(occasion::due(fleet.pool(), &triggers, (now, now))).unwrap().len();
             }
             added
         })

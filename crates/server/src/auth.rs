@@ -21,9 +21,34 @@ pub struct Caller {
     pub csrf: Option<String>,
     /// The address that they come from.
     pub from: IpAddr,
+    pass: Pass,
+}
+
+/// What somebody came in with.
+#[derive(Debug, Clone)]
+enum Pass {
+    /// A token, by the mark that changes with it.
+    Token(String),
+    /// The cookie of a session.
+    Session(String),
 }
 
 impl Caller {
+    /// Whether they may still look: answers that take long ask again. A token may have been taken away, or a session ended.
+    pub fn is_still_here(&self, server: &Server) -> bool {
+        let now = match &self.pass {
+            Pass::Token(mark) => server
+                .people
+                .by_name(&self.person.name)
+                .filter(|(_, known)| same(known.as_bytes(), mark.as_bytes()))
+                .map(|(person, _)| person),
+            Pass::Session(cookie) => {
+                server.sessions.read(&server.people, cookie, server.now()).map(|ticket| ticket.person)
+            }
+        };
+        now.as_ref() == Some(&self.person)
+    }
+
     /// Refuses whoever may do less.
     pub fn may(&self, role: Role) -> Result<(), Problem> {
         if self.person.role >= role {
@@ -62,10 +87,13 @@ impl FromRequestParts<Arc<Server>> for Caller {
                 server.limiter.failed(from);
                 return Err(unknown("that token is none of this server"));
             };
-            return Ok(Self { person, csrf: None, from });
+            let mark = server.people.by_name(&person.name).map(|(_, mark)| mark).unwrap_or_default();
+            return Ok(Self { person, csrf: None, from, pass: Pass::Token(mark) });
         }
-        let ticket = cookie(&parts.headers)
-            .and_then(|cookie| server.sessions.read(&server.people, cookie, server.now()))
+        let pass = cookie(&parts.headers).unwrap_or_default().to_owned();
+        let ticket = server
+            .sessions
+            .read(&server.people, &pass, server.now())
             .ok_or_else(|| unknown("nobody is logged in"))?;
         let upgrade = parts.headers.contains_key(header::UPGRADE);
         if upgrade || !matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS) {
@@ -78,7 +106,7 @@ impl FromRequestParts<Arc<Server>> for Caller {
                     .hint("load the page again; `GET /api/v1/me` has the value"));
             }
         }
-        Ok(Self { person: ticket.person, csrf: Some(ticket.csrf), from })
+        Ok(Self { person: ticket.person, csrf: Some(ticket.csrf), from, pass: Pass::Session(pass) })
     }
 }
 
@@ -127,6 +155,18 @@ fn foreign(origin: &str) -> Problem {
         .hint("open this server's own page; behind a proxy, let it pass the Host header on")
 }
 
+/// Whether a request calls this machine by a name that is its own. A page of another site can have a name of its own lead here, and
+/// reads then what is answered without a token.
+pub fn is_named_locally(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(header::HOST) else { return true };
+    let host = host.to_str().unwrap_or_default();
+    let name = match host.strip_prefix('[') {
+        Some(six) => six.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
 /// The address at the other end.
 pub fn address(parts: &Parts) -> IpAddr {
     parts
@@ -172,6 +212,25 @@ mod tests {
         assert!(ok(&[&[("origin", "https://dash.example")][..], &behind_proxy].concat()));
         assert!(!ok(&[&[("origin", "https://evil.example")][..], &behind_proxy].concat()));
         assert!(!ok(&[("sec-fetch-site", "cross-site"), ("host", "127.0.0.1:8000")]));
+    }
+
+    #[test]
+    fn a_name_of_somebody_else_that_leads_here_is_known() {
+        let named = |host: &str| is_named_locally(&headers(&[("host", host)]));
+        for own in ["localhost", "LOCALHOST:8000", "127.0.0.1:8000", "127.8.8.8", "[::1]:8000", "[::1]"] {
+            assert!(named(own), "{own}");
+        }
+        for other in [
+            "evil.example:8000",
+            "127.0.0.1.evil.example",
+            "10.0.0.7",
+            "",
+            "[fd00::1]:8000",
+            "localhost.evil",
+        ] {
+            assert!(!named(other), "{other}");
+        }
+        assert!(is_named_locally(&HeaderMap::new()));
     }
 
     #[test]

@@ -5,40 +5,81 @@ use crate::live::RowChange;
 use crate::row::RunRow;
 use crate::server::Server;
 use jiff::Timestamp;
-use ralph_fleet::dispatch;
+use ralph_domain::id::RunId;
 use ralph_fleet::mirror::Mirror;
-use ralph_fleet::occasion;
 use ralph_fleet::runs::{self, NotBegun};
+use ralph_fleet::{Fleet, FleetError, dispatch, occasion};
+use ralph_journal::registry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time between two looks for what waits, for what has changed, and for what is due.
 const GIVE: Duration = Duration::from_millis(500);
 const SHOW: Duration = Duration::from_secs(1);
 const DUE: Duration = Duration::from_secs(5);
+/// Time between two looks for deliveries that nobody sends again.
+const TIDY: Duration = Duration::from_secs(3600);
 
 /// Runs that wait, as they are shown.
 const WAITING: i64 = 1000;
 
-/// Rows of runs that nobody has begun, where they are new or other than before.
-fn show_waiting(server: &Server, all: Vec<NotBegun>, known: &mut BTreeMap<String, NotBegun>) {
-    for one in &all {
-        if known.get(&one.run) == Some(one) {
-            continue;
-        }
-        let at = Timestamp::from_millisecond(one.at).unwrap_or_default();
-        let row = RunRow {
-            status: if one.resting { "failed" } else { "queued" }.to_owned(),
-            person: Some(one.person.clone()),
-            problem: one.problem.clone(),
-            ended_at: one.resting.then_some(at),
-            ..RunRow::waiting(&one.run, &one.title, &one.repo, at)
-        };
-        server.live.tell(RowChange::Row(Arc::new(row.clone())));
-        server.live.write_later(Indexed { row, spend: None });
+/// The row of a run that nobody has begun, or of which nothing is here yet.
+pub(crate) fn row(one: &NotBegun) -> RunRow {
+    let at = Timestamp::from_millisecond(one.at).unwrap_or_default();
+    let status = match (one.resting, one.begun) {
+        (true, _) => "failed",
+        (false, true) => "preparing",
+        (false, false) => "queued",
+    };
+    RunRow {
+        status: status.to_owned(),
+        person: Some(one.person.clone()),
+        problem: one.problem.clone(),
+        ended_at: one.resting.then_some(at),
+        now: (!one.resting).then(|| "waits for a worker that has what it needs".to_owned()),
+        ..RunRow::waiting(&one.run, &one.title, &one.repo, at)
     }
-    *known = all.into_iter().map(|one| (one.run.clone(), one)).collect();
+}
+
+/// The runs that nobody has begun, as they are shown.
+#[derive(Debug, Default)]
+struct Waiting {
+    known: BTreeMap<String, NotBegun>,
+    /// Every record was looked at since the start: rows without one were taken away with that.
+    settled: bool,
+}
+
+impl Waiting {
+    /// Shows what is new or other than before, and no longer what somebody has taken out.
+    async fn show(&mut self, server: &Server, fleet: &Fleet, all: Vec<NotBegun>) -> Result<(), FleetError> {
+        if !self.settled && server.live.is_reconciled() {
+            self.settled = true;
+            self.known.clear();
+        }
+        for one in &all {
+            if self.known.get(&one.run) == Some(one) {
+                continue;
+            }
+            let row = row(one);
+            server.live.tell(RowChange::Row(Arc::new(row.clone())));
+            server.live.write_later(Indexed { row, spend: None });
+        }
+        let all: BTreeMap<String, NotBegun> = all.into_iter().map(|one| (one.run.clone(), one)).collect();
+        let before = std::mem::take(&mut self.known);
+        for (run, one) in before.into_iter().filter(|(run, _)| !all.contains_key(run)) {
+            if RunId::parse(&run).is_ok_and(|run| registry::find(&server.home, &run).is_some()) {
+                continue;
+            }
+            match fleet.within(runs::not_over(fleet.pool(), &run)).await? {
+                None => server.live.remove(&run).await?,
+                // Begun, and not copied yet.
+                Some(_) => drop(self.known.insert(run, one)),
+            }
+        }
+        self.known.extend(all);
+        Ok(())
+    }
 }
 
 /// Begins what a server does for its fleet, until it ends.
@@ -55,7 +96,7 @@ pub(crate) fn begin(server: &Arc<Server>) {
     });
     let (showing, shown) = (side.clone(), server.clone());
     tokio::spawn(async move {
-        let (mut mirror, mut waiting) = (Mirror::default(), BTreeMap::new());
+        let (mut mirror, mut waiting) = (Mirror::default(), Waiting::default());
         loop {
             match mirror.turn(&showing.fleet, &shown.home, &showing.triggers).await {
                 Ok(changed) => changed
@@ -64,9 +105,13 @@ pub(crate) fn begin(server: &Arc<Server>) {
                     .for_each(|row| shown.live.write_later(row)),
                 Err(error) => tracing::warn!(error = error.message, "runs of other machines cannot be shown"),
             }
-            match showing.fleet.within(runs::not_begun_yet(showing.fleet.pool(), WAITING)).await {
-                Ok(all) => show_waiting(&shown, all, &mut waiting),
-                Err(error) => tracing::warn!(%error, "runs that wait for a worker cannot be shown"),
+            let all = showing.fleet.within(runs::not_begun_yet(showing.fleet.pool(), WAITING)).await;
+            let done = match all {
+                Ok(all) => waiting.show(&shown, &showing.fleet, all).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = done {
+                tracing::warn!(%error, "runs that wait for a worker cannot be shown");
             }
             tokio::time::sleep(SHOW).await;
         }
@@ -74,9 +119,16 @@ pub(crate) fn begin(server: &Arc<Server>) {
     if side.webhook_secret.is_some() && !side.triggers.repos.is_empty() {
         let telling = side.clone();
         tokio::spawn(async move {
+            let mut tidied: Option<Instant> = None;
             loop {
                 if let Err(error) = occasion::are_told(telling.fleet.pool(), &telling.triggers).await {
                     tracing::warn!(%error, "runs could not be told that news come by themselves");
+                }
+                if tidied.is_none_or(|at| at.elapsed() > TIDY) {
+                    tidied = Some(Instant::now());
+                    if let Err(error) = occasion::forget_old(telling.fleet.pool()).await {
+                        tracing::warn!(%error, "old deliveries could not be forgotten");
+                    }
                 }
                 tokio::time::sleep(DUE).await;
             }
@@ -87,9 +139,16 @@ pub(crate) fn begin(server: &Arc<Server>) {
     }
     let server = server.clone();
     tokio::spawn(async move {
+        let mut looked = server.now();
         loop {
-            match side.fleet.within(occasion::due(side.fleet.pool(), &side.triggers, server.now())).await {
-                Ok(runs) => runs.iter().for_each(|run| tracing::info!(%run, "a schedule has added a run")),
+            let now = server.now();
+            let due = occasion::due(side.fleet.pool(), &side.triggers, (looked, now));
+            match side.fleet.within(due).await {
+                Ok(runs) => {
+                    looked = now;
+                    runs.iter().for_each(|run| tracing::info!(%run, "a schedule has added a run"));
+                }
+                // What is due meanwhile is made up for.
                 Err(error) => tracing::warn!(%error, "schedules cannot be kept"),
             }
             tokio::time::sleep(DUE).await;

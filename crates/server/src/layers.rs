@@ -1,10 +1,12 @@
 //! What every answer goes through: headers that keep browsers careful, and the counters.
 
+use crate::problem::Problem;
 use crate::server::Server;
+use axum::body::to_bytes;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -20,12 +22,40 @@ const HEADERS: [(&str, &str); 8] = [
     ("permissions-policy", "camera=(), microphone=(), geolocation=()"),
 ];
 
+/// Bytes of what a refusal says in plain words.
+const SAID_MAX: usize = 4096;
+
+/// A refusal in plain words, or in none (a wrong method, a path that cannot be read, a body that is too large), said like all others.
+async fn as_problem(method: &str, response: Response) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let status = response.status();
+    if !(status.is_client_error() || status.is_server_error())
+        || kind.is_some_and(|kind| !kind.starts_with("text/plain"))
+    {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let said = to_bytes(body, SAID_MAX).await.unwrap_or_default();
+    let said = String::from_utf8_lossy(&said).trim().to_owned();
+    let detail = if said.is_empty() { format!("{method} is not taken here") } else { said };
+    let mut told =
+        Problem::new(status, detail).hint("`/api/docs` lists what each request takes").into_response();
+    if let Some(allowed) = parts.headers.get(header::ALLOW) {
+        told.headers_mut().insert(header::ALLOW, allowed.clone());
+    }
+    told
+}
+
 /// Counts a request and completes its answer.
 pub(crate) async fn around(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map_or("page", |path| path.as_str()).to_owned();
     let mut response = next.run(request).await;
+    // Other rules hold there, and other readers.
+    if route != "/mcp" {
+        response = as_problem(method.as_str(), response).await;
+    }
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
         headers.entry(HeaderName::from_static(name)).or_insert(HeaderValue::from_static(value));

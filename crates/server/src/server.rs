@@ -20,10 +20,12 @@ use ralph_journal::registry::Registration;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, watch};
 
 /// Connections that watch, at most.
 pub(crate) const SOCKETS: usize = 4000;
+/// Commands of the mode `debug` at a time: each takes a thread for as long as it runs.
+const COMMANDS: usize = 4;
 /// Runs whose edits are kept apart.
 const EDITED_MAX: usize = 1024;
 
@@ -68,6 +70,7 @@ pub struct Server {
     pub fleet: Option<Arc<FleetSide>>,
     /// Room for those who watch.
     pub sockets: Arc<Semaphore>,
+    commands: Arc<Semaphore>,
     edits: Mutex<HashMap<RunId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
@@ -113,6 +116,7 @@ impl Server {
             demo: parts.demo,
             fleet: parts.fleet,
             sockets: Arc::new(Semaphore::new(SOCKETS)),
+            commands: Arc::new(Semaphore::new(COMMANDS)),
             edits: Mutex::default(),
         })
     }
@@ -173,14 +177,21 @@ impl Server {
     }
 
     /// One edit of a run at a time, so that nobody saves over what they have not seen.
-    pub async fn edit_alone(&self, run: &RunId) -> tokio::sync::OwnedMutexGuard<()> {
-        let lock = {
-            let mut edits = self.edits.lock().unwrap_or_else(|e| e.into_inner());
-            if edits.len() > EDITED_MAX {
-                edits.retain(|_, lock| Arc::strong_count(lock) > 1);
-            }
-            edits.entry(run.clone()).or_default().clone()
-        };
-        lock.lock_owned().await
+    pub async fn edit_alone(&self, run: &RunId) -> OwnedMutexGuard<()> {
+        self.lock_of(run).lock_owned().await
+    }
+
+    /// One command of the mode `debug` of a run at a time, and few in all; nothing where there is no room.
+    pub fn command_alone(&self, run: &RunId) -> Option<(OwnedMutexGuard<()>, OwnedSemaphorePermit)> {
+        let alone = self.lock_of(&RunId::new(format!("{run}/debug"))).try_lock_owned().ok()?;
+        Some((alone, self.commands.clone().try_acquire_owned().ok()?))
+    }
+
+    fn lock_of(&self, run: &RunId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut edits = self.edits.lock().unwrap_or_else(|e| e.into_inner());
+        if edits.len() > EDITED_MAX {
+            edits.retain(|_, lock| Arc::strong_count(lock) > 1);
+        }
+        edits.entry(run.clone()).or_default().clone()
     }
 }

@@ -196,6 +196,8 @@ export interface NewRun {
   /** Who races: agents or models, or one number. */
   race?: string[];
   best?: string;
+  /** What the worker must have, in a fleet. */
+  labels?: string[];
 }
 
 /** Several runs of one task side by side. */

@@ -78,7 +78,8 @@ class ListStore {
     const gone = new Set(this.state.gone);
     let generation = this.state.generation;
     for (const frame of frames) {
-      if (frame.type === "row") fresh.push(frame.row);
+      // One that was taken out may come back under its name.
+      if (frame.type === "row") (fresh.push(frame.row), gone.delete(frame.row.id));
       else if (frame.type === "gone" || frame.type === "removed") gone.add(frame.id);
       else if (frame.type === "reread") generation++;
     }

@@ -32,6 +32,7 @@ interface Form {
   fallback: string;
   mode: string;
   auth: string;
+  labels: string;
   max_iterations: string;
   max_minutes: string;
   max_cost_usd: string;
@@ -39,12 +40,15 @@ interface Form {
 
 const EMPTY: Form = {
   repo: "", text: "", verify: "", base_branch: "", place: "", publish: "", provider: "", isolation: "", image: "", cpus: "", memory_mb: "",
-  disk_gb: "", agents: "", race: "", best: "", model: "", fallback: "", mode: "", auth: "", max_iterations: "", max_minutes: "", max_cost_usd: "",
+  disk_gb: "", agents: "", race: "", best: "", model: "", fallback: "", mode: "", auth: "", labels: "", max_iterations: "", max_minutes: "", max_cost_usd: "",
 };
 
 const words = (text: string) => text.split(/[\s,]+/).filter(Boolean);
 const lines = (text: string) => text.split("\n").map((line) => line.trim()).filter(Boolean);
 const number = (text: string) => (text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : undefined);
+
+/** A repo that is cloned: in a fleet, workers take it. */
+const isAddress = (repo: string) => /^(https:\/\/|ssh:\/\/|git@)/.test(repo.trim());
 
 /** What is left empty is left out: the task, the configuration and the server's defaults decide. */
 export function bodyOf(form: Form): Body {
@@ -56,6 +60,7 @@ export function bodyOf(form: Form): Body {
     repo: form.repo.trim(), text: form.text, verify: lines(form.verify), base_branch: form.base_branch.trim(), place: form.place, publish: form.publish,
     provider: form.provider, isolation: form.isolation, image: form.image.trim(), resources: some(resources), agents: words(form.agents),
     race: words(form.race), best: words(form.race).length > 0 ? form.best : "",
+    labels: isAddress(form.repo) && words(form.race).length === 0 ? words(form.labels) : [],
     model: form.model.trim(), mode: form.mode, auth: form.auth, profiles: some({ fallback: form.fallback.trim() }), limits: some(limits),
   }) as unknown as Body;
 }
@@ -75,6 +80,7 @@ export default function NewRun() {
   const repos = useLoad(() => api.repos(), []);
   const offered = useSuggestions(form.repo, repos.data);
   const templates = useLoad(() => api.templates(), []);
+  const fleet = useLoad((signal) => api.workers(signal), []);
   const set = (name: keyof Form) => (value: string) => setForm((old) => ({ ...old, [name]: value }));
   const lint = useTaskLint(form);
   const file = asFile || form.text.includes("\n");
@@ -212,6 +218,11 @@ export default function NewRun() {
             <Pick label="Isolation" value={form.isolation} onChange={set("isolation")} options={["auto", "bwrap", "landlock", "none"]} />
             <Field label="Image"><input value={form.image} onChange={(e) => set("image")(e.target.value)} spellCheck={false} /></Field>
             <Pick label="Login of the code host" value={form.auth} onChange={set("auth")} options={["pat", "app", "none"]} />
+            {fleet.data?.fleet && (
+              <Field label="Labels of the worker" hint="In the fleet: a run of an address goes to a worker that has all of them, for example: gpu eu">
+                <input value={form.labels} disabled={!isAddress(form.repo)} onChange={(e) => set("labels")(e.target.value)} spellCheck={false} />
+              </Field>
+            )}
             <Field label="Fallback profile" hint="Takes over when the run is stuck."><input list="profiles" value={form.fallback} onChange={(e) => set("fallback")(e.target.value)} spellCheck={false} /></Field>
           </div>
           <fieldset className="form-grid form-three">
@@ -294,7 +305,8 @@ function useTaskLint(form: Form): LintAnswer & { known: boolean } {
     const stop = new AbortController();
     api.lint({ text, ...(repo.trim() ? { repo: repo.trim() } : {}) }, stop.signal).then(
       (said) => setAnswer({ ...said, known: true }),
-      () => null,
+      // What was said of an earlier text says nothing of this one.
+      () => !stop.signal.aborted && setAnswer({ findings: [], known: false }),
     );
     return () => stop.abort();
   }, [text, repo]);

@@ -8,6 +8,7 @@ import { niceTop } from "../ui/chart";
 import { everyDay } from "./costs";
 import { bodyOf, nextAgents } from "./new-run";
 import { cost, verdict } from "./race";
+import { waitsFor } from "./run/run";
 import { standing } from "./settings/workers";
 
 const ROW: RunRow = {
@@ -21,7 +22,7 @@ const RACE: Race = {
 };
 const FORM = {
   repo: " /repo ", text: "Do it", verify: "cargo test\n\n npm test ", base_branch: "", place: "", publish: "pr", provider: "", isolation: "", image: "", cpus: "2", memory_mb: "",
-  disk_gb: "", agents: "claude, codex", race: "", best: "cost", model: "", fallback: "", mode: "", auth: "", max_iterations: "5", max_minutes: "x", max_cost_usd: "",
+  disk_gb: "", agents: "claude, codex", race: "", best: "cost", model: "", fallback: "", mode: "", auth: "", labels: "gpu, eu", max_iterations: "5", max_minutes: "x", max_cost_usd: "",
 };
 
 describe("a new run", () => {
@@ -29,6 +30,16 @@ describe("a new run", () => {
     expect(bodyOf(FORM)).toEqual({
       repo: "/repo", text: "Do it", verify: ["cargo test", "npm test"], publish: "pr", resources: { cpus: 2 }, agents: ["claude", "codex"], limits: { max_iterations: 5 },
     });
+  });
+  it("names labels only where a worker takes it", () => {
+    expect(bodyOf({ ...FORM, repo: "https://host/o/r.git" })).toMatchObject({ labels: ["gpu", "eu"] });
+    expect(bodyOf({ ...FORM, repo: "https://host/o/r.git", race: "2" })).not.toHaveProperty("labels");
+  });
+  it("says what it waits for", () => {
+    expect(waitsFor({ ...ROW, status: "queued" })).toContain("one of the runs at work");
+    expect(waitsFor({ ...ROW, status: "queued", now: "waits for a worker that has what it needs" })).toContain("It waits for a worker");
+    expect(waitsFor({ ...ROW, status: "preparing" })).toContain("just taken it");
+    expect(waitsFor({ ...ROW, status: "failed", ended_at: "2026-01-01T00:00:00Z" })).toContain("not tried again");
   });
   it("may be a race, by the first or by the best", () => {
     expect(bodyOf({ ...FORM, race: "claude codex" })).toMatchObject({ race: ["claude", "codex"], best: "cost" });

@@ -137,6 +137,75 @@ fn a_comment_steers_in_its_order_and_only_by_people_who_may() {
 }
 
 #[test]
+fn what_a_code_host_never_sends_is_refused_in_words() {
+    let Some(world) = World::new(PARTS) else { return };
+    let host = Host::of(&world, json!([]));
+    let port = host.served.port;
+    let raw = |body: &str, signed: &str, id: &str| -> Reply {
+        use std::io::{Read as _, Write as _};
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let head = format!(
+            "POST /api/v1/hooks/github HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-GitHub-Event: issues\r\n\
+             X-GitHub-Delivery: {id}\r\nX-Hub-Signature-256: {signed}\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        // The other side may answer before it has read everything.
+        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        let status = text.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+        let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body).as_bytes().to_vec();
+        Reply { status, headers: Vec::new(), body }
+    };
+    let sign = |body: &str| signature(SECRET, body.as_bytes());
+    let issue = |filler: usize| {
+        let mut body = labelled(7, "ana", "2026-11-17T12:00:00Z");
+        body["repository"]["full_name"] = "o/unknown".into();
+        body["issue"]["body"] = "x".repeat(filler).into();
+        body.to_string()
+    };
+    // As large as real ones come, of a repo that is not in the list.
+    let large = issue(2 * 1024 * 1024);
+    let said = raw(&large, &sign(&large), "d1").is(202).json();
+    assert!(said["done"].as_str().unwrap().contains("not in the list"), "{said}");
+    let huge = issue(6 * 1024 * 1024);
+    assert!([413, 0].contains(&raw(&huge, &sign(&huge), "d2").status));
+    raw("no JSON", &sign("no JSON"), "d3").is(400);
+    let small = issue(1);
+    raw(&small, &sign(&small), "").is(403);
+    for signed in ["", "sha1=00", &sign("another body"), &sign(&small).to_uppercase(), "sha256="] {
+        raw(&small, signed, "d4").is(403);
+    }
+    // Nested without end.
+    let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
+    raw(&deep, &sign(&deep), "d5").is(400);
+    assert!(world.fleet.wait(ralph_fleet::runs::list(world.fleet.pool(), 10)).unwrap().is_empty());
+}
+
+#[test]
+fn a_note_of_an_earlier_run_is_none_for_the_next_one() {
+    let Some(world) = World::new(PARTS) else { return };
+    let host = Host::of(&world, json!([]));
+    let issue = world.forge.add_issue("Three parts", "Write three parts.", &[]).unwrap();
+    let run = |delivery: &str, at: &str| started(host.sends(delivery, "issues", &labelled(issue, "ana", at)));
+    let first = run("d1", "2026-11-17T12:00:00Z").unwrap();
+    let note = comment(issue, 5, "ana", "/ralph note the port is 8080");
+    assert_eq!(started(host.sends("c1", "issue_comment", &note)), Some(first.clone()));
+    assert!(world.fleet.wait(ralph_fleet::runs::take_out(world.fleet.pool(), first.as_str())).unwrap());
+    let second = run("d2", "2026-11-17T13:00:00Z").unwrap();
+    assert_ne!(first, second);
+    assert_eq!(started(host.sends("c2", "issue_comment", &note)), None, "sent once more, under another id");
+    let letters =
+        world.fleet.wait(ralph_fleet::letters::after(world.fleet.pool(), second.as_str(), 0)).unwrap();
+    assert!(letters.is_empty(), "{letters:?}");
+    // A run that was deleted has had its word all the same.
+    assert!(world.fleet.wait(ralph_fleet::runs::take_out(world.fleet.pool(), second.as_str())).unwrap());
+    assert!(world.fleet.wait(ralph_fleet::runs::forget(world.fleet.pool(), second.as_str())).unwrap());
+    assert_eq!(run("d3", "2026-11-17T12:30:00Z"), None, "what is older is past");
+}
+
+#[test]
 fn checks_that_end_are_heard_of_and_not_asked_for() {
     let Some(world) = World::new(PARTS) else { return };
     // No `poll_seconds`: where the code host tells, it is asked every ten minutes.

@@ -14,6 +14,7 @@ mod words;
 mod write;
 
 pub use costs::{CostRow, CostSums, CostsBy};
+pub use keys::KnownKey;
 pub use list::{ListQuery, Page, SortBy};
 pub use read::{entries, read_run};
 pub use spend::Spend;

@@ -54,6 +54,10 @@ const STEPS: &[&[&str]] = &[
         // Words are looked for here, beside the bodies of the rows.
         "CREATE INDEX runs_search ON runs (updated, id, search)",
     ],
+    &[
+        // A key is noted before its run is kept: what comes in between tells the two apart.
+        "ALTER TABLE idempotency ADD COLUMN kept BIGINT NOT NULL DEFAULT 1",
+    ],
 ];
 
 /// Brings the tables to the newest version. Two that start at once do not do it twice.

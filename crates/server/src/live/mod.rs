@@ -169,6 +169,11 @@ impl Live {
         Ok(())
     }
 
+    /// A run that was taken out is asked for again, under its old name.
+    pub(crate) fn comes_back(&self, run: &str) {
+        self.removed.lock().unwrap_or_else(|e| e.into_inner()).remove(run);
+    }
+
     /// Whether a run was taken out, and has not come back since: one that is fetched again has its old name.
     fn is_removed(&self, run: &str) -> bool {
         self.removed.lock().unwrap_or_else(|e| e.into_inner()).contains(run)

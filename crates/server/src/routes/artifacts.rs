@@ -94,7 +94,8 @@ pub(crate) async fn file(
     Path((run, name)): Path<(String, String)>,
 ) -> Answer<Response> {
     let entry = server.entry(&run)?;
-    let first = FilePath::new(&name).components().next();
+    // Whatever stands before it that means nothing (`./`), the first real part decides.
+    let first = FilePath::new(&name).components().find(|part| !matches!(part, Component::CurDir));
     let hidden = matches!(first, Some(Component::Normal(part)) if HIDDEN.iter().any(|name| part == *name));
     if hidden || !ralph_domain::config::is_inside(&name) {
         return Err(Problem::missing("there is no such file in the record"));

@@ -216,7 +216,11 @@ impl Steering {
     }
 
     fn refuse_over(&self, kind: &str) -> Result<(), Problem> {
+        let of_fleet = || ralph_app::adopt::is_of_fleet(&self.entry().run_dir());
         match &self.reading.state.result.finished {
+            // No worker looks at it again: a word to it would wait for ever.
+            Some(end) if of_fleet() => Err(Problem::conflict(format!("the run is over: {}", end.summary))
+                .hint("a run of the fleet does not go on after its end; start a new one for the rest")),
             Some(end) if kind == "budget" && end.reason.is_budget() => Ok(()),
             Some(_) if kind == "diagnose" => Ok(()),
             Some(end) => Err(Problem::conflict(format!("the run is over: {}", end.summary))

@@ -13,6 +13,7 @@ use crate::server::Server;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use jiff::Timestamp;
 use ralph_app::race::RaceBy;
 use ralph_app::{Overrides, PlaceRequest, RaceRequest, RunRequest, TaskInput, Unfinished};
 use ralph_domain::config::{Isolation, Mode, ProviderName, SandboxConfig};
@@ -22,10 +23,13 @@ use ralph_domain::text::one_line;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::sync::OwnedMutexGuard;
 
 /// How long an answer waits for a run to begin.
 const BEGIN: Duration = Duration::from_secs(8);
+/// Time between two looks for a row that is being written.
+const ROW: Duration = Duration::from_millis(50);
 /// Bytes of a task, and of an idempotency key.
 const TASK_MAX: usize = 160 * 1024;
 const KEY_MAX: usize = 200;
@@ -131,11 +135,15 @@ pub(super) struct StartPlace {
     pub(super) is_address: bool,
 }
 
+/// Whether a repo is one to clone, and no folder of this machine.
+pub(super) fn is_address(repo: &str) -> bool {
+    repo.starts_with("https://") || repo.starts_with("ssh://") || repo.starts_with("git@")
+}
+
 /// Where a request is about; only known folders, or an address.
 pub(super) async fn place_of(server: &Server, body: &CreateRun) -> Result<StartPlace, Problem> {
     let repo = body.repo.trim();
-    let address = repo.starts_with("https://") || repo.starts_with("ssh://") || repo.starts_with("git@");
-    if address {
+    if is_address(repo) {
         // A name that a program would take for an option.
         if repo.contains("://-") || repo.contains("@-") {
             return Err(Problem::bad("`repo` is an address without a host"));
@@ -158,15 +166,24 @@ impl CreateRun {
         if self.isolation == Some(Isolation::None) {
             caller.may(Role::Admin)?;
         }
-        let seconds =
-            |minutes: f64| (minutes.is_finite() && minutes > 0.0).then_some((minutes * 60.0) as u64);
         let limits = self.limits.unwrap_or_default();
+        let size = self.resources.unwrap_or_default();
+        for (name, number) in [
+            ("max_minutes", limits.max_minutes),
+            ("cpus", size.cpus),
+            ("memory_mb", size.memory_mb),
+            ("disk_gb", size.disk_gb),
+        ] {
+            if number.is_some_and(|number| !number.is_finite() || number <= 0.0) {
+                return Err(Problem::bad(format!("`{name}` must be a number above 0")));
+            }
+        }
         if limits.max_cost_usd.is_some_and(|cost| !cost.is_finite() || cost < 0.0) {
             return Err(Problem::bad("`max_cost_usd` must be a number of at least 0"));
         }
         let overrides = Overrides {
             max_iterations: limits.max_iterations,
-            max_seconds: limits.max_minutes.and_then(seconds),
+            max_seconds: limits.max_minutes.map(|minutes| (minutes * 60.0) as u64),
             max_cost: limits.max_cost_usd,
             agents: self.agents.clone(),
             model: self.model.clone().filter(|model| !model.is_empty()),
@@ -182,7 +199,6 @@ impl CreateRun {
             by: self.best.unwrap_or_default(),
             runs: Vec::new(),
         });
-        let size = self.resources.unwrap_or_default();
         let sandbox = SandboxConfig {
             image: self.image.clone().filter(|image| !image.is_empty()),
             vcpu: size.cpus,
@@ -236,12 +252,12 @@ impl CreateRun {
     }
 
     /// What its worker must have. Only a run that goes to the fleet has a worker to choose.
-    fn labels(&self, goes_to_fleet: bool) -> Result<&[String], Problem> {
+    fn labels(&self, goes_to_fleet: bool) -> Result<(), Problem> {
         let fits = |label: &String| {
             (1..=LABEL_MAX).contains(&label.len()) && label.chars().all(|c| c.is_ascii_graphic() && c != ',')
         };
         if self.labels.is_empty() {
-            return Ok(&[]);
+            return Ok(());
         }
         if !goes_to_fleet {
             return Err(Problem::bad("`labels` choose a worker, and this run goes to none")
@@ -252,7 +268,7 @@ impl CreateRun {
                 "`labels` are at most {LABELS_MAX} words of at most {LABEL_MAX} characters, without a comma"
             )));
         }
-        Ok(&self.labels)
+        Ok(())
     }
 
     /// What can be read of it without a server; how much was.
@@ -279,67 +295,111 @@ pub(crate) async fn create(
 ) -> Answer<(StatusCode, Json<RunRow>)> {
     caller.may(Role::Operator)?;
     let place = place_of(&server, &body).await?;
-    let mut request = body.request(&place, &caller)?;
-    let labels = body.labels(server.fleet.is_some() && place.is_address && body.race.is_empty())?;
+    let request = body.request(&place, &caller)?;
+    let goes_to_fleet = server.fleet.is_some() && place.is_address && body.race.is_empty();
+    body.labels(goes_to_fleet)?;
     let now = server.now();
-    let run = ralph_core::run_id::new(now);
-    request.run_id = Some(run.clone());
-    ralph_app::race::enter(&mut request, now)?;
+    let mut run = ralph_core::run_id::new(now);
     let key = idempotency_key(&headers, &caller)?;
+    let mut before = None;
     if let Some(key) = &key {
         let wanted = Digest::of(serde_json::to_string(&body).unwrap_or_default().as_bytes());
         let known =
             server.index.remember_key(key, wanted.as_str(), run.as_str(), now.as_millisecond()).await?;
-        if let Some((run, before)) = known {
-            if before != wanted.as_str() {
+        if let Some(known) = known {
+            if known.request != wanted.as_str() {
                 return Err(Problem::refused("that `Idempotency-Key` came with another request before")
                     .hint("use a new key for a new run"));
             }
-            return Ok((StatusCode::OK, Json(row_of(&server, &run).await?)));
+            run = RunId::new(known.run);
+            before = Some(known.kept != 0);
         }
     }
-    let queued = Queued {
-        id: run.clone(),
-        title: body.title(),
-        person: caller.person.name.clone(),
-        provider: body.provider.unwrap_or_default().as_str().to_owned(),
-        repo: if place.is_address { body.repo.trim().to_owned() } else { place.folder.display().to_string() },
-        at: now,
-        auth: body.auth,
-        profiles: body.profiles.clone().map(|p| (p.default, p.fallback)).unwrap_or_default(),
-        problem: None,
-        request,
-    };
-    let detail = match queued.places() {
-        1 => queued.title.clone(),
-        many => format!("{} (a race of {many})", queued.title),
-    };
-    caller.note(&server, "create", Some(run.as_str()), Some(detail))?;
-    // Those that race stay together on this machine.
-    if queued.places() == 1
-        && let Some(row) = super::fleet::hand_on(&server, &queued, place.is_address, labels).await?
-    {
-        return Ok((StatusCode::CREATED, Json(row)));
+    // Whoever repeats a request waits for the first one to be kept. Where that did not come about, this one does it: as the same run.
+    let alone = server.edit_alone(&run).await;
+    if let Some(was_kept) = before {
+        match row_of(&server, &run).await? {
+            Some(row) => return Ok((StatusCode::OK, Json(row))),
+            None if was_kept => return Err(Problem::missing("the run of that key is gone")),
+            None => {}
+        }
     }
-    let waiting = queued.row(None);
-    let told = server.scheduler.add(queued)?;
-    match tokio::time::timeout(BEGIN, told).await {
-        Ok(Ok(Err(problem))) => {
-            // Whoever asked hears of it at once; nothing is left in the list.
-            server.scheduler.take_out(run.as_str()).await?;
-            let (own, id) = (server.clone(), run.clone());
-            server.blocking(move || forget_unbegun(&own, &id)).await?;
-            server.live.touch(&run);
-            if let Some(key) = &key {
-                server.index.forget_key(key).await?;
+    let wanted = Wanted { run: run.clone(), request, place, body, now };
+    let made = wanted.make(&server, &caller, alone).await;
+    match (&made, &key) {
+        (Ok(_), Some(key)) => server.index.keep_key(key, run.as_str()).await?,
+        (Err(problem), Some(key)) if problem.status().is_client_error() => {
+            server.index.forget_key(key, run.as_str()).await?;
+        }
+        _ => {}
+    }
+    Ok((StatusCode::CREATED, Json(made?)))
+}
+
+/// A run that is asked for, with its id.
+struct Wanted {
+    run: RunId,
+    request: RunRequest,
+    place: StartPlace,
+    body: CreateRun,
+    now: Timestamp,
+}
+
+impl Wanted {
+    /// Gives it to the fleet or to the scheduler; `alone` is let go once it is kept.
+    async fn make(
+        self,
+        server: &Arc<Server>,
+        caller: &Caller,
+        alone: OwnedMutexGuard<()>,
+    ) -> Result<RunRow, Problem> {
+        let Self { run, mut request, place, body, now } = self;
+        request.run_id = Some(run.clone());
+        ralph_app::race::enter(&mut request, now)?;
+        let queued = Queued {
+            id: run.clone(),
+            title: body.title(),
+            person: caller.person.name.clone(),
+            provider: body.provider.unwrap_or_default().as_str().to_owned(),
+            repo: match place.is_address {
+                true => body.repo.trim().to_owned(),
+                false => place.folder.display().to_string(),
+            },
+            at: now,
+            auth: body.auth,
+            profiles: body.profiles.clone().map(|p| (p.default, p.fallback)).unwrap_or_default(),
+            problem: None,
+            request,
+        };
+        let detail = match queued.places() {
+            1 => queued.title.clone(),
+            many => format!("{} (a race of {many})", queued.title),
+        };
+        caller.note(server, "create", Some(run.as_str()), Some(detail))?;
+        // Those that race stay together on this machine.
+        if queued.places() == 1
+            && let Some(row) = super::fleet::hand_on(server, &queued, place.is_address, &body.labels).await?
+        {
+            return Ok(row);
+        }
+        let waiting = queued.row(None);
+        let told = server.scheduler.add(queued)?;
+        drop(alone);
+        match tokio::time::timeout(BEGIN, told).await {
+            Ok(Ok(Err(problem))) => {
+                // Whoever asked hears of it at once; nothing is left in the list.
+                server.scheduler.take_out(run.as_str()).await?;
+                let (own, id) = (server.clone(), run.clone());
+                server.blocking(move || forget_unbegun(&own, &id)).await?;
+                server.live.touch(&run);
+                Err(problem)
             }
-            Err(problem)
-        }
-        Ok(Ok(Ok(run))) => Ok((StatusCode::CREATED, Json(begun(&server, run).await.unwrap_or(waiting)))),
-        // It waits for its turn, or takes its time.
-        Ok(Err(_)) | Err(_) => {
-            let row = server.index.get(run.as_str()).await.ok().flatten();
-            Ok((StatusCode::CREATED, Json(row.unwrap_or(waiting))))
+            Ok(Ok(Ok(run))) => Ok(begun(server, run).await.unwrap_or(waiting)),
+            // It waits for its turn, or takes its time.
+            Ok(Err(_)) | Err(_) => {
+                let row = server.index.get(run.as_str()).await.ok().flatten();
+                Ok(row.unwrap_or(waiting))
+            }
         }
     }
 }
@@ -357,9 +417,24 @@ async fn begun(server: &Arc<Server>, run: RunId) -> Option<RunRow> {
     server.blocking(move || Ok(live.with(&run, |run| run.row().clone())?)).await.ok()
 }
 
-async fn row_of(server: &Arc<Server>, run: &str) -> Result<RunRow, Problem> {
-    if let Some(row) = server.index.get(run).await? {
-        return Ok(row);
+/// The row of a run that was asked for before; nothing where it was not kept.
+async fn row_of(server: &Arc<Server>, run: &RunId) -> Result<Option<RunRow>, Problem> {
+    let begun_to_look = Instant::now();
+    loop {
+        if let Some(row) = server.index.get(run.as_str()).await? {
+            return Ok(Some(row));
+        }
+        // Its row is about to be written.
+        if !server.scheduler.is_waiting(run.as_str()) {
+            break;
+        }
+        if begun_to_look.elapsed() > BEGIN {
+            return Err(Problem::conflict("the run begins at this moment").hint("try again in a few seconds"));
+        }
+        tokio::time::sleep(ROW).await;
     }
-    begun(server, RunId::new(run)).await.ok_or_else(|| Problem::missing("the run of that key is gone"))
+    match begun(server, run.clone()).await {
+        Some(row) => Ok(Some(row)),
+        None => super::fleet::row_of(server, run.as_str()).await,
+    }
 }

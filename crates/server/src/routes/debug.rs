@@ -66,6 +66,11 @@ pub(crate) async fn debug(
                 return Err(Problem::forbidden(format!("the mode of this run is {}", mode.as_str()))
                     .hint("`mode: debug` in the task or the configuration allows the listed commands"));
             }
+            let alone = own.command_alone(&reading.entry.run_id);
+            let _alone = alone.ok_or_else(|| {
+                Problem::conflict("another command runs, of this run or too many of others")
+                    .hint("try again when it has ended; each takes at most ten minutes")
+            })?;
             caller.note(&own, "debug", Some(reading.entry.run_id.as_str()), Some(body.command))?;
             Ok(debug::run(env, &reading, command)?)
         })

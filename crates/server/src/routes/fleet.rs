@@ -31,7 +31,7 @@ impl From<FleetError> for Problem {
         let status = match &error {
             FleetError::Setup { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             FleetError::NoRun { .. } => StatusCode::NOT_FOUND,
-            FleetError::Held { .. } => StatusCode::CONFLICT,
+            FleetError::Held { .. } | FleetError::Over { .. } => StatusCode::CONFLICT,
             FleetError::Database(_) | FleetError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         let error = ralph_app::AppError::from(error);
@@ -151,7 +151,7 @@ pub(crate) async fn github(
         return Err(Problem::forbidden("the signature does not fit")
             .hint("the webhook's secret and RALPH_WEBHOOK_SECRET must be the same"));
     }
-    if serde_json::from_slice::<serde::de::IgnoredAny>(&body).is_err() {
+    if serde_json::from_slice::<Value>(&body).is_err() {
         return Err(Problem::bad("the delivery is no JSON")
             .hint("choose the content type `application/json` in the webhook's settings"));
     }
@@ -193,6 +193,12 @@ pub(super) async fn hand_on(
     };
     runs::add(side.fleet.pool(), &new).await?;
     Ok(Some(queued.row(None)))
+}
+
+/// The row of a run of the fleet of which nothing is here yet: it waits for a worker, or one has just begun it.
+pub(super) async fn row_of(server: &Server, run: &str) -> Result<Option<RunRow>, Problem> {
+    let Some(side) = &server.fleet else { return Ok(None) };
+    Ok(runs::not_over(side.fleet.pool(), run).await?.as_ref().map(crate::fleet_work::row))
 }
 
 /// Takes a run of the fleet that nobody has begun out of the queue; `None` where it is no such run.

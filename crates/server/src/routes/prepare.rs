@@ -1,6 +1,6 @@
 //! Before a run: what the linter says of a task, the first prompt, templates, and where runs may be started.
 
-use super::create::{CreateRun, place_of};
+use super::create::{CreateRun, is_address, place_of};
 use super::shown_path::shown_path;
 use crate::auth::Caller;
 use crate::extract::{Answer, Asked, Body};
@@ -118,7 +118,9 @@ pub(crate) async fn lint(
     _: Caller,
     Body(body): Body<LintBody>,
 ) -> Answer<Json<LintAnswer>> {
-    let folder = match body.repo.as_deref().filter(|repo| !repo.is_empty()) {
+    // What an address holds is not known before it is cloned: the text is looked at alone.
+    let named = body.repo.as_deref().map(str::trim).filter(|repo| !repo.is_empty() && !is_address(repo));
+    let folder = match named {
         Some(repo) => known_repo(&server, repo).await?,
         None => server.home.path().to_owned(),
     };

@@ -72,12 +72,18 @@ pub(crate) async fn view(
 ) -> Answer<Json<RunAnswer>> {
     if server.scheduler.is_waiting(&run) {
         let row = server.index.get(&run).await?.ok_or_else(|| Problem::missing("that run has just begun"))?;
-        let (mode, actions) = (row.mode.clone(), vec!["cancel"]);
-        let answer =
-            RunAnswer { row, view: None, mode, spec_version: 1, settings: None, actions, race: None };
-        return Ok(Json(answer));
+        return Ok(Json(waiting(row)));
     }
-    let entry = server.entry(&run)?;
+    let entry = match server.entry(&run) {
+        Ok(entry) => entry,
+        Err(problem) => {
+            // It may wait for a worker of the fleet.
+            return match super::fleet::row_of(&server, &run).await? {
+                Some(row) => Ok(Json(waiting(row))),
+                None => Err(problem),
+            };
+        }
+    };
     let (live, env) = (server.live.clone(), server.app.environment().clone());
     let answer = server
         .blocking(move || {
@@ -87,6 +93,12 @@ pub(crate) async fn view(
         })
         .await?;
     Ok(Json(answer))
+}
+
+/// A run of which there is nothing to show yet.
+fn waiting(row: RunRow) -> RunAnswer {
+    let (mode, actions) = (row.mode.clone(), vec!["cancel"]);
+    RunAnswer { row, view: None, mode, spec_version: 1, settings: None, actions, race: None }
 }
 
 fn answer(run: &LiveRun) -> RunAnswer {
@@ -120,6 +132,10 @@ fn answer(run: &LiveRun) -> RunAnswer {
 fn actions(run: &LiveRun, mode: Mode) -> Vec<&'static str> {
     let state = &run.reading().state;
     if let Some(end) = &state.result.finished {
+        // No worker goes on with a run that is over.
+        if ralph_app::adopt::is_of_fleet(&run.reading().entry.run_dir()) {
+            return Vec::new();
+        }
         return if end.reason.is_budget() { vec!["budget", "diagnose"] } else { vec!["diagnose"] };
     }
     let mut actions = vec!["note", "guardrail", "edit", "model", "budget", "diagnose", "stop", "cancel"];

@@ -11,6 +11,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use ralph_app::facts::RunReading;
 use ralph_domain::id::RunId;
+use ralph_fleet::runs;
 use ralph_journal::registry::{self, Registration};
 use std::sync::Arc;
 
@@ -36,9 +37,12 @@ pub(crate) async fn remove(
         }
         return Ok(StatusCode::NO_CONTENT);
     }
+    if super::fleet::take_out(&server, &caller, &run, "cancel").await?.is_some() {
+        return Ok(StatusCode::NO_CONTENT);
+    }
     let entry = server.entry(&run)?;
     let own = server.clone();
-    server
+    let of_fleet = server
         .blocking(move || {
             let reading = RunReading::load(own.app.environment(), entry.clone());
             if reading.as_ref().is_ok_and(|r| r.state.result.finished.is_none() || r.driver.is_some()) {
@@ -46,9 +50,15 @@ pub(crate) async fn remove(
                     .hint("stop or cancel it first"));
             }
             caller.note(&own, "remove", Some(entry.run_id.as_str()), None)?;
-            remove_record(&own, &entry)
+            let of_fleet = ralph_app::adopt::is_of_fleet(&entry.run_dir());
+            remove_record(&own, &entry)?;
+            Ok(of_fleet)
         })
         .await?;
+    if let Some(side) = server.fleet.as_ref().filter(|_| of_fleet) {
+        // Else the next look of a server would bring it back.
+        runs::forget(side.fleet.pool(), &run).await?;
+    }
     server.live.remove(&run).await?;
     Ok(StatusCode::NO_CONTENT)
 }

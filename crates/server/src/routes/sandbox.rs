@@ -11,6 +11,7 @@ use ralph_domain::event::EventBody;
 use ralph_domain::id::Seq;
 use ralph_protocol::view::SandboxView;
 use serde::Serialize;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 /// Where a run works.
@@ -86,11 +87,12 @@ pub(crate) async fn sandbox(
             let refused = refused(&own, &entry);
             let screenshots = artifacts_in(dir.path(), "iterations").into_iter();
             let screenshots = screenshots.filter(|a| a.kind == "image").map(|a| a.name).collect();
-            let previews = previews(&dir);
             Ok(own.live.with(&entry.run_id, |run| {
                 let reading = run.reading();
                 let spec = &reading.state.spec;
                 let sandbox = &spec.settings.sandbox;
+                let sandboxes = run.view().spent.sandboxes;
+                let elsewhere = sandbox.provider().is_elsewhere();
                 let isolation = serde_json::to_value(spec.settings.isolation).unwrap_or_default();
                 SandboxAnswer {
                     provider: sandbox.provider().as_str().to_owned(),
@@ -103,8 +105,8 @@ pub(crate) async fn sandbox(
                         memory_mb: sandbox.memory_gib.map(|gib| gib * 1024.0),
                         disk_gb: sandbox.disk_gib,
                     },
-                    sandboxes: run.view().spent.sandboxes,
-                    previews,
+                    previews: previews(&dir, elsewhere, &sandboxes),
+                    sandboxes,
                     screenshots,
                     refused,
                     driver: reading.driver.as_ref().map(|d| DriverInfo { pid: d.pid, since: d.since }),
@@ -132,11 +134,29 @@ fn refused(server: &Server, entry: &ralph_journal::registry::Registration) -> Ve
     hosts
 }
 
-/// Addresses of this machine that stand in what the run shows.
-fn previews(dir: &ralph_journal::layout::RunDir) -> Vec<PreviewLink> {
-    const LIVE_MAX: u64 = 2 * 1024 * 1024;
+/// Bytes of what a run shows that are looked at, and addresses that are listed.
+const LIVE_MAX: u64 = 2 * 1024 * 1024;
+const PREVIEWS: usize = 20;
+/// What the engine writes before an address under which people see a port of a sandbox.
+const SEEN_AT: &str = "people see it at ";
+
+/// Addresses that stand in what the run shows.
+fn previews(
+    dir: &ralph_journal::layout::RunDir,
+    elsewhere: bool,
+    sandboxes: &[SandboxView],
+) -> Vec<PreviewLink> {
     let bytes = ralph_safe_fs::read_plain(dir.live(), LIVE_MAX).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
+    // `localhost` of a container or a cloud is not that of whoever reads the page.
+    let mut found = if elsewhere { seen_outside(&text, sandboxes) } else { of_this_machine(&text) };
+    found.sort_by(|a, b| (a.port, &a.url).cmp(&(b.port, &b.url)));
+    found.dedup_by(|a, b| a.url == b.url);
+    found.truncate(PREVIEWS);
+    found
+}
+
+fn of_this_machine(text: &str) -> Vec<PreviewLink> {
     let mut ports: Vec<u16> = Vec::new();
     for host in ["http://localhost:", "http://127.0.0.1:"] {
         for (at, _) in text.match_indices(host) {
@@ -145,8 +165,62 @@ fn previews(dir: &ralph_journal::layout::RunDir) -> Vec<PreviewLink> {
             ports.extend(digits.parse::<u16>().ok().filter(|port| *port > 0));
         }
     }
-    ports.sort_unstable();
-    ports.dedup();
-    ports.truncate(20);
     ports.into_iter().map(|port| PreviewLink { port, url: format!("http://127.0.0.1:{port}/") }).collect()
+}
+
+/// What an agent prints can look like a word of the engine: an address counts where it leads to a machine of this network or to one
+/// of the run's own sandboxes, and to nobody else's page.
+fn seen_outside(text: &str, sandboxes: &[SandboxView]) -> Vec<PreviewLink> {
+    let link = |at: usize| -> Option<PreviewLink> {
+        let rest = &text[at + SEEN_AT.len()..];
+        let end = rest.find(|c: char| c.is_whitespace() || "()\"\\<>".contains(c)).unwrap_or(rest.len());
+        let (scheme, place) =
+            rest[..end].split_once("://").filter(|(s, _)| matches!(*s, "http" | "https"))?;
+        let authority = place.split(['/', '?', '#']).next().filter(|authority| !authority.contains('@'))?;
+        let (host, port) = authority.rsplit_once(':').unwrap_or((authority, ""));
+        let near = host.parse::<Ipv4Addr>().is_ok_and(|ip| ip.is_loopback() || ip.is_private());
+        let first = host.split('.').next().unwrap_or_default();
+        let own = |one: &SandboxView| one.id.len() >= 8 && first.ends_with(&one.id.to_ascii_lowercase());
+        if !near && !sandboxes.iter().any(own) {
+            return None;
+        }
+        // Clouds name the port first: `3000-ID.host`.
+        let named = host.split(['-', '.']).next().filter(|_| !near).and_then(|first| first.parse().ok());
+        let usual = if scheme == "https" { 443 } else { 80 };
+        let port = port.parse().ok().or(named).unwrap_or(usual);
+        Some(PreviewLink { port, url: format!("{scheme}://{authority}/") })
+    };
+    text.match_indices(SEEN_AT).filter_map(|(at, _)| link(at)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_lead_to_this_network_or_to_a_sandbox_of_the_run() {
+        let own = [SandboxView { provider: "e2b".into(), id: "iabc123def456".into(), rests: false }];
+        let found = |text: &str| -> Vec<(u16, String)> {
+            seen_outside(text, &own).into_iter().map(|one| (one.port, one.url)).collect()
+        };
+        let seen =
+            |url: &str| format!("{{\"text\":\"`web` runs at http://localhost:3000 ({SEEN_AT}{url})\"}}");
+        assert_eq!(found(&seen("http://172.17.0.2:8123")), [(8123, "http://172.17.0.2:8123/".to_owned())]);
+        let cloud = "https://3000-iabc123def456.e2b.app";
+        assert_eq!(found(&seen(cloud)), [(3000, format!("{cloud}/"))]);
+        for other in [
+            "https://evil.example",
+            "https://evil.example/3000-iabc123def456.e2b.app",
+            "https://3000-iabc123def456.e2b.app@evil.example",
+            "https://evil.example?x=3000-iabc123def456",
+            "http://8.8.8.8:80",
+            "javascript:alert(1)",
+            "",
+        ] {
+            assert_eq!(found(&seen(other)), [], "{other}");
+        }
+        let here =
+            of_this_machine("at http://localhost:5173/ and http://127.0.0.1:99999 and http://127.0.0.1:0");
+        assert_eq!(here.iter().map(|one| one.port).collect::<Vec<_>>(), [5173]);
+    }
 }

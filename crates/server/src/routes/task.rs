@@ -94,6 +94,11 @@ fn read(server: &Server, entry: &Registration) -> Result<(TaskAnswer, RunReading
     Ok((answer, reading))
 }
 
+/// The mark by which an edit names what it was made from.
+pub(super) fn mark_of(server: &Server, entry: &Registration) -> Result<String, Problem> {
+    Ok(read(server, entry)?.0.etag)
+}
+
 pub(crate) async fn get(
     State(server): State<Arc<Server>>,
     _: Caller,

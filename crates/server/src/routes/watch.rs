@@ -49,14 +49,15 @@ pub(crate) async fn list_ws(
 
 pub(crate) async fn run_sse(
     State(server): State<Arc<Server>>,
-    _: Caller,
+    caller: Caller,
     Path(run): Path<String>,
     Asked(mut from): Asked<FromQuery>,
     headers: HeaderMap,
 ) -> Answer<Response> {
     let entry = server.entry(&run)?;
+    let room = room(&server)?;
     // A browser that comes back by itself says what it saw last.
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     from.from = last.map(|seq| seq.saturating_add(1)).or(from.from);
-    run_events(server, &entry, from).await
+    run_events(server, caller, &entry, from, room).await
 }

@@ -128,6 +128,7 @@ impl Scheduler {
             ));
         }
         self.queue.save(&queued)?;
+        self.live.comes_back(queued.id.as_str());
         self.told.lock().unwrap_or_else(|e| e.into_inner()).insert(queued.id.to_string(), tell);
         waiting.push(queued);
         drop(waiting);
@@ -145,6 +146,7 @@ impl Scheduler {
             before != waiting.len()
         };
         if before {
+            self.told.lock().unwrap_or_else(|e| e.into_inner()).remove(run);
             self.queue.remove(run);
             self.live.remove(run).await?;
             self.show_waiting();

@@ -13,12 +13,14 @@ use tokio::sync::broadcast::error::RecvError;
 /// A watcher whose connection takes nothing for so long is let go.
 const SEND_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time between two signs of life.
-const PING: Duration = Duration::from_secs(20);
+const PING: Duration = Duration::from_secs(10);
 
 /// Sends every row that changes, until one side goes.
 pub async fn list_socket(server: Arc<Server>, caller: Caller, mut socket: WebSocket) {
     let mut rows = server.live.rows();
     let mut closing = server.closing.clone();
+    // Also where something always happens.
+    let mut beat = tokio::time::interval_at(tokio::time::Instant::now() + PING, PING);
     if send(&mut socket, json!({ "type": "hello" }).to_string()).await.is_none() {
         return;
     }
@@ -31,10 +33,11 @@ pub async fn list_socket(server: Arc<Server>, caller: Caller, mut socket: WebSoc
                 Err(RecvError::Lagged(_)) => json!({ "type": "reread" }).to_string(),
                 Err(RecvError::Closed) => return,
             },
-            () = tokio::time::sleep(PING) => {
-                let known = server.people.by_name(&caller.person.name).is_some();
+            _ = beat.tick() => {
+                // Somebody whose token was taken away, or who has logged out, sees nothing more.
+                let here = caller.is_still_here(&server);
                 let ping = socket.send(Message::Ping(Bytes::new()));
-                if !known || !matches!(tokio::time::timeout(SEND_TIMEOUT, ping).await, Ok(Ok(()))) {
+                if !here || !matches!(tokio::time::timeout(SEND_TIMEOUT, ping).await, Ok(Ok(()))) {
                     return;
                 }
                 continue;

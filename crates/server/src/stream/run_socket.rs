@@ -23,7 +23,7 @@ const LAG_MAX: u64 = 2048;
 const VIEW_PACE: Duration = Duration::from_millis(250);
 /// A look without being woken, and a sign of life.
 const LOOK: Duration = Duration::from_secs(1);
-const PING: Duration = Duration::from_secs(20);
+const PING: Duration = Duration::from_secs(10);
 
 /// Why a connection ends.
 enum End {
@@ -47,8 +47,15 @@ pub async fn run_socket(
     from: FromQuery,
     socket: WebSocket,
 ) {
-    let mut feed =
-        RunSocket { run: entry.run_id.clone(), server, caller, socket, view_at: None, view_due: true };
+    let mut feed = RunSocket {
+        run: entry.run_id.clone(),
+        server,
+        caller,
+        socket,
+        view_at: None,
+        view_due: true,
+        lags: false,
+    };
     let ended = feed.serve(&entry, from).await;
     let (code, reason) = match ended {
         Err(End::Gone) => return,
@@ -67,6 +74,8 @@ struct RunSocket {
     socket: WebSocket,
     view_at: Option<Instant>,
     view_due: bool,
+    /// Something else than events was taken slowly.
+    lags: bool,
 }
 
 impl RunSocket {
@@ -81,6 +90,15 @@ impl RunSocket {
         (self.view_at, self.view_due) = (Some(Instant::now()), false);
         let mut pinged = Instant::now();
         loop {
+            // Also for a run that always has something to say.
+            if *closing.borrow() {
+                return Ok(());
+            }
+            if pinged.elapsed() >= PING {
+                pinged = Instant::now();
+                self.check_caller()?;
+                self.send_message(Message::Ping(Bytes::new())).await?;
+            }
             if self.drain(&mut reader).await? {
                 continue;
             }
@@ -88,11 +106,6 @@ impl RunSocket {
                 let (_, view) = self.view().await?;
                 self.send(format!("{{\"type\":\"view\",\"view\":{view}}}")).await?;
                 (self.view_at, self.view_due) = (Some(Instant::now()), false);
-            }
-            if pinged.elapsed() >= PING {
-                pinged = Instant::now();
-                self.check_caller()?;
-                self.send_message(Message::Ping(Bytes::new())).await?;
             }
             let wait = if self.view_due { VIEW_PACE } else { LOOK };
             tokio::select! {
@@ -118,7 +131,7 @@ impl RunSocket {
         for frame in frames {
             self.send(frame.text).await?;
         }
-        if begun.elapsed() > SLOW {
+        if std::mem::take(&mut self.lags) || begun.elapsed() > SLOW {
             let head = self.view().await?.0;
             if head.saturating_sub(reader.seq()) > LAG_MAX {
                 self.send(reread_frame(reader.seq() + 1)).await?;
@@ -142,12 +155,14 @@ impl RunSocket {
             .await
     }
 
-    /// Somebody whose token was taken away sees nothing more.
+    /// Somebody whose token was taken away, or who has logged out, sees nothing more.
     fn check_caller(&self) -> Result<(), End> {
-        if self.server.people.by_name(&self.caller.person.name).is_none() {
-            return Err(End::Problem(Problem::forbidden("the token was taken away")));
+        match self.caller.is_still_here(&self.server) {
+            true => Ok(()),
+            false => {
+                Err(End::Problem(Problem::forbidden("the token was taken away, or the session has ended")))
+            }
         }
-        Ok(())
     }
 
     async fn send(&mut self, text: String) -> Result<(), End> {
@@ -155,8 +170,12 @@ impl RunSocket {
     }
 
     async fn send_message(&mut self, message: Message) -> Result<(), End> {
+        let begun = Instant::now();
         match tokio::time::timeout(SEND_TIMEOUT, self.socket.send(message)).await {
-            Ok(Ok(())) => Ok(()),
+            Ok(Ok(())) => {
+                self.lags |= begun.elapsed() > SLOW;
+                Ok(())
+            }
             _ => Err(End::Gone),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::FromQuery;
 use super::reader::{Frame, Reader};
+use crate::auth::Caller;
 use crate::live::Viewer;
 use crate::problem::Problem;
 use crate::server::Server;
@@ -13,29 +14,45 @@ use ralph_journal::registry::Registration;
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::sync::OwnedSemaphorePermit;
 
 /// Silence after which a comment is sent, so that what lies between keeps the connection.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// The events of a run and what it shows, as server-sent events.
+/// Time between two looks at whoever watches.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// The events of a run and what it shows, as server-sent events. `room` is kept as long as somebody watches.
 pub async fn run_events(
     server: Arc<Server>,
+    caller: Caller,
     entry: &Registration,
     from: FromQuery,
+    room: OwnedSemaphorePermit,
 ) -> Result<Response, Problem> {
     let viewer = server.live.view(&entry.run_id);
     let zone = server.app.environment().zone();
     let reader = Reader::open(entry.run_dir(), zone, from).await?;
     let mut closing = server.closing.clone();
     closing.mark_unchanged();
-    let state = (reader, viewer, closing);
-    let frames = stream::unfold(state, |(mut reader, mut viewer, mut closing)| async move {
-        let text = tokio::select! {
-            text = next(&mut reader, &mut viewer) => text?,
-            _ = closing.changed() => return None,
-        };
-        Some((Ok::<Bytes, Infallible>(Bytes::from(text)), (reader, viewer, closing)))
+    let state = (reader, viewer, closing, Instant::now(), room);
+    let frames = stream::unfold(state, move |(mut reader, mut viewer, mut closing, mut looked, room)| {
+        let (server, caller) = (server.clone(), caller.clone());
+        async move {
+            let text = tokio::select! {
+                text = next(&mut reader, &mut viewer) => text?,
+                _ = closing.changed() => return None,
+            };
+            // Somebody whose token was taken away, or who has logged out, sees nothing more.
+            if looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                if !caller.is_still_here(&server) {
+                    return None;
+                }
+            }
+            Some((Ok::<Bytes, Infallible>(Bytes::from(text)), (reader, viewer, closing, looked, room)))
+        }
     });
     Response::builder()
         .header(header::CONTENT_TYPE, "text/event-stream")

@@ -87,13 +87,21 @@ export function RunPage({ id, tab, query }: { id: string; tab: Tab; query: URLSe
   );
 }
 
+/** What a run that has not begun waits for, in words. */
+export function waitsFor(row: RunRow): string {
+  if (row.ended_at) return "It could not begin, and is not tried again by itself.";
+  if (row.status === "preparing") return "A worker has just taken it. This page follows by itself.";
+  return row.now ? `It ${row.now}. This page follows by itself.` : "It begins as soon as one of the runs at work is over. This page follows by itself.";
+}
+
 /** A run that waits for its turn: there is nothing to show of it but its place. */
 function Queued({ row, onCancel, barred }: { row: RunRow; onCancel: () => void; barred: string | null }) {
   return (
     <Empty title={row.task}>
       <p><StatusMark status={row.status} /> {row.queued ? <span className="muted">place {row.queued} in the queue</span> : null}</p>
-      <p className="muted">It begins as soon as one of the runs at work is over. This page follows by itself.</p>
-      <Button disabled={barred !== null} title={barred ?? undefined} onClick={onCancel}>Take it out of the queue</Button>
+      {row.problem && <p className="tone-bad">{row.problem}</p>}
+      <p className="muted">{waitsFor(row)}</p>
+      {row.status !== "preparing" && <Button disabled={barred !== null} title={barred ?? undefined} onClick={onCancel}>Take it out of the queue</Button>}
     </Empty>
   );
 }
