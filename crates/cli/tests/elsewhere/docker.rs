@@ -6,7 +6,6 @@ use crate::stories;
 use ralph_testkit::docker::engine;
 use serde_json::json;
 use std::path::Path;
-use std::process::Command;
 
 fn fixture() -> Option<Fixture> {
     let engine = engine()?;

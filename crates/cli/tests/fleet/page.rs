@@ -4,7 +4,7 @@ use crate::machine::Served;
 use crate::world::{PARTS, World};
 use ralph_domain::id::RunId;
 use ralph_fleet::mirror::Mirror;
-use ralph_fleet::seal::PostgresSeal;
+use ralph_fleet::seal::{Line, PostgresSeal};
 use ralph_fleet::{lease, runs, seal};
 use ralph_journal::layout::StateHome;
 use ralph_journal::seal::SealSource as _;
@@ -125,7 +125,8 @@ fn a_run_that_a_server_cannot_read_hides_no_other() {
     let held = world.fleet.wait(lease::take(pool, odd.as_str(), "w9/1", Duration::from_secs(60))).unwrap();
     assert!(world.fleet.wait(seal::append(pool, &held, 0, b"{\"seq\":1}\n")).unwrap());
     let clock = Arc::new(LeaseClock::start(Duration::from_secs(60)).unwrap());
-    let sealed = PostgresSeal::new(world.fleet.clone(), held, clock, Duration::from_secs(5));
+    let line = world.fleet.wait(Line::open(world.fleet.pool())).unwrap();
+    let sealed = PostgresSeal::new(world.fleet.clone(), held, clock, Duration::from_secs(5), line);
     sealed.keep_spec(b"{\"of\": \"tomorrow\"}").unwrap();
     let (home, changed) = copies(&world);
     assert_eq!(changed, std::slice::from_ref(&good));
