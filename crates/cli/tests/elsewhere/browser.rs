@@ -55,7 +55,7 @@ fn a_server_in_a_container_is_seen_by_its_browser_and_by_people_and_the_hosts_ow
         open(format!("http://localhost:{}/", host.port)),
         open("http://nowhere.example/".into()),
         exec("until [ -e seen ]; do sleep 0.1; done"),
-        exec("rm seen index.html; echo x > part.txt"),
+        exec("rm seen index.html && echo x > part.txt"),
         Turn::new([Action::tool("done", json!({"summary": "it is seen"}))]),
     ];
     let fixture = Fixture::new("docker", &[("DOCKER_HOST", &engine)], json!({ "image": image }));
@@ -77,7 +77,7 @@ fn a_server_in_a_container_is_seen_by_its_browser_and_by_people_and_the_hosts_ow
     // People outside see it while the run goes on.
     let page = pages::get(&address).unwrap();
     assert!(page.contains("hello from inside"), "{page}");
-    std::fs::write(fixture.workspace().join("seen"), "").unwrap();
+    std::fs::write(fixture.agents_folder().join("seen"), "").unwrap();
     TestEnv::wait(child).exits(0);
     let told = pages::asked(&server);
     assert!(told.contains("hello from inside") && told.contains("Inside"), "the model was shown the page");
