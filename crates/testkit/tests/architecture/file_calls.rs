@@ -62,7 +62,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("core/src/step/checkpoint.rs", 1),
             ("fleet/src/keeper.rs", 1),
             ("fleet/src/login.rs", 4),
-            ("fleet/src/mirror.rs", 2),
+            ("fleet/src/mirror.rs", 3),
             ("hooks/src/memory.rs", 4),
             ("journal/src/ahead.rs", 5),
             ("journal/src/artifacts.rs", 7),

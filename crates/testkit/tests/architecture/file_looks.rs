@@ -8,8 +8,14 @@ use std::collections::BTreeMap;
 const HOMES: &[(&str, &[(&str, usize)])] = &[
     (
         "what is in a full path, in the engine's own record, or named by the user's checks; nothing is opened or started by it",
-        &[("app/src/find.rs", 1), ("core/src/step/start_fault.rs", 2), ("git/src/own_path.rs", 1)],
+        &[
+            ("app/src/find.rs", 1),
+            ("core/src/step/start_fault.rs", 2),
+            ("git/src/own_path.rs", 1),
+            ("sandbox/src/sbx.rs", 2),
+        ],
     ),
+    ("what an archive says of itself; no path is looked at", &[("fleet/src/pack.rs", 1)]),
     (
         "modules whose files are known: `file_calls.rs` says whose they are",
         &[
