@@ -98,6 +98,8 @@ fn from_an_empty_repo_to_a_proven_branch() {
     tmux.key("?");
     tmux.shows("Keys: Run");
     tmux.key("Escape");
+    // Read together, the two would be one key.
+    tmux.until("the sheet is closed", |screen| !screen.contains("Keys: Run"));
     tmux.key("q");
     tmux.shows("Runs of this repo");
     tmux.key("C-c");

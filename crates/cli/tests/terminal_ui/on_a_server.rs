@@ -44,6 +44,8 @@ fn a_run_of_a_server_is_watched_steered_and_left() {
     tmux.key("R");
     tmux.shows(&format!("All runs of {url}"));
     tmux.key("Escape");
+    // Read together, the two would be one key.
+    tmux.until("the list is closed", |screen| !screen.contains("All runs of"));
     tmux.key("C-c");
     tmux.shows(&format!("`ralph attach {run} --server"));
     tmux.key("y");
