@@ -23,6 +23,8 @@ use std::time::Duration;
 
 /// Longest rest of the thread that reads keys; a key itself is read at once.
 const LOOK: Duration = Duration::from_millis(120);
+/// Errors one after the other at which the terminal is taken for gone.
+const FAILURES: u32 = 100;
 /// Bytes of a frame that are written in one go.
 const FRAME: usize = 256 * 1024;
 
@@ -143,22 +145,28 @@ impl Input {
         let (wish, rests) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let input = Self { wish: wish.clone(), rests: rests.clone() };
         std::thread::spawn(move || {
-            loop {
+            let mut failed = 0;
+            // One error is none of the terminal's end: who stops reading at it leaves a screen that hears no key.
+            while failed < FAILURES {
                 if wish.load(Ordering::Acquire) {
                     rests.store(true, Ordering::Release);
                     std::thread::park_timeout(LOOK);
                     continue;
                 }
                 rests.store(false, Ordering::Release);
-                match event::poll(LOOK) {
-                    Ok(false) => {}
-                    Ok(true) => {
-                        let Ok(event) = event::read() else { return };
+                let heard = event::poll(LOOK).and_then(|is| is.then(event::read).transpose());
+                match heard {
+                    Ok(None) => failed = 0,
+                    Ok(Some(event)) => {
+                        failed = 0;
                         if to.send(Inbound::Terminal(event)).is_err() {
                             return;
                         }
                     }
-                    Err(_) => return,
+                    Err(_) => {
+                        failed += 1;
+                        std::thread::park_timeout(LOOK);
+                    }
                 }
             }
         });
