@@ -122,6 +122,33 @@ fn a_request_that_failed_half_way_is_repeated_as_the_same_run() {
 }
 
 #[test]
+fn a_run_that_has_just_told_its_end_is_deleted_once_its_process_has_left() {
+    let env = machine();
+    let told = env.path("told").display().to_string();
+    // The last thing that the process does is to tell somebody who takes their time.
+    let slow = format!("cat > /dev/null; touch {told}; until [ -e {told}.go ]; do sleep 0.05; done");
+    env.user_config(&json!({
+        "notify": [{ "kind": "command", "command_argv": ["sh", "-c", slow] }],
+    }));
+    let repo = TestRepo::with_task(&env);
+    repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "grep -q work part.txt");
+    let server = Served::start(&env, &repo.dir, &[]);
+    let run = detached(&repo, &[]);
+    until("the message", || std::path::Path::new(&told).exists().then_some(()));
+    server.row_when(&run, "the end", |row| row["status"] == "done");
+    std::thread::scope(|scope| {
+        let deleted = scope.spawn(|| {
+            server.send(&server.token, "DELETE", &format!("/runs/{run}"), &[], None).is(204).status
+        });
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(repo.record(&run).exists(), "nothing is taken away below a process that still writes");
+        std::fs::write(format!("{told}.go"), "").unwrap();
+        deleted.join().unwrap();
+    });
+    assert!(!repo.record(&run).exists());
+}
+
+#[test]
 fn many_who_send_one_key_at_once_get_one_run() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
@@ -177,9 +204,9 @@ fn events(
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
     let last = last.map(|last| format!("Last-Event-ID: {last}\r\n")).unwrap_or_default();
-    write!(stream, "GET /api/v1{path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n{last}\r\n")
-        .unwrap();
-    BufReader::new(stream).lines().map_while(Result::ok)
+    write!(stream, "GET /api/v1{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n").unwrap();
+    write!(stream, "Authorization: Bearer {token}\r\n{last}\r\n").unwrap();
+    BufReader::new(stream).lines().map(|line| line.expect("the stream says something or ends"))
 }
 
 #[test]

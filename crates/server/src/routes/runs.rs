@@ -14,6 +14,7 @@ use ralph_domain::id::RunId;
 use ralph_fleet::runs;
 use ralph_journal::registry::{self, Registration};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 pub(crate) async fn list(
     State(server): State<Arc<Server>>,
@@ -41,14 +42,10 @@ pub(crate) async fn remove(
         return Ok(StatusCode::NO_CONTENT);
     }
     let entry = server.entry(&run)?;
+    is_over(&server, &entry).await?;
     let own = server.clone();
     let of_fleet = server
         .blocking(move || {
-            let reading = RunReading::load(own.app.environment(), entry.clone());
-            if reading.as_ref().is_ok_and(|r| r.state.result.finished.is_none() || r.driver.is_some()) {
-                return Err(Problem::conflict(format!("run {} is not over", entry.run_id))
-                    .hint("stop or cancel it first"));
-            }
             caller.note(&own, "remove", Some(entry.run_id.as_str()), None)?;
             let of_fleet = ralph_app::adopt::is_of_fleet(&entry.run_dir());
             remove_record(&own, &entry)?;
@@ -63,6 +60,32 @@ pub(crate) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// How long a process that has told the end of its run may take to leave: it still tidies up its workspace.
+const LEAVING: Duration = Duration::from_secs(10);
+
+/// Refuses a run that goes on. One whose end was told a moment ago is waited for; what cannot be read is over.
+async fn is_over(server: &Arc<Server>, entry: &Registration) -> Result<(), Problem> {
+    let began = Instant::now();
+    loop {
+        let (own, looked_at) = (server.clone(), entry.clone());
+        let seen =
+            server.blocking(move || Ok(RunReading::load(own.app.environment(), looked_at).ok())).await?;
+        let Some(reading) = seen else { return Ok(()) };
+        if reading.state.result.finished.is_none() {
+            return Err(Problem::conflict(format!("run {} is not over", entry.run_id))
+                .hint("stop or cancel it first"));
+        }
+        if reading.driver.is_none() {
+            return Ok(());
+        }
+        if began.elapsed() > LEAVING {
+            return Err(Problem::conflict(format!("run {} is still tidying up", entry.run_id))
+                .hint("try again in a minute"));
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 /// Removes what is left of a run that was refused after it had been registered, before its first session.
 pub(super) fn forget_unbegun(server: &Server, run: &RunId) -> Result<(), Problem> {
     let Some(entry) = registry::find(&server.home, run) else { return Ok(()) };
@@ -73,7 +96,7 @@ pub(super) fn forget_unbegun(server: &Server, run: &RunId) -> Result<(), Problem
 
 fn remove_record(server: &Server, entry: &Registration) -> Result<(), Problem> {
     let failed = |e: std::io::Error| Problem::internal(format!("the record could not be removed: {e}"));
-    // First the entry: a run without a record is shown as one that is gone.
+    // First the record: a run without one is shown as gone.
     let record = server.home.record(&entry.run_id);
     if entry.run_dir() == record && record.path().is_dir() {
         ralph_safe_fs::remove_tree(record.path()).map_err(failed)?;
