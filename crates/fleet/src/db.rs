@@ -36,10 +36,10 @@ pub struct Fleet {
 pub use sqlx::PgPool as Pool;
 pub use tokio::runtime::Runtime;
 
-/// A runtime for callers that have none.
+/// A runtime for callers that have none. Whoever waits works for it: an answer that another thread hears first and passes on
+/// costs two changes of threads for every statement.
 pub fn runtime() -> Result<Runtime, FleetError> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
+    tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|e| FleetError::Database(e.to_string()))

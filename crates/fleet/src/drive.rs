@@ -6,6 +6,7 @@ use crate::db::{Fleet, lease_time, url};
 use crate::error::FleetError;
 use crate::keeper::Keeper;
 use crate::lease::{self, Lease};
+use crate::runs::Assignment;
 use crate::seal::{Line, PostgresSeal};
 use crate::store::{self, ArtifactStore};
 use crate::{grant, letters, runs, workers};
@@ -37,6 +38,7 @@ const LOST: Duration = Duration::from_secs(10);
 pub struct Held {
     lease: Lease,
     run: RunId,
+    assignment: Assignment,
     seal: Arc<PostgresSeal>,
     clock: Arc<LeaseClock>,
     store: ArtifactStore,
@@ -78,11 +80,10 @@ impl Held {
         let seal = PostgresSeal::new(fleet.clone(), lease.clone(), clock.clone(), own_share(time), line);
         let hold = Hold { seal: seal.clone(), clock: clock.clone() };
         // What was told before the first look is seen by it.
-        let pulse = seal.ask(async |db| runs::pulse(db, run.as_str(), &worker).await)?;
-        if pulse.told {
+        let assignment = seal.ask(async |db| runs::assignment(db, run.as_str()).await)?;
+        if assignment.told {
             cancel.is_told_of_news();
         }
-        let profiles = seal.ask(async |db| runs::profiles(db, run.as_str()).await)?;
         let (ended, until) = channel();
         let beat = Beat {
             fleet: fleet.beside(),
@@ -93,14 +94,15 @@ impl Held {
             cancel: cancel.clone(),
             dir: env.state_home()?.record(run),
             time,
-            news: pulse.news,
+            news: assignment.news,
         };
         let beat = std::thread::spawn(move || beat.run(&until));
         let own = |name: &OsStr| name == HOLDER || store::is_own(name, env.vars());
         let vars: Vars = env.vars().iter().filter(|(name, _)| !own(name)).collect();
-        let env = env.with_vars(vars.with(profiles)).with_hold(hold);
+        let env = env.with_vars(vars.with(assignment.profiles())).with_hold(hold);
         let app = App::new(env.clone());
-        let mut held = Self { lease, run: run.clone(), seal, clock, store, app, ended, beat: Some(beat) };
+        let run = run.clone();
+        let mut held = Self { lease, run, seal, clock, store, app, ended, beat: Some(beat), assignment };
         match held.secrets(cancel) {
             Ok(given) => {
                 held.app = App::new(env.with_vars(env.vars().with(given)));
@@ -115,8 +117,10 @@ impl Held {
 
     /// What the server gives to this run, once it has.
     fn secrets(&self, cancel: &CancelFlag) -> Result<Vec<(String, String)>, FleetError> {
-        let asked = self.seal.ask(async |db| grant::ask(db, &self.lease).await)?;
-        let Some(key) = asked else { return Ok(Vec::new()) };
+        if !self.assignment.has_secrets {
+            return Ok(Vec::new());
+        }
+        let key = self.seal.ask(async |db| grant::ask(db, &self.lease).await)?;
         let begun = Instant::now();
         let (_keep, never) = channel::<()>();
         while begun.elapsed() < GIVEN && cancel.get().is_none() && !self.clock.is_over() {
@@ -171,12 +175,10 @@ impl Held {
     /// Begins a run that nobody has prepared yet. What an earlier try journalled is nothing that anybody paid for.
     fn start(&self, cancel: Arc<CancelFlag>, report: &dyn Reporter) -> Result<ResumeOutcome, AppError> {
         let env = self.app.environment();
-        let mut request = self.seal.ask(async |db| {
-            if self.lease.head > 0 {
-                start_over(db, &self.lease).await?;
-            }
-            runs::request(db, self.run.as_str()).await
-        })?;
+        let mut request = self.assignment.request()?;
+        if self.lease.head > 0 {
+            self.seal.ask(async |db| start_over(db, &self.lease).await)?;
+        }
         adopt::forget(env, &self.run)?;
         let home = env.state_home()?;
         adopt::mark(&home.record(&self.run))?;

@@ -7,7 +7,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::agreement::{EphemeralPrivateKey, PublicKey, UnparsedPublicKey, X25519, agree_ephemeral};
 use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::rand::SystemRandom;
-use sqlx::{PgConnection, PgExecutor, PgPool};
+use sqlx::{PgExecutor, PgPool};
 
 /// Bytes of a public key.
 const PUBLIC: usize = 32;
@@ -97,24 +97,16 @@ fn seal(wanted: &Wanted, plain: &[u8]) -> Option<Vec<u8>> {
     Some([mine.as_ref(), &bytes].concat())
 }
 
-/// Asks for what the run is given; `None` where it is given nothing.
-pub async fn ask(db: &mut PgConnection, lease: &Lease) -> Result<Option<GrantKey>, FleetError> {
-    let needs: Option<bool> =
-        sqlx::query_scalar("SELECT cardinality(secrets) > 0 FROM ralph_seal.runs WHERE run = $1")
-            .bind(&lease.run)
-            .fetch_optional(&mut *db)
-            .await?;
-    if needs != Some(true) {
-        return Ok(None);
-    }
+/// Asks for what the run is given.
+pub async fn ask(db: impl PgExecutor<'_>, lease: &Lease) -> Result<GrantKey, FleetError> {
     let key = GrantKey::new()?;
     sqlx::query("INSERT INTO ralph_seal.grants (run, epoch, key) VALUES ($1, $2, $3)")
         .bind(&lease.run)
         .bind(lease.epoch)
         .bind(key.public())
-        .execute(&mut *db)
+        .execute(db)
         .await?;
-    Ok(Some(key))
+    Ok(key)
 }
 
 /// What the server has encrypted for this hold, once it has.

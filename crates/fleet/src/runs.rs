@@ -139,26 +139,44 @@ pub async fn add_in(db: &mut PgConnection, new: &NewRun) -> Result<bool, FleetEr
     Ok(true)
 }
 
-/// What was asked for.
-pub async fn request(db: impl PgExecutor<'_>, run: &str) -> Result<RunRequest, FleetError> {
-    let text: Option<String> = sqlx::query_scalar("SELECT request FROM ralph_seal.runs WHERE run = $1")
-        .bind(run)
-        .fetch_optional(db)
-        .await?;
-    let text = text.ok_or_else(|| FleetError::NoRun { run: run.to_owned() })?;
-    serde_json::from_str(&text).map_err(|e| FleetError::Database(format!("the request of run {run}: {e}")))
+/// What a process needs to know of a run that it has just taken: one statement for all of it.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct Assignment {
+    /// The code host tells this run what is new.
+    pub told: bool,
+    /// How often it has.
+    pub news: i64,
+    /// Whether the server gives it secrets.
+    pub has_secrets: bool,
+    profiles: Option<Vec<Option<String>>>,
+    request: String,
 }
 
-/// The model profiles that a run works with, by the variables that name them.
-pub async fn profiles(db: impl PgExecutor<'_>, run: &str) -> Result<Vec<(&'static str, String)>, FleetError> {
-    let found: Option<Vec<Option<String>>> =
-        sqlx::query_scalar("SELECT profiles FROM ralph_seal.runs WHERE run = $1")
-            .bind(run)
-            .fetch_optional(db)
-            .await?;
-    let names = ["RALPH_DEFAULT_MODEL_PROFILE", "RALPH_FALLBACK_MODEL_PROFILE"];
-    let found = found.unwrap_or_default();
-    Ok(names.into_iter().zip(found).filter_map(|(name, profile)| Some((name, profile?))).collect())
+impl Assignment {
+    /// What was asked for.
+    pub fn request(&self) -> Result<RunRequest, FleetError> {
+        serde_json::from_str(&self.request)
+            .map_err(|e| FleetError::Database(format!("the request of the run: {e}")))
+    }
+
+    /// The model profiles that it works with, by the variables that name them.
+    pub fn profiles(&self) -> Vec<(&'static str, String)> {
+        let names = ["RALPH_DEFAULT_MODEL_PROFILE", "RALPH_FALLBACK_MODEL_PROFILE"];
+        let found = self.profiles.iter().flatten();
+        names.into_iter().zip(found).filter_map(|(name, profile)| Some((name, profile.clone()?))).collect()
+    }
+}
+
+/// What the process that has taken a run is to do.
+pub async fn assignment(db: impl PgExecutor<'_>, run: &str) -> Result<Assignment, FleetError> {
+    let found: Option<Assignment> = sqlx::query_as(
+        "SELECT told, news, cardinality(secrets) > 0 AS has_secrets, profiles, request
+         FROM ralph_seal.runs WHERE run = $1",
+    )
+    .bind(run)
+    .fetch_optional(db)
+    .await?;
+    found.ok_or_else(|| FleetError::NoRun { run: run.to_owned() })
 }
 
 /// One run.

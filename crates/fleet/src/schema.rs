@@ -142,16 +142,16 @@ pub(crate) async fn migrate(pool: &PgPool) -> Result<(), sqlx::Error> {
     whole.commit().await
 }
 
+/// Postgres' code for a table, or its schema, that is not there.
+const NO_TABLE: &str = "42P01";
+
 /// Whether the tables are there: one whose role may not make any looks before it tries.
 pub(crate) async fn is_current(pool: &PgPool) -> Result<bool, sqlx::Error> {
-    let mut db = pool.acquire().await?;
-    let there: bool = sqlx::query_scalar("SELECT to_regclass('ralph_seal.version') IS NOT NULL")
-        .fetch_one(&mut *db)
-        .await?;
-    if !there {
-        return Ok(false);
-    }
-    let known: Option<i64> =
-        sqlx::query_scalar("SELECT MAX(version) FROM ralph_seal.version").fetch_one(&mut *db).await?;
+    let known: Result<Option<i64>, _> =
+        sqlx::query_scalar("SELECT MAX(version) FROM ralph_seal.version").fetch_one(pool).await;
+    let known = match known {
+        Err(error) if error.as_database_error().and_then(|e| e.code()).as_deref() == Some(NO_TABLE) => None,
+        known => known?,
+    };
     Ok(usize::try_from(known.unwrap_or(0)).unwrap_or(0) >= STEPS.len())
 }

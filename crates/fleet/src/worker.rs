@@ -303,7 +303,7 @@ impl Worker<'_> {
         };
         let holder = format!("{}/{run}/{:x}", self.options.id, random());
         let mut command = tokio::process::Command::new(program);
-        command.args(["--json", "--verbose", "worker", "--once", run]);
+        command.args(["--json", "worker", "--once", run]);
         command.env_clear().envs(self.env.vars().iter());
         command.env(HOLDER, &holder).env("RALPH_WORKER", &self.options.id);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);

@@ -120,19 +120,18 @@ pub(crate) fn is_revoked(worker: &str) -> FleetError {
 
 /// Refuses a worker that was revoked, and a run whose journal is newer than this program understands.
 pub async fn may_drive(db: &mut PgConnection, worker: &str, run: &str) -> Result<(), FleetError> {
-    let revoked: Option<bool> = sqlx::query_scalar("SELECT revoked FROM ralph_seal.workers WHERE id = $1")
-        .bind(worker)
-        .fetch_optional(&mut *db)
-        .await?;
+    let (revoked, newer): (Option<bool>, Option<i64>) = sqlx::query_as(
+        "SELECT (SELECT revoked FROM ralph_seal.workers WHERE id = $1),
+            (SELECT kinds FROM ralph_seal.runs WHERE run = $2 AND kinds > $3)",
+    )
+    .bind(worker)
+    .bind(run)
+    .bind(kinds())
+    .fetch_one(db)
+    .await?;
     if revoked == Some(true) {
         return Err(is_revoked(worker));
     }
-    let newer: Option<i64> =
-        sqlx::query_scalar("SELECT kinds FROM ralph_seal.runs WHERE run = $1 AND kinds > $2")
-            .bind(run)
-            .bind(kinds())
-            .fetch_optional(&mut *db)
-            .await?;
     match newer {
         None => Ok(()),
         Some(theirs) => Err(FleetError::Setup {

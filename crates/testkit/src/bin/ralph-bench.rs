@@ -1,7 +1,7 @@
 //! What an iteration costs beside a bare shell loop, measured in one run and told as ratios.
 //!
 //! `cargo run --release -p ralph-loop-testkit --bin ralph-bench [-- --quick]`, with the binary to measure in `RALPH_BIN` (default:
-//! `ralph` beside this program). `ralph-bench fleet [--quick]`, built with `--features fleet-bench`, measures what a fleet costs.
+//! `ralph` beside this program). `ralph-bench fleet [PART …] [--quick]`, built with `--features fleet-bench`, measures what a fleet costs.
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -42,11 +42,19 @@ const CHANGING: Stub = Stub {
 
 fn main() {
     let quick = std::env::args().any(|a| a == "--quick");
+    let words: Vec<String> = std::env::args().skip(1).filter(|a| a != "--quick").collect();
+    let parts: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    let known = words.first().is_none_or(|word| word == "fleet");
+    if !known || !parts.iter().all(|part| ["append", "cost", "take-over", "rate"].contains(part)) {
+        println!("ralph-bench [--quick]\nralph-bench fleet [append] [cost] [take-over] [rate] [--quick]");
+        println!("\nRALPH_BIN names the binary that is measured (default: `ralph` beside this program).");
+        std::process::exit(if words.iter().any(|word| word == "--help" || word == "-h") { 0 } else { 2 });
+    }
     let ralph = std::env::var_os("RALPH_BIN")
         .map(std::path::PathBuf::from)
         .unwrap_or_else(|| std::env::current_exe().expect("own path").with_file_name("ralph"));
-    if std::env::args().nth(1).as_deref() == Some("fleet") {
-        return of_fleet(&ralph, quick);
+    if !words.is_empty() {
+        return of_fleet(&ralph, &parts, quick);
     }
     let env = TestEnv::new(ralph);
     let files: Vec<(String, String)> = (0..FILES)
@@ -100,12 +108,12 @@ fn main() {
 }
 
 #[cfg(feature = "fleet-bench")]
-fn of_fleet(ralph: &Path, quick: bool) {
-    fleet::main(ralph, quick);
+fn of_fleet(ralph: &Path, parts: &[&str], quick: bool) {
+    fleet::main(ralph, parts, quick);
 }
 
 #[cfg(not(feature = "fleet-bench"))]
-fn of_fleet(_: &Path, _: bool) {
+fn of_fleet(_: &Path, _: &[&str], _: bool) {
     println!("the benchmark of a fleet is built with `--features fleet-bench`");
 }
 

@@ -27,8 +27,9 @@ struct Bench {
     isolation: Isolation,
 }
 
-/// Measures, and prints a table.
-pub fn main(ralph: &Path, quick: bool) {
+/// Measures these parts, or all, and prints a table.
+pub fn main(ralph: &Path, parts: &[&str], quick: bool) {
+    let wanted = |part: &str| parts.is_empty() || parts.contains(&part);
     let folder = std::env::temp_dir().join(format!("ralph-fleet-bench-{}", std::process::id()));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres");
     let mut start = Command::new(&script);
@@ -39,20 +40,26 @@ pub fn main(ralph: &Path, quick: bool) {
     let fleet = Fleet::open(&url).unwrap();
     let plain = "CREATE TABLE bench_plain (LIKE ralph_seal.events INCLUDING ALL)";
     fleet.wait(async { Ok(sqlx::query(plain).execute(fleet.pool()).await?) }).unwrap();
-    flushes(&folder, if quick { 500 } else { 5000 });
-    appends(&url, 1, if quick { 500 } else { 5000 });
-    appends(&url, 8, if quick { 200 } else { 2000 });
+    if wanted("append") {
+        flushes(&folder, if quick { 500 } else { 5000 });
+        appends(&url, 1, if quick { 500 } else { 5000 });
+        appends(&url, 8, if quick { 200 } else { 2000 });
+    }
     for isolation in [Isolation::None, Isolation::Auto] {
         let env = TestEnv::new(ralph);
         let stub = TestRepo::new(&env, "stub", &[]).script("stub.sh", AGENT);
         env.user_config(&json!({ "agents": [{ "name": "stub", "command_argv": [stub] }], "baseline": false,
             "stuck_detection": { "disabled": true } }));
         let bench = Bench { env, url: url.clone(), fleet: fleet.clone(), isolation };
-        if isolation == Isolation::None {
+        if isolation == Isolation::None && wanted("cost") {
             bench.cost();
+        }
+        if isolation == Isolation::None && wanted("take-over") {
             bench.take_over();
         }
-        bench.rate(if quick { 24 } else { 80 });
+        if wanted("rate") {
+            bench.rate(if quick { 24 } else { 80 });
+        }
     }
     let _ = Command::new(&script).arg("stop").arg(&folder).status();
 }
