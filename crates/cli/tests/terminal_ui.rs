@@ -61,7 +61,6 @@ fn from_an_empty_repo_to_a_proven_branch() {
     let Some(tmux) = Tmux::start(&env, &repo.dir, RALPH, "", (120, 40)) else { return };
     let tmux = Session::new(tmux, &repo);
     tmux.shows("what is to be done");
-    tmux.shows("one");
     tmux.types("Write the part");
     tmux.key("Enter");
     tmux.shows("Spec Studio");

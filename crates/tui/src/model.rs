@@ -123,6 +123,8 @@ pub struct Welcome {
     pub input: Editor,
     /// The chosen run; none while the next step is.
     pub at: Option<usize>,
+    /// What is done once the repo has been looked at.
+    pub waits: Option<Action>,
 }
 
 #[derive(Debug, Default)]

@@ -288,6 +288,7 @@ fn told(model: &mut Model, msg: Msg) -> Vec<Effect> {
             }
             model.repo = facts;
             model.looked = true;
+            return welcome::looked(model);
         }
         Msg::Runs(mut runs) => {
             runs.sort_by(|a, b| b.id.cmp(&a.id));

@@ -43,6 +43,16 @@ pub fn next_step(model: &Model) -> (NextStep, String) {
 
 /// What keys do.
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
+    // Whether there is a commit and who could work is not known yet: it would be taken for "none".
+    let needs_facts = match action {
+        Action::Enter => model.welcome.at.is_none() || !model.welcome.input.is_empty(),
+        Action::RunAtOnce | Action::OpenStudio => true,
+        _ => false,
+    };
+    model.welcome.waits = (needs_facts && !model.looked).then_some(action);
+    if model.welcome.waits.is_some() {
+        return Vec::new();
+    }
     let count = model.runs.iter().filter(|run| run.here).take(RUNS_MAX).count();
     match action {
         Action::Down => {
@@ -70,6 +80,14 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
         _ => {}
     }
     Vec::new()
+}
+
+/// The repo has been looked at: what waited for it is done.
+pub fn looked(model: &mut Model) -> Vec<Effect> {
+    match model.welcome.waits.take() {
+        Some(action) if model.screen == Screen::Welcome => update(model, action),
+        _ => Vec::new(),
+    }
 }
 
 fn enter(model: &mut Model) -> Vec<Effect> {
@@ -135,6 +153,7 @@ fn place(model: &Model, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 {
     let label = |text: &str| (Role::Muted, pad(text, 11));
     canvas.line(area, row, &[label("repo"), (Role::Strong, repo.path.clone())]);
     let state = match (repo.has_commit, repo.changed) {
+        _ if model.welcome.waits.is_some() => (Role::Accent, "looking; then it goes on …".to_owned()),
         _ if !model.looked => (Role::Muted, "looking …".to_owned()),
         (false, _) => (Role::Attention, "no commit yet".to_owned()),
         (_, None) => (Role::Muted, String::new()),

@@ -45,6 +45,36 @@ fn a_sentence_becomes_a_run_that_is_watched_to_its_summary() {
 }
 
 #[test]
+fn who_is_faster_than_the_look_at_the_repo_is_waited_for() {
+    let known = model(COLOURS, (100, 30));
+    let fast = || Model::new(COLOURS, (100, 30), known.now, jiff::tz::TimeZone::UTC);
+    let looked = |model: &mut Model| update(model, Msg::Repo(Box::new(known.repo.clone())));
+    // Not known to have a commit is not known to have none.
+    let mut empty = fast();
+    assert_eq!(enter(&mut empty), []);
+    assert_eq!(looked(&mut empty), []);
+    assert_eq!(empty.screen, Screen::Start, "there is a task to start");
+    let mut sentence = fast();
+    type_text(&mut sentence, "Fix the router");
+    assert_eq!(enter(&mut sentence), []);
+    assert_eq!(sentence.screen, Screen::Welcome);
+    assert!(text(&draw(&mut sentence)).contains("then it goes on"));
+    let effects = looked(&mut sentence);
+    assert_eq!(sentence.screen, Screen::Studio);
+    assert!(
+        effects.iter().any(|effect| matches!(effect, Effect::Ask { .. })),
+        "an agent is asked: {effects:?}"
+    );
+    // Whoever has thought better of it is not taken along.
+    let mut back = fast();
+    type_text(&mut back, "Fix the router");
+    ctrl(&mut back, 'r');
+    press(&mut back, KeyCode::Esc, KeyModifiers::NONE);
+    looked(&mut back);
+    assert_eq!(back.screen, Screen::Welcome);
+}
+
+#[test]
 fn a_race_is_started_from_the_form_and_shown_as_a_table() {
     let mut model = model(COLOURS, (100, 30));
     type_text(&mut model, "Fix the router");
