@@ -66,6 +66,7 @@ fn from_an_empty_repo_to_a_proven_branch() {
     tmux.shows("Spec Studio");
     tmux.shows("I understand.");
     tmux.shows("Write part.txt at the top.");
+    tmux.until("the whole answer", |screen| !screen.contains("answering for"));
     tmux.key("C-v");
     tmux.shows("Nothing says what stands in the file");
     tmux.key("Enter");

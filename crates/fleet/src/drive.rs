@@ -65,7 +65,7 @@ impl Held {
         let store = ArtifactStore::of(env.vars())?;
         let (worker, holder) = names(env)?;
         let time = lease_time(env.vars());
-        let answer = (time / 6).clamp(Duration::from_millis(500), Duration::from_secs(5));
+        let answer = (time / 4).clamp(Duration::from_millis(500), Duration::from_secs(5));
         // One connection for whoever works, and another one, later, for whoever keeps the hold meanwhile.
         let fleet = Fleet::open_with(&url, 1)?.with_patience(answer);
         let asked = LeaseClock::now();

@@ -8,6 +8,7 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
 use object_store::prefix::PrefixStore;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload};
+use ralph_domain::id::RunId;
 use ralph_domain::vars::Vars;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -108,6 +109,19 @@ impl ArtifactStore {
         })
     }
 
+    /// Removes all that is kept of a run, of every hold on it.
+    pub fn remove_run(&self, run: &RunId) -> Result<(), FleetError> {
+        for stored in self.list(&format!("runs/{run}"))? {
+            let key = key(&stored.name)?;
+            match self.runtime.block_on(self.store.delete(&key)) {
+                // Somebody else removes it, too.
+                Err(object_store::Error::NotFound { .. }) => {}
+                removed => removed?,
+            }
+        }
+        Ok(())
+    }
+
     /// The objects below a prefix.
     pub fn list(&self, prefix: &str) -> Result<Vec<Stored>, FleetError> {
         let key = key(prefix)?;
@@ -187,6 +201,10 @@ mod tests {
         assert_eq!(store.get("runs/r/1/work.bundle").unwrap().unwrap(), b"two");
         assert_eq!(store.get("runs/r/1/absent").unwrap(), None);
         assert_eq!(store.list("runs/r").unwrap().len(), 1);
+        store.put("runs/r-2/1/work.bundle", b"another run".to_vec()).unwrap();
+        store.remove_run(&RunId::parse("r").unwrap()).unwrap();
+        assert_eq!(store.list("runs/r").unwrap(), []);
+        assert_eq!(store.list("runs/r-2").unwrap().len(), 1);
         assert!(store.put("../out", Vec::new()).is_err());
     }
 }

@@ -72,7 +72,13 @@ fn a_run_that_is_over_is_deleted_for_good_and_takes_no_word() {
     assert!(refused["hint"].as_str().unwrap().contains("new one"), "{refused}");
     served.control(run.as_str(), json!({ "kind": "diagnose" })).is(409);
     assert_eq!(served.get(&format!("/runs/{run}")).is(200).json()["actions"], json!([]));
+    let kept =
+        || std::fs::read_dir(world.store.join("runs").join(run.as_str())).into_iter().flatten().count();
+    assert!(kept() > 0, "what a machine must not take along is in the store");
     served.send(&served.token, "DELETE", &format!("/runs/{run}"), &[], None).is(204);
+    let objects =
+        ralph_fleet::store::ArtifactStore::at(&world.store.display().to_string(), &Default::default());
+    assert_eq!(objects.unwrap().list(&format!("runs/{run}")).unwrap(), []);
     let pool = world.fleet.pool();
     assert_eq!(world.fleet.wait(runs::find(pool, run.as_str())).unwrap(), None);
     served.stop();

@@ -12,6 +12,7 @@ use axum::http::StatusCode;
 use ralph_app::facts::RunReading;
 use ralph_domain::id::RunId;
 use ralph_fleet::runs;
+use ralph_fleet::store::ArtifactStore;
 use ralph_journal::registry::{self, Registration};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -53,6 +54,8 @@ pub(crate) async fn remove(
         })
         .await?;
     if let Some(side) = server.fleet.as_ref().filter(|_| of_fleet) {
+        // While it is still known: what could not be removed is removed by the next try.
+        remove_objects(&server, &run).await?;
         // Else the next look of a server would bring it back.
         runs::forget(side.fleet.pool(), &run).await?;
     }
@@ -92,6 +95,16 @@ pub(super) fn forget_unbegun(server: &Server, run: &RunId) -> Result<(), Problem
     let reading = RunReading::load(server.app.environment(), entry.clone());
     let begun = reading.is_ok_and(|r| r.driver.is_some() || r.state.iterations.count > 0);
     if begun { Ok(()) } else { remove_record(server, &entry) }
+}
+
+/// Removes what workers have kept of a run, where this server knows the store.
+async fn remove_objects(server: &Arc<Server>, run: &str) -> Result<(), Problem> {
+    let vars = server.app.environment().vars().clone();
+    let Ok(run) = RunId::parse(run) else { return Ok(()) };
+    if vars.filled("RALPH_ARTIFACTS").is_none() {
+        return Ok(());
+    }
+    server.blocking(move || Ok(ArtifactStore::of(&vars)?.remove_run(&run)?)).await
 }
 
 fn remove_record(server: &Server, entry: &Registration) -> Result<(), Problem> {

@@ -30,6 +30,8 @@ const NEEDED: [(&str, &str); 4] = [
     ("Constraints", "what must stay as it is"),
     ("Verification", "the command that shows it"),
 ];
+/// Whoever goes on before an agent has answered is told so.
+const STILL_COMING: &str = "an answer is still coming; Ctrl-X stops it";
 /// File names that are offered.
 const OFFERED: usize = 5;
 
@@ -64,6 +66,12 @@ fn fresh(model: &mut Model) {
 /// What keys do.
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     let studio = &mut model.studio;
+    let goes_on = matches!(action, Action::ReviewRound | Action::Finalize | Action::RunAtOnce);
+    if goes_on && studio.answering.is_some() {
+        // What is seen of its draft is not there yet, and what was there before is not what is seen.
+        model.notice = Some(Notice::Done(STILL_COMING.into()));
+        return Vec::new();
+    }
     match action {
         Action::Enter if studio.hand.is_some() => {
             if let Some(hand) = &mut studio.hand {
@@ -140,7 +148,7 @@ fn send(model: &mut Model, text: &str) -> Vec<Effect> {
     }
     if studio.answering.is_some() {
         studio.input.set(text);
-        model.notice = Some(Notice::Done("an answer is still coming; Ctrl-X stops it".into()));
+        model.notice = Some(Notice::Done(STILL_COMING.into()));
         return Vec::new();
     }
     studio.up = 0;
@@ -313,12 +321,11 @@ fn talk(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     }
     if let Some(answer) = &studio.answering {
         let said = sanitize::block(&split_answer(&answer.text).0).into_owned();
-        let waits = format!(
-            "{} thinking for {}",
-            canvas.theme.sign(Sign::Half),
-            clock(since(answer.since, model.now))
-        );
-        say(&answer.by, if said.is_empty() { &waits } else { &said });
+        let (half, time) = (canvas.theme.sign(Sign::Half), clock(since(answer.since, model.now)));
+        match said.is_empty() {
+            true => say(&answer.by, &format!("{half} thinking for {time}")),
+            false => say(&answer.by, &format!("{said}\n{half} answering for {time}")),
+        }
     }
     let height = usize::from(area.height);
     let last = lines.len().saturating_sub(studio.up.min(lines.len().saturating_sub(height)));

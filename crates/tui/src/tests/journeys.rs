@@ -75,6 +75,28 @@ fn who_is_faster_than_the_look_at_the_repo_is_waited_for() {
 }
 
 #[test]
+fn nobody_goes_on_with_a_draft_that_is_still_coming() {
+    let mut model = model(COLOURS, (100, 30));
+    type_text(&mut model, "Keep the order");
+    enter(&mut model);
+    let thread = model.studio.thread.clone();
+    let piece =
+        "I understand.\n```draft\n# Keep the order\n\n## Task\n\nMessages arrive in order.\n".to_owned();
+    update(&mut model, Msg::Answering { thread, piece });
+    let shown = text(&draw(&mut model));
+    assert!(shown.contains("Messages arrive in order.") && shown.contains("answering for"), "{shown}");
+    for c in ['v', 'f'] {
+        assert_eq!(ctrl(&mut model, c), []);
+        assert_eq!(model.screen, Screen::Studio);
+        assert!(text(&draw(&mut model)).contains("an answer is still coming"), "Ctrl-{c}");
+    }
+    let whole = "I understand.\n```draft\n# Keep the order\n\n## Task\n\nMessages arrive in order.\n```\n";
+    super::fixture::answer(&mut model, Ok(whole));
+    ctrl(&mut model, 'v');
+    assert_eq!(model.screen, Screen::Review);
+}
+
+#[test]
 fn a_race_is_started_from_the_form_and_shown_as_a_table() {
     let mut model = model(COLOURS, (100, 30));
     type_text(&mut model, "Fix the router");
