@@ -19,6 +19,8 @@ DEFAULT_URL=https://github.com/ralph-loop/ralph/releases
 GLIBC_NEEDED=2.36
 NEWLINE='
 '
+# They change what `cd` and the tools below do, and none of it is meant for this script.
+unset CDPATH TAR_OPTIONS GZIP GREP_OPTIONS
 
 say() { printf '%s\n' "install: $*" >&2; }
 
@@ -103,7 +105,7 @@ find_prefix() {
     case "$prefix" in
     *"$NEWLINE"*) fail "the prefix has a line break in it" "Its list of files could not be written." "name another folder with --prefix" ;;
     /*) ;;
-    "~"/*) prefix="$HOME/${prefix#??}" ;;
+    "~"/*) prefix="${HOME:-}/${prefix#??}" ;;
     *) prefix="$(pwd)/$prefix" ;;
     esac
     prefix="${prefix%/}"
@@ -114,9 +116,13 @@ find_base() {
     base="${base%/}"
     case "$base" in
     https://*) plain=no ;;
+    # `http://localhost:x@elsewhere` is not this machine.
+    http://*@*) plain=other ;;
     http://127.0.0.1[:/]* | http://localhost[:/]* | http://127.0.0.1 | http://localhost) plain=yes ;;
-    *) fail "\`$base\` is no address of releases" "Only https:// is used (http:// on this machine alone)." "set RALPH_DOWNLOAD_URL to such an address, or unset it" ;;
+    *) plain=other ;;
     esac
+    [ "$plain" != other ] || fail "\`$base\` is no address of releases" "Only https:// is used (http:// on this machine alone)." \
+        "set RALPH_DOWNLOAD_URL to such an address, or unset it"
 }
 
 # --- this machine -------------------------------------------------------------------------------------------------------
@@ -124,6 +130,15 @@ find_base() {
 # Whether version $1 is at least $2; both are two numbers.
 at_least() {
     awk -v a="$1" -v b="$2" 'BEGIN { split(a, x, "."); split(b, y, "."); exit !(x[1] + 0 > y[1] + 0 || (x[1] + 0 == y[1] + 0 && x[2] + 0 >= y[2] + 0)) }'
+}
+
+# Whether version $1 is older than $2, by their three numbers.
+is_older() {
+    awk -v a="${1%%-*}" -v b="${2%%-*}" 'BEGIN {
+        split(a, x, "."); split(b, y, ".")
+        for (i = 1; i <= 3; i++) if (x[i] + 0 != y[i] + 0) exit !(x[i] + 0 < y[i] + 0)
+        exit 1
+    }'
 }
 
 # The targets that run here, the best first.
@@ -199,7 +214,9 @@ sum_of() {
 
 # Sets `archive`, `listed`, `target` and `version` from the list of sums of the release.
 choose_archive() {
-    if [ -n "$version" ]; then list="$base/download/v$version/SHA256SUMS"; else list="$base/latest/download/SHA256SUMS"; fi
+    named=no
+    [ -z "$version" ] || named=yes
+    if [ "$named" = yes ]; then list="$base/download/v$version/SHA256SUMS"; else list="$base/latest/download/SHA256SUMS"; fi
     say "reading $list"
     sums="$(fetch "$list" -)" || fail "the list of sums cannot be fetched" "The line above says why; $list was asked for." \
         "look at the network, the proxy (HTTPS_PROXY) and the version, then try again"
@@ -230,6 +247,11 @@ look_at_place() {
     before=''
     if [ -f "$list_file" ]; then
         before="$(sed -n '1s/^ralph \([^ ]*\).*/\1/p' "$list_file")"
+        # Nobody who asks for the newest means an older one: a mirror is behind, or somebody offers what has known faults.
+        if [ "$named" = no ] && is_older "$version" "$before"; then
+            fail "ralph $before is below $prefix, and the newest there is $version" "Without a name, no older version takes its place." \
+                "look at $base, or name it: --version $version"
+        fi
     elif [ -e "$prefix/bin/ralph" ] || [ -h "$prefix/bin/ralph" ]; then
         [ "$force" = yes ] || fail "$prefix/bin/ralph is there and did not come from here" \
             "It may be another program, or come from a package manager." \
@@ -262,18 +284,24 @@ download() {
     say "its sum is $found, as the release lists it${pinned:+ and you named it}"
 }
 
-# Regular files and folders below the archive's own folder, and nothing else.
+strange() { fail "$archive has files that do not belong there" "$1" "report it; nothing was changed"; }
+
+# Regular files and folders below the archive's own folder, under plain names, and nothing else.
 unpack() {
     folder="${archive%.tar.gz}"
     names="$(tar -tzf "$staging/archive")" || fail "$archive cannot be read" "The line above says why." "try again; nothing was changed"
-    if printf '%s\n' "$names" | awk -v folder="$folder/" 'index($0, folder) != 1 || /(^|\/)\.\.(\/|$)/ { bad = 1 } END { exit !bad }' ||
-        tar -tvzf "$staging/archive" | grep -qv '^[-d]'; then
-        fail "$archive has files that do not belong there" "A path leads elsewhere, or is no regular file." "report it; nothing was changed"
+    if printf '%s\n' "$names" | awk -v folder="$folder/" 'index($0, folder) != 1 || /(^|\/)\.\.(\/|$)/ || /[^0-9A-Za-z._+@~\/-]/ { bad = 1 } END { exit !bad }'; then
+        strange "A path leads elsewhere, or is not written in plain characters."
     fi
+    if tar -tvzf "$staging/archive" | grep -qv '^[-d]'; then strange "Not all of them are regular files."; fi
     mkdir "$staging/tree"
     tar -xzof "$staging/archive" -C "$staging/tree" || fail "$archive cannot be unpacked" "The line above says why; often there is no room." \
         "make room below $prefix, then try again; nothing was changed"
     tree="$staging/tree/$folder"
+    # The tar of busybox lists a second name of a file like a file of its own.
+    [ -z "$(find "$staging/tree" ! -type d ! \( -type f -links 1 \))" ] || strange "One of them is a link."
+    # For root, tar gives files the rights that the archive names; these everybody may use, and only their owner change.
+    chmod -R u=rwX,go=rX "$staging/tree"
     said="$("$tree/bin/ralph" --version 2>&1)" || fail "the program does not start here" "${said:-It says nothing.}" \
         "report it with what \`uname -a\` says; nothing was changed"
     [ "$said" = "ralph $version" ] || fail "the program is not ralph $version" "It says: $said" "report it; nothing was changed"
@@ -300,7 +328,7 @@ put_in_place() {
     # What the version before had and this one has not.
     printf '%s\n' "$old" | while IFS= read -r file; do
         case "$file" in
-        '' | /* | ../* | */../* | */..) continue ;;
+        '' | . | .. | /* | ../* | */../* | */..) continue ;;
         esac
         grep -qxF "$file" "$list_file" || rm -f "$prefix/$file"
     done

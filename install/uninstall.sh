@@ -10,6 +10,8 @@
 # What stays without --purge: ~/.local/state/ralph (runs), ~/.config/ralph (configuration). What always stays: `.ralph/` in
 # your repos, and the branches and refs of runs.
 set -eu
+# It changes what `cd` does.
+unset CDPATH
 
 say() { printf '%s\n' "uninstall: $*" >&2; }
 
@@ -51,6 +53,7 @@ find_prefix() {
     fi
     case "$prefix" in
     /*) ;;
+    "~"/*) prefix="${HOME:-}/${prefix#??}" ;;
     *) prefix="$(pwd)/$prefix" ;;
     esac
     prefix="${prefix%/}"
@@ -79,7 +82,7 @@ remove_files() {
     set -f
     for file in $files; do
         case "$file" in
-        '' | /* | ../* | */../* | */..) continue ;;
+        '' | . | .. | /* | ../* | */../* | */..) continue ;;
         esac
         [ -e "$prefix/$file" ] || [ -h "$prefix/$file" ] || continue
         act rm -f "$prefix/$file"

@@ -6,6 +6,7 @@ use crate::isolation;
 use ralph_core::Refusals;
 use ralph_domain::config::Settings;
 use ralph_sandbox::{LocalOptions, LocalSandbox};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -16,8 +17,8 @@ struct TempFolder(PathBuf);
 impl TempFolder {
     fn new(env: &Environment, purpose: &str) -> Result<Self, AppError> {
         let path = env.vars().temp_dir().join(format!("ralph-{purpose}-{}", number()));
-        // Never a folder that somebody else has put there.
-        std::fs::create_dir(&path).map_err(|e| {
+        // Never a folder that somebody else has put there, nor one that others can look into.
+        std::fs::DirBuilder::new().mode(0o700).create(&path).map_err(|e| {
             AppError::environment(format!("cannot make the temporary folder `{}`: {e}", path.display()))
                 .hint("free some space there, or set TMPDIR to a folder that you may write to")
         })?;

@@ -7,6 +7,7 @@ use ralph_domain::dialect::Publish;
 use ralph_domain::vars::Vars;
 use ralph_git::Git;
 use serde_json::{Value, json};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 const FILES: &[(&str, &str)] = &[
@@ -52,7 +53,7 @@ const DEMOS: &[(&str, &str, Course, Mode)] = &[
 /// A few demos to look at, each in a folder of its own: two at the pace of a person who watches, one that is soon over, one that
 /// needs a person, one that waits.
 pub fn several(env: &Environment) -> Result<Vec<DemoRun>, CommandError> {
-    let top = env.vars().temp_dir().join(format!("ralph-demo-{}", std::process::id()));
+    let top = fresh_folder(env)?;
     let mut demos = Vec::new();
     for (name, title, course, mode) in DEMOS {
         let folder = top.join(name);
@@ -68,6 +69,31 @@ pub fn several(env: &Environment) -> Result<Vec<DemoRun>, CommandError> {
         demos.push(DemoRun { folder, request });
     }
     Ok(demos)
+}
+
+/// A folder among the temporary files that was not there before and is closed to others. Everybody may write beside it: in a
+/// folder that somebody else had made there, what the demo runs would be theirs to change.
+pub fn fresh_folder(env: &Environment) -> Result<PathBuf, CommandError> {
+    let base = env.vars().temp_dir();
+    let name = format!("ralph-demo-{}", std::process::id());
+    let mut last = base.join(&name);
+    for next in 1..=100 {
+        match std::fs::DirBuilder::new().mode(0o700).create(&last) {
+            Ok(()) => return Ok(last),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                last = base.join(format!("{name}-{next}"));
+            }
+            Err(error) => {
+                return Err(CommandError::environment(format!("cannot make `{}`: {error}", last.display()))
+                    .hint("name a folder with `--dir`, or set TMPDIR"));
+            }
+        }
+    }
+    Err(CommandError::environment(format!(
+        "`{}` and all like it are there already",
+        base.join(name).display()
+    ))
+    .hint("name a folder with `--dir`, or set TMPDIR"))
 }
 
 /// The script of the demo as this course plays it, with prices as a model would have.
@@ -167,6 +193,21 @@ fn commit(dir: &Path, vars: &Vars) -> Result<(), CommandError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_of_somebody_else_is_not_used() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let temp = tempfile::tempdir().unwrap();
+        let taken = temp.path().join(format!("ralph-demo-{}", std::process::id()));
+        std::fs::create_dir(&taken).unwrap();
+        let one = temp.path().join(format!("ralph-demo-{}-1", std::process::id()));
+        std::os::unix::fs::symlink(temp.path().join("elsewhere"), &one).unwrap();
+        let vars: Vars = [("TMPDIR", temp.path())].into_iter().collect();
+        let made = fresh_folder(&Environment::new(vars, temp.path())).unwrap();
+        assert!(made != taken && made != one, "{}", made.display());
+        assert_eq!(std::fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o700);
+        assert!(!temp.path().join("elsewhere").exists());
+    }
 
     #[test]
     fn every_course_is_a_script_that_can_be_played() {

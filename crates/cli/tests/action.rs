@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
-const AGENT: &str =
-    "echo done > part.txt\necho '::warning::an agent said so'\necho '<promise>COMPLETE</promise>'\n";
+const AGENT: &str = "env > \"$HOME/seen\"\necho done > part.txt\necho '::warning::an agent said so'\necho '<promise>COMPLETE</promise>'\n";
 
 /// A checkout as the runner has it, with its own GitHub.
 struct Job<'a> {
@@ -51,6 +50,8 @@ impl<'a> Job<'a> {
             .env("GITHUB_API_URL", self.fake.url())
             .env("GITHUB_OUTPUT", self.env.path("output"))
             .env("GITHUB_STEP_SUMMARY", self.env.path("summary"))
+            .env("GITHUB_ENV", self.env.path("variables"))
+            .env("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "of-the-runner")
             .env("RALPH_ACTION_RALPH", RALPH)
             .env("RALPH_ACTION_TOKEN", self.fake.token())
             .envs(inputs.iter().copied());
@@ -111,6 +112,12 @@ fn a_label_by_somebody_who_may_write_becomes_a_pull_request() {
     // What is printed meanwhile is no command of the runner.
     let stop = done.stdout.lines().next().unwrap().strip_prefix("::stop-commands::").unwrap().to_owned();
     assert!(stop.len() >= 16 && done.stdout.contains(&format!("::{stop}::")), "{}", done.stdout);
+    let (meanwhile, after) = done.stdout.split_once(&format!("::{stop}::")).unwrap();
+    assert!(meanwhile.contains("iteration 1") && after.trim().is_empty(), "{}", done.stdout);
+    assert_eq!(done.stderr, "", "what comes by another way may be read after the commands are on again");
+    // What steers the runner is not for what runs there.
+    let seen = std::fs::read_to_string(job.env.path("home/seen")).unwrap();
+    assert!(!seen.contains("GITHUB_ENV") && !seen.contains("of-the-runner"), "{seen}");
     assert!(!format!("{}{}{output}{summary}", done.stdout, done.stderr).contains(&job.fake.token()));
 }
 

@@ -43,7 +43,7 @@ fn with_agent<'a>(env: &'a TestEnv, turns: &[Value]) -> TestRepo<'a> {
     }
     let place = env.path("x").parent().unwrap().display().to_string();
     let script = format!(
-        "cd {place}; n=$(($(cat turns 2>/dev/null || echo 0) + 1)); echo $n > turns; cat > asked-$n.txt; cat turn-$n.json"
+        "cd {place}; n=$(($(cat turns 2>/dev/null || echo 0) + 1)); echo $n > turns; cat > asked-$n.txt; ls -ld \"${{RALPH_PROMPT_FILE%/*}}\" > place.txt; cat turn-$n.json"
     );
     repo.configure(&[repo.agent("stub", &script)], "true", &json!({}));
     repo
@@ -169,6 +169,15 @@ fn what_the_linter_refuses_goes_back_to_the_agent_and_is_never_written() {
     assert_ne!(said.code, Some(0), "{}", said.stderr);
     assert!(said.stderr.contains("nothing was written"), "{}", said.stderr);
     nothing_is_written(&repo);
+}
+
+#[test]
+fn what_an_agent_is_asked_lies_in_a_folder_that_nobody_else_can_write_or_see() {
+    let env = TestEnv::new(RALPH);
+    let repo = with_agent(&env, &[plan(CRITERION)]);
+    repo.ralph(&["plan", "--yes", "Export invoices"]).exits(0);
+    let place = std::fs::read_to_string(env.path("place.txt")).unwrap();
+    assert!(place.starts_with("drwx------"), "{place}");
 }
 
 #[test]

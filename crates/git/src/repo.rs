@@ -42,9 +42,10 @@ impl RepoError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NotARepo(_) => {
-                Some("make it one: git init && git add -A && git commit --allow-empty -m start".to_owned())
-            }
+            Self::NotARepo(_) => Some(
+                "go to the folder of your repo; or make this one: git init && git add -A && git commit --allow-empty -m start"
+                    .to_owned(),
+            ),
             Self::Bare(path) => Some(format!("clone it first: git clone {} <folder>", path.display())),
             Self::InsideGitDir(_) => Some("go to the folder that holds your files".to_owned()),
             Self::NoCommits(_) => {

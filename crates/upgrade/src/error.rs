@@ -118,6 +118,9 @@ impl UpgradeError {
             Self::Address { .. } => {
                 "RALPH_DOWNLOAD_URL takes an address that begins with https:// (http:// on this machine alone)".into()
             }
+            Self::Fetch { reason, .. } if reason.starts_with("404") => {
+                "name a version that was released, or none for the newest; nothing was changed".into()
+            }
             Self::Fetch { .. } => {
                 "look at the network and the proxy (HTTPS_PROXY), then try again; nothing was changed".into()
             }

@@ -12,6 +12,7 @@ use crate::releases::{Checksums, Releases, is_sum};
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File, TryLockError};
 use std::io::{Seek as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -54,7 +55,8 @@ pub fn take(
     let _lock = lock(&home, &place.prefix)?;
     sweep(&home);
     let staging = home.join(format!("{STAGING}{}", ralph_http::random_word()));
-    fs::create_dir(&staging).map_err(UpgradeError::file("make", &staging))?;
+    // Nobody else may change what was checked before it is put in its place.
+    fs::DirBuilder::new().mode(0o700).create(&staging).map_err(UpgradeError::file("make", &staging))?;
     let taken = staged(releases, sums, (name, listed), target, place, &staging);
     let _ = fs::remove_dir_all(&staging);
     taken
@@ -81,7 +83,9 @@ fn staged(
     starts(&tree.join(PROGRAM), &sums.version.to_string())?;
     let list = Place::list(&sums.version.to_string(), target, &files);
     let list_file = staging.join("installed");
-    fs::write(&list_file, list).map_err(UpgradeError::file("write", &list_file))?;
+    let everybody_reads = fs::Permissions::from_mode(0o644);
+    let written = fs::write(&list_file, list).and_then(|()| fs::set_permissions(&list_file, everybody_reads));
+    written.map_err(UpgradeError::file("write", &list_file))?;
     // From here on only names change. The list goes first, so that whatever comes is known to `uninstall.sh`; the program last.
     put(&list_file, &place.prefix.join(LIST))?;
     let mut others: Vec<&PathBuf> =
@@ -118,9 +122,19 @@ fn sweep(home: &Path) {
 
 fn put(from: &Path, to: &Path) -> Result<(), UpgradeError> {
     if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder).map_err(UpgradeError::file("make", folder))?;
+        make_folder(folder).map_err(UpgradeError::file("make", folder))?;
     }
     fs::rename(from, to).map_err(UpgradeError::file("replace", to))
+}
+
+/// Makes a folder and those above it, for everybody to look into, whatever this process says of rights.
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    let missing: Vec<&Path> = folder.ancestors().take_while(|above| !above.is_dir()).collect();
+    for one in missing.into_iter().rev() {
+        fs::create_dir(one)?;
+        fs::set_permissions(one, fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(())
 }
 
 /// Whether a program starts here and is the version that it should be.

@@ -1,7 +1,7 @@
 //! `ralph demo`: a whole run on a small example, with a scripted agent that errs before it succeeds. No account, no key,
 //! no network.
 
-use crate::demo_repo::{make, on_its_own, request};
+use crate::demo_repo::{fresh_folder, make, on_its_own, request};
 use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
@@ -27,7 +27,7 @@ pub struct DemoArgs {
 pub fn run(args: DemoArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let dir = match &args.dir {
         Some(dir) => folder.join(dir),
-        None => app.environment().vars().temp_dir().join(format!("ralph-demo-{}", std::process::id())),
+        None => fresh_folder(app.environment())?,
     };
     if dir.exists() && std::fs::read_dir(&dir).is_ok_and(|mut d| d.next().is_some()) {
         return Err(CommandError::usage(format!("`{}` exists and is not empty", dir.display()))

@@ -98,7 +98,6 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("core/src/context.rs", 2),
             ("core/src/step/clean_checkout.rs", 5),
             ("core/src/step/consult.rs", 3),
-            ("cli/src/command/plan/agent.rs", 1),
             ("fleet/src/store.rs", 1),
             ("git/src/folder.rs", 1),
             ("git/src/mirror.rs", 2),
@@ -190,14 +189,14 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
         &[
             ("cli/src/command/bug_report.rs", 3),
             ("cli/src/command/demo.rs", 1),
-            ("cli/src/demo_repo.rs", 2),
+            ("cli/src/demo_repo.rs", 3),
             ("cli/src/command/deploy/daytona.rs", 2),
             ("cli/src/command/man.rs", 2),
         ],
     ),
     (
         "the prefix that the user installed `ralph` below, and archives whose sum was compared",
-        &[("upgrade/src/archive.rs", 3), ("upgrade/src/place.rs", 1), ("upgrade/src/take.rs", 11)],
+        &[("upgrade/src/archive.rs", 3), ("upgrade/src/place.rs", 1), ("upgrade/src/take.rs", 13)],
     ),
     ("what is shown of a record in `.ralph/`: made anew, never read back", &[("journal/src/shown.rs", 15)]),
     (

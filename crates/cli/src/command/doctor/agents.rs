@@ -105,7 +105,7 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile, asked: &ModelCho
         checks.push(
             DoctorCheck::missing(Area::Agents, "an agent", "none can work here")
                 .why("an agent does the work")
-                .fix("install claude, codex, gemini, opencode or qwen, or name any command: `ralph init --profile command`; `ralph demo` needs none"),
+                .fix("install claude, codex, gemini, opencode or qwen; or set the key of a model (`ralph models` names it); or name any command: `ralph init --profile command`. `ralph demo` needs none"),
         );
     }
     checks

@@ -17,7 +17,7 @@ use ralph_domain::config::{AgentConfig, AgentKind, Settings, join_argv};
 use ralph_domain::dialect::prd_tasks::{self, TasksJson};
 use ralph_domain::id::RunId;
 use ralph_domain::ports::{
-    AskSink, AskTarget, AskedAgent, Asker as _, Clock as _, EarlierAnswer, Question, StopCause,
+    AskSink, AskTarget, AskedAgent, Asker as _, Clock as _, EarlierAnswer, Question, Sandbox as _, StopCause,
 };
 use ralph_domain::text::{head, one_line};
 use serde::Deserialize;
@@ -186,7 +186,8 @@ impl Planner {
         let scratch = Scratch::for_agents(&self.env, "plan", &self.top, &self.settings, &refusals)?;
         let cli = CliAgent::new(self.agent.clone());
         let run = RunId::from("plan");
-        let prompt_file = self.env.vars().temp_dir().join(format!("ralph-plan-{}.md", std::process::id()));
+        // In a folder of our own: among the temporary files anybody may have put a link of that name.
+        let prompt_file = scratch.sandbox.root().join("question.md");
         let profile;
         let whom = if self.agent.kind.calls_model() {
             let models = models::load(&self.env, &self.top)?.models;
@@ -220,7 +221,6 @@ impl Planner {
         };
         let asker = BackendAsker::new().with_client(Arc::new(HttpModelClient::new(self.env.lookup())));
         let answered = asker.ask(&question, &mut Cancelled(&self.cancel));
-        let _ = std::fs::remove_file(&prompt_file);
         if signals::came() {
             return Err(Left.into());
         }
