@@ -33,8 +33,7 @@ pub(super) fn by_content(facts: &HarnessFacts<'_>, name: &str, change: &FileChan
     if name.ends_with(".rs") && is_test_module(facts.start, name) {
         return Some(Content::Tests);
     }
-    let source = is_source(name) || name.ends_with(".pm");
-    if !source || is_test_source(name) || change.status == 'D' {
+    if !is_source(name) || is_test_source(name) || change.status == 'D' {
         return None;
     }
     let new = (facts.now)(&change.path)?;

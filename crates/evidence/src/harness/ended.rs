@@ -49,7 +49,9 @@ pub fn ends_tests(path: &str, old: Option<&str>, new: &str, taken_in: bool) -> b
     if language.outer(new).iter().any(|line| fresh(line) && ends(line.trim())) {
         return true;
     }
-    let its_business = language == Language::Shell || speaks_of(new, BUSINESS);
+    // A page of PHP ends where it likes.
+    let page = language == Language::Php && !new.contains("namespace ") && !new.contains("class ");
+    let its_business = language == Language::Shell || page || speaks_of(new, BUSINESS);
     (!its_business && found(&ends)) || language.lets_pass(&found) || language.leaves_out(old, &found)
 }
 
@@ -195,30 +197,29 @@ impl Language {
                     || begins(&["TEST_RUNNER =", "TEST_RUNNER="])
             }
             Self::Go => has(GO_FLAGS),
-            Self::Shell => begins(&[
-                "test()",
-                "test ()",
-                "[()",
-                "grep()",
-                "grep ()",
-                "diff()",
-                "diff ()",
-                "cmp()",
-                "exit()",
-                "exit ()",
-                "fail()",
-                "fail ()",
-                "assert",
-                "alias ",
-                "function test",
-                "function [",
-                "function grep",
-                "function exit",
-                "skip",
-            ]),
+            Self::Shell => found(&stands_in),
             _ => false,
         }
     }
+}
+
+/// Whether a line of a shell puts something of its own in the place of what tests compare and end with: `test() { :; }`.
+fn stands_in(line: &str) -> bool {
+    const COMPARE: &[&str] = &["test", "[", "grep", "diff", "cmp", "exit", "return", "false"];
+    const TELL: &[&str] =
+        &["assert", "assert_equal", "assert_equals", "assertEquals", "assert_success", "fail", "skip"];
+    let line = line.strip_prefix("function ").unwrap_or(line);
+    let line = line.strip_prefix("alias ").unwrap_or(line);
+    let name = line.split(['(', '=', ' ', '{']).next().unwrap_or_default();
+    let rest = line[name.len()..].trim_start();
+    let defines = rest.starts_with("()") || rest.starts_with('=') || rest.starts_with('{');
+    let nothing = [":", "true", "return 0", "exit 0", "return"].iter().any(|nothing| {
+        rest.trim_start_matches(['(', ')', '{', ' ', '=', '\''])
+            .trim_end_matches(['}', ';', ' ', '\''])
+            .trim()
+            == *nothing
+    });
+    defines && (COMPARE.contains(&name) || (TELL.contains(&name) && nothing))
 }
 
 /// Whether a statement is a call of `name` without an argument, or with one that means success.
@@ -299,6 +300,8 @@ mod tests {
             ("lib.sh", "exit 0"),
             ("lib.sh", "trap 'exit 0' EXIT"),
             ("lib.sh", "test() { :; }"),
+            ("lib.sh", "fail() { :; }"),
+            ("lib.sh", "alias grep=true"),
             ("part.rb", "exit 0"),
             ("part.rb", "at_exit { exit! 0 }"),
             ("Part.pm", "exit 0;"),
@@ -335,6 +338,9 @@ mod tests {
             ("part.js", "process.on('uncaughtException', report);"),
             ("lib.sh", "usage() {\n    echo usage\n    exit 0\n}"),
             ("lib.sh", "trap cleanup EXIT"),
+            ("lib.sh", "fail() { echo \"$1\" >&2; exit 1; }"),
+            ("lib.sh", "assert_root() {\n    [ \"$(id -u)\" = 0 ]\n}"),
+            ("lib.sh", "test -f x && y=1"),
             ("part.rb", "at_exit { file.close }"),
             ("part.c", "static void usage(void) {\n    puts(\"usage: part\");\n    exit(0);\n}"),
             ("part.c", "void fail(void) { exit(1); }"),

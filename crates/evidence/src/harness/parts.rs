@@ -88,6 +88,8 @@ const WHOLE: &[&str] = &[
     "jest-preset.js",
     "deno.json",
     "deno.jsonc",
+    "gradle-wrapper.properties",
+    "gradle-wrapper.jar",
 ];
 
 /// Dot files and folders that no runner of checks goes by.
