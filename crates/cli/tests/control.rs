@@ -461,7 +461,7 @@ fn an_edit_with_other_budgets_is_obeyed() {
     let task = |most: u32| {
         format!(
             "---\nmax_iterations: {most}\nmax_wall_time_minutes: 10\nmax_cost_usd_estimate: 1\ntest_command: \"test -f step3.txt\"\n---\n\n# \
-             Do the work\n\n## Success criteria\n- [ ] M1.1 it is there\n  - verify: `test -f step3.txt`\n"
+             Do the work\n\n## Success criteria\n- [ ] M1.1 it is there\n  - verify: `test -f step3.txt`\n- [ ] M1.2 so is the first\n  - verify: `test -f step1.txt`\n"
         )
     };
     // One iteration is too few, and six would be too many.

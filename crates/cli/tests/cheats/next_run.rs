@@ -4,7 +4,7 @@ use super::after::{HONEST, NEXT, is_asked_about};
 use super::scene::{PART, UNIT};
 use super::{PROMISE, RALPH};
 use ralph_testkit::{Finished, TestEnv, TestRepo};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Rewrites the test to what the module says.
 const CHEAT: &str = "sed -i \"s/'right'/'wrong'/\" test_part.py; echo more >> notes.txt";

@@ -6,7 +6,7 @@ use ralph_testkit::env::until;
 use ralph_testkit::fake_github::{CheckRun, FakeGitHub};
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
-use std::process::Child;
+use std::process::{Child, Stdio};
 
 const AGENT: &str = "cat > \"$PROMPTS/$RALPH_ITERATION\"; echo \"$RALPH_ITERATION\" > part.txt; echo '<promise>COMPLETE</promise>'";
 
@@ -47,7 +47,8 @@ impl<'a> Hosted<'a> {
     }
 
     fn start(&self) -> Child {
-        self.command(&["run", "--isolation", "none", "--json"]).spawn().unwrap()
+        let mut command = self.command(&["run", "--isolation", "none", "--json"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// The commit that is proven next, once its pull request says so.

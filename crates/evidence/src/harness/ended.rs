@@ -46,7 +46,12 @@ pub fn ends_tests(path: &str, old: Option<&str>, new: &str, taken_in: bool) -> b
         return false;
     }
     let ends = |line: &str| statements(line).any(|part| language.ends(part));
-    if language.outer(new).iter().any(|line| fresh(line) && ends(line.trim())) {
+    // What stands in the braces of a line that is not indented is only defined there, but for the beginning of a package of Go.
+    let loaded = |line: &str| match language {
+        Language::Go => ends(line),
+        _ => line.split('{').next().is_some_and(&ends),
+    };
+    if language.outer(new).iter().any(|line| fresh(line) && loaded(line.trim())) {
         return true;
     }
     // A page of PHP ends where it likes.
@@ -337,6 +342,8 @@ mod tests {
             ("part.js", "process.on('uncaughtException', (error) => { log(error); process.exit(1); });"),
             ("part.js", "process.on('uncaughtException', report);"),
             ("lib.sh", "usage() {\n    echo usage\n    exit 0\n}"),
+            ("lib.sh", "usage() { echo usage; exit 0; }"),
+            ("part.js", "const main = () => { run(); process.exit(0); };"),
             ("lib.sh", "trap cleanup EXIT"),
             ("lib.sh", "fail() { echo \"$1\" >&2; exit 1; }"),
             ("lib.sh", "assert_root() {\n    [ \"$(id -u)\" = 0 ]\n}"),
