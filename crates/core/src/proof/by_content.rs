@@ -15,15 +15,17 @@ const TESTS_MAX: usize = 500;
 pub(super) enum Content {
     /// A module for tests alone.
     Tests,
-    /// Product that hooks into what runs its tests, rewrites it, or ends it.
+    /// Product that hooks into what runs its tests, or rewrites it.
     Steers,
+    /// Product that ends its tests, or skips them: fewer of them are no pass for that.
+    Ends,
 }
 
 impl Content {
     pub(super) fn role(self) -> Role {
         match self {
             Self::Tests => Role::Test,
-            Self::Steers => Role::Configuration,
+            Self::Steers | Self::Ends => Role::Configuration,
         }
     }
 }
@@ -47,7 +49,10 @@ pub(super) fn by_content(facts: &HarnessFacts<'_>, name: &str, change: &FileChan
             && !compared_scripts(facts).contains(&change.path)
             && harness::ends_tests(name, old().as_deref(), &new, is_taken_in(facts, &change.path))
     };
-    (hooks() || rewires() || ends()).then_some(Content::Steers)
+    if hooks() || rewires() {
+        return Some(Content::Steers);
+    }
+    ends().then_some(Content::Ends)
 }
 
 /// Whether a script of the checks, or a test, reads the file as lines of its own: `. src/lib.sh`, `load ../src/lib`.

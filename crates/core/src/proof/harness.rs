@@ -210,7 +210,9 @@ fn parts(facts: &HarnessFacts<'_>, places: &Places<'_>, found: &mut HarnessFindi
 
 /// What changed of a part that decides.
 fn tell_part(facts: &HarnessFacts<'_>, file: &ChangedFile<'_>, part: &Part, found: &mut HarnessFindings) {
-    let (path, key, gone) = (file.path, part.key.as_deref(), file.new.is_none());
+    // One that decides by its content is there, and was read for that alone.
+    let gone = file.new.is_none() && file.content.is_none();
+    let (path, key) = (file.path, part.key.as_deref());
     match part.role {
         Role::Test => {
             found.tests_touched = true;
@@ -229,17 +231,17 @@ fn tell_part(facts: &HarnessFacts<'_>, file: &ChangedFile<'_>, part: &Part, foun
             ));
         }
         Role::Configuration | Role::Replacement => {
-            found.tests_touched = true;
+            found.tests_touched |= file.content != Some(Content::Ends);
             let how = match (part.added, gone) {
                 (true, _) => "added",
                 (false, true) => "removed",
                 (false, false) => "changed",
             };
-            let what = match file.steers {
-                true => {
+            let what = match file.content {
+                Some(_) => {
                     format!("its new lines end, skip or rewrite the tests that load it, {how} by the run")
                 }
-                false => format!("it configures tests, {how} by the run"),
+                None => format!("it configures tests, {how} by the run"),
             };
             found.lower_test(path, key, what);
         }
@@ -258,8 +260,8 @@ struct ChangedFile<'a> {
     examples: bool,
     /// Whether all of it decides, though its name says that only some keys do.
     whole: bool,
-    /// Whether it is product that has a say in how its own tests end.
-    steers: bool,
+    /// What it is by its content, where that is what decides.
+    content: Option<Content>,
 }
 
 /// Whether nothing but its place says that a file decides.
@@ -279,7 +281,7 @@ impl<'a> ChangedFile<'a> {
             role: None,
             examples: false,
             whole: false,
-            steers: false,
+            content: None,
         };
         for name in places.names_of(path) {
             let examples = places.has_examples(&name);
@@ -311,7 +313,7 @@ impl<'a> ChangedFile<'a> {
                 let role = content.role();
                 file.parts = vec![Part { key: None, role, added: change.status == 'A', needs: None }];
                 file.whole = true;
-                file.steers = content == Content::Steers;
+                file.content = Some(content);
             }
             if file.parts.is_empty() {
                 file.role = places.role(&name, change.status);
