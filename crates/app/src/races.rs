@@ -7,6 +7,7 @@ use crate::find;
 use jiff::Timestamp;
 use ralph_domain::best::best;
 use ralph_domain::id::RunId;
+use ralph_domain::level::ProofLevel;
 use ralph_domain::money::Usd;
 use ralph_domain::outcome::EndReason;
 use ralph_domain::race::{RaceBy, RaceRun, RaceView};
@@ -200,6 +201,7 @@ fn run_of(lane: &LaneRecord, state: Option<&RunState>) -> RaceRun {
         }
         (None, None, None) => String::new(),
     };
+    let proof = state.and_then(|state| state.result.proof.as_ref());
     let completed = finished.is_none_or(|end| end.reason == EndReason::Completed);
     RaceRun {
         name: lane.name.clone(),
@@ -212,7 +214,9 @@ fn run_of(lane: &LaneRecord, state: Option<&RunState>) -> RaceRun {
         cost_usd: state.map_or(Usd::ZERO, |state| state.spending.totals.cost),
         cost_basis: state.map_or(ralph_domain::money::CostBasis::Unknown, |state| state.cost_basis()),
         best,
-        proven: completed && (lane.code == Some(0) || (lane.code.is_none() && finished.is_some())),
+        proven: completed
+            && proof.is_none_or(|proof| proof.level != Some(ProofLevel::OwnTests))
+            && (lane.code == Some(0) || (lane.code.is_none() && finished.is_some())),
         exit_code: lane.code,
     }
 }

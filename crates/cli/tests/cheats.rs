@@ -5,12 +5,16 @@
     reason = "a test fails by panicking, and starts processes"
 )]
 
+#[path = "cheats/after.rs"]
+mod after;
 #[path = "cheats/changed_tests.rs"]
 mod changed_tests;
 #[path = "cheats/compared.rs"]
 mod compared;
 #[path = "cheats/data.rs"]
 mod data;
+#[path = "cheats/ended.rs"]
+mod ended;
 #[path = "cheats/harness.rs"]
 mod harness;
 #[path = "cheats/hidden.rs"]

@@ -436,6 +436,80 @@ fn an_edited_task_is_the_next_version_and_the_new_baseline() {
     stage.repo.ralph(&["edit", "--file", "empty.md"]).exits(2);
 }
 
+/// Two edits in one session: the second is what counts, and each is a version of its own.
+#[test]
+fn the_last_of_two_edits_in_one_session_counts() {
+    let env = TestEnv::new(RALPH);
+    let stage = Stage::new(&env);
+    let child = stage.start();
+    for words in ["Do it once.", "Do it twice."] {
+        stage.repo.write("new.md", &format!("# Another task\n\n{words}\n"));
+        stage.repo.ralph(&["edit", "--file", "new.md"]).exits(0);
+    }
+    stage.go(&[1, 2, 3]);
+    ended(child, 0);
+    assert!(stage.prompt(2).contains("Do it twice.") && !stage.prompt(2).contains("Do it once."));
+    assert!(stage.repo.read("PROMPT.md").contains("Do it twice."), "{}", stage.repo.read("PROMPT.md"));
+    let spec: Value = serde_json::from_str(&stage.repo.run_file("spec.json")).unwrap();
+    assert!(spec["task"]["text"].as_str().unwrap().contains("Do it twice."), "{spec}");
+    assert!(stage.repo.events_named("protected_changed").is_empty());
+}
+
+/// An edit of a task that has budgets changes those.
+#[test]
+fn an_edit_with_other_budgets_is_obeyed() {
+    let task = |most: u32| {
+        format!(
+            "---\nmax_iterations: {most}\nmax_wall_time_minutes: 10\nmax_cost_usd_estimate: 1\ntest_command: \"test -f step3.txt\"\n---\n\n# \
+             Do the work\n\n## Success criteria\n- [ ] M1.1 it is there\n  - verify: `test -f step3.txt`\n- [ ] M1.2 so is the first\n  - verify: `test -f step1.txt`\n"
+        )
+    };
+    // One iteration is too few, and six would be too many.
+    for (first, then, code, iterations) in [(1, 6, 0, 3), (6, 1, 1, 1)] {
+        let env = TestEnv::new(RALPH);
+        let stage = Stage::new(&env);
+        std::fs::remove_file(stage.repo.dir.join("PROMPT.md")).unwrap();
+        stage.repo.write("ralph_task.md", &task(first));
+        stage.repo.git(&["add", "-A"]);
+        stage.repo.git(&["commit", "-q", "-m", "task"]);
+        let child = stage.start();
+        stage.repo.write("new.md", &task(then));
+        stage.repo.ralph(&["edit", "--file", "new.md"]).exits(0);
+        stage.go(&[1, 2, 3, 4, 5, 6]);
+        let run = ended(child, code);
+        assert_eq!(run["iterations"], json!(iterations), "{first} then {then}: {run}");
+    }
+}
+
+/// A task that was edited and not committed is what is worked on, wherever that happens.
+#[test]
+fn a_task_that_is_edited_and_not_committed_can_be_finished_in_every_place() {
+    for place in ["here", "worktree", "clone"] {
+        let env = TestEnv::new(RALPH);
+        let repo = TestRepo::with_task(&env);
+        repo.write("PROMPT.md", "# Do the work\n\nWrite `part.txt`, and say why.\n");
+        repo.stub("echo part > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
+        let source = repo.dir.display().to_string();
+        let more: &[&str] = match place {
+            "worktree" => &["--worktree"],
+            "clone" => &["--clone", &source],
+            _ => &[],
+        };
+        let done = repo.run(more);
+        assert_eq!(
+            (done.code, &done.json()["level"]),
+            (Some(0), &json!("independent")),
+            "{place}: {}",
+            done.stderr
+        );
+        let dir = done.json()["run_dir"].as_str().unwrap().to_owned();
+        let prompt = std::fs::read_to_string(format!("{dir}/iterations/1/prompt.md")).unwrap();
+        assert!(prompt.contains("and say why"), "{place}: {prompt}");
+        let journal = std::fs::read_to_string(format!("{dir}/events.jsonl")).unwrap();
+        assert!(!journal.contains("protected_changed"), "{place}");
+    }
+}
+
 #[test]
 fn a_second_start_says_who_holds_the_lock_and_since_when() {
     let env = TestEnv::new(RALPH);

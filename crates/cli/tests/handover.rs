@@ -5,6 +5,9 @@
     reason = "a test fails by panicking, and starts processes"
 )]
 
+#[path = "handover/gates.rs"]
+mod gates;
+
 use ralph_domain::id::Digest;
 use ralph_domain::ports::{CiState, Forge as _, NewPr, PrState, ReviewState};
 use ralph_forge::LocalForge;

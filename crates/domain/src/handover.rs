@@ -44,7 +44,7 @@ pub fn after_proof(state: &RunState, summary: impl FnOnce() -> String) -> Step {
     let proven = state.result.proof.as_ref().map(|proof| &proof.commit);
     if state.result.published.is_none() {
         if let Some(why) = &facts.blocked {
-            return ask(HumanReason::Publish, format!("the proven result cannot be handed over: {why}"));
+            return ask(HumanReason::Publish, format!("the result cannot be handed over: {why}"));
         }
         return match facts.retry_at.filter(|at| *at > state.now) {
             Some(until) => Step::Wait { reason: "the code host does not answer".into(), until: Some(until) },

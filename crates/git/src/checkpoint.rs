@@ -50,11 +50,17 @@ impl GitWorkspace {
         let is_next = session.chain.last().is_none_or(|tip| tip.iteration.is_some_and(|i| i < iteration));
         let work = work_of(&session.head, &session.start.entries, &now.entries);
         let protected = session.protected.changes(self.snapshot.top(), &session.start.entries, &now.entries);
-        if is_next && now.tree == session.last.tree {
+        if is_next && now.tree == session.last.tree && !self.has_agents_commits(request) {
             return Ok(Checkpoint { protected, ..checkpoint(&now, None, Vec::new(), &work, false) });
         }
         let made = self.record_change(request, &now, &work, ready)?;
         Ok(Checkpoint { protected, ..made })
+    }
+
+    /// Whether the agent has committed on the branch of the run, and may. Its commit is not left as the newest one: what it says
+    /// there could keep a code host from checking it.
+    fn has_agents_commits(&self, request: &CheckpointRequest<'_>) -> bool {
+        self.options.allow_agent_commits && matches!(self.check_branch(request.on_branch), Ok(Some(_)))
     }
 
     fn record_change(
@@ -167,7 +173,8 @@ impl GitWorkspace {
     ) -> Result<Checkpoint> {
         let before = self.session()?.last.clone();
         let parent = self.parent_id()?;
-        if before.tree == now.tree {
+        let above_agents = self.session()?.chain.last().is_some_and(|tip| tip.iteration.is_none());
+        if before.tree == now.tree && !above_agents {
             // Nothing is new since the last commit that counts; only the lost future goes.
             self.move_work(&parent, None)?;
             if request.on_branch {

@@ -115,6 +115,9 @@ impl RaceView {
     /// Who won, or that nobody has: one sentence.
     pub fn verdict(&self) -> String {
         match (self.winning(), self.over, self.looked_after) {
+            (Some(run), ..) if !run.proven => {
+                format!("{} wins: its own tests pass, nothing is proven", run.name)
+            }
             (Some(run), ..) => format!("{} wins", run.name),
             (None, true, _) => "nobody wins: no result is proven".to_owned(),
             (None, false, true) => self.by.words().to_owned(),

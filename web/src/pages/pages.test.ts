@@ -57,7 +57,9 @@ describe("a number that is to get better", () => {
 describe("a race", () => {
   it("says who won, or what they race for", () => {
     expect(verdict(RACE)).toBe("The first proven result wins.");
-    expect(verdict({ ...RACE, winner: "b" })).toBe("codex wins.");
+    const proven = RACE.runs.map((run) => ({ ...run, proven: true }));
+    expect(verdict({ ...RACE, winner: "b", runs: proven })).toBe("codex wins.");
+    expect(verdict({ ...RACE, winner: "b" })).toBe("codex wins: its own tests pass, nothing is proven.");
     expect(verdict({ ...RACE, over: true })).toBe("Nobody wins: no result is proven.");
     expect(verdict({ ...RACE, looked_after: false })).toContain("by itself");
     expect(cost({ cost_usd: 0, cost_basis: "unknown" })).toBe("unknown");

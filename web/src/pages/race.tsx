@@ -21,7 +21,7 @@ const WINS: Record<Race["by"], string> = {
 /** Who won, or what they race for. */
 export function verdict(race: Race): string {
   const winner = race.runs.find((run) => run.run_id === race.winner);
-  if (winner) return `${winner.name} wins.`;
+  if (winner) return winner.proven ? `${winner.name} wins.` : `${winner.name} wins: its own tests pass, nothing is proven.`;
   if (race.over) return "Nobody wins: no result is proven.";
   return race.looked_after ? WINS[race.by] : "Nobody looks after this race any more; each of its runs goes on by itself.";
 }
@@ -91,7 +91,7 @@ export default function RacePage({ id }: { id: string }) {
   return (
     <main className="page page-race" id="main">
       <h1>{race.title || "Race"}</h1>
-      <p className={cx("race-verdict", winner ? "tone-good" : race.over && "tone-bad")} role="status">{verdict(race)}</p>
+      <p className={cx("race-verdict", winner ? (winner.proven ? "tone-good" : "tone-attention") : race.over && "tone-bad")} role="status">{verdict(race)}</p>
       {race.ended && <p className="muted small">The others were ended: {race.ended}.</p>}
       <Section title={`${race.runs.length} side by side`}>
         <table className="table race-table">
@@ -124,7 +124,7 @@ function Line({ race, run }: { race: Race; run: RaceRun }) {
   const name = <AgentTag name={run.name} />;
   return (
     <tr className={cx(won && "race-won")}>
-      <th scope="row">{run.begun ? <A href={runPath(run.run_id)}>{name}</A> : name} {won && <span className="tag tone-good">wins</span>}</th>
+      <th scope="row">{run.begun ? <A href={runPath(run.run_id)}>{name}</A> : name} {won && <span className={cx("tag", run.proven ? "tone-good" : "tone-attention")}>{run.proven ? "wins" : "wins · own tests pass"}</span>}</th>
       <td><StatusMark status={run.status} /></td>
       <td className="right num">{run.iteration}{run.max_iterations > 0 && <span className="muted">/{run.max_iterations}</span>}</td>
       <td className="right num">{cost(run)}</td>

@@ -7,6 +7,7 @@ use ralph_app::App;
 use ralph_app::facts::RunReading;
 use ralph_app::taking_home::{RunChanges, RunFiles};
 use ralph_domain::describe::Tone;
+use ralph_domain::level::ProofLevel;
 use ralph_domain::text::count;
 use ralph_git::take_over::{TakeOver, TakenOver};
 use ralph_git::user_hooks::UserHooks;
@@ -68,7 +69,7 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         (None, false, true) => TakeOver::Commits,
         (None, false, false) => TakeOver::Files,
     };
-    let proven = found.reading.state.result.proof.as_ref().is_some_and(|proof| proof.passed);
+    let (proven, level) = worth(&found.reading);
     let into = args.into.as_ref().map(|dir| folder.join(dir));
     let (done, hooks) = found.take_over(env, into.as_deref(), how)?;
     let taken = if done.files.is_empty() { files.len() } else { done.files.len() };
@@ -77,6 +78,7 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         out.value(&json!({
             "run_id": run,
             "proven": proven,
+            "level": level,
             "how": word(how),
             "folder": origin,
             "branch": args.branch,
@@ -107,10 +109,21 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     }
     if !proven {
         let note = out.err(Tone::Attention, "note:");
-        out.say(format!("{note} this run has not proven its result: `ralph show {run}` tells why"));
+        let what = match level {
+            Some(ProofLevel::OwnTests) => "this result passes its own tests, and is not proven",
+            _ => "this run has not proven its result",
+        };
+        out.say(format!("{note} {what}: `ralph show {run}` tells why"));
     }
     out.say(format!("{} {next}", out.err(Tone::Plain, "next:")));
     Ok(0)
+}
+
+/// Whether the result is proven, and the level of what it passed: its own tests prove nothing.
+fn worth(reading: &RunReading) -> (bool, Option<ProofLevel>) {
+    let proof = reading.state.result.proof.as_ref().filter(|proof| proof.passed);
+    let level = proof.and_then(|proof| proof.level);
+    (proof.is_some() && level != Some(ProofLevel::OwnTests), level)
 }
 
 /// Which hooks did not run, and how they do.
@@ -128,6 +141,7 @@ fn hook_words(hooks: &UserHooks, commits: usize) -> String {
 fn nothing(reading: &RunReading, args: &ApplyArgs, out: &Out) -> u8 {
     reading.mark_seen();
     let run = &reading.entry.run_id;
+    let (proven, level) = worth(reading);
     if out.json {
         let how = match (&args.branch, args.squash, args.commit) {
             (Some(_), ..) => "branch",
@@ -137,7 +151,8 @@ fn nothing(reading: &RunReading, args: &ApplyArgs, out: &Out) -> u8 {
         };
         out.value(&json!({
             "run_id": run,
-            "proven": reading.state.result.proof.as_ref().is_some_and(|proof| proof.passed),
+            "proven": proven,
+            "level": level,
             "how": how,
             "folder": args.into.as_ref().unwrap_or(&reading.state.spec.origin),
             "branch": null,

@@ -1,18 +1,17 @@
 //! A run that works in the user's own folder without a fence is killed: what its last session did was never recorded, and does
 //! not become the user's own by lying there.
 
+use super::RALPH;
+use super::after::{HONEST, NEXT, is_asked_about, is_proven};
 use super::scene::{PART, UNIT};
-use super::{PROMISE, RALPH};
 use ralph_testkit::env::until;
 use ralph_testkit::{Finished, TestEnv, TestRepo};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Ends the driver in the middle of the session; the guard then ends this, too.
 const KILL: &str = "kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 300";
 /// Rewrites the test to what the module says.
 const CHEAT: &str = "sed -i \"s/'right'/'wrong'/\" test_part.py";
-const NEXT: &str = "echo more >> notes.txt";
-const HONEST: &str = "echo \"VALUE = 'right'\" > part.py";
 
 fn scene(env: &TestEnv) -> TestRepo<'_> {
     let check = ("check.sh", "python3 -m unittest -q\n");
@@ -23,12 +22,15 @@ fn scene(env: &TestEnv) -> TestRepo<'_> {
     repo
 }
 
+/// The script is what the checks of these scenes are.
+const CHECK: &str = "sh check.sh";
+
 fn configure(repo: &TestRepo<'_>, work: &str) {
-    repo.config(&json!({
-        "agents": [{"name": "stub", "command_argv": ["sh", "-c", format!("{work}\n{PROMISE}")]}],
-        "verifiers": [{"name": "unit", "command_argv": ["sh", "check.sh"]}],
-        "max_iterations": 1,
-    }));
+    super::after::configure(repo, CHECK, work);
+}
+
+fn next(repo: &TestRepo<'_>, work: &str) -> Finished {
+    super::after::next(repo, CHECK, work)
 }
 
 /// A run in the folder itself that is killed: within its session, or at `fault`.
@@ -38,24 +40,6 @@ fn killed(env: &TestEnv, repo: &TestRepo<'_>, work: &str, fault: Option<&str>) {
     let mut command = env.ralph_command(&repo.dir, &["run", "--new", "--isolation", "none", "--json"]);
     let run = TestEnv::finish(command.env("RALPH_FAULT", fault.unwrap_or("nowhere")));
     assert_eq!(run.code, None, "{fault:?}: {}", run.stderr);
-}
-
-fn next(repo: &TestRepo<'_>, work: &str) -> Finished {
-    configure(repo, work);
-    repo.ralph(&["run", "--new", "--json"])
-}
-
-#[track_caller]
-fn is_asked_about(run: &Finished, path: &str) {
-    let json = run.json();
-    assert_eq!((run.code, &json["level"]), (Some(3), &Value::Null), "{}\n{json}", run.stderr);
-    assert!(run.stderr.contains(path) || json.to_string().contains(path), "{}\n{json}", run.stderr);
-}
-
-#[track_caller]
-fn is_proven(run: &Finished) {
-    let json = run.json();
-    assert_eq!((run.code, &json["level"]), (Some(0), &json!("independent")), "{}\n{json}", run.stderr);
 }
 
 /// The message of a run that is refused before its first session.

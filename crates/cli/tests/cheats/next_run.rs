@@ -1,15 +1,13 @@
 //! What one run leaves for the next: changed tests that nobody approved do not become the user's own by lying there.
 
+use super::after::{HONEST, NEXT, is_asked_about};
 use super::scene::{PART, UNIT};
 use super::{PROMISE, RALPH};
 use ralph_testkit::{Finished, TestEnv, TestRepo};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Rewrites the test to what the module says.
 const CHEAT: &str = "sed -i \"s/'right'/'wrong'/\" test_part.py; echo more >> notes.txt";
-/// Does nothing of it.
-const NEXT: &str = "echo more >> notes.txt";
-const HONEST: &str = "echo \"VALUE = 'right'\" > part.py";
 
 const TICKED: &str = r#"---
 max_iterations: 1
@@ -44,24 +42,14 @@ fn left<'a>(env: &'a TestEnv, args: &[&str]) -> TestRepo<'a> {
     repo
 }
 
+const CHECK: &str = "python3 -m unittest -q";
+
 fn agent(repo: &TestRepo<'_>, work: &str) {
-    repo.config(&json!({
-        "agents": [{"name": "stub", "command_argv": ["sh", "-c", format!("{work}\n{PROMISE}")]}],
-        "verifiers": [{"name": "unit", "command_argv": ["sh", "-c", "python3 -m unittest -q"]}],
-        "max_iterations": 1,
-    }));
+    super::after::configure(repo, CHECK, work);
 }
 
 fn next(repo: &TestRepo<'_>, work: &str) -> Finished {
-    agent(repo, work);
-    repo.ralph(&["run", "--new", "--json"])
-}
-
-#[track_caller]
-fn is_asked_about(run: &Finished, path: &str) {
-    let json = run.json();
-    assert_eq!((run.code, &json["level"]), (Some(3), &Value::Null), "{}\n{json}", run.stderr);
-    assert!(run.stderr.contains(path) || json.to_string().contains(path), "{}\n{json}", run.stderr);
+    super::after::next(repo, CHECK, work)
 }
 
 #[test]

@@ -35,7 +35,9 @@ impl Driver {
         checks.retain(|check| check.name != STATUS);
         let failed: Vec<&CiCheck> = checks.iter().filter(|c| c.state == CiState::Failed).collect();
         let pending = checks.iter().any(|c| c.state == CiState::Pending);
-        let state = match (checks.is_empty(), failed.is_empty(), pending) {
+        // A host takes a check that was skipped for a green one. Where none of them ran, nothing was checked.
+        let none_ran = checks.iter().all(|c| c.state == CiState::Skipped);
+        let state = match (none_ran, failed.is_empty(), pending) {
             (true, ..) => ChecksState::None,
             (_, false, _) => ChecksState::Failed,
             (_, true, true) => ChecksState::Pending,

@@ -159,14 +159,14 @@ impl Driver {
         let state = &self.ctx.state;
         let other = |what: String, commit: &str| {
             let (here, there) = (proven.short(), commit.get(..12).unwrap_or(commit));
-            format!("{what} is at {there}, and what was proven is {here}")
+            format!("{what} is at {there}, and what the final check passed is {here}")
         };
         if let (Some(branch), None) = (&state.spec.branch, &state.work.branch_kept)
             && let Some(tip) = self.workspace.branch_tip(branch)?.filter(|tip| tip != proven)
         {
             return Err(HandoverFailure::person(
                 other(format!("the branch `{branch}`"), tip.as_str()),
-                "look at who moved it; bring it to the proven commit, then `ralph resume`",
+                "look at who moved it; bring it to that commit, then `ralph resume`",
             )
             .into());
         }

@@ -58,8 +58,18 @@ impl HarnessFindings {
     pub(crate) fn put_back(&self, changes: &[FileChange]) -> PutBack {
         let lowers: BTreeSet<&str> = self.changes.iter().map(|c| c.path.as_str()).collect();
         let changed = changes.iter().map(|c| &c.path);
-        let paths: BTreeSet<String> =
+        let mut paths: BTreeSet<String> =
             changed.filter(|p| lowers.contains(p.as_str()) || self.new_tests.contains(*p)).cloned().collect();
+        // A new package whose tests are taken out does not run them either.
+        let packages = changes.iter().filter(|c| c.status == 'A' && c.path.ends_with("/package.json"));
+        let packages: Vec<String> = packages
+            .map(|c| c.path.clone())
+            .filter(|package| {
+                let folder = package.trim_end_matches("package.json");
+                paths.iter().any(|path| path.starts_with(folder))
+            })
+            .collect();
+        paths.extend(packages);
         let examples = self.examples.intersection(&paths).cloned().collect();
         let moved = self.moved.iter().filter(|(path, _)| paths.contains(*path));
         let whole = self.whole.intersection(&paths).cloned().collect();

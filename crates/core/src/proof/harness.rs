@@ -1,11 +1,12 @@
 //! Whether what decides the result is as it was at the start: scripts, definitions, tests and their configuration, and files
 //! that the runners of the checks were seen to open. Says what forbids a pass, and what lowers its level.
 
+use crate::proof::by_content::{Content, by_content};
 use crate::proof::findings::HarnessFindings;
 pub(crate) use crate::proof::harness_facts::{HarnessFacts, Read};
 use crate::proof::harness_facts::{check_scripts, compared_scripts, reach_of};
 use crate::proof::ignored;
-use crate::proof::places::{Places, is_test_module, prepares};
+use crate::proof::places::{Places, prepares};
 use crate::proof::planted;
 use crate::proof::read_by_tests;
 use ralph_domain::event::FileChange;
@@ -13,7 +14,7 @@ use ralph_domain::ports::{ExecTrace, TraceKind};
 use ralph_domain::protect::covers;
 use ralph_domain::text::one_line;
 use ralph_evidence::harness::{self, Part, Reach, Role, Via};
-use ralph_evidence::weakened::{is_source, is_test_source};
+use ralph_evidence::weakened::is_test_source;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The scripts that must stay as they are, by what the commands `argvs` lead to in a tree.
@@ -209,7 +210,9 @@ fn parts(facts: &HarnessFacts<'_>, places: &Places<'_>, found: &mut HarnessFindi
 
 /// What changed of a part that decides.
 fn tell_part(facts: &HarnessFacts<'_>, file: &ChangedFile<'_>, part: &Part, found: &mut HarnessFindings) {
-    let (path, key, gone) = (file.path, part.key.as_deref(), file.new.is_none());
+    // One that decides by its content is there, and was read for that alone.
+    let gone = file.new.is_none() && file.content.is_none();
+    let (path, key) = (file.path, part.key.as_deref());
     match part.role {
         Role::Test => {
             found.tests_touched = true;
@@ -228,13 +231,19 @@ fn tell_part(facts: &HarnessFacts<'_>, file: &ChangedFile<'_>, part: &Part, foun
             ));
         }
         Role::Configuration | Role::Replacement => {
-            found.tests_touched = true;
+            found.tests_touched |= file.content != Some(Content::Ends);
             let how = match (part.added, gone) {
                 (true, _) => "added",
                 (false, true) => "removed",
                 (false, false) => "changed",
             };
-            found.lower_test(path, key, format!("it configures tests, {how} by the run"));
+            let what = match file.content {
+                Some(_) => {
+                    format!("its new lines end, skip or rewrite the tests that load it, {how} by the run")
+                }
+                None => format!("it configures tests, {how} by the run"),
+            };
+            found.lower_test(path, key, what);
         }
     }
 }
@@ -251,23 +260,8 @@ struct ChangedFile<'a> {
     examples: bool,
     /// Whether all of it decides, though its name says that only some keys do.
     whole: bool,
-}
-
-/// A source that counts as a whole by what stands in it, or in the one above it: a module for tests, a hook of their runner.
-fn whole_part(facts: &HarnessFacts<'_>, name: &str, change: &FileChange) -> Option<Part> {
-    let part = |role: Role| Part { key: None, role, added: change.status == 'A', needs: None };
-    if name.ends_with(".rs") && is_test_module(facts.start, name) {
-        return Some(part(Role::Test));
-    }
-    let hooks = is_source(name) && !is_test_source(name) && change.status != 'D' && {
-        let old = || if change.status == 'A' { None } else { (facts.start)(&change.path) };
-        (facts.now)(&change.path).is_some_and(|new| {
-            (name.ends_with(".py") && harness::hooks_into_tests(old().as_deref(), &new))
-                || (harness::rewires_tests(name, None, &new)
-                    && harness::rewires_tests(name, old().as_deref(), &new))
-        })
-    };
-    hooks.then(|| part(Role::Configuration))
+    /// What it is by its content, where that is what decides.
+    content: Option<Content>,
 }
 
 /// Whether nothing but its place says that a file decides.
@@ -279,8 +273,16 @@ impl<'a> ChangedFile<'a> {
     fn read(facts: &HarnessFacts<'_>, places: &Places<'_>, change: &'a FileChange) -> Self {
         let path = change.path.as_str();
         let from = places.moved.get(path);
-        let mut file =
-            Self { path, old: None, new: None, parts: Vec::new(), role: None, examples: false, whole: false };
+        let mut file = Self {
+            path,
+            old: None,
+            new: None,
+            parts: Vec::new(),
+            role: None,
+            examples: false,
+            whole: false,
+            content: None,
+        };
         for name in places.names_of(path) {
             let examples = places.has_examples(&name);
             // Most files decide nothing by their name; only those that do are read.
@@ -307,9 +309,11 @@ impl<'a> ChangedFile<'a> {
                     file.parts.clear();
                 }
             }
-            if let Some(part) = whole_part(facts, &name, change) {
-                file.parts = vec![part];
+            if let Some(content) = by_content(facts, &name, change) {
+                let role = content.role();
+                file.parts = vec![Part { key: None, role, added: change.status == 'A', needs: None }];
                 file.whole = true;
+                file.content = Some(content);
             }
             if file.parts.is_empty() {
                 file.role = places.role(&name, change.status);

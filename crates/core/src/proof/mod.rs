@@ -1,6 +1,7 @@
 //! What the final check stands on: a checkout that nobody meddles with, surroundings that are those of the start, and
 //! words for what differs from the workspace.
 
+mod by_content;
 pub(crate) mod counts;
 pub(crate) mod difference;
 pub(crate) mod environment;

@@ -168,8 +168,11 @@ pub struct Comment {
 pub enum CiState {
     /// Not finished.
     Pending,
-    /// Fine: success, neutral or skipped.
+    /// Fine.
     Passed,
+    /// It ended without having looked at anything: skipped, or neutral. Beside others it is fine, as hosts see it; where all
+    /// are, nothing was checked.
+    Skipped,
     /// Failed, timed out, cancelled, or waits for somebody's action.
     Failed,
 }

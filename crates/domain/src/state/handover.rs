@@ -168,11 +168,19 @@ impl RunFacts {
             // None at all is no pass.
             ChecksState::None if news.next.is_none() => {
                 let waited = text::duration(self.spec.settings.handover.ci_appear);
+                let what = match news.seen {
+                    0 => "no check of the pull request appeared".to_owned(),
+                    seen => format!(
+                        "nothing was checked on the pull request: {} skipped or neutral, and no other appeared",
+                        match seen {
+                            1 => "its one check was".to_owned(),
+                            seen => format!("all its {seen} checks were"),
+                        }
+                    ),
+                };
                 self.people.alarm = Some(NeedsHuman {
                     reason: HumanReason::Checks,
-                    message: format!(
-                        "no check of the pull request appeared within {waited} (`ci_appear_minutes`)"
-                    ),
+                    message: format!("{what} within {waited} (`ci_appear_minutes`)"),
                 });
             }
             ChecksState::None | ChecksState::Pending => {}

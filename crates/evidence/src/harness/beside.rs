@@ -1,5 +1,6 @@
 //! What belongs to a script of a check: the files beside it that it names.
 
+use crate::weakened::is_test_source;
 use std::collections::BTreeSet;
 
 /// Words in the names of files that serve a check, and are not what it checks.
@@ -76,7 +77,11 @@ pub fn beside_scripts(
                 folder => path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
             };
             let Some(below) = below else { continue };
-            let module = folder != top && !is_shell_script(&script) && end_of(path) == end_of(&script);
+            // What stands beside a test is what it tests.
+            let module = folder != top
+                && !is_shell_script(&script)
+                && !is_test_source(&script)
+                && end_of(path) == end_of(&script);
             if !module && !is_helper(path) {
                 continue;
             }

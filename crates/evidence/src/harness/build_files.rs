@@ -127,7 +127,9 @@ pub(super) fn is_build_file(path: &str) -> bool {
 pub(super) fn is_tool_setting(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let service = ["org.junit", "org.testng", "org.spockframework", "org.mockito"];
+    let composed = name.starts_with("docker-compose.") || name.starts_with("compose.");
     SETTINGS.contains(&name)
+        || (composed && (name.ends_with(".yml") || name.ends_with(".yaml")))
         || name.ends_with(".runsettings")
         || (path.contains("META-INF/services/") && service.iter().any(|word| name.starts_with(word)))
         || path.contains("mockito-extensions/")

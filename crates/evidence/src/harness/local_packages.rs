@@ -48,6 +48,21 @@ pub(super) fn is_test_library(name: &str) -> bool {
             .any(|scope| name.starts_with(scope))
 }
 
+/// Whether a file is laid over a library of tests once that is installed: `patches/jest+29.5.0.patch`.
+pub(super) fn is_tool_patch(path: &str) -> bool {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let Some(stem) = name.strip_suffix(".patch").filter(|_| folder.rsplit('/').next() == Some("patches"))
+    else {
+        return false;
+    };
+    let scoped = stem.strip_prefix('@').and_then(|rest| rest.split_once(['+', '_']));
+    let package = match scoped {
+        Some((scope, rest)) => format!("@{scope}/{}", rest.split(['+', '@']).next().unwrap_or_default()),
+        None => stem.split(['+', '@']).next().unwrap_or_default().to_owned(),
+    };
+    is_test_library(&package)
+}
+
 /// Whether a file lists requirements of Python.
 pub(super) fn is_requirements(name: &str) -> bool {
     (name.contains("requirements") || name.starts_with("constraints"))

@@ -134,13 +134,16 @@ fn place(source: &str) -> &str {
     if from == 0 { source } else { &source[..end] }
 }
 
+/// Whether tests of Python are run by a package of this name, or written with it.
+pub(super) fn is_python_tool(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('_', "-");
+    PYTHON.contains(&name.as_str()) || PYTHON_FAMILIES.iter().any(|family| name.starts_with(family))
+}
+
 fn is_tool(lock: &str, name: &str) -> bool {
     match lock {
         "Cargo.lock" => RUST.contains(&name),
-        "poetry.lock" | "uv.lock" | "pdm.lock" => {
-            let name = name.to_ascii_lowercase().replace('_', "-");
-            PYTHON.contains(&name.as_str()) || PYTHON_FAMILIES.iter().any(|family| name.starts_with(family))
-        }
+        "poetry.lock" | "uv.lock" | "pdm.lock" => is_python_tool(name),
         "go.sum" | "go.mod" => GO.iter().any(|tool| name == *tool || name.starts_with(&format!("{tool}/"))),
         _ => is_test_library(name),
     }

@@ -18,6 +18,7 @@ const SETTINGS: &[&str] = &[
     "test",
     "packaging",
     "argLine",
+    "relativePath",
 ];
 
 /// Where each stands, by its key.

@@ -39,6 +39,8 @@ const PACKAGE_KEYS: &[&str] = &[
     "config",
     "overrides",
     "resolutions",
+    "pnpm",
+    "packageManager",
 ];
 
 /// What decides of a `package.json`: keys that configure tests, scripts that were there at the start with what runs around

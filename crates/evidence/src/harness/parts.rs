@@ -2,10 +2,10 @@
 
 use super::doc_examples::doc_examples;
 use super::inline::inline_tests;
-use super::local_packages::{is_lock, is_requirements, local_packages, local_requirements};
+use super::local_packages::{is_lock, is_requirements, is_tool_patch, local_packages, local_requirements};
 use super::lock_sources::{is_source_lock, tool_sources};
 use super::package_json::{lost_workspaces, package_keys};
-use super::{build_files, cmake, gradle, maven, toml_files, ts_config};
+use super::{build_files, cmake, go_files, gradle, maven, toml_files, ts_config};
 use crate::weakened::{is_snapshot, is_test_data, is_test_path};
 use std::collections::BTreeMap;
 
@@ -39,6 +39,7 @@ const WHOLE: &[&str] = &[
     "pytest.ini",
     ".pytest.ini",
     "tox.ini",
+    "tox.toml",
     "noxfile.py",
     "sitecustomize.py",
     "usercustomize.py",
@@ -87,6 +88,8 @@ const WHOLE: &[&str] = &[
     "jest-preset.js",
     "deno.json",
     "deno.jsonc",
+    "gradle-wrapper.properties",
+    "gradle-wrapper.jar",
 ];
 
 /// Dot files and folders that no runner of checks goes by.
@@ -157,7 +160,8 @@ const SECTIONS: &[(&str, &[&str])] = &[
             "[tool.coverage",
             "[tool.tox",
             "[tool.hatch.envs",
-            "[tool.poe",
+            "[tool.poe]",
+            "[tool.poe.",
             "[tool.ruff",
             "[tool.mypy",
             "[tool.black",
@@ -230,6 +234,7 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
         || is_dot_setting(path)
         || is_build_file(path)
         || build_files::is_tool_setting(path)
+        || is_tool_patch(path)
         || cargo_config;
     if configures {
         return whole(if replaces(path, old, new) { Role::Replacement } else { Role::Configuration });
@@ -253,7 +258,11 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
         return keyed(&local_requirements(old), &local_requirements(new));
     }
     if is_lock(name) || is_source_lock(name) {
-        return keyed(&taken(name, old, (old, new)), &taken(name, new, (old, old)));
+        let mut parts = keyed(&taken(name, old, (old, new)), &taken(name, new, (old, old)));
+        if name == "go.mod" {
+            parts.extend(keyed(&go_files::left_out(old), &go_files::left_out(new)));
+        }
+        return parts;
     }
     if name.starts_with("tsconfig") && name.ends_with(".json") {
         return match (ts_config::deciding(old), ts_config::deciding(new)) {
@@ -276,7 +285,7 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
         "settings.gradle" | "settings.gradle.kts" => {
             return keyed(&gradle::settings(old, old), &gradle::settings(new, old));
         }
-        "go.work" => return keyed(&used_modules(old), &used_modules(new)),
+        "go.work" => return keyed(&go_files::used_modules(old), &go_files::used_modules(new)),
         "composer.json" | "Pipfile" => return keyed(&scripts_of(name, old), &scripts_of(name, new)),
         _ if build_files::is_build_file(path) && !is_test_path(path) => {
             return keyed(&build_files::said(path, old, old), &build_files::said(path, new, old));
@@ -310,24 +319,6 @@ fn scripts_of(name: &str, text: Option<&str>) -> BTreeMap<String, String> {
     let loaded = ["autoload", "autoload-dev"].map(|key| (format!("{key}/files"), all[key]["files"].clone()));
     let said = [("scripts".to_owned(), all["scripts"].clone())].into_iter().chain(loaded);
     said.filter(|(_, value)| !value.is_null()).map(|(key, value)| (key, value.to_string())).collect()
-}
-
-/// The modules that a `go.work` builds and tests.
-fn used_modules(text: Option<&str>) -> BTreeMap<String, String> {
-    let (mut inside, mut used) = (false, Vec::new());
-    for line in text.unwrap_or_default().lines() {
-        let line = line.split("//").next().unwrap_or_default().trim();
-        match line.strip_prefix("use").map(str::trim) {
-            Some(rest) if rest.starts_with('(') => inside = true,
-            Some(rest) if !rest.is_empty() => used.push(rest.to_owned()),
-            _ if line == ")" => inside = false,
-            _ if inside && !line.is_empty() => used.push(line.to_owned()),
-            _ if line.starts_with("replace") => used.push(line.to_owned()),
-            _ => {}
-        }
-    }
-    used.sort();
-    [("use".to_owned(), used.join("\n"))].into_iter().filter(|(_, used)| !used.is_empty()).collect()
 }
 
 /// What a lock takes from the repo, and where it takes the tools of tests from: beside the lock of the start, and beside the other
@@ -534,6 +525,21 @@ mod tests {
         let work = "go 1.22\n\nuse (\n\t./a\n\t./b\n)\n";
         assert_eq!(told("go.work", Some(work), Some("go 1.22\n\nuse ./a\n")), ["use Configuration"]);
         assert_eq!(told("go.work", Some(work), Some(&work.replace("1.22", "1.23"))), [""; 0]);
+        let module = "module app\n\ngo 1.25\n";
+        for ignored in ["ignore ./part\n", "ignore (\n\t./part\n)\n"] {
+            let new = format!("{module}{ignored}");
+            assert_eq!(told("go.mod", Some(module), Some(&new)), ["ignore Configuration added"], "{ignored}");
+        }
+        assert_eq!(told("go.mod", Some(module), Some(&module.replace("1.25", "1.26"))), [""; 0]);
+        for (path, decides) in [
+            ("patches/jest+29.5.0.patch", true),
+            ("patches/@vitest+runner+1.0.0.patch", true),
+            ("web/patches/mocha@10.patch", true),
+            ("patches/lodash+4.17.21.patch", false),
+            ("docs/jest.patch", false),
+        ] {
+            assert_eq!(!told(path, None, Some("x")).is_empty(), decides, "{path}");
+        }
         let settings = "rootProject.name = 'a'\ninclude ':app'\n";
         let with = |more: &str| told("settings.gradle", Some(settings), Some(&format!("{settings}{more}\n")));
         assert_eq!(with("include ':more'"), [""; 0]);

@@ -18,6 +18,9 @@ pub fn as_at_start(
     let mut parts = changed_parts(path, old, new);
     parts.retain(|part| part.needs.as_deref().is_none_or(there));
     let keys: Vec<String> = parts.into_iter().filter_map(|part| part.key).collect();
+    if name == "package.json" && old.is_none() {
+        return new.and_then(|new| without_tests(&keys, new));
+    }
     let whole = || old.map(str::to_owned);
     let Some(new) = new.filter(|_| !keys.is_empty()) else { return whole() };
     let before = old.unwrap_or_default();
@@ -41,6 +44,17 @@ pub fn as_at_start(
         name if name.ends_with(".rs") => Some(with_tests_of(old, new)),
         _ => whole(),
     }
+}
+
+/// A new package of a workspace as it is without its own tests: nothing of the start is tested by it, and others may need it.
+fn without_tests(keys: &[String], new: &str) -> Option<String> {
+    let mut new: Value = serde_json::from_str(&package(keys, None, new)?).ok()?;
+    for (name, script) in new.get_mut("scripts").and_then(Value::as_object_mut).into_iter().flatten() {
+        if matches!(name.as_str(), "test" | "pretest" | "posttest") || name.starts_with("test:") {
+            *script = "exit 0".into();
+        }
+    }
+    serde_json::to_string_pretty(&new).ok()
 }
 
 fn package(keys: &[String], old: Option<&str>, new: &str) -> Option<String> {
@@ -104,6 +118,12 @@ mod tests {
             as_at_start("pyproject.toml", Some("[project]\n"), Some(new), &|_| true).as_deref(),
             Some("[project]\nname = \"a\"\n\n[tool.x]\na = 1\n")
         );
+        let new =
+            r#"{"name":"q","scripts":{"test":"node q.test.js","build":"y","postinstall":"x"},"jest":{}}"#;
+        let text = as_at_start("packages/q/package.json", None, Some(new), &|_| true).unwrap();
+        let want: Value =
+            serde_json::from_str(r#"{"name":"q","scripts":{"test":"exit 0","build":"y"}}"#).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), want);
         assert_eq!(as_at_start("tests/a.py", None, Some("x"), &|_| true), None);
         assert_eq!(as_at_start("tests/a.py", Some("y"), Some("x"), &|_| true).as_deref(), Some("y"));
     }

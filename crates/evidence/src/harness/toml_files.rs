@@ -1,6 +1,7 @@
 //! What `pyproject.toml` and `Cargo.toml` say of tests, by what they mean: a heading with spaces, a dotted key and a table in
 //! one line are the same.
 
+use super::lock_sources::is_python_tool;
 use super::parts::{Part, Role, keyed};
 use super::tools::is_tool;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,13 @@ const PYTHON: &[&str] = &[
     "tool.tox",
     "tool.hatch.envs",
     "tool.poe",
+    "tool.pdm.scripts",
+    "tool.taskipy",
+    "tool.rye.scripts",
+    "tool.pixi.tasks",
+    "tool.hatch.scripts",
+    "tool.ty",
+    "tool.basedpyright",
     "tool.ruff",
     "tool.mypy",
     "tool.black",
@@ -47,8 +55,14 @@ fn collect(cargo: bool, path: &mut Path, table: &Table, found: &mut BTreeMap<Pat
         let local =
             value.as_table().is_some_and(|from| from.contains_key("path") || from.contains_key("git"));
         let dev = cargo && path.iter().rev().nth(1).is_some_and(|section| section == "dev-dependencies");
+        // A tool of tests from a place of the repo, or from another address.
+        let tool = !cargo
+            && is_python_tool(key)
+            && value
+                .as_table()
+                .is_some_and(|from| ["path", "git", "url", "index"].iter().any(|k| from.contains_key(*k)));
         match value {
-            _ if dev && local => drop(found.insert(path.clone(), value.clone())),
+            _ if (dev && local) || tool => drop(found.insert(path.clone(), value.clone())),
             Value::Table(inner) => collect(cargo, path, inner, found),
             Value::Array(programs) if cargo && key == "bin" && path.len() == 1 => {
                 for program in programs.iter().filter_map(Value::as_table) {
@@ -74,7 +88,10 @@ fn decides(cargo: bool, path: &[String]) -> bool {
     let last = path.last().map_or("", String::as_str);
     let table = |name: &&&str| match cargo {
         true => whole == **name || whole.starts_with(&format!("{name}.")),
-        false => whole.starts_with(**name),
+        // `tool.pytest_env` as well, but not `tool.poetry` for `tool.poe`.
+        false => whole
+            .strip_prefix(**name)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_', '-'])),
     };
     // Programs that stand before those of the system once the project is installed.
     let scripts = ["project.scripts", "project.gui-scripts", "tool.poetry.scripts"];
@@ -220,6 +237,17 @@ mod tests {
             ["dev-dependencies"]
         );
         assert_eq!(changed("Cargo.toml", None, Some("[[")), None);
+        for (more, decides) in [
+            ("[tool.uv.sources]\npytest = { path = \"fake\" }\n", true),
+            ("[tool.poetry.group.dev.dependencies]\npytest-xdist = { git = \"https://x\" }\n", true),
+            ("[tool.uv.sources]\nrequests = { path = \"fake\" }\n", false),
+            (
+                "[tool.poetry.group.dev.dependencies]\npytest = { version = \"^8\", extras = [\"x\"] }\n",
+                false,
+            ),
+        ] {
+            assert_eq!(!keys("pyproject.toml", old, &format!("{old}{more}")).is_empty(), decides, "{more}");
+        }
     }
 
     #[test]

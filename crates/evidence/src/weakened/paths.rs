@@ -5,7 +5,9 @@ const SOURCES: &[&str] = &[
     "py", "js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "rs", "go", "java", "kt", "kts", "scala",
     "groovy", "rb", "php", "cs", "fs", "vb", "swift", "m", "mm", "c", "cc", "cpp", "cxx", "h", "hpp", "ex",
     "exs", "erl", "clj", "cljs", "dart", "lua", "pl", "t", "sh", "bash", "bats", "r", "jl", "hs", "ml",
-    "elm", "vue", "svelte", "nim", "zig", "feature",
+    "elm", "vue", "svelte", "nim", "zig", "feature", "rego", "robot", "cr", "ps1", "el", "sol", "tcl", "gd",
+    "cljc", "gleam", "fish", "zsh", "nu", "d", "f90", "pas", "adb", "v", "sv", "vhd", "rkt", "scm", "lisp",
+    "pm", "hurl", "hcl",
 ];
 
 /// Folders of tests.
@@ -89,7 +91,9 @@ pub fn is_test_path(path: &str) -> bool {
             .iter()
             .any(|e| stem.ends_with(e) && stem.len() > e.len());
     let old = matches!(end, "java" | "php" | "py") && stem.starts_with("Test") && stem.len() > 4;
-    (source && (named || camel || old)) || matches!(end, "bats" | "feature")
+    // `Part.Tests.ps1` of Pester, `main.tftest.hcl` of Terraform, `Part.t.sol` of Foundry.
+    let dotted = [".tests", ".tftest", ".t"].iter().any(|e| lower.ends_with(e));
+    (source && (named || camel || old || dotted)) || matches!(end, "bats" | "feature" | "robot" | "hurl")
 }
 
 /// Folders of helpers for tests, which a library may ship, too.

@@ -173,6 +173,12 @@ fn paths_of_many_ecosystems_are_known() {
         "e2e/login.cy.ts",
         "features/login.feature",
         "Tests/AddTests.swift",
+        "policy/allow_test.rego",
+        "Part.Tests.ps1",
+        "main.tftest.hcl",
+        "src/Counter.t.sol",
+        "spec/part_spec.cr",
+        "suites/login.robot",
     ] {
         assert!(is_test_path(yes), "{yes}");
     }
@@ -184,6 +190,8 @@ fn paths_of_many_ecosystems_are_known() {
         "src/attest.rs",
         "testimony.go",
         "t/x.py",
+        "modules/main.hcl",
+        "lib/part.cr",
     ] {
         assert!(!is_test_path(no), "{no}");
     }

@@ -121,7 +121,7 @@ impl GitHub {
     pub(super) fn put_status(&self, commit: &str, status: &NewStatus) -> Result<()> {
         let state = match status.state {
             CiState::Pending => "pending",
-            CiState::Passed => "success",
+            CiState::Passed | CiState::Skipped => "success",
             CiState::Failed => "failure",
         };
         let mut body = json!({

@@ -250,7 +250,8 @@ impl WireCheck {
 
     pub fn seen(self) -> CiCheck {
         let state = match (self.status.as_str(), self.conclusion.as_deref()) {
-            ("completed", Some("success" | "neutral" | "skipped")) => CiState::Passed,
+            ("completed", Some("success")) => CiState::Passed,
+            ("completed", Some("neutral" | "skipped")) => CiState::Skipped,
             ("completed", _) => CiState::Failed,
             _ => CiState::Pending,
         };

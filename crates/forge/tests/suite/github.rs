@@ -51,6 +51,7 @@ pub fn conclusion(state: CiState) -> Option<String> {
     match state {
         CiState::Pending => None,
         CiState::Passed => Some("success".into()),
+        CiState::Skipped => Some("skipped".into()),
         CiState::Failed => Some("failure".into()),
     }
 }

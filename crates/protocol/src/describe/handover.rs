@@ -61,6 +61,10 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
             (Tone::Attention, format!("handover: {}{next}", one_line(&news.reason, 300)))
         }
         EventBody::ChecksSeen(news) => match news.state {
+            ChecksState::None if news.seen > 0 => (
+                Tone::Attention,
+                "every check of the pull request was skipped: nothing was checked there".into(),
+            ),
             ChecksState::None => (Tone::Attention, "the pull request has no checks".into()),
             ChecksState::Pending => return None,
             ChecksState::Passed => (Tone::Good, "the checks of the pull request are green".into()),

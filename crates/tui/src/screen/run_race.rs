@@ -30,7 +30,8 @@ pub fn enter(model: &mut Model) -> Vec<Effect> {
 /// Shows it.
 pub fn view(model: &Model, race: &RaceView, canvas: &mut Canvas<'_>, area: Rect) {
     let role = match (race.winning(), race.over) {
-        (Some(_), _) => Role::Good,
+        (Some(run), _) if run.proven => Role::Good,
+        (Some(_), _) => Role::Attention,
         (None, true) => Role::Bad,
         (None, false) => Role::Text,
     };
@@ -70,7 +71,8 @@ fn line(
     let mark = if chosen { canvas.theme.sign(Sign::Point) } else { " " };
     let won = race.winner.as_ref() == Some(&run.run_id);
     let status = match run.status.as_str() {
-        _ if won => (Role::Good, "wins".to_owned()),
+        _ if won && run.proven => (Role::Good, "wins".to_owned()),
+        _ if won => (Role::Attention, "wins".to_owned()),
         "done" => (Role::Text, run.status.clone()),
         "failed" => (Role::Bad, run.status.clone()),
         "needs you" | "paused" | "waiting" => (Role::Attention, run.status.clone()),

@@ -124,7 +124,8 @@ fn summary(runs: &[BatchRun], out: &Out) -> u8 {
     let level = |run: &&BatchRun| code(run) == 0 && run.result().is_some_and(|r| r["level"] == "own_tests");
     let own = runs.iter().filter(level).count();
     let more = if own > 0 { format!(", own tests pass in {own}") } else { String::new() };
-    out.say(format!("{} of {} proven{more}", proven - own, runs.len()));
+    let proven = proven - own;
+    out.say(format!("{proven} of {} proven{more}", runs.len()));
     for run in runs {
         let (status, detail) = words(run);
         out.say(format!("  {status:<9} {}: {}", name(run), one_line(&detail, 200)));

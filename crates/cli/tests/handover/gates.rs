@@ -1,0 +1,186 @@
+//! What others say of a pull request, and take back: reviews, checks that looked at nothing, messages that switch them off.
+
+use super::{RALPH, World, world};
+use ralph_domain::ports::{CiState, Forge as _};
+use ralph_testkit::env::until;
+use ralph_testkit::fake_github::{CheckRun, FakeGitHub};
+use ralph_testkit::{TestEnv, TestRepo};
+use serde_json::{Value, json};
+use std::process::{Child, Stdio};
+
+const AGENT: &str = "cat > \"$PROMPTS/$RALPH_ITERATION\"; echo \"$RALPH_ITERATION\" > part.txt; echo '<promise>COMPLETE</promise>'";
+
+/// A repo on a GitHub of this machine.
+struct Hosted<'a> {
+    env: &'a TestEnv,
+    repo: TestRepo<'a>,
+    fake: FakeGitHub,
+}
+
+impl<'a> Hosted<'a> {
+    fn new(env: &'a TestEnv, criteria: &str, more: &Value) -> Self {
+        let fake = FakeGitHub::start().unwrap();
+        let task = format!(
+            "{{\"version\": 2, \"task\": \"Write part.txt\", \"acceptance_criteria\": [{{\"type\": \"file_exists\", \"path\": \
+             \"part.txt\"}}{criteria}], \"git\": {{\"create_pr\": true, \"feature_branch\": \"feature/part\"}}}}"
+        );
+        let repo = TestRepo::new(env, "repo", &[("ralph.json", &task)]);
+        repo.git(&["remote", "add", "origin", &fake.git_url()]);
+        let mut config = json!({ "publish": "pr", "poll_seconds": 0.02 });
+        for (key, value) in more.as_object().into_iter().flatten() {
+            config[key] = value.clone();
+        }
+        repo.configure(&[repo.agent("stub", AGENT)], "test -f part.txt", &config);
+        let login = format!("http://x-access-token:{}@{}", fake.token(), &fake.git_url()[7..]);
+        repo.git(&["push", "-q", &login, "main"]);
+        std::fs::create_dir(env.path("prompts")).unwrap();
+        Self { env, repo, fake }
+    }
+
+    fn command(&self, args: &[&str]) -> std::process::Command {
+        let mut command = self.env.ralph_command(&self.repo.dir, args);
+        command
+            .env("PROMPTS", self.env.path("prompts"))
+            .env("GITHUB_API_URL", self.fake.url())
+            .env("GITHUB_TOKEN", self.fake.token());
+        command
+    }
+
+    fn start(&self) -> Child {
+        let mut command = self.command(&["run", "--isolation", "none", "--json"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// The commit that is proven next, once its pull request says so.
+    fn proven(&self, number: usize) -> String {
+        until("the next proven commit", || {
+            let told = self.repo.events_named("pr_written");
+            let mut told = told.iter().filter(|event| event["why"] == "proven");
+            let commits = self.repo.events_named("published");
+            told.nth(number - 1)
+                .and(commits.get(number - 1))
+                .map(|event| event["commit"].as_str().unwrap().to_owned())
+        })
+    }
+
+    fn check(&self, commit: &str, conclusion: &str) {
+        self.fake.check(CheckRun {
+            commit: commit.to_owned(),
+            name: "build".into(),
+            conclusion: Some(conclusion.to_owned()),
+            ..CheckRun::default()
+        });
+    }
+
+    fn prompt(&self, iteration: u32) -> String {
+        std::fs::read_to_string(self.env.path(&format!("prompts/{iteration}"))).unwrap()
+    }
+}
+
+const BOTH: &str = ", {\"type\": \"pr_approved\"}, {\"type\": \"pr_checks_pass\"}";
+
+#[test]
+fn an_approval_that_is_taken_back_is_none_and_changes_after_a_green_check_start_a_session() {
+    let env = TestEnv::new(RALPH);
+    let host = Hosted::new(&env, BOTH, &json!({}));
+    let child = host.start();
+    let first = host.proven(1);
+    host.fake.review(1, "ann", "APPROVED", "", &[]);
+    host.fake.dismiss(1, "ann");
+    host.check(&first, "success");
+    // The checks are green, the approval is gone: it is waited for again.
+    until("a look at the review", || {
+        let seen = host.repo.events_named("review_seen");
+        seen.iter().any(|event| event["state"] == "waiting").then_some(())
+    });
+    assert!(host.repo.events_named("finished").is_empty());
+    host.fake.review(1, "bob", "CHANGES_REQUESTED", "Say more.", &[]);
+    let second = host.proven(2);
+    assert_ne!(first, second);
+    assert!(host.prompt(2).contains("Say more."), "{}", host.prompt(2));
+    assert!(host.repo.events_named("finished").is_empty());
+    host.check(&second, "success");
+    host.fake.review(1, "bob", "APPROVED", "", &[]);
+    TestEnv::wait(child).exits(0);
+    assert_eq!(host.fake.branch("feature/part"), Some(second));
+}
+
+/// Nobody has to approve, and yet nobody's objection is passed over.
+#[test]
+fn changes_that_are_asked_for_before_the_checks_are_green_start_a_session() {
+    let env = TestEnv::new(RALPH);
+    let host = Hosted::new(&env, ", {\"type\": \"pr_checks_pass\"}", &json!({}));
+    let child = host.start();
+    let first = host.proven(1);
+    host.fake.review(1, "bob", "CHANGES_REQUESTED", "Not like this.", &[]);
+    host.check(&first, "success");
+    let second = host.proven(2);
+    assert!(host.prompt(2).contains("Not like this."), "{}", host.prompt(2));
+    host.check(&second, "success");
+    TestEnv::wait(child).exits(0);
+}
+
+/// A host takes a skipped check for a green one; where all are, nothing was checked, and the run says so.
+#[test]
+fn checks_that_were_all_skipped_check_nothing() {
+    let env = TestEnv::new(RALPH);
+    let more = json!({ "ci_appear_minutes": 0.005 });
+    let host = Hosted::new(&env, ", {\"type\": \"pr_checks_pass\"}", &more);
+    let child = host.start();
+    let first = host.proven(1);
+    for conclusion in ["skipped", "neutral"] {
+        host.check(&first, conclusion);
+    }
+    let asked = TestEnv::wait(child).exits(3);
+    assert!(asked.stderr.contains("its one check was skipped or neutral"), "{}", asked.stderr);
+    let status = host.repo.ralph(&["status"]).stdout;
+    assert!(status.contains("nothing was checked on the pull request"), "{status}");
+    // Beside one that ran, it is green.
+    host.fake.check(CheckRun {
+        commit: first.clone(),
+        name: "test".into(),
+        conclusion: Some("success".into()),
+        ..CheckRun::default()
+    });
+    TestEnv::finish(&mut host.command(&["resume", "--json"])).exits(0);
+}
+
+/// With the right to commit, an agent's own message stands below the run's: the host goes by the newest.
+#[test]
+fn an_agents_own_commits_do_not_switch_the_hosts_checks_off() {
+    for agent in [
+        "echo work > part.txt; git add part.txt; git commit -qm 'Wrote it [skip ci]'; echo '<promise>COMPLETE</promise>'",
+        "if [ $RALPH_ITERATION = 1 ]; then echo work > part.txt; echo wrote it; else git commit -q --allow-empty -m 'Nothing [skip ci]'; echo '<promise>COMPLETE</promise>'; fi",
+    ] {
+        for args in [&[][..], &["--worktree"]] {
+            let env = TestEnv::new(RALPH);
+            let more = json!({ "allow_agent_commits": true, "max_iterations": 2 });
+            let world = world(&env, agent, "test -f part.txt", &more);
+            let done = world.repo.run(args);
+            assert_eq!(done.code, Some(0), "{agent} {args:?}: {}", done.stderr);
+            let head = world.forge.pr(1).unwrap().head_commit;
+            let message = world.remote(&["log", "-1", "--format=%B", &head]);
+            assert!(!message.contains("[skip ci]"), "{agent} {args:?}: {message}");
+        }
+    }
+}
+
+/// Where nobody can watch, the result says so, wherever it is told.
+#[test]
+fn what_nobody_watched_is_told_in_status_proof_and_pull_request() {
+    let env = TestEnv::new(RALPH);
+    let agent = "echo work > part.txt; echo '<promise>COMPLETE</promise>'";
+    let world: World<'_> = world(&env, agent, "test -f part.txt", &json!({}));
+    let done = world.repo.run(&[]).exits(0);
+    assert!(done.json()["summary"].as_str().unwrap().contains("not watched"), "{}", done.stdout);
+    let proof: Value = serde_json::from_str(&world.repo.run_file("proof.json")).unwrap();
+    assert_eq!(proof["watched"], "not_watched");
+    let body = world.forge.pr(1).unwrap().body;
+    assert!(body.contains("Level: independent, not watched."), "{body}");
+    for args in [&["status"][..], &["show", "--proof"]] {
+        let shown = world.repo.ralph(args).stdout;
+        assert!(shown.contains("not watched"), "{args:?}: {shown}");
+    }
+    let checks = world.forge.checks(&world.forge.pr(1).unwrap().head_commit).unwrap();
+    assert!(checks.iter().all(|check| check.state == CiState::Passed));
+}
