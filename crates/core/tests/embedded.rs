@@ -101,8 +101,11 @@ fn dropped_in_a_session() {
     let state = agent.handle().record().unwrap().state().unwrap();
     assert_eq!((state.iterations.count, state.people.suspended_by.is_some()), (0, true));
     drop(agent);
+    // The guard of the sandbox goes with the last thread that has it.
     let mine = format!("/proc/{0}/task/{0}/children", std::process::id());
-    assert_eq!(std::fs::read_to_string(mine).unwrap(), "", "nothing runs any more");
+    while !std::fs::read_to_string(&mine).unwrap().is_empty() {
+        std::thread::yield_now();
+    }
 
     std::fs::write(root.join(".git/again"), "").unwrap();
     let again = ports(LoopAgent::builder().resume(run.clone())).build().unwrap();
@@ -138,7 +141,7 @@ fn two_runs_at_once() {
     assert_eq!(std::fs::read_to_string(mine).unwrap(), "", "nothing runs any more");
 }
 
-/// What is proven cannot be pushed: the run waits, and the same agent hands it over once the place is there.
+/// What is proven cannot be pushed: the run waits, and the same agent hands it over once the name is free.
 fn failed_push() {
     let temp = tempfile::tempdir().unwrap();
     let (root, there) = (temp.path().join("repo"), temp.path().join("there.git"));
@@ -149,6 +152,16 @@ fn failed_push() {
         String::from_utf8(done.stdout).unwrap()
     };
     git(&root, &["checkout", "-q", "-b", "work"]);
+    // Somebody else's work stands there under the same name.
+    git(temp.path(), &["init", "-q", "--bare", "there.git"]);
+    make_repo(&temp.path().join("other"));
+    std::fs::write(temp.path().join("other/theirs.txt"), "theirs\n").unwrap();
+    git(&temp.path().join("other"), &["add", "."]);
+    git(
+        &temp.path().join("other"),
+        &["-c", "user.name=B", "-c", "user.email=b@example.com", "commit", "-q", "-m", "theirs"],
+    );
+    git(&temp.path().join("other"), &["push", "-q", &there.display().to_string(), "HEAD:work"]);
     let script = r#"{"version": 1, "turns": [
         {"do": [{"write": {"path": "result.txt", "content": "done\n"}}], "say": "All of it."}]}"#;
     let vars: ralph_domain::vars::Vars = std::env::vars_os().collect();
@@ -177,7 +190,7 @@ fn failed_push() {
     assert_eq!((error.code, error.recoverable), (ErrorCode::GitPushFailed, true), "{refused:?}");
     assert!(!error.hint.unwrap_or_default().contains("`ralph "), "{refused:?}");
     let next = refused.resume_from().unwrap();
-    git(temp.path(), &["init", "-q", "--bare", "there.git"]);
+    git(&there, &["update-ref", "-d", "refs/heads/work"]);
     let handed = runtime.block_on(agent.resume_from(next).unwrap());
     assert!(handed.success, "{handed:?}");
     assert_eq!((handed.iterations, git(&there, &["show", "work:result.txt"]).as_str()), (1, "done\n"));

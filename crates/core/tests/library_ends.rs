@@ -249,11 +249,11 @@ fn what_is_proven_is_pushed_under_the_name_of_its_branch() {
     let result = block_on(agent.run());
     assert!(result.success && result.branch.as_deref() == Some("work"), "{result:?}");
     let events = agent.handle().record().unwrap().follow(Seq(0)).poll().unwrap();
-    let pushed = events.iter().filter_map(|event| match &event.body {
+    let mut pushed = events.iter().filter_map(|event| match &event.body {
         EventBody::Pushed(pushed) => pushed.commit.as_ref().map(|_| pushed.branch.as_str()),
         _ => None,
     });
-    assert_eq!(pushed.last(), Some("work"), "{events:?}");
+    assert_eq!(pushed.next_back(), Some("work"), "{events:?}");
 }
 
 /// What the journal of an agent's run tells people.
