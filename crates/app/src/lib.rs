@@ -64,6 +64,7 @@ pub mod status;
 pub mod steer;
 pub mod taking_home;
 pub mod task_source;
+pub mod task_templates;
 pub mod timeline;
 pub mod trust;
 pub mod variables;

@@ -3,6 +3,7 @@
 use crate::error::CommandError;
 use jiff::Timestamp;
 use ralph_app::project::{ProjectCommand, ProjectCommands};
+use ralph_app::task_templates::{TaskTemplate, fill};
 use ralph_domain::config::{CommandLine, join_argv};
 use ralph_domain::dialect::Dialect;
 use ralph_domain::dialect::names;
@@ -49,6 +50,12 @@ pub fn files(dialect: Dialect, task: &NewTask<'_>) -> Result<Vec<(&'static str, 
         ],
         Dialect::PromptMd => vec![("PROMPT.md", task.prompt_md())],
     })
+}
+
+/// The file of a task that begins with this template.
+pub fn templated(template: &TaskTemplate, task: &NewTask<'_>) -> Vec<(&'static str, String)> {
+    let title = (task.title != UNNAMED).then_some(task.title);
+    vec![(template.dialect.main_file(), template.text(title, &task.test()))]
 }
 
 impl NewTask<'_> {
@@ -188,31 +195,6 @@ impl NewTask<'_> {
 
 fn line(command: &ProjectCommand) -> String {
     join_argv(&command.argv)
-}
-
-/// Fills `%%name%%`, so that the `{{name}}` of run-time templates stay as they are.
-fn fill(template: &str, values: &[(&str, &str)]) -> String {
-    let mut out = String::with_capacity(template.len());
-    let mut rest = template;
-    // One pass: a value that looks like a name is not filled in again.
-    while let Some((before, after)) = rest.split_once("%%") {
-        out.push_str(before);
-        let known = after.split_once("%%").and_then(|(name, tail)| {
-            values.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value, tail))
-        });
-        match known {
-            Some((value, tail)) => {
-                out.push_str(value);
-                rest = tail;
-            }
-            None => {
-                out.push_str("%%");
-                rest = after;
-            }
-        }
-    }
-    out.push_str(rest);
-    out
 }
 
 /// A text as a JSON string; YAML reads it the same way.

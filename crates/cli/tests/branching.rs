@@ -345,3 +345,49 @@ fn a_first_change_that_is_worse_than_the_start_is_taken_back() {
     assert!(text(&back[0], "why").contains("100 was the best (at the start)"), "{back:?}");
     assert_eq!(repo.ralph(&["replay", "--json"]).exits(0).json()["differences"], json!([]));
 }
+
+/// From nothing but a benchmark to a proven result: the template, filled in, linted, and run to its target.
+#[test]
+fn a_task_from_the_template_for_a_number_ends_at_its_target_with_the_best_files() {
+    let env = TestEnv::new(RALPH);
+    let files = [
+        ("work.sh", "echo took 100 ms\n"),
+        ("bench.sh", "out=\"$(sh work.sh)\" || exit 1\necho \"$out\"\n"),
+        ("test.sh", "out=\"$(sh work.sh)\" || exit 1\ncase \"$out\" in took*) ;; *) exit 1 ;; esac\n"),
+        ("Makefile", "test:\n\tsh test.sh\n"),
+    ];
+    let repo = TestRepo::new(&env, "repo", &files);
+    let agent = repo.agent(
+        "stub",
+        "case $RALPH_ITERATION in 1) n=90;; 2) n=130;; *) n=70;; esac; cat work.sh >> seen.txt; echo \"echo took $n ms\" > work.sh; echo faster",
+    );
+    repo.config(&json!({ "agents": [agent] }));
+    let told =
+        repo.ralph(&["init", "--template", "metric", "--name", "Answer faster", "--json"]).exits(0).json();
+    assert_eq!((&told["dialect"], &told["config_kept"]), (&json!("ralph_task.md"), &json!(true)), "{told}");
+    assert!(told["next"].to_string().contains("under `metric` in `ralph_task.md`"), "{told}");
+    let untouched = repo.ralph(&["lint"]).exits(2);
+    let said = format!("{}{}", untouched.stdout, untouched.stderr);
+    assert!(said.contains("which number is to get better"), "{said}");
+    let asked = "Say in two to four sentences which number is to get better, how much is enough, and what is known about why it is not better yet.";
+    let written = repo.read("ralph_task.md");
+    assert!(written.contains("test_command: \"make test\"\n"), "{written}");
+    assert!(written.contains("# Task: Answer faster\n"), "{written}");
+    repo.write("ralph_task.md", &written.replace(asked, "`work.sh` takes 100 ms; 80 ms are enough."));
+    let lint = repo.ralph(&["lint", "--json"]).exits(0).json();
+    assert_eq!((&lint["errors"], &lint["warnings"]), (&json!(0), &json!(0)), "{lint}");
+    repo.git(&["add", "ralph_task.md"]);
+    repo.git(&["commit", "-qm", "The task"]);
+
+    let run = repo.run(&["--publish", "none"]).exits(0).json();
+    assert_eq!((&run["success"], &run["iterations"]), (&json!(true), &json!(3)), "{run}");
+    assert!(text(&run, "summary").contains("Best: metric 70"), "{run}");
+    assert_eq!(repo.events_named("went_back").len(), 1, "the second session made it worse");
+    let status = repo.ralph(&["status", "--json"]).exits(0).json();
+    assert_eq!(
+        (&status["best"]["value"], &status["best"]["target"]),
+        (&json!(70.0), &json!(80.0)),
+        "{status}"
+    );
+    assert!(repo.read("ralph_task.md").contains("- [x] M1.1"), "the box is ticked by the engine");
+}

@@ -1,10 +1,10 @@
 //! `ralph` as a library: runs that another program starts inside itself.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use ralph_app::{App, Environment, ResumeOutcome, RunRequest, SilentReporter};
+use ralph_app::{App, Environment, PlaceRequest, ResumeOutcome, RunRequest, SilentReporter};
 use ralph_core::{CancelFlag, Completion};
 use ralph_domain::config::Isolation;
-use ralph_domain::outcome::EndReason;
+use ralph_domain::outcome::{EndReason, ErrorCode};
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -119,4 +119,59 @@ fn an_agent_of_a_request_is_awaited_with_every_backend_and_goes_on_after_a_limit
     assert!(second.diff.contains("+work 2"), "{}", second.diff);
     let refused = block_on(app.agent(&RunRequest::in_folder("/nonexistent/x"), Vec::new()).run());
     assert!(!refused.success && refused.error.is_some(), "{refused:?}");
+    // A clone of what is not there yet: mended, the same agent begins.
+    let from = machine.path("later");
+    let place = PlaceRequest::Clone { from: from.display().to_string(), depth: None, sparse: Vec::new() };
+    let elsewhere = RunRequest { place, ..request };
+    let agent = app.agent(&elsewhere, Vec::new());
+    let missing = block_on(agent.run());
+    let error = missing.error.clone().unwrap();
+    assert_eq!((error.code, error.recoverable), (ErrorCode::CloneFailed, true), "{missing:?}");
+    assert_eq!(missing.resume_from(), Some(1), "{missing:?}");
+    repo.git(&["clone", "-q", ".", &from.display().to_string()]);
+    let cloned = block_on(agent.run());
+    assert_eq!(cloned.iterations, 1, "{cloned:?}");
+}
+
+/// A program of ports alone: what is proven is pushed, and a pull request opened on a code host that is a folder.
+#[test]
+fn an_agent_of_ports_pushes_what_is_proven_and_opens_a_pull_request() {
+    let machine = TestEnv::new(RALPH);
+    let repo = TestRepo::new(&machine, "repo", &[("README", "x\n")]);
+    repo.git(&["checkout", "-q", "-b", "work"]);
+    let vars: ralph_domain::vars::Vars = machine.vars().into_iter().collect();
+    let forge = ralph_forge::LocalForge::open(&machine.path("host"), &vars).unwrap();
+    repo.git(&["push", "-q", &forge.root().join("repo.git").display().to_string(), "HEAD:main"]);
+    let run = ralph_domain::id::RunId::new("handed");
+    let git = ralph_git::Repo::discover(&vars, &repo.dir).unwrap();
+    let mut options = ralph_git::WorkspaceOptions::new(git.identity(Some("A"), Some("a@example.com")));
+    options.branch = Some("work".into());
+    let mut place = ralph_sandbox::LocalOptions::new(run.as_str(), &vars);
+    place.guard_exe = Some(RALPH.into());
+    let script = r#"{"version": 1, "turns": [
+        {"do": [{"write": {"path": "result.txt", "content": "done\n"}}], "say": "Wrote the result."}]}"#;
+    let config = ralph_domain::config::AgentConfig::command("writer", &[]);
+    let agent = ralph_core::LoopAgent::builder()
+        .workspace(ralph_git::GitWorkspace::new(git, run.clone(), options).unwrap())
+        .sandbox(ralph_sandbox::LocalSandbox::start(&repo.dir, place).unwrap())
+        .agent(ralph_agents::ScriptedAgent::from_json(config, script).unwrap())
+        .task("# Write the result\n\nInto `result.txt`.")
+        .repo(&repo.dir)
+        .records(machine.path("records"))
+        .completion(Completion::command("grep -q done result.txt"))
+        .vars(vars)
+        .branch("work")
+        .publish(ralph_domain::config::Publish::Pr)
+        .pr_title("Result: {{task_summary}}")
+        .forge(forge)
+        .build()
+        .unwrap();
+    let result = block_on(agent.run());
+    assert!(result.success, "{result:?}");
+    assert!(result.pr_url.is_some() && result.branch.as_deref() == Some("work"), "{result:?}");
+    let bare = machine.path("host/repo.git").display().to_string();
+    let there = repo.git(&["--git-dir", &bare, "show", "work:result.txt"]);
+    assert_eq!(there.trim(), "done");
+    let pr = std::fs::read_to_string(machine.path("host/prs/1.json")).unwrap();
+    assert!(pr.contains("Result: Write the result"), "{pr}");
 }

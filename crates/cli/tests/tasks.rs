@@ -282,6 +282,40 @@ fn a_round_trip_between_dialects_keeps_checks_and_budgets() {
 }
 
 #[test]
+fn a_number_as_the_goal_goes_from_a_prompt_to_a_task_and_back() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::new(&env, "repo", &[("test.sh", "true\n"), ("bench.sh", "echo took 3 ms\n")]);
+    let metric = json!({ "pattern": "took ([0-9]+) ms", "better": "lower", "target": 2.5, "repeat": 3 });
+    repo.config(&json!({
+        "verifiers": [
+            { "name": "tests", "command_argv": ["sh", "test.sh"] },
+            { "name": "bench", "command_argv": ["sh", "bench.sh"], "metric": metric }],
+        "required_verifiers": ["tests", "bench"], "completion": "metric", "keep_best": true,
+    }));
+    repo.write(
+        "PROMPT.md",
+        "# Faster\n\nMake it faster.\n\n## Acceptance\n\n- It is faster.\n- All is well.\n",
+    );
+    repo.ralph(&["convert", "PROMPT.md", "ralph_task.md"]).exits(0);
+    let written = repo.read("ralph_task.md");
+    assert!(written.contains("test_command: [\"sh\",\"test.sh\"]"), "{written}");
+    assert!(written.contains("metric:\n  command: [\"sh\",\"bench.sh\"]\n"), "{written}");
+    assert!(written.contains("  target: 2.5\n  repeat: 3\nkeep_best: true\n"), "{written}");
+    assert!(lint(&repo, "ralph_task.md", 0).is_empty());
+
+    std::fs::remove_file(repo.dir.join(".ralph/config.json")).unwrap();
+    repo.ralph(&["convert", "ralph_task.md", "PROMPT.md", "--force"]).exits(0);
+    let config: Value = serde_json::from_str(&repo.read(".ralph/config.json")).unwrap();
+    assert_eq!(
+        (&config["verifiers"][1]["metric"], &config["keep_best"]),
+        (&metric, &json!(true)),
+        "{config}"
+    );
+    let told = repo.ralph(&["convert", "ralph_task.md", "ralph.json", "--json"]).exits(0).json();
+    assert!(told["no_equivalent"].to_string().contains("\"field\":\"metric\""), "{told}");
+}
+
+#[test]
 fn what_the_other_dialect_cannot_say_is_listed_with_its_reason() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[("test.sh", "true\n")]);

@@ -8,7 +8,7 @@ use crate::integrity::WatchedRunFiles;
 use crate::run_writer::RunWriter;
 use crate::step::recheck::baseline_lacks_programs;
 use ralph_domain::decide::{Step, decide};
-use ralph_domain::event::EventBody;
+use ralph_domain::event::{Event, EventBody};
 use ralph_domain::outcome::{EndReason, RunResult};
 use ralph_domain::spec::RunSpec;
 
@@ -36,34 +36,49 @@ impl Driver {
 
     /// Drives a run that this process has a hold on, and that has its place.
     pub fn drive(writer: RunWriter, parts: DriverParts) -> Result<Self, DriveError> {
+        Self::drive_or_release(writer, parts).map_err(|refused| refused.0)
+    }
+
+    /// The same, and gives back everything that it was handed where the run cannot be taken up: for whoever tries again.
+    pub(crate) fn drive_or_release(
+        writer: RunWriter,
+        parts: DriverParts,
+    ) -> Result<Self, Box<(DriveError, DriverParts)>> {
         let (events, first, healed) = (writer.events, writer.first, writer.healed_bytes);
         let mut driver = Self::assemble(writer.state, writer.journal, writer.lease, parts);
-        driver.ctx.show_record();
-        driver.ctx.catch_up(&events)?;
-        let begins = driver.ctx.state.baseline.is_none() && driver.ctx.state.agents.cooldowns.is_empty();
+        match driver.take_up(&events, first, healed) {
+            Ok(()) => Ok(driver),
+            Err(error) => Err(Box::new((error, driver.into_parts()))),
+        }
+    }
+
+    /// Brings what is in memory and on the disk to where the journal says that the run is.
+    fn take_up(&mut self, events: &[Event], first: bool, healed: u64) -> Result<(), DriveError> {
+        self.ctx.show_record();
+        self.ctx.catch_up(events)?;
+        let begins = self.ctx.state.baseline.is_none() && self.ctx.state.agents.cooldowns.is_empty();
         if begins {
-            driver.inherit_cooldowns()?;
+            self.inherit_cooldowns()?;
         }
         if healed > 0 {
-            driver.ctx.notice(format!(
+            self.ctx.notice(format!(
                 "{healed} bytes that the journal had lost were taken from its sealed copy"
             ))?;
         }
-        if let Some(baseline) = driver.ctx.state.baseline.clone() {
-            driver.workspace.reopen(&baseline)?;
+        if let Some(baseline) = self.ctx.state.baseline.clone() {
+            self.workspace.reopen(&baseline)?;
         }
-        if driver.ctx.state.people.edit_pending {
-            driver.ctx.new_spec_version()?;
+        if self.ctx.state.people.edit_pending {
+            self.ctx.new_spec_version()?;
         }
         if !first {
-            driver.ctx.check_files(&WatchedRunFiles::default())?;
-            driver.ctx.redo_controls()?;
-            driver.check_evidence()?;
-            driver.check_tree()?;
-            driver.baseline_due = baseline_lacks_programs(&driver.ctx.state);
+            self.ctx.check_files(&WatchedRunFiles::default())?;
+            self.ctx.redo_controls()?;
+            self.check_evidence()?;
+            self.check_tree()?;
+            self.baseline_due = baseline_lacks_programs(&self.ctx.state);
         }
-        driver.ctx.flush()?;
-        Ok(driver)
+        self.ctx.flush()
     }
 
     /// Runs to the end, or to where a person is needed. An error leaves the journal as it is: `resume` goes on from it.

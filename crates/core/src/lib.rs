@@ -1,8 +1,8 @@
 //! `ralph`'s loop as a library: a task with a checkable definition of done is given to fresh agent sessions until the result is
 //! proven.
 //!
-//! [`LoopAgent`] is the loop as other programs embed it: built of ports, awaited like any future. `docs/LIBRARY.md` tells the whole
-//! of it; in short:
+//! [`LoopAgent`] is the loop as other programs embed it: built of ports, awaited like any future. The page [The loop as a
+//! library](https://github.com/ralph-loop/ralph/blob/main/docs/LIBRARY.md) tells the whole of it; in short:
 //!
 //! ```
 //! use ralph_core::{Completion, LoopAgent};

@@ -107,6 +107,7 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
         EndReason::Error if state.agents.dropped.is_empty() => {
             (ErrorCode::IterationFailed, format!("`ralph show {run}` shows what happened"), true)
         }
+        // The run is over: it never asks a dropped agent again.
         EndReason::Error => {
             let hint = match state.agents.dropped.keys().next() {
                 Some(agent) if state.agents.dropped.len() == 1 => {
@@ -114,7 +115,7 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
                 }
                 _ => "`ralph probe` shows what is wrong with each agent".to_owned(),
             };
-            (ErrorCode::AuthFailed, hint, true)
+            (ErrorCode::AuthFailed, hint, false)
         }
     };
     Some(RunError {

@@ -1,4 +1,5 @@
-//! A program that is not `ralph` and drives runs: two at a time, in two threads and two repos, with real processes.
+//! A program that is not `ralph` and drives runs, with real processes: two at a time, in two threads and two repos; one that it
+//! drops and takes up again.
 //!
 //! It plays the guard of its own sandboxes (`ralph_sandbox::init`), so it has its own `main`, which speaks as much of
 //! libtest as `cargo test` and `cargo nextest` ask for.
@@ -12,9 +13,11 @@
 use nix::sys::prctl;
 use ralph_agents::ScriptedAgent;
 use ralph_core::clock::SystemClock;
-use ralph_core::{CancelFlag, Driver, DriverParts, Helpers, Refusals};
-use ralph_domain::config::ConfigFile;
-use ralph_domain::outcome::{EndReason, RunResult};
+use ralph_core::{
+    CancelFlag, Completion, Driver, DriverParts, Helpers, LoopAgent, LoopAgentBuilder, Refusals,
+};
+use ralph_domain::config::{AgentConfig, ConfigFile};
+use ralph_domain::outcome::{EndReason, ErrorCode, RunResult};
 use ralph_domain::ports::Clock as _;
 use ralph_domain::redact::Redactor;
 use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
@@ -26,25 +29,90 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::{Arc, Barrier};
+use std::task::Poll;
 
-const NAME: &str = "two_runs_at_once_in_a_program_of_its_own";
+const TESTS: &[(&str, fn())] = &[
+    ("two_runs_at_once_in_a_program_of_its_own", two_runs_at_once),
+    ("a_run_dropped_in_a_session_ends_its_processes_and_is_resumed", dropped_in_a_session),
+    ("a_push_that_fails_is_told_and_done_once_it_can_be", failed_push),
+];
 
 fn main() -> ExitCode {
     ralph_sandbox::init();
     let args: Vec<String> = std::env::args().skip(1).collect();
     let has = |flag: &str| args.iter().any(|arg| arg == flag);
     if has("--list") {
-        if !has("--ignored") {
-            println!("{NAME}: test");
+        for (name, _) in TESTS.iter().filter(|_| !has("--ignored")) {
+            println!("{name}: test");
         }
         return ExitCode::SUCCESS;
     }
     let wanted: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
-    if wanted.is_empty() || wanted.iter().any(|want| NAME.contains(want.as_str())) {
-        two_runs_at_once();
-        println!("test {NAME} ... ok");
+    for (name, test) in TESTS {
+        if wanted.is_empty() || wanted.iter().any(|want| name.contains(want.as_str())) {
+            test();
+            println!("test {name} ... ok");
+        }
     }
     ExitCode::SUCCESS
+}
+
+/// A program drops its run in the middle of a session, with a real process under way, ends, and another one takes it up.
+fn dropped_in_a_session() {
+    let temp = tempfile::tempdir().unwrap();
+    let (root, records) = (temp.path().join("repo"), temp.path().join("records"));
+    make_repo(&root);
+    let script = r#"{"version": 1, "turns": [
+        {"do": [{"run": {"argv": ["sh", "-c", "[ -e .git/again ] || { echo half > half.txt; echo $$ > .git/pid; exec sleep 600; }"]}},
+                {"write": {"path": "result.txt", "content": "done\n"}}], "say": "All of it."}]}"#;
+    let vars: ralph_domain::vars::Vars = std::env::vars_os().collect();
+    let run = ralph_domain::id::RunId::new("dropped");
+    let ports = |builder: LoopAgentBuilder| {
+        let repo = Repo::discover(&vars, &root).unwrap();
+        let options = WorkspaceOptions::new(repo.identity(Some("A"), Some("a@example.com")));
+        let config = AgentConfig::command("actor", &[]);
+        builder
+            .sandbox(LocalSandbox::start(&root, LocalOptions::new(run.as_str(), &vars)).unwrap())
+            .workspace(GitWorkspace::new(repo, run.clone(), options).unwrap())
+            .agent(ScriptedAgent::from_json(config, script).unwrap())
+            .repo(&root)
+            .records(&records)
+            .vars(vars.clone())
+            .completion(Completion::command("grep -q done result.txt"))
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let agent =
+        ports(LoopAgent::builder().task("# A task\n\nMake it done.").baseline(false)).build().unwrap();
+    let sleeper = runtime.block_on(async {
+        let mut running = Box::pin(agent.run());
+        loop {
+            let ended = std::future::poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx).is_ready())).await;
+            assert!(!ended, "it ended by itself");
+            let written = std::fs::read_to_string(root.join(".git/pid")).unwrap_or_default();
+            if let Ok(pid) = written.trim().parse::<u32>() {
+                return pid;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        // The future is dropped here.
+    });
+    runtime.block_on(agent.handle().rested());
+    assert!(!Path::new(&format!("/proc/{sleeper}")).exists(), "what the session had started is gone");
+    let state = agent.handle().record().unwrap().state().unwrap();
+    assert_eq!((state.iterations.count, state.people.suspended_by.is_some()), (0, true));
+    drop(agent);
+    // The guard of the sandbox goes with the last thread that has it.
+    let mine = format!("/proc/{0}/task/{0}/children", std::process::id());
+    while !std::fs::read_to_string(&mine).unwrap().is_empty() {
+        std::thread::yield_now();
+    }
+
+    std::fs::write(root.join(".git/again"), "").unwrap();
+    let again = ports(LoopAgent::builder().resume(run.clone())).build().unwrap();
+    let result = runtime.block_on(again.run());
+    assert!(result.success, "{result:?}");
+    assert_eq!((result.iterations, result.run_id.as_ref()), (1, Some(&run)));
+    assert!(result.diff.contains("+half") && result.diff.contains("+done"), "{}", result.diff);
 }
 
 fn two_runs_at_once() {
@@ -71,6 +139,61 @@ fn two_runs_at_once() {
     assert_eq!(changed, Vec::<String>::new(), "the process is as it was");
     let mine = format!("/proc/{0}/task/{0}/children", std::process::id());
     assert_eq!(std::fs::read_to_string(mine).unwrap(), "", "nothing runs any more");
+}
+
+/// What is proven cannot be pushed: the run waits, and the same agent hands it over once the name is free.
+fn failed_push() {
+    let temp = tempfile::tempdir().unwrap();
+    let (root, there) = (temp.path().join("repo"), temp.path().join("there.git"));
+    make_repo(&root);
+    let git = |folder: &Path, args: &[&str]| {
+        let done = Command::new("git").arg("-C").arg(folder).args(args).output().unwrap();
+        assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    };
+    git(&root, &["checkout", "-q", "-b", "work"]);
+    // Somebody else's work stands there under the same name.
+    git(temp.path(), &["init", "-q", "--bare", "there.git"]);
+    make_repo(&temp.path().join("other"));
+    std::fs::write(temp.path().join("other/theirs.txt"), "theirs\n").unwrap();
+    git(&temp.path().join("other"), &["add", "."]);
+    git(
+        &temp.path().join("other"),
+        &["-c", "user.name=B", "-c", "user.email=b@example.com", "commit", "-q", "-m", "theirs"],
+    );
+    git(&temp.path().join("other"), &["push", "-q", &there.display().to_string(), "HEAD:work"]);
+    let script = r#"{"version": 1, "turns": [
+        {"do": [{"write": {"path": "result.txt", "content": "done\n"}}], "say": "All of it."}]}"#;
+    let vars: ralph_domain::vars::Vars = std::env::vars_os().collect();
+    let run = ralph_domain::id::RunId::new("pushed");
+    let repo = Repo::discover(&vars, &root).unwrap();
+    let mut options = WorkspaceOptions::new(repo.identity(Some("A"), Some("a@example.com")));
+    options.branch = Some("work".into());
+    let agent = LoopAgent::builder()
+        .sandbox(LocalSandbox::start(&root, LocalOptions::new(run.as_str(), &vars)).unwrap())
+        .workspace(GitWorkspace::new(repo, run, options).unwrap())
+        .agent(ScriptedAgent::from_json(AgentConfig::command("actor", &[]), script).unwrap())
+        .task("# A task\n\nMake it done.")
+        .repo(&root)
+        .records(temp.path().join("records"))
+        .vars(vars)
+        .completion(Completion::command("grep -q done result.txt"))
+        .baseline(false)
+        .branch("work")
+        .publish(ralph_domain::config::Publish::Push)
+        .push_to(ralph_domain::ports::GitRemote { url: there.display().to_string(), login: None })
+        .build()
+        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let refused = runtime.block_on(agent.run());
+    let error = refused.error.clone().unwrap();
+    assert_eq!((error.code, error.recoverable), (ErrorCode::GitPushFailed, true), "{refused:?}");
+    assert!(!error.hint.unwrap_or_default().contains("`ralph "), "{refused:?}");
+    let next = refused.resume_from().unwrap();
+    git(&there, &["update-ref", "-d", "refs/heads/work"]);
+    let handed = runtime.block_on(agent.resume_from(next).unwrap());
+    assert!(handed.success, "{handed:?}");
+    assert_eq!((handed.iterations, git(&there, &["show", "work:result.txt"]).as_str()), (1, "done\n"));
 }
 
 /// Everything that makes a run, in `folder`, put together by hand.

@@ -13,8 +13,8 @@ use ralph_domain::id::{AgentName, RunId};
 use ralph_domain::money::{Usage, Usd};
 use ralph_domain::outcome::{EndReason, ErrorCode};
 use ralph_domain::ports::{
-    Agent, AgentRequests, AgentResources, ProcessInfo, ReleaseWhen, Sandbox, SandboxError, SessionReport,
-    SessionRequest, SessionSink,
+    Agent, AgentRequests, AgentResources, GitRemote, ProcessInfo, ReleaseWhen, Sandbox, SandboxError,
+    SessionReport, SessionRequest, SessionSink,
 };
 use ralph_sandbox::memory::{MemorySandbox, MemoryWorkspace};
 use std::future::Future;
@@ -615,6 +615,53 @@ fn a_run_is_paused_resumed_and_stopped_by_its_handle() {
     assert_eq!(handle.status().unwrap().state, AgentState::Stopped);
 }
 
+/// Events are read from the journal: nobody waits for a reader, and a reader misses nothing.
+#[test]
+fn a_reader_that_is_slow_or_gone_holds_nothing_up_and_misses_nothing() {
+    let temp = tempfile::tempdir().unwrap();
+    let agent = builder(temp.path(), Arc::new(two_sessions)).completion(grep()).build().unwrap();
+    fn poll(stream: &mut ralph_core::loop_agent::EventStream, cx: &mut Context<'_>) -> Option<u64> {
+        match futures_core::Stream::poll_next(pin!(stream).as_mut(), cx) {
+            Poll::Ready(Some(event)) => Some(event.unwrap().seq.0),
+            Poll::Ready(None) | Poll::Pending => None,
+        }
+    }
+    let mut slow = agent.events();
+    let mut seen = Vec::new();
+    let (result, gone) = block_on(async {
+        let mut running = pin!(agent.run());
+        let mut gone = 0;
+        let result = std::future::poll_fn(|cx| {
+            let polled = running.as_mut().poll(cx);
+            // One event of many, however often it is woken.
+            if seen.is_empty() {
+                seen.extend(poll(&mut slow, cx));
+            }
+            // Asked once, so that it waits to be woken, and gone.
+            let mut other = agent.events();
+            gone += usize::from(poll(&mut other, cx).is_some());
+            drop(other);
+            polled
+        })
+        .await;
+        (result, gone)
+    });
+    assert!(result.success && gone > 0 && seen == [1], "{seen:?} {result:?}");
+    assert_eq!(slow.last().0, 1);
+    block_on(std::future::poll_fn(|cx| {
+        seen.extend(std::iter::from_fn(|| poll(&mut slow, cx)));
+        Poll::Ready(())
+    }));
+    let last = agent.handle().record().unwrap().state().unwrap().seq.0;
+    assert_eq!(seen, (1..=last).collect::<Vec<_>>(), "every event, once, in order");
+    // From where somebody stopped reading, without what was read.
+    let mut rest = agent.events_after(ralph_domain::id::Seq(last - 2));
+    let tail = block_on(std::future::poll_fn(|cx| {
+        Poll::Ready(std::iter::from_fn(|| poll(&mut rest, cx)).collect::<Vec<_>>())
+    }));
+    assert_eq!(tail, [last - 1, last]);
+}
+
 #[test]
 fn a_closure_that_breaks_at_the_end_takes_neither_the_result_nor_the_way_on() {
     let temp = tempfile::tempdir().unwrap();
@@ -659,6 +706,15 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
         (
             refused(fresh().completion(grep()).publish(Publish::Push)),
             "a push is asked for, but there is nowhere to push to",
+        ),
+        (
+            refused(
+                fresh()
+                    .completion(grep())
+                    .publish(Publish::Push)
+                    .push_to(GitRemote { url: "memory://there".into(), login: None }),
+            ),
+            "the work is to be pushed, but its branch has no name",
         ),
         (refused(fresh().completion(grep()).keep_best(true)), "`keep_best` is on, but nothing is measured"),
         (

@@ -8,6 +8,7 @@ use crate::table::{columns, wrap};
 use crate::words::row;
 use ralph_agents::presets;
 use ralph_app::project::{self, ProjectCommand, test_commands};
+use ralph_app::task_templates::{self, TaskTemplate};
 use ralph_app::{App, Environment, RunRequest, repo_file, settings, state_files, task_source};
 use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile, DEFAULT_PROFILE, VerifierConfig, join_argv};
 use ralph_domain::describe::Tone;
@@ -20,8 +21,8 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// Writes `.ralph/config.json` at the top of the repo: the agents that are installed, the command that runs the tests,
-/// and the budgets. A `.ralf/config.json` of the older format is taken over. With `--task`, `--json-task`, `--plan` or
-/// `--prompt` it also writes the files of a new task, with the project's own test, lint and typecheck commands; a
+/// and the budgets. A `.ralf/config.json` of the older format is taken over. With `--task`, `--json-task`, `--plan`,
+/// `--prompt` or `--template` it also writes the files of a new task, with the project's own test, lint and typecheck commands; a
 /// configuration that is there stays.
 #[derive(Debug, Clone, clap::Args)]
 #[command(group = clap::ArgGroup::new("kind").multiple(false))]
@@ -29,6 +30,7 @@ use std::path::{Path, PathBuf};
   ralph init                      from what is found here
   ralph init --task --name 'Keep the order of messages'
   ralph init --plan               prd.md, tasks.json, progress.txt and prompt.md in `ralph/`
+  ralph init --template metric    a number to improve: what measures it, and how much is enough
   ralph init --profile claude     with claude alone
   ralph init --profile tools      a model with managed tools, no CLI (`ralph models` shows its key)
   ralph init --profile command    a skeleton for a command of your own")]
@@ -48,6 +50,9 @@ pub struct InitArgs {
     /// A task as `PROMPT.md`.
     #[arg(long, group = "kind")]
     pub prompt: bool,
+    /// A task that begins with a template: `fix`, `feature`, `tidy` (as `PROMPT.md`), `metric` (a number to improve) or `ralph_task`.
+    #[arg(long, group = "kind", value_name = "NAME", value_parser = template_names())]
+    pub template: Option<String>,
     /// What the new task is called; its id and branch are made from it.
     #[arg(long, value_name = "NAME", requires = "kind")]
     pub name: Option<String>,
@@ -56,7 +61,20 @@ pub struct InitArgs {
     pub force: bool,
 }
 
+fn template_names() -> clap::builder::PossibleValuesParser {
+    use clap::builder::PossibleValue;
+    task_templates::ALL
+        .iter()
+        .map(|one| PossibleValue::new(one.name).help(one.title))
+        .collect::<Vec<_>>()
+        .into()
+}
+
 impl InitArgs {
+    fn template(&self) -> Option<&'static TaskTemplate> {
+        self.template.as_deref().and_then(task_templates::named)
+    }
+
     fn dialect(&self) -> Option<Dialect> {
         let chosen = [
             (self.task, Dialect::RalphTaskMd),
@@ -64,7 +82,8 @@ impl InitArgs {
             (self.plan, Dialect::Plan),
             (self.prompt, Dialect::PromptMd),
         ];
-        chosen.into_iter().find(|(is_chosen, _)| *is_chosen).map(|(_, dialect)| dialect)
+        let chosen = chosen.into_iter().find(|(is_chosen, _)| *is_chosen).map(|(_, dialect)| dialect);
+        chosen.or_else(|| self.template().map(|template| template.dialect))
     }
 }
 

@@ -155,6 +155,13 @@ fn a_task_is_linted_and_its_first_prompt_shown_before_anything_runs() {
         let linted =
             server.post("/lint", &json!({ "repo": repo.dir, "text": template["text"] })).is(200).json();
         assert!(linted["task"].is_object(), "{template}: {linted}");
+        // The command line has the same list, and the same words for a project with these tests.
+        let name = template["name"].as_str().unwrap();
+        let other = TestRepo::new(&env, name, &[("Makefile", "test:\n\ttrue\n")]);
+        let made = other.ralph(&["init", "--template", name, "--json"]).exits(0).json();
+        let file = made["dialect"].as_str().unwrap();
+        assert_eq!(template["text"], other.read(file), "{made}");
     }
+    assert!(templates.as_array().unwrap().iter().any(|one| one["name"] == "metric"), "{templates}");
     assert_eq!(server.get("/runs").json()["runs"], json!([]), "nothing was started");
 }

@@ -81,6 +81,11 @@ impl StuckContext {
 pub trait StuckAdvisor: Send + Sync {
     /// A hint for the next session.
     fn advise(&self, context: &StuckContext) -> Option<String>;
+
+    /// The same, for those who may give no answer: `Err` says in words why there is none, and the journal tells it.
+    fn ask(&self, context: &StuckContext) -> Result<Option<String>, String> {
+        Ok(self.advise(context))
+    }
 }
 
 impl<F: Fn(&StuckContext) -> Option<String> + Send + Sync> StuckAdvisor for F {

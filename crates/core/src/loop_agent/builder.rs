@@ -1,7 +1,7 @@
 //! From what a caller says to an agent that can be awaited: everything that does not fit is refused here, before anything is made.
 
 use super::agent::RuledAgent;
-use super::check::{AdviceFn, advice_fn};
+use super::check::{Advisor, advice_fn};
 use super::frozen::{check_records, check_workspace};
 use super::options::{BuildError, Completion, ContextFile, Limits};
 use super::source::PortSource;
@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Builds a [`LoopAgent`].
 ///
@@ -76,7 +77,7 @@ pub struct LoopAgentBuilder {
     pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) vars: Vars,
     pub(super) callbacks: Callbacks,
-    pub(super) advice: Option<AdviceFn>,
+    pub(super) advisor: Advisor,
 }
 
 impl std::fmt::Debug for LoopAgentBuilder {
@@ -173,6 +174,8 @@ keeps! {
     clock: Arc<dyn Clock> => |this, clock| this.clock = Some(clock);
     /// The variables by which checks find programs; none unless told.
     vars: Vars => |this, vars| this.vars = vars;
+    /// See [`LoopAgent::on_stuck_timeout`].
+    on_stuck_timeout: Duration => |this, timeout| this.advisor.timeout = timeout;
     /// See [`LoopAgent::on_event`].
     on_event: impl Fn(&Event) + Send + Sync + 'static => |this, call| this.callbacks.event.push(Arc::new(call));
     /// See [`LoopAgent::on_token`].
@@ -200,7 +203,7 @@ impl LoopAgentBuilder {
         F: Fn(StuckContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Option<String>> + Send + 'static,
     {
-        self.advice = Some(advice_fn(advise));
+        self.advisor.advise = Some(advice_fn(advise));
         self
     }
 
@@ -233,13 +236,13 @@ impl LoopAgentBuilder {
         check_workspace(&spec, &*workspace)?;
         let checks = std::mem::take(&mut self.completion);
         let checks = checks.into_iter().filter_map(Completion::own_check).collect();
-        let (callbacks, advice) = (std::mem::take(&mut self.callbacks), self.advice.take());
+        let (callbacks, advisor) = (std::mem::take(&mut self.callbacks), std::mem::take(&mut self.advisor));
         let record = home.record(&spec.run_id);
         let parts = self.parts(&spec, &home, (sandbox, workspace), clock);
         let source = PortSource { spec, home, parts: Some(parts), exists, driver: None };
         let agent = LoopAgent::of(Box::new(source), Some(record), checks);
         *agent.shared.callbacks() = callbacks;
-        *agent.shared.advice.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = advice;
+        *agent.shared.advisor() = advisor;
         Ok(agent)
     }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// Bytes of each output stream that a check is given.
 const OUTPUT_MAX: usize = 4 * 1024 * 1024;
-/// Longest command of a check, and longest advice.
+/// Longest command of a check, and longest advice unless told.
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 type Verdict = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
@@ -189,23 +189,48 @@ impl ExecSink for OutputSink<'_> {
     }
 }
 
+/// Who is asked for advice, and how long.
+#[derive(Clone)]
+pub(super) struct Advisor {
+    pub(super) advise: Option<AdviceFn>,
+    pub(super) timeout: Duration,
+}
+
+impl Default for Advisor {
+    fn default() -> Self {
+        Self { advise: None, timeout: TIMEOUT }
+    }
+}
+
 /// An async closure as the engine knows advisors.
 pub(super) struct AsyncAdvisor {
     pub(super) advise: AdviceFn,
+    pub(super) timeout: Duration,
     pub(super) turn: Turn,
 }
 
 impl StuckAdvisor for AsyncAdvisor {
     fn advise(&self, context: &StuckContext) -> Option<String> {
+        self.ask(context).unwrap_or_default()
+    }
+
+    fn ask(&self, context: &StuckContext) -> Result<Option<String>, String> {
         let (advise, context, turn) = (Arc::clone(&self.advise), context.clone(), self.turn.clone());
         let clock = SystemClock::default();
-        let ends = || self.turn.is_aborted() || clock.elapsed() >= TIMEOUT;
+        let is_late = || clock.elapsed() >= self.timeout;
+        let ends = || self.turn.is_aborted() || is_late();
         let advice = async move {
             Caught::new(async move { advise(context).await }).await.unwrap_or_else(|panic| {
                 turn.note_panic(&*panic);
                 None
             })
         };
-        self.turn.jobs.wait_for(advice, &ends).flatten()
+        match self.turn.jobs.wait_for(advice, &ends) {
+            None if is_late() => Err(format!(
+                "`on_stuck` gave no answer within {}",
+                ralph_domain::text::duration(self.timeout)
+            )),
+            advice => Ok(advice.flatten()),
+        }
     }
 }

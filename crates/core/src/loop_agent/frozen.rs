@@ -162,6 +162,8 @@ impl LoopAgentBuilder {
             (false, true) => config::Completion::Metric,
             (false, false) => config::Completion::Checks,
         };
+        // What is pushed has the name that it has here.
+        settings.handover.branch.clone_from(&self.branch);
         settings.budgets = Budgets {
             max_iterations: limits.max_iterations,
             max_wall_time: limits.timeout,

@@ -39,7 +39,8 @@ use ralph_domain::outcome::{ErrorCode, RunError};
 use ralph_journal::layout::RunDir;
 use shared::Shared;
 use std::future::Future;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// One run of the loop, with everything that it needs. Send and Sync; see the [module](self).
 pub struct LoopAgent {
@@ -157,7 +158,15 @@ impl LoopAgent {
         F: Fn(StuckContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Option<String>> + Send + 'static,
     {
-        *self.shared.advice.lock().unwrap_or_else(PoisonError::into_inner) = Some(advice_fn(advise));
+        self.shared.advisor().advise = Some(advice_fn(advise));
+        self
+    }
+
+    /// Longest wait for the advice of [`Self::on_stuck`]; 30 minutes unless told. Then its future is dropped, an event says so,
+    /// and the run goes on without.
+    #[must_use]
+    pub fn on_stuck_timeout(self, timeout: Duration) -> Self {
+        self.shared.advisor().timeout = timeout;
         self
     }
 }

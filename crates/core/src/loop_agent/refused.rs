@@ -123,6 +123,10 @@ impl LoopAgentBuilder {
                 "a push is asked for, but there is nowhere to push to",
                 "call `.push_to(…)` or `.forge(…)`",
             )),
+            Publish::Pr | Publish::Push if self.branch.is_none() => Some((
+                "the work is to be pushed, but its branch has no name",
+                "call `.branch(…)`, and give `WorkspaceOptions::branch` the same",
+            )),
             _ => None,
         };
         if let Some((what, fix)) = missing {

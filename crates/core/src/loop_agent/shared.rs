@@ -1,7 +1,7 @@
 //! What an agent, its runs, its handles and its streams have in common.
 
 use super::callbacks::{CallbackObserver, Callbacks};
-use super::check::{AdviceFn, AsyncAdvisor, AsyncCheck, OwnCheck};
+use super::check::{Advisor, AsyncAdvisor, AsyncCheck, OwnCheck};
 use super::source::{Hooks, RunSource};
 use super::turn::Turn;
 use crate::help::StuckAdvisor;
@@ -21,7 +21,7 @@ pub(super) struct Shared {
     inner: Mutex<Inner>,
     pub(super) callbacks: Mutex<Callbacks>,
     checks: Vec<OwnCheck>,
-    pub(super) advice: Mutex<Option<AdviceFn>>,
+    advisor: Mutex<Advisor>,
 }
 
 struct Inner {
@@ -52,7 +52,7 @@ impl Shared {
             inner: Mutex::new(Inner { stage, record, unsent: Vec::new(), turn: None, wakers: Vec::new() }),
             callbacks: Mutex::new(Callbacks::default()),
             checks,
-            advice: Mutex::new(None),
+            advisor: Mutex::default(),
         }
     }
 
@@ -62,6 +62,10 @@ impl Shared {
 
     pub(super) fn callbacks(&self) -> MutexGuard<'_, Callbacks> {
         self.callbacks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn advisor(&self) -> MutexGuard<'_, Advisor> {
+        self.advisor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The record of the run, once there is one.
@@ -173,9 +177,10 @@ impl Shared {
         };
         let custom_checks: BTreeMap<_, _> =
             self.checks.iter().map(|one| (one.name.clone(), check(one))).collect();
-        let advice = self.advice.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let on_stuck = advice
-            .map(|advise| -> Arc<dyn StuckAdvisor> { Arc::new(AsyncAdvisor { advise, turn: turn.clone() }) });
+        let Advisor { advise, timeout } = self.advisor().clone();
+        let on_stuck = advise.map(|advise| -> Arc<dyn StuckAdvisor> {
+            Arc::new(AsyncAdvisor { advise, timeout, turn: turn.clone() })
+        });
         let cancel = Arc::clone(&turn.cancel);
         Hooks { observers: vec![Box::new(observer)], on_stuck, cancel, custom_checks }
     }

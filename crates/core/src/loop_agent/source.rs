@@ -2,8 +2,10 @@
 
 use crate::context::CancelFlag;
 use crate::driver::{Driver, DriverParts};
+use crate::error::DriveError;
 use crate::help::StuckAdvisor;
 use crate::observers::Observer;
+use crate::run_writer::{RunWriter, WriterOptions};
 use ralph_domain::control::Control;
 use ralph_domain::outcome::{ErrorCode, RunError, RunResult};
 use ralph_domain::ports::CustomCheck;
@@ -61,26 +63,19 @@ pub(super) struct PortSource {
 impl RunSource for PortSource {
     fn begin(&mut self, hooks: Hooks) -> Result<RunDir, RunError> {
         let lock = self.lock()?;
+        let Some(parts) = &self.parts else { return Err(lost()) };
+        let (record, options) = (parts.places.dir.clone(), parts.writer_options());
+        let writer = self.writer(&record, &options).map_err(|error| told(error.to_run_error(None)))?;
+        self.exists = true;
         let Some(parts) = self.parts.take() else { return Err(lost()) };
-        let parts = with_hooks(parts, hooks);
-        let record = parts.places.dir.clone();
-        let failed = |error: crate::DriveError| error.to_run_error(None);
-        let driver = match self.exists {
-            false => {
-                // Backends that keep their files elsewhere need no folder of this machine; what people read of a run does.
-                let folder = &self.spec.workspace;
-                std::fs::create_dir_all(folder).map_err(|error| {
-                    failed(crate::DriveError::Wiring(format!("cannot make `{}`: {error}", folder.display())))
-                })?;
-                Driver::create(self.spec.clone(), parts).map_err(failed)?
-            }
-            true => {
-                inbox::send(&record, "library", Control::Resume)
-                    .map_err(|error| failed(crate::DriveError::Journal(error)))?;
-                Driver::resume(parts).map_err(failed)?
+        let driver = match Driver::drive_or_release(writer, with_hooks(parts, hooks)) {
+            Ok(driver) => driver,
+            Err(refused) => {
+                let (error, parts) = *refused;
+                self.parts = Some(without_hooks(parts));
+                return Err(told(error.to_run_error(None)));
             }
         };
-        self.exists = true;
         lead(&record, &lock);
         self.driver = Some((driver, lock));
         Ok(record)
@@ -90,12 +85,8 @@ impl RunSource for PortSource {
         let Some((driver, lock)) = self.driver.take() else {
             return Driven { result: RunResult::refused(lost()), diff: String::new() };
         };
-        let (result, diff, mut parts) = driver.run_and_release();
-        // The next run brings its own; these hold on to the agent that they came from.
-        parts.observers.clear();
-        parts.custom_checks.clear();
-        parts.helpers.on_stuck = None;
-        self.parts = Some(parts);
+        let (result, diff, parts) = driver.run_and_release();
+        self.parts = Some(without_hooks(parts));
         drop(lock);
         Driven { result: in_library_words(result), diff }
     }
@@ -107,28 +98,45 @@ fn in_library_words(mut result: RunResult) -> RunResult {
         result.summary =
             result.summary.replace(&format!("`ralph resume {run}` goes on"), "`run()` goes on from there");
     }
-    if let Some(error) = &mut result.error {
-        let asks_for_approval = error.hint.as_deref().is_some_and(|hint| hint.contains("ralph approve"));
-        let call = match error.code {
-            ErrorCode::MaxIterations | ErrorCode::MaxCost | ErrorCode::MaxTokens | ErrorCode::Timeout => {
-                "`handle().set_limits(…)` gives it more; then `run()` goes on"
-            }
-            ErrorCode::Stuck => "`handle().history()` has what was tried",
-            ErrorCode::NeedsHuman if asks_for_approval => {
-                "`handle().send(Control::Approve)` accepts it; then `run()` goes on"
-            }
-            ErrorCode::NeedsHuman => "`handle().nudge(…)` answers; then `run()` goes on",
-            _ if error.recoverable => "mend what the message names; then `run()` goes on",
-            _ => "build another agent",
-        };
-        if error.hint.as_deref().is_none_or(|hint| hint.contains("`ralph ")) {
-            error.hint = Some(call.to_owned());
-        }
-    }
+    result.error = result.error.map(told);
     result
 }
 
+/// An error whose hint is a call.
+fn told(mut error: RunError) -> RunError {
+    let asks_for_approval = error.hint.as_deref().is_some_and(|hint| hint.contains("ralph approve"));
+    let call = match error.code {
+        ErrorCode::MaxIterations | ErrorCode::MaxCost | ErrorCode::MaxTokens | ErrorCode::Timeout => {
+            "`handle().set_limits(…)` gives it more; then `run()` goes on"
+        }
+        ErrorCode::Stuck => "`handle().history()` has what was tried",
+        ErrorCode::NeedsHuman if asks_for_approval => {
+            "`handle().send(Control::Approve)` accepts it; then `run()` goes on"
+        }
+        ErrorCode::NeedsHuman => "`handle().nudge(…)` answers; then `run()` goes on",
+        _ if error.recoverable => "mend what the message names; then `run()` goes on",
+        _ => "build another agent",
+    };
+    if error.hint.as_deref().is_none_or(|hint| hint.contains("`ralph ")) {
+        error.hint = Some(call.to_owned());
+    }
+    error
+}
+
 impl PortSource {
+    /// The journal of the run, made or taken up. What fails here leaves the agent as it was, so that it can be tried again.
+    fn writer(&self, record: &RunDir, options: &WriterOptions) -> Result<RunWriter, DriveError> {
+        if self.exists {
+            inbox::send(record, "library", Control::Resume)?;
+            return RunWriter::open(options);
+        }
+        // Backends that keep their files elsewhere need no folder of this machine; what people read of a run does.
+        let folder = &self.spec.workspace;
+        std::fs::create_dir_all(folder)
+            .map_err(|error| ralph_journal::JournalError::file("make", folder, error))?;
+        RunWriter::create(self.spec.clone(), options)
+    }
+
     fn lock(&self) -> Result<RunLock, RunError> {
         let now = self.parts.as_ref().map_or_else(jiff::Timestamp::default, |parts| parts.clock.now());
         let holder = LockHolder::new(std::process::id(), self.spec.run_id.clone(), now);
@@ -156,6 +164,14 @@ fn with_hooks(mut parts: DriverParts, hooks: Hooks) -> DriverParts {
     parts.cancel = hooks.cancel;
     parts.custom_checks = hooks.custom_checks;
     parts.helpers.on_stuck = hooks.on_stuck;
+    parts
+}
+
+/// The next run brings its own; these hold on to the agent that they came from.
+fn without_hooks(mut parts: DriverParts) -> DriverParts {
+    parts.observers.clear();
+    parts.custom_checks.clear();
+    parts.helpers.on_stuck = None;
     parts
 }
 

@@ -199,7 +199,11 @@ impl Driver {
     ) -> Result<(), DriveError> {
         let Some(advisor) = self.helpers.on_stuck.clone() else { return Ok(()) };
         let context = StuckContext::of(&self.ctx.state, kinds, loop_score, evidence, details);
-        let Some(text) = advisor.advise(&context) else { return Ok(()) };
+        let text = match advisor.ask(&context) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(()),
+            Err(why) => return self.ctx.notice(format!("No hint for the next session: {why}")),
+        };
         let id = format!("on-stuck-{}", self.ctx.state.iterations.count);
         inbox::send_as(&self.ctx.run, &id, "on_stuck", Control::Nudge { text })?;
         self.ctx.read_inbox()?;

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+#[derive(Default)]
 pub struct FakeClock(Mutex<Duration>);
 
 impl FakeClock {

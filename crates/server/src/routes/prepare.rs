@@ -11,7 +11,7 @@ use axum::Json;
 use axum::extract::State;
 use ralph_app::lint::lint_task;
 use ralph_app::task_source::{self, TaskSource};
-use ralph_app::{Environment, SilentReporter, Unfinished, models, repo_file, settings};
+use ralph_app::{Environment, SilentReporter, Unfinished, models, repo_file, settings, task_templates};
 use ralph_domain::dialect::{Dialect, TaskTexts, detect_text};
 use ralph_domain::lint::LintReport;
 use ralph_git::Repo;
@@ -24,6 +24,8 @@ use std::sync::Arc;
 const REPOS_MAX: i64 = 500;
 /// Names that are suggested.
 const SUGGESTED: usize = 200;
+/// Stands where a template names the project's tests: which project it will be is not known yet.
+const EXAMPLE_TESTS: &str = "make test";
 
 /// A task that is looked at.
 #[derive(Debug, Default, Deserialize)]
@@ -208,17 +210,16 @@ pub(crate) struct Template {
     /// For people.
     title: &'static str,
     /// The text to fill in.
-    text: &'static str,
+    text: String,
 }
 
 pub(crate) async fn templates(_: Caller) -> Json<Vec<Template>> {
-    let all = [
-        ("fix", "Fix a fault", include_str!("../templates/fix.md")),
-        ("feature", "Add something", include_str!("../templates/feature.md")),
-        ("tidy", "Tidy up", include_str!("../templates/tidy.md")),
-        ("ralph_task", "Milestones with checks (ralph_task.md)", include_str!("../templates/ralph_task.md")),
-    ];
-    Json(all.into_iter().map(|(name, title, text)| Template { name, title, text }).collect())
+    let all = task_templates::ALL.iter().map(|one| Template {
+        name: one.name,
+        title: one.title,
+        text: one.text(None, EXAMPLE_TESTS),
+    });
+    Json(all.collect())
 }
 
 /// A folder that runs may be started in.

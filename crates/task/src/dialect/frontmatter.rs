@@ -2,6 +2,7 @@
 
 use super::diagnostic::{Diagnostic, Lines};
 use super::json::unknown_key_fix;
+use super::metric_section::MetricSection;
 use crate::config::{CommandLine, Mode, RequiredProof, TestsPolicy};
 use crate::criterion::Span;
 use ralph_protocol::money::Usd;
@@ -101,6 +102,10 @@ pub struct Frontmatter {
     pub test_command: Option<CommandLine>,
     /// Further commands that must pass.
     pub verify_commands: Option<Vec<CommandLine>>,
+    /// The number that is the goal; the run is done when it has reached its target and everything else holds.
+    pub metric: Option<MetricSection>,
+    /// Where an iteration made the number worse, the files with the best one come back.
+    pub keep_best: Option<bool>,
     /// What the run may do to the tests of the start; default `additive`.
     pub tests: Option<TestsPolicy>,
     /// What people may do to the run over the page and the API; default `autonomous`.
@@ -164,6 +169,8 @@ pub const KEYS: &[&str] = &[
     "max_consecutive_gutter",
     "test_command",
     "verify_commands",
+    "metric",
+    "keep_best",
     "tests",
     "require_proof",
     "pr",

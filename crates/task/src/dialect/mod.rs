@@ -9,6 +9,7 @@ pub mod diagnostic;
 pub mod frontmatter;
 pub(crate) mod json;
 mod json_criteria;
+mod metric_section;
 pub mod names;
 pub mod plan_edit;
 pub mod plan_order;
@@ -20,6 +21,7 @@ mod task_file;
 pub mod template;
 
 pub use diagnostic::{Diagnostic, SafeEdit, Severity};
+pub use metric_section::MetricSection;
 pub use task_file::{
     Completion, Dialect, GitChoice, ModelChoice, PrChoice, Publish, SandboxChoice, TaskFile,
 };

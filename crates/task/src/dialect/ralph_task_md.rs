@@ -6,7 +6,7 @@ use super::frontmatter::{self, Frontmatter, SplitError};
 use super::json::unknown_key_fix;
 use super::task_file::{Dialect, GitChoice, ModelChoice, PrChoice, Publish, SandboxChoice, TaskFile};
 use super::{TaskTexts, names, template};
-use crate::config::CommandLine;
+use crate::config::{CommandLine, REPEAT_MAX};
 use crate::criterion::{Check, Criterion, Span};
 use std::collections::BTreeMap;
 
@@ -313,6 +313,8 @@ fn fill_in(task: &mut TaskFile, front: Frontmatter, found: &mut Vec<Diagnostic>)
     task.settings.tests = front.tests;
     task.settings.mode = front.mode;
     task.settings.require_proof = front.require_proof;
+    task.settings.keep_best = front.keep_best;
+    task.metric = front.metric;
     task.settings.completion = Some(crate::config::Completion::Checks);
     task.test_command = front.test_command;
     task.global_verify = front.verify_commands.unwrap_or_default();
@@ -389,6 +391,36 @@ fn values(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found:
     for command in front.verify_commands.iter().flatten() {
         check_command(command, "verify_commands", file, at("verify_commands"), found);
     }
+    metric(front, keys, file, found);
+}
+
+/// A measurement that cannot be made, or whose best nobody knows.
+fn metric(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found: &mut Vec<Diagnostic>) {
+    let at = |key: &str| keys.get(key).copied().unwrap_or_default();
+    let mut refuse = |key: &str, message: &str, fix: &str| {
+        found.push(Diagnostic::error("bad-metric", file, at(key), message, fix));
+    };
+    let Some(metric) = &front.metric else {
+        if front.keep_best == Some(true) {
+            refuse(
+                "keep_best",
+                "`keep_best` is on, but there is no `metric`",
+                "name the number: `metric: {command: ./bench.sh, pattern: 'p99 ([0-9.]+)', better: lower, target: 80}`",
+            );
+        }
+        return;
+    };
+    if !metric.target.is_finite() {
+        refuse("metric", "the `target` of the `metric` is no number", "give the number that is enough");
+    }
+    if !(1..=REPEAT_MAX).contains(&metric.repeat) {
+        refuse(
+            "metric",
+            &format!("`repeat` of the `metric` must be between 1 and {REPEAT_MAX}"),
+            "5 is enough to know the noise of most measurements",
+        );
+    }
+    check_command(&metric.command, "metric", file, at("metric"), found);
 }
 
 #[cfg(test)]

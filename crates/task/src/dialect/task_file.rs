@@ -4,6 +4,7 @@ use crate::command_line::CommandLine;
 pub use crate::config::Publish;
 use crate::config::{ConfigFile, VerifierConfig};
 use crate::criterion::{Check, Criterion, Span};
+use crate::dialect::metric_section::MetricSection;
 use crate::dialect::prd_tasks::Story;
 use crate::dialect::template::{self, Vars};
 pub use crate::spec::Dialect;
@@ -107,6 +108,9 @@ pub struct TaskFile {
     pub global_verify: Vec<CommandLine>,
     /// The one gate of the whole task.
     pub test_command: Option<CommandLine>,
+    /// The number that is the goal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<MetricSection>,
     /// What maps on configuration keys: budgets, protected paths, set-up commands, author.
     pub settings: ConfigFile,
     /// What starts the final checks.
@@ -144,6 +148,7 @@ impl TaskFile {
             stories: Vec::new(),
             global_verify: Vec::new(),
             test_command: None,
+            metric: None,
             settings: ConfigFile { protected_paths: Some(vec![source.to_owned()]), ..ConfigFile::default() },
             completion: Completion::Checks,
             git: GitChoice::default(),
@@ -182,8 +187,8 @@ impl TaskFile {
         self
     }
 
-    /// The commands of the whole task as verifiers: `tests` for the test command, `verify-1` and so on for the rest.
-    /// A command that is named twice is run once.
+    /// The commands of the whole task as verifiers: `tests` for the test command, `verify-1` and so on for the rest,
+    /// `metric` for the number that is the goal. A command that is named twice is run once.
     pub fn verifiers(&self) -> Vec<VerifierConfig> {
         let mut seen: Vec<&CommandLine> = Vec::new();
         let mut out = Vec::new();
@@ -196,6 +201,7 @@ impl TaskFile {
             seen.push(command);
             out.push(VerifierConfig::command(name, command.argv()));
         }
+        out.extend(self.metric.iter().map(MetricSection::verifier));
         out
     }
 
@@ -206,6 +212,7 @@ impl TaskFile {
         out.extend(self.test_command.iter().map(|c| (c, key("test_command"))));
         let verify = if self.dialect == Dialect::Plan { "verifyCommands" } else { "verify_commands" };
         out.extend(self.global_verify.iter().map(|c| (c, key(verify))));
+        out.extend(self.metric.iter().map(|metric| (&metric.command, key("metric"))));
         out.extend(self.criteria.iter().filter_map(|c| Some((c.check.command()?, c.place))));
         out
     }

@@ -6,7 +6,7 @@ use crate::criterion::{Check, Span};
 use crate::dialect::diagnostic::line_end;
 use crate::dialect::{Dialect, TaskFile, TaskTexts, frontmatter};
 
-/// Fewest checkboxes of a `ralph_task.md`.
+/// Fewest checkboxes of a `ralph_task.md`, a number that is the goal counted as one.
 const MIN_BOXES: usize = 2;
 
 pub(super) fn check(task: &TaskFile, files: &TaskTexts, facts: &LintFacts, found: &mut Vec<Diagnostic>) {
@@ -87,12 +87,17 @@ fn ralph_task_md(task: &TaskFile, files: &TaskTexts, found: &mut Vec<Diagnostic>
 
 fn boxes(task: &TaskFile, found: &mut Vec<Diagnostic>) {
     let file = task.source.as_str();
-    if task.criteria.len() < MIN_BOXES && !found.iter().any(|d| d.rule == "missing-criteria-section") {
+    let least = MIN_BOXES - usize::from(task.metric.is_some());
+    if task.criteria.len() < least && !found.iter().any(|d| d.rule == "missing-criteria-section") {
         found.push(Diagnostic::error(
             "too-few-criteria",
             file,
             task.criteria.first().map_or(Span::START, |c| c.place),
-            format!("the success criteria have {} of at least {MIN_BOXES} checkboxes", task.criteria.len()),
+            format!(
+                "the success criteria have {} of at least {}",
+                task.criteria.len(),
+                if least == 1 { "1 checkbox".to_owned() } else { format!("{least} checkboxes") }
+            ),
             "split the definition of done into single conditions: `- [ ] M1.1 …`",
         ));
     }
@@ -249,6 +254,14 @@ mod tests {
         assert_eq!(errors(Dialect::RalphTaskMd, &unchecked, &LintFacts::default()), ["missing-check"]);
         let global = unchecked.replacen("---\n#", "verify_commands: [x]\n---\n#", 1);
         assert!(errors(Dialect::RalphTaskMd, &global, &LintFacts::default()).is_empty());
+    }
+
+    #[test]
+    fn a_number_as_the_goal_stands_for_one_box() {
+        let front = "---\ntask_id: t\ntest_command: x\nmax_iterations: 3\nmax_wall_time_minutes: 3\nmax_tokens_total: 3\nmetric: {command: y, pattern: 'n ([0-9]+)', better: lower, target: 1}\n---\n# Success criteria\n";
+        let one = format!("{front}- [ ] M1.1 a\n  - verify: `x`\n");
+        assert!(errors(Dialect::RalphTaskMd, &one, &LintFacts::default()).is_empty());
+        assert_eq!(errors(Dialect::RalphTaskMd, front, &LintFacts::default()), ["too-few-criteria"]);
     }
 
     #[test]

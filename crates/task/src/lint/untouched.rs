@@ -12,6 +12,7 @@ const ASKED: &[&str] = &[
     "Say what is wrong or missing, where in the repository it belongs, and what must stay as it is.",
     "Say in one sentence what the plan adds and for whom.",
     "Say in two or three sentences what changes. A story that needs more is two stories.",
+    "Say in two to four sentences which number is to get better, how much is enough, and what is known about why it is not better yet.",
     "put the command that runs your tests here",
     "Say here what works once this is done",
     "put the command that shows it here",

@@ -28,6 +28,8 @@ use ralph_domain::ports::{
     Capabilities, ManagedSandbox, Preview, Sandbox, SandboxError, SandboxProvider, SandboxSpec,
 };
 use std::net::SocketAddr;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 /// What is put to the test.
 pub struct Subject<'a> {
@@ -207,7 +209,7 @@ pub fn run(subject: &Subject<'_>) -> Report {
         let verdict = match (left_out, missing) {
             (Some((_, reason)), _) => Verdict::Skipped(reason.clone()),
             (None, Some(word)) => Verdict::Skipped(format!("it says that it is without {word}")),
-            (None, None) => match (check.run)(&Fixture::new(subject, at)) {
+            (None, None) => match watched(check.name, || (check.run)(&Fixture::new(subject, at))) {
                 Ok(()) => Verdict::Passed,
                 Err(Fault::Skip(reason)) => Verdict::Skipped(reason),
                 Err(Fault::Wrong(what)) => Verdict::Failed(what),
@@ -216,4 +218,23 @@ pub fn run(subject: &Subject<'_>) -> Report {
         report.add(check.name, verdict);
     }
     report
+}
+
+/// How long a check may take before it is named.
+const SLOW: Duration = Duration::from_secs(60);
+
+/// Names a check on standard error that does not end, once a minute: a sandbox that hangs would leave nobody a word.
+#[allow(clippy::print_stderr, reason = "the report comes only when every check has ended")]
+fn watched<T>(name: &str, run: impl FnOnce() -> T) -> T {
+    let (running, ended) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while ended.recv_timeout(SLOW) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("conformance: `{name}` has not ended for another minute");
+            }
+        });
+        let came = run();
+        drop(running);
+        came
+    })
 }

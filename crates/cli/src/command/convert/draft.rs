@@ -6,7 +6,7 @@ use ralph_app::task_source::TaskSource;
 use ralph_app::{Environment, find, settings};
 use ralph_domain::config::{CommandLine, ConfigFile};
 use ralph_domain::criterion::{Check, Criterion, Span};
-use ralph_domain::dialect::{Dialect, TaskFile, prd_tasks};
+use ralph_domain::dialect::{Dialect, MetricSection, TaskFile, prd_tasks};
 use ralph_domain::text::one_line;
 use serde::Serialize;
 
@@ -100,6 +100,10 @@ impl TaskDraft {
         self.lose_if("sandbox_resources", sandbox.vcpu.or(sandbox.memory_gib).or(sandbox.disk_gib), &none);
         self.lose_if("model_profile_default", model.default_profile, &none);
         self.lose_if("model_profile_fallback", model.fallback_profile, &none);
+        if target != "PROMPT.md" {
+            let there = "make it a verifier of `.ralph/config.json`, with `metric` and `keep_best`";
+            self.lose_if("metric", self.task.metric.clone(), there);
+        }
         if self.task.criteria.iter().any(|c| c.milestone.is_some()) {
             self.lose("milestones", format!("`{target}` has no milestones; the ids keep their numbers"));
         }
@@ -209,9 +213,15 @@ fn configured(env: &Environment, task: &mut TaskFile, source: &TaskSource) -> Re
     if task.dialect == Dialect::PromptMd {
         let resolved = loaded.resolve();
         let required = resolved.verifiers.iter().filter(|v| resolved.required_verifiers.contains(&v.name));
-        let mut commands = required.filter(|v| !v.command_argv.is_empty()).map(|v| shell(&v.command_argv));
-        task.test_command = commands.next();
-        task.global_verify = commands.collect();
+        let commands: Vec<_> =
+            required.filter(|v| !v.command_argv.is_empty()).map(|v| (v, shell(&v.command_argv))).collect();
+        // A dialect that knows no numbers keeps the command at least.
+        let mut lines = commands.iter().map(|(_, line)| line.clone());
+        task.test_command = lines.next();
+        task.global_verify = lines.collect();
+        let measured = commands.iter().find_map(|(verifier, line)| MetricSection::of(verifier, line.clone()));
+        task.settings.keep_best = measured.as_ref().map(|_| resolved.keep_best);
+        task.metric = measured;
     }
     Ok(())
 }

@@ -61,5 +61,6 @@ pub fn write(draft: &mut TaskDraft, to: &Path) -> ConvertedFile {
     if draft.task.settings.completion == Some(Completion::Checks) {
         config.completion = Some(Completion::Checks);
     }
+    config.keep_best = draft.task.settings.keep_best;
     ConvertedFile { files: vec![(to.to_owned(), text)], config: Some(config) }
 }

@@ -4,11 +4,11 @@ use super::ConvertedFile;
 use super::draft::TaskDraft;
 use crate::task_files::NO_TESTS;
 use ralph_domain::budget::Budgets;
-use ralph_domain::config::{CommandLine, join_argv};
+use ralph_domain::config::{Better, CommandLine, join_argv};
 use ralph_domain::criterion::{Check, Criterion};
-use ralph_domain::dialect::Publish;
 use ralph_domain::dialect::checkbox::is_id;
 use ralph_domain::dialect::template;
+use ralph_domain::dialect::{MetricSection, Publish};
 use ralph_domain::text::one_line;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -87,7 +87,10 @@ fn frontmatter(draft: &mut TaskDraft) -> String {
     line("max_cost_usd_estimate", cost.map(|cost| cost.dollars().to_string()));
     line("max_tokens_total", settings.max_tokens_total.map(|n| n.to_string()));
     line("max_consecutive_gutter", settings.max_consecutive_gutter.map(|n| n.to_string()));
-    let commands = draft.commands();
+    let measures = task.metric.as_ref().map(|metric| &metric.command);
+    let (measured, plain): (Vec<_>, Vec<_>) =
+        draft.commands().into_iter().partition(|command| Some(command) == measures);
+    let commands = if plain.is_empty() { measured } else { plain };
     let first = commands.first().cloned().or_else(|| {
         draft.task.criteria.iter().find_map(|c| match &c.check {
             Check::Command { command } => Some(command.clone()),
@@ -102,6 +105,8 @@ fn frontmatter(draft: &mut TaskDraft) -> String {
         let rest: Vec<String> = commands.iter().skip(skipped).map(|c| format!("\n  - {}", yaml(c))).collect();
         line("verify_commands", Some(rest.concat()));
     }
+    line("metric", task.metric.as_ref().map(metric));
+    line("keep_best", task.settings.keep_best.filter(|keep| *keep).map(|keep| keep.to_string()));
     line("tests", task.settings.tests.map(|tests| tests.as_str().to_owned()));
     line("require_proof", task.settings.require_proof.map(|level| level.as_str().to_owned()));
     line("pr", pr(draft));
@@ -112,6 +117,18 @@ fn frontmatter(draft: &mut TaskDraft) -> String {
         draft.lose("branch", format!("`{branch}` has names that are not known; the usual branch is taken"));
     }
     out.replace(": \n", ":\n")
+}
+
+/// The number that is the goal, as lines below its key.
+fn metric(metric: &MetricSection) -> String {
+    let better = if metric.better == Better::Lower { "lower" } else { "higher" };
+    format!(
+        "\n  command: {}\n  pattern: {}\n  better: {better}\n  target: {}\n  repeat: {}",
+        yaml(&metric.command),
+        quoted(metric.pattern.as_str()),
+        metric.target,
+        metric.repeat
+    )
 }
 
 fn pr(draft: &TaskDraft) -> Option<String> {

@@ -38,7 +38,11 @@ pub fn write(
         commands: &commands,
         now: SystemClock::default().now(),
     };
-    let files = task_files::files(dialect, &task)?;
+    let template = args.template();
+    let files = match template {
+        Some(template) => task_files::templated(template, &task),
+        None => task_files::files(dialect, &task)?,
+    };
     refuse_other_kinds(&files, top)?;
     if !args.force {
         refuse_existing(&files, top)?;
@@ -68,7 +72,8 @@ pub fn write(
         }
         None => set_up_state(top, repo)?,
     }
-    let next = next_steps(dialect, commands.tests.is_empty(), repo.is_some());
+    let is_metric = template.is_some_and(|template| template.name == "metric");
+    let next = next_steps(dialect, is_metric, commands.tests.is_empty(), repo.is_some());
     if out.json {
         out.value(&json!({
             "dialect": dialect.as_str(),
@@ -145,7 +150,7 @@ fn refuse_existing(files: &[(&str, String)], top: &Path) -> Result<(), CommandEr
         .hint("`--force` replaces them; `ralph lint` checks what is there"))
 }
 
-fn next_steps(dialect: Dialect, no_tests: bool, has_commit: bool) -> Vec<String> {
+fn next_steps(dialect: Dialect, is_metric: bool, no_tests: bool, has_commit: bool) -> Vec<String> {
     let mut steps = Vec::new();
     if no_tests {
         let place = match dialect {
@@ -157,6 +162,10 @@ fn next_steps(dialect: Dialect, no_tests: bool, has_commit: bool) -> Vec<String>
         steps.push(format!("no test command was found: put yours into {place}"));
     }
     steps.push(match dialect {
+        Dialect::RalphTaskMd if is_metric => {
+            "say under `metric` in `ralph_task.md` which command measures, how its number is found and how much is enough"
+                .into()
+        }
         Dialect::RalphTaskMd => {
             "say in `ralph_task.md` what is to be done, with a box for each result".into()
         }
