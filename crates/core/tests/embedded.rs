@@ -17,6 +17,7 @@ use ralph_core::{
     CancelFlag, Completion, Driver, DriverParts, Helpers, LoopAgent, LoopAgentBuilder, Refusals,
 };
 use ralph_domain::config::{AgentConfig, ConfigFile};
+use ralph_domain::level::Watching;
 use ralph_domain::outcome::{EndReason, ErrorCode, RunResult};
 use ralph_domain::ports::Clock as _;
 use ralph_domain::redact::Redactor;
@@ -79,6 +80,10 @@ fn dropped_in_a_session() {
             .records(&records)
             .vars(vars.clone())
             .completion(Completion::command("grep -q done result.txt"))
+            .completion(Completion::check("own", |place| async move {
+                let found = place.exec(&["grep", "-q", "done", "result.txt"]).await?;
+                if found.success() { Ok(()) } else { Err("it is not done".to_owned()) }
+            }))
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let agent =
@@ -112,6 +117,7 @@ fn dropped_in_a_session() {
     let result = runtime.block_on(again.run());
     assert!(result.success, "{result:?}");
     assert_eq!((result.iterations, result.run_id.as_ref()), (1, Some(&run)));
+    assert_eq!(result.watched, Some(Watching::NotWatched), "nobody watches what a closure runs");
     assert!(result.diff.contains("+half") && result.diff.contains("+done"), "{}", result.diff);
 }
 

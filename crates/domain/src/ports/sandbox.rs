@@ -8,9 +8,10 @@ use std::time::Duration;
 
 /// Where the agent's tree lives and where commands run.
 ///
-/// An implementer guarantees: when `exec` returns, no process it started is alive, whatever way it ended; paths given
-/// to the file methods are relative to [`Sandbox::root`] and never lead out of it; `exec` calls its sink's
-/// [`ExecSink::poll`] at least every 250 ms.
+/// An implementer guarantees: when `exec` returns, no process it started is alive, whatever way it ended, also none that left
+/// its process group or ignores polite signals; paths given to the file methods are relative to [`Sandbox::root`], and what is
+/// absolute, has `..`, leads out over a link or into `.git` is refused with [`SandboxError::OutsideWorkspace`]; `exec` calls
+/// its sink's [`ExecSink::poll`] at least every 250 ms.
 pub trait Sandbox: Send {
     /// `local`, `memory`, …: a name for people. What a sandbox can do is asked of [`Sandbox::capabilities`].
     fn kind(&self) -> &'static str;
@@ -39,7 +40,7 @@ pub trait Sandbox: Send {
     fn write(&self, path: &Path, bytes: &[u8], mode: WriteMode) -> Result<(), SandboxError>;
     /// Removes a file; no error where there is none.
     fn remove(&self, path: &Path) -> Result<(), SandboxError>;
-    /// Names in a folder, sorted.
+    /// Names in a folder, sorted; none where there is no such folder.
     fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError>;
     /// A connection of its own to the same sandbox, so that one more can run beside those of `self`: for
     /// processes in the background and for several commands at once. What runs there ends when it is dropped, at the
