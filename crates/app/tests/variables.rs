@@ -10,6 +10,7 @@ const OTHERS: &[&str] = &[
     // What others call their things.
     "CHANGES_REQUESTED",
     "CHERRY_PICK_HEAD",
+    "EXIT_SUCCESS",
     "GH_TOKEN",
     "GITHUB_APP",
     "GIT_AUTHOR_IDENT",
