@@ -13,6 +13,7 @@
 use ralph_agents::tools::{BrowserManager, NewProcess, PageAction, PageShot, ProcessManager};
 use ralph_domain::outcome::ErrorCode;
 use ralph_sandbox::{LocalOptions, LocalSandbox};
+use ralph_testkit::env::until;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -195,6 +196,7 @@ fn a_browser_is_opened_used_and_closed() {
     assert_eq!(manager.close("main").unwrap_err().code, ErrorCode::BrowserFailed);
     manager.open(&sandbox, "again", &url).unwrap();
     drop(manager);
-    assert_eq!(browsers_below(&profiles), 0, "no process is left");
+    // The children of a browser that was killed are gone a moment after it.
+    until("no process to be left", || (browsers_below(&profiles) == 0).then_some(()));
     assert_eq!(std::fs::read_dir(&profiles).unwrap().count(), 0, "no profile is left");
 }
