@@ -2,7 +2,7 @@
 
 use super::machine::{Machine, programs};
 use super::serve_machine::Served;
-use ralph_testkit::model_server::{Action, ModelServer, Script, Turn};
+use ralph_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script, Turn};
 use ralph_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -131,7 +131,9 @@ fn nothing_runs_without_an_answer_of_the_guard(cli: &'static str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let turns = [Action::shell("touch mark-slow"), Action::shell("touch mark-missing"), Action::text(DONE)];
-    server.script("silent", Script::turns(turns));
+    // The answers take their time: until then the guard is another one.
+    let slow = |turn: usize| Fault::always(FaultKind::SlowFirst { ms: 3000 }).at_turn(turn);
+    server.script("silent", Script::turns(turns).with_fault(slow(0)).with_fault(slow(1)));
     let machine = Machine::new(cli, &programs);
     let repo = machine.repo("repo");
     // The hooks name the program that started the run; that is taken away from under it.

@@ -67,6 +67,8 @@ pub struct Live {
     pending: Mutex<Vec<Indexed>>,
     /// Runs that were taken out: a row of theirs that is still on its way comes too late.
     removed: Mutex<BTreeSet<String>>,
+    /// Held by whoever writes rows or takes one out: a row that was taken out is not seen again, not even for a moment.
+    writing: tokio::sync::Mutex<()>,
     stopping: AtomicBool,
     reconciled: AtomicBool,
 }
@@ -87,6 +89,7 @@ impl Live {
             unwatched: Mutex::default(),
             pending: Mutex::default(),
             removed: Mutex::default(),
+            writing: tokio::sync::Mutex::default(),
             stopping: AtomicBool::new(false),
             reconciled: AtomicBool::new(false),
         })
@@ -164,6 +167,7 @@ impl Live {
     /// Takes a run out of the list for good, also a row of it that is still on its way.
     pub(crate) async fn remove(&self, run: &str) -> Result<(), sqlx::Error> {
         self.removed.lock().unwrap_or_else(|e| e.into_inner()).insert(run.to_owned());
+        let _alone = self.writing.lock().await;
         self.index.remove(run).await?;
         self.tell(RowChange::Removed(run.to_owned()));
         Ok(())

@@ -62,6 +62,8 @@ impl Live {
         if batch.is_empty() {
             return;
         }
+        let _alone = self.writing.blocking_lock();
+        batch.retain(|one| !self.is_removed(&one.row.id));
         if let Err(error) = runtime.block_on(self.index.put(batch)) {
             tracing::warn!(%error, "the index could not be written");
         }

@@ -54,7 +54,6 @@ impl Live {
                     None => self.forget_gone(&run, runtime),
                 }
             }
-            changed.retain(|one| !self.is_removed(&one.row.id));
             self.write_rows(changed, runtime);
             if swept.elapsed() >= SWEEP {
                 self.touch_held();
@@ -65,8 +64,10 @@ impl Live {
         }
     }
 
-    /// Writes rows into the index; those that could not be are tried again.
+    /// Writes rows into the index, but for those of runs that were taken out; those that could not be are tried again.
     fn write_rows(&self, mut rows: Vec<Indexed>, runtime: &tokio::runtime::Handle) {
+        let _alone = self.writing.blocking_lock();
+        rows.retain(|one| !self.is_removed(&one.row.id));
         if rows.is_empty() {
             return;
         }
@@ -76,11 +77,6 @@ impl Live {
             rows.truncate(PENDING);
             rows.append(&mut pending);
             *pending = rows;
-            return;
-        }
-        // Taken out while they were written.
-        for row in rows.iter().map(|one| &one.row).filter(|row| self.is_removed(&row.id)) {
-            let _ = runtime.block_on(self.index.remove(&row.id));
         }
     }
 

@@ -58,8 +58,11 @@ fn round(fixture: &Fixture<'_>) -> Result<(), Fault> {
 }
 
 fn secret(fixture: &Fixture<'_>) -> Result<(), Fault> {
+    static SUITES: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     has_git(fixture)?;
-    let password = ["conformance", "pass", "word"].join("-");
+    // One of its own: other suites run beside this one, and their commands are seen here.
+    let own = SUITES.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let password = format!("conformance-{}-{own}", std::process::id());
     fixture.run(CLONE)?;
     fixture.sandbox().write(&fixture.path("bin/git-remote-vault"), VAULT.as_bytes(), Replace)?;
     fixture.sandbox().write(&fixture.path("wanted"), password.as_bytes(), Replace)?;
