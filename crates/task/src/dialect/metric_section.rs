@@ -83,11 +83,15 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_refused() {
-        let one = |more: &str| format!("metric: {{command: x, pattern: 'n', better: lower, {more}}}");
+        let one =
+            |more: &str| format!("metric: {{command: x, pattern: 'n ([0-9]+)', better: lower, {more}}}");
         assert!(!rules(&one("target: .nan")).is_empty());
         assert_eq!(rules(&one("target: 1, repeat: 26")), ["bad-metric"]);
         assert_eq!(rules("keep_best: true"), ["bad-metric"]);
-        assert_eq!(rules("metric: {command: '', pattern: 'n', better: lower, target: 1}"), ["bad-command"]);
+        assert_eq!(
+            rules("metric: {command: '', pattern: 'n ([0-9]+)', better: lower, target: 1}"),
+            ["bad-command"]
+        );
         assert_eq!(rules(&one("repeat: 2")), ["wrong-type"], "what is enough must be said");
         assert_eq!(rules(&one("target: 1, best: 2")), ["unknown-key"]);
         assert_eq!(rules("metric: {command: x, pattern: '(', better: lower, target: 1}"), ["wrong-type"]);

@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_number_as_the_goal_stands_for_one_box() {
-        let front = "---\ntask_id: t\ntest_command: x\nmax_iterations: 3\nmax_wall_time_minutes: 3\nmax_tokens_total: 3\nmetric: {command: y, pattern: 'n ([0-9]+)', better: lower, target: 1}\n---\n# Success criteria\n";
+        let front = "---\ntask_id: t\ntest_command: x\nmax_iterations: 3\nmax_wall_time_minutes: 3\nmax_tokens_total: 3\nmetric: {command: ./bench.sh, pattern: 'n ([0-9]+)', better: lower, target: 1}\n---\n# Success criteria\n";
         let one = format!("{front}- [ ] M1.1 a\n  - verify: `x`\n");
         let found = errors(Dialect::RalphTaskMd, &one, &LintFacts::default());
         assert!(found.is_empty(), "{found:?}");
