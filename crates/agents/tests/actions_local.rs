@@ -13,6 +13,9 @@
 #[path = "support/model.rs"]
 mod model;
 
+#[path = "support/own_main.rs"]
+mod own_main;
+
 use model::{Fake, Session};
 use ralph_agents::actions::patch::{Patched, apply};
 use ralph_domain::event::SessionEnd;
@@ -39,25 +42,7 @@ const TESTS: &[(&str, fn())] = &[
 ];
 
 fn main() -> ExitCode {
-    ralph_sandbox::init();
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let has = |flag: &str| args.iter().any(|arg| arg == flag);
-    if has("--list") {
-        // None of them is ignored.
-        for (name, _) in TESTS.iter().filter(|_| !has("--ignored")) {
-            println!("{name}: test");
-        }
-        return ExitCode::SUCCESS;
-    }
-    let wanted: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
-    for (name, test) in TESTS {
-        let fits = |want: &&String| if has("--exact") { want == name } else { name.contains(want.as_str()) };
-        if wanted.is_empty() || wanted.iter().any(fits) {
-            test();
-            println!("test {name} ... ok");
-        }
-    }
-    ExitCode::SUCCESS
+    own_main::main(TESTS)
 }
 
 /// A workspace, what lies outside of it, and a place for records.

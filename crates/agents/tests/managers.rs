@@ -10,6 +10,9 @@
     reason = "a test fails by panicking; this is its own harness, and it looks at processes"
 )]
 
+#[path = "support/own_main.rs"]
+mod own_main;
+
 use ralph_agents::tools::{BrowserManager, NewProcess, PageAction, PageShot, ProcessManager};
 use ralph_domain::outcome::ErrorCode;
 use ralph_sandbox::{LocalOptions, LocalSandbox};
@@ -27,25 +30,7 @@ const TESTS: &[(&str, fn())] = &[
 ];
 
 fn main() -> ExitCode {
-    ralph_sandbox::init();
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let has = |flag: &str| args.iter().any(|arg| arg == flag);
-    if has("--list") {
-        // None of them is ignored.
-        for (name, _) in TESTS.iter().filter(|_| !has("--ignored")) {
-            println!("{name}: test");
-        }
-        return ExitCode::SUCCESS;
-    }
-    let wanted: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
-    for (name, test) in TESTS {
-        let fits = |want: &&String| if has("--exact") { want == name } else { name.contains(want.as_str()) };
-        if wanted.is_empty() || wanted.iter().any(fits) {
-            test();
-            println!("test {name} ... ok");
-        }
-    }
-    ExitCode::SUCCESS
+    own_main::main(TESTS)
 }
 
 fn sandbox() -> (tempfile::TempDir, PathBuf, LocalSandbox) {

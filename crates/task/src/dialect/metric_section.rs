@@ -85,7 +85,7 @@ mod tests {
     fn what_cannot_be_measured_is_refused() {
         let one =
             |more: &str| format!("metric: {{command: x, pattern: 'n ([0-9]+)', better: lower, {more}}}");
-        assert!(!rules(&one("target: .nan")).is_empty());
+        assert_eq!(rules(&one("target: .nan")), ["not-yaml"]);
         assert_eq!(rules(&one("target: 1, repeat: 26")), ["bad-metric"]);
         assert_eq!(rules("keep_best: true"), ["bad-metric"]);
         assert_eq!(
