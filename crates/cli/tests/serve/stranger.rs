@@ -122,6 +122,28 @@ fn a_request_that_failed_half_way_is_repeated_as_the_same_run() {
 }
 
 #[test]
+fn a_deleted_run_is_gone_for_everybody_also_while_somebody_still_looks_at_it() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    repo.stub(&patient(&repo), "grep -q work part.txt");
+    let server = Served::start(&env, &repo.dir, &[]);
+    let send = || {
+        let body = json!({ "repo": repo.dir, "text": "Write the part", "isolation": "none" });
+        server.send(&server.token, "POST", "/runs", &[("Idempotency-Key", "k")], Some(&body))
+    };
+    let run = send().is(201).json()["id"].as_str().unwrap().to_owned();
+    let mut looks = events(&server, &server.token, &format!("/runs/{run}/sse?from=1"), None);
+    looks.find(|line| line.starts_with("data: ")).unwrap();
+    std::fs::write(repo.dir.join(".git/go"), "").unwrap();
+    server.row_when(&run, "the end", |row| row["status"] == "done");
+    server.send(&server.token, "DELETE", &format!("/runs/{run}"), &[], None).is(204);
+    send().is(404);
+    server.get(&format!("/runs/{run}")).is(404);
+    assert_eq!(server.get("/runs").json()["runs"], json!([]));
+    drop(looks);
+}
+
+#[test]
 fn a_run_that_has_just_told_its_end_is_deleted_once_its_process_has_left() {
     let env = machine();
     let told = env.path("told").display().to_string();

@@ -169,6 +169,9 @@ impl Live {
         self.removed.lock().unwrap_or_else(|e| e.into_inner()).insert(run.to_owned());
         let _alone = self.writing.lock().await;
         self.index.remove(run).await?;
+        if let Ok(run) = RunId::parse(run) {
+            self.forget_run(&run);
+        }
         self.tell(RowChange::Removed(run.to_owned()));
         Ok(())
     }

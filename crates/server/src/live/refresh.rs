@@ -139,6 +139,9 @@ impl Live {
 
     /// Looks at a run now; what is to be written of it.
     pub(crate) fn refresh(&self, run: &RunId) -> Option<Indexed> {
+        if self.is_removed(run.as_str()) {
+            return None;
+        }
         let indexed = match self.held(run) {
             Some(live) => {
                 let mut live = live.lock().unwrap_or_else(|e| e.into_inner());
@@ -202,7 +205,8 @@ impl Live {
 
     /// Looks at a run and lets `look` see it: from memory where it is held, else from its record.
     pub fn with<T>(&self, run: &RunId, look: impl FnOnce(&LiveRun) -> T) -> Result<T, AppError> {
-        if let Some(live) = self.held(run) {
+        // Somebody may still hold one that was taken out: it is gone all the same.
+        if let Some(live) = self.held(run).filter(|_| !self.is_removed(run.as_str())) {
             let mut live = live.lock().unwrap_or_else(|e| e.into_inner());
             let changed = live.refresh(now());
             if changed.is_ok() {
