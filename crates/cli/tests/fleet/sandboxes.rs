@@ -9,6 +9,9 @@ use ralph_testkit::docker::engine;
 use ralph_testkit::fake_daytona::FakeDaytona;
 use serde_json::{Value, json};
 
+/// Seconds of a lease: making a sandbox takes its time on a busy machine.
+const LEASE: u32 = 15;
+
 /// The agent of both machines is a script that is there in every sandbox.
 fn configure(world: &World, sandbox: &Value) {
     for machine in &world.machines {
@@ -44,7 +47,7 @@ fn goes_on(world: &World, provider: ProviderName, name: &str, meanwhile: impl Fn
 
 /// A cloud that both machines reach.
 fn cloud() -> Option<(FakeDaytona, World)> {
-    let mut world = World::new("true")?;
+    let mut world = World::new("true")?.with_lease(LEASE);
     let cloud = FakeDaytona::start().unwrap();
     for vars in &mut world.vars {
         vars.push(("DAYTONA_API_URL".to_owned(), cloud.url()));
@@ -74,7 +77,8 @@ fn a_machine_of_a_cloud_that_is_gone_too_is_made_anew() {
 
 #[test]
 fn a_container_that_works_on_the_folder_of_another_machine_is_made_anew() {
-    let Some(mut world) = World::new("true") else { return };
+    let Some(world) = World::new("true") else { return };
+    let mut world = world.with_lease(LEASE);
     let Some(engine) = engine() else { return };
     for vars in &mut world.vars {
         vars.push(("DOCKER_HOST".to_owned(), engine.clone()));
