@@ -1,7 +1,6 @@
 //! The server of a fleet: gives out runs, shows those of other machines, starts what comes by itself. It drives nothing.
 
 use crate::index::Indexed;
-use crate::live::RowChange;
 use crate::row::RunRow;
 use crate::server::Server;
 use jiff::Timestamp;
@@ -62,7 +61,7 @@ impl Waiting {
                 continue;
             }
             let row = row(one);
-            server.live.tell(RowChange::Row(Arc::new(row.clone())));
+            server.live.tell_row(&row);
             server.live.write_later(Indexed { row, spend: None });
         }
         let all: BTreeMap<String, NotBegun> = all.into_iter().map(|one| (one.run.clone(), one)).collect();

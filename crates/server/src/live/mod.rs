@@ -114,10 +114,17 @@ impl Live {
         self.rows.subscribe()
     }
 
-    /// Tells those who look at the list.
-    pub fn tell(&self, change: RowChange) {
-        // Nobody may be looking.
-        let _ = self.rows.send(change);
+    /// Tells those who look at the list of a row, unless its run was taken out: nothing is told of it after that.
+    pub fn tell_row(&self, row: &RunRow) {
+        let removed = self.removed.lock().unwrap_or_else(|e| e.into_inner());
+        if !self.is_among(&removed, &row.id) {
+            // Nobody may be looking.
+            let _ = self.rows.send(RowChange::Row(Arc::new(row.clone())));
+        }
+    }
+
+    fn tell_removed(&self, run: &str) {
+        let _ = self.rows.send(RowChange::Removed(run.to_owned()));
     }
 
     /// Something may have happened to this run.
@@ -172,7 +179,7 @@ impl Live {
         if let Ok(run) = RunId::parse(run) {
             self.forget_run(&run);
         }
-        self.tell(RowChange::Removed(run.to_owned()));
+        self.tell_removed(run);
         Ok(())
     }
 
@@ -183,7 +190,11 @@ impl Live {
 
     /// Whether a run was taken out, and has not come back since: one that is fetched again has its old name.
     fn is_removed(&self, run: &str) -> bool {
-        self.removed.lock().unwrap_or_else(|e| e.into_inner()).contains(run)
+        self.is_among(&self.removed.lock().unwrap_or_else(|e| e.into_inner()), run)
+    }
+
+    fn is_among(&self, removed: &BTreeSet<String>, run: &str) -> bool {
+        removed.contains(run)
             && !RunId::parse(run).is_ok_and(|id| ralph_journal::registry::find(&self.home, &id).is_some())
     }
 

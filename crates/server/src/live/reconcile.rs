@@ -1,11 +1,10 @@
 //! After a start: what the index says is compared with the records, the newest first. What is over and known is not read again.
 
-use super::{Live, RowChange};
+use super::Live;
 use crate::index::{Indexed, entries, read_run};
 use ralph_domain::id::RunId;
 use ralph_journal::registry;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Rows that are written at a time.
@@ -42,7 +41,7 @@ impl Live {
         let waits = |id: &str| queue.as_ref().is_ok_and(|queue| queue.join(format!("{id}.json")).exists());
         for gone in known.keys().filter(|id| !registered.contains(id.as_str()) && !waits(id)) {
             let _ = runtime.block_on(self.index.remove(gone));
-            self.tell(RowChange::Removed(gone.clone()));
+            self.tell_removed(gone);
         }
         self.index.forget_counts();
         self.reconciled.store(true, Ordering::Relaxed);
@@ -52,7 +51,7 @@ impl Live {
         let entry = registry::find(&self.home, run)?;
         let (indexed, _) = read_run(self.app.environment(), &entry);
         if indexed.row.is_over() {
-            self.tell(RowChange::Row(Arc::new(indexed.row.clone())));
+            self.tell_row(&indexed.row);
             return Some(indexed);
         }
         self.refresh(run)

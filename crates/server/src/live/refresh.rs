@@ -1,7 +1,7 @@
 //! Making rows anew, soon after something has happened and not more often than is of use.
 
 use super::watch::Seen;
-use super::{Live, LiveRun, RowChange};
+use super::{Live, LiveRun};
 use crate::index::{Indexed, read_run};
 use jiff::Timestamp;
 use ralph_app::AppError;
@@ -89,7 +89,7 @@ impl Live {
         if let Err(error) = runtime.block_on(self.index.remove(run.as_str())) {
             tracing::warn!(%error, "the index could not be written");
         }
-        self.tell(RowChange::Removed(run.to_string()));
+        self.tell_removed(run.as_str());
     }
 
     /// The runs that something has happened to, waiting for one at most this long.
@@ -163,7 +163,7 @@ impl Live {
             None => self.read(run),
         };
         if let Some(indexed) = &indexed {
-            self.tell(RowChange::Row(Arc::new(indexed.row.clone())));
+            self.tell_row(&indexed.row);
         }
         indexed
     }
@@ -211,7 +211,7 @@ impl Live {
             let changed = live.refresh(now());
             if changed.is_ok() {
                 if let Ok(Some(indexed)) = changed {
-                    self.tell(RowChange::Row(Arc::new(indexed.row.clone())));
+                    self.tell_row(&indexed.row);
                     self.write_later(indexed);
                 }
                 return Ok(look(&live));

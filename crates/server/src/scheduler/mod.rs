@@ -11,7 +11,7 @@ pub(crate) use queue::read_queue;
 pub use queue::{AuthSource, Queued};
 
 use crate::index::Indexed;
-use crate::live::{Driven, Live, RowChange};
+use crate::live::{Driven, Live};
 use crate::problem::Problem;
 use crate::secrets::Secrets;
 use queue::Queue;
@@ -272,7 +272,7 @@ impl Scheduler {
                 place += 1;
             }
             let row = queued.row((queued.problem.is_none()).then_some(place));
-            self.live.tell(RowChange::Row(Arc::new(row.clone())));
+            self.live.tell_row(&row);
             self.live.write_later(Indexed { row, spend: None });
         }
     }
