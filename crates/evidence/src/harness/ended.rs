@@ -34,6 +34,9 @@ const BUSINESS: &[&str] = &[
     "repl",
 ];
 
+/// Words of paths at which programs stand.
+const PROGRAMS: &[&str] = &["bin", "cmd", "commands", "program", "programs", "scripts", "tools"];
+
 /// Words of Go's own runner that say which tests it runs.
 const GO_FLAGS: &[&str] = &["\"-test.", "\"test.run\"", "\"test.skip\"", "\"test.list\"", "\"test.count\""];
 
@@ -69,6 +72,7 @@ pub fn ends_tests(path: &str, old: Option<&str>, new: &str, taken_in: bool) -> b
     let program = language == Language::Shell
         || page
         || speaks_of(path, BUSINESS)
+        || speaks_of(path, PROGRAMS)
         || speaks_of(&code(old.unwrap_or_default()), BUSINESS);
     let outside = |line: &str| ends(line) || language.borrows_end(line);
     (!program && ends_out_of_place(new, &|line| fresh(line) && outside(line.trim())))
@@ -126,11 +130,19 @@ fn outer_parts(text: &str) -> Vec<Vec<&str>> {
     parts
 }
 
-/// Whether a text has one of these words, alone or as a part of a name: `print_usage`, `--help`.
+/// Whether a text has one of these words, alone or as a part of a name: `print_usage`, `--help`, `ListCommand`.
 fn speaks_of(text: &str, words: &[&str]) -> bool {
-    let text = text.to_ascii_lowercase();
-    let mut parts = text.split(|c: char| !c.is_ascii_alphanumeric());
-    parts.any(|part| words.contains(&part))
+    text.split(|c: char| !c.is_ascii_alphanumeric()).any(|name| {
+        let starts = |(at, c): &(usize, char)| *at > 0 && c.is_ascii_uppercase();
+        let cuts = name.char_indices().filter(starts).map(|(at, _)| at);
+        let mut from = 0;
+        let inner = cuts.chain([name.len()]).any(|to| {
+            let part = name[from..to].to_ascii_lowercase();
+            from = to;
+            words.contains(&part.as_str())
+        });
+        inner || words.contains(&name.to_ascii_lowercase().as_str())
+    })
 }
 
 /// The statements of a line, as far as marks between them show: `x = 1; exit(0)`, `if (y) { exit(0); }`.
@@ -480,6 +492,8 @@ mod tests {
             ("part.py", "signal.signal(signal.SIGTERM, lambda *a: sys.exit(0))"),
             ("part.py", "@app.command()\ndef show():\n    sys.exit(0)"),
             ("cli.py", "def show():\n    sys.exit(0)"),
+            ("shop/cmd/show.go", "func show() {\n\tos.Exit(0)\n}"),
+            ("Part.java", "class ListCommand {\n    void run() { System.exit(0); }\n}"),
             ("part.py", "def launch(command):\n    os.execvp(command[0], command)"),
             ("part.py", "print('sys.exit(0) ends it')"),
             ("part.js", "process.on('SIGINT', () => process.exit(0));"),
