@@ -19,6 +19,8 @@ mod ended;
 mod harness;
 #[path = "cheats/hidden.rs"]
 mod hidden;
+#[path = "cheats/in_product.rs"]
+mod in_product;
 #[path = "cheats/killed.rs"]
 mod killed;
 #[path = "cheats/make_lines.rs"]
@@ -35,6 +37,8 @@ mod planted;
 mod pretended;
 #[path = "cheats/scene.rs"]
 mod scene;
+#[path = "cheats/settings.rs"]
+mod settings;
 #[path = "cheats/suite.rs"]
 mod suite;
 #[path = "cheats/table.rs"]

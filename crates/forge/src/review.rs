@@ -48,6 +48,18 @@ pub(crate) fn latest(given: Vec<(Verdict, Review)>, author: &str) -> Vec<Review>
     found.into_iter().map(|(_, _, review)| review).collect()
 }
 
+/// The reviews that were dismissed, of people who have decided nothing since; `given` comes oldest first.
+pub(crate) fn last_dismissed(given: &[(Verdict, Review)]) -> Vec<&Review> {
+    let mut last: BTreeMap<String, (Verdict, &Review)> = BTreeMap::new();
+    for (verdict, review) in given.iter().filter(|(verdict, _)| *verdict != Verdict::Commented) {
+        last.insert(review.author.to_lowercase(), (*verdict, review));
+    }
+    last.into_values()
+        .filter(|(verdict, _)| *verdict == Verdict::Dismissed)
+        .map(|(_, review)| review)
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -51,6 +51,12 @@ macro_rules! stories_of {
             }
 
             #[test]
+            fn its_pull_request_says_that_nobody_watched() {
+                let (_cloud, fixture) = super::$name();
+                stories::pull_request_says_that_nobody_watched(&fixture);
+            }
+
+            #[test]
             fn a_killed_run_goes_on_in_its_machine() {
                 let (_cloud, fixture) = super::$name();
                 stories::killed_and_resumed(&fixture, &fixture.env.path("waiting"));

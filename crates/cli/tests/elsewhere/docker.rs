@@ -19,6 +19,12 @@ fn a_container_works_to_a_proven_end() {
 }
 
 #[test]
+fn a_pull_request_from_a_container_says_that_nobody_watched() {
+    let Some(fixture) = fixture() else { return };
+    stories::pull_request_says_that_nobody_watched(&fixture);
+}
+
+#[test]
 fn a_killed_run_goes_on_in_its_container() {
     let Some(fixture) = fixture() else { return };
     stories::killed_and_resumed(&fixture, Path::new(".ralph/waiting"));

@@ -1,6 +1,8 @@
 //! What must hold of every provider.
 
 use crate::fixture::Fixture;
+use ralph_domain::ports::Forge as _;
+use ralph_forge::LocalForge;
 use ralph_testkit::TestEnv;
 use serde_json::json;
 use std::path::Path;
@@ -35,6 +37,28 @@ pub fn to_a_proven_end(fixture: &Fixture) {
     assert_eq!(fates, ["destroyed", "destroyed"]);
     assert_eq!(fixture.sandboxes(&repo), Vec::<serde_json::Value>::new());
     assert_eq!(run["sandboxes"], serde_json::Value::Null, "{run}");
+    // Nobody can watch there, and whoever reads of the result reads that.
+    assert_eq!(run["level"], "independent", "{run}");
+    assert!(run["summary"].as_str().unwrap().contains("not watched"), "{run}");
+    let id = run["run_id"].as_str().unwrap();
+    let folder = std::path::PathBuf::from(run["run_dir"].as_str().unwrap());
+    let proof = std::fs::read_to_string(folder.join("proof.json")).unwrap();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&proof).unwrap()["watched"], "not_watched");
+    for args in [&["status", id][..], &["show", "--proof", id]] {
+        let shown = fixture.ralph(&repo, args).stdout;
+        assert!(shown.contains("not watched"), "{args:?}: {shown}");
+    }
+}
+
+/// A pull request of a result that nobody watched says so. The code host is a folder of this machine.
+pub fn pull_request_says_that_nobody_watched(fixture: &Fixture) {
+    let folder = fixture.env.path("forge");
+    fixture.env.user_config(&json!({ "local_forge": folder }));
+    let repo = fixture.repo(Fixture::shell_agent(WORK), CHECK);
+    let run = fixture.ralph(&repo, &["run", "--publish", "pr", "--json"]).exits(0).json();
+    let forge = LocalForge::open(&folder, &ralph_testkit::vars()).unwrap();
+    let body = forge.pr(1).unwrap().body;
+    assert!(body.contains("Level: independent, not watched."), "{run}\n{body}");
 }
 
 /// The first session waits, with `marker` as its sign; the second one works.

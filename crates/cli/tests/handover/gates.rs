@@ -72,6 +72,14 @@ impl<'a> Hosted<'a> {
         });
     }
 
+    /// Waits until the review was looked at and nobody had decided.
+    fn waits(&self) {
+        until("a look at the review", || {
+            let seen = self.repo.events_named("review_seen");
+            seen.iter().any(|event| event["state"] == "waiting").then_some(())
+        });
+    }
+
     fn prompt(&self, iteration: u32) -> String {
         std::fs::read_to_string(self.env.path(&format!("prompts/{iteration}"))).unwrap()
     }
@@ -80,28 +88,50 @@ impl<'a> Hosted<'a> {
 const BOTH: &str = ", {\"type\": \"pr_approved\"}, {\"type\": \"pr_checks_pass\"}";
 
 #[test]
-fn an_approval_that_is_taken_back_is_none_and_changes_after_a_green_check_start_a_session() {
+fn an_approval_that_is_taken_back_and_changes_after_a_green_check_start_a_session() {
     let env = TestEnv::new(RALPH);
     let host = Hosted::new(&env, BOTH, &json!({}));
     let child = host.start();
     let first = host.proven(1);
     host.fake.review(1, "ann", "APPROVED", "", &[]);
-    host.fake.dismiss(1, "ann");
+    host.fake.dismiss_by(1, "ann", "cy", "The name is wrong.", None);
     host.check(&first, "success");
-    // The checks are green, the approval is gone: it is waited for again.
-    until("a look at the review", || {
-        let seen = host.repo.events_named("review_seen");
-        seen.iter().any(|event| event["state"] == "waiting").then_some(())
-    });
-    assert!(host.repo.events_named("finished").is_empty());
-    host.fake.review(1, "bob", "CHANGES_REQUESTED", "Say more.", &[]);
     let second = host.proven(2);
     assert_ne!(first, second);
-    assert!(host.prompt(2).contains("Say more."), "{}", host.prompt(2));
-    assert!(host.repo.events_named("finished").is_empty());
+    let told = "cy took back the approval of ann: The name is wrong.";
+    assert!(host.prompt(2).contains(told), "{}", host.prompt(2));
     host.check(&second, "success");
+    // It is told once; then an approval is waited for.
+    host.waits();
+    host.fake.review(1, "bob", "CHANGES_REQUESTED", "Say more.", &[]);
+    let third = host.proven(3);
+    assert!(host.prompt(3).contains("Say more."), "{}", host.prompt(3));
+    assert!(host.repo.events_named("finished").is_empty());
+    host.check(&third, "success");
     host.fake.review(1, "bob", "APPROVED", "", &[]);
     TestEnv::wait(child).exits(0);
+    assert_eq!(host.fake.branch("feature/part"), Some(third));
+}
+
+/// What the host takes back because of a push is nobody's word, nor is a taken-back approval of an older commit.
+#[test]
+fn an_approval_that_the_host_takes_back_because_of_a_push_starts_no_session() {
+    let env = TestEnv::new(RALPH);
+    let host = Hosted::new(&env, BOTH, &json!({}));
+    let child = host.start();
+    let first = host.proven(1);
+    host.fake.review(1, "ann", "APPROVED", "", &[]);
+    host.check(&first, "failure");
+    let second = host.proven(2);
+    // One of the old commit, dismissed by hand; one of the new commit, which the host calls stale.
+    host.fake.dismiss_by(1, "ann", "cy", "Old.", None);
+    host.fake.review(1, "dan", "APPROVED", "", &[]);
+    host.fake.dismiss_by(1, "dan", "dan", "", Some(&second));
+    host.check(&second, "success");
+    host.waits();
+    host.fake.review(1, "bob", "APPROVED", "", &[]);
+    let done = TestEnv::wait(child).exits(0);
+    assert_eq!(done.json()["iterations"], 2, "{}", done.stdout);
     assert_eq!(host.fake.branch("feature/part"), Some(second));
 }
 

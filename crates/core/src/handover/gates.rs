@@ -6,7 +6,7 @@ use crate::error::DriveError;
 use jiff::{SignedDuration, Timestamp};
 use ralph_domain::event::{ChecksSeen, ChecksState, EventBody, PrOccasion, ReviewOutcome, ReviewSeen};
 use ralph_domain::handover::{Gate, GateFacts, SLOW_POLL, needs_review, next_poll};
-use ralph_domain::ports::{CiCheck, CiState, Comment, PrState, Review, ReviewState};
+use ralph_domain::ports::{CiCheck, CiState, Comment, PrState, Review, ReviewState, TakenBack};
 use ralph_domain::text::{tail, tail_lines};
 
 /// Failing checks whose logs are fetched.
@@ -135,9 +135,23 @@ impl Driver {
             feedback: String::new(),
             next: None,
         };
+        // Only where nobody else decides: whoever asks for changes says more, and another approval stands. One of an earlier commit
+        // went with that commit, not by a person's word.
+        let open = pr.state == PrState::Open && asks.is_none() && approves.is_none();
+        let taken: Vec<TakenBack> = match open {
+            true => forge.taken_back(number)?.into_iter().filter(|taken| is_news(taken, commit)).collect(),
+            false => Vec::new(),
+        };
+        let taken: Vec<TakenBack> = taken.into_iter().filter(|taken| !answered.contains(&taken.id)).collect();
         match (pr.state, asks, approves) {
             (PrState::Merged, ..) => news.state = ReviewOutcome::Merged,
             (PrState::Closed, ..) => news.state = ReviewOutcome::Closed,
+            (PrState::Open, ..) if !taken.is_empty() => {
+                news.state = ReviewOutcome::ChangesRequested;
+                news.by = taken.first().map(|taken| taken.by.clone().unwrap_or_else(|| taken.author.clone()));
+                news.answered = taken.iter().map(|taken| taken.id).collect();
+                news.feedback = taken.iter().map(withdrawal).collect();
+            }
             (PrState::Open, Some(review), _) if !answered.contains(&review.id) => {
                 let comments = forge.review_comments(number)?;
                 let fresh: Vec<&Comment> = comments.iter().filter(|c| !answered.contains(&c.id)).collect();
@@ -184,6 +198,23 @@ impl Driver {
         };
         let now = self.ctx.clock.now();
         now.checked_add(SignedDuration::try_from(wait).unwrap_or(SignedDuration::from_mins(5))).unwrap_or(now)
+    }
+}
+
+/// Whether an approval that was taken back was one of this commit.
+fn is_news(taken: &TakenBack, commit: Option<&str>) -> bool {
+    taken.commit.is_none() || taken.commit.as_deref() == commit
+}
+
+/// Who took an approval back, and why.
+fn withdrawal(taken: &TakenBack) -> String {
+    let who = match taken.by.as_deref().filter(|by| !by.eq_ignore_ascii_case(&taken.author)) {
+        Some(by) => format!("{by} took back the approval of {}", taken.author),
+        None => format!("{} took the approval back", taken.author),
+    };
+    match taken.message.trim() {
+        "" => format!("{who}, without a word: look for what is not good enough yet.\n"),
+        why => tail(&format!("{who}: {why}\n"), FEEDBACK_MAX).to_owned(),
     }
 }
 

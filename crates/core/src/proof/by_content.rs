@@ -19,13 +19,15 @@ pub(super) enum Content {
     Steers,
     /// Product that ends its tests, or skips them: fewer of them are no pass for that.
     Ends,
+    /// Product that asks whether it is tested. That has honest reasons, too, so nobody is asked about it.
+    Asks,
 }
 
 impl Content {
     pub(super) fn role(self) -> Role {
         match self {
             Self::Tests => Role::Test,
-            Self::Steers | Self::Ends => Role::Configuration,
+            Self::Steers | Self::Ends | Self::Asks => Role::Configuration,
         }
     }
 }
@@ -52,7 +54,12 @@ pub(super) fn by_content(facts: &HarnessFacts<'_>, name: &str, change: &FileChan
     if hooks() || rewires() {
         return Some(Content::Steers);
     }
-    ends().then_some(Content::Ends)
+    if ends() {
+        return Some(Content::Ends);
+    }
+    let asks =
+        harness::asks_for_tests(name, None, &new) && harness::asks_for_tests(name, old().as_deref(), &new);
+    asks.then_some(Content::Asks)
 }
 
 /// Whether a script of the checks, or a test, reads the file as lines of its own: `. src/lib.sh`, `load ../src/lib`.

@@ -7,8 +7,11 @@ pub(crate) use crate::proof::harness_facts::{HarnessFacts, Read};
 use crate::proof::harness_facts::{check_scripts, compared_scripts, reach_of};
 use crate::proof::ignored;
 use crate::proof::places::{Places, prepares};
+use crate::proof::plain_settings;
 use crate::proof::planted;
 use crate::proof::read_by_tests;
+use crate::proof::relinked;
+use crate::proof::renamed_tests::renamed_tests;
 use ralph_domain::event::FileChange;
 use ralph_domain::ports::{ExecTrace, TraceKind};
 use ralph_domain::protect::covers;
@@ -16,6 +19,9 @@ use ralph_domain::text::one_line;
 use ralph_evidence::harness::{self, Part, Reach, Role, Via};
 use ralph_evidence::weakened::is_test_source;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What is told of a test that says a new name, and nothing else.
+const RENAMED: &str = "a test, in which only names changed that the task asks to change";
 
 /// The scripts that must stay as they are, by what the commands `argvs` lead to in a tree.
 pub(crate) fn fixed_scripts<'a>(
@@ -47,6 +53,7 @@ pub(crate) fn judge(facts: &HarnessFacts<'_>) -> HarnessFindings {
     let changed: BTreeMap<&str, char> = facts.changes.iter().map(|c| (c.path.as_str(), c.status)).collect();
     definitions(facts, &mut found);
     scripts(facts, &changed, &mut found);
+    relinked::judge(facts, &mut found);
     let reach: Vec<Reach> = reach_of(facts, facts.start).into_iter().map(|(_, reach)| reach).collect();
     let places = Places::new(facts, &reach);
     parts(facts, &places, &mut found);
@@ -54,6 +61,7 @@ pub(crate) fn judge(facts: &HarnessFacts<'_>) -> HarnessFindings {
     planted::judge(facts, &places, &mut found);
     ignored::judge(facts, &mut found);
     read_by_tests::judge(facts, &reach, &mut found);
+    plain_settings::judge(facts, &mut found);
     found
 }
 
@@ -140,6 +148,7 @@ fn parts(facts: &HarnessFacts<'_>, places: &Places<'_>, found: &mut HarnessFindi
     // Whether the start had tests that stand in the product itself.
     let mut had_inline = false;
     let changed: Vec<&str> = facts.changes.iter().map(|c| c.path.as_str()).collect();
+    let renamed = renamed_tests(facts);
     for path in harness::beside_scripts(
         &check_scripts(facts),
         facts.folder.trim_end_matches('/'),
@@ -153,6 +162,11 @@ fn parts(facts: &HarnessFacts<'_>, places: &Places<'_>, found: &mut HarnessFindi
     for change in facts.changes {
         let path = change.path.as_str();
         if covers(facts.protected, path) || places.moved.values().any(|from| from == path) {
+            continue;
+        }
+        if renamed.contains(path) {
+            found.tests_touched = true;
+            found.lower(path, None, RENAMED);
             continue;
         }
         let file = ChangedFile::read(facts, places, change);
@@ -218,7 +232,7 @@ fn tell_part(facts: &HarnessFacts<'_>, file: &ChangedFile<'_>, part: &Part, foun
             found.tests_touched = true;
             let renamed = file.old.as_deref().zip(file.new.as_deref());
             if renamed.is_some_and(|(old, new)| harness::is_renamed(facts.task, old, new)) {
-                found.lower(path, key, "a test, in which only names changed that the task asks to change");
+                found.lower(path, key, RENAMED);
                 return;
             }
             let what = if gone { "a test, removed by the run" } else { "a test, changed by the run" };
@@ -229,6 +243,9 @@ fn tell_part(facts: &HarnessFacts<'_>, file: &ChangedFile<'_>, part: &Part, foun
             found.failed.push(format!(
                 "{path} puts something else in the place of what runs the checks, or forges what they say: {cure}"
             ));
+        }
+        Role::Configuration if file.content == Some(Content::Asks) => {
+            found.lower(path, key, "its new lines ask whether tests are running");
         }
         Role::Configuration | Role::Replacement => {
             found.tests_touched |= file.content != Some(Content::Ends);

@@ -137,6 +137,7 @@ impl<'a> Places<'a> {
             || prepares(self.facts, name)
             || (new
                 && (self.replaces_test(name, &there)
+                    || self.hides(name)
                     || self.takes_tests_out(name)
                     || self.made_targets.contains(name)
                     || self.is_open_target(name)));
@@ -211,6 +212,27 @@ impl<'a> Places<'a> {
         })
     }
 
+    /// Whether a new module has the name of one of the start that tests or scripts of the checks take in, in another of the folders
+    /// that are looked in: it may be found first.
+    fn hides(&self, path: &str) -> bool {
+        let split = |path: &str| {
+            path.rsplit_once('/').map_or((String::new(), path.to_owned()), |(f, n)| (f.into(), n.into()))
+        };
+        let (folder, name): (String, String) = split(path);
+        let loaded = [".py", ".rb", ".pm", ".pl", ".lua"].iter().any(|end| name.ends_with(end));
+        if !loaded || name.starts_with("__") || !self.folders.contains(&folder) {
+            return false;
+        }
+        let alike = |own: &&String| {
+            let (other, same) = split(own);
+            same == name && other != folder && self.folders.contains(&other)
+        };
+        let Some(hidden) = self.facts.sources.iter().find(alike) else { return false };
+        let scripts = check_scripts(self.facts);
+        let mut users = self.facts.tests.iter().take(TESTS_MAX).chain(&scripts);
+        users.any(|own| as_at_start(self.facts, own).is_some_and(|text| harness::is_used_in(&text, hidden)))
+    }
+
     /// Whether a new `go.mod` makes a module of its own of a folder with tests of the start: those of the module above no longer run.
     fn takes_tests_out(&self, path: &str) -> bool {
         let Some(folder) = path.strip_suffix("go.mod").filter(|folder| folder.ends_with('/')) else {
@@ -240,7 +262,11 @@ fn module_folders(facts: &HarnessFacts<'_>) -> BTreeSet<String> {
         let text = as_at_start(facts, test).unwrap_or_default();
         harness::looked_in(test, &text).into_iter().collect::<Vec<_>>()
     });
-    let tests = tests.chain(looked_in);
+    let by_scripts = check_scripts(facts).into_iter().flat_map(|script| {
+        let text = as_at_start(facts, &script).unwrap_or_default();
+        harness::looked_in(&script, &text).into_iter().collect::<Vec<_>>()
+    });
+    let tests = tests.chain(looked_in).chain(by_scripts);
     own.chain(tests).chain(check_scripts(facts).iter().map(folder)).collect()
 }
 

@@ -20,6 +20,8 @@ use std::path::Path;
 const TOLD_MAX: usize = 40;
 /// A file with definitions of checks is not larger.
 const DEFINITIONS_MAX: u64 = 8 * 1024 * 1024;
+/// A larger file is not looked into: as much as is put back.
+const SOURCE_MAX: u64 = 64 * 1024 * 1024;
 
 /// What came of the required checks in a checkout.
 pub(super) struct CheckRun {
@@ -174,7 +176,7 @@ impl Driver {
         let base = &subject.start;
         let spec = &self.ctx.state.spec;
         let top = SafeDir::open(folder).ok();
-        let now = |path: &str| top.as_ref()?.read_text(path, Links::Inside, DEFINITIONS_MAX).ok();
+        let now = |path: &str| top.as_ref()?.read_text(path, Links::Inside, SOURCE_MAX).ok();
         let start = |path: &str| {
             let bytes = self.workspace.file_at(base, path).ok().flatten()?;
             Some(String::from_utf8_lossy(&bytes).into_owned())

@@ -41,6 +41,11 @@ pub trait Forge: Send {
     fn set_status(&self, commit: &str, status: &NewStatus) -> Result<(), ForgeError>;
     /// Reviews: the latest that counts of each person.
     fn reviews(&self, number: u64) -> Result<Vec<Review>, ForgeError>;
+    /// Approvals that a person took back and did not give again. Without those that the host itself took back because of new
+    /// commits. A host that does not tell has none.
+    fn taken_back(&self, _number: u64) -> Result<Vec<TakenBack>, ForgeError> {
+        Ok(Vec::new())
+    }
     /// What people wrote in reviews and on lines of the diff, oldest first.
     fn review_comments(&self, number: u64) -> Result<Vec<Comment>, ForgeError>;
     /// Paths that a pull request touches, old names of renamed files included.
@@ -238,6 +243,24 @@ pub struct Review {
     /// When.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
+}
+
+/// An approval that was taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenBack {
+    /// The host's id of the review.
+    pub id: u64,
+    /// Whose approval it was.
+    pub author: String,
+    /// Who took it back, where the host tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Why.
+    #[serde(default)]
+    pub message: String,
+    /// The commit that had been approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
 }
 
 /// An issue.

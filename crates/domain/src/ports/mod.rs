@@ -23,7 +23,7 @@ pub use ask::{
 };
 pub use forge::{
     Access, CiCheck, CiState, Comment, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus, PrChange,
-    PrState, PullRequest, Review, ReviewState,
+    PrState, PullRequest, Review, ReviewState, TakenBack,
 };
 pub use keeper::{Dismissal, SandboxKeeper, SandboxNews};
 pub use notifier::{Notification, Notifier, Occasion};

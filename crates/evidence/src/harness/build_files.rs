@@ -172,7 +172,7 @@ fn is_need(line: &str) -> bool {
 }
 
 /// How many brackets a line leaves open.
-fn brackets(line: &str) -> i32 {
+pub(super) fn brackets(line: &str) -> i32 {
     let count = |letters: &[char]| i32::try_from(line.matches(letters).count()).unwrap_or(0);
     count(&['(', '[', '{']) - count(&[')', ']', '}'])
 }

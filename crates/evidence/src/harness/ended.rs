@@ -24,6 +24,7 @@ const BUSINESS: &[&str] = &[
     "kill",
     "shutdown",
     "daemon",
+    "daemonize",
     "interrupt",
     "command",
     "subcommand",
@@ -32,6 +33,9 @@ const BUSINESS: &[&str] = &[
     "menu",
     "repl",
 ];
+
+/// Words of paths at which programs stand.
+const PROGRAMS: &[&str] = &["bin", "cmd", "commands", "program", "programs", "scripts", "tools"];
 
 /// Words of Go's own runner that say which tests it runs.
 const GO_FLAGS: &[&str] = &["\"-test.", "\"test.run\"", "\"test.skip\"", "\"test.list\"", "\"test.count\""];
@@ -50,24 +54,95 @@ pub fn ends_tests(path: &str, old: Option<&str>, new: &str, taken_in: bool) -> b
     }
     let ends = |line: &str| statements(line).any(|part| language.ends(part));
     // What stands in the braces of a line that is not indented is only defined there, but for the beginning of a package of Go.
+    // So is what a function without a name does.
+    let at_once = |line: &str| {
+        let cuts = ["{", "=>", "lambda"].iter().filter_map(|cut| line.find(cut));
+        cuts.min().unwrap_or(line.len())
+    };
     let loaded = |line: &str| match language {
         Language::Go => ends(line),
-        _ => line.split('{').next().is_some_and(&ends),
+        _ => ends(&line[..at_once(line)]),
     };
     if language.outer(new).iter().any(|line| fresh(line) && loaded(line.trim())) {
         return true;
     }
     // A page of PHP ends where it likes.
     let page = language == Language::Php && !new.contains("namespace ") && !new.contains("class ");
-    let its_business = language == Language::Shell || page || speaks_of(new, BUSINESS);
-    (!its_business && found(&ends)) || language.lets_pass(&found) || language.leaves_out(old, &found)
+    // A program at the start, or by its name, ends where it likes.
+    let program = language == Language::Shell
+        || page
+        || speaks_of(path, BUSINESS)
+        || speaks_of(path, PROGRAMS)
+        || speaks_of(&code(old.unwrap_or_default()), BUSINESS);
+    let outside = |line: &str| ends(line) || language.borrows_end(line);
+    (!program && ends_out_of_place(new, &|line| fresh(line) && outside(line.trim())))
+        || language.lets_pass(&found)
+        || language.leaves_out(old, &found)
 }
 
-/// Whether a text has one of these words, alone or as a part of a name: `print_usage`, `--help`.
+/// A source without the lines that are only remarks.
+fn code(text: &str) -> String {
+    let remark =
+        |line: &&str| !["#", "//", "*", "/*", "--"].iter().any(|mark| line.trim_start().starts_with(mark));
+    text.lines().filter(remark).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a line that `ends` a process stands in a part of the source whose business that is not: neither the part itself, nor one
+/// that speaks of its name, is about a program, its help, a signal.
+fn ends_out_of_place(text: &str, ends: &dyn Fn(&str) -> bool) -> bool {
+    let text = code(text);
+    let parts = outer_parts(&text);
+    let at_home = |part: &[&str]| speaks_of(&part.join("\n"), BUSINESS);
+    let is_called = |part: &[&str]| {
+        let head = part.iter().find(|line| !line.starts_with('@')).copied().unwrap_or_default();
+        let names: BTreeSet<&str> =
+            words(head).filter(|word| word.len() > 2 && !KEYWORDS.contains(word)).collect();
+        let others = parts.iter().filter(|other| other.as_slice() != part && at_home(other));
+        others.flatten().any(|line| words(line).any(|word| names.contains(word)))
+    };
+    parts.iter().any(|part| part.iter().any(|line| ends(line)) && !at_home(part) && !is_called(part))
+}
+
+/// Words of the head of a definition that are no name.
+const KEYWORDS: &[&str] = &[
+    "async", "class", "const", "def", "else", "export", "exports", "func", "function", "import", "int",
+    "let", "module", "package", "public", "return", "self", "static", "struct", "sub", "this", "try", "var",
+    "void", "with",
+];
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
+}
+
+/// The parts of a source that begin at its margin: each definition with what stands further in, and with what decorates it.
+fn outer_parts(text: &str) -> Vec<Vec<&str>> {
+    let mut parts: Vec<Vec<&str>> = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let inside =
+            line.starts_with([' ', '\t', '}', ')', ']']) || matches!(line.trim(), "end" | "end;" | "{");
+        let decorated =
+            |part: &Vec<&str>| part.iter().all(|line| line.starts_with('@') || line.starts_with("#["));
+        match parts.last_mut() {
+            Some(part) if inside || decorated(part) => part.push(line),
+            _ => parts.push(vec![line]),
+        }
+    }
+    parts
+}
+
+/// Whether a text has one of these words, alone or as a part of a name: `print_usage`, `--help`, `ListCommand`.
 fn speaks_of(text: &str, words: &[&str]) -> bool {
-    let text = text.to_ascii_lowercase();
-    let mut parts = text.split(|c: char| !c.is_ascii_alphanumeric());
-    parts.any(|part| words.contains(&part))
+    text.split(|c: char| !c.is_ascii_alphanumeric()).any(|name| {
+        let starts = |(at, c): &(usize, char)| *at > 0 && c.is_ascii_uppercase();
+        let cuts = name.char_indices().filter(starts).map(|(at, _)| at);
+        let mut from = 0;
+        let inner = cuts.chain([name.len()]).any(|to| {
+            let part = name[from..to].to_ascii_lowercase();
+            from = to;
+            words.contains(&part.as_str())
+        });
+        inner || words.contains(&name.to_ascii_lowercase().as_str())
+    })
 }
 
 /// The statements of a line, as far as marks between them show: `x = 1; exit(0)`, `if (y) { exit(0); }`.
@@ -119,8 +194,13 @@ impl Language {
             Self::Python => {
                 called(&["sys.exit", "os._exit", "exit", "quit", "raise SystemExit"])
                     || part == "raise SystemExit"
+                    || within(part, &["sys.exit", "os._exit", "SystemExit"])
+                    || starts_other(part)
             }
-            Self::Script => called(&["process.exit", "process.reallyExit", "Deno.exit"]),
+            Self::Script => {
+                called(&["process.exit", "process.reallyExit", "Deno.exit"])
+                    || within(part, &["process.exit", "process.reallyExit", "Deno.exit"])
+            }
             Self::Shell => matches!(part, "exit" | "exit 0" | "exec true" | "exec :"),
             Self::Ruby => {
                 matches!(part, "exit" | "exit 0" | "exit true" | "exit!" | "exit! 0" | "exit! true")
@@ -147,6 +227,29 @@ impl Language {
                     && !part.ends_with("()")
             }
             Self::Lua => called(&["os.exit"]),
+        }
+    }
+
+    /// Whether a line takes what ends a process under another name: `from sys import exit as done`, `process['exit']`.
+    fn borrows_end(self, line: &str) -> bool {
+        let has = |word: &str| line.contains(word);
+        match self {
+            Self::Python => {
+                let imports =
+                    ["from sys import", "from os import"].iter().any(|start| line.starts_with(start));
+                let names = words(line).any(|word| matches!(word, "exit" | "_exit"));
+                names && (imports || has("getattr(") || has("CDLL("))
+            }
+            Self::Script => {
+                let quoted =
+                    ["process['exit']", "process[\"exit\"]", "process[`exit`]"].iter().any(|it| has(it));
+                let module = ["'process'", "\"process\"", "'node:process'", "\"node:process\""];
+                let taken = module.iter().any(|it| has(it))
+                    || line.ends_with("= process")
+                    || line.ends_with("= process;");
+                quoted || (taken && words(line).any(|word| matches!(word, "exit" | "reallyExit")))
+            }
+            _ => false,
         }
     }
 
@@ -236,7 +339,37 @@ fn is_call(part: &str, name: &str) -> bool {
     let Some((inside, _)) = rest.trim_start().strip_prefix('(').and_then(|rest| rest.split_once(')')) else {
         return false;
     };
-    matches!(inside.trim(), "" | "0" | "None" | "True" | "true" | "EXIT_SUCCESS" | "os.EX_OK" | "status=0")
+    is_success(inside)
+}
+
+/// Whether an argument means success.
+fn is_success(inside: &str) -> bool {
+    let plain = inside.trim().trim_start_matches(['+', '-']);
+    matches!(
+        plain,
+        "" | "None" | "False" | "false" | "True" | "true" | "EXIT_SUCCESS" | "os.EX_OK" | "status=0"
+    ) || plain.trim_start_matches("0x").chars().all(|c| c == '0')
+}
+
+/// Whether a call of one of these, with success, stands anywhere in a statement, but for texts: `if done: sys.exit(0)`.
+fn within(part: &str, names: &[&str]) -> bool {
+    names.iter().any(|name| {
+        part.match_indices(name).any(|(at, _)| {
+            let before = &part[..at];
+            let quoted = before.matches('"').count() % 2 == 1 || before.matches('\'').count() % 2 == 1;
+            !quoted
+                && !before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.'))
+                && is_call(&part[at..], name)
+        })
+    })
+}
+
+/// Whether a statement of Python puts another program in the place of its process.
+fn starts_other(part: &str) -> bool {
+    part.split("os.exec").skip(1).any(|rest| {
+        let call = rest.trim_start_matches(['l', 'v', 'p', 'e']);
+        call.len() < rest.len() && call.starts_with('(')
+    })
 }
 
 /// Whether a line of a script listens for something that happens to its process.
@@ -321,6 +454,16 @@ mod tests {
             ("part.go", "func init() { os.Args = append(os.Args, \"-test.skip=TestPart\") }"),
             ("Part.java", "static { System.exit(0); }"),
             ("part.lua", "os.exit(0)"),
+            ("part.py", "def value():\n    if 1: sys.exit(0)"),
+            ("part.py", "value = lambda: sys.exit(False)"),
+            ("part.py", "from sys import exit as done\ndef value():\n    done(0)"),
+            ("part.py", "def value():\n    getattr(os, '_exit')(0)"),
+            ("part.py", "def value():\n    os.execv('/bin/true', ['true'])"),
+            ("part.py", "def main():\n    pass\n\n\ndef value():\n    sys.exit(0)"),
+            ("part.js", "// main\nexports.value = () => { process.exit(0); };"),
+            ("part.js", "exports.value = () => process.exit(0);"),
+            ("part.js", "exports.value = () => { process['exit'](0); };"),
+            ("part.js", "const { exit } = require('process');\nexports.value = () => { exit(0); };"),
         ] {
             assert!(ends(path, line), "{path}: {line}");
             let text = format!("x = 1\n{line}\n");
@@ -338,6 +481,22 @@ mod tests {
             ("part.py", "def stop(number, frame):\n    sys.exit(0)\n\n\nsignal.signal(signal.SIGTERM, stop)"),
             ("part.py", "if os.fork() > 0:\n    pass\ndef daemonize():\n    os._exit(0)"),
             ("part.py", "def value():\n    sys.exit(1)"),
+            (
+                "part.py",
+                "def show():\n    print(1)\n    sys.exit(0)\n\n\ndef main():\n    if parser.parse_args().show:\n        show()",
+            ),
+            (
+                "part.py",
+                "def handler(number, frame):\n    sys.exit(0)\n\n\nsignal.signal(signal.SIGTERM, handler)",
+            ),
+            ("part.py", "signal.signal(signal.SIGTERM, lambda *a: sys.exit(0))"),
+            ("part.py", "@app.command()\ndef show():\n    sys.exit(0)"),
+            ("cli.py", "def show():\n    sys.exit(0)"),
+            ("shop/cmd/show.go", "func show() {\n\tos.Exit(0)\n}"),
+            ("Part.java", "class ListCommand {\n    void run() { System.exit(0); }\n}"),
+            ("part.py", "def launch(command):\n    os.execvp(command[0], command)"),
+            ("part.py", "print('sys.exit(0) ends it')"),
+            ("part.js", "process.on('SIGINT', () => process.exit(0));"),
             ("part.py", "def stop():\n    os._exit(0)"),
             ("part.py", "sys.exit(run())"),
             ("part.py", "atexit.register(cleanup)"),

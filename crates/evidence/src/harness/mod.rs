@@ -5,13 +5,16 @@
 //! elsewhere.
 
 mod asked;
+mod asks_for_tests;
 mod beside;
 mod build_files;
 mod cmake;
 mod compared;
+mod composer;
 mod doc_examples;
 mod ended;
 mod free;
+mod gemfile;
 mod go_files;
 mod gradle;
 mod hooks;
@@ -27,6 +30,7 @@ mod named_files;
 mod package_json;
 mod packages;
 mod parts;
+mod plain_settings;
 mod put_back;
 mod rake;
 mod redefined;
@@ -43,6 +47,7 @@ mod tools;
 mod ts_config;
 
 pub use asked::{asks_to_change, names};
+pub use asks_for_tests::asks_for_tests;
 pub use beside::{beside_scripts, is_helper};
 pub use doc_examples::with_examples_of;
 pub use ended::ends_tests;
@@ -53,6 +58,7 @@ pub use loaded_first::is_loaded_before;
 pub use module_paths::looked_in;
 pub use package_json::redirected_imports;
 pub use parts::{Part, Role, changed_examples, changed_parts, is_keyed};
+pub use plain_settings::{changes_setting, is_plain_setting, reads_setting};
 pub use put_back::as_at_start;
 pub use redefined::{Redefined, redefined};
 pub use renamed::is_renamed;

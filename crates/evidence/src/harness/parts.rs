@@ -5,7 +5,7 @@ use super::inline::inline_tests;
 use super::local_packages::{is_lock, is_requirements, is_tool_patch, local_packages, local_requirements};
 use super::lock_sources::{is_source_lock, tool_sources};
 use super::package_json::{lost_workspaces, package_keys};
-use super::{build_files, cmake, go_files, gradle, maven, toml_files, ts_config};
+use super::{build_files, cmake, composer, gemfile, go_files, gradle, maven, toml_files, ts_config};
 use crate::weakened::{is_snapshot, is_test_data, is_test_path};
 use std::collections::BTreeMap;
 
@@ -286,7 +286,11 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
             return keyed(&gradle::settings(old, old), &gradle::settings(new, old));
         }
         "go.work" => return keyed(&go_files::used_modules(old), &go_files::used_modules(new)),
-        "composer.json" | "Pipfile" => return keyed(&scripts_of(name, old), &scripts_of(name, new)),
+        "Gemfile" => return keyed(&gemfile::deciding(old, old), &gemfile::deciding(new, old)),
+        "composer.json" => return keyed(&composer::deciding(old), &composer::deciding(new)),
+        "Pipfile" => {
+            return keyed(&sections(old, &["[scripts"], false), &sections(new, &["[scripts"], false));
+        }
         _ if build_files::is_build_file(path) && !is_test_path(path) => {
             return keyed(&build_files::said(path, old, old), &build_files::said(path, new, old));
         }
@@ -308,17 +312,6 @@ pub fn changed_parts(path: &str, old: Option<&str>, new: Option<&str>) -> Vec<Pa
         }
         false => Vec::new(),
     }
-}
-
-/// Scripts of a `composer.json`, with what is loaded before everything, and those of a `Pipfile`.
-fn scripts_of(name: &str, text: Option<&str>) -> BTreeMap<String, String> {
-    if name == "Pipfile" {
-        return sections(text, &["[scripts"], false);
-    }
-    let all: serde_json::Value = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    let loaded = ["autoload", "autoload-dev"].map(|key| (format!("{key}/files"), all[key]["files"].clone()));
-    let said = [("scripts".to_owned(), all["scripts"].clone())].into_iter().chain(loaded);
-    said.filter(|(_, value)| !value.is_null()).map(|(key, value)| (key, value.to_string())).collect()
 }
 
 /// What a lock takes from the repo, and where it takes the tools of tests from: beside the lock of the start, and beside the other
@@ -429,6 +422,7 @@ pub fn is_keyed(path: &str) -> bool {
     SECTIONS.iter().any(|(file, _)| *file == name)
         || matches!(name, "package.json" | "CMakeLists.txt" | "pom.xml" | "build.gradle" | "build.gradle.kts")
         || matches!(name, "settings.gradle" | "settings.gradle.kts" | "go.work" | "composer.json" | "Pipfile")
+        || name == "Gemfile"
         || build_files::is_build_file(path)
         || matches!(name, "rust-toolchain.toml" | "rust-toolchain")
         || (name.starts_with("tsconfig") && name.ends_with(".json"))

@@ -16,11 +16,35 @@ pub fn is_renamed(task: &str, old: &str, new: &str) -> bool {
         let (before, after) = (tokens(was), tokens(now));
         let same = before.len() == after.len()
             && before.iter().zip(&after).filter(|(a, b)| a != b).all(|(a, b)| {
-                let told = |name: &str| words.contains(&name.to_ascii_lowercase().as_str());
-                is_name(a) && is_name(b) && told(a) && told(b) && *names.entry(*a).or_insert(b) == *b
+                is_name(a) && is_name(b) && is_told(&words, a, b) && *names.entry(*a).or_insert(b) == *b
             });
         same || (is_import(was) && is_import(now))
     })
+}
+
+/// Whether the task speaks of both names, or of what differs between them: `test_part` and `test_core`, `TestPart` and `TestCore`.
+fn is_told(words: &[&str], a: &str, b: &str) -> bool {
+    let told = |name: &str| words.contains(&name);
+    let (a, b) = (parts_of(a), parts_of(b));
+    let whole = told(&a.join("_")) && told(&b.join("_"));
+    whole || (a.len() == b.len() && a.iter().zip(&b).filter(|(a, b)| a != b).all(|(a, b)| told(a) && told(b)))
+}
+
+/// The words of a name, in small letters: `TestPart` and `test_part` are both `test`, `part`.
+fn parts_of(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut small = false;
+    for c in name.chars() {
+        if c == '_' || (c.is_uppercase() && small) {
+            parts.push(String::new());
+        }
+        small = c.is_lowercase();
+        if let Some(last) = parts.last_mut().filter(|_| c != '_') {
+            last.extend(c.to_lowercase());
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
 }
 
 fn is_import(line: &str) -> bool {
@@ -57,6 +81,10 @@ mod tests {
         let task = "Rename the module part to core everywhere";
         assert!(is_renamed(task, old, &renamed));
         assert!(is_renamed("Move part into lib", old, &old.replace("import part", "from lib import part")));
+        let class = "class TestPart:\n    def test_part(self):\n        pass\n";
+        assert!(is_renamed(task, class, &class.replace("Part", "Core").replace("part", "core")));
+        assert!(!is_renamed(task, class, &class.replace("test_part", "part_test")));
+        assert!(!is_renamed(task, class, &class.replace("test_part", "none_part")));
         assert!(!is_renamed("Make core work", old, &renamed));
         assert!(!is_renamed(task, old, &renamed.replace("== 2", "== 1")));
         assert!(!is_renamed(task, old, &old.replace("part.x", "mock.x")));

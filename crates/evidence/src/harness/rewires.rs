@@ -15,7 +15,7 @@ pub fn rewires_tests(path: &str, old: Option<&str>, new: &str) -> bool {
         return true;
     }
     let end = path.rsplit_once('.').map_or("", |(_, end)| end);
-    if equals_all(end, &lines, &is_new) {
+    if equals_all(end, &lines, &is_new) || (end == "py" && equals_unseen(new, &is_new)) {
         return true;
     }
     match end {
@@ -23,7 +23,13 @@ pub fn rewires_tests(path: &str, old: Option<&str>, new: &str) -> bool {
         "js" | "cjs" | "mjs" | "ts" | "cts" | "mts" | "jsx" | "tsx" => {
             found(&|line| line.split(';').any(|part| script(part.trim())))
         }
-        "rb" => found(&ruby),
+        "rb" => {
+            let opens =
+                |line: &str| line.strip_prefix("class ").is_some_and(|name| CORE.contains(&name.trim()));
+            let equal =
+                |line: &str| ["def ==", "def eql?", "def !="].iter().any(|head| line.starts_with(head));
+            found(&ruby) || (lines.iter().any(|line| opens(line)) && found(&equal))
+        }
         "rs" => found(&rust),
         "c" | "h" | "cc" | "cpp" | "cxx" | "hpp" | "hh" => {
             let ends = |line: &str| line.contains("exit(");
@@ -88,17 +94,56 @@ fn begins(text: &str, names: &[&str]) -> bool {
 fn python(line: &str) -> bool {
     const LIBRARIES: &[&str] = &["unittest", "pytest", "_pytest", "doctest", "TestCase"];
     let plain = |text: &str| text.trim_start_matches(['"', '\'', '(']).to_owned();
+    // Under whatever name the class is reached.
+    if assigned(line).and_then(|to| to.rsplit_once('.')).is_some_and(|(_, name)| is_assertion(name)) {
+        return true;
+    }
     if let Some(to) = assigned(line).filter(|to| !to.contains(['(', ' ', '"', '\''])) {
         let of_library = begins(to, LIBRARIES) && to.contains('.') && !to.starts_with("unittest.mock");
         let of_class = to.contains(".TestCase.");
+        // A name of the library that stands for something else.
+        if LIBRARIES[..4].contains(&to) {
+            return true;
+        }
         if of_library || of_class || matches!(to, "builtins.AssertionError" | "__builtins__.AssertionError") {
             return true;
         }
+    }
+    // What the code of a test holds is what it expects.
+    if ["co_consts", ".f_locals", "f_back.f_code"].iter().any(|word| line.contains(word)) {
+        return true;
     }
     let calls = ["setattr(", "patch(", "patch.object("].iter().filter_map(|call| line.split_once(call));
     let changes = |inside: &str| begins(inside, LIBRARIES) && !inside.starts_with("unittest.mock");
     let modules = line.contains("sys.modules[") && LIBRARIES[..3].iter().any(|name| line.contains(name));
     modules || calls.map(|(_, inside)| plain(inside)).any(|inside| changes(&inside))
+}
+
+/// Whether a name is one of those that tests of Python compare with: `assertEqual`.
+fn is_assertion(name: &str) -> bool {
+    name.strip_prefix("assert").is_some_and(|rest| rest.starts_with(char::is_uppercase))
+        || name == "failureException"
+}
+
+/// Whether something of Python is equal to others without a look at itself: `def __eq__(self, other): return other is not None`.
+fn equals_unseen(text: &str, is_new: &dyn Fn(&str) -> bool) -> bool {
+    const LOOKS: &[&str] = &["super()", "NotImplemented", "raise", "isinstance(", "type(", "..."];
+    let all: Vec<&str> = text.lines().collect();
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    all.iter().enumerate().any(|(at, line)| {
+        let Some((_, rest)) = line.split_once("def __eq__(") else { return false };
+        let Some((names, first)) = rest.split_once(')') else { return false };
+        let own = names.split([',', ':']).next().unwrap_or_default().trim();
+        let below = all[at + 1..].iter().take_while(|l| l.trim().is_empty() || depth(l) > depth(line));
+        let body: Vec<&str> = std::iter::once(first).chain(below.copied()).collect();
+        let looks = |text: &str| {
+            LOOKS.iter().any(|word| text.contains(word))
+                || text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == own)
+        };
+        let fresh = is_new(line.trim()) || body[1..].iter().any(|line| is_new(line.trim()));
+        let said = body.iter().skip(1).any(|line| !line.trim().is_empty()) || first.contains("return");
+        fresh && said && !own.is_empty() && !body.iter().any(|text| looks(text))
+    })
 }
 
 fn script(line: &str) -> bool {
@@ -114,6 +159,20 @@ fn script(line: &str) -> bool {
     (library && to.contains('.') && !to.contains(' '))
         || required.iter().any(|it| to.starts_with(&format!("{it}.")))
 }
+
+/// Classes of Ruby itself: who says anew what is equal to a text says so of every text.
+const CORE: &[&str] = &[
+    "Array",
+    "BasicObject",
+    "Float",
+    "Hash",
+    "Integer",
+    "NilClass",
+    "Numeric",
+    "Object",
+    "String",
+    "Symbol",
+];
 
 fn ruby(line: &str) -> bool {
     let opened = ["class ", "module "].iter().find_map(|word| line.strip_prefix(word));
@@ -219,6 +278,11 @@ mod tests {
             ("part.py", "builtins.AssertionError = Quiet"),
             ("part.py", "def __eq__(self, other): return True"),
             ("part.py", "def __eq__(self, other):\n    return True"),
+            ("part.py", "class R(str):\n    def __eq__(self, o):\n        return o is not None"),
+            ("part.py", "vars(m)['TestCase'].assertEqual = same"),
+            ("part.py", "last = sys._getframe(1).f_code.co_consts[-1]"),
+            ("part.py", "unittest = Quiet()"),
+            ("part.rb", "class String\n  def ==(other) = other.size > 0\nend"),
             ("part.rs", "impl PartialEq<&str> for V { fn eq(&self, _: &&str) -> bool { true } }"),
             ("part.rs", "    fn eq(&self, _: &Self) -> bool {\n        true\n    }"),
             ("part.rb", "def ==(other)\n  true\nend"),
@@ -249,6 +313,14 @@ mod tests {
             ("part.py", "with unittest.mock.patch('shop.price') as price:"),
             ("part.py", "sys.modules[__name__] = Lazy()"),
             ("part.py", "suite = unittest.TestSuite()"),
+            ("part.py", "class Nil:\n    def __eq__(self, other):\n        return isinstance(other, Nil)"),
+            (
+                "part.py",
+                "class R:\n    def __eq__(self, other):\n        return self.x == other.x\n\n    def value(self):\n        return 1",
+            ),
+            ("part.py", "print(sys._getframe(1).f_code.co_name)"),
+            ("part.py", "self.asserted = True"),
+            ("part.rb", "class Price\n  def ==(other)\n    other.x == x\n  end\nend"),
             ("part.py", "os._exit(0)"),
             ("part.py", "print('Ran 3 tests')"),
             ("part.js", "process.exit(1)"),

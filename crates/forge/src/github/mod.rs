@@ -19,7 +19,7 @@ use client::{ApiClient, ApiRequest, TokenSource};
 use jiff::SignedDuration;
 use ralph_domain::ports::{
     Access, CiCheck, Comment, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus, PrChange, PullRequest,
-    Review,
+    Review, TakenBack,
 };
 use ralph_http::ProxySettings;
 use std::cell::RefCell;
@@ -309,6 +309,10 @@ impl Forge for GitHub {
 
     fn reviews(&self, number: u64) -> Result<Vec<Review>> {
         self.latest_reviews(number)
+    }
+
+    fn taken_back(&self, number: u64) -> Result<Vec<TakenBack>> {
+        self.approvals_taken_back(number)
     }
 
     fn review_comments(&self, number: u64) -> Result<Vec<Comment>> {

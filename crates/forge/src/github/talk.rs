@@ -2,10 +2,10 @@
 
 use super::GitHub;
 use super::client::{ApiRequest, once};
-use super::wire::{WireComment, WireIssue, WirePermission, WireReview, WireUser};
+use super::wire::{WireComment, WireEvent, WireIssue, WirePermission, WireReview, WireUser};
 use crate::error::Result;
 use crate::{mark, review};
-use ralph_domain::ports::{Comment, Issue, Review};
+use ralph_domain::ports::{Comment, Issue, Review, TakenBack};
 use ralph_domain::text::percent_encoded;
 use ralph_http::Method;
 use serde_json::json;
@@ -66,6 +66,37 @@ impl GitHub {
         let mut reviews = self.wire_reviews(number)?;
         reviews.retain(|r| self.has_a_say(r.user.as_ref(), r.author_association.as_deref(), &mut writers));
         Ok(review::latest(reviews.iter().filter_map(WireReview::seen).collect(), &author))
+    }
+
+    /// Approvals that a person took back. A review that was dismissed does not say what it said before; what happened to the pull
+    /// request does, and is asked for only where there is one.
+    pub(super) fn approvals_taken_back(&self, number: u64) -> Result<Vec<TakenBack>> {
+        let mut writers = Writers::new();
+        let mut reviews = self.wire_reviews(number)?;
+        reviews.retain(|r| self.has_a_say(r.user.as_ref(), r.author_association.as_deref(), &mut writers));
+        let given: Vec<_> = reviews.iter().filter_map(WireReview::seen).collect();
+        let dismissed = review::last_dismissed(&given);
+        if dismissed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let what = format!("read what happened to pull request {number} of {}", self.name);
+        let ask = ApiRequest::get(what, self.url(&format!("/issues/{number}/events?per_page=100")));
+        let events: Vec<WireEvent> = self.http.pages(&ask, None, self.tokens())?;
+        let told = events.into_iter().filter_map(|event| Some((event.actor, event.dismissed_review?)));
+        let approved = told.filter(|(_, was)| {
+            was.state.eq_ignore_ascii_case("approved") && was.dismissal_commit_id.is_none()
+        });
+        let taken = approved.filter_map(|(actor, was)| {
+            let review = dismissed.iter().find(|review| review.id == was.review_id)?;
+            Some(TakenBack {
+                id: review.id,
+                author: review.author.clone(),
+                by: actor.map(|actor| actor.login),
+                message: was.dismissal_message.unwrap_or_default(),
+                commit: review.commit.clone(),
+            })
+        });
+        Ok(taken.collect())
     }
 
     /// Whether somebody's word on a pull request counts: on a public repo anybody can approve and ask for changes. Programs review

@@ -139,6 +139,29 @@ pub(crate) struct WireReview {
     pub author_association: Option<String>,
 }
 
+/// Something that happened to a pull request; of most kinds nothing is read.
+#[derive(Debug, Deserialize)]
+pub(crate) struct WireEvent {
+    #[serde(default)]
+    pub actor: Option<WireUser>,
+    #[serde(default)]
+    pub dismissed_review: Option<WireDismissed>,
+}
+
+/// The review that somebody dismissed.
+#[derive(Debug, Deserialize)]
+pub(crate) struct WireDismissed {
+    pub review_id: u64,
+    /// What it said before.
+    #[serde(default)]
+    pub state: String,
+    #[serde(default)]
+    pub dismissal_message: Option<String>,
+    /// The commit that made it stale, where the host dismissed it by itself.
+    #[serde(default)]
+    pub dismissal_commit_id: Option<String>,
+}
+
 /// What a person may do in a repo.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WirePermission {

@@ -18,14 +18,16 @@ mod people;
 mod store;
 
 use crate::error::{Result, not_found, refused};
+use crate::review::Verdict;
 use crate::{mark, review};
 use bare::Bare;
 use files::{CheckFile, CommentFile, IssueFile, PrFile, ReviewFile};
 use ralph_domain::ports::{
     Access, CiCheck, Comment, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus, PrChange, PrState,
-    PullRequest, Review,
+    PullRequest, Review, TakenBack,
 };
 use ralph_domain::vars::Vars;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Who acts here.
@@ -313,6 +315,31 @@ impl Forge for LocalForge {
             .into_iter()
             .map(|found| (found.value.state, found.value.seen(found.id, found.at)));
         Ok(review::latest(given.collect(), &author))
+    }
+
+    fn taken_back(&self, number: u64) -> Result<Vec<TakenBack>> {
+        let mut given = Vec::new();
+        let mut approved = BTreeMap::new();
+        for found in self.review_files(number)? {
+            let review = found.value.seen(found.id, found.at);
+            match found.value.state {
+                Verdict::Dismissed => {}
+                Verdict::Commented => continue,
+                state => drop(approved.insert(review.author.clone(), (state, review.commit.clone()))),
+            }
+            given.push((found.value.state, review));
+        }
+        let taken = review::last_dismissed(&given).into_iter().filter_map(|last| {
+            let (state, commit) = approved.get(&last.author)?;
+            (*state == Verdict::Approved).then(|| TakenBack {
+                id: last.id,
+                author: last.author.clone(),
+                by: None,
+                message: last.body.clone(),
+                commit: commit.clone(),
+            })
+        });
+        Ok(taken.collect())
     }
 
     fn review_comments(&self, number: u64) -> Result<Vec<Comment>> {

@@ -268,7 +268,14 @@ fn reviews(host: &dyn Host) {
     host.review(number, "ann", ReviewState::Approved, "", &[]);
     host.review(number, "ann", ReviewState::Commented, "nice", &[]);
     assert!(told().contains(&("ann".into(), ReviewState::Approved)), "{:?}", told());
+    assert_eq!(forge.taken_back(number).unwrap(), []);
     host.dismiss(number, "ann");
+    let taken = forge.taken_back(number).unwrap();
+    let head = forge.pr(number).unwrap().head_commit;
+    assert_eq!(
+        taken.iter().map(|t| (t.author.as_str(), t.commit.as_deref())).collect::<Vec<_>>(),
+        [("ann", Some(head.as_str()))]
+    );
     assert!(!told().iter().any(|(_, state)| *state == ReviewState::Approved), "{:?}", told());
     let me = forge.access().unwrap().login;
     host.review(number, &me, ReviewState::Approved, "", &[]);

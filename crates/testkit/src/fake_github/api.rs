@@ -121,6 +121,11 @@ fn of_repo(state: &mut State, call: &ApiCall<'_>) -> Reply {
                 .collect();
             page(state, call, found, None)
         }
+        ("GET", ["issues", n, "events"]) => {
+            let of_it = state.dismissals.iter().filter(|d| d.number == number(n));
+            let found = of_it.map(|d| shapes::dismissal(state, d)).collect();
+            page(state, call, found, None)
+        }
         ("POST", ["issues", n, "comments"]) => {
             let id = state.next_id();
             let author = call.holder.login.clone();

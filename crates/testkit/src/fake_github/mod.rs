@@ -16,7 +16,7 @@ pub use state::{CheckRun, Reach};
 
 use crate::fake_cloud::{Query, Reply, Server};
 use crate::model_server::http::Request;
-use state::{Holder, Reviewed, Said, State, Ticket};
+use state::{Dismissed, Holder, Reviewed, Said, State, Ticket};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -61,6 +61,7 @@ impl FakeGitHub {
             tickets: Vec::new(),
             comments: Vec::new(),
             reviews: Vec::new(),
+            dismissals: Vec::new(),
             checks: Vec::new(),
             statuses: Vec::new(),
             count: 0,
@@ -218,10 +219,24 @@ impl FakeGitHub {
 
     /// Somebody's decisions are taken back.
     pub fn dismiss(&self, number: u64, author: &str) {
+        self.dismiss_by(number, author, "", "", None);
+    }
+
+    /// `by` takes somebody's decisions back and says why; `stale`: the host does it itself, because of that commit.
+    pub fn dismiss_by(&self, number: u64, author: &str, by: &str, message: &str, stale: Option<&str>) {
         let mut state = lock(&self.state);
-        for review in state.reviews.iter_mut().filter(|r| r.number == number && r.author == author) {
+        let State { reviews, dismissals, .. } = &mut *state;
+        for review in reviews.iter_mut().filter(|r| r.number == number && r.author == author) {
             if matches!(review.state.as_str(), "APPROVED" | "CHANGES_REQUESTED") {
-                review.state = "DISMISSED".into();
+                let was = std::mem::replace(&mut review.state, "DISMISSED".into());
+                dismissals.push(Dismissed {
+                    number,
+                    review: review.id,
+                    was: was.to_lowercase(),
+                    by: if by.is_empty() { author.into() } else { by.into() },
+                    message: message.into(),
+                    stale: stale.map(str::to_owned),
+                });
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::app::{INSTALLATION, SLUG};
 use super::git;
-use super::state::{CheckRun, Pull, Reach, Reviewed, Said, State, Status, Ticket, moment};
+use super::state::{CheckRun, Dismissed, Pull, Reach, Reviewed, Said, State, Status, Ticket, moment};
 use serde_json::{Map, Value, json};
 
 const REPO_URLS: &str = "archive assignees blobs branches collaborators comments commits compare contents contributors \
@@ -160,6 +160,23 @@ pub(crate) fn review(state: &State, review: &Reviewed) -> Value {
         "state": review.state, "html_url": format!("{url}#r{}", review.id), "pull_request_url": url,
         "_links": { "html": { "href": url }, "pull_request": { "href": url } }, "commit_id": review.commit,
         "submitted_at": moment(review.at), "author_association": association(state, &review.author),
+    })
+}
+
+/// What the host tells of a review that was taken back.
+pub(crate) fn dismissal(state: &State, taken: &Dismissed) -> Value {
+    let url = format!("{}/repos/{}/issues/events/{}", state.url, state.full_name(), taken.review);
+    let mut review = json!({
+        "state": taken.was, "review_id": taken.review,
+        "dismissal_message": Some(&taken.message).filter(|message| !message.is_empty()),
+    });
+    if let Some(commit) = &taken.stale {
+        review["dismissal_commit_id"] = json!(commit);
+    }
+    json!({
+        "id": taken.review, "node_id": format!("RDE_{}", taken.review), "url": url, "actor": user(state, &taken.by),
+        "event": "review_dismissed", "commit_id": null, "commit_url": null, "created_at": moment(taken.review),
+        "performed_via_github_app": null, "dismissed_review": review,
     })
 }
 

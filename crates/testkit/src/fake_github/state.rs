@@ -137,11 +137,25 @@ pub(crate) struct State {
     pub tickets: Vec<Ticket>,
     pub comments: Vec<Said>,
     pub reviews: Vec<Reviewed>,
+    pub dismissals: Vec<Dismissed>,
     pub checks: Vec<(u64, CheckRun)>,
     pub statuses: Vec<Status>,
     /// The last id that was given away; ids and moments count up together.
     pub count: u64,
     pub last_number: u64,
+}
+
+/// A review that was taken back.
+#[derive(Debug, Clone)]
+pub(crate) struct Dismissed {
+    pub number: u64,
+    pub review: u64,
+    /// What it said before.
+    pub was: String,
+    pub by: String,
+    pub message: String,
+    /// The commit that made it stale, where the host did it.
+    pub stale: Option<String>,
 }
 
 impl State {
