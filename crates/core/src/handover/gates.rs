@@ -6,7 +6,7 @@ use crate::error::DriveError;
 use jiff::{SignedDuration, Timestamp};
 use ralph_domain::event::{ChecksSeen, ChecksState, EventBody, PrOccasion, ReviewOutcome, ReviewSeen};
 use ralph_domain::handover::{Gate, GateFacts, SLOW_POLL, needs_review, next_poll};
-use ralph_domain::ports::{CiCheck, CiState, Comment, PrState, Review, ReviewState, TakenBack};
+use ralph_domain::ports::{CiCheck, CiState, Comment, DismissedApproval, PrState, Review, ReviewState};
 use ralph_domain::text::{tail, tail_lines};
 
 /// Failing checks whose logs are fetched.
@@ -138,11 +138,12 @@ impl Driver {
         // Only where nobody else decides: whoever asks for changes says more, and another approval stands. One of an earlier commit
         // went with that commit, not by a person's word.
         let open = pr.state == PrState::Open && asks.is_none() && approves.is_none();
-        let taken: Vec<TakenBack> = match open {
-            true => forge.taken_back(number)?.into_iter().filter(|taken| is_news(taken, commit)).collect(),
+        let taken: Vec<DismissedApproval> = match open {
+            true => forge.dismissed_approvals(number)?,
             false => Vec::new(),
         };
-        let taken: Vec<TakenBack> = taken.into_iter().filter(|taken| !answered.contains(&taken.id)).collect();
+        let is_news = |taken: &DismissedApproval| is_of(taken, commit) && !answered.contains(&taken.id);
+        let taken: Vec<DismissedApproval> = taken.into_iter().filter(is_news).collect();
         match (pr.state, asks, approves) {
             (PrState::Merged, ..) => news.state = ReviewOutcome::Merged,
             (PrState::Closed, ..) => news.state = ReviewOutcome::Closed,
@@ -202,12 +203,12 @@ impl Driver {
 }
 
 /// Whether an approval that was taken back was one of this commit.
-fn is_news(taken: &TakenBack, commit: Option<&str>) -> bool {
+fn is_of(taken: &DismissedApproval, commit: Option<&str>) -> bool {
     taken.commit.is_none() || taken.commit.as_deref() == commit
 }
 
 /// Who took an approval back, and why.
-fn withdrawal(taken: &TakenBack) -> String {
+fn withdrawal(taken: &DismissedApproval) -> String {
     let who = match taken.by.as_deref().filter(|by| !by.eq_ignore_ascii_case(&taken.author)) {
         Some(by) => format!("{by} took back the approval of {}", taken.author),
         None => format!("{} took the approval back", taken.author),

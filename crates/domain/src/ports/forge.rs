@@ -43,7 +43,7 @@ pub trait Forge: Send {
     fn reviews(&self, number: u64) -> Result<Vec<Review>, ForgeError>;
     /// Approvals that a person took back and did not give again. Without those that the host itself took back because of new
     /// commits. A host that does not tell has none.
-    fn taken_back(&self, _number: u64) -> Result<Vec<TakenBack>, ForgeError> {
+    fn dismissed_approvals(&self, _number: u64) -> Result<Vec<DismissedApproval>, ForgeError> {
         Ok(Vec::new())
     }
     /// What people wrote in reviews and on lines of the diff, oldest first.
@@ -247,7 +247,7 @@ pub struct Review {
 
 /// An approval that was taken back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TakenBack {
+pub struct DismissedApproval {
     /// The host's id of the review.
     pub id: u64,
     /// Whose approval it was.

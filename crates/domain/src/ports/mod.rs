@@ -22,8 +22,8 @@ pub use ask::{
     Question,
 };
 pub use forge::{
-    Access, CiCheck, CiState, Comment, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus, PrChange,
-    PrState, PullRequest, Review, ReviewState, TakenBack,
+    Access, CiCheck, CiState, Comment, DismissedApproval, Forge, ForgeError, GitRemote, Issue, NewPr,
+    NewStatus, PrChange, PrState, PullRequest, Review, ReviewState,
 };
 pub use keeper::{Dismissal, SandboxKeeper, SandboxNews};
 pub use notifier::{Notification, Notifier, Occasion};

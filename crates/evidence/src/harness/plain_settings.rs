@@ -115,11 +115,26 @@ fn is_need(key: &str) -> bool {
 fn without_needs(value: Value) -> Value {
     match value {
         Value::Object(all) => {
-            let kept = all.into_iter().filter(|(key, _)| !is_need(key));
+            let kept = all.into_iter().filter(|(key, value)| !is_need(key) || names_file(value));
             Value::Object(kept.map(|(key, value)| (key, without_needs(value))).collect())
         }
         value => value,
     }
+}
+
+/// Whether something is taken from the repo, or from this machine, and not fetched: `"require": "./easy.js"`.
+fn names_file(value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_path(text),
+        Value::Array(all) => all.iter().any(names_file),
+        Value::Object(all) => all.values().any(names_file),
+        _ => false,
+    }
+}
+
+fn is_path(text: &str) -> bool {
+    // What follows the colon of an address is none.
+    ["./", "../", "/", "file:"].iter().any(|begin| text.starts_with(begin)) && !text.starts_with("//")
 }
 
 /// The lines that are no remark and about no dependency: with what stands further in, in brackets that are still open, in the
@@ -144,6 +159,8 @@ fn lines_without_needs(text: &str) -> Vec<&str> {
                 value.starts_with(|c: char| c.is_alphabetic() || matches!(c, '.' | '/'))
             },
         );
+        let said = plain.split([':', '=']).nth(1).unwrap_or(plain);
+        let local = local || is_path(said.trim_start_matches([' ', '-', '"', '\'', '[']));
         if local {
             kept.push(plain);
         }
@@ -263,6 +280,24 @@ mod tests {
             changes_setting("x.json", None, Some("{\"a\": 1}\n"))
                 && changes_setting("x.json", Some("{}"), None)
         );
+    }
+
+    #[test]
+    fn what_is_needed_from_the_repo_is_a_setting() {
+        for (path, old, new) in [
+            ("runner.json", "{}", "{\"require\": \"./easy.js\"}"),
+            ("runner.json", "{}", "{\"require\": [\"tap\", \"../easy.js\"]}"),
+            ("runner.json", "{}", "{\"dependencies\": {\"tap\": \"file:easy\"}}"),
+            ("runner.yml", "a: 1\n", "a: 1\nrequire: ./easy.js\n"),
+            ("runner.yml", "a: 1\n", "a: 1\nrequire:\n  - './easy.js'\n"),
+            ("runner.toml", "a = 1\n", "a = 1\nrequire = [\"./easy.js\"]\n"),
+        ] {
+            assert!(changes_setting(path, Some(old), Some(new)), "{path}: {new}");
+        }
+        assert!(!changes_setting("runner.yml", Some("a: 1\n"), Some("a: 1\nrequire:\n  - tap\n")));
+        assert!(!changes_setting("runner.json", Some("{}"), Some("{\"require\": [\"tap\"]}")));
+        let fetched = "a: 1\nrequire:\n  - https://a.example/tap.tgz\n";
+        assert!(!changes_setting("runner.yml", Some("a: 1\n"), Some(fetched)));
     }
 
     #[test]

@@ -18,8 +18,8 @@ use app::App;
 use client::{ApiClient, ApiRequest, TokenSource};
 use jiff::SignedDuration;
 use ralph_domain::ports::{
-    Access, CiCheck, Comment, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus, PrChange, PullRequest,
-    Review, TakenBack,
+    Access, CiCheck, Comment, DismissedApproval, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus,
+    PrChange, PullRequest, Review,
 };
 use ralph_http::ProxySettings;
 use std::cell::RefCell;
@@ -311,8 +311,8 @@ impl Forge for GitHub {
         self.latest_reviews(number)
     }
 
-    fn taken_back(&self, number: u64) -> Result<Vec<TakenBack>> {
-        self.approvals_taken_back(number)
+    fn dismissed_approvals(&self, number: u64) -> Result<Vec<DismissedApproval>> {
+        self.approvals_dismissed(number)
     }
 
     fn review_comments(&self, number: u64) -> Result<Vec<Comment>> {

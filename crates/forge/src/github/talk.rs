@@ -5,7 +5,7 @@ use super::client::{ApiRequest, once};
 use super::wire::{WireComment, WireEvent, WireIssue, WirePermission, WireReview, WireUser};
 use crate::error::Result;
 use crate::{mark, review};
-use ralph_domain::ports::{Comment, Issue, Review, TakenBack};
+use ralph_domain::ports::{Comment, DismissedApproval, Issue, Review};
 use ralph_domain::text::percent_encoded;
 use ralph_http::Method;
 use serde_json::json;
@@ -70,7 +70,7 @@ impl GitHub {
 
     /// Approvals that a person took back. A review that was dismissed does not say what it said before; what happened to the pull
     /// request does, and is asked for only where there is one.
-    pub(super) fn approvals_taken_back(&self, number: u64) -> Result<Vec<TakenBack>> {
+    pub(super) fn approvals_dismissed(&self, number: u64) -> Result<Vec<DismissedApproval>> {
         let mut writers = Writers::new();
         let mut reviews = self.wire_reviews(number)?;
         reviews.retain(|r| self.has_a_say(r.user.as_ref(), r.author_association.as_deref(), &mut writers));
@@ -88,7 +88,7 @@ impl GitHub {
         });
         let taken = approved.filter_map(|(actor, was)| {
             let review = dismissed.iter().find(|review| review.id == was.review_id)?;
-            Some(TakenBack {
+            Some(DismissedApproval {
                 id: review.id,
                 author: review.author.clone(),
                 by: actor.map(|actor| actor.login),

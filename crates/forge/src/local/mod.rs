@@ -23,8 +23,8 @@ use crate::{mark, review};
 use bare::Bare;
 use files::{CheckFile, CommentFile, IssueFile, PrFile, ReviewFile};
 use ralph_domain::ports::{
-    Access, CiCheck, Comment, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus, PrChange, PrState,
-    PullRequest, Review, TakenBack,
+    Access, CiCheck, Comment, DismissedApproval, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus,
+    PrChange, PrState, PullRequest, Review,
 };
 use ralph_domain::vars::Vars;
 use std::collections::BTreeMap;
@@ -317,7 +317,7 @@ impl Forge for LocalForge {
         Ok(review::latest(given.collect(), &author))
     }
 
-    fn taken_back(&self, number: u64) -> Result<Vec<TakenBack>> {
+    fn dismissed_approvals(&self, number: u64) -> Result<Vec<DismissedApproval>> {
         let mut given = Vec::new();
         let mut approved = BTreeMap::new();
         for found in self.review_files(number)? {
@@ -331,7 +331,7 @@ impl Forge for LocalForge {
         }
         let taken = review::last_dismissed(&given).into_iter().filter_map(|last| {
             let (state, commit) = approved.get(&last.author)?;
-            (*state == Verdict::Approved).then(|| TakenBack {
+            (*state == Verdict::Approved).then(|| DismissedApproval {
                 id: last.id,
                 author: last.author.clone(),
                 by: None,

@@ -268,9 +268,9 @@ fn reviews(host: &dyn Host) {
     host.review(number, "ann", ReviewState::Approved, "", &[]);
     host.review(number, "ann", ReviewState::Commented, "nice", &[]);
     assert!(told().contains(&("ann".into(), ReviewState::Approved)), "{:?}", told());
-    assert_eq!(forge.taken_back(number).unwrap(), []);
+    assert_eq!(forge.dismissed_approvals(number).unwrap(), []);
     host.dismiss(number, "ann");
-    let taken = forge.taken_back(number).unwrap();
+    let taken = forge.dismissed_approvals(number).unwrap();
     let head = forge.pr(number).unwrap().head_commit;
     assert_eq!(
         taken.iter().map(|t| (t.author.as_str(), t.commit.as_deref())).collect::<Vec<_>>(),
