@@ -3,8 +3,9 @@
 
 use crate::error::JournalError;
 use crate::layout::{RalphDir, RunDir};
+use nix::fcntl::{Flock, FlockArg};
 use ralph_domain::id::RunId;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -21,23 +22,31 @@ const LEFT_OUT: &str = "left-out.txt";
 /// Makes `.ralph/runs/<id>` lead to the record, in place of what an earlier end of the run had left there. Where something
 /// else stands in the way, or the folder is none of ours, nothing is done: it is for people, and for agents to read.
 pub fn link(dir: &RalphDir, run: &RunId, record: &RunDir) {
-    if record.ralph_dir().is_some() {
+    if record.ralph_dir().is_some() || leads_to(dir, run, record) {
         return;
     }
-    let place = dir.run(run).path().to_owned();
-    if fs::read_link(&place).is_ok_and(|target| target == record.path()) {
-        return;
-    }
-    if folders(dir).and_then(|()| remove(&place)).is_ok() {
-        let _ = std::os::unix::fs::symlink(record.path(), &place);
+    let _turn = take_turn(record, FlockArg::LockExclusive);
+    let _ = put(dir, run, |partial| std::os::unix::fs::symlink(record.path(), partial));
+}
+
+/// Puts the copy of a run that is over where only the link is still. Where somebody is just making it, nothing is done.
+pub fn complete(dir: &RalphDir, run: &RunId, record: &RunDir) {
+    if leads_to(dir, run, record)
+        && let Some(_turn) = take_turn(record, FlockArg::LockExclusiveNonblock)
+        && leads_to(dir, run, record)
+    {
+        let _ = copy_in_turn(dir, run, record);
     }
 }
 
-/// Puts the copy of a run that is over where only the link is still.
-pub fn complete(dir: &RalphDir, run: &RunId, record: &RunDir) {
-    if fs::read_link(dir.run(run).path()).is_ok_and(|target| target == record.path()) {
-        let _ = copy(dir, run, record);
-    }
+/// Whether the run is shown by a link to its record.
+fn leads_to(dir: &RalphDir, run: &RunId, record: &RunDir) -> bool {
+    fs::read_link(dir.run(run).path()).is_ok_and(|target| target == record.path())
+}
+
+/// One process at a time changes how a run is shown: whoever reads a run that is over completes it, too.
+fn take_turn(record: &RunDir, how: FlockArg) -> Option<Flock<File>> {
+    Flock::lock(File::open(record.path()).ok()?, how).ok()
 }
 
 /// Takes the link or the copy away again: the run does not exist.
@@ -56,20 +65,41 @@ pub fn copy(dir: &RalphDir, run: &RunId, record: &RunDir) -> Result<(), JournalE
     if record.ralph_dir().is_some() {
         return Ok(());
     }
+    let _turn = take_turn(record, FlockArg::LockExclusive);
+    copy_in_turn(dir, run, record)
+}
+
+fn copy_in_turn(dir: &RalphDir, run: &RunId, record: &RunDir) -> Result<(), JournalError> {
+    let copied = put(dir, run, |partial| {
+        let mut copying = Copying { bytes: 0, files: 0, left_out: 0 };
+        copying.whole(record, partial)?;
+        if copying.left_out > 0 {
+            let text = format!("{} files are only in `{}`\n", copying.left_out, record.path().display());
+            fs::write(partial.join(LEFT_OUT), text)?;
+        }
+        Ok(())
+    });
+    copied.map_err(|e| JournalError::file("copy the run to", dir.run(run).path(), e))
+}
+
+/// Puts what `make` makes where a run is shown, in place of what showed it before. Who looks there meanwhile finds the one
+/// or the other.
+fn put(dir: &RalphDir, run: &RunId, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let place = dir.run(run).path().to_owned();
     let partial = dir.join("runs").join(format!(".{run}.partial"));
-    let failed = |e: io::Error| JournalError::file("copy the run to", &place, e);
-    folders(dir).map_err(failed)?;
+    folders(dir)?;
+    let shown_before = is_ours(&place)?;
     // Left by a process that was killed; the name is ours.
-    remove(&partial).map_err(failed)?;
-    let mut copying = Copying { bytes: 0, files: 0, left_out: 0 };
-    copying.whole(record, &partial).map_err(failed)?;
-    if copying.left_out > 0 {
-        let text = format!("{} files are only in `{}`\n", copying.left_out, record.path().display());
-        fs::write(partial.join(LEFT_OUT), text).map_err(failed)?;
+    remove(&partial)?;
+    if let Err(e) = make(&partial) {
+        let _ = remove(&partial);
+        return Err(e);
     }
-    remove(&place).map_err(failed)?;
-    fs::rename(&partial, &place).map_err(failed)
+    if shown_before && ralph_safe_fs::exchange(&partial, &place)? {
+        return remove(&partial);
+    }
+    remove(&place)?;
+    fs::rename(&partial, &place)
 }
 
 /// Copies one file of the record again: it has grown after the end of the run was told.
@@ -100,13 +130,21 @@ fn folders(dir: &RalphDir) -> io::Result<()> {
 
 /// Removes a link, or a folder that holds a run. A folder that does not is somebody's own.
 fn remove(place: &Path) -> io::Result<()> {
+    match is_ours(place)? {
+        false => Ok(()),
+        true if is_real(place) => fs::remove_dir_all(place),
+        true => fs::remove_file(place),
+    }
+}
+
+/// Whether something stands there that shows a run: a link, or a folder that holds a run or nothing yet. A folder that
+/// holds something else is somebody's own, and an error.
+fn is_ours(place: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(place) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(e) => Err(e),
-        Ok(meta) if !meta.is_dir() => fs::remove_file(place),
-        Ok(_) if place.join("spec.json").is_file() || fs::read_dir(place)?.next().is_none() => {
-            fs::remove_dir_all(place)
-        }
+        Ok(meta) if !meta.is_dir() => Ok(true),
+        Ok(_) if place.join("spec.json").is_file() || fs::read_dir(place)?.next().is_none() => Ok(true),
         Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
     }
 }
@@ -229,6 +267,29 @@ mod tests {
         link(&f.dir, &f.run, &f.record);
         assert_eq!(refused(&f), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(place.path().join("mine.txt")).unwrap(), "x");
+    }
+
+    #[test]
+    fn whoever_looks_while_it_changes_finds_the_run() {
+        let f = fixture();
+        fs::write(f.record.events(), "{}\n").unwrap();
+        link(&f.dir, &f.run, &f.record);
+        let journal = f.dir.run(&f.run).events();
+        for _ in 0..50 {
+            link(&f.dir, &f.run, &f.record);
+            std::thread::scope(|scope| {
+                let end = scope.spawn(|| copy(&f.dir, &f.run, &f.record));
+                // Whoever reads a run that is over completes it, too.
+                scope.spawn(|| complete(&f.dir, &f.run, &f.record));
+                while !end.is_finished() {
+                    assert_eq!(fs::read_to_string(&journal).ok().as_deref(), Some("{}\n"));
+                }
+                end.join().unwrap().unwrap();
+            });
+            assert!(is_real(f.dir.run(&f.run).path()));
+        }
+        assert!(f.dir.run(&f.run).iteration(2).join("prompt.md").is_file());
+        assert_eq!(fs::read_dir(f.dir.join("runs")).unwrap().count(), 1, "and nothing is left over");
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod write;
 pub use copy::{CopiedFile, Copier};
 pub use open::{Links, open_plain, read_plain};
 pub use owner::{remove_tree, restore_owner, restore_owner_below};
-pub use write::replace_with_spare;
+pub use write::{exchange, replace_with_spare};
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, RawMode};

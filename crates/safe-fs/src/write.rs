@@ -183,16 +183,25 @@ fn put_in_place(folder: impl rustix::fd::AsFd + Copy, from: &Path, to: &Path) ->
     let stands_there = rustix::fs::statat(folder, to, AtFlags::SYMLINK_NOFOLLOW);
     let is_folder =
         stands_there.as_ref().is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
-    if stands_there.is_ok() && !is_folder {
-        match rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::EXCHANGE) {
-            Ok(()) => return Ok(InPlace::Exchanged),
-            // Gone meanwhile, or a file system that cannot.
-            Err(Errno::NOENT | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
-            Err(error) => return Err(error.into()),
-        }
+    if stands_there.is_ok() && !is_folder && exchange_at(folder, from, to)? {
+        return Ok(InPlace::Exchanged);
     }
     rustix::fs::renameat(folder, from, folder, to)?;
     Ok(InPlace::Renamed)
+}
+
+/// Lets two names, each of a file, a link or a folder, change places in one step: nobody ever finds either missing. False
+/// where one of them is gone, or the file system cannot; nothing has changed then.
+pub fn exchange(one: &Path, other: &Path) -> io::Result<bool> {
+    exchange_at(rustix::fs::CWD, one, other)
+}
+
+fn exchange_at(folder: impl rustix::fd::AsFd + Copy, one: &Path, other: &Path) -> io::Result<bool> {
+    match rustix::fs::renameat_with(folder, one, folder, other, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOENT | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Removes what has the fresh name, unless nothing has it any more.
