@@ -424,14 +424,11 @@ fn silence_and_nonsense_have_names() {
     let server = ModelServer::start().unwrap();
     each(|wire, stream| {
         let quick = TimeoutConfig { connect: None, first_byte: Some(1), stall: Some(1) };
-        let base = |scenario: &str| Profile {
-            timeouts: Some(quick),
-            max_retries: Some(0),
-            ..profile(&server, wire, scenario)
-        };
-        let stall = client().call(&base("stall"), &request(stream), &mut NoSink).unwrap_err();
+        let once = |scenario: &str| Profile { max_retries: Some(0), ..profile(&server, wire, scenario) };
+        let silent = Profile { timeouts: Some(quick), ..once("stall") };
+        let stall = client().call(&silent, &request(stream), &mut NoSink).unwrap_err();
         assert_eq!(stall.kind, ModelErrorKind::TimedOut, "{wire:?} {stream}: {stall}");
-        let garbled = client().call(&base("garbled"), &request(stream), &mut NoSink).unwrap_err();
+        let garbled = client().call(&once("garbled"), &request(stream), &mut NoSink).unwrap_err();
         assert_eq!(garbled.kind, ModelErrorKind::Garbled, "{wire:?} {stream}: {garbled}");
     });
 }

@@ -107,11 +107,19 @@ fn drives_are_made_before_they_are_mounted() {
     assert_eq!(fake.asked("ralph-r1").unwrap()["mounts"]["/cache"]["drive"], "cargo");
 }
 
-struct Quiet;
+/// Lets a command end once its session was extended.
+struct UntilExtended<'a> {
+    fake: &'a FakeVercel,
+    id: &'a str,
+    over: std::path::PathBuf,
+}
 
-impl ExecSink for Quiet {
+impl ExecSink for UntilExtended<'_> {
     fn output(&mut self, _: Stream, _: &[u8]) {}
     fn poll(&mut self) -> ControlFlow<StopCause> {
+        if self.fake.extended(self.id).1 >= 1 {
+            std::fs::write(&self.over, "").unwrap();
+        }
         ControlFlow::Continue(())
     }
 }
@@ -122,12 +130,14 @@ fn a_long_command_extends_the_session() {
     let mut options = options(&fake);
     options.lifetime = Duration::from_secs(3);
     let sandbox = Vercel::new(options).create(&spec("r1")).unwrap();
-    let argv = ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i; sleep 0.2; done"]
-        .map(String::from)
-        .to_vec();
+    let folder = tempfile::tempdir().unwrap();
+    let over = folder.path().join("over");
+    let script = format!("until [ -e '{}' ]; do echo here; sleep 0.1; done", over.display());
+    let argv = ["sh", "-c", script.as_str()].map(String::from).to_vec();
     // A refusal (the plan's longest time) does not end the command.
     fake.fail("/extend-timeout", Fault::Status(400, None));
-    assert!(sandbox.exec(&ExecRequest::new(argv), &mut Quiet).unwrap().end.success());
+    let mut sink = UntilExtended { fake: &fake, id: sandbox.id(), over };
+    assert!(sandbox.exec(&ExecRequest::new(argv), &mut sink).unwrap().end.success());
     let (timeout, times) = fake.extended(sandbox.id());
     assert_eq!(timeout, 3000 + u64::from(times) * 1000);
     assert!(times >= 1, "extended {times} times");

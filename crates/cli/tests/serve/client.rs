@@ -1,7 +1,7 @@
 //! A small HTTP client and a WebSocket, as a script would use them.
 
 use serde_json::Value;
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 use tungstenite::client::IntoClientRequest as _;
@@ -61,8 +61,32 @@ pub fn request(port: u16, method: &str, path: &str, headers: &[(&str, &str)], bo
     Reply { status, headers, body: bytes.get(end + 4..).unwrap_or_default().to_vec() }
 }
 
+/// A connection that a process which was stopped and went on does not take for broken.
+struct Uninterrupted(TcpStream);
+
+impl Read for Uninterrupted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            match self.0.read(buffer) {
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                done => return done,
+            }
+        }
+    }
+}
+
+impl Write for Uninterrupted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// A WebSocket to this path.
-pub struct Socket(WebSocket<TcpStream>);
+pub struct Socket(WebSocket<Uninterrupted>);
 
 impl Socket {
     pub fn open(port: u16, path: &str, headers: &[(&'static str, &str)]) -> Result<Self, String> {
@@ -72,7 +96,9 @@ impl Socket {
         for (name, value) in headers {
             request.headers_mut().insert(*name, value.parse().unwrap());
         }
-        tungstenite::client(request, stream).map(|(socket, _)| Self(socket)).map_err(|e| e.to_string())
+        tungstenite::client(request, Uninterrupted(stream))
+            .map(|(socket, _)| Self(socket))
+            .map_err(|e| e.to_string())
     }
 
     /// The next frame; `None` once the other side has gone.

@@ -112,7 +112,11 @@ impl Line<'_> {
                 Ok(0) => return false,
                 // The client sent more than one request: it is there, and this wait is not its to end.
                 Ok(_) => std::thread::park_timeout(left),
-                Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+                Err(e)
+                    if matches!(
+                        e.kind(),
+                        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+                    ) => {}
                 Err(_) => return false,
             }
         }

@@ -198,7 +198,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
         "the prefix that the user installed `ralph` below, and archives whose sum was compared",
         &[("upgrade/src/archive.rs", 3), ("upgrade/src/place.rs", 1), ("upgrade/src/take.rs", 13)],
     ),
-    ("what is shown of a record in `.ralph/`: made anew, never read back", &[("journal/src/shown.rs", 15)]),
+    ("what is shown of a record in `.ralph/`: made anew, never read back", &[("journal/src/shown.rs", 16)]),
     (
         "the folder of a local code host, which the user's own settings name",
         &[("forge/src/local/store.rs", 8)],
