@@ -78,7 +78,7 @@ impl World {
                 "poll_seconds": 0.05, "baseline": false, "max_iterations": 6, "isolation": "none",
             }));
         }
-        let fleet = Fleet::open(&postgres.url).unwrap();
+        let fleet = until("a connection to the database", || Fleet::open(&postgres.url).ok());
         Some(Self {
             store: home.path("store"),
             wire: None,

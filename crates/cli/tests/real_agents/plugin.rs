@@ -131,10 +131,11 @@ fn nothing_runs_without_an_answer_of_the_guard(cli: &'static str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let turns = [Action::shell("touch mark-slow"), Action::shell("touch mark-missing"), Action::text(DONE)];
-    // The answers take their time: until then the guard is another one.
-    let slow = |turn: usize| Fault::always(FaultKind::SlowFirst { ms: 3000 }).at_turn(turn);
-    server.script("silent", Script::turns(turns).with_fault(slow(0)).with_fault(slow(1)));
     let machine = Machine::new(cli, &programs);
+    // The answers wait until the guard is another one.
+    let replaced = ["slow", "missing"].map(|guard| machine.env.path(guard));
+    let held = |turn: usize| Fault::always(FaultKind::Held { until: replaced[turn].clone() }).at_turn(turn);
+    server.script("silent", Script::turns(turns).with_fault(held(0)).with_fault(held(1)));
     let repo = machine.repo("repo");
     // The hooks name the program that started the run; that is taken away from under it.
     let program = machine.env.path("own/ralph");
@@ -160,8 +161,10 @@ fn nothing_runs_without_an_answer_of_the_guard(cli: &'static str) {
     };
     ralph_testkit::env::until("the first request", || (turns() >= 1).then_some(()));
     replace("#!/bin/sh\nexec sleep 60\n");
+    std::fs::write(&replaced[0], "").unwrap();
     ralph_testkit::env::until("the second request", || (turns() >= 2).then_some(()));
     std::fs::remove_file(&program).unwrap();
+    std::fs::write(&replaced[1], "").unwrap();
     let done = TestEnv::wait(running);
     assert!(turns() >= 3, "the session ended early: {}", done.stderr);
     for mark in ["mark-slow", "mark-missing"] {

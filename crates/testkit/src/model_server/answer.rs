@@ -24,6 +24,8 @@ pub(super) struct ServerResponse {
     pub ending: Ending,
     /// Silence before the first byte.
     pub wait: Duration,
+    /// No byte before this file is there.
+    pub held_until: Option<std::path::PathBuf>,
     /// Time from the first to the last event.
     pub spread: Duration,
 }
@@ -59,6 +61,7 @@ impl ServerResponse {
             body: Body::Whole(body),
             ending: Ending::Whole,
             wait: Duration::ZERO,
+            held_until: None,
             spread: Duration::ZERO,
         }
     }
@@ -218,6 +221,9 @@ fn spoilt(reply: &Reply, ask: &Ask, streams: Streams, fault: Option<&FaultKind>)
         }
         FaultKind::SlowFirst { ms } => {
             ServerResponse { wait: Duration::from_millis(*ms), ..said(reply, ask, streams) }
+        }
+        FaultKind::Held { until } => {
+            ServerResponse { held_until: Some(until.clone()), ..said(reply, ask, streams) }
         }
         FaultKind::Hangup => ServerResponse { ending: Ending::Hangup, ..said(reply, ask, streams) },
         FaultKind::Garbled => garbled(reply, ask, streams),

@@ -65,6 +65,11 @@ pub enum FaultKind {
         #[serde(default = "thirty_seconds")]
         ms: u64,
     },
+    /// Silence until this file is there, then the answer as scripted.
+    Held {
+        /// The file.
+        until: std::path::PathBuf,
+    },
     /// What arrives is no JSON.
     Garbled,
     /// The connection ends before the first byte.
@@ -148,12 +153,13 @@ impl FaultKind {
             Self::Cut => "cut",
             Self::Stall { .. } => "stall",
             Self::SlowFirst { .. } => "slow_first",
+            Self::Held { .. } => "held",
             Self::Garbled => "garbled",
             Self::Hangup => "hangup",
         }
     }
     /// Whether the client gets no usable answer, so that its request was no session yet.
     pub(super) fn spoils(&self) -> bool {
-        !matches!(self, Self::SlowFirst { .. })
+        !matches!(self, Self::SlowFirst { .. } | Self::Held { .. })
     }
 }

@@ -29,6 +29,11 @@ impl Line<'_> {
         if !self.silence(answer.wait) || answer.ending == Ending::Hangup {
             return Ok(After::Close);
         }
+        while answer.held_until.as_ref().is_some_and(|file| !file.exists()) {
+            if !self.silence(LOOK) {
+                return Ok(After::Close);
+            }
+        }
         let keeps = request.is_some_and(|r| r.keep_alive) && answer.ending == Ending::Whole;
         let chunks = request.is_some_and(|r| r.knows_chunks);
         match &answer.body {
