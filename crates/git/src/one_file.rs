@@ -97,7 +97,10 @@ pub(crate) fn bring(
         return Ok(CopyOutcome::InTheWay);
     }
     if let Some(folder) = target.parent() {
-        fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
+        match fs::create_dir_all(folder) {
+            Err(e) if is_too_long(&e) => return Ok(CopyOutcome::InTheWay),
+            made => made.map_err(|e| Error::file("create", folder, e))?,
+        }
     }
     fs::create_dir_all(room).map_err(|e| Error::file("create", room, e))?;
     if let Ok(placed) = place(&source, entry, &target, &room.join("incoming"), recorded) {
@@ -107,11 +110,18 @@ pub(crate) fn bring(
     let mut name = OsStr::new(".ralph-incoming-").to_owned();
     name.push(target.file_name().unwrap_or_default());
     let beside = target.with_file_name(name);
-    place(&source, entry, &target, &beside, recorded)
-        .inspect_err(|_| {
+    match place(&source, entry, &target, &beside, recorded) {
+        Ok(placed) => Ok(placed),
+        Err(e) => {
             let _ = fs::remove_file(&beside);
-        })
-        .map_err(|e| Error::file("write", &target, e))
+            if is_too_long(&e) { Ok(CopyOutcome::InTheWay) } else { Err(Error::file("write", &target, e)) }
+        }
+    }
+}
+
+/// Whether a path that fits in the one folder is too long in the other, for the kernel: nobody can put the file there.
+fn is_too_long(error: &std::io::Error) -> bool {
+    error.kind() == ErrorKind::InvalidFilename
 }
 
 fn place(
@@ -282,5 +292,16 @@ mod tests {
         assert_eq!(bring_g(stat_of_file(&two.to, b"g")), CopyOutcome::InTheWay);
         fs::write(two.from.join("g"), "agent").unwrap();
         assert_eq!(bring_g(stat_of_file(&two.to, b"g")), CopyOutcome::Done);
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_in_the_other_folder_is_in_the_way() {
+        let mut two = TwoFolders::new();
+        two.to = two.to.with_file_name("t".repeat(250));
+        fs::create_dir(&two.to).unwrap();
+        let deep = format!("{}/", "l".repeat(200)).repeat((4080 - two.from.as_os_str().len()) / 201);
+        fs::create_dir_all(two.from.join(&deep)).unwrap();
+        fs::write(two.from.join(&deep).join("f"), "x").unwrap();
+        assert_eq!(two.bring(&format!("{deep}f"), Some(0o100_644)), CopyOutcome::InTheWay);
     }
 }

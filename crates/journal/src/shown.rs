@@ -3,6 +3,7 @@
 
 use crate::error::JournalError;
 use crate::layout::{RalphDir, RunDir};
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use ralph_domain::id::RunId;
 use std::fs::{self, File};
@@ -32,7 +33,7 @@ pub fn link(dir: &RalphDir, run: &RunId, record: &RunDir) {
 /// Puts the copy of a run that is over where only the link is still. Where somebody is just making it, nothing is done.
 pub fn complete(dir: &RalphDir, run: &RunId, record: &RunDir) {
     if leads_to(dir, run, record)
-        && let Some(_turn) = take_turn(record, FlockArg::LockExclusiveNonblock)
+        && let Ok(_turn) = take_turn(record, FlockArg::LockExclusiveNonblock)
         && leads_to(dir, run, record)
     {
         let _ = copy_in_turn(dir, run, record);
@@ -44,9 +45,15 @@ fn leads_to(dir: &RalphDir, run: &RunId, record: &RunDir) -> bool {
     fs::read_link(dir.run(run).path()).is_ok_and(|target| target == record.path())
 }
 
-/// One process at a time changes how a run is shown: whoever reads a run that is over completes it, too.
-fn take_turn(record: &RunDir, how: FlockArg) -> Option<Flock<File>> {
-    Flock::lock(File::open(record.path()).ok()?, how).ok()
+/// One process at a time changes how a run is shown: whoever reads a run that is over completes it, too. An error says that
+/// it is somebody else's turn. Where the file system knows no locks, everybody has theirs.
+fn take_turn(record: &RunDir, how: FlockArg) -> Result<Option<Flock<File>>, Errno> {
+    let Ok(folder) = File::open(record.path()) else { return Ok(None) };
+    match Flock::lock(folder, how) {
+        Ok(turn) => Ok(Some(turn)),
+        Err((_, Errno::EWOULDBLOCK)) => Err(Errno::EWOULDBLOCK),
+        Err(_) => Ok(None),
+    }
 }
 
 /// Takes the link or the copy away again: the run does not exist.
