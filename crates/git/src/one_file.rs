@@ -24,7 +24,7 @@ const READ_MAX: u64 = 8 * 1024 * 1024;
 pub(crate) enum CopyOutcome {
     /// It is there.
     Done,
-    /// Something stands where it belongs, or has changed just now: nothing was touched.
+    /// Something stands where it belongs or has changed just now, or its path is too long there: nothing was touched.
     InTheWay,
 }
 

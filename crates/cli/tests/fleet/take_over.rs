@@ -149,11 +149,13 @@ fn a_database_that_restarts_is_waited_for() {
     )) else {
         return;
     };
-    let world = world.with_lease(60);
+    let mut world = world.with_lease(60);
     let (run, issue) = world.add_of_issue("rest");
     let driver = world.spawn(0, &["--once", run.as_str()], None);
     until("the agent", || world.machines[0].path("home/begun").exists().then_some(()));
     world.postgres.restart();
+    // The connections of the test itself broke with the restart; whether the worker's are made anew is what is tested.
+    world.fleet = ralph_fleet::Fleet::open(&world.postgres.url).unwrap();
     std::fs::write(world.machines[0].path("home/go"), "").unwrap();
     let mut driver = driver;
     let status = driver.wait().unwrap();

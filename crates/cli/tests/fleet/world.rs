@@ -196,8 +196,7 @@ impl World {
     }
 
     pub fn find(&self, run: &RunId) -> FleetRun {
-        let find = || self.fleet.wait(runs::find(self.fleet.pool(), run.as_str())).ok();
-        until("an answer of the database", find).unwrap()
+        self.fleet.wait(runs::find(self.fleet.pool(), run.as_str())).unwrap().unwrap()
     }
 
     /// Leases of this many seconds: those of a test in which nobody may lose one on a busy machine.
@@ -238,8 +237,7 @@ impl World {
 
     /// The sealed journal of a run.
     pub fn events(&self, run: &RunId) -> Vec<Value> {
-        let read = || self.fleet.wait(seal::read_from(self.fleet.pool(), run.as_str(), 0)).ok();
-        let text = until("the journal of a run", read);
+        let text = self.fleet.wait(seal::read_from(self.fleet.pool(), run.as_str(), 0)).unwrap();
         let text = String::from_utf8(text).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
