@@ -96,7 +96,7 @@ remove_files() {
     set +f
     IFS="$old_ifs"
     if [ "$dry_run" = no ]; then
-        rm -rf "$prefix/share/ralph"/.install-* "$prefix/share/ralph"/.upgrade-* "$prefix/share/ralph/.lock"
+        rm -rf "$prefix/share/ralph"/.install-* "$prefix/share/ralph/.lock"
         rmdir "$prefix/share/ralph" 2>/dev/null || true
         say "removed ralph $version: $gone files below $prefix"
     fi

@@ -71,11 +71,10 @@ page_packages() {
     npm ci --no-audit --no-fund --silent 2>/dev/null || npm install --no-save --no-audit --no-fund --silent
 }
 
-# The page of the dashboard, in web/dist, from where it is built into the binary.
+# Builds the dashboard into a folder: build_page FOLDER.
 build_page() {
-    [ -f web/package.json ] || return 0
-    has npm || fail "npm is missing" "The page is built with Node 20.19 or newer." "Install it, then try again; \`scripts/build --no-page\` does without."
-    (cd web && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 page_packages && npm run --silent build -- --logLevel warn) >&2
+    has npm || fail "npm is missing" "The dashboard is built with Node 20.19 or newer." "Install both, then try again."
+    (cd web && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 page_packages && npm run --silent build -- --logLevel error --emptyOutDir --outDir "$1") >&2
 }
 
 # npm_folder FOLDER WITHOUT PACKAGE...: pinned packages in a folder of their own outside the checkout, whole or not at all. npm does

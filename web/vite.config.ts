@@ -15,6 +15,9 @@ export default defineConfig({
     ],
   },
   build: {
+    // Committed and built into the binary, so that building ralph needs no npm.
+    outDir: "../crates/server/page",
+    emptyOutDir: true,
     target: "es2022",
     // Fonts and pictures are few; nothing goes into the code as text, so that the content policy can stay strict.
     assetsInlineLimit: 0,

@@ -1,5 +1,4 @@
-//! Builds the files of the page into the program, where they are there: in `web/dist` of a checkout, or in `page` of the package.
-//! It never runs npm.
+//! Lists the dashboard's files, in `page`, for the binary. `scripts/generate` builds them from `web`.
 #![allow(clippy::disallowed_methods, reason = "cargo tells a build script its folders by variables")]
 
 use flate2::Compression;
@@ -10,8 +9,7 @@ use std::path::{Path, PathBuf};
 
 fn main() {
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
-    let packaged = root.join("page");
-    let dist = if packaged.is_dir() { packaged } else { root.join("../../web/dist") };
+    let dist = root.join("page");
     println!("cargo::rerun-if-changed={}", dist.display());
     println!("cargo::rerun-if-changed=build.rs");
     let mut files = Vec::new();
@@ -38,8 +36,9 @@ fn main() {
         );
     }
     text.push_str("];\n");
-    let has_page = files.iter().any(|(name, _)| name == "index.html");
-    let _ = writeln!(text, "/// Whether a page was built in.\npub const HAS_PAGE: bool = {has_page};");
+    if !files.iter().any(|(name, _)| name == "index.html") {
+        println!("cargo::error={} has no index.html", dist.display());
+    }
     let list = out.join("page_files.rs");
     if let Err(error) = std::fs::write(&list, text) {
         println!("cargo::error=cannot write {}: {error}", list.display());

@@ -41,7 +41,7 @@ export class Stage {
   readonly env: NodeJS.ProcessEnv;
 
   constructor() {
-    if (!existsSync(RALPH)) throw new Error(`there is no binary at ${RALPH}: \`scripts/build --debug\` makes one, or RALPH_BIN names one`);
+    if (!existsSync(RALPH)) throw new Error(`there is no binary at ${RALPH}: \`cargo build -p ralph-loop-cli\` makes one, or RALPH_BIN names one`);
     this.env = {
       PATH: process.env.PATH ?? "", HOME: join(this.dir, "home"), XDG_STATE_HOME: join(this.dir, "state"), XDG_CONFIG_HOME: join(this.dir, "config"),
       XDG_CACHE_HOME: join(this.dir, "cache"), LC_ALL: "C.UTF-8", TZ: "UTC", USER: "tester",

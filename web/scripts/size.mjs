@@ -1,11 +1,11 @@
-// What the first page loads: the entry and everything that it imports at once, gzipped. Lazy parts are listed beside it.
+// What the first page loads: the entry and its static imports, gzipped. Lazy parts are listed below it.
 import { readFile, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
 const LIMIT = 200_000;
-const dist = join(dirname(fileURLToPath(import.meta.url)), "../dist");
+const dist = join(dirname(fileURLToPath(import.meta.url)), "../../crates/server/page");
 const html = await readFile(join(dist, "index.html"), "utf8");
 const first = new Set([...html.matchAll(/(?:src|href)="\/([^"]+\.js)"/g)].map((m) => m[1]));
 const size = async (name) => gzipSync(await readFile(join(dist, name)), { level: 9 }).length;

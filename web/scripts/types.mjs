@@ -1,4 +1,5 @@
-// Writes src/types/*.ts from the published schemas; with --check it only says whether they are stale.
+// Writes src/types/*.ts from the published schemas and the table of signs and colors; with --check it only says whether
+// they are stale.
 import { compile } from "json-schema-to-typescript";
 import { readFile, writeFile, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -12,6 +13,17 @@ const wanted = { view: "RunView", control: "Control", diagnosis: "Report", recei
 
 const stale = [];
 await mkdir(out, { recursive: true });
+
+async function put(file, code) {
+  const path = join(out, file);
+  if (process.argv.includes("--check")) {
+    const now = await readFile(path, "utf8").catch(() => "");
+    if (now !== code) stale.push(`src/types/${file}`);
+  } else {
+    await writeFile(path, code);
+  }
+}
+
 for (const [file, name] of Object.entries(wanted)) {
   const schema = JSON.parse(await readFile(join(schemas, `${file}.schema.json`), "utf8"));
   delete schema.$id;
@@ -22,14 +34,11 @@ for (const [file, name] of Object.entries(wanted)) {
     unreachableDefinitions: true,
     style: { printWidth: 110 },
   });
-  const path = join(out, `${file}.ts`);
-  if (process.argv.includes("--check")) {
-    const now = await readFile(path, "utf8").catch(() => "");
-    if (now !== code) stale.push(`src/types/${file}.ts`);
-  } else {
-    await writeFile(path, code);
-  }
+  await put(`${file}.ts`, code);
 }
+const looks = JSON.parse(await readFile(join(schemas, "looks.json"), "utf8"));
+const banner = "// Made by `npm run types` from schemas/looks.json. Do not edit.\n";
+await put("looks.ts", `${banner}export const LOOKS = ${JSON.stringify(looks, null, 2)} as const;\n`);
 if (stale.length > 0) {
   console.error(`error: ${stale.join(", ")} stale\n  The schemas have changed since they were made.\n  \`npm run types\` writes them anew.`);
   process.exit(1);

@@ -6,10 +6,10 @@
     reason = "a benchmark prints, and ends where it cannot measure"
 )]
 
-use ralph_agents::HttpModelClient;
-use ralph_domain::config::{Profile, Wire};
-use ralph_domain::model::{Message, ModelClient as _, ModelRequest, NoSink, TextPart, UserPart};
-use ralph_testkit::model_server::{Action, ModelServer, Script};
+use ralph_loop_agents::HttpModelClient;
+use ralph_loop_domain::model::{Message, ModelClient as _, ModelRequest, NoSink, TextPart, UserPart};
+use ralph_loop_task::config::{Profile, Wire};
+use ralph_loop_testkit::model_server::{Action, ModelServer, Script};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};

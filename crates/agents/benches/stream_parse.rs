@@ -10,10 +10,10 @@
     reason = "a benchmark reads the clock and prints what it measured"
 )]
 
-use ralph_agents::cli::replay;
-use ralph_domain::config::OutputFormat;
-use ralph_domain::event::SessionEnd;
-use ralph_domain::ports::{ExecEnd, ExecOutcome, SessionSink, StopCause, Stream};
+use ralph_loop_agents::cli::replay;
+use ralph_loop_domain::ports::{ExecEnd, ExecOutcome, SessionSink, StopCause, Stream};
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_task::config::OutputFormat;
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

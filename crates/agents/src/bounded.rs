@@ -1,6 +1,6 @@
 //! Things that stay small whatever an agent prints: the end of a stream, JSON values with their long strings cut.
 
-use ralph_domain::text;
+use ralph_loop_protocol::text;
 use serde_json::Value;
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Backends of the [`Agent`](ralph_domain::ports::Agent) port.
+//! Backends of the [`Agent`](ralph_loop_domain::ports::Agent) port.
 //!
 //! - [`actions`] asks a model once per session and carries out the strict JSON actions that it answers with.
 //! - [`ask`] puts one question to one model or agent: for doctor, critic and whoever needs no session.
@@ -29,6 +29,7 @@ pub mod models;
 mod objects;
 pub mod presets;
 pub mod probe;
+pub mod project_settings;
 mod scan;
 mod script;
 pub mod scripted;

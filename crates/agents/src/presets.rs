@@ -4,7 +4,7 @@
 //! because nobody is there to answer: the isolation around it is the sandbox's.
 
 use crate::scan::Cursor;
-use ralph_domain::config::{AgentConfig, OutputFormat, PromptMode};
+use ralph_loop_task::config::{AgentConfig, OutputFormat, PromptMode};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

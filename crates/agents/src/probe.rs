@@ -3,11 +3,13 @@
 use crate::cli::CliAgent;
 use crate::presets::{install_hint, login_hint, preset_of};
 use jiff::Timestamp;
-use ralph_domain::config::{AgentConfig, AgentKind, PromptMode};
-use ralph_domain::event::SessionEnd;
-use ralph_domain::id::{AgentName, RunId};
-use ralph_domain::ports::{Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink, WriteMode};
-use ralph_domain::text;
+use ralph_loop_domain::ports::{
+    Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink, WriteMode,
+};
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::id::{AgentName, RunId};
+use ralph_loop_protocol::text;
+use ralph_loop_task::config::{AgentConfig, AgentKind, PromptMode};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The script of a scripted agent: JSON that says, turn by turn, what to do and what to say.
 
-use ralph_domain::money::Usd;
+use ralph_loop_protocol::money::Usd;
 use serde::Deserialize;
 
 /// A script that cannot be read.

@@ -4,15 +4,15 @@ use crate::bounded::{ACTION_INPUT_MAX, RESPONSE_MAX, value};
 pub use crate::script::ScriptError;
 use crate::script::{Action, Script, Turn, TurnEnd};
 use jiff::SignedDuration;
-use ralph_domain::config::{AgentConfig, join_argv};
-use ralph_domain::event::SessionEnd;
-use ralph_domain::id::AgentName;
-use ralph_domain::money::{Tokens, Usage, Usd};
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Agent, AgentRequests, ExecEnd, ExecRequest, ExecSink, FINAL_MESSAGE_MAX, ReleaseWhen, Sandbox,
     SandboxError, SessionReport, SessionRequest, SessionSink, StopCause, Stream, WriteMode,
 };
-use ralph_domain::text;
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::money::{Tokens, Usage, Usd};
+use ralph_loop_protocol::text;
+use ralph_loop_task::config::{AgentConfig, join_argv};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -4,8 +4,6 @@
 mod gemini;
 mod shim;
 
-pub use gemini::silenced_by as gemini_silenced_by;
-
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use shim::command;

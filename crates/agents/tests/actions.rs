@@ -6,14 +6,14 @@ mod model;
 
 use model::{Fake, Session, failure, models, prices, reply};
 use proptest::prelude::*;
-use ralph_agents::ActionsAgent;
-use ralph_domain::claim::promises;
-use ralph_domain::config::AgentConfig;
-use ralph_domain::event::SessionEnd;
-use ralph_domain::model::{Message, ModelErrorKind, ReplyPart, StopReason, TextPart, UserPart};
-use ralph_domain::money::{CostBasis, Usd};
-use ralph_domain::ports::{Agent as _, Ask, ExecRequest, SessionReport, StopCause};
-use ralph_sandbox::{MemoryExit, MemoryFiles, MemorySandbox};
+use ralph_loop_agents::ActionsAgent;
+use ralph_loop_domain::claim::promises;
+use ralph_loop_domain::model::{Message, ModelErrorKind, ReplyPart, StopReason, TextPart, UserPart};
+use ralph_loop_domain::ports::{Agent as _, Ask, ExecRequest, SessionReport, StopCause};
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::money::{CostBasis, Usd};
+use ralph_loop_sandbox::{MemoryExit, MemoryFiles, MemorySandbox};
+use ralph_loop_task::config::AgentConfig;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -62,7 +62,7 @@ fn the_preamble_shows_the_contract_and_never_changes() {
     let examples: Vec<&str> = first.lines().filter(|line| line.starts_with("{\"summary\"")).collect();
     assert_eq!(examples.len(), 2);
     for example in examples {
-        ralph_agents::actions::intake::read(example).unwrap();
+        ralph_loop_agents::actions::intake::read(example).unwrap();
     }
 }
 
@@ -355,7 +355,7 @@ fn a_truncated_answer_is_told_so() {
     let (sandbox, _) = sandbox();
     let good = answer(json!([]));
     let client = Fake::new(move |n, _, _, _| match n {
-        0 => Ok(ralph_domain::model::ModelReply {
+        0 => Ok(ralph_loop_domain::model::ModelReply {
             stop: StopReason::MaxTokens,
             ..reply(r#"{"summary":"s","actions":[{"type":"write","path":"a","content":"xxx"#)
         }),
@@ -378,7 +378,7 @@ fn empty_and_declined_answers_end_as_what_they_are() {
         assert_eq!(client.calls(), 1);
     }
     let client = Fake::new(|_, _, _, _| {
-        Ok(ralph_domain::model::ModelReply { stop: StopReason::Refusal, ..reply("I cannot help.") })
+        Ok(ralph_loop_domain::model::ModelReply { stop: StopReason::Refusal, ..reply("I cannot help.") })
     });
     let report = Session::default().play(&client, &sandbox);
     assert_eq!(report.end, SessionEnd::Refused { reason: "the model declined: I cannot help.".into() });
@@ -433,7 +433,7 @@ fn what_the_provider_says_about_cost_comes_first() {
     let (sandbox, _) = sandbox();
     let good = answer(json!([]));
     let client = Fake::new(move |_, _, _, _| {
-        Ok(ralph_domain::model::ModelReply { cost: Some(Usd::from_dollars(0.5)), ..reply(&good) })
+        Ok(ralph_loop_domain::model::ModelReply { cost: Some(Usd::from_dollars(0.5)), ..reply(&good) })
     });
     let report = Session::default().play(&client, &sandbox);
     assert_eq!((report.usage.cost, report.usage.basis), (Some(Usd::from_dollars(0.5)), CostBasis::Reported));

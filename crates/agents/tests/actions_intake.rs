@@ -6,8 +6,8 @@ mod checker;
 
 use checker::problems;
 use proptest::prelude::*;
-use ralph_agents::actions::intake::read;
-use ralph_agents::actions::{Action, OnError};
+use ralph_loop_agents::actions::intake::read;
+use ralph_loop_agents::actions::{Action, OnError};
 use serde_json::{Value, json};
 
 fn schema() -> Value {
@@ -257,7 +257,7 @@ proptest! {
     #[test]
     fn a_contract_with_a_piece_cut_off_never_panics(cut in 0usize..200, text in "[^{}]{0,20}") {
         let whole = with(json!({ "type": "write", "path": "ä", "content": "ö\n\"}{" })).to_string();
-        let cut = ralph_domain::text::head(&whole, cut);
+        let cut = ralph_loop_protocol::text::head(&whole, cut);
         let _ = read(&format!("{text}{cut}")).map_err(|e| e.to_string());
     }
 }

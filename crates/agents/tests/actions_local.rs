@@ -17,10 +17,10 @@ mod model;
 mod own_main;
 
 use model::{Fake, Session};
-use ralph_agents::actions::patch::{Patched, apply};
-use ralph_domain::event::SessionEnd;
-use ralph_domain::ports::{SessionReport, StopCause};
-use ralph_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_agents::actions::patch::{Patched, apply};
+use ralph_loop_domain::ports::{SessionReport, StopCause};
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ fn machine() -> Machine {
     }
     std::fs::write(outside.join("secret"), "untouched").unwrap();
     let run = format!("actions-{}", std::process::id());
-    let sandbox = LocalSandbox::start(&work, LocalOptions::new(run, &ralph_testkit::vars())).unwrap();
+    let sandbox = LocalSandbox::start(&work, LocalOptions::new(run, &ralph_loop_testkit::vars())).unwrap();
     Machine { _dir: dir, work, outside, records, sandbox }
 }
 

@@ -4,17 +4,17 @@
 mod support;
 
 use jiff::Timestamp;
-use ralph_agents::{BackendAsker, CliAgent};
-use ralph_domain::config::{AgentConfig, Profile};
-use ralph_domain::id::RunId;
-use ralph_domain::model::{
+use ralph_loop_agents::{BackendAsker, CliAgent};
+use ralph_loop_domain::model::{
     ModelClient, ModelError, ModelErrorKind, ModelReply, ModelRequest, ModelSink, ReplyPart, StopReason,
 };
-use ralph_domain::money::{CostBasis, Tokens, Usd};
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     AskErrorKind, AskSink, AskTarget, AskedAgent, Asker as _, EarlierAnswer, ExecEnd, NoAskSink, Question,
     StopCause,
 };
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::money::{CostBasis, Tokens, Usd};
+use ralph_loop_task::config::{AgentConfig, Profile};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

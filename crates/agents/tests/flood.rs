@@ -9,8 +9,8 @@
 
 mod support;
 
-use ralph_domain::config::OutputFormat;
-use ralph_domain::ports::{ExecEnd, FINAL_MESSAGE_MAX};
+use ralph_loop_domain::ports::{ExecEnd, FINAL_MESSAGE_MAX};
+use ralph_loop_task::config::OutputFormat;
 use support::{Canned, cli};
 
 const MEGABYTE: usize = 1024 * 1024;

@@ -9,10 +9,10 @@
 
 mod support;
 
-use ralph_domain::config::{AgentConfig, OutputFormat};
-use ralph_domain::event::SessionEnd;
-use ralph_domain::money::CostBasis;
-use ralph_domain::ports::{ExecEnd, SessionReport, StopCause};
+use ralph_loop_domain::ports::{ExecEnd, SessionReport, StopCause};
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::money::CostBasis;
+use ralph_loop_task::config::{AgentConfig, OutputFormat};
 use support::{Canned, RecordingSink, cli, play};
 
 use OutputFormat::{ClaudeJson, ClaudeStreamJson, CodexJson, GeminiJson, Text};
@@ -193,7 +193,7 @@ fn the_engines_way_of_ending_decides() {
 fn configured_signs_count_only_in_errors() {
     let mut config = AgentConfig::command("x", &["x"]);
     config.rate_limit_detection.patterns = vec!["Come Back Later".into()];
-    let agent = ralph_agents::CliAgent::new(config.clone());
+    let agent = ralph_loop_agents::CliAgent::new(config.clone());
     let mut end = |code, stdout: &str, stderr: &str, format| {
         config.output_format = format;
         let sandbox = Canned::new(stdout, stderr, ExecEnd::Exited(code));
@@ -377,7 +377,7 @@ fn a_prompt_that_fits_no_argument_ends_before_it_starts() {
     let mut config = AgentConfig::command("x", &["x"]);
     config.command_argv.clear();
     let sandbox = Canned::new("", "", ExecEnd::Exited(0));
-    let agent = ralph_agents::CliAgent::new(config.clone());
+    let agent = ralph_loop_agents::CliAgent::new(config.clone());
     let report = play(&agent, &config, 1, &sandbox, &mut RecordingSink::default());
     assert!(report.end.reason().unwrap().contains("command_argv"));
     assert!(sandbox.asked.borrow().is_empty());
@@ -386,7 +386,7 @@ fn a_prompt_that_fits_no_argument_ends_before_it_starts() {
 #[test]
 fn a_person_can_end_a_session() {
     let config = AgentConfig::command("x", &["x"]);
-    let agent = ralph_agents::CliAgent::new(config.clone());
+    let agent = ralph_loop_agents::CliAgent::new(config.clone());
     let mut told = RecordingSink { stop_at: Some((2, StopCause::Cancelled)), ..RecordingSink::default() };
     let mut sandbox = Canned::new("abcdef", "", ExecEnd::Exited(0));
     sandbox.chunk = 1;

@@ -3,16 +3,16 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "starts the proxy and waits for it")]
 
-use ralph_agents::HttpModelClient;
-use ralph_domain::config::{Profile, Wire};
-use ralph_domain::model::{
+use ralph_loop_agents::HttpModelClient;
+use ralph_loop_domain::model::{
     Message, ModelClient, ModelError, ModelErrorKind, ModelReply, ModelRequest, ModelSink, NoSink,
     StopReason, TextPart, ToolSpec, UserPart,
 };
-use ralph_domain::money::{Tokens, Usd};
-use ralph_domain::ports::StopCause;
-use ralph_domain::price::PriceTable;
-use ralph_testkit::model_server::{Action, ModelServer, Script};
+use ralph_loop_domain::ports::StopCause;
+use ralph_loop_domain::price::PriceTable;
+use ralph_loop_protocol::money::{Tokens, Usd};
+use ralph_loop_task::config::{Profile, Wire};
+use ralph_loop_testkit::model_server::{Action, ModelServer, Script};
 use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -29,7 +29,7 @@ fn master() -> String {
 /// The installed proxy; `None` where it is left out.
 fn installed() -> Option<PathBuf> {
     if std::env::var("RALPH_LITELLM").is_ok_and(|v| v == "0") {
-        ralph_testkit::skip("RALPH_LITELLM=0 leaves the LiteLLM proxy out");
+        ralph_loop_testkit::skip("RALPH_LITELLM=0 leaves the LiteLLM proxy out");
         return None;
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/litellm");
@@ -40,7 +40,7 @@ fn installed() -> Option<PathBuf> {
             std::env::var_os("CI").is_none(),
             "scripts/litellm failed; RALPH_LITELLM=0 leaves this test out"
         );
-        ralph_testkit::skip("the LiteLLM proxy cannot be installed here (scripts/litellm says why)");
+        ralph_loop_testkit::skip("the LiteLLM proxy cannot be installed here (scripts/litellm says why)");
         return None;
     }
     Some(String::from_utf8(done.stdout).unwrap().trim().into())

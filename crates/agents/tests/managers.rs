@@ -13,10 +13,10 @@
 #[path = "support/own_main.rs"]
 mod own_main;
 
-use ralph_agents::tools::{BrowserManager, NewProcess, PageAction, PageShot, ProcessManager};
-use ralph_domain::outcome::ErrorCode;
-use ralph_sandbox::{LocalOptions, LocalSandbox};
-use ralph_testkit::env::until;
+use ralph_loop_agents::tools::{BrowserManager, NewProcess, PageAction, PageShot, ProcessManager};
+use ralph_loop_protocol::outcome::ErrorCode;
+use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_testkit::env::until;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -38,7 +38,7 @@ fn sandbox() -> (tempfile::TempDir, PathBuf, LocalSandbox) {
     let work = dir.path().join("work");
     std::fs::create_dir(&work).unwrap();
     let run = format!("managers-{}", std::process::id());
-    let sandbox = LocalSandbox::start(&work, LocalOptions::new(run, &ralph_testkit::vars())).unwrap();
+    let sandbox = LocalSandbox::start(&work, LocalOptions::new(run, &ralph_loop_testkit::vars())).unwrap();
     (dir, work, sandbox)
 }
 
@@ -142,7 +142,7 @@ fn browser_is_here() -> bool {
     let found = std::env::var_os("RALPH_CHROMIUM").is_some()
         || std::env::split_paths(&paths).any(|folder| names.iter().any(|name| folder.join(name).exists()));
     if !found {
-        ralph_testkit::skip("there is no Chromium here; `scripts/setup --tests` installs it");
+        ralph_loop_testkit::skip("there is no Chromium here; `scripts/setup --tests` installs it");
     }
     found
 }

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
-use ralph_agents::models::read_anything;
-use ralph_domain::config::Wire;
+use ralph_loop_agents::models::read_anything;
+use ralph_loop_task::config::Wire;
 
 const WIRES: [Wire; 4] = [Wire::Anthropic, Wire::OpenaiChat, Wire::OpenaiResponses, Wire::Gemini];
 

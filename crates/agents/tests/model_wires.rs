@@ -1,15 +1,17 @@
 //! Every wire against the scripted model server: plain and streaming, tools, pictures, caching, faults.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use ralph_agents::HttpModelClient;
-use ralph_domain::config::{Profile, TimeoutConfig, Wire};
-use ralph_domain::model::{
+use ralph_loop_agents::HttpModelClient;
+use ralph_loop_domain::model::{
     Image, Message, ModelClient, ModelError, ModelErrorKind, ModelReply, ModelRequest, ModelSink, NoSink,
     ReplyPart, StopReason, TextPart, ToolResult, ToolSpec, UserPart,
 };
-use ralph_domain::money::Tokens;
-use ralph_domain::ports::StopCause;
-use ralph_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script, SeenRequest, Stop, Turn};
+use ralph_loop_domain::ports::StopCause;
+use ralph_loop_protocol::money::Tokens;
+use ralph_loop_task::config::{Profile, TimeoutConfig, Wire};
+use ralph_loop_testkit::model_server::{
+    Action, Fault, FaultKind, ModelServer, Script, SeenRequest, Stop, Turn,
+};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::time::Duration;

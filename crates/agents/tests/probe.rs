@@ -9,10 +9,10 @@
 
 mod support;
 
-use ralph_agents::presets::preset;
-use ralph_agents::probe::{ProbeReport, ProbeStatus, probe};
-use ralph_domain::config::{AgentConfig, PromptMode};
-use ralph_domain::ports::{ExecEnd, Stdin};
+use ralph_loop_agents::presets::preset;
+use ralph_loop_agents::probe::{ProbeReport, ProbeStatus, probe};
+use ralph_loop_domain::ports::{ExecEnd, Stdin};
+use ralph_loop_task::config::{AgentConfig, PromptMode};
 use std::time::Duration;
 use support::{Canned, NOW, RecordingSink};
 

@@ -9,9 +9,9 @@
 
 mod support;
 
-use ralph_domain::config::OutputFormat;
-use ralph_domain::money::CostBasis;
-use ralph_domain::ports::{ExecEnd, SessionReport};
+use ralph_loop_domain::ports::{ExecEnd, SessionReport};
+use ralph_loop_protocol::money::CostBasis;
+use ralph_loop_task::config::OutputFormat;
 use std::path::PathBuf;
 use support::{Canned, cli};
 
@@ -173,7 +173,9 @@ fn check(expected: &Expected, report: &SessionReport) -> Result<(), String> {
         return Err(format!("{:?}", report.usage.basis));
     }
     let reset = match &report.end {
-        ralph_domain::event::SessionEnd::RateLimited { reset_at, .. } => reset_at.map(|at| at.to_string()),
+        ralph_loop_protocol::event::SessionEnd::RateLimited { reset_at, .. } => {
+            reset_at.map(|at| at.to_string())
+        }
         _ => None,
     };
     // Clock times without a zone depend on the machine's.
@@ -202,7 +204,8 @@ fn every_sample_reads_as_words_for_people() {
         let bytes = |ending: &str| std::fs::read(folder.join(format!("{name}.{ending}"))).unwrap_or_default();
         // The log of a session holds both streams.
         let log = [bytes("err"), bytes("out")].concat();
-        let mut reader = ralph_agents::cli::ReadableOutput::new(format_of(name), std::path::Path::new("/"));
+        let mut reader =
+            ralph_loop_agents::cli::ReadableOutput::new(format_of(name), std::path::Path::new("/"));
         let mut text: String = log.chunks(chunk).map(|piece| reader.push(piece)).collect();
         text.push_str(&reader.finish());
         text

@@ -10,9 +10,9 @@
 mod support;
 
 use proptest::prelude::*;
-use ralph_agents::cli::replay;
-use ralph_domain::config::OutputFormat;
-use ralph_domain::ports::{ExecEnd, ExecOutcome, FINAL_MESSAGE_MAX, SessionReport, Stream};
+use ralph_loop_agents::cli::replay;
+use ralph_loop_domain::ports::{ExecEnd, ExecOutcome, FINAL_MESSAGE_MAX, SessionReport, Stream};
+use ralph_loop_task::config::OutputFormat;
 use std::time::Duration;
 use support::{NOW, RecordingSink};
 

@@ -10,11 +10,11 @@
 mod support;
 
 use OutputFormat::{ClaudeJson, ClaudeStreamJson, CodexJson, GeminiJson, OpencodeJson, QwenJson};
-use ralph_agents::CliAgent;
-use ralph_domain::config::{AgentConfig, OutputFormat};
-use ralph_domain::event::SessionEnd;
-use ralph_domain::money::CostBasis;
-use ralph_domain::ports::{ExecEnd, SessionReport, StopCause};
+use ralph_loop_agents::CliAgent;
+use ralph_loop_domain::ports::{ExecEnd, SessionReport, StopCause};
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::money::CostBasis;
+use ralph_loop_task::config::{AgentConfig, OutputFormat};
 use std::time::Duration;
 use support::{Canned, RecordingSink, cli, play};
 
@@ -109,7 +109,7 @@ fn claude_as_root_is_told_that_it_stands_in_a_sandbox() {
 fn claude_stream_json_without_verbose_says_so() {
     let stderr = "Error: When using --print, --output-format=stream-json requires --verbose";
     assert_eq!(exited(ClaudeStreamJson, "", stderr, 1).end.reason(), Some(stderr));
-    let preset = ralph_agents::presets::preset("claude").unwrap();
+    let preset = ralph_loop_agents::presets::preset("claude").unwrap();
     assert!(preset.command_argv.iter().any(|arg| arg == "--verbose"));
 }
 
@@ -305,7 +305,7 @@ fn gemini_splits_the_promise_over_deltas() {
 {\"type\":\"message\",\"role\":\"assistant\",\"content\":\"romise>COMPLETE</promise>\",\"delta\":true}
 {\"type\":\"result\",\"status\":\"success\",\"stats\":{\"models\":{\"g\":{\"tokens\":{\"prompt\":2000,\"cached\":800,\"candidates\":40,\"total\":2048}}}}}\n";
     let report = exited(GeminiJson, stdout, "", 0);
-    assert!(ralph_domain::claim::promises(&report.final_message, "COMPLETE"));
+    assert!(ralph_loop_domain::claim::promises(&report.final_message, "COMPLETE"));
     let tokens = report.usage.tokens.unwrap();
     assert_eq!((tokens.input, tokens.cached, tokens.output), (1200, 800, 48), "the prompt holds the cached");
 }

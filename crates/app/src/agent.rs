@@ -7,14 +7,14 @@ use crate::report::{Notice, Reporter, SilentReporter};
 use crate::request::RunRequest;
 use crate::resume::{self, ResumeOutcome};
 use crate::run::{self, ReadyRun};
-use ralph_core::driver::Attached;
-use ralph_core::loop_agent::{Driven, Hooks, LoopAgent, RunSource};
-use ralph_core::{CancelFlag, Completion};
-use ralph_domain::control::{BudgetChange, Control};
-use ralph_domain::id::RunId;
-use ralph_domain::outcome::{ErrorCode, RunError, RunResult};
-use ralph_journal::layout::RunDir;
-use ralph_journal::{inbox, snapshot};
+use ralph_loop_core::driver::Attached;
+use ralph_loop_core::loop_agent::{Driven, Hooks, LoopAgent, RunSource};
+use ralph_loop_core::{CancelFlag, Completion};
+use ralph_loop_journal::layout::RunDir;
+use ralph_loop_journal::{inbox, snapshot};
+use ralph_loop_protocol::control::{BudgetChange, Control};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::outcome::{ErrorCode, RunError, RunResult};
 use std::sync::Arc;
 
 /// The agent of a request. `conditions` are further ones that must hold, async closures among them.

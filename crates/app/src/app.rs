@@ -11,14 +11,14 @@ use crate::resume::{self, ResumeOutcome};
 use crate::run::{self, ForkRequest, Plan, placement};
 use crate::trust::store::TrustStore;
 use crate::{agent, find, spawn, wiring};
-use ralph_core::handle::RunHandle;
-use ralph_core::replay::{self, Replay};
-use ralph_core::{CancelFlag, Completion, Driver, LoopAgent};
-use ralph_domain::config::Isolation;
-use ralph_domain::control::BudgetChange;
-use ralph_domain::id::RunId;
-use ralph_domain::outcome::EndReason;
-use ralph_journal::registry::Registration;
+use ralph_loop_core::handle::RunHandle;
+use ralph_loop_core::replay::{self, Replay};
+use ralph_loop_core::{CancelFlag, Completion, Driver, LoopAgent};
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_protocol::control::BudgetChange;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::outcome::EndReason;
+use ralph_loop_task::config::Isolation;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -121,7 +121,7 @@ impl App {
 
     /// A run of this request that is awaited like any future, with every backend: made when it is first awaited, resumed when it
     /// is awaited again. `conditions` must hold beside the checks of the request. Whoever is not `ralph` itself names the binary
-    /// with [`Environment::with_program`], or calls `ralph_sandbox::init` first in its `main`.
+    /// with [`Environment::with_program`], or calls `ralph_loop_sandbox::init` first in its `main`.
     pub fn agent(&self, request: &RunRequest, conditions: Vec<Completion>) -> LoopAgent {
         agent::agent(&self.env, request, conditions)
     }

@@ -2,8 +2,8 @@
 
 use crate::error::AppError;
 use crate::repo_file;
-use ralph_journal::artifacts;
-use ralph_journal::layout::RunDir;
+use ralph_loop_journal::artifacts;
+use ralph_loop_journal::layout::RunDir;
 
 /// The file's name in the record.
 const FILE: &str = "asked-by";
@@ -21,6 +21,6 @@ pub(crate) fn keep(record: &RunDir, name: Option<&str>) -> Result<(), AppError> 
 /// The name that was kept.
 pub fn read(record: &RunDir) -> Option<String> {
     let bytes = repo_file::read_record(&record.path().join(FILE)).ok()?;
-    let name = ralph_domain::text::one_line(&String::from_utf8_lossy(&bytes), NAME_MAX);
+    let name = ralph_loop_protocol::text::one_line(&String::from_utf8_lossy(&bytes), NAME_MAX);
     (!name.is_empty()).then_some(name)
 }

@@ -1,13 +1,15 @@
 //! What a run takes for granted because nobody said it: the agents of this machine, and the command that tests the repo.
 
 use crate::environment::Environment;
+use crate::installed;
 use crate::model_access;
 use crate::models::LoadedModels;
 use crate::project::{self, ProjectCommand};
 use crate::settings;
-use ralph_agents::presets;
-use ralph_domain::config::{CommandLine, ConfigFile, VerifierConfig};
-use ralph_domain::id::AgentName;
+use ralph_loop_agents::presets;
+use ralph_loop_domain::installed::{InstalledFolder, InstalledUse};
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_task::config::{CommandLine, ConfigFile, VerifierConfig};
 use std::path::Path;
 
 /// What was found out for one run.
@@ -23,6 +25,8 @@ pub struct Assumptions {
     pub checks: Vec<ProjectCommand>,
     /// What a clean checkout needs first.
     pub setup: Vec<CommandLine>,
+    /// What is installed already.
+    pub installed: Vec<InstalledFolder>,
 }
 
 impl Assumptions {
@@ -95,6 +99,8 @@ impl Assumptions {
         let (checks, setup) =
             there.unwrap_or_else(|| (project::test_commands(top), project::setup_commands(top)));
         self.checks = checks;
+        self.installed = installed::for_repo(env, top);
+        self.use_environment_outside();
         let path = env.path();
         // One that can be run comes before one that a file speaks of and this machine does not have.
         self.checks.sort_by_key(|check| {
@@ -106,6 +112,20 @@ impl Assumptions {
         if file.setup_commands.is_none() {
             self.setup = setup;
             file.setup_commands = Some(self.setup.clone());
+        }
+    }
+    /// An environment of this repo that a tool keeps elsewhere is started by its path: its tool may choose another one in a
+    /// sandbox, where it does not see all that it sees outside.
+    fn use_environment_outside(&mut self) {
+        let outside = self.installed.iter().filter(|folder| folder.usage == InstalledUse::Outside);
+        let mut all = outside.flat_map(|folder| &folder.environments);
+        let Some(environment) = all.find(|path| path.join("bin/pytest").is_file()) else { return };
+        let python = environment.join("bin/python").display().to_string();
+        if let Some(first) = self.checks.first_mut()
+            && !first.argv[0].contains('/')
+            && first.argv.last().is_some_and(|word| word == "pytest")
+        {
+            first.argv = vec![python, "-m".to_owned(), "pytest".to_owned()];
         }
     }
 }

@@ -9,12 +9,12 @@ use crate::provider_calls::{self, Removal};
 use crate::providers;
 use crate::{find, handover, seen};
 use jiff::Timestamp;
-use ralph_domain::id::RunId;
-use ralph_domain::spec::{RunSpec, WorkspaceKind};
-use ralph_git::Repo;
-use ralph_git::place;
-use ralph_journal::layout::{RalphDir, RunDir, StateHome};
-use ralph_journal::registry::{self, Registration};
+use ralph_loop_git::Repo;
+use ralph_loop_git::place;
+use ralph_loop_journal::layout::{RalphDir, RunDir, StateHome};
+use ralph_loop_journal::registry::{self, Registration};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -270,7 +270,7 @@ pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppErro
                 }
                 _ => {
                     place::end_git_in(path);
-                    ralph_safe_fs::remove_tree(path)
+                    ralph_loop_safe_fs::remove_tree(path)
                         .map_err(|e| format!("cannot remove `{}`: {e}", path.display()))
                 }
             };
@@ -292,8 +292,8 @@ pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppErro
     }
     for source in plan.sources.iter().filter(|source| source.path.starts_with(home.path())) {
         // A run that is being started from it comes first, or makes it anew.
-        let _lock = ralph_git::WaitLock::take(&source.path.with_extension("lock"));
-        let removed = ralph_safe_fs::remove_tree(&source.path);
+        let _lock = ralph_loop_git::WaitLock::take(&source.path.with_extension("lock"));
+        let removed = ralph_loop_safe_fs::remove_tree(&source.path);
         problems.extend(removed.err().map(|e| format!("cannot remove `{}`: {e}", source.path.display())));
     }
     let removed = removal.wait();
@@ -349,7 +349,7 @@ fn run_refs(repo: &Repo, run: &RunId) -> Vec<String> {
     listed.map(|output| output.text().lines().map(str::to_owned).collect()).unwrap_or_default()
 }
 
-fn remove_refs(repo: &Repo, left: &LeftBehind) -> Result<(), ralph_git::GitError> {
+fn remove_refs(repo: &Repo, left: &LeftBehind) -> Result<(), ralph_loop_git::GitError> {
     if left.refs.is_empty() {
         return Ok(());
     }
@@ -379,7 +379,7 @@ fn is_held_elsewhere(repo: &Repo, branch: &str) -> bool {
 }
 
 /// Removes such a branch, unless it has gone on meanwhile.
-fn remove_spare(repo: &Repo, branch: &str) -> Result<(), ralph_git::GitError> {
+fn remove_spare(repo: &Repo, branch: &str) -> Result<(), ralph_loop_git::GitError> {
     if !is_held_elsewhere(repo, branch) {
         return Ok(());
     }

@@ -1,23 +1,25 @@
 //! Everything that a run of a repo asks for, and whether the user has allowed it: by `ralph trust`, for one run, or by the name
 //! of exactly this set in `RALPH_TRUST`.
 
-use crate::environment::{AskedVariable, DEFAULT_PROVIDER, Environment};
+use crate::agent_settings;
+use crate::environment::{AskedVariable, DATABASE, DEFAULT_PROVIDER, Environment};
 use crate::error::AppError;
+use crate::isolation;
 use crate::model_access;
 use crate::models::{LoadedModels, REPO_FILES};
 use crate::request::{NotifyRequest, PlaceRequest, RunRequest, TaskInput};
-use crate::screen::{agent_files, agent_programs, loader_asks};
+use crate::screen::loader_asks;
 use crate::settings::{self, LoadedSettings};
 use crate::trust::store::{StoreError, TrustStore};
 use crate::trust::{self, Ask, AskKind, quoted};
-use ralph_agents::{Route, presets};
-use ralph_domain::config::{
+use ralph_loop_agents::{Route, presets};
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_protocol::text::count;
+use ralph_loop_sandbox::isolation::key_variables;
+use ralph_loop_task::config::{
     AgentConfig, AgentKind, ConfigFile, Isolation, ProviderName, Publish, SLACK_VARIABLE, SandboxConfig,
 };
-use ralph_domain::dialect::ModelChoice;
-use ralph_domain::id::Digest;
-use ralph_domain::text::count;
-use ralph_sandbox::isolation::key_variables;
+use ralph_loop_task::dialect::ModelChoice;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -45,8 +47,8 @@ pub struct Asked {
     /// What the user's own configuration says itself, and is looked at again when a program is started.
     own: Vec<Digest>,
     variables: Vec<AskedVariable>,
-    /// What the same files ask for where a run is started without a sandbox, which this one is not.
-    unsandboxed: Vec<Ask>,
+    /// What the same files ask for elsewhere: for a run without a sandbox if this one has one, and for a server.
+    elsewhere: Vec<Ask>,
 }
 
 /// What is asked for beside what was allowed.
@@ -76,14 +78,13 @@ impl Asked {
     /// These asks of the repo of `store`.
     pub(crate) fn of(store: TrustStore, asks: Vec<Ask>) -> Self {
         let sources = asks.iter().map(|ask| ask.source.clone()).collect();
-        Self { store, asks, sources, own: Vec::new(), variables: Vec::new(), unsandboxed: Vec::new() }
+        Self { store, asks, sources, own: Vec::new(), variables: Vec::new(), elsewhere: Vec::new() }
     }
 
-    /// With what is asked for where a run is started without a sandbox: everything that the files ask for, however a run is
-    /// started.
+    /// Everything that the files ask for, however a run or a server is started.
     #[must_use]
     pub fn however_started(mut self) -> Self {
-        self.asks.append(&mut self.unsandboxed);
+        self.asks.append(&mut self.elsewhere);
         self.asks.sort();
         self.asks.dedup_by(|a, b| a.digest == b.digest);
         self
@@ -116,15 +117,15 @@ impl Asked {
         let allowed = self.store.allowed()?;
         let is_allowed = |ask: &Ask| allowed.iter().any(|old| old.digest == ask.digest);
         let (known, new) = self.asks.iter().cloned().partition(is_allowed);
-        let still = |old: &Ask| self.asks.iter().chain(&self.unsandboxed).any(|ask| ask.digest == old.digest);
+        let still = |old: &Ask| self.asks.iter().chain(&self.elsewhere).any(|ask| ask.digest == old.digest);
         let gone = allowed.iter().filter(|old| self.sources.contains(&old.source) && !still(old));
         Ok(Difference { new, known, gone: gone.cloned().collect() })
     }
 
-    /// Allows all of it, from now on. What was allowed for runs without a sandbox stays allowed as long as it is asked for.
+    /// Allows all of it, from now on. What was allowed for runs without a sandbox and for servers stays allowed as long as it is asked for.
     pub fn allow(&self) -> Result<(), AppError> {
         let allowed = self.store.allowed()?;
-        let kept = self.unsandboxed.iter().filter(|ask| allowed.iter().any(|old| old.digest == ask.digest));
+        let kept = self.elsewhere.iter().filter(|ask| allowed.iter().any(|old| old.digest == ask.digest));
         let all: Vec<Ask> = self.asks.iter().chain(kept).cloned().collect();
         Ok(self.store.allow(&all, &self.sources)?)
     }
@@ -140,11 +141,13 @@ impl Asked {
 
     /// Whether a run may begin; `yes` says that the user allows everything for this one. Returns what is allowed to it.
     pub(crate) fn settle(&self, env: &Environment, yes: bool) -> Result<Vec<Digest>, AppError> {
-        let all = || self.asks.iter().map(|ask| ask.digest.clone()).chain(self.own.clone()).collect();
-        if self.asks.is_empty() || yes {
-            return Ok(all());
-        }
-        if self.is_named_in(env) {
+        // A run needs none of what the user shows to its sessions: a store that cannot be read shows nothing.
+        let kept = self.store.allowed().unwrap_or_default();
+        let shown = kept.into_iter().filter(|ask| ask.kind == AskKind::Settings);
+        let shown: Vec<Digest> = shown.map(|ask| ask.digest).collect();
+        let asked = self.asks.iter().map(|ask| ask.digest.clone());
+        let all = || asked.chain(self.own.clone()).chain(shown).collect();
+        if self.asks.is_empty() || yes || self.is_named_in(env) {
             return Ok(all());
         }
         let difference = self.difference()?;
@@ -189,6 +192,8 @@ pub(crate) struct Gathering<'a> {
     pub loaded: &'a LoadedSettings,
     pub models: &'a LoadedModels,
     pub task: Option<TaskWords<'a>>,
+    /// The folder that sessions work in, below the top.
+    pub working_dir: Option<&'a str>,
 }
 
 impl Gathering<'_> {
@@ -205,14 +210,14 @@ impl Gathering<'_> {
         asks.extend(self.pushed_to());
         let own = self.programs(&agents, &mut asks);
         asks.extend(self.image(&agents));
-        let mut unsandboxed = self.loaders(&agents);
+        let (here, mut elsewhere) = self.agent_settings(&agents);
+        asks.extend(here);
+        elsewhere.extend(self.loaders(&agents));
         if self.is_unsandboxed() {
-            asks.append(&mut unsandboxed);
+            asks.append(&mut elsewhere);
         }
-        for name in agents.iter().filter_map(known) {
-            asks.extend(agent_files(self.top, name).into_iter().map(|(_, ask)| ask));
-            asks.extend(agent_programs(self.top, name));
-        }
+        let of_server = self.env.asked_variables().iter().filter(|one| one.name == DATABASE);
+        elsewhere.extend(of_server.map(|one| one.ask.clone()));
         let used = self.used_variables(&agents);
         let variables: Vec<AskedVariable> =
             self.env.asked_variables().iter().filter(|one| used.contains(&one.name)).cloned().collect();
@@ -223,7 +228,7 @@ impl Gathering<'_> {
         sources.extend(REPO_FILES.map(str::to_owned));
         sources.extend(self.task.iter().map(|task| task.source.to_owned()));
         sources.extend(asks.iter().map(|ask| ask.source.clone()));
-        Ok(Asked { store, asks, sources, own, variables, unsandboxed })
+        Ok(Asked { store, asks, sources, own, variables, elsewhere })
     }
 
     /// The repo that a repo's task has named, where results are pushed to it.
@@ -285,6 +290,31 @@ impl Gathering<'_> {
         let own =
             |agent: &AgentConfig| self.loaded.user.agents.iter().flatten().find(|own| own.name == agent.name);
         agents.iter().flat_map(|agent| loader_asks(".ralph/config.json", agent, own(agent))).collect()
+    }
+
+    /// Settings of known agents in the repo that no wall keeps out of their sessions: of this run, and of one without a sandbox.
+    fn agent_settings(&self, agents: &[AgentConfig]) -> (Vec<Ask>, Vec<Ask>) {
+        let below = Path::new(self.working_dir.unwrap_or_default());
+        let of = |covered: bool| -> Vec<Ask> {
+            let names = agents.iter().filter_map(known);
+            names.flat_map(|name| agent_settings::open_asks(self.top, below, name, covered)).collect()
+        };
+        let (links, open) = (of(true), of(false));
+        if links.is_empty() && open.is_empty() {
+            return Default::default();
+        }
+        match self.is_covered() {
+            true => (links, open),
+            false => (open, Vec::new()),
+        }
+    }
+
+    /// Whether the sandbox of sessions covers settings of agents.
+    fn is_covered(&self) -> bool {
+        let repo = self.loaded.repo_isolation.filter(|wanted| *wanted != Isolation::None);
+        let wanted = self.request.isolation.or(self.loaded.user_isolation).or(repo).unwrap_or_default();
+        let here = !self.sandbox().provider().is_elsewhere();
+        here && isolation::resolve(self.env, wanted).is_ok_and(|found| found == Isolation::Bwrap)
     }
 
     fn sandbox(&self) -> SandboxConfig {
@@ -402,7 +432,7 @@ impl Gathering<'_> {
 
 /// Results of a run of another repo's task, pushed to where that task says.
 pub(crate) fn push_ask(source: &str, naming: &Path, url: &str) -> Ask {
-    let text = format!("results to be pushed to {}", quoted(&ralph_git::place::shown(url)));
+    let text = format!("results to be pushed to {}", quoted(&ralph_loop_git::place::shown(url)));
     // It may be kept with the repo that is named: what one repo's task was allowed is nothing to another's.
     let content = format!("{url}\0{}", trust::identity(naming).display());
     Ask::new(AskKind::Push, source, "repo_url", &content, text)

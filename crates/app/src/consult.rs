@@ -5,14 +5,14 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::scratch::Scratch;
 use crate::{find, model_access, models, settings};
-use ralph_agents::{BackendAsker, CliAgent, HttpModelClient, presets};
-use ralph_core::Refusals;
-use ralph_core::clock::SystemClock;
-use ralph_domain::config::{AgentConfig, AgentKind};
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{
+use ralph_loop_agents::{BackendAsker, CliAgent, HttpModelClient, presets};
+use ralph_loop_core::Refusals;
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::{
     AskAnswer, AskError, AskSink, AskTarget, AskedAgent, Asker as _, Clock as _, Question, Sandbox as _,
 };
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_task::config::{AgentConfig, AgentKind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;

@@ -5,9 +5,9 @@ use crate::error::AppError;
 use crate::facts::RunReading;
 use crate::repo_file;
 use jiff::Timestamp;
-use ralph_domain::money::{CostBasis, Usd};
-use ralph_domain::receipt::Receipt;
-use ralph_journal::registry;
+use ralph_loop_journal::registry;
+use ralph_loop_protocol::money::{Cost, CostBasis, Usd};
+use ralph_loop_protocol::receipt::Receipt;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,10 +32,11 @@ pub struct CostRow {
     pub runs: usize,
     /// Sessions.
     pub sessions: u64,
-    /// What is known of their cost.
-    pub cost_usd: Usd,
-    /// Tokens, where they are known.
-    pub tokens: u64,
+    /// What they cost.
+    #[serde(flatten)]
+    pub cost: Cost,
+    /// Tokens; none if no session reported any.
+    pub tokens: Option<u64>,
     /// Sessions whose cost nobody knows.
     pub unknown_sessions: u64,
 }
@@ -51,8 +52,9 @@ pub struct Costs {
     pub rows: Vec<CostRow>,
     /// Runs that took part.
     pub runs: usize,
-    /// Everything that is known.
-    pub cost_usd: Usd,
+    /// What all of them cost.
+    #[serde(flatten)]
+    pub cost: Cost,
     /// Sessions whose cost nobody knows.
     pub unknown_sessions: u64,
 }
@@ -72,14 +74,14 @@ pub fn costs(env: &Environment, since: Timestamp, by: CostsBy) -> Result<Costs, 
         let run = reading.entry.run_id.to_string();
         let repo = reading.state.spec.origin.display().to_string();
         let receipts = receipts(&reading);
-        let mut add = |name: String, sessions: u64, cost: Option<Usd>, tokens: u64| {
+        let mut add = |name: String, sessions: u64, cost: Cost, tokens: Option<u64>| {
             let (runs, row) = sums.entry(name.clone()).or_insert_with(|| {
                 let row = CostRow {
                     name,
                     runs: 0,
                     sessions: 0,
-                    cost_usd: Usd::ZERO,
-                    tokens: 0,
+                    cost: Cost::default(),
+                    tokens: None,
                     unknown_sessions: 0,
                 };
                 (BTreeSet::new(), row)
@@ -87,10 +89,10 @@ pub fn costs(env: &Environment, since: Timestamp, by: CostsBy) -> Result<Costs, 
             runs.insert(run.clone());
             all_runs.insert(run.clone());
             row.sessions += sessions;
-            row.tokens += tokens;
-            match cost {
-                Some(cost) => row.cost_usd += cost,
-                None => row.unknown_sessions += sessions,
+            row.tokens = row.tokens.map_or(tokens, |sum| Some(sum + tokens.unwrap_or(0)));
+            row.cost += cost;
+            if cost.known().is_none() {
+                row.unknown_sessions += sessions;
             }
         };
         for receipt in receipts.iter().filter(|receipt| receipt.ended_at >= since) {
@@ -99,18 +101,18 @@ pub fn costs(env: &Environment, since: Timestamp, by: CostsBy) -> Result<Costs, 
                 CostsBy::Model => receipt.model.clone().unwrap_or_else(|| "not known".to_owned()),
                 CostsBy::Repo => repo.clone(),
             };
-            add(name, 1, receipt.cost_usd, receipt.tokens.map_or(0, |tokens| tokens.total()));
+            add(name, 1, receipt.cost, receipt.tokens.map(|tokens| tokens.total()));
         }
         // Sessions that were cut short count as no iteration and have no receipt; the agents' own sums know them.
         let mut of_sessions = 0.0;
         for (agent, used) in &reading.state.agents.by_agent {
             let own: Vec<&Receipt> = receipts.iter().filter(|receipt| receipt.agent == *agent).collect();
-            let told: f64 =
-                own.iter().filter_map(|receipt| receipt.cost_usd).map(|cost| cost.dollars()).sum();
+            let told: f64 = own.iter().map(|receipt| receipt.cost.at_least().dollars()).sum();
             let tokens: u64 = own.iter().filter_map(|r| r.tokens).map(|tokens| tokens.total()).sum();
-            of_sessions += used.cost.dollars().max(told);
+            let all = used.cost.at_least().dollars();
+            of_sessions += all.max(told);
             let cut = u64::from(used.sessions).saturating_sub(own.len() as u64);
-            let cost = used.cost.dollars() - told;
+            let cost = all - told;
             if cut == 0 && cost <= 0.000_001 {
                 continue;
             }
@@ -119,24 +121,25 @@ pub fn costs(env: &Environment, since: Timestamp, by: CostsBy) -> Result<Costs, 
                 CostsBy::Model => model_of(&own).unwrap_or_else(|| "not known".to_owned()),
                 CostsBy::Repo => repo.clone(),
             };
-            let known = cost > 0.000_001 || used.basis != CostBasis::Unknown;
-            let cost = known.then(|| Usd::from_dollars(cost.max(0.0)));
-            add(name, cut, cost, used.tokens.total().saturating_sub(tokens));
+            let cost = Cost::new(Usd::from_dollars(cost.max(0.0)), used.cost.basis());
+            let more = used.tokens.known().map(|used| used.total().saturating_sub(tokens));
+            add(name, cut, cost, more);
         }
-        let more = reading.state.spending.totals.cost.dollars() - of_sessions;
+        let all = reading.state.spending.totals.cost;
+        let more = all.at_least().dollars() - of_sessions;
         if more > 0.000_001 {
             let name = if by == CostsBy::Repo { repo.clone() } else { HELPERS.to_owned() };
-            add(name, 0, Some(Usd::from_dollars(more)), 0);
+            add(name, 0, Cost::new(Usd::from_dollars(more), all.basis().min(CostBasis::Estimated)), None);
         }
     }
     let mut rows: Vec<CostRow> =
         sums.into_values().map(|(runs, row)| CostRow { runs: runs.len(), ..row }).collect();
-    rows.sort_by(|a, b| b.cost_usd.cmp(&a.cost_usd).then_with(|| a.name.cmp(&b.name)));
+    rows.sort_by(|a, b| b.cost.at_least().cmp(&a.cost.at_least()).then_with(|| a.name.cmp(&b.name)));
     Ok(Costs {
         since,
         by,
         runs: all_runs.len(),
-        cost_usd: rows.iter().fold(Usd::ZERO, |sum, row| sum + row.cost_usd),
+        cost: rows.iter().map(|row| row.cost).sum(),
         unknown_sessions: rows.iter().map(|row| row.unknown_sessions).sum(),
         rows,
     })

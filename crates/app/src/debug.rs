@@ -6,13 +6,13 @@ use crate::error::AppError;
 use crate::facts::RunReading;
 use crate::isolation::{self, RepoInside};
 use crate::project::project_commands;
-use crate::{model_access, repo_file};
-use ralph_core::Refusals;
-use ralph_domain::config::ProviderName;
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
-use ralph_git::{Repo, agent_copy};
-use ralph_sandbox::{LocalOptions, LocalSandbox};
+use crate::{installed, model_access, repo_file};
+use ralph_loop_core::Refusals;
+use ralph_loop_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
+use ralph_loop_git::{Repo, agent_copy};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_task::config::ProviderName;
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -125,7 +125,15 @@ fn in_sandbox(
     let objects = if copied { agent_copy::object_folders(&repo) } else { Vec::new() };
     let inside = RepoInside { objects, identity: isolation::identity(&repo) };
     let shown = vec![reading.entry.run_dir().path().to_owned()];
-    options.isolation = isolation::of_run(env, &home, spec, &Refusals::default(), shown, inside)?;
+    options.isolation = isolation::of_run(
+        env,
+        &home,
+        spec,
+        &Refusals::default(),
+        shown,
+        inside,
+        &installed::of_run(env, spec),
+    )?;
     let sandbox = LocalSandbox::start(folder, options)?;
     let redactor = env.redactor(&spec.origin);
     let mut results = Vec::new();
@@ -151,10 +159,10 @@ fn in_sandbox(
             }
         };
         let output = format!("{}{said}", redactor.text(&String::from_utf8_lossy(&heard.0)));
-        results.push(DebugResult { command: ralph_domain::config::join_argv(argv), exit_code, output });
+        results.push(DebugResult { command: ralph_loop_task::config::join_argv(argv), exit_code, output });
     }
     drop(sandbox);
-    let _ = ralph_safe_fs::remove_tree(home.path().join("fences").join(spec.run_id.as_str()));
+    let _ = ralph_loop_safe_fs::remove_tree(home.path().join("fences").join(spec.run_id.as_str()));
     Ok(results)
 }
 

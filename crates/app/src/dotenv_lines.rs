@@ -6,9 +6,9 @@
 //! counts unasked.
 
 use crate::trust::identity;
-use ralph_domain::id::Digest;
-use ralph_journal::artifacts;
-use ralph_journal::layout::StateHome;
+use ralph_loop_journal::artifacts;
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_protocol::id::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{DirBuilder, File, OpenOptions};

@@ -11,18 +11,22 @@ use crate::trust::store::TrustStore;
 use crate::trust::{Ask, AskKind, Grants, cloud_words, quoted, quoted_server, url_host};
 use crate::variables::{Variable, of_dotenv};
 use jiff::tz::TimeZone;
-use ralph_agents::tools::CustomTool;
-use ralph_domain::config::ProviderName;
-use ralph_domain::id::Digest;
-use ralph_domain::redact::Redactor;
-use ralph_domain::secret_name::is_secret_name;
-use ralph_domain::vars::Vars;
-use ralph_journal::layout::StateHome;
+use ralph_loop_agents::tools::CustomTool;
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_domain::secret_name::is_secret_name;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_task::config::ProviderName;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The variable that says where commands run.
 pub(crate) const DEFAULT_PROVIDER: &str = "RALPH_DEFAULT_PROVIDER";
+/// The variable that names the database of the server's index.
+pub const DATABASE: &str = "RALPH_DB_URL";
+/// The variable with the names of those that a server has from its `.env`.
+const DOTENV_NAMES: &str = "RALPH_DOTENV_NAMES";
 
 /// The surroundings of a run, as they were when they were captured. Cloning them is cheap.
 #[derive(Debug, Clone)]
@@ -262,8 +266,14 @@ impl Environment {
         let mut found: Vec<(String, String)> = Vec::new();
         let mut asked: Vec<AskedVariable> = Vec::new();
         let (mut origin, mut grants) = (None, None);
+        let of_server = self.vars.get(DOTENV_NAMES).unwrap_or_default();
+        let of_server: Vec<&str> = of_server.split(',').collect();
         for (key, value) in parse_dotenv(&dotenv_text(&self.vars, folder)?) {
-            let Some(known) = of_dotenv(&key).filter(|_| self.vars.get_os(&key).is_none()) else { continue };
+            let is_open = match self.vars.get_os(&key) {
+                None => true,
+                Some(_) => !value.is_empty() && of_server.contains(&key.as_str()),
+            };
+            let Some(known) = of_dotenv(&key).filter(|_| is_open) else { continue };
             if found.iter().any(|(name, _)| *name == key) || asked.iter().any(|one| one.name == key) {
                 continue;
             }
@@ -271,8 +281,9 @@ impl Environment {
             let is_cloud =
                 key == DEFAULT_PROVIDER && ProviderName::parse(&value).is_ok_and(ProviderName::is_cloud);
             let is_choice = !known.secret && !known.address && key.starts_with("RALPH_") && !is_cloud;
+            let is_sent_there = known.address && !is_local_database(known, &value);
             let origin = origin.get_or_insert_with(|| self.origin_of_dotenv(folder))(&key, &value);
-            if is_choice || value.is_empty() || !(known.address || origin != DotenvOrigin::User) {
+            if is_choice || value.is_empty() || !(is_sent_there || origin != DotenvOrigin::User) {
                 found.push((key, value));
                 continue;
             }
@@ -282,8 +293,18 @@ impl Environment {
             }
             asked.push(one);
         }
-        let vars = ralph_git::outside_of_repo(&self.vars, folder);
+        let vars = ralph_loop_git::outside_of_repo(&self.vars, folder);
         Ok(Self { vars: if found.is_empty() { vars } else { vars.with(found) }, asked, ..self.clone() })
+    }
+
+    /// The same for a server that is started in a folder: completed from its `.env`. Runs get these values, too, unless the
+    /// `.env` of their own repo has others.
+    pub fn with_server_dotenv(&self, folder: &Path) -> Result<Self, AppError> {
+        let over = self.with_dotenv(folder)?;
+        let names = over.vars.iter().filter_map(|(name, _)| name.to_str());
+        let names: Vec<&str> = names.filter(|name| self.vars.get_os(name).is_none()).collect();
+        let vars = over.vars.with([(DOTENV_NAMES, names.join(","))]);
+        Ok(Self { vars, ..over })
     }
 
     /// Says whose word a variable of a folder's `.env` is, with its value.
@@ -299,6 +320,11 @@ impl Environment {
             true => DotenvOrigin::Run,
             false => DotenvOrigin::User,
         })
+    }
+
+    /// Variables of the `.env` that need the user's word and don't have it.
+    pub fn refused_variables(&self) -> impl Iterator<Item = &AskedVariable> {
+        self.asked.iter().filter(|one| self.vars.get(&one.name).as_deref() != Some(one.value.as_str()))
     }
 
     /// Variables of the `.env` that need the user's word, whether they have it or not.
@@ -318,7 +344,7 @@ impl Environment {
         // What is refused is read by nobody.
         let dotenv = dotenv_pairs(&self.vars, folder);
         let named = self.vars.texts().chain(dotenv).filter(|(name, _)| is_secret_name(name));
-        let home = self.vars.home().map(ralph_sandbox::isolation::login_secrets);
+        let home = self.vars.home().map(ralph_loop_sandbox::isolation::login_secrets);
         Redactor::new(named.chain(home.into_iter().flatten()))
     }
 }
@@ -351,12 +377,12 @@ fn dotenv_text(vars: &Vars, folder: &Path) -> Result<String, AppError> {
 }
 
 fn is_ignored(vars: &Vars, folder: &Path) -> bool {
-    ralph_git::Repo::discover(vars, folder)
+    ralph_loop_git::Repo::discover(vars, folder)
         .is_ok_and(|repo| repo.git().call(["check-ignore", "-q", "--", ".env"]).run().is_ok())
 }
 
 fn is_tracked(vars: &Vars, folder: &Path) -> bool {
-    ralph_git::Repo::discover(vars, folder)
+    ralph_loop_git::Repo::discover(vars, folder)
         .is_ok_and(|repo| repo.git().call(["ls-files", "--error-unmatch", "--", ".env"]).run().is_ok())
 }
 
@@ -374,6 +400,11 @@ enum DotenvOrigin {
     Run,
 }
 
+/// Whether a variable names a database that is a file of this machine.
+fn is_local_database(known: &Variable, value: &str) -> bool {
+    known.name == DATABASE && value.starts_with("sqlite:")
+}
+
 /// What a variable of a `.env` asks for.
 fn ask_of(known: &Variable, value: &str, origin: DotenvOrigin) -> Ask {
     let name = known.name;
@@ -388,10 +419,17 @@ fn ask_of(known: &Variable, value: &str, origin: DotenvOrigin) -> Ask {
         let text = format!("the key {name} {file} to be used: whose account it is, only you know");
         return Ask::new(AskKind::Account, ".env", name, value, text);
     }
-    // A webhook's address is its key, too.
-    let server =
-        if known.secret { quoted(&url_host(value).unwrap_or_default()) } else { quoted_server(value) };
-    let what = if known.secret { "notifications" } else { "your keys" };
+    let what = match (name == DATABASE, known.secret) {
+        (true, _) => "the index of your runs",
+        (false, true) => "notifications",
+        (false, false) => "your keys",
+    };
+    let server = match known.secret {
+        _ if is_local_database(known, value) => quoted(value),
+        // A webhook's address is its key, too, and that of a database holds a password.
+        true => quoted(&url_host(value).unwrap_or_default()),
+        false => quoted_server(value),
+    };
     let tracked = origin == DotenvOrigin::Tracked;
     let file = if tracked { "a `.env` that git tracks" } else { "the repo's `.env`" };
     let text = format!("{what} to be sent to {server}, as {name} in {file} says");
@@ -425,6 +463,41 @@ mod tests {
         assert_eq!(over.path(), "/bin");
         assert_eq!(env.vars().get("ZAI_API_KEY"), None);
         assert!(over.redactor(folder.path()).text("say c").as_ref() == "say c", "too short to be a secret");
+    }
+
+    #[test]
+    fn the_dotenv_of_a_server_completes_and_that_of_a_run_wins() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+            std::fs::write(folder.path().join(name).join(".env"), text).unwrap();
+        };
+        write(
+            "server",
+            "RALPH_DB_URL=sqlite:///./ralph.db\nOPENAI_API_KEY=server\nZAI_API_KEY=server\nGITHUB_PAT=server\n",
+        );
+        write("repo", "OPENAI_API_KEY=repo\nZAI_API_KEY=\nGITHUB_PAT=repo\n");
+        let vars = [("GITHUB_PAT", "set")].into_iter().collect();
+        let server = Environment::new(vars, "/").with_server_dotenv(&folder.path().join("server")).unwrap();
+        assert_eq!(server.vars().get("RALPH_DB_URL").as_deref(), Some("sqlite:///./ralph.db"));
+        let run = server.with_dotenv(&folder.path().join("repo")).unwrap();
+        let values =
+            ["OPENAI_API_KEY", "ZAI_API_KEY", "GITHUB_PAT"].map(|name| run.vars().get(name).unwrap());
+        assert_eq!(values, ["repo", "server", "set"]);
+    }
+
+    #[test]
+    fn a_database_server_in_a_dotenv_waits_for_the_users_word() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(".env"), "RALPH_DB_URL=postgres://me:Pass@db.example/x\n").unwrap();
+        let vars = [("XDG_STATE_HOME", folder.path().join("state"))].into_iter().collect();
+        let env = Environment::new(vars, "/").with_server_dotenv(folder.path()).unwrap();
+        assert_eq!(env.vars().get("RALPH_DB_URL"), None);
+        let refused: Vec<&str> = env.refused_variables().map(|one| one.ask.text.as_str()).collect();
+        assert_eq!(
+            refused,
+            ["the index of your runs to be sent to `db.example`, as RALPH_DB_URL in the repo's `.env` says"]
+        );
     }
 
     #[test]

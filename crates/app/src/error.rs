@@ -1,11 +1,11 @@
 //! One error type for every face: what failed, on what; the likely cause; the command that fixes it; the exit code.
 
-use ralph_core::DriveError;
-use ralph_domain::outcome::{ErrorCode, RunError};
-use ralph_domain::ports::{ForgeError, SandboxError, WorkspaceError};
-use ralph_git::RepoError;
-use ralph_journal::JournalError;
-use ralph_journal::lock::LockError;
+use ralph_loop_core::DriveError;
+use ralph_loop_domain::ports::{ForgeError, SandboxError, WorkspaceError};
+use ralph_loop_git::RepoError;
+use ralph_loop_journal::JournalError;
+use ralph_loop_journal::lock::LockError;
+use ralph_loop_protocol::outcome::{ErrorCode, RunError};
 
 /// How an error ends the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,8 +208,8 @@ impl From<RepoError> for AppError {
     }
 }
 
-impl From<ralph_git::Error> for AppError {
-    fn from(error: ralph_git::Error) -> Self {
+impl From<ralph_loop_git::Error> for AppError {
+    fn from(error: ralph_loop_git::Error) -> Self {
         let hint = error.hint();
         Self { hint, ..Self::environment(error.to_string()) }
     }

@@ -7,17 +7,17 @@ use crate::fleet_mark;
 use crate::seen;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use ralph_core::clock::SystemClock;
-use ralph_domain::event::CheckResult;
-use ralph_domain::ports::Clock as _;
-use ralph_domain::state::{RunState, Stage};
-use ralph_domain::status::Status;
-use ralph_domain::text::one_line;
-use ralph_domain::view::{self, RunView, ViewContext};
-use ralph_journal::layout::RalphDir;
-use ralph_journal::lock::{self, LockHolder};
-use ralph_journal::registry::Registration;
-use ralph_journal::shown;
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_domain::state::{RunState, Stage};
+use ralph_loop_domain::view::{self, RunView, ViewContext};
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_journal::lock::{self, LockHolder};
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_journal::shown;
+use ralph_loop_protocol::event::CheckResult;
+use ralph_loop_protocol::status::Status;
+use ralph_loop_protocol::text::one_line;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
@@ -140,6 +140,13 @@ impl RunReading {
     pub fn written_at(&self, path: &Path) -> Option<Timestamp> {
         Timestamp::try_from(std::fs::metadata(self.entry.run_dir().path().join(path)).ok()?.modified().ok()?)
             .ok()
+    }
+
+    /// When something last happened to it. Output of a session or a check counts, which no event tells.
+    pub fn last_activity(&self) -> Timestamp {
+        let shown =
+            self.written_at(&self.entry.run_dir().live()).filter(|_| self.state.result.finished.is_none());
+        shown.map_or(self.last_event, |shown| shown.max(self.last_event))
     }
 
     /// What the agent does now, where its output tells: the last file it named.

@@ -5,10 +5,10 @@ pub use crate::repo_file::top;
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::locks;
-use ralph_core::handle::RunHandle;
-use ralph_domain::id::RunId;
-use ralph_journal::layout::{RalphDir, StateHome};
-use ralph_journal::registry::{self, Registration};
+use ralph_loop_core::handle::RunHandle;
+use ralph_loop_journal::layout::{RalphDir, StateHome};
+use ralph_loop_journal::registry::{self, Registration};
+use ralph_loop_protocol::id::RunId;
 use std::path::Path;
 
 /// Which run won, in the record of one that lost a race to it.
@@ -32,7 +32,7 @@ pub fn runs_of(home: &StateHome, folder: &Path) -> Vec<Registration> {
             found.push(entry);
             continue;
         }
-        if let Ok(spec) = ralph_journal::snapshot::read_spec(&dir.run(&id)) {
+        if let Ok(spec) = ralph_loop_journal::snapshot::read_spec(&dir.run(&id)) {
             found.push(Registration {
                 run_id: id,
                 title: spec.task.title,
@@ -57,7 +57,7 @@ pub(crate) fn driven_by(home: &StateHome, folder: &Path, pid: u32) -> Option<Reg
 
 /// Whether a process drives a run.
 pub(crate) fn is_driven_by(entry: &Registration, pid: u32) -> bool {
-    ralph_journal::lock::holder(&entry.run_dir().lock())
+    ralph_loop_journal::lock::holder(&entry.run_dir().lock())
         .is_some_and(|holder| holder.pid == pid && holder.run_id == entry.run_id)
 }
 
@@ -113,7 +113,7 @@ fn some_of(ids: &[&str]) -> String {
 /// Notes in the record of a run that another one has won their race.
 pub(crate) fn note_lost(entry: &Registration, winner: &str) {
     // Without it the latest run is meant, as ever.
-    let _ = ralph_journal::artifacts::write(&entry.run_dir().path().join(LOST), winner.as_bytes());
+    let _ = ralph_loop_journal::artifacts::write(&entry.run_dir().path().join(LOST), winner.as_bytes());
 }
 
 fn has_lost(entry: &Registration) -> bool {

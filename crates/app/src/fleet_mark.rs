@@ -1,9 +1,9 @@
 //! What marks the record of a run that workers of a fleet drive, and says on other machines that one of them does.
 
 use crate::error::AppError;
-use ralph_journal::artifacts;
-use ralph_journal::layout::RunDir;
-use ralph_journal::lock::LockHolder;
+use ralph_loop_journal::artifacts;
+use ralph_loop_journal::layout::RunDir;
+use ralph_loop_journal::lock::LockHolder;
 
 /// Marks the record of a run that workers drive.
 const MARK: &str = "fleet";
@@ -25,7 +25,7 @@ pub fn mark(record: &RunDir) -> Result<(), AppError> {
 
 /// Who drives a run on another machine, as the copy of its record here says.
 pub fn driver_elsewhere(record: &RunDir) -> Option<LockHolder> {
-    let text = ralph_safe_fs::read_plain(record.path().join(ELSEWHERE), ELSEWHERE_MAX).ok()?;
+    let text = ralph_loop_safe_fs::read_plain(record.path().join(ELSEWHERE), ELSEWHERE_MAX).ok()?;
     serde_json::from_slice(&text).ok()
 }
 

@@ -3,10 +3,10 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::{find, state_files};
-use ralph_domain::guardrail::{self, Rule};
-use ralph_git::Repo;
-use ralph_journal::layout::{RalphDir, StateHome};
-use ralph_journal::{artifacts, snapshot};
+use ralph_loop_domain::guardrail::{self, Rule};
+use ralph_loop_git::Repo;
+use ralph_loop_journal::layout::{RalphDir, StateHome};
+use ralph_loop_journal::{artifacts, snapshot};
 use std::path::Path;
 
 /// The file's name in `.ralph/`.

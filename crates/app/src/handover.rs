@@ -3,12 +3,12 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
-use ralph_domain::config::Settings;
-use ralph_domain::dialect::Publish;
-use ralph_domain::ports::{Forge, GitRemote};
-use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
-use ralph_forge::NamedBy;
-use ralph_git::{Repo, place};
+use ralph_loop_domain::ports::{Forge, GitRemote};
+use ralph_loop_forge::NamedBy;
+use ralph_loop_git::{Repo, place};
+use ralph_loop_task::config::Settings;
+use ralph_loop_task::dialect::Publish;
+use ralph_loop_task::spec::{RunSpec, Task, WorkspaceKind};
 use std::path::{Path, PathBuf};
 
 /// Where a result is handed over to: a code host, or only a remote.
@@ -35,7 +35,7 @@ pub fn forge(
     url: Option<&str>,
     local: Option<&Path>,
 ) -> Result<Option<Box<dyn Forge>>, AppError> {
-    Ok(ralph_forge::find(url, NamedBy::User, local, env.vars())?)
+    Ok(ralph_loop_forge::find(url, NamedBy::User, local, env.vars())?)
 }
 
 /// The same for a remote of the repo at `origin`, which a task may have named.
@@ -45,7 +45,7 @@ fn forge_of(
     local: Option<&Path>,
     origin: &Path,
 ) -> Result<Option<Box<dyn Forge>>, AppError> {
-    Ok(ralph_forge::find(url, named_by(env, origin), local, env.vars())?)
+    Ok(ralph_loop_forge::find(url, named_by(env, origin), local, env.vars())?)
 }
 
 /// Where checkouts of repos stand that a repo's task has named.
@@ -113,7 +113,7 @@ pub fn resolve(
     match (found, url) {
         (Some(forge), _) => {
             if let Some(folder) = &local {
-                let own = ralph_forge::LocalForge::open(folder, env.vars())?;
+                let own = ralph_loop_forge::LocalForge::open(folder, env.vars())?;
                 let base = settings.handover.pr.base.as_deref();
                 for branch in [base, origin.branch.as_deref()].into_iter().flatten() {
                     own.seed(&origin.top, branch)?;
@@ -162,7 +162,7 @@ pub fn resolve(
 
 /// A free name for the branch on the other side: `-v2` and so on where somebody has one of that name.
 pub fn free_branch(env: &Environment, wanted: &str, remote: &GitRemote) -> Result<String, AppError> {
-    let taken = ralph_git::remote_branches(env.vars(), remote)?;
+    let taken = ralph_loop_git::remote_branches(env.vars(), remote)?;
     let is_free = |name: &str| {
         !taken
             .iter()

@@ -1,7 +1,7 @@
 //! A hold on a run that several machines could drive.
 
-use ralph_journal::seal::SealSource;
-use ralph_sandbox::LeaseClock;
+use ralph_loop_journal::seal::SealSource;
+use ralph_loop_sandbox::LeaseClock;
 use std::sync::Arc;
 
 /// Where such a run is sealed, and how long it is ours.

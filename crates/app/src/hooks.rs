@@ -3,11 +3,12 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::repo_file;
-use ralph_agents::presets;
-use ralph_agents::session_hooks::{HookPlace, SessionHooks, gemini_silenced_by, session_hooks};
-use ralph_domain::config::{AgentConfig, Isolation};
-use ralph_domain::spec::RunSpec;
-use ralph_journal::layout::StateHome;
+use ralph_loop_agents::cli::start::{UserServers, UserSide, server_variables};
+use ralph_loop_agents::presets;
+use ralph_loop_agents::session_hooks::{HookPlace, SessionHooks, session_hooks};
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_task::config::{AgentConfig, Isolation, Share};
+use ralph_loop_task::spec::RunSpec;
 use std::path::{Path, PathBuf};
 
 /// Names in a folder of settings that are looked at.
@@ -38,9 +39,6 @@ pub(crate) fn of_agent(
         names: &names,
     };
     let Some(hooks) = session_hooks(name, &place) else { return none };
-    if name == "gemini" {
-        not_silenced(spec)?;
-    }
     write(&folder, &hooks)?;
     Ok(hooks)
 }
@@ -51,20 +49,31 @@ fn names(folder: &Path) -> Vec<String> {
     names.take(NAMES_MAX).collect()
 }
 
-/// A repo's settings stand over the user's in gemini, and would take the guard away in silence.
-fn not_silenced(spec: &RunSpec) -> Result<(), AppError> {
-    for folder in [&spec.workspace, &spec.origin] {
-        let file = folder.join(".gemini/settings.json");
-        let Ok(text) = repo_file::read_text(&file) else { continue };
-        if let Some(why) = gemini_silenced_by(&text) {
-            return Err(AppError::environment("the guard would not be heard in gemini's sessions")
-                .cause(format!("`.gemini/settings.json` of this repo stands over it, and {why}"))
-                .hint(
-                    "take `hooksConfig` out of that file, or run in a sandbox (without `--isolation none`)",
-                ));
-        }
-    }
-    Ok(())
+/// What of the user's own side sessions of an agent are started with.
+pub(crate) fn user_side(env: &Environment, spec: &RunSpec, config: &AgentConfig) -> UserSide {
+    let Some(name) = presets::preset_of(&config.command_argv) else { return UserSide::default() };
+    let is_set = |name: &str| config.env.contains_key(name) || env.vars().is_filled(name);
+    let unset = server_variables(name).iter().copied().filter(|name| !is_set(name)).collect();
+    let open = spec.settings.isolation == Isolation::None;
+    let elsewhere = spec.settings.sandbox.provider().is_elsewhere();
+    let shares = (open && !elsewhere) || spec.settings.share.contains(&Share::Mcp);
+    let servers = match shares {
+        true if elsewhere => UserServers::InHome,
+        true => servers_of(env),
+        false => UserServers::None,
+    };
+    UserSide { servers, unset }
+}
+
+/// The user's file that names servers of tools for claude, where it names any.
+fn servers_of(env: &Environment) -> UserServers {
+    let file = env.vars().home().map(|home| home.join(".claude.json"));
+    let names_some = |file: &PathBuf| {
+        let text = repo_file::read_own(file).unwrap_or_default();
+        let value: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
+        value["mcpServers"].as_object().is_some_and(|servers| !servers.is_empty())
+    };
+    file.filter(names_some).map_or(UserServers::None, UserServers::File)
 }
 
 /// The program that hooks start. One that lies in the repo is the agent's own to change.

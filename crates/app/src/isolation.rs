@@ -2,17 +2,18 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::screen::agent_files;
-use crate::{programs, settings};
-use ralph_agents::presets;
-use ralph_core::Refusals;
-use ralph_domain::config::{AgentKind, Isolation, Settings};
-use ralph_domain::spec::{RunSpec, WorkspaceKind};
-use ralph_git::Repo;
-use ralph_journal::layout::StateHome;
-use ralph_sandbox::egress::{EgressPolicy, EgressRefusal, Endpoint, HostRule, defaults};
-use ralph_sandbox::isolation::{self, AgentLogin, GitAccess, IsolationReport};
-use ralph_sandbox::{GitIdentity, IsolationSpec, LocalIsolation};
+use crate::{agent_settings, settings};
+use ralph_loop_agents::presets;
+use ralph_loop_core::Refusals;
+use ralph_loop_domain::installed::{InstalledFolder, InstalledUse};
+use ralph_loop_git::Repo;
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_safe_fs::SafeDir;
+use ralph_loop_sandbox::egress::{EgressPolicy, EgressRefusal, Endpoint, HostRule, defaults};
+use ralph_loop_sandbox::isolation::{self, AgentLogin, Covers, GitAccess, IsolationReport};
+use ralph_loop_sandbox::{GitIdentity, IsolationSpec, LocalIsolation};
+use ralph_loop_task::config::{AgentKind, Isolation, Settings};
+use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,6 +51,8 @@ pub struct SandboxNeeds {
     pub keys: BTreeMap<String, Vec<String>>,
     /// What agents on this machine log in with, by their program in the same way.
     logins: BTreeMap<String, AgentLogin>,
+    /// What of the repo their sessions find empty, by their program in the same way.
+    covers: BTreeMap<String, Covers>,
     /// Further hosts.
     allow: Vec<HostRule>,
 }
@@ -68,11 +71,11 @@ impl SandboxNeeds {
 
 /// Looks up what the agents of a run need.
 pub fn needs(env: &Environment, spec: &RunSpec) -> SandboxNeeds {
-    needs_of(env, &spec.origin, &spec.settings)
+    needs_of(env, (&spec.origin, spec.task.working_dir.as_deref()), &spec.settings)
 }
 
-/// The same for the agents of these settings, in the repo at `top`.
-fn needs_of(env: &Environment, top: &Path, settings: &Settings) -> SandboxNeeds {
+/// The same for the agents of these settings, in the repo at `top`, where they work in the folder `below`.
+fn needs_of(env: &Environment, (top, below): (&Path, Option<&str>), settings: &Settings) -> SandboxNeeds {
     let mut needs = SandboxNeeds::default();
     let programs = settings::programs(env, top);
     let grants = env.grants(top);
@@ -85,8 +88,8 @@ fn needs_of(env: &Environment, top: &Path, settings: &Settings) -> SandboxNeeds 
             false => programs.known(&agent.command_argv).map(|found| found.path.display().to_string()),
         };
         let Some(started) = started else { continue };
-        let servers = agent_files(top, name).into_iter().filter(|(_, ask)| grants.allow(ask));
-        needs.endpoints.extend(servers.filter_map(|(url, _)| endpoint(&url)));
+        let below = Path::new(below.unwrap_or_default());
+        needs.covers.insert(started.clone(), agent_settings::covers(top, below, name, &grants));
         let home = env.vars().home().unwrap_or(Path::new("/nonexistent"));
         needs.logins.insert(started.clone(), AgentLogin::of(name, home, &settings.share));
         let keys = isolation::key_variables(name);
@@ -185,7 +188,7 @@ fn workspace_at(spec: &RunSpec) -> Option<PathBuf> {
     own_git.then(|| spec.origin.clone())
 }
 
-/// The sandbox of a run, as its spec says; `shown` can be read inside it, too.
+/// The sandbox of a run, as its spec says; `shown` can be read inside it, too, and what the checks use of `installed`.
 pub fn of_run(
     env: &Environment,
     home: &StateHome,
@@ -193,6 +196,7 @@ pub fn of_run(
     refusals: &Refusals,
     shown: Vec<PathBuf>,
     repo: RepoInside,
+    installed: &[InstalledFolder],
 ) -> Result<LocalIsolation, AppError> {
     if spec.settings.isolation == Isolation::None {
         return Ok(LocalIsolation::None);
@@ -209,14 +213,33 @@ pub fn of_run(
     isolation.programs = known_programs(env, &spec.origin, &spec.settings);
     isolation.read_only = named_programs(&spec.settings, isolation.workspace_at.as_deref());
     isolation.read_only.extend(shown);
+    let outside = installed.iter().filter(|folder| folder.usage == InstalledUse::Outside);
+    isolation.read_only.extend(outside.map(|folder| folder.from.clone()));
+    isolation.environments = installed.iter().flat_map(|folder| folder.environments.clone()).collect();
+    isolation.lent = left_out(spec, installed);
     // Hooks of the sessions are this program again.
     isolation.read_only.extend(crate::hooks::program(env, spec));
     let needs = needs(env, spec);
     isolation.logins = needs.logins;
     isolation.keys = needs.keys;
+    isolation.covers = needs.covers;
     isolation.pass_env.clone_from(&spec.settings.pass_env);
     isolation.egress = Some(policy(env, spec, refusals));
     choose(&isolation::detect(env.vars()), spec.settings.isolation, isolation)
+}
+
+/// What was too much for the agent's copy of the user's folder: the user's own is there for reading.
+fn left_out(spec: &RunSpec, installed: &[InstalledFolder]) -> Vec<PathBuf> {
+    let is_empty = |at: &str| {
+        let top = SafeDir::open(&spec.workspace);
+        top.and_then(|top| top.entries(at, 1)).is_ok_and(|entries| entries.is_empty())
+    };
+    let lacks = |folder: &&InstalledFolder| {
+        folder.usage != InstalledUse::Outside
+            && (!spec.workspace.join(&folder.at).exists() || is_empty(&folder.at))
+    };
+    let copied = spec.place == WorkspaceKind::InPlace && spec.hands_back();
+    installed.iter().filter(|_| copied).filter(lacks).map(|folder| folder.from.clone()).collect()
 }
 
 /// A sandbox for commands of a repo that somebody only wants to try, without a run: the usual hosts, no key, no login. `folder`
@@ -253,8 +276,9 @@ pub fn for_agents(
     isolation.hidden = vec![env.state_home()?.path().to_owned()];
     isolation.programs = known_programs(env, top, settings);
     isolation.read_only = named_programs(settings, None);
-    let needs = needs_of(env, top, settings);
+    let needs = needs_of(env, (top, None), settings);
     (isolation.logins, isolation.keys) = (needs.logins.clone(), needs.keys.clone());
+    isolation.covers.clone_from(&needs.covers);
     isolation.pass_env.clone_from(&settings.pass_env);
     isolation.egress = Some(policy_of(needs, top, refusals));
     choose(&isolation::detect(env.vars()), settings.isolation, isolation)
@@ -267,15 +291,14 @@ fn named_programs(settings: &Settings, workspace_at: Option<&Path>) -> Vec<PathB
     let verifiers = settings.verifiers.iter().filter_map(|verifier| verifier.command_argv.first());
     let own = |path: &Path| workspace_at.is_some_and(|at| path.starts_with(at));
     let absolute = agents.chain(verifiers).map(PathBuf::from).filter(|path| path.is_absolute());
-    let files = absolute.flat_map(|path| [path.canonicalize().ok(), Some(path)]).flatten();
-    files.filter(|path| !own(path)).collect()
+    absolute.filter(|path| !own(path)).collect()
 }
 
 /// Programs of known agents, which are given keys.
 fn known_programs(env: &Environment, top: &Path, settings: &Settings) -> Vec<PathBuf> {
     let here = settings::programs(env, top);
     let known = settings.agents.iter().filter_map(|agent| here.known(&agent.command_argv));
-    known.flat_map(|found| programs::needed_files(&found.path)).collect()
+    known.map(|found| found.path).collect()
 }
 
 /// The settings of an agent's program: in the user's home, and in variables.

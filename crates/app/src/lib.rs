@@ -8,6 +8,7 @@
 //! what happens on the way is told to a [`Reporter`], and what goes wrong is one [`AppError`].
 
 mod agent;
+pub mod agent_settings;
 mod app;
 pub mod asked_by;
 mod assumptions;
@@ -27,6 +28,7 @@ pub mod guardrails;
 pub mod handover;
 mod hold;
 mod hooks;
+mod installed;
 pub mod isolation;
 pub mod lint;
 pub mod list;
@@ -75,7 +77,7 @@ pub use assumptions::Assumptions;
 pub use consent::Asked;
 #[doc(hidden)]
 pub use dotenv::read_anything;
-pub use environment::Environment;
+pub use environment::{DATABASE, Environment};
 pub use error::{AppError, ErrorKind};
 pub use hold::Hold;
 pub use report::{Notice, Reporter, SilentReporter};

@@ -4,7 +4,7 @@ mod facts;
 
 use crate::environment::Environment;
 use crate::task_source::TaskSource;
-use ralph_domain::lint::{LintFacts, LintReport};
+use ralph_loop_task::lint::{LintFacts, LintReport};
 
 /// Lints with everything that can be found out without running anything.
 pub fn lint_task(env: &Environment, source: &TaskSource, passing_before: &[String]) -> LintReport {
@@ -16,11 +16,11 @@ pub fn lint_task(env: &Environment, source: &TaskSource, passing_before: &[Strin
         budget_set: configured.budget_set,
         has_forge: configured.has_forge,
     };
-    let mut report = ralph_domain::lint::lint(source.dialect, &source.files, &known(Vec::new()));
+    let mut report = ralph_loop_task::lint::lint(source.dialect, &source.files, &known(Vec::new()));
     let missing =
         report.task.as_ref().map(|task| facts::missing_programs(env, task, source)).unwrap_or_default();
     if !missing.is_empty() {
-        report = ralph_domain::lint::lint(source.dialect, &source.files, &known(missing));
+        report = ralph_loop_task::lint::lint(source.dialect, &source.files, &known(missing));
     }
     report.diagnostics.append(&mut configured.diagnostics);
     report

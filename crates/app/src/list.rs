@@ -5,8 +5,8 @@ use crate::error::AppError;
 use crate::facts::RunReading;
 use crate::find;
 use jiff::Timestamp;
-use ralph_domain::money::{CostBasis, Usd};
-use ralph_journal::registry::{self, Registration};
+use ralph_loop_journal::registry::{self, Registration};
+use ralph_loop_protocol::money::Cost;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -26,13 +26,14 @@ pub struct ListEntry {
     /// Most iterations.
     pub max_iterations: Option<u32>,
     /// What it has cost.
-    pub cost_usd: Option<Usd>,
-    /// How that is known.
-    pub cost_basis: Option<CostBasis>,
+    #[serde(flatten)]
+    pub cost: Cost,
     /// When it was asked for.
     pub created_at: Timestamp,
-    /// When something last happened.
+    /// When its journal last grew.
     pub last_event_at: Option<Timestamp>,
+    /// When something last happened; output counts.
+    pub active_at: Option<Timestamp>,
     /// The folder that it was started from.
     pub folder: PathBuf,
     /// The folder that it works in.
@@ -67,10 +68,10 @@ pub fn list_entry(env: &Environment, registration: Registration) -> ListEntry {
         driven: false,
         iteration: None,
         max_iterations: None,
-        cost_usd: None,
-        cost_basis: None,
+        cost: Cost::UNKNOWN,
         created_at: registration.created_at,
         last_event_at: None,
+        active_at: None,
         folder: registration.origin.clone(),
         workspace: registration.workspace.clone(),
         problem: None,
@@ -92,9 +93,9 @@ pub fn list_entry(env: &Environment, registration: Registration) -> ListEntry {
             driven: facts.driver.is_some(),
             iteration: Some(facts.iteration()),
             max_iterations: Some(facts.state.spec.settings.budgets.max_iterations),
-            cost_usd: Some(facts.state.spending.totals.cost),
-            cost_basis: Some(facts.state.cost_basis()),
+            cost: facts.state.cost(),
             last_event_at: Some(facts.last_event),
+            active_at: Some(facts.last_activity()),
             orphaned: facts.is_orphaned(),
             ..entry
         },

@@ -3,13 +3,13 @@
 
 use crate::error::AppError;
 use jiff::Timestamp;
-use ralph_core::clock::SystemClock;
-use ralph_domain::id::RunId;
-use ralph_domain::ports::Clock as _;
-use ralph_domain::spec::RunSpec;
-use ralph_journal::layout::{RalphDir, StateHome};
-use ralph_journal::lock::{self, LockError, LockHolder, RunLock};
-use ralph_journal::registry;
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_journal::layout::{RalphDir, StateHome};
+use ralph_loop_journal::lock::{self, LockError, LockHolder, RunLock};
+use ralph_loop_journal::registry;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_task::spec::RunSpec;
 use std::path::Path;
 use std::time::Duration;
 

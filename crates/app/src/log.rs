@@ -5,8 +5,8 @@
 //! to stderr where that is wanted. Secrets and what would steer a
 //! terminal are taken out of every line. A library leaves listening to its program.
 
-use ralph_domain::redact::Redactor;
-use ralph_domain::sanitize;
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_protocol::sanitize;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

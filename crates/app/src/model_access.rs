@@ -4,10 +4,10 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::models::{LoadedModels, Origin};
-use ralph_agents::Route;
-use ralph_domain::config::{AgentConfig, AgentKind, Models, Profile, Settings};
-use ralph_domain::dialect::ModelChoice;
-use ralph_domain::price::PriceTable;
+use ralph_loop_agents::Route;
+use ralph_loop_domain::price::PriceTable;
+use ralph_loop_task::config::{AgentConfig, AgentKind, Models, Profile, Settings};
+use ralph_loop_task::dialect::ModelChoice;
 
 /// The agent of a folder where no CLI is installed and none is configured: JSON actions with the default profile, where its
 /// key is there.
@@ -60,7 +60,7 @@ pub fn check(env: &Environment, settings: &Settings, problems: &mut Vec<AppError
     let known: Vec<&str> = models.profiles.keys().map(String::as_str).collect();
     let find = |name: &str, by: &str| {
         models.get(name).ok_or_else(|| {
-            let near = ralph_domain::text::nearest(name, known.iter().copied());
+            let near = ralph_loop_protocol::text::nearest(name, known.iter().copied());
             AppError::usage(format!("{by} names the model profile `{name}`, but there is none")).hint(
                 match near {
                     Some(near) => format!("did you mean `{near}`?"),

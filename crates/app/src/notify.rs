@@ -5,9 +5,9 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::request::NotifyRequest;
 use crate::settings;
-use ralph_domain::config::{NotifyConfig, NotifyKind, SLACK_VARIABLE};
-use ralph_domain::ports::Notifier;
-use ralph_notify::ChannelNotifier;
+use ralph_loop_domain::ports::Notifier;
+use ralph_loop_notify::ChannelNotifier;
+use ralph_loop_task::config::{NotifyConfig, NotifyKind, SLACK_VARIABLE};
 
 /// Reads one way to tell people: `slack`, `desktop`, `command:LINE` or `none`.
 pub fn parse(text: &str) -> Result<NotifyRequest, String> {
@@ -45,7 +45,7 @@ pub fn chosen(env: &Environment, requests: &[NotifyRequest]) -> Result<Vec<Chann
             configs.push((**config).clone());
         }
     }
-    Ok(ralph_notify::notifiers(&configs, vars))
+    Ok(ralph_loop_notify::notifiers(&configs, vars))
 }
 
 /// The same, as a run takes them.

@@ -1,9 +1,9 @@
 //! The Now line on screens: the sentence of the run's view, in the colour of what it means.
 
 use crate::facts::RunReading;
-use ralph_domain::describe::Tone;
-use ralph_domain::outcome::EndReason;
-use ralph_journal::lock;
+use ralph_loop_journal::lock;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::outcome::EndReason;
 
 /// What goes on now.
 pub fn line(facts: &RunReading) -> (Tone, String) {

@@ -4,11 +4,11 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::wiring;
-use ralph_domain::id::RunId;
-use ralph_git::Repo;
-use ralph_journal::layout::{RunDir, StateHome};
-use ralph_journal::registry::{self, Registration};
-use ralph_journal::{shown, snapshot};
+use ralph_loop_git::Repo;
+use ralph_loop_journal::layout::{RunDir, StateHome};
+use ralph_loop_journal::registry::{self, Registration};
+use ralph_loop_journal::{shown, snapshot};
+use ralph_loop_protocol::id::RunId;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -122,9 +122,9 @@ fn is_file(path: &Path) -> bool {
 }
 
 /// Where git keeps what it remembers of a registered run, wherever its record lies.
-pub(crate) fn git_folders(home: &StateHome, run: &RunId) -> ralph_git::agent_copy::CopyFolders {
+pub(crate) fn git_folders(home: &StateHome, run: &RunId) -> ralph_loop_git::agent_copy::CopyFolders {
     match registry::find(home, run) {
-        Some(entry) if entry.record.is_none() => ralph_git::agent_copy::CopyFolders::default(),
+        Some(entry) if entry.record.is_none() => ralph_loop_git::agent_copy::CopyFolders::default(),
         _ => wiring::git_folders(home, run),
     }
 }

@@ -7,8 +7,8 @@
 
 use crate::environment::Environment;
 use crate::error::{AppError, ErrorKind};
-use ralph_core::clock::SystemClock;
-use ralph_domain::ports::Clock as _;
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::Clock as _;
 use serde_json::Value;
 use std::io::Read as _;
 use std::path::Path;

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use ralph_domain::describe::clock_time;
-use ralph_domain::text::duration;
+use ralph_loop_protocol::describe::clock_time;
+use ralph_loop_protocol::text::duration;
 use std::time::Duration;
 
 /// `4 s`, `12 min`, `3 h`, `5 days`: an age to one unit, because nobody reads more of it.

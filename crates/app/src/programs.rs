@@ -2,8 +2,8 @@
 //! file of the repo, or that only the repo names, is asked about.
 
 use crate::trust::{self, Ask, AskKind, quoted};
-use ralph_agents::presets;
-use ralph_domain::id::Digest;
+use ralph_loop_agents::presets;
+use ralph_loop_protocol::id::Digest;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -110,13 +110,6 @@ impl Programs {
     }
 }
 
-/// The folders and files that a program of the repo needs in a sandbox that does not show the repo.
-pub fn needed_files(path: &Path) -> Vec<PathBuf> {
-    let modules = path.ancestors().filter(|folder| folder.ends_with("node_modules")).last();
-    let real = path.canonicalize().ok();
-    [Some(path.to_owned()), real, modules.map(Path::to_owned)].into_iter().flatten().collect()
-}
-
 /// A path without `.` and `..`, its links as they are.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
@@ -133,7 +126,7 @@ fn plain(path: &Path) -> PathBuf {
 fn content(path: &Path) -> String {
     let mut bytes = Vec::new();
     let read =
-        ralph_safe_fs::open_plain(path).and_then(|file| file.take(CONTENT_MAX).read_to_end(&mut bytes));
+        ralph_loop_safe_fs::open_plain(path).and_then(|file| file.take(CONTENT_MAX).read_to_end(&mut bytes));
     match read {
         Ok(_) => Digest::of(&bytes).to_string(),
         Err(_) => "unreadable".to_owned(),

@@ -6,7 +6,7 @@ mod python;
 pub use below::{proposed_tests, tests_where_one_stands};
 
 use crate::repo_file;
-use ralph_domain::config::CommandLine;
+use ralph_loop_task::config::CommandLine;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::path::Path;
@@ -63,7 +63,7 @@ pub fn test_commands(top: &Path) -> Vec<ProjectCommand> {
 
 /// The commands that bring what a clean checkout of this repo needs: from its lock files.
 pub fn setup_commands(top: &Path) -> Vec<CommandLine> {
-    ralph_domain::setup::setup_commands(|name| has(top, name), python::venv(top))
+    ralph_loop_domain::setup::setup_commands(|name| has(top, name))
         .into_iter()
         .map(|setup| CommandLine::Shell(setup.command.to_owned()))
         .collect()
@@ -231,7 +231,7 @@ mod tests {
         );
         assert_eq!(
             detect(&[("tests/test_a.py", unit), ("requirements-dev.txt", "pytest>=8\n")]),
-            ["python3 -m pytest (tests/)"]
+            [".venv/bin/python -m pytest (tests/)"]
         );
         assert_eq!(
             detect(&[("tests/test_a.py", unit), ("tests/test_b.py", "import pytest\n")]),
@@ -251,34 +251,33 @@ mod tests {
     }
 
     #[test]
-    fn a_virtual_environment_is_used_and_made_where_the_project_has_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
-        write("requirements.txt", "pytest\n");
-        write("tests/test_a.py", "def test_a():\n    assert True\n");
-        let found = || {
-            let setup: Vec<String> = setup_commands(folder.path()).iter().map(CommandLine::display).collect();
-            (test_commands(folder.path())[0].argv.join(" "), setup.join("; "))
-        };
-        let plain = ("python3 -m pytest".to_owned(), "python3 -m pip install -r requirements.txt".to_owned());
-        assert_eq!(found(), plain, "nothing is made that git would record");
-        write(".gitignore", "__pycache__/\n/.venv/\n");
-        let own = (
-            ".venv/bin/python -m pytest".to_owned(),
-            "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt".to_owned(),
-        );
-        assert_eq!(found(), own);
-        write("venv/pyvenv.cfg", "");
-        write("venv/bin/python", "");
-        assert_eq!(found().0, "venv/bin/python -m pytest", "the one that is there");
-        std::fs::remove_file(folder.path().join("requirements.txt")).unwrap();
-        assert_eq!(found().0, "python3 -m pytest", "nothing says what belongs into it");
-        write("venv/bin/pytest", "");
-        assert_eq!(found().0, "venv/bin/python -m pytest", "it has what the tests need");
+    fn the_environment_that_is_there_and_has_the_runner_tests_the_repo() {
+        let (cfg, pytest) = ((".venv/pyvenv.cfg", ""), (".venv/bin/pytest", ""));
+        let (test, list) =
+            (("tests/test_a.py", "def test_a():\n    pass\n"), ("requirements.txt", "pytest\n"));
+        let (tox, lock) = (("tox.ini", ""), ("uv.lock", ""));
+        let unit = ("tests/test_a.py", "import unittest\n");
+        for (files, want) in [
+            (&[test][..], "python3 -m pytest (tests/)"),
+            (&[test, cfg], "python3 -m pytest (tests/)"),
+            (&[test, cfg, pytest], ".venv/bin/python -m pytest (tests/)"),
+            (&[unit, cfg], ".venv/bin/python -m unittest discover -s tests (tests/)"),
+            (&[test, list], ".venv/bin/python -m pytest (tests/)"),
+            (&[test, cfg, list], ".venv/bin/python -m pytest (tests/)"),
+            (&[test, lock], "uv run pytest (uv.lock)"),
+            (&[test, cfg, pytest, lock], ".venv/bin/python -m pytest (tests/)"),
+            (&[test, cfg, pytest, tox], ".venv/bin/python -m pytest (tests/)"),
+            (&[test, cfg, pytest, tox, (".tox/py/pyvenv.cfg", "")], "tox (tox.ini)"),
+            (&[test, tox], "tox (tox.ini)"),
+            (&[("venv/pyvenv.cfg", ""), ("venv/bin/pytest", ""), test], "venv/bin/python -m pytest (tests/)"),
+            (&[test, ("noxfile.py", "")], "nox -r (noxfile.py)"),
+        ] {
+            assert_eq!(detect(files)[0], want, "{files:?}");
+        }
+        let hatch = "[tool.hatch.envs.default.scripts]\ntest = \"pytest\"\n";
+        assert_eq!(detect(&[("pyproject.toml", hatch)])[0], "hatch run test (pyproject.toml)");
+        let hatch = "[tool.hatch.envs.hatch-test]\n";
+        assert_eq!(detect(&[("pyproject.toml", hatch)])[0], "hatch test (pyproject.toml)");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! at the same time, and whoever does not answer in time is named.
 
 use crate::environment::Environment;
-use ralph_domain::ports::{SandboxInfo, SandboxProvider};
+use ralph_loop_domain::ports::{SandboxInfo, SandboxProvider};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;

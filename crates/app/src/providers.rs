@@ -2,11 +2,11 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
-use ralph_domain::config::ProviderName;
-use ralph_domain::ports::SandboxProvider;
-use ralph_providers::{Daytona, DaytonaOptions, E2b, E2bOptions, Prices, Vercel, VercelOptions};
-use ralph_sandbox::docker::{DOCKERFILE, DockerOptions, DockerProvider};
-use ralph_sandbox::sbx::{SbxOptions, SbxProvider, Tool};
+use ralph_loop_domain::ports::SandboxProvider;
+use ralph_loop_providers::{Daytona, DaytonaOptions, E2b, E2bOptions, Prices, Vercel, VercelOptions};
+use ralph_loop_sandbox::docker::{DOCKERFILE, DockerOptions, DockerProvider};
+use ralph_loop_sandbox::sbx::{SbxOptions, SbxProvider, Tool};
+use ralph_loop_task::config::ProviderName;
 use std::sync::Arc;
 
 /// A way to sandboxes that is configured here. Nothing was asked of it yet.
@@ -28,7 +28,7 @@ impl ConfiguredProvider {
     /// The one of this name; the error says what to set. There is none for `local`.
     pub fn find(env: &Environment, name: ProviderName) -> Result<Option<Self>, AppError> {
         let vars = env.lookup_filled();
-        let no_key = |error: ralph_providers::ProviderError| {
+        let no_key = |error: ralph_loop_providers::ProviderError| {
             AppError::environment(error.to_string())
                 .hint(format!("set it for `--provider {0}`, in the environment or in `.env`; `--provider local` works on this machine", name.as_str()))
         };

@@ -11,17 +11,17 @@ use crate::request::{PlaceRequest, RunRequest, Unfinished};
 use crate::side_by_side::{Batch, BatchRun};
 use crate::{resume, run};
 use jiff::{SignedDuration, Timestamp};
-use ralph_core::clock::SystemClock;
-use ralph_domain::best::best;
-use ralph_domain::dialect::Publish;
-use ralph_domain::id::RunId;
-use ralph_domain::level::ProofLevel;
-use ralph_domain::money::Usd;
-use ralph_domain::outcome::EndReason;
-use ralph_domain::ports::Clock as _;
-pub use ralph_domain::race::{RaceBy, RaceRun, RaceView};
-use ralph_domain::state::RunState;
-use ralph_git::Repo;
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::best::best;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_git::Repo;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::level::ProofLevel;
+use ralph_loop_protocol::money::{Cost, Usd};
+use ralph_loop_protocol::outcome::EndReason;
+pub use ralph_loop_protocol::race::{RaceBy, RaceRun, RaceView};
+use ralph_loop_task::dialect::Publish;
 use std::path::Path;
 use std::time::Duration;
 
@@ -40,14 +40,14 @@ pub struct Lane<'a> {
 
 impl Lane<'_> {
     /// What it has cost so far.
-    pub fn cost(&self) -> Usd {
-        self.state.as_ref().map_or(Usd::ZERO, |state| state.spending.totals.cost)
+    pub fn cost(&self) -> Cost {
+        self.state.as_ref().map_or(Cost::UNKNOWN, |state| state.spending.totals.cost)
     }
 
     fn seen(&self) -> Seen {
         let state = self.state.as_ref();
         Seen {
-            spent: self.cost(),
+            spent: self.cost().at_least(),
             works: self.run.code().is_none(),
             recorded: state.map(|state| state.spec.settings.budgets.max_cost),
             iteration: state.map_or(0, |state| {
@@ -242,7 +242,7 @@ impl Race {
 
     fn judge(&mut self) {
         let lanes = self.lanes();
-        let spent = lanes.iter().fold(Usd::ZERO, |sum, lane| sum + lane.cost());
+        let spent = lanes.iter().fold(Usd::ZERO, |sum, lane| sum + lane.cost().at_least());
         let first = (self.by == RaceBy::First).then(|| lanes.iter().position(Lane::is_independent)).flatten();
         let lost = first.map(|at| format!("lost to {}", lanes[at].name));
         let why = match first {
@@ -293,7 +293,8 @@ impl Race {
         let state = lane.state.as_ref();
         match self.by {
             RaceBy::First => Some(state?.result.finished.as_ref()?.at.as_millisecond() as f64),
-            RaceBy::Cost => Some(lane.cost().dollars()),
+            // What is unknown may be more than any other cost.
+            RaceBy::Cost => lane.cost().whole().map(Usd::dollars),
             RaceBy::Metric => best(state?).map(|best| if best.rises { -best.value } else { best.value }),
             RaceBy::Diff => changed_lines(&self.env, state?),
         }
@@ -308,7 +309,7 @@ pub fn enter(request: &mut RunRequest, now: Timestamp) -> Result<(), AppError> {
     if race.runs.len() != many {
         // So far apart that no two have the same name.
         let at = |n: usize| now + SignedDuration::from_millis(2 * n as i64);
-        race.runs = (0..many).map(|n| ralph_core::run_id::new(at(n))).collect();
+        race.runs = (0..many).map(|n| ralph_loop_core::run_id::new(at(n))).collect();
         if let Some(first) = first {
             race.runs[0] = first;
         }
@@ -342,7 +343,7 @@ fn entrants(who: &[String]) -> Result<Vec<String>, AppError> {
         names => names.to_vec(),
     };
     if !(2..=LANES_MAX).contains(&names.len()) {
-        return Err(AppError::usage(format!("{} cannot race", ralph_domain::text::count(names.len(), "run")))
+        return Err(AppError::usage(format!("{} cannot race", ralph_loop_protocol::text::count(names.len(), "run")))
             .hint(format!("name two to {LANES_MAX} agents or models (`--race claude,codex`), or how many of the same (`--race 3`)")));
     }
     if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {

@@ -1,6 +1,6 @@
 //! Who of those that race may spend how much. At no moment all of them together may spend more than the budget.
 
-use ralph_domain::money::Usd;
+use ralph_loop_protocol::money::Usd;
 
 /// A change of a share that is worth a message: so many of them are the whole budget.
 const STEPS: f64 = 20.0;

@@ -5,18 +5,18 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::find;
 use jiff::Timestamp;
-use ralph_domain::best::best;
-use ralph_domain::id::RunId;
-use ralph_domain::level::ProofLevel;
-use ralph_domain::money::Usd;
-use ralph_domain::outcome::EndReason;
-use ralph_domain::race::{RaceBy, RaceRun, RaceView};
-use ralph_domain::state::RunState;
-use ralph_domain::text::one_line;
-use ralph_journal::artifacts;
-use ralph_journal::layout::StateHome;
-use ralph_journal::lock::{self, LockHolder, RunLock};
-use ralph_journal::registry;
+use ralph_loop_domain::best::best;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::artifacts;
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::lock::{self, LockHolder, RunLock};
+use ralph_loop_journal::registry;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::level::ProofLevel;
+use ralph_loop_protocol::money::{Cost, Usd};
+use ralph_loop_protocol::outcome::EndReason;
+use ralph_loop_protocol::race::{RaceBy, RaceRun, RaceView};
+use ralph_loop_protocol::text::one_line;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -116,7 +116,7 @@ fn ids(home: &StateHome) -> Vec<RunId> {
 
 /// The record of a race.
 pub(crate) fn read(home: &StateHome, id: &RunId) -> Option<RaceRecord> {
-    let bytes = ralph_safe_fs::read_plain(file(home, id), RECORD_MAX).ok()?;
+    let bytes = ralph_loop_safe_fs::read_plain(file(home, id), RECORD_MAX).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
@@ -161,14 +161,19 @@ pub(crate) fn view(
     looked_after: bool,
 ) -> RaceView {
     let lanes = record.lanes.iter().zip(states);
-    let runs: Vec<RaceRun> = lanes.map(|(lane, state)| run_of(lane, state.as_ref())).collect();
+    let mut runs: Vec<RaceRun> = lanes.map(|(lane, state)| run_of(lane, state.as_ref())).collect();
+    if record.by == RaceBy::Cost {
+        for run in runs.iter_mut().filter(|run| run.proven && run.cost.whole().is_none()) {
+            let detail = format!("can't win, its cost isn't fully known; {}", run.detail);
+            run.detail = one_line(&detail, DETAIL_MAX);
+        }
+    }
     RaceView {
         id: record.id.clone(),
         title,
         by: record.by,
         budget_usd: record.budget,
-        cost_usd: runs.iter().fold(Usd::ZERO, |sum, run| sum + run.cost_usd),
-        cost_basis: runs.iter().map(|run| run.cost_basis).max().unwrap_or_default(),
+        cost: runs.iter().map(|run| run.cost).sum(),
         winner: record.winner.clone(),
         ended: record.ended.clone(),
         over: record.over,
@@ -211,8 +216,7 @@ fn run_of(lane: &LaneRecord, state: Option<&RunState>) -> RaceRun {
         detail: one_line(&detail, DETAIL_MAX),
         iteration,
         max_iterations,
-        cost_usd: state.map_or(Usd::ZERO, |state| state.spending.totals.cost),
-        cost_basis: state.map_or(ralph_domain::money::CostBasis::Unknown, |state| state.cost_basis()),
+        cost: state.map_or(Cost::UNKNOWN, |state| state.cost()),
         best,
         proven: completed
             && proof.is_none_or(|proof| proof.level != Some(ProofLevel::OwnTests))

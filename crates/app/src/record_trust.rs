@@ -1,9 +1,9 @@
 //! What of a repo's asks was allowed to one run: a file in its record, so that it holds whenever the run goes on.
 
 use crate::error::AppError;
-use ralph_domain::id::{Digest, RunId};
-use ralph_journal::artifacts;
-use ralph_journal::layout::StateHome;
+use ralph_loop_journal::artifacts;
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_protocol::id::{Digest, RunId};
 use std::path::PathBuf;
 
 /// The file's name in the record.

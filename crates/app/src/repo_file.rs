@@ -1,9 +1,9 @@
 //! Files that came with a repo, or that an agent may have written there. Whoever did may have put a link to a key of the
-//! user's, a pipe or a file without end in their place: everything goes through [`ralph_safe_fs`], through no link that
+//! user's, a pipe or a file without end in their place: everything goes through [`ralph_loop_safe_fs`], through no link that
 //! leaves the repo, and is bounded.
 
 use crate::error::AppError;
-use ralph_safe_fs::{Entry, Links, SafeDir, open_plain};
+use ralph_loop_safe_fs::{Entry, Links, SafeDir, open_plain};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Component, Path, PathBuf};

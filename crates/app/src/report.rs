@@ -2,14 +2,14 @@
 
 use crate::assumptions::Assumptions;
 use crate::request::PlaceRequest;
-use ralph_core::{LiveStatus, Observer};
-use ralph_domain::config::Settings;
-use ralph_domain::event::Event;
-use ralph_domain::id::{AgentName, RunId};
-use ralph_domain::ports::Stream;
-use ralph_domain::spec::RunSpec;
-use ralph_domain::state::RunState;
-use ralph_git::LeftOut;
+use ralph_loop_core::{LiveStatus, Observer};
+use ralph_loop_domain::ports::Stream;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_git::LeftOut;
+use ralph_loop_protocol::event::Event;
+use ralph_loop_protocol::id::{AgentName, RunId};
+use ralph_loop_task::config::Settings;
+use ralph_loop_task::spec::RunSpec;
 use std::path::Path;
 
 /// Something that a person should know.

@@ -1,15 +1,15 @@
 //! What somebody wants run: a plain value that any face can make, keep and hand to another process.
 
-use ralph_domain::config::{
+use ralph_loop_protocol::control::BudgetChange;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_protocol::race::RaceBy;
+use ralph_loop_task::config::{
     Isolation, Mode, NotifyConfig, ProviderName, RequiredProof, SandboxConfig, Share, TestsPolicy,
     VerifierConfig,
 };
-use ralph_domain::control::BudgetChange;
-use ralph_domain::dialect::Publish;
-use ralph_domain::id::RunId;
-use ralph_domain::money::Usd;
-use ralph_domain::race::RaceBy;
-use ralph_domain::spec::Task;
+use ralph_loop_task::dialect::Publish;
+use ralph_loop_task::spec::Task;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

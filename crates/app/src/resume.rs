@@ -11,22 +11,22 @@ use crate::run::placement::{self, PlacementRequest};
 use crate::run::{ReadyRun, left_work, memory, works_on_copy};
 use crate::{find, locks, notify, older, record_trust, wiring};
 pub(crate) use elsewhere::fetch_run;
-use ralph_core::clock::SystemClock;
-use ralph_core::handle::ControlOutcome;
-use ralph_core::{CancelFlag, Driver, RunWriter};
-use ralph_domain::control::{BudgetChange, Control};
-use ralph_domain::id::RunId;
-use ralph_domain::outcome::{EndReason, HumanReason};
-use ralph_domain::ports::Notifier;
-use ralph_domain::spec::{RunSpec, WorkspaceKind};
-use ralph_domain::state::{Finished, RunState};
-use ralph_domain::text::{count, duration};
-use ralph_git::Repo;
-use ralph_journal::journal::Places;
-use ralph_journal::layout::{RalphDir, StateHome};
-use ralph_journal::lock::RunLock;
-use ralph_journal::registry::Registration;
-use ralph_journal::{JournalError, shown, snapshot};
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_core::handle::ControlOutcome;
+use ralph_loop_core::{CancelFlag, Driver, RunWriter};
+use ralph_loop_domain::ports::Notifier;
+use ralph_loop_domain::state::{Finished, RunState};
+use ralph_loop_git::Repo;
+use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::layout::{RalphDir, StateHome};
+use ralph_loop_journal::lock::RunLock;
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_journal::{JournalError, shown, snapshot};
+use ralph_loop_protocol::control::{BudgetChange, Control};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::outcome::{EndReason, HumanReason};
+use ralph_loop_protocol::text::{count, duration};
+use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -111,7 +111,7 @@ pub(crate) fn take(
     let state = snapshot::load(&places.dir).ok();
     let spec = state.as_ref().map_or(spec, |state| state.spec.clone());
     // Whatever an earlier process left behind and no guard could end is ended before anything new starts.
-    ralph_sandbox::sweep(spec.run_id.as_str());
+    ralph_loop_sandbox::sweep(spec.run_id.as_str());
     let spec = match request.filter(|_| state.is_none_or(|state| is_unplaced(&state))) {
         Some(request) => place(&env, &home, &spec, &request, report)?,
         None => spec,
@@ -145,14 +145,14 @@ fn bring_back(env: &Environment, entry: &Registration) -> Result<(), AppError> {
     match (&spec.place, &spec.branch) {
         (WorkspaceKind::Worktree, Some(branch)) if !workspace.is_dir() => {
             let repo = Repo::discover(env.vars(), origin)?;
-            ralph_git::place::remake_worktree(&repo, run_id, workspace, branch)?;
+            ralph_loop_git::place::remake_worktree(&repo, run_id, workspace, branch)?;
             Ok(())
         }
         _ if !workspace.is_dir() => gone("folder", workspace, "bring it back, or start a new run"),
         (WorkspaceKind::Worktree | WorkspaceKind::Clone { .. }, Some(branch)) => {
-            let git = ralph_git::Git::in_folder(env.vars(), workspace);
+            let git = ralph_loop_git::Git::in_folder(env.vars(), workspace);
             // A folder that is no repo any more says so by itself, in what follows.
-            let _ = ralph_git::place::restore_branch(&git, run_id, branch);
+            let _ = ralph_loop_git::place::restore_branch(&git, run_id, branch);
             Ok(())
         }
         _ => Ok(()),
@@ -197,10 +197,10 @@ fn place(
 /// Ends a run that has no place yet where a person wants that: nothing is made only to be taken away.
 fn end_unplaced(env: &Environment, entry: &Registration) -> Result<Option<ResumeOutcome>, AppError> {
     let home = env.state_home()?;
-    let cancels = |letter: &ralph_journal::inbox::InboxLine| {
+    let cancels = |letter: &ralph_loop_journal::inbox::InboxLine| {
         letter.0.as_ref().is_ok_and(|letter| letter.control == Control::Cancel)
     };
-    let letters = ralph_journal::inbox::read(&entry.run_dir(), 0).unwrap_or_default();
+    let letters = ralph_loop_journal::inbox::read(&entry.run_dir(), 0).unwrap_or_default();
     if PlacementRequest::of_run(&home, &entry.run_id).is_none() || !letters.iter().any(cancels) {
         return Ok(None);
     }
@@ -234,8 +234,8 @@ pub(crate) fn resume_run(
             handle.send(Control::Budget(*budgets))?;
         }
         let id = handle.send(Control::Resume)?;
-        let driver = ralph_journal::lock::holder(&entry.run_dir().lock()).map(|holder| holder.pid);
-        let stopped = driver.filter(|pid| ralph_journal::lock::is_stopped(*pid));
+        let driver = ralph_loop_journal::lock::holder(&entry.run_dir().lock()).map(|holder| holder.pid);
+        let stopped = driver.filter(|pid| ralph_loop_journal::lock::is_stopped(*pid));
         let outcome = match stopped {
             Some(_) => ControlOutcome::NotYet,
             None => handle.wait_for_outcome(&id, ANSWER_TIMEOUT)?,
@@ -249,7 +249,7 @@ pub(crate) fn resume_run(
     let notifiers = notify::notifiers(&env, requests)?;
     if let Ok(state) = snapshot::load(&places.dir) {
         if let Some(end) = &state.result.finished {
-            if ralph_core::is_outstanding(&state, &notifiers) {
+            if ralph_loop_core::is_outstanding(&state, &notifiers) {
                 return report_end(&env, spec, places, notifiers);
             }
             may_go_on(&state, end, budgets)?;
@@ -273,9 +273,9 @@ pub(crate) fn resume_run(
         .hint("your own folder has all that was handed back: `ralph run --new` goes on from there"));
     }
     if !budgets.is_empty() {
-        ralph_journal::inbox::send(&places.dir, &env.actor(), Control::Budget(*budgets))?;
+        ralph_loop_journal::inbox::send(&places.dir, &env.actor(), Control::Budget(*budgets))?;
     }
-    ralph_journal::inbox::send(&places.dir, &env.actor(), Control::Resume)?;
+    ralph_loop_journal::inbox::send(&places.dir, &env.actor(), Control::Resume)?;
     wiring::register(&home, &spec)?;
     memory::go_on(&env, &home, &spec);
     let mut parts = wiring::parts(&env, &home, &spec, repo, &lock, cancel, report)?;
@@ -338,13 +338,13 @@ fn report_end(
     let dirs = (RalphDir::of(&spec.workspace), RalphDir::of(spec.home()));
     let redactor = Arc::new(env.redactor(&spec.origin));
     let clock = Arc::new(SystemClock::default());
-    let told = ralph_core::catch_up(places, dirs, spec, redactor, clock, notifiers)?;
+    let told = ralph_loop_core::catch_up(places, dirs, spec, redactor, clock, notifiers)?;
     Ok(ResumeOutcome::CaughtUp { run, told })
 }
 
 /// Whether a person approved what they were asked about, wants the run to end, or has another word for it that is an answer.
 fn inbox_has_answer(places: &Places, state: &RunState, reason: HumanReason) -> bool {
-    let letters = ralph_journal::inbox::read(&places.dir, state.people.inbox).unwrap_or_default();
+    let letters = ralph_loop_journal::inbox::read(&places.dir, state.people.inbox).unwrap_or_default();
     let answers = |control: &Control| match control {
         Control::Approve | Control::Cancel | Control::Stop => true,
         Control::Nudge { .. } | Control::Note { .. } | Control::Guardrail { .. } | Control::Edit { .. } => {
@@ -358,9 +358,9 @@ fn inbox_has_answer(places: &Places, state: &RunState, reason: HumanReason) -> b
 
 /// A journal that was edited while nobody drove it: `approve` keeps the sealed copy.
 pub(crate) fn accept_sealed(places: &Places) -> Result<Option<std::path::PathBuf>, JournalError> {
-    let redactor = std::sync::Arc::new(ralph_domain::redact::Redactor::default());
-    match ralph_journal::journal::Journal::open(places.clone(), redactor, &mut |_| {}) {
-        Err(JournalError::Tampered { .. }) => ralph_journal::repair::restore_from_seal(places).map(Some),
+    let redactor = std::sync::Arc::new(ralph_loop_domain::redact::Redactor::default());
+    match ralph_loop_journal::journal::Journal::open(places.clone(), redactor, &mut |_| {}) {
+        Err(JournalError::Tampered { .. }) => ralph_loop_journal::repair::restore_from_seal(places).map(Some),
         _ => Ok(None),
     }
 }

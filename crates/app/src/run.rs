@@ -33,17 +33,17 @@ pub(crate) use fork::fork;
 use jiff::Timestamp;
 use left_work::Looking;
 use placement::PlacementRequest;
-use ralph_core::clock::SystemClock;
-use ralph_core::{CancelFlag, Driver, RunWriter};
-use ralph_domain::config::{Isolation, ProviderName, Settings};
-use ralph_domain::dialect::Publish;
-use ralph_domain::id::{AgentName, Digest, RunId};
-use ralph_domain::ports::Clock as _;
-use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
-use ralph_git::{Extent, Repo};
-use ralph_journal::layout::{RalphDir, StateHome};
-use ralph_journal::registry::Registration;
-use ralph_journal::shown;
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_core::{CancelFlag, Driver, RunWriter};
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_git::{Extent, Repo};
+use ralph_loop_journal::layout::{RalphDir, StateHome};
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_journal::shown;
+use ralph_loop_protocol::id::{AgentName, Digest, RunId};
+use ralph_loop_task::config::{Isolation, ProviderName, Settings};
+use ralph_loop_task::dialect::Publish;
+use ralph_loop_task::spec::{RunSpec, Task, WorkspaceKind};
 pub(crate) use source::{asked_for_source, settle, trust_stores};
 use std::path::Path;
 use std::sync::Arc;
@@ -111,8 +111,15 @@ pub(crate) fn prepare(
     let open = env.granting_everything();
     let loaded = settings::load(&open, &origin.top)?;
     let models = models::load(&open, &origin.top)?;
-    let gathering =
-        Gathering { env: &env, top: &origin.top, request, loaded: &loaded, models: &models, task: None };
+    let gathering = Gathering {
+        env: &env,
+        top: &origin.top,
+        request,
+        loaded: &loaded,
+        models: &models,
+        task: None,
+        working_dir: None,
+    };
     let issue = match &request.task {
         TaskInput::Issue(named) => {
             let asked = gathering.asked()?;
@@ -127,7 +134,8 @@ pub(crate) fn prepare(
         settings: &chosen.settings,
         models: &chosen.model,
     });
-    let asked = Gathering { task: words, ..gathering }.asked()?;
+    let working_dir = chosen.task.working_dir.as_deref();
+    let asked = Gathering { task: words, working_dir, ..gathering }.asked()?;
     let allowed = asked.settle(&env, request.yes)?;
     let env = asked.allowed_in(&env, &allowed);
     let task = without_secrets(chosen.task.clone(), &env.redactor(&top));
@@ -230,12 +238,12 @@ fn refuse_linked(top: &Path) -> Result<(), AppError> {
 
 /// Git outside of the sandbox would start programs that an agent can write.
 fn starts_tree_programs(origin: &Repo) -> Result<Vec<AppError>, AppError> {
-    let told = |one: ralph_git::TreeProgram| {
+    let told = |one: ralph_loop_git::TreeProgram| {
         AppError::usage(format!("your git setting `{}` starts a program of the repo: `{}`", one.key, one.value)).hint(
             "an agent could change it, and git would start that outside of the sandbox: put a copy outside of the repo and name that, or use `--isolation none`",
         )
     };
-    Ok(ralph_git::tree_programs(origin)?.into_iter().map(told).collect())
+    Ok(ralph_loop_git::tree_programs(origin)?.into_iter().map(told).collect())
 }
 
 /// What an issue says beyond its text: the pull request is linked to it, on a branch with its name.
@@ -278,7 +286,7 @@ pub(crate) fn start(
     report: &dyn Reporter,
 ) -> Result<ReadyRun, AppError> {
     let now = SystemClock::default().now();
-    let run_id = plan.request.run_id.clone().unwrap_or_else(|| ralph_core::run_id::new(now));
+    let run_id = plan.request.run_id.clone().unwrap_or_else(|| ralph_loop_core::run_id::new(now));
     let spec = planned(&plan, run_id, now, Looking::ToBegin)?;
     if spec.hands_back() {
         report.notice(&Notice::CopyingTree);
@@ -305,7 +313,7 @@ pub(crate) fn start(
         report.notice(&Notice::Starting { spec: &spec, unpriced: &plan.unpriced });
         report.notice(&Notice::LeftOut(&left_out));
         tell_unfinished(&plan, &spec, report);
-        let missing = ralph_git::submodule::missing(&plan.origin);
+        let missing = ralph_loop_git::submodule::missing(&plan.origin);
         if !missing.is_empty() {
             report.notice(&Notice::MissingSubmodules(&missing));
         }
@@ -413,7 +421,7 @@ fn latest_of(home: &StateHome, folder: &Path, without: Option<&RunId>) -> Option
 }
 
 /// The task as the spec and the prompts keep it: written to disk, so without the secrets that a person put into it.
-fn without_secrets(task: Task, redactor: &ralph_domain::redact::Redactor) -> Task {
+fn without_secrets(task: Task, redactor: &ralph_loop_domain::redact::Redactor) -> Task {
     let clean = |text: &str| redactor.text(text).into_owned();
     Task { title: clean(&task.title), text: clean(&task.text), raw: task.raw.as_deref().map(clean), ..task }
 }

@@ -6,22 +6,24 @@ use crate::isolation;
 use crate::providers::ConfiguredProvider;
 use crate::request::RunRequest;
 use crate::settings::LoadedSettings;
-use ralph_agents::presets;
-use ralph_core::{CancelFlag, Refusals};
-use ralph_domain::config::{AgentKind, ProviderName, SandboxConfig, Share};
-use ralph_domain::ports::{
+use ralph_loop_agents::presets;
+use ralph_loop_core::{CancelFlag, Refusals};
+use ralph_loop_domain::ports::{
     Exchange, ExecEnd, ExecRequest, ExecSink, Loopback, Sandbox, SandboxError, SandboxKeeper,
     SandboxProvider, SandboxSpec, StopCause, Stream,
 };
-use ralph_domain::secret_name::{is_engine_secret, is_secret_name};
-use ralph_domain::spec::RunSpec;
-use ralph_git::{Repo, agent_copy};
-use ralph_journal::layout::StateHome;
-use ralph_sandbox::docker::{DockerOptions, DockerProvider, ProxySocket};
-use ralph_sandbox::egress::{Egress, EgressPolicy};
-use ralph_sandbox::hosted::{HostedKeeper, HostedOptions, HostedSandbox, Ignored, Logins, ProviderFactory};
-use ralph_sandbox::isolation::GitAccess;
-use ralph_sandbox::sbx::{SbxOptions, SbxProvider};
+use ralph_loop_domain::secret_name::{is_engine_secret, is_secret_name};
+use ralph_loop_git::{Repo, agent_copy};
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_sandbox::docker::{DockerOptions, DockerProvider, ProxySocket};
+use ralph_loop_sandbox::egress::{Egress, EgressPolicy};
+use ralph_loop_sandbox::hosted::{
+    HostedKeeper, HostedOptions, HostedSandbox, Ignored, Logins, ProviderFactory,
+};
+use ralph_loop_sandbox::isolation::GitAccess;
+use ralph_loop_sandbox::sbx::{SbxOptions, SbxProvider};
+use ralph_loop_task::config::{AgentKind, ProviderName, SandboxConfig, Share};
+use ralph_loop_task::spec::RunSpec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -135,7 +137,7 @@ pub fn of_run(
     let (sandbox, keeper) = made(spec.workspace.clone(), options, name, cancel)?;
     if let Err(error) = check_programs(spec, &sandbox) {
         // Nothing was done in it yet.
-        keeper.dismiss(ralph_domain::ports::Dismissal::Safe);
+        keeper.dismiss(ralph_loop_domain::ports::Dismissal::Safe);
         return Err(error);
     }
     Ok(Some((Box::new(sandbox), Box::new(keeper))))
@@ -193,7 +195,7 @@ fn logins(
             let own = argv.first().and_then(|program| keys.get(program));
             match (own, presets::preset_of(argv)) {
                 (Some(keys), Some(name)) if here || !has_key(keys) => {
-                    ralph_sandbox::isolation::files_of(name, &below, &share)
+                    ralph_loop_sandbox::isolation::files_of(name, &below, &share)
                 }
                 _ => Vec::new(),
             }
@@ -332,7 +334,7 @@ impl ProviderFactory for ContainerFactory {
             ProxySocket::new(egress.socket(), &egress.local_ports(), program)
         })?);
         options.workspace = Some(folder.to_owned());
-        options.mounts = ralph_sandbox::isolation::git_mounts(folder, self.git);
+        options.mounts = ralph_loop_sandbox::isolation::git_mounts(folder, self.git);
         options.mounts.extend(self.shown.beside(folder).map(|path| (path, false)));
         options.mounts.extend(self.exchange(folder).map(|exchange| (exchange.outside, true)));
         options
@@ -362,7 +364,7 @@ impl ProviderFactory for ContainerFactory {
         Ok(Some(format!("http://{address}")))
     }
     fn tidy(&self, folder: &Path) -> Result<(), SandboxError> {
-        ralph_sandbox::isolation::tidy_git(folder)
+        ralph_loop_sandbox::isolation::tidy_git(folder)
     }
 }
 
@@ -407,7 +409,7 @@ impl ProviderFactory for MicroVmFactory {
         true
     }
     fn tidy(&self, folder: &Path) -> Result<(), SandboxError> {
-        ralph_sandbox::isolation::tidy_git(folder)
+        ralph_loop_sandbox::isolation::tidy_git(folder)
     }
 }
 

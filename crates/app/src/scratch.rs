@@ -3,9 +3,9 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::isolation;
-use ralph_core::Refusals;
-use ralph_domain::config::Settings;
-use ralph_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_core::Refusals;
+use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_task::config::Settings;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

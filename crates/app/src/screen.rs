@@ -1,16 +1,14 @@
 //! What a repo's configuration or task asks for that only the user can allow. Reading such a file goes through here: every ask
 //! is found, and what is not allowed is taken out.
 
-mod agent_programs;
 mod agents;
 
 use crate::programs::Programs;
 use crate::trust::{Ask, AskKind, Grants, cloud_words, quoted};
-use ralph_domain::config::{ConfigFile, Isolation, ProviderName};
+use ralph_loop_task::config::{ConfigFile, Isolation, ProviderName};
 use std::path::Path;
 
-pub use agent_programs::agent_programs;
-pub use agents::{agent_files, fetched_agent, loader_asks};
+pub use agents::{fetched_agent, loader_asks};
 
 /// What the user's own words are compared with.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Whether somebody has looked at how a run ended. What nobody has seen is not cleaned away.
 
-use ralph_journal::registry::Registration;
+use ralph_loop_journal::registry::Registration;
 
 const MARK: &str = "seen";
 

@@ -7,10 +7,10 @@ use crate::programs::Programs;
 use crate::repo_file;
 use crate::screen::{Screen, source_of};
 use crate::trust::Ask;
-use ralph_agents::presets;
-use ralph_domain::config::{AgentConfig, ConfigFile, Isolation, NotifyConfig, ProviderName, Settings};
-use ralph_domain::id::Digest;
-use ralph_journal::layout::RalphDir;
+use ralph_loop_agents::presets;
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_task::config::{AgentConfig, ConfigFile, Isolation, NotifyConfig, ProviderName, Settings};
 use std::path::Path;
 
 /// The settings as read from the configuration files.

@@ -2,8 +2,8 @@
 //! are missing; one that is there is never touched.
 
 use crate::error::AppError;
-use ralph_journal::layout::RalphDir;
-use ralph_safe_fs::SafeDir;
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_safe_fs::SafeDir;
 use std::io::ErrorKind;
 use std::path::Path;
 

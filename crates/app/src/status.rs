@@ -1,4 +1,4 @@
-//! Where a run stands, as one JSON object: the whole [`RunView`](ralph_domain::view::RunView), and the names that readers of
+//! Where a run stands, as one JSON object: the whole [`RunView`](ralph_loop_domain::view::RunView), and the names that readers of
 //! earlier versions know.
 
 use crate::environment::Environment;
@@ -58,8 +58,8 @@ pub fn object(facts: &RunReading) -> Value {
         "iterations_done": view.iterations,
         "max_iterations": budgets.max_iterations,
         "agent": view.current.as_ref().map(|c| &c.agent),
-        "cost_usd": view.spent.cost_usd,
-        "cost_basis": view.spent.cost_basis,
+        "cost_usd": view.spent.cost.known(),
+        "cost_basis": view.spent.cost.basis(),
         "max_cost_usd": budgets.max_cost,
         "compute_usd": view.spent.compute_usd,
         "sandboxes": state.spending.compute.sandboxes,

@@ -2,14 +2,14 @@
 
 use crate::app::App;
 use crate::error::AppError;
-use ralph_core::clock::SystemClock;
-use ralph_core::handle::ControlOutcome;
-use ralph_domain::control::Control;
-use ralph_domain::describe::clock_time;
-use ralph_domain::id::AgentName;
-use ralph_domain::ports::Clock as _;
-use ralph_domain::state::RunState;
-use ralph_journal::registry::Registration;
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_core::handle::ControlOutcome;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::describe::clock_time;
+use ralph_loop_protocol::id::AgentName;
 use std::time::Duration;
 
 /// How long a busy run may take to look at its inbox before that is said.

@@ -5,12 +5,12 @@ use crate::environment::{Environment, dotenv_pairs};
 use crate::error::AppError;
 use crate::facts::RunReading;
 use crate::find;
-use ralph_domain::change_text::ChangeText;
-use ralph_domain::spec::WorkspaceKind;
-use ralph_domain::state::RunState;
-use ralph_git::Repo;
-use ralph_git::take_over::{RunWork, TakeOver, TakenOver};
-use ralph_git::user_hooks::{self, UserHooks};
+use ralph_loop_domain::change_text::ChangeText;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_git::Repo;
+use ralph_loop_git::take_over::{RunWork, TakeOver, TakenOver};
+use ralph_loop_git::user_hooks::{self, UserHooks};
+use ralph_loop_task::spec::WorkspaceKind;
 use std::path::Path;
 
 /// The work of a run as its repo has recorded it.
@@ -163,10 +163,10 @@ pub fn knows_start(env: &Environment, state: &RunState) -> bool {
     })
 }
 
-fn refused(error: ralph_git::Error) -> AppError {
+fn refused(error: ralph_loop_git::Error) -> AppError {
     let hint = error.hint();
     let kind = match error {
-        ralph_git::Error::Refused { .. } => AppError::needs_person(error.to_string()),
+        ralph_loop_git::Error::Refused { .. } => AppError::needs_person(error.to_string()),
         other => AppError::environment(other.to_string()),
     };
     AppError { hint, ..kind }

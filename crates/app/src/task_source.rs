@@ -3,8 +3,8 @@
 use crate::error::AppError;
 use crate::find;
 use crate::repo_file;
-use ralph_domain::dialect::{Dialect, TaskTexts, detect_text, names};
-use ralph_domain::lint;
+use ralph_loop_task::dialect::{Dialect, TaskTexts, detect_text, names};
+use ralph_loop_task::lint;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! Beginnings for tasks: the list that the page of the server and `ralph init --template` show.
 
-use ralph_domain::dialect::{Dialect, names};
+use ralph_loop_task::dialect::{Dialect, names};
 
 /// A beginning for a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +107,7 @@ pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_domain::dialect::{TaskTexts, parse};
+    use ralph_loop_task::dialect::{TaskTexts, parse};
 
     #[test]
     fn every_template_can_be_read_whatever_the_title_and_the_command() {

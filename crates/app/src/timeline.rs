@@ -4,10 +4,10 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::facts::RunReading;
 use crate::find;
-use ralph_domain::event::{EventBody, FileChange};
-use ralph_domain::id::Seq;
-use ralph_domain::state::{IterationSummary, RunState};
-use ralph_domain::stuck::Signals;
+use ralph_loop_domain::state::{IterationSummary, RunState};
+use ralph_loop_domain::stuck::Signals;
+use ralph_loop_protocol::event::{EventBody, FileChange};
+use ralph_loop_protocol::id::Seq;
 use std::collections::BTreeMap;
 
 /// The finished iterations of a run, and details of the one that is shown.

@@ -7,9 +7,9 @@
 
 pub mod store;
 
-use ralph_domain::config::join_argv;
-use ralph_domain::id::Digest;
-use ralph_domain::text::one_line;
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::config::join_argv;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -35,6 +35,8 @@ pub enum AskKind {
     Program,
     /// A key that the repo brings along: whose account is used.
     Account,
+    /// Settings of an agent CLI.
+    Settings,
 }
 
 /// One thing that a repo asks for and only its user can allow.
@@ -125,7 +127,10 @@ pub fn url_host(text: &str) -> Option<String> {
     let (scheme, rest) = text.trim().split_once(':')?;
     let rest = rest.trim_start_matches(['/', '\\']);
     let scheme = scheme.to_ascii_lowercase();
-    if !matches!(scheme.as_str(), "http" | "https" | "ws" | "wss" | "socks5" | "socks5h") {
+    if !matches!(
+        scheme.as_str(),
+        "http" | "https" | "ws" | "wss" | "socks5" | "socks5h" | "postgres" | "postgresql"
+    ) {
         return None;
     }
     let host = rest.split(['/', '\\', '?', '#']).next()?.rsplit('@').next()?;
@@ -142,8 +147,8 @@ fn middle_cut(text: &str, max: usize) -> String {
     let cut = whole.chars().count();
     format!(
         "{} […{cut} characters…] {}",
-        ralph_domain::text::head(&whole, part),
-        ralph_domain::text::tail(&whole, part)
+        ralph_loop_protocol::text::head(&whole, part),
+        ralph_loop_protocol::text::tail(&whole, part)
     )
 }
 

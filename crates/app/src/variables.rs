@@ -62,6 +62,16 @@ pub const VARIABLES: &[Variable] = &[
     variable("LOGNAME", "app", VariableUse::Read, "the same, without `USER`"),
     variable("XDG_CONFIG_HOME", "app", VariableUse::Read, "where the user's own configuration is; `~/.config` without it"),
     variable("XDG_STATE_HOME", "app", VariableUse::Read, "where runs are registered, sealed copies, worktrees and clones are kept; `~/.local/state` without it"),
+    variable("CODE_ASSIST_ENDPOINT", "agents", VariableUse::Told, "empty for gemini unless you set it, so that a repo's `.env` can't name a server"),
+    variable("GEMINI_CLI_TRUSTED_FOLDERS_PATH", "agents", VariableUse::Told, "an empty list of trusted folders for gemini"),
+    variable("OPENCODE_DISABLE_PROJECT_CONFIG", "agents", VariableUse::Told, "keeps opencode from reading the repo's settings"),
+    variable("XDG_CACHE_HOME", "app", VariableUse::Read, "where tools keep caches and virtual environments; `~/.cache` without it"),
+    variable("XDG_DATA_HOME", "app", VariableUse::Read, "where tools keep data and virtual environments; `~/.local/share` without it"),
+    variable("POETRY_CACHE_DIR", "app", VariableUse::Read, "where poetry keeps virtual environments"),
+    variable("POETRY_VIRTUALENVS_PATH", "app", VariableUse::Read, "the same, as a folder for them alone"),
+    variable("WORKON_HOME", "app", VariableUse::Read, "where pipenv keeps virtual environments"),
+    variable("HATCH_DATA_DIR", "app", VariableUse::Read, "where hatch keeps virtual environments"),
+    variable("UV_NO_SYNC", "core", VariableUse::Told, "set for checks that use an installed environment, so that uv leaves it as it is"),
     variable("XDG_RUNTIME_DIR", "sandbox", VariableUse::Read, "where the sockets of container engines are looked for"),
     variable("CLAUDE_CONTEXT_WINDOW", "hooks", VariableUse::Read, "tokens of a session's window; 200000 without it"),
     variable("CLAUDE_PROJECT_DIR", "hooks", VariableUse::Read, "the project that a session of `claude` works in"),
@@ -87,7 +97,8 @@ pub const VARIABLES: &[Variable] = &[
     variable("RALPH_DEFAULT_PROVIDER", "app", VariableUse::Read, "where commands run, where nothing else says it").dotenv(),
     variable("RALPH_DEFAULT_MODEL_PROFILE", "app", VariableUse::Read, "the default model profile").dotenv(),
     variable("RALPH_FALLBACK_MODEL_PROFILE", "app", VariableUse::Read, "the profile that takes over when the default one cannot").dotenv(),
-    variable("RALPH_DB_URL", "server", VariableUse::Read, "the database of the dashboard's index: `postgres://…`; without it a file").secret().dotenv(),
+    variable("RALPH_DB_URL", "server", VariableUse::Read, "the database of the dashboard's index: `postgres://…`, `sqlite:///FILE` (in the working folder) or `sqlite:////FILE` (absolute); without it a file of the server").secret().address(),
+    variable("RALPH_DOTENV_NAMES", "app", VariableUse::Told, "the variables that a server has from its `.env`: the `.env` of a run's own repo overrides them"),
     variable("RALPH_ARTIFACTS", "fleet", VariableUse::Read, "where a fleet keeps what a machine must not take along: a folder that all machines share, or `s3://bucket/prefix`"),
     variable("RALPH_LEASE_SECONDS", "fleet", VariableUse::Read, "how long a worker holds a run without saying so again; 30 without it, the same for the whole fleet"),
     variable("RALPH_WORKER", "fleet", VariableUse::Read, "the name of this worker"),
@@ -108,7 +119,6 @@ pub const VARIABLES: &[Variable] = &[
     variable("RALPH_TRUST", "app", VariableUse::Read, "for CI: allows what a repo asks for, where it is exactly the set of this name (`ralph trust --json` prints it)"),
     variable("RALPH_ISSUE_SHA256", "app", VariableUse::Read, "for CI: the SHA-256 sum of the issue's title, a line break and its text; `ralph run --issue` refuses another text"),
     variable("RALPH_PROVIDER_SECONDS", "app", VariableUse::Read, "how long `ralph clean`, `ralph sandbox list` and `ralph sandbox rm` wait for a provider of sandboxes; 60 without it"),
-    variable("RALPH_DOWNLOAD_URL", "upgrade", VariableUse::Read, "another place with releases for `ralph upgrade`, as `install.sh` knows it"),
     variable("RALPH_FAULT", "cli", VariableUse::Read, "tests: die at a named boundary"),
     variable("RALPH_TRACE", "cli", VariableUse::Read, "tests: a file that gets the time of every boundary"),
     variable("HTTP_PROXY", "http", VariableUse::Read, "the proxy for `http://` addresses; sandboxed commands are told their own, which is their only way into the network"),
@@ -308,7 +318,9 @@ pub fn markdown() -> String {
         "<!-- Made by scripts/generate from crates/app/src/variables.rs. Edit that list, not this file. -->\n\n\
          # Environment variables\n\n\
          Every variable that `ralph` knows. They are read once, when it starts; a `.env` at the top of the repo completes them \
-         for one run, for the names marked below, and never overrides what is set. One that says where something is sent \
+         for one run, for the names marked below, and never overrides what is set. `ralph serve` and `ralph index` read that of \
+         the folder that they are started in; runs that the server starts get these values, unless the `.env` of their own repo \
+         has others. [`.env.example`](../.env.example) is one to start from. One that says where something is sent \
          (marked `trust`) counts from a `.env` only once you have allowed it (`ralph trust`); so does a key of a `.env` that git \
          tracks. Values of secrets stand in no log, event or prompt.\n",
     );
@@ -345,7 +357,7 @@ mod tests {
 
     #[test]
     fn names_that_look_like_secrets_are_secrets() {
-        use ralph_domain::secret_name::is_secret_name;
+        use ralph_loop_domain::secret_name::is_secret_name;
         for known in VARIABLES.iter().filter(|known| is_secret_name(known.name)) {
             assert!(known.secret, "{}", known.name);
         }

@@ -5,28 +5,28 @@ use crate::error::AppError;
 use crate::isolation::RepoInside;
 use crate::report::Reporter;
 use crate::trust::quoted;
-use crate::{handover, hooks, isolation, model_access, models, repo_file, sandboxes, settings};
-use ralph_agents::{
+use crate::{handover, hooks, installed, isolation, model_access, models, repo_file, sandboxes, settings};
+use ralph_loop_agents::{
     ActionsAgent, BackendAsker, CliAgent, HttpModelClient, ProgramPlace, ProgramSource, ScriptedAgent,
     ToolsAgent, presets,
 };
-use ralph_core::clock::SystemClock;
-use ralph_core::driver::DriverParts;
-use ralph_core::{CancelFlag, Helpers, Refusals, WriterOptions};
-use ralph_domain::config::{AgentConfig, AgentKind, Expect, is_inside};
-use ralph_domain::id::RunId;
-use ralph_domain::model::{ModelClient, Pricing};
-use ralph_domain::ports::{Agent, Sandbox, Workspace};
-use ralph_domain::price::PriceTable;
-use ralph_domain::redact::Redactor;
-use ralph_domain::spec::{RunSpec, WorkspaceKind};
-use ralph_git::agent_copy::{self, CopyFolders};
-use ralph_git::{GitWorkspace, HandBack, Repo, WorkspaceOptions};
-use ralph_journal::journal::Places;
-use ralph_journal::layout::{RalphDir, StateHome};
-use ralph_journal::lock::RunLock;
-use ralph_journal::registry::{self, Registration};
-use ralph_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_core::driver::DriverParts;
+use ralph_loop_core::{CancelFlag, Helpers, Refusals, WriterOptions};
+use ralph_loop_domain::model::{ModelClient, Pricing};
+use ralph_loop_domain::ports::{Agent, Sandbox, Workspace};
+use ralph_loop_domain::price::PriceTable;
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_git::agent_copy::{self, CopyFolders};
+use ralph_loop_git::{GitWorkspace, HandBack, Repo, WorkspaceOptions};
+use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::layout::{RalphDir, StateHome};
+use ralph_loop_journal::lock::RunLock;
+use ralph_loop_journal::registry::{self, Registration};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_task::config::{AgentConfig, AgentKind, Expect, is_inside};
+use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -56,7 +56,7 @@ pub fn writer_options(
         places: places(env, home, &spec.run_id),
         redactor: Arc::new(env.redactor(&spec.origin)),
         clock: Arc::new(SystemClock::default()),
-        machine: Some(ralph_journal::machine::id(home)?),
+        machine: Some(ralph_loop_journal::machine::id(home)?),
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
     })
 }
@@ -120,6 +120,7 @@ pub fn parts(
     // The copy of a run that is over is gone; whoever still reads that run needs none.
     let agent_copy = spec.hands_back() && spec.workspace.is_dir();
     let folder = if agent_copy { &spec.workspace } else { spec.home() };
+    let installed = installed::of_run(env, spec);
     let elsewhere = sandboxes::of_run(env, home, spec, &repo, &refusals, &cancel)?;
     let (sandbox, keeper): (Box<dyn Sandbox>, _) = match elsewhere {
         Some((sandbox, keeper)) => (sandbox, Some(keeper)),
@@ -139,7 +140,7 @@ pub fn parts(
             let objects = if agent_copy { agent_copy::object_folders(&repo) } else { Vec::new() };
             let inside = RepoInside { objects, identity: isolation::identity(&repo) };
             let shown = vec![places.dir.path().to_owned()];
-            options.isolation = isolation::of_run(env, home, spec, &refusals, shown, inside)?;
+            options.isolation = isolation::of_run(env, home, spec, &refusals, shown, inside, &installed)?;
             (Box::new(LocalSandbox::start(folder, options)?), None)
         }
     };
@@ -162,6 +163,7 @@ pub fn parts(
         baseline_cache: Some(home.path().join("baselines")),
         sandbox,
         workspace,
+        installed,
         agents: agents(env, home, spec, &access)?,
         custom_checks: std::collections::BTreeMap::new(),
         clock: Arc::new(SystemClock::default()),
@@ -174,7 +176,7 @@ pub fn parts(
         push_to: other.push_to,
         notifiers: Vec::new(),
         keeper,
-        machine: Some(ralph_journal::machine::id(home)?),
+        machine: Some(ralph_loop_journal::machine::id(home)?),
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         vars: env.vars().clone(),
     })
@@ -219,8 +221,9 @@ fn agents(
     for config in &spec.settings.agents {
         match config.kind {
             AgentKind::Cli => {
-                let agent =
-                    CliAgent::new(config.clone()).with_hooks(hooks::of_agent(env, home, spec, config)?);
+                let agent = CliAgent::new(config.clone())
+                    .with_hooks(hooks::of_agent(env, home, spec, config)?)
+                    .with_user(hooks::user_side(env, spec, config));
                 agents.push(Box::new(match program_of(env, spec, config) {
                     Some(program) => agent.with_program(program),
                     None => agent,

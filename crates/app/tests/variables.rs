@@ -1,7 +1,7 @@
 //! The list of variables is whole: whatever the code names that looks like one stands in it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_app::variables::is_known;
+use ralph_loop_app::variables::{is_known, of_dotenv};
 use regex_lite::Regex;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,6 @@ const OTHERS: &[&str] = &[
     "AUTH_FAILED",
     "BROWSER_FAILED",
     "CLONE_FAILED",
-    "DOWNLOAD_FAILED",
     "GIT_PUSH_FAILED",
     "INVALID_INPUT",
     "ITERATION_FAILED",
@@ -141,4 +140,13 @@ fn every_variable_that_code_names_stands_in_the_list() {
         "variables that crates/app/src/variables.rs does not name:\n  {}",
         wrong.join("\n  ")
     );
+}
+
+#[test]
+fn the_example_of_a_dotenv_names_what_a_dotenv_may_set() {
+    let text = include_str!("../../../.env.example");
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let names: Vec<&str> = lines.map(|line| line.split_once('=').unwrap().0).collect();
+    assert!(names.len() >= 12, "{names:?}");
+    assert_eq!(names.iter().find(|name| of_dotenv(name).is_none()), None);
 }

@@ -134,8 +134,6 @@ pub enum Command {
     Init(command::init::InitArgs),
     /// Check a task file.
     Lint(command::lint::LintArgs),
-    /// Write a task in another dialect.
-    Convert(command::convert::ConvertArgs),
     /// Put a finished plan away and start afresh.
     Archive(command::archive::ArchiveArgs),
     /// Print a JSON Schema of a task, the configuration or the events.
@@ -168,8 +166,6 @@ pub enum Command {
     Index(command::index::IndexArgs),
     /// Put the dashboard into a sandbox of a cloud.
     Deploy(command::deploy::DeployArgs),
-    /// Take the newest release in the place of this program, or see whether there is one.
-    Upgrade(command::upgrade::UpgradeArgs),
     /// Turn a wish into a plan: stories that a run can work through.
     Plan(command::plan::PlanArgs),
     /// Install the Claude Code plugin, remove it, or say how it stands.

@@ -3,9 +3,9 @@
 use crate::confirm::{confirm, may_ask};
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_app::consent::Difference;
-use ralph_app::{App, Asked, RunRequest};
-use ralph_domain::describe::Tone;
+use ralph_loop_app::consent::Difference;
+use ralph_loop_app::{App, Asked, RunRequest};
+use ralph_loop_protocol::describe::Tone;
 
 /// The request as it is run. Shows what is new and asks, where somebody is there who can answer: first about another repo that
 /// a task names, before anything connects to it, then about all the rest. Where nobody is there, the run itself is refused with

@@ -1,11 +1,11 @@
 //! The small repo of the demo: failing tests, and a scripted agent that errs before it succeeds.
 
 use crate::error::CommandError;
-use ralph_app::{App, Environment, RunRequest, isolation};
-use ralph_domain::config::{Isolation, Mode};
-use ralph_domain::dialect::Publish;
-use ralph_domain::vars::Vars;
-use ralph_git::Git;
+use ralph_loop_app::{App, Environment, RunRequest, isolation};
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_git::Git;
+use ralph_loop_task::config::{Isolation, Mode};
+use ralph_loop_task::dialect::Publish;
 use serde_json::{Value, json};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -146,7 +146,7 @@ pub fn on_its_own(app: &App, dir: &Path) -> App {
     let setting = |name: &str| {
         let ours =
             name.starts_with("RALPH_") && !["RALPH_ASCII", "RALPH_FAULT", "RALPH_TRACE"].contains(&name);
-        ours || ralph_app::variables::VARIABLES.iter().any(|known| known.name == name && known.secret)
+        ours || ralph_loop_app::variables::VARIABLES.iter().any(|known| known.name == name && known.secret)
     };
     let kept = vars.iter().filter(|(name, _)| !name.to_str().is_some_and(setting));
     let vars: Vars = kept.collect();
@@ -180,13 +180,13 @@ fn write_files(dir: &Path, changed: impl Fn(&str, &str) -> String) -> Result<(),
 fn commit(dir: &Path, vars: &Vars) -> Result<(), CommandError> {
     let git = Git::in_folder(vars, dir);
     let identity = ["-c", "user.name=ralph demo", "-c", "user.email=demo@localhost"];
-    git.call(["init", "-q", "-b", "main", "."]).run().map_err(ralph_git::Error::from)?;
+    git.call(["init", "-q", "-b", "main", "."]).run().map_err(ralph_loop_git::Error::from)?;
     git.call(["add", "--", "PROMPT.md", "README.md", "text.sh", "test.sh"])
         .run()
-        .map_err(ralph_git::Error::from)?;
+        .map_err(ralph_loop_git::Error::from)?;
     git.call(identity.into_iter().chain(["commit", "-q", "-m", "A small example with failing tests"]))
         .run()
-        .map_err(ralph_git::Error::from)?;
+        .map_err(ralph_loop_git::Error::from)?;
     Ok(())
 }
 
@@ -214,8 +214,8 @@ mod tests {
         let (_, script) = FILES.iter().find(|(name, _)| *name == ".ralph/agent.json").unwrap();
         for (name, _, course, _) in DEMOS {
             let text = played(script, *course);
-            let config = ralph_domain::config::AgentConfig::command("scripted", &[]);
-            assert!(ralph_agents::ScriptedAgent::from_json(config, &text).is_ok(), "{name}: {text}");
+            let config = ralph_loop_task::config::AgentConfig::command("scripted", &[]);
+            assert!(ralph_loop_agents::ScriptedAgent::from_json(config, &text).is_ok(), "{name}: {text}");
             assert_eq!(text.contains("25000"), *course == Course::Slow, "{name}");
         }
     }

@@ -2,16 +2,15 @@
 
 use crate::args::{Cli, Command};
 use crate::command::{
-    apply, archive, attach, bug_report, clean, completions, control, convert, cost, demo, deploy, diagnose,
-    diff, doctor, fork, guardrail, home, hook, index, init, lint, list, logs, man, mcp, models, notify, open,
-    plan, plugin, probe, replay, restore, resume, run, sandbox, schema, serve, show, status, trust, upgrade,
-    worker,
+    apply, archive, attach, bug_report, clean, completions, control, cost, demo, deploy, diagnose, diff,
+    doctor, fork, guardrail, home, hook, index, init, lint, list, logs, man, mcp, models, notify, open, plan,
+    plugin, probe, replay, restore, resume, run, sandbox, schema, serve, show, status, trust, worker,
 };
 use crate::error::CommandError;
 use crate::output::Out;
 use clap::CommandFactory as _;
-use ralph_app::App;
-use ralph_domain::control::Control;
+use ralph_loop_app::App;
+use ralph_loop_protocol::control::Control;
 
 /// Runs the chosen command and returns the exit code.
 pub fn dispatch(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
@@ -53,7 +52,6 @@ pub fn dispatch(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
         Command::List(args) => list::run(args, app, &folder, out),
         Command::Init(args) => init::run(args, app, &folder, out),
         Command::Lint(args) => lint::run(args, app, &folder, out),
-        Command::Convert(args) => convert::run(args, app, &folder, out),
         Command::Archive(args) => archive::run(args, app, &folder, out),
         Command::Schema(args) => schema::run(args, &folder, out),
         Command::Doctor(args) => doctor::run(args, app, &folder, out),
@@ -66,10 +64,9 @@ pub fn dispatch(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
         Command::Diagnose(args) => diagnose::run(args, app, &folder, out),
         Command::Serve(args) => serve::run(&args, app, &folder, out),
         Command::Worker(args) => worker::run(&args, app, out),
-        Command::Index(args) => index::run(&args, app, out),
+        Command::Index(args) => index::run(&args, app, &folder, out),
         Command::Deploy(args) => deploy::run(args, app, &folder, out),
         Command::Demo(args) => demo::run(args, app, &folder, out),
-        Command::Upgrade(args) => upgrade::run(args, app, out),
         Command::Plan(args) => plan::run(args, app, &folder, out),
         Command::Plugin(args) => plugin::run(args, app, out),
         Command::Mcp(args) => mcp::run(args, app, &folder, out),

@@ -7,14 +7,14 @@ use crate::log;
 use crate::output::Out;
 use crate::report::{Presenter, summary};
 use crate::signals;
-use ralph_app::{
+use ralph_loop_app::{
     App, ErrorKind, FinishedRun, NotifyRequest, Plan, ReadyRun, ResumeOutcome, RunRequest, find, project,
 };
-use ralph_core::handle::ControlOutcome;
-use ralph_domain::control::BudgetChange;
-use ralph_domain::describe::Tone;
-use ralph_domain::id::RunId;
-use ralph_domain::outcome::{EndReason, RunResult};
+use ralph_loop_core::handle::ControlOutcome;
+use ralph_loop_protocol::control::BudgetChange;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::outcome::{EndReason, RunResult};
 use std::path::Path;
 
 /// Starts a run and drives it to its end.
@@ -157,7 +157,7 @@ fn drive(run: ReadyRun, app: &App, out: &Out) -> u8 {
 }
 
 fn drive_to_the_end(run: ReadyRun, app: &App, out: &Out) -> FinishedRun {
-    ralph_sandbox::let_go_of_code();
+    ralph_loop_sandbox::let_go_of_code();
     log::attach(&run);
     let finished = run.run();
     summary(&finished, app, out);

@@ -4,7 +4,7 @@
 //! tests); with `freeze:` before it, the process is stopped there until somebody lets it go on. `RALPH_TRACE=<file>` writes the time of every boundary there (benchmark).
 
 use nix::sys::signal::Signal;
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::vars::Vars;
 use std::io::Write as _;
 use std::time::Instant;
 

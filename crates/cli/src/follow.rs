@@ -5,17 +5,17 @@ use crate::output::{Out, Sign};
 use crate::session_lines::{SessionLine, SessionLines};
 use crate::signals;
 use crate::table::{columns, fit, wrap};
-use ralph_app::App;
-use ralph_core::CancelFlag;
-use ralph_core::clock::SystemClock;
-use ralph_core::handle::RunHandle;
-use ralph_domain::describe::{Tone, describe_in, details};
-use ralph_domain::event::EventBody;
-use ralph_domain::ports::Clock as _;
-use ralph_domain::sanitize;
-use ralph_journal::registry::Registration;
-use ralph_journal::stream::StreamItem;
-use ralph_journal::tail::JournalLine;
+use ralph_loop_app::App;
+use ralph_loop_core::CancelFlag;
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_core::handle::RunHandle;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_journal::stream::StreamItem;
+use ralph_loop_journal::tail::JournalLine;
+use ralph_loop_protocol::describe::{Tone, describe_in, details};
+use ralph_loop_protocol::event::EventBody;
+use ralph_loop_protocol::sanitize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -94,6 +94,7 @@ impl Printer {
         let sign = match tone {
             Tone::Good => Sign::Good,
             Tone::Bad => Sign::Bad,
+            Tone::Attention if matches!(line.event.body, EventBody::NeedsHuman { .. }) => Sign::NeedsYou,
             Tone::Attention => Sign::Wait,
             Tone::Plain => Sign::Now,
             Tone::Muted => Sign::Note,

@@ -1,9 +1,9 @@
 //! What a run shows while it works, as lines of a terminal: agent text, tool calls, output of checks.
 
 use crate::output::Out;
-use ralph_domain::describe::Tone;
-use ralph_domain::text::count;
-use ralph_journal::live::{LiveBody, LiveRecord};
+use ralph_loop_journal::live::{LiveBody, LiveRecord};
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::text::count;
 
 /// Characters of a line that never ends.
 const LINE_MAX: usize = 2000;
@@ -28,7 +28,7 @@ impl LivePrinter {
             LiveBody::Activity { text } => self.whole(&format!("> {text}"), out),
             LiveBody::LeftOut { bytes } => self.whole(&format!("… {bytes} bytes left out"), out),
             // What worked is seen by what follows; tokens are told at the session's end.
-            LiveBody::ToolResult { .. } | LiveBody::Tokens(_) | LiveBody::Unknown => {}
+            LiveBody::ToolResult { .. } | LiveBody::Tokens { .. } | LiveBody::Unknown => {}
         }
     }
 

@@ -1,7 +1,7 @@
 //! The log of this process: begun for commands that drive runs, and where `-vv` asks for it.
 
-use ralph_app::log::RunLog;
-use ralph_app::{App, ReadyRun};
+use ralph_loop_app::log::RunLog;
+use ralph_loop_app::{App, ReadyRun};
 use std::path::Path;
 use std::sync::OnceLock;
 use tracing::Level;

@@ -5,7 +5,6 @@
 //! success, 2 wrong use, 3 needs a person, 4 the environment cannot do it, 130 suspended or cancelled.
 
 mod args;
-mod built;
 mod command;
 mod confirm;
 mod consent;
@@ -24,25 +23,27 @@ mod present;
 mod question;
 mod report;
 mod run_text;
+mod server_env;
 mod session_lines;
 mod signals;
 mod table;
 mod task_files;
 mod terminal;
 mod terminal_ui;
+mod version;
 mod words;
 
 use clap::Parser as _;
-use ralph_app::{App, Environment};
+use ralph_loop_app::{App, Environment};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // The guard and the sandbox are this binary again. They start before anything else is set up, so that they stay small.
-    if let Some(code) = ralph_sandbox::helper(std::env::args_os().skip(1)) {
+    if let Some(code) = ralph_loop_sandbox::helper(std::env::args_os().skip(1)) {
         return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }
     // Asked for at every start of a shell prompt or an editor: not worth building the whole command line for.
-    if let Some(asked) = built::asked(std::env::args_os().skip(1)) {
+    if let Some(asked) = version::requested(std::env::args_os().skip(1)) {
         return output::version(asked);
     }
     // A hook is started at every tool call of an agent: nothing else may stand before its answer.
@@ -76,7 +77,7 @@ fn main() -> ExitCode {
         Some(args::Command::Serve(_)) => Ok(()),
         // A worker's runs go on where it is killed, and their own processes look after what they start.
         Some(args::Command::Worker(ref worker)) if worker.once.is_none() => Ok(()),
-        _ => ralph_sandbox::adopt_orphans().map_err(error::CommandError::from),
+        _ => ralph_loop_sandbox::adopt_orphans().map_err(error::CommandError::from),
     };
     match adopts.and_then(|()| dispatch::dispatch(args, &app, &out)) {
         Ok(code) => ExitCode::from(code),

@@ -8,12 +8,14 @@ mod fold;
 mod marks;
 
 use self::marks::{Ink, inked, rendered};
-use crate::built::{self, Asked};
 use crate::error::CommandError;
+use crate::version::{self, VersionRequest};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
-use ralph_app::Environment;
-use ralph_domain::describe::Tone;
-use ralph_domain::sanitize;
+use ralph_loop_app::Environment;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::look::{ColorRole, Look};
+use ralph_loop_protocol::sanitize;
+use ralph_loop_protocol::status::Status;
 use std::io::{IsTerminal as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::process::ExitCode;
@@ -72,6 +74,8 @@ pub enum Sign {
     Open,
     /// Paused.
     Pause,
+    /// Waiting for your answer.
+    NeedsYou,
     /// Waiting.
     Wait,
     /// Something to read.
@@ -237,22 +241,17 @@ impl Out {
 
     /// A sign as this terminal can show it.
     pub fn sign(&self, sign: Sign) -> &'static str {
-        match (sign, self.unicode) {
-            (Sign::Good, true) => "✓",
-            (Sign::Good, false) => "ok",
-            (Sign::Bad, true) => "✗",
-            (Sign::Bad, false) => "x",
-            (Sign::Now, true) => "●",
-            (Sign::Now, false) => "*",
-            (Sign::Open, true) => "○",
-            (Sign::Open, false) => "o",
-            (Sign::Pause, true) => "⏸",
-            (Sign::Pause, false) => "||",
-            (Sign::Wait, true) => "⏳",
-            (Sign::Wait, false) => "..",
-            (Sign::Note, true) => "·",
-            (Sign::Note, false) => "-",
-        }
+        let status = match sign {
+            Sign::Good => Status::Done,
+            Sign::Bad => Status::Failed,
+            Sign::Now => Status::Working,
+            Sign::Open => Status::Queued,
+            Sign::Pause => Status::Paused,
+            Sign::NeedsYou => Status::NeedsYou,
+            Sign::Wait => Status::Waiting,
+            Sign::Note => return if self.unicode { "·" } else { "-" },
+        };
+        status.look().sign(self.unicode)
     }
 
     /// Frames of the spinner.
@@ -266,16 +265,21 @@ impl Out {
 
     /// The sign that belongs to a status word.
     pub fn status_sign(&self, status: &str) -> String {
-        let (sign, tone) = match status {
-            "done" => (Sign::Good, Tone::Good),
-            "failed" | "stopped" | "gone" => (Sign::Bad, Tone::Bad),
-            "needs you" => (Sign::Pause, Tone::Attention),
-            "paused" => (Sign::Pause, Tone::Attention),
-            "waiting" => (Sign::Wait, Tone::Attention),
-            "queued" => (Sign::Open, Tone::Muted),
-            _ => (Sign::Now, Tone::Plain),
+        let (sign, tone) = self.look(status);
+        self.out(tone, sign)
+    }
+
+    /// Sign and color of a status word.
+    pub fn look(&self, status: &str) -> (&'static str, Tone) {
+        let look = Look::of_word(status);
+        let tone = match look.role {
+            ColorRole::Muted => Tone::Muted,
+            ColorRole::Accent => Tone::Plain,
+            ColorRole::Attention => Tone::Attention,
+            ColorRole::Good => Tone::Good,
+            ColorRole::Bad => Tone::Bad,
         };
-        self.out(tone, self.sign(sign))
+        (look.sign(self.unicode), tone)
     }
 }
 
@@ -323,11 +327,11 @@ pub fn usage(error: &clap::Error) -> ExitCode {
 }
 
 /// `ralph --version`, and with `--verbose` what was built.
-pub fn version(asked: Asked) -> ExitCode {
+pub fn version(asked: VersionRequest) -> ExitCode {
     let written = match asked {
-        Asked::Short => writeln!(std::io::stdout(), "ralph {}", built::VERSION),
-        Asked::Long => std::io::stdout().write_all(built::text().as_bytes()),
-        Asked::Json => writeln!(std::io::stdout(), "{}", built::json()),
+        VersionRequest::Short => writeln!(std::io::stdout(), "ralph {}", version::VERSION),
+        VersionRequest::Long => std::io::stdout().write_all(version::text().as_bytes()),
+        VersionRequest::Json => writeln!(std::io::stdout(), "{}", version::json()),
     };
     ExitCode::from(if written.is_ok() { 0 } else { 1 })
 }

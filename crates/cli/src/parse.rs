@@ -1,10 +1,10 @@
 //! Values of flags that several commands take.
 
 use crate::error::CommandError;
-use ralph_domain::config::Isolation;
-use ralph_domain::control::BudgetChange;
-use ralph_domain::dialect::Publish;
-use ralph_domain::money::Usd;
+use ralph_loop_protocol::control::BudgetChange;
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_task::config::Isolation;
+use ralph_loop_task::dialect::Publish;
 use std::time::Duration;
 
 /// Limits of a whole run. A run that a budget ended goes on with a larger one.

@@ -5,14 +5,14 @@ use crate::output::{Out, Sign};
 use crate::session_lines::{SessionLine, SessionLines};
 use crate::table::{fit, fit_words, width, wrap};
 use crate::words::{age, left};
-use ralph_core::{LiveStatus, Observer};
-use ralph_domain::describe::{Tone, describe_in, details};
-use ralph_domain::event::{Event, EventBody};
-use ralph_domain::ports::Stream;
-use ralph_domain::sanitize;
-use ralph_domain::state::{RunState, Stage};
-use ralph_domain::text::clock;
-use ralph_journal::live::LiveBody;
+use ralph_loop_core::{LiveStatus, Observer};
+use ralph_loop_domain::ports::Stream;
+use ralph_loop_domain::state::{RunState, Stage};
+use ralph_loop_journal::live::LiveBody;
+use ralph_loop_protocol::describe::{Tone, describe_in, details};
+use ralph_loop_protocol::event::{Event, EventBody};
+use ralph_loop_protocol::sanitize;
+use ralph_loop_protocol::text::clock;
 use std::time::Duration;
 
 /// Shows a run on stderr.
@@ -201,10 +201,11 @@ impl Observer for Terminal {
         self.frame = (self.frame + 1) % frames.len();
         let budgets = &state.spec.settings.budgets;
         let number = state.iterations.current.as_ref().map_or(state.iterations.count, |c| c.iteration);
-        let cost = if state.spending.totals.cost > ralph_domain::money::Usd::ZERO {
-            format!(" · {} of {}", state.spending.totals.cost, budgets.max_cost)
-        } else {
-            String::new()
+        let cost = match state.spending.totals.cost {
+            cost if cost.at_least() > ralph_loop_protocol::money::Usd::ZERO => {
+                format!(" · {cost} of {}", budgets.max_cost)
+            }
+            _ => String::new(),
         };
         // What is least wanted goes first where it is narrow: the sentence of the moment has most of the line.
         let tails = [
@@ -282,7 +283,7 @@ fn now_line(state: &RunState, live: &LiveStatus<'_>) -> NowLine {
                     false => format!(" · last output {} ago", age(silent)),
                 });
             }
-            let pending = ralph_domain::view::pending(state);
+            let pending = ralph_loop_domain::view::pending(state);
             let activity = Some(live.activity.to_owned()).filter(|words| !words.is_empty());
             let rest: Vec<String> = pending.into_iter().chain(activity).collect();
             NowLine::new(first, rest.join(" · "))

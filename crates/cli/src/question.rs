@@ -1,6 +1,6 @@
 //! The smallest question to a model.
 
-use ralph_domain::model::{Message, ModelRequest, TextPart, UserPart};
+use ralph_loop_domain::model::{Message, ModelRequest, TextPart, UserPart};
 
 /// The smallest question that shows whether a model answers.
 pub fn tiny_question() -> ModelRequest {

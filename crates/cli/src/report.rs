@@ -8,17 +8,17 @@ use crate::output::{Out, Sign};
 use crate::present::Terminal;
 use crate::run_text::failing_result;
 use crate::words::{home_path, short_count};
-use ralph_app::{App, FinishedRun, Notice, Reporter};
-use ralph_core::Observer;
-use ralph_domain::config::{AgentKind, Isolation};
-use ralph_domain::describe::Tone;
-use ralph_domain::id::AgentName;
-use ralph_domain::money::{CostBasis, Usd};
-use ralph_domain::outcome::EndReason;
-use ralph_domain::spec::RunSpec;
-use ralph_domain::text::{count, duration};
-use ralph_git::LeftOut;
-use ralph_protocol::view::CheckView;
+use ralph_loop_app::{App, FinishedRun, Notice, Reporter};
+use ralph_loop_core::Observer;
+use ralph_loop_git::LeftOut;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::money::Cost;
+use ralph_loop_protocol::outcome::EndReason;
+use ralph_loop_protocol::text::{count, duration};
+use ralph_loop_protocol::view::CheckView;
+use ralph_loop_task::config::{AgentKind, Isolation};
+use ralph_loop_task::spec::RunSpec;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ impl Reporter for Presenter<'_> {
             Notice::StaysHere { reason } => out.say(format!("the result stays on its branch here: {reason}")),
             Notice::TaskPushes { url } => out.say(format!(
                 "the work is pushed to {} after each iteration, because the task names that repo; `--publish none` keeps it here",
-                ralph_domain::address::without_login(url)
+                ralph_loop_domain::address::without_login(url)
             )),
             Notice::CodeHostSilent { reason } => {
                 out.say(format!("the code host does not answer now: {reason}"));
@@ -239,14 +239,15 @@ pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
     let state = finished.state.as_ref();
     let (tone, sign) = match result.reason {
         EndReason::Completed => (Tone::Good, Sign::Good),
-        EndReason::NeedsHuman | EndReason::Suspended => (Tone::Attention, Sign::Pause),
+        EndReason::NeedsHuman => (Tone::Attention, Sign::NeedsYou),
+        EndReason::Suspended => (Tone::Attention, Sign::Pause),
         _ => (Tone::Bad, Sign::Bad),
     };
     out.say_below(2, format!("{} {}", out.err(tone, out.sign(sign)), out.strong(&result.summary)));
     let time = duration(Duration::from_secs_f64(result.elapsed_seconds.max(0.0)));
-    let cost = match result.cost_basis {
-        CostBasis::Unknown if result.cost_usd == Usd::ZERO => "cost unknown".to_owned(),
-        basis => basis.words(result.cost_usd),
+    let cost = match result.cost {
+        Cost::UNKNOWN => Cost::UNKNOWN.alone(),
+        cost => cost.with_basis(),
     };
     let row = |name: &str, value: &str| {
         out.say_below(12, format!("  {} {value}", out.err(Tone::Muted, &format!("{name:<9}"))))
@@ -276,14 +277,10 @@ pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
             out.say_below(12, format!("            {}", out.err(Tone::Muted, &line)));
         }
     }
-    if result.tokens.cached > 0 {
+    if let Some(tokens) = result.tokens.known().filter(|tokens| tokens.cached > 0) {
         let saved = result.saved_usd.map(|saved| format!(", saved {saved}")).unwrap_or_default();
-        let all = result
-            .tokens
-            .input
-            .saturating_add(result.tokens.cached)
-            .saturating_add(result.tokens.cache_write);
-        let (cached, all) = (short_count(result.tokens.cached), short_count(all));
+        let all = tokens.input.saturating_add(tokens.cached).saturating_add(tokens.cache_write);
+        let (cached, all) = (short_count(tokens.cached), short_count(all));
         row("cache", &format!("{cached} of {all} tokens of prompts read from the provider's cache{saved}"));
     }
     if let Some(state) = state.filter(|state| !result.success && state.unclaimed_iterations() > 0) {
@@ -300,7 +297,7 @@ pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
     row(name, &words);
     if let Some(state) = state.filter(|state| !state.work.in_submodules.is_empty()) {
         let files: Vec<String> = state.work.in_submodules.iter().cloned().collect();
-        row("apart", &ralph_domain::describe::in_submodules_words(&files));
+        row("apart", &ralph_loop_protocol::describe::in_submodules_words(&files));
     }
     if let (Some(commit), Some(branch)) =
         (state.and_then(|state| state.handover.pushed.as_ref()), result.branch.as_deref())

@@ -3,16 +3,16 @@
 use crate::output::{Out, Sign};
 use crate::table::{Cell, Table, columns, fit, flow, width, wrap};
 use crate::words::{ago, bar, budget_tone, card, cost, heading, home_path, left, row, short_count, tests};
-use ralph_app::facts::RunReading;
-use ralph_app::now;
-use ralph_domain::budget::BudgetKind;
-use ralph_domain::describe::Tone;
-use ralph_domain::event::CheckResult;
-use ralph_domain::money::{CostBasis, Usd};
-use ralph_domain::proof::ProofLevel;
-use ralph_domain::sanitize;
-use ralph_domain::text::{clock, count, duration};
-use ralph_protocol::view::{CheckView, SetupView};
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::now;
+use ralph_loop_domain::proof::ProofLevel;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::event::CheckResult;
+use ralph_loop_protocol::sanitize;
+use ralph_loop_protocol::status::Status;
+use ralph_loop_protocol::text::{clock, count, duration};
+use ralph_loop_protocol::view::{CheckView, SetupView};
+use ralph_loop_task::budget::BudgetKind;
 use std::path::Path;
 
 /// Changes to what decides that are shown.
@@ -51,7 +51,7 @@ pub fn run_line(facts: &RunReading, out: &Out) {
         cost(state),
         facts.view().best.map_or_else(String::new, |best| format!("best {}", best.words())),
         format!("worked {} of {}", clock(state.spent().time), clock(budgets.max_wall_time)),
-        format!("last event {}", ago(facts.last_event, facts.now)),
+        format!("active {}", ago(facts.last_activity(), facts.now)),
     ];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     for (n, line) in flow(&parts, columns(), 2).into_iter().enumerate() {
@@ -63,7 +63,7 @@ pub fn run_line(facts: &RunReading, out: &Out) {
 pub fn status_words(facts: &RunReading, out: &Out) -> (String, String) {
     let status = facts.status().as_str();
     if facts.is_orphaned() {
-        return (out.out(Tone::Attention, out.sign(Sign::Pause)), format!("{status}, not running"));
+        return (out.status_sign(Status::Paused.as_str()), format!("{status}, not running"));
     }
     (out.status_sign(status), status.to_owned())
 }
@@ -240,12 +240,7 @@ fn agents(facts: &RunReading, out: &Out) {
         };
         if let Some(used) = state.agents.by_agent.get(name) {
             words.push_str(&format!(" · {}", count(used.sessions as usize, "session")));
-            match used.basis {
-                CostBasis::Unknown if used.cost == Usd::ZERO => words.push_str(" · cost unknown"),
-                CostBasis::Unknown => words.push_str(&format!(" · {}", used.basis.words(used.cost))),
-                _ if used.cost > Usd::ZERO => words.push_str(&format!(" · {}", used.cost)),
-                _ => {}
-            }
+            words.push_str(&format!(" · {}", used.cost.alone()));
         }
         table.row([Cell::toned(tone, out.sign(sign)), name.as_str().into(), words.into()]);
     }

@@ -1,8 +1,8 @@
 //! What a session does, in few lines: one for each tool call, and the agent's last sentence before it.
 
-use ralph_domain::sanitize;
-use ralph_domain::text::{one_line, tail};
-use ralph_journal::live::LiveBody;
+use ralph_loop_journal::live::LiveBody;
+use ralph_loop_protocol::sanitize;
+use ralph_loop_protocol::text::{one_line, tail};
 
 /// Bytes of the agent's text that are kept while it grows: its end holds the last sentence.
 const SAID_MAX: usize = 4 * 1024;

@@ -4,7 +4,7 @@
 
 use crate::output::Out;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
-use ralph_core::CancelFlag;
+use ralph_loop_core::CancelFlag;
 use std::sync::{Arc, OnceLock};
 
 static FLAG: OnceLock<Arc<CancelFlag>> = OnceLock::new();

@@ -1,8 +1,8 @@
 //! Text in columns: aligned by what is seen on a screen, never by bytes, and cut to the width there is.
 
 use crate::output::Out;
-use ralph_domain::describe::Tone;
-use ralph_domain::sanitize;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::sanitize;
 use unicode_width::UnicodeWidthStr as _;
 
 /// Width that text must fit where the terminal does not say more.
@@ -246,7 +246,7 @@ pub mod tests {
 
     /// Output without colour, for tests of texts.
     pub fn plain() -> Out {
-        let env = ralph_app::Environment::new(Default::default(), "/");
+        let env = ralph_loop_app::Environment::new(Default::default(), "/");
         let style = Style { json: false, quiet: false, verbose: false, color: Color::Never };
         Out::new(style, &env)
     }

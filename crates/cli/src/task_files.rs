@@ -2,13 +2,13 @@
 
 use crate::error::CommandError;
 use jiff::Timestamp;
-use ralph_app::project::{ProjectCommand, ProjectCommands};
-use ralph_app::task_templates::{TaskTemplate, fill};
-use ralph_domain::config::{CommandLine, join_argv};
-use ralph_domain::dialect::Dialect;
-use ralph_domain::dialect::names;
-use ralph_domain::dialect::prd_tasks::TasksJson;
-use ralph_domain::dialect::ralph_json::{Entry, RalphJson};
+use ralph_loop_app::project::{ProjectCommand, ProjectCommands};
+use ralph_loop_app::task_templates::{TaskTemplate, fill};
+use ralph_loop_task::config::{CommandLine, join_argv};
+use ralph_loop_task::dialect::Dialect;
+use ralph_loop_task::dialect::names;
+use ralph_loop_task::dialect::prd_tasks::TasksJson;
+use ralph_loop_task::dialect::ralph_json::{Entry, RalphJson};
 
 const TASK: &str = include_str!("templates/ralph_task.md");
 const JSON: &str = include_str!("templates/ralph.json");
@@ -219,7 +219,7 @@ fn broken(name: &str, error: &serde_json::Error) -> CommandError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_domain::dialect::{TaskTexts, parse};
+    use ralph_loop_task::dialect::{TaskTexts, parse};
 
     fn new_task(commands: &ProjectCommands) -> NewTask<'_> {
         let now = "2026-11-15T12:00:00.5Z".parse().unwrap();

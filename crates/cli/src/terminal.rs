@@ -1,8 +1,8 @@
 //! What `main` found out about the terminal and its user, for texts that fit it.
 
 use jiff::tz::TimeZone;
-use ralph_app::Environment;
-use ralph_domain::ports::Clock as _;
+use ralph_loop_app::Environment;
+use ralph_loop_domain::ports::Clock as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -39,6 +39,6 @@ pub fn zone() -> TimeZone {
 
 /// A sentence with every instant in it by the clock of this machine.
 pub fn local_times(text: &str) -> String {
-    let now = ralph_core::clock::SystemClock::default().now();
-    ralph_domain::describe::local_times(text, now, Some(&zone()))
+    let now = ralph_loop_core::clock::SystemClock::default().now();
+    ralph_loop_protocol::describe::local_times(text, now, Some(&zone()))
 }

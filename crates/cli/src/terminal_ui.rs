@@ -4,14 +4,14 @@ use crate::error::CommandError;
 use crate::fault;
 use crate::output::Out;
 use crate::signals;
-use ralph_app::App;
-use ralph_tui::Opening;
-use ralph_tui::remote::Server;
+use ralph_loop_app::App;
+use ralph_loop_tui::Opening;
+use ralph_loop_tui::remote::Server;
 use std::path::Path;
 
 /// Whether somebody is there who can see it and use it.
 pub fn fits(app: &App, out: &Out) -> bool {
-    !out.json && out.live && out.asks() && ralph_tui::can_open(app.environment())
+    !out.json && out.live && out.asks() && ralph_loop_tui::can_open(app.environment())
 }
 
 /// Opens it; with a run, on that alone. Comes back when it is left, and says what goes on.
@@ -29,7 +29,7 @@ fn show(app: &App, folder: &Path, opening: Opening, out: &Out) -> Result<(), Com
     signals::install();
     let opening = Opening { mono: !out.has_colour(), ascii: !out.has_unicode(), ..opening };
     let opening = Opening { fault: fault::of_face(app.environment().vars(), "tui."), ..opening };
-    let left = ralph_tui::run(app, folder, &opening, &signals::closes)?;
+    let left = ralph_loop_tui::run(app, folder, &opening, &signals::closes)?;
     left.lines.iter().for_each(|line| out.say(line));
     Ok(())
 }

@@ -3,14 +3,14 @@
 use crate::output::{Out, Sign};
 use crate::table::{columns, fit, flow};
 use jiff::Timestamp;
-pub use ralph_app::phrases::{age, ago, since};
-use ralph_domain::describe::Tone;
-use ralph_domain::describe::clock_time;
-use ralph_domain::event::Verdict;
-use ralph_domain::money::{CostBasis, Usd};
-use ralph_domain::state::{IterationSummary, RunState};
-use ralph_domain::text::{count, duration};
-use ralph_protocol::test_counts::TestCounts;
+pub use ralph_loop_app::phrases::{age, ago, since};
+use ralph_loop_domain::state::{IterationSummary, RunState};
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::describe::clock_time;
+use ralph_loop_protocol::event::Verdict;
+use ralph_loop_protocol::money::Cost;
+use ralph_loop_protocol::test_counts::TestCounts;
+use ralph_loop_protocol::text::{count, duration};
 use std::path::Path;
 use std::time::Duration;
 
@@ -29,19 +29,19 @@ fn unicode(out: &Out) -> bool {
 pub fn budget_tone(share: f64) -> Option<Tone> {
     match share {
         s if s >= 1.0 => Some(Tone::Bad),
-        s if s >= ralph_domain::budget::WARN_AT => Some(Tone::Attention),
+        s if s >= ralph_loop_task::budget::WARN_AT => Some(Tone::Attention),
         _ => None,
     }
 }
 
 /// `$1.34 of $10 (reported)`.
 pub fn cost(state: &RunState) -> String {
-    let (totals, cap) = (&state.spending.totals, state.spec.settings.budgets.max_cost);
-    let models = match state.cost_basis() {
-        CostBasis::Unknown if totals.cost == Usd::ZERO => format!("cost unknown (cap {cap})"),
-        CostBasis::Unknown => format!("at least {} of {cap} (partly unknown)", totals.cost),
-        _ if totals.sessions == 0 && totals.cost == Usd::ZERO => format!("$0 of {cap}"),
-        basis => format!("{} of {cap} ({})", totals.cost, basis.as_str()),
+    let (cost, cap) = (state.cost(), state.spec.settings.budgets.max_cost);
+    let models = match (cost.known(), cost.whole()) {
+        (None, _) => format!("cost unknown (cap {cap})"),
+        (_, None) => format!("{cost} of {cap} (partly unknown)"),
+        (_, Some(sum)) if state.spending.totals.sessions == 0 => format!("{sum} of {cap}"),
+        (_, Some(sum)) => format!("{sum} of {cap} ({})", cost.basis().as_str()),
     };
     match state.spending.compute.known_cost() {
         Some(compute) => format!("{models}, compute ~{compute}"),
@@ -60,7 +60,7 @@ pub fn short_count(number: u64) -> String {
 
 /// `12 min (04:02)`: time left until an instant, as the user's clock shows it.
 pub fn left(until: Timestamp, now: Timestamp) -> String {
-    ralph_app::phrases::left(until, now, &crate::terminal::zone())
+    ralph_loop_app::phrases::left(until, now, &crate::terminal::zone())
 }
 
 /// `04:02`, with the day where it is not today.
@@ -162,7 +162,7 @@ pub fn card(out: &Out, state: &RunState, it: &IterationSummary, before: Option<&
         0 => "nothing changed".to_owned(),
         n => format!("{} +{} −{}", count(n, "file"), it.added, it.removed),
     });
-    parts.extend(it.cost.filter(|c| *c > Usd::ZERO).map(|c| c.to_string()));
+    parts.extend(Some(it.cost()).filter(|cost| *cost != Cost::default()).map(Cost::alone));
     parts.push(duration(Duration::from_millis(it.duration_ms)));
     let head = format!("  {:>3}  {:<8} ", it.iteration, fit(it.agent.as_str(), 16));
     let indent = crate::table::width(&head) + 2;

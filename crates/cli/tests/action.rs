@@ -5,8 +5,8 @@
     reason = "a test fails by panicking, and starts processes"
 )]
 
-use ralph_testkit::fake_github::{FakeGitHub, Reach};
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::fake_github::{FakeGitHub, Reach};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -86,7 +86,7 @@ impl<'a> Job<'a> {
 fn has_python() -> bool {
     let found = std::process::Command::new("python3").arg("--version").output().is_ok();
     if !found {
-        ralph_testkit::skip("python3 is not installed");
+        ralph_loop_testkit::skip("python3 is not installed");
     }
     found
 }

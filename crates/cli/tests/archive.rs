@@ -1,8 +1,8 @@
 //! `ralph archive` in a real repo: what it moves, what it resets, and what it leaves alone.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::env::until;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");

@@ -1,7 +1,7 @@
 //! Bad input and bad surroundings: a clear message with file, line and fix; nothing lost; nothing made; no panic.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -295,7 +295,7 @@ fn a_full_disk_stops_the_run_and_loses_nothing() {
         env.command("mount", &small).args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(&small),
     );
     if mount.code != Some(0) {
-        return ralph_testkit::skip(&format!(
+        return ralph_loop_testkit::skip(&format!(
             "a full disk needs a small tmpfs, and it cannot be mounted here: {}",
             mount.stderr.trim()
         ));

@@ -14,7 +14,7 @@ mod repo_files;
 #[path = "boundary/same_path.rs"]
 mod same_path;
 
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
@@ -43,7 +43,7 @@ fn attacked(env: &TestEnv, attack: &str, args: &[&str]) -> Option<String> {
     command.extend(args);
     let done = repo.ralph(&command);
     if done.code == Some(4) && done.stderr.contains("sandbox") {
-        ralph_testkit::skip(&done.stderr);
+        ralph_loop_testkit::skip(&done.stderr);
         return None;
     }
     let what = format!("{attack} {args:?}");

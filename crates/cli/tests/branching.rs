@@ -1,7 +1,7 @@
 //! Runs that branch off from another, race each other, are measured, and are replayed from their record.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
@@ -141,7 +141,12 @@ fn racing(env: &TestEnv) -> TestRepo<'_> {
         "wordy",
         "for i in 1 2 3 4 5 6 7 8 9; do echo $i; done > more.txt; echo work > part.txt; echo '<promise>COMPLETE</promise>'",
     );
-    repo.configure(&[quick, slow, wordy], "grep -q work part.txt", &json!({}));
+    let says = "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"<promise>COMPLETE</promise>\",\
+                \"total_cost_usd\":0.57,\"modelUsage\":{\"m\":{\"inputTokens\":1,\"outputTokens\":1,\"costBasis\":\"list\"}},\
+                \"usage\":{\"input_tokens\":1,\"output_tokens\":1}}";
+    let mut priced = repo.agent("priced", &format!("sleep 1; echo work > part.txt; echo '{says}'"));
+    priced["output_format"] = json!("claude-stream-json");
+    repo.configure(&[quick, slow, wordy, priced], "grep -q work part.txt", &json!({}));
     repo
 }
 
@@ -197,12 +202,24 @@ fn a_race_says_what_is_not_known_of_its_cost_and_that_it_pushes_nothing() {
     repo.git(&["init", "--quiet", "--bare", &remote]);
     repo.git(&["remote", "add", "origin", &remote]);
     env.user_config(&json!({ "publish": "push" }));
-    let race = repo
-        .ralph(&["run", "--race", "wordy,quick", "--best", "cost", "--yes", "--isolation", "none"])
-        .exits(0);
-    assert!(race.stderr.contains("done      quick, cost unknown: Proven"), "{}", race.stderr);
-    assert!(race.stderr.contains("together: cost unknown, $10 at most"), "{}", race.stderr);
-    assert!(race.stderr.contains("nothing was pushed"), "{}", race.stderr);
+    let by_cost = ["--best", "cost", "--yes", "--isolation", "none"];
+    let race = repo.ralph(&[&["run", "--race", "quick,priced"][..], &by_cost].concat()).exits(0);
+    for words in [
+        "✓ priced wins",
+        "done      quick, cost unknown: can't win, its cost isn't fully known; Proven",
+        "done      priced, $0.57: Proven",
+        "together: at least $0.57, $10 at most",
+        "nothing was pushed",
+    ] {
+        assert!(race.stderr.contains(words), "{words}: {}", race.stderr);
+    }
+    let race = repo.ralph(&[&["run", "--race", "wordy,quick"][..], &by_cost].concat()).exits(1);
+    assert!(
+        race.stderr.contains("no winner: the cost of no proven result is fully known"),
+        "{}",
+        race.stderr
+    );
+    assert!(race.stderr.contains("next: choose a proven result; `ralph apply "), "{}", race.stderr);
     let logs = env.path("state/ralph/many");
     assert_eq!(std::fs::read_dir(logs).map_or(0, Iterator::count), 0, "no log is left behind");
 }
@@ -214,7 +231,7 @@ fn the_best_of_several_proven_results_wins() {
     let race = repo.run(&["--race", "wordy,quick", "--best", "diff"]).exits(0).json();
     assert_eq!(text(&race["winner"], "name"), "quick", "{race}");
     assert!(race["runs"].as_array().unwrap().iter().all(|run| run["exit_code"] == 0), "{race}");
-    let same = repo.run(&["--race", "2", "--agents", "quick", "--best", "cost"]).exits(0).json();
+    let same = repo.run(&["--race", "2", "--agents", "priced", "--best", "cost"]).exits(0).json();
     assert_eq!(text(&same["winner"], "name"), "#1", "{same}");
 }
 
@@ -271,7 +288,7 @@ fn a_race_goes_on_by_itself_where_nobody_waits_for_it() {
     let repo = racing(&env);
     let begun = repo.run(&["--race", "slow,quick", "--detach"]).exits(0).json();
     let race = text(&begun, "run_id").to_owned();
-    let race = ralph_testkit::env::until("the race is over", || {
+    let race = ralph_loop_testkit::env::until("the race is over", || {
         let seen = repo.ralph(&["status", &race, "--json"]).exits(0).json();
         (seen["race"]["over"] == true).then(|| seen["race"].clone())
     });

@@ -2,8 +2,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests start and kill processes")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::env::until;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;

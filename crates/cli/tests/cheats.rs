@@ -44,7 +44,7 @@ mod suite;
 #[path = "cheats/table.rs"]
 mod table;
 
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
@@ -68,7 +68,7 @@ const EVERYWHERE: &[&str] = &[
 
 /// The places that the test `name` plays in: all of them for some, else one of them, each name its own.
 fn places<P: Copy>(name: &str, all: &[P]) -> Vec<P> {
-    if EVERYWHERE.contains(&name) || ralph_testkit::torture::full() {
+    if EVERYWHERE.contains(&name) || ralph_loop_testkit::torture::full() {
         return all.to_vec();
     }
     let number: usize = name.bytes().map(usize::from).sum();

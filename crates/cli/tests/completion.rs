@@ -1,7 +1,7 @@
 //! When a run ends, and when it does not: promises, empty answers, tests that never ran, the clean checkout, budgets.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
@@ -379,7 +379,7 @@ fn a_session_that_outlasts_the_time_is_cut_and_ends_the_run() {
     assert_eq!((&run["reason"], &run["error"]["code"]), (&json!("timeout"), &json!("TIMEOUT")));
     assert!(run["elapsed_seconds"].as_f64().unwrap() < 10.0, "{run}");
     assert_eq!(repo.events_named("session_ended")[0]["end"]["how"], "timed_out");
-    assert!(!ralph_testkit::env::is_alive(repo.read("pid.txt").trim().parse().unwrap()));
+    assert!(!ralph_loop_testkit::env::is_alive(repo.read("pid.txt").trim().parse().unwrap()));
 }
 
 #[test]

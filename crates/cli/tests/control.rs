@@ -1,8 +1,8 @@
 //! Steering a run from another process: every control is taken, journalled with its sender, and survives a dead driver.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::env::{is_alive, until};
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::env::{is_alive, until};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::process::Child;
 
@@ -214,7 +214,7 @@ fn a_run_that_a_budget_ended_goes_on_after_another_one_in_its_folder() {
     repo.configure(&[agent], "test $(wc -l < lines.txt) -ge 3", &json!({}));
     let first = repo.ralph(&["run", "--json", "--max-iterations", "1"]);
     if first.code == Some(4) {
-        ralph_testkit::skip(&first.stderr);
+        ralph_loop_testkit::skip(&first.stderr);
         return;
     }
     let first = first.exits(1).json()["run_id"].as_str().unwrap().to_owned();

@@ -9,6 +9,10 @@ mod first_run;
 mod from_nothing;
 #[path = "daily/going_on.rs"]
 mod going_on;
+#[path = "daily/installed.rs"]
+mod installed;
+#[path = "daily/linked_agents.rs"]
+mod linked_agents;
 #[path = "daily/memory.rs"]
 mod memory;
 #[path = "daily/merging.rs"]
@@ -32,7 +36,7 @@ mod tidying;
 #[path = "daily/without_surprises.rs"]
 mod without_surprises;
 
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use std::path::Path;
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");

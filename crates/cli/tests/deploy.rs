@@ -1,8 +1,8 @@
 //! `ralph deploy daytona` against the vendor's stand-in.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::fake_daytona::{FakeDaytona, Fault};
-use ralph_testkit::{Finished, TestEnv};
+use ralph_loop_testkit::fake_daytona::{FakeDaytona, Fault};
+use ralph_loop_testkit::{Finished, TestEnv};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 

@@ -1,8 +1,8 @@
 //! Runs that go on by themselves, and those who watch them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::env::{is_alive, until};
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::env::{is_alive, until};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 const DETACHED: &[&str] = &["run", "--detach", "--isolation", "none", "--json"];

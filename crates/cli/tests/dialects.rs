@@ -5,7 +5,7 @@
     reason = "a test fails by panicking, and starts processes"
 )]
 
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
@@ -366,7 +366,7 @@ fn a_persons_edit_changes_the_criteria_and_a_bad_one_is_refused() {
         ),
     );
     let child = env.spawn(&repo.dir, RUN);
-    ralph_testkit::env::until("the second session", || {
+    ralph_loop_testkit::env::until("the second session", || {
         (repo.kinds().iter().filter(|k| *k == "iteration_started").count() == 2).then_some(())
     });
     repo.write("bad.md", "no frontmatter");

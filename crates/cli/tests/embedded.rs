@@ -1,11 +1,11 @@
 //! `ralph` as a library: runs that another program starts inside itself.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use ralph_app::{App, Environment, PlaceRequest, ResumeOutcome, RunRequest, SilentReporter};
-use ralph_core::{CancelFlag, Completion};
-use ralph_domain::config::Isolation;
-use ralph_domain::outcome::{EndReason, ErrorCode};
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_app::{App, Environment, PlaceRequest, ResumeOutcome, RunRequest, SilentReporter};
+use ralph_loop_core::{CancelFlag, Completion};
+use ralph_loop_protocol::outcome::{EndReason, ErrorCode};
+use ralph_loop_task::config::Isolation;
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -111,7 +111,7 @@ fn an_agent_of_a_request_is_awaited_with_every_backend_and_goes_on_after_a_limit
     assert_eq!(first.reason, EndReason::MaxIterations, "{first:?}");
     assert_eq!(first.resume_from(), Some(2));
     assert_eq!(heard.lock().unwrap().first(), Some(&"run_created"));
-    let more = ralph_domain::control::BudgetChange { max_iterations: Some(4), ..Default::default() };
+    let more = ralph_loop_protocol::control::BudgetChange { max_iterations: Some(4), ..Default::default() };
     agent.handle().set_limits(more).unwrap();
     let second = block_on(agent.run());
     assert!(second.success, "{second:?}");
@@ -139,29 +139,29 @@ fn an_agent_of_ports_pushes_what_is_proven_and_opens_a_pull_request() {
     let machine = TestEnv::new(RALPH);
     let repo = TestRepo::new(&machine, "repo", &[("README", "x\n")]);
     repo.git(&["checkout", "-q", "-b", "work"]);
-    let vars: ralph_domain::vars::Vars = machine.vars().into_iter().collect();
-    let forge = ralph_forge::LocalForge::open(&machine.path("host"), &vars).unwrap();
+    let vars: ralph_loop_domain::vars::Vars = machine.vars().into_iter().collect();
+    let forge = ralph_loop_forge::LocalForge::open(&machine.path("host"), &vars).unwrap();
     repo.git(&["push", "-q", &forge.root().join("repo.git").display().to_string(), "HEAD:main"]);
-    let run = ralph_domain::id::RunId::new("handed");
-    let git = ralph_git::Repo::discover(&vars, &repo.dir).unwrap();
-    let mut options = ralph_git::WorkspaceOptions::new(git.identity(Some("A"), Some("a@example.com")));
+    let run = ralph_loop_protocol::id::RunId::new("handed");
+    let git = ralph_loop_git::Repo::discover(&vars, &repo.dir).unwrap();
+    let mut options = ralph_loop_git::WorkspaceOptions::new(git.identity(Some("A"), Some("a@example.com")));
     options.branch = Some("work".into());
-    let mut place = ralph_sandbox::LocalOptions::new(run.as_str(), &vars);
+    let mut place = ralph_loop_sandbox::LocalOptions::new(run.as_str(), &vars);
     place.guard_exe = Some(RALPH.into());
     let script = r#"{"version": 1, "turns": [
         {"do": [{"write": {"path": "result.txt", "content": "done\n"}}], "say": "Wrote the result."}]}"#;
-    let config = ralph_domain::config::AgentConfig::command("writer", &[]);
-    let agent = ralph_core::LoopAgent::builder()
-        .workspace(ralph_git::GitWorkspace::new(git, run.clone(), options).unwrap())
-        .sandbox(ralph_sandbox::LocalSandbox::start(&repo.dir, place).unwrap())
-        .agent(ralph_agents::ScriptedAgent::from_json(config, script).unwrap())
+    let config = ralph_loop_task::config::AgentConfig::command("writer", &[]);
+    let agent = ralph_loop_core::LoopAgent::builder()
+        .workspace(ralph_loop_git::GitWorkspace::new(git, run.clone(), options).unwrap())
+        .sandbox(ralph_loop_sandbox::LocalSandbox::start(&repo.dir, place).unwrap())
+        .agent(ralph_loop_agents::ScriptedAgent::from_json(config, script).unwrap())
         .task("# Write the result\n\nInto `result.txt`.")
         .repo(&repo.dir)
         .records(machine.path("records"))
         .completion(Completion::command("grep -q done result.txt"))
         .vars(vars)
         .branch("work")
-        .publish(ralph_domain::config::Publish::Pr)
+        .publish(ralph_loop_task::config::Publish::Pr)
         .pr_title("Result: {{task_summary}}")
         .forge(forge)
         .build()

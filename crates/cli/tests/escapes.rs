@@ -1,7 +1,7 @@
 //! The sandbox, through the real binary: no known way out works, and a sandboxed run still does its work.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
@@ -11,7 +11,7 @@ fn no_way_out_of_the_fence_works_and_most_do_without_it() {
     let env = TestEnv::new(RALPH);
     let tried = env.ralph(&env.path("tmp"), &["sandbox", "test", "--isolation", "bwrap", "--json"]);
     if tried.code == Some(4) {
-        ralph_testkit::skip(&tried.stderr);
+        ralph_loop_testkit::skip(&tried.stderr);
         return;
     }
     let rows = tried.exits(0).json();
@@ -52,7 +52,7 @@ fn fenced_run(env: &TestEnv, args: &[&str], more: &serde_json::Value) -> Option<
     command.env("SECRET_OF_THE_USER", "x");
     let done = TestEnv::finish(&mut command);
     if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
-        ralph_testkit::skip(&done.stderr);
+        ralph_loop_testkit::skip(&done.stderr);
         return None;
     }
     let run = done.exits(0).json();
@@ -123,7 +123,7 @@ fn what_the_fence_refuses_is_an_event_of_the_run() {
     repo.stub(work, "grep -q done part.txt");
     let done = repo.ralph(&["run", "--worktree", "--json"]);
     if done.code == Some(4) {
-        return ralph_testkit::skip("no sandbox can be had on this machine");
+        return ralph_loop_testkit::skip("no sandbox can be had on this machine");
     }
     let run = done.exits(0).json();
     let journal = std::path::Path::new(run["run_dir"].as_str().unwrap()).join("events.jsonl");

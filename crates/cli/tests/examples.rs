@@ -1,7 +1,7 @@
 //! The examples of the repository: each has nothing to fix and is proven by its scripted agent.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use std::path::{Path, PathBuf};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");

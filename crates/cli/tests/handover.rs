@@ -8,12 +8,12 @@
 #[path = "handover/gates.rs"]
 mod gates;
 
-use ralph_domain::id::Digest;
-use ralph_domain::ports::{CiState, Forge as _, NewPr, PrState, ReviewState};
-use ralph_forge::LocalForge;
-use ralph_testkit::env::until;
-use ralph_testkit::fake_github::FakeGitHub;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_domain::ports::{CiState, Forge as _, NewPr, PrState, ReviewState};
+use ralph_loop_forge::LocalForge;
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::fake_github::FakeGitHub;
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
@@ -57,7 +57,7 @@ fn world<'a>(env: &'a TestEnv, agent: &str, check: &str, more: &Value) -> World<
     }
     config.as_object_mut().unwrap().retain(|_, value| !value.is_null());
     repo.configure(&[repo.agent("stub", agent)], check, &config);
-    World { forge: LocalForge::open(&folder, &ralph_testkit::vars()).unwrap(), repo }
+    World { forge: LocalForge::open(&folder, &ralph_loop_testkit::vars()).unwrap(), repo }
 }
 
 impl World<'_> {
@@ -472,7 +472,11 @@ fn a_secret_in_the_work_never_leaves_the_machine() {
 const SECRET: &str = "s3cr3t/Value+of=mine";
 
 /// A run whose agent knows `MY_API_TOKEN`, pushed to a plain remote that has `main`.
-fn pushed_by(agent: &str, more: &[&str], vars: &[(&str, &str)]) -> (ralph_testkit::env::Finished, String) {
+fn pushed_by(
+    agent: &str,
+    more: &[&str],
+    vars: &[(&str, &str)],
+) -> (ralph_loop_testkit::env::Finished, String) {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let bare = env.path("bare.git");

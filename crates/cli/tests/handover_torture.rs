@@ -5,10 +5,10 @@
 #![allow(clippy::disallowed_methods, reason = "tests start and kill processes")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
 
-use ralph_testkit::env::until;
-use ralph_testkit::fake_github::{FakeGitHub, Fault};
-use ralph_testkit::torture::{self, Random};
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::fake_github::{FakeGitHub, Fault};
+use ralph_loop_testkit::torture::{self, Random};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -3,8 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use ralph_testkit::env::until;
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -17,7 +17,7 @@ macro_rules! fenced {
     ($done:expr) => {{
         let done = $done;
         if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
-            ralph_testkit::skip(&done.stderr);
+            ralph_loop_testkit::skip(&done.stderr);
             return;
         }
         done
@@ -193,7 +193,7 @@ fn during(env: &TestEnv, repo: &TestRepo<'_>, args: &[&str], meanwhile: impl FnO
     let child = env.spawn(&repo.dir, &[&["--verbose", "run"], args].concat());
     let pid = child.id();
     let folder = until("the session, or an early end", || {
-        agent_copy(env).map(Some).or_else(|| (!ralph_testkit::env::is_alive(pid)).then_some(None))
+        agent_copy(env).map(Some).or_else(|| (!ralph_loop_testkit::env::is_alive(pid)).then_some(None))
     });
     if let Some(folder) = folder {
         meanwhile();

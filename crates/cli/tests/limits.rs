@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests tell agents what time it is")]
 
-use ralph_testkit::env::{is_alive, until};
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::env::{is_alive, until};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -141,7 +141,7 @@ fn waiting_for_limits_has_an_end_of_its_own_and_can_be_cancelled() {
 
 /// Where the engine keeps what it knows of rests in a folder.
 fn rests(env: &TestEnv, repo: &TestRepo<'_>) -> std::path::PathBuf {
-    ralph_journal::layout::StateHome::at(&env.path("state/ralph")).folder_cooldowns(&repo.dir)
+    ralph_loop_journal::layout::StateHome::at(&env.path("state/ralph")).folder_cooldowns(&repo.dir)
 }
 
 #[test]

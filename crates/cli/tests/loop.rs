@@ -1,7 +1,7 @@
 //! The loop from task to proven result: where the work goes, what is written about it, and what is left alone.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -57,7 +57,7 @@ fn only_the_work_is_recorded_and_everything_of_the_user_stays_as_it_was() {
     assert_eq!(repo.git(&["show", &format!("{start}:untracked.txt")]), "mine");
     assert_eq!(repo.git(&["show", &format!("{start}:staged.txt")]), "staged and changed");
     let exclude = repo.read(".git/info/exclude");
-    assert!(exclude.lines().any(|l| l.trim_start_matches('/') == ".ralph/"), "{exclude}");
+    assert!(exclude.lines().any(|line| line == "/.ralph/*"), "{exclude}");
     assert!(!repo.dir.join(".gitignore").exists());
 }
 
@@ -269,7 +269,7 @@ fn the_result_object_has_exactly_the_documented_keys_and_stdout_nothing_else() {
     let repo = TestRepo::with_task(&env);
     repo.stub(WORKER, CHECK);
     let documented: BTreeSet<&str> = "success reason run_id run_dir workspace iterations cost_usd cost_basis tokens elapsed_seconds summary level watched branch ref pr_url files_changed error".split(' ').collect();
-    let keys = |done: &ralph_testkit::Finished| {
+    let keys = |done: &ralph_loop_testkit::Finished| {
         assert_eq!(done.stdout.lines().count(), 1, "{}", done.stdout);
         done.json().as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>()
     };

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -159,7 +159,7 @@ fn an_agent_lets_several_race_and_hears_who_won() {
     assert_eq!(names, ["slow", "quick"], "{started}");
     let seen = client.value("watch_run", json!({"run": started["race"][0]["run_id"], "seconds": 120}));
     assert_eq!(seen["status"], "stopped", "{seen}");
-    let won = ralph_testkit::env::until("somebody has won", || {
+    let won = ralph_loop_testkit::env::until("somebody has won", || {
         let seen = client.value("run_status", json!({"run": started["race"][1]["run_id"]}));
         seen["race"]["winner"].as_str().map(str::to_owned)
     });
@@ -233,7 +233,7 @@ fn who_may_only_look_sees_no_other_tools_and_wrong_calls_are_errors() {
 /// The folder of the inspector's programs; `None` (with a word why) where it is left out.
 fn inspector() -> Option<std::path::PathBuf> {
     if std::env::var("RALPH_MCP_INSPECTOR").is_ok_and(|value| value == "0") {
-        ralph_testkit::skip(
+        ralph_loop_testkit::skip(
             "the inspector of the Model Context Protocol is left out (RALPH_MCP_INSPECTOR=0)",
         );
         return None;

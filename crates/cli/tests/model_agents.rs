@@ -2,9 +2,9 @@
 //! managed tools end proven, with the same receipts, limits, artifacts and stop as the CLIs.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::env::until;
-use ralph_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script, Turn, Usage};
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script, Turn, Usage};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 

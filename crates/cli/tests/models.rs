@@ -1,8 +1,8 @@
 //! `ralph models`: what it lists, and one real call to a scripted server.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::model_server::{Action, ModelServer, Script};
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::model_server::{Action, ModelServer, Script};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");

@@ -2,8 +2,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::env::until;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 use std::process::Child;
 
@@ -115,7 +115,7 @@ fn a_user_who_commits_beside_a_sandboxed_run_in_place_is_not_asked_anything() {
     TestEnv::finish(env.command("kill", &repo.dir).args(["-TERM", &child.id().to_string()])).exits(0);
     let run = TestEnv::wait(child);
     if run.code == Some(4) && run.stderr.contains("sandbox") {
-        ralph_testkit::skip(&run.stderr);
+        ralph_loop_testkit::skip(&run.stderr);
         return;
     }
     assert_eq!(run.exits(130).json()["reason"], "suspended");
@@ -151,7 +151,7 @@ fn an_agent_may_switch_and_commit_in_a_tree_of_its_runs_own() {
             args.extend(place);
             let done = repo.ralph(&args);
             if done.code == Some(4) {
-                ralph_testkit::skip(&done.stderr);
+                ralph_loop_testkit::skip(&done.stderr);
                 continue;
             }
             let what = format!("{doing} {place:?}");

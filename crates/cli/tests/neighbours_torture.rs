@@ -5,8 +5,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests start and kill processes")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
 
-use ralph_testkit::torture::{self, Random};
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::torture::{self, Random};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -220,7 +220,7 @@ fn side_by_side_and_beside_a_user_every_run_ends_proven_whatever_is_killed() {
         for place in [PLACES[first], PLACES[second]].into_iter().skip(round.runs().len().min(2)) {
             let done = round.repo.ralph(place);
             if done.code == Some(4) && done.stderr.contains("sandbox") {
-                ralph_testkit::skip(&done.stderr);
+                ralph_loop_testkit::skip(&done.stderr);
                 return;
             }
             done.exits(0);

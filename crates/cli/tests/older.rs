@@ -2,7 +2,7 @@
 //! they go on.
 #![allow(clippy::unwrap_used, reason = "helpers beside the tests fail them, too")]
 
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

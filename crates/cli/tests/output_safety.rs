@@ -2,9 +2,9 @@
 //! every command that shows such text, byte by byte. What people write in any script comes out as it is.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_domain::ports::Forge as _;
-use ralph_forge::LocalForge;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_domain::ports::Forge as _;
+use ralph_loop_forge::LocalForge;
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
@@ -80,7 +80,7 @@ fn world<'a>(env: &'a TestEnv, text: &str, branch: &str) -> World<'a> {
     let config =
         json!({ "local_forge": folder, "publish": "pr", "poll_seconds": 0.05, "critic": {"disabled": true} });
     repo.configure(&[repo.agent("stub", &script)], "cat said.txt; test -f b.txt", &config);
-    World { env, forge: LocalForge::open(&folder, &ralph_testkit::vars()).unwrap(), repo }
+    World { env, forge: LocalForge::open(&folder, &ralph_loop_testkit::vars()).unwrap(), repo }
 }
 
 impl World<'_> {
@@ -119,7 +119,6 @@ const COMMANDS: &[&[&str]] = &[
     &["restore"],
     &["bug-report", "-o", "-"],
     &["attach"],
-    &["convert", "ralph_task.md", "ralph.json", "--force"],
     &["probe"],
 ];
 /// Those that name what was named wrongly.

@@ -1,7 +1,7 @@
 //! A run in a shallow, sparse clone: worked in, proven and recorded as in a whole one.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ fn repo(env: &TestEnv) -> TestRepo<'_> {
     repo
 }
 
-fn place_of(done: &ralph_testkit::env::Finished) -> PathBuf {
+fn place_of(done: &ralph_loop_testkit::env::Finished) -> PathBuf {
     let run = done.json();
     let record = PathBuf::from(run["run_dir"].as_str().unwrap());
     record.ancestors().nth(2).unwrap().join("workspaces").join(run["run_id"].as_str().unwrap())

@@ -1,7 +1,7 @@
 //! A run exists before it is placed: killed in between, it goes on, or is taken away again.
 #![allow(clippy::unwrap_used, reason = "helpers beside the tests fail them, too")]
 
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::Value;
 use std::fs;
 

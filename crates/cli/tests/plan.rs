@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
-use ralph_testkit::env::until;
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Stdio};
@@ -69,7 +69,7 @@ fn terminal(repo: &TestRepo<'_>, env: &TestEnv, args: &str) -> Option<Child> {
     shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = shell.spawn().ok();
     if child.is_none() {
-        ralph_testkit::skip("`script` makes the terminal");
+        ralph_loop_testkit::skip("`script` makes the terminal");
     }
     child
 }
@@ -145,9 +145,53 @@ fn stories_are_made_from_requirements_that_are_there() {
     assert_eq!(repo.read("ralph/prd.md"), prd, "requirements stay as they are");
     let heard = asked(&env, 1);
     assert!(heard.contains("people of the books") && heard.contains("Nobody can be asked"), "{heard}");
+    // Another file would replace them.
+    repo.write("other.md", "# Import\n\n## Summary\n\nInvoices are read from CSV, too.\n");
+    let said = repo.ralph(&["plan", "--prd", "other.md", "--yes", "--force"]).exits(2);
+    assert!(said.stderr.contains("`ralph/prd.md` has other requirements"), "{}", said.stderr);
+    assert_eq!(repo.read("ralph/prd.md"), prd);
     let empty = TestRepo::new(&env, "empty", &[("prd.md", "soon\n")]);
     let said = empty.ralph(&["plan", "--prd", "prd.md", "--yes"]).exits(2);
     assert!(said.stderr.contains("says too little"), "{}", said.stderr);
+}
+
+#[test]
+fn a_wish_never_replaces_requirements_or_stories_of_yours() {
+    let env = TestEnv::new(RALPH);
+    let repo = with_agent(&env, &[plan(CRITERION), plan(CRITERION)]);
+    let prd = "# Export\n\nTwo rows for each invoice.\n";
+    repo.write("ralph/prd.md", prd);
+    let done = repo.ralph(&["plan", "Export invoices", "--yes"]).exits(0);
+    assert!(done.stderr.contains("`ralph/prd.md` stays as it is"), "{}", done.stderr);
+    assert_eq!(repo.read("ralph/prd.md"), prd);
+    assert!(asked(&env, 1).contains("Two rows for each invoice"), "{}", asked(&env, 1));
+    let mut stories: Value = serde_json::from_str(&repo.read("ralph/tasks.json")).unwrap();
+    stories["userStories"][0]["title"] = json!("The first small step");
+    for theirs in [stories.to_string(), "{ a half-written plan".to_owned()] {
+        repo.write("ralph/tasks.json", &theirs);
+        let said = repo.ralph(&["plan", "Export invoices", "--yes"]).exits(2);
+        assert!(said.stderr.contains("there is a plan already"), "{}", said.stderr);
+        assert_eq!(repo.read("ralph/tasks.json"), theirs);
+    }
+
+    // The templates of `init` are replaced.
+    let fresh = TestEnv::new(RALPH);
+    let repo = with_agent(&fresh, &[plan(CRITERION)]);
+    repo.ralph(&["init", "--plan"]).exits(0);
+    repo.ralph(&["plan", "Export invoices", "--yes"]).exits(0);
+    assert!(repo.read("ralph/prd.md").contains("Invoices can be exported"));
+    assert!(repo.read("ralph/tasks.json").contains("US-003"));
+}
+
+#[test]
+fn three_answers_that_are_no_plan_end_the_conversation() {
+    let env = TestEnv::new(RALPH);
+    let repo = with_agent(&env, &vec![json!("I would rather talk about the weather"); 5]);
+    let said = repo.ralph(&["plan", "--yes", "Export invoices"]).exits(4);
+    assert!(said.stderr.contains("3 answers in a row that aren't a plan"), "{}", said.stderr);
+    assert!(said.stderr.contains("talk about the weather"), "{}", said.stderr);
+    assert!(env.path("asked-3.txt").exists() && !env.path("asked-4.txt").exists());
+    nothing_is_written(&repo);
 }
 
 #[test]

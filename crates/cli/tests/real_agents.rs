@@ -13,9 +13,11 @@ mod plugin;
 #[path = "serve/machine.rs"]
 #[allow(dead_code, reason = "each test file uses its part")]
 mod serve_machine;
+#[path = "real_agents/settings.rs"]
+mod settings;
 
 use machine::{Machine, programs};
-use ralph_testkit::model_server::ModelServer;
+use ralph_loop_testkit::model_server::ModelServer;
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 
@@ -191,7 +193,7 @@ fn works_in_the_sandbox(cli: &'static str) {
     let url = server.base_url("ok", cli);
     let done = machine.ralph(&repo, &url, &["run", "--json"]);
     if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
-        ralph_testkit::skip(&done.stderr);
+        ralph_loop_testkit::skip(&done.stderr);
         return;
     }
     let run = done.exits(0).json();

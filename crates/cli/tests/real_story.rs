@@ -6,9 +6,9 @@
 mod machine;
 
 use machine::{Machine, programs};
-use ralph_testkit::TestRepo;
-use ralph_testkit::env::until;
-use ralph_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script, Turn};
+use ralph_loop_testkit::TestRepo;
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script, Turn};
 use std::process::{Command, Stdio};
 
 /// A thousand committed files, then what a user leaves lying about.

@@ -1,7 +1,7 @@
 //! `ralph sandbox list` and `rm`, with a stand-in for the tool that keeps microVMs.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::{Finished, TestEnv};
+use ralph_loop_testkit::{Finished, TestEnv};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;

@@ -3,10 +3,10 @@
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use ralph_testkit::env::until;
-use ralph_testkit::model_server::{Action, ModelServer, Script, Turn};
-use ralph_testkit::pages::{self, HOSTS_PAGE, HostServer};
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::model_server::{Action, ModelServer, Script, Turn};
+use ralph_loop_testkit::pages::{self, HOSTS_PAGE, HostServer};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ fn chromium() -> bool {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let found = paths.split(':').any(|p| names.iter().any(|name| Path::new(p).join(name).exists()));
     if !found {
-        ralph_testkit::skip("there is no Chromium here; `scripts/setup --tests` installs it");
+        ralph_loop_testkit::skip("there is no Chromium here; `scripts/setup --tests` installs it");
     }
     found
 }
@@ -82,7 +82,7 @@ fn a_server_inside_is_seen_by_the_browser_and_by_people_and_the_hosts_own_by_nob
     let Some((top, address)) = found else {
         let done = TestEnv::wait(child.take().unwrap());
         if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
-            return ralph_testkit::skip(&done.stderr);
+            return ralph_loop_testkit::skip(&done.stderr);
         }
         panic!("{done:?}");
     };
@@ -123,7 +123,7 @@ fn with_landlock_there_is_no_browser_and_the_agent_is_told_so() {
     let repo = repo(&env, &server);
     let done = env.ralph(&repo.dir, &["run", "--worktree", "--json", "--isolation", "landlock"]);
     if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
-        return ralph_testkit::skip(&done.stderr);
+        return ralph_loop_testkit::skip(&done.stderr);
     }
     done.exits(0);
     let asked = pages::asked(&server);

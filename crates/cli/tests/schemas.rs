@@ -5,12 +5,12 @@
 mod checker;
 
 use checker::problems;
-use ralph_domain::config::{AgentConfig, ConfigFile, MODELS_KEYS, ModelsFile, PROFILE_KEYS, TOP_KEYS};
-use ralph_domain::dialect::diagnostic::Lines;
-use ralph_domain::dialect::prd_tasks::{Story, TasksJson};
-use ralph_domain::dialect::ralph_json::{BudgetSection, Entry, GitSection, KINDS, RalphJson, Repository};
-use ralph_domain::dialect::{Dialect, TaskTexts, frontmatter, parse};
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_task::config::{AgentConfig, ConfigFile, MODELS_KEYS, ModelsFile, PROFILE_KEYS, TOP_KEYS};
+use ralph_loop_task::dialect::diagnostic::Lines;
+use ralph_loop_task::dialect::prd_tasks::{Story, TasksJson};
+use ralph_loop_task::dialect::ralph_json::{BudgetSection, Entry, GitSection, KINDS, RalphJson, Repository};
+use ralph_loop_task::dialect::{Dialect, TaskTexts, frontmatter, parse};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -226,16 +226,16 @@ fn ralph_json_has_exactly_the_keys_and_kinds_of_the_code() {
         max_iterations: Some(1),
         budget: Some(BudgetSection {
             max_tokens: Some(1),
-            max_cost_usd: Some(ralph_domain::money::Usd::from_dollars(1.0)),
+            max_cost_usd: Some(ralph_loop_protocol::money::Usd::from_dollars(1.0)),
             max_wall_time_minutes: Some(1.0),
         }),
         context_files: vec!["x".into()],
         rules: vec!["x".into()],
-        setup_commands: vec![ralph_domain::config::CommandLine::Shell("x".into())],
+        setup_commands: vec![ralph_loop_task::config::CommandLine::Shell("x".into())],
         protected_paths: vec!["x".into()],
-        tests: Some(ralph_domain::config::TestsPolicy::Free),
-        require_proof: Some(ralph_domain::config::RequiredProof::Independent),
-        mode: Some(ralph_domain::config::Mode::Guided),
+        tests: Some(ralph_loop_task::config::TestsPolicy::Free),
+        require_proof: Some(ralph_loop_task::config::RequiredProof::Independent),
+        mode: Some(ralph_loop_task::config::Mode::Guided),
     };
     let value = serde_json::to_value(&whole).unwrap();
     valid(&schema, &value);
@@ -300,7 +300,7 @@ fn tasks_json_has_exactly_the_keys_of_the_code() {
 fn the_frontmatter_has_exactly_the_keys_of_the_code() {
     let schema = schema("frontmatter");
     assert_eq!(keys(&schema["properties"]), set(frontmatter::KEYS));
-    let providers = ralph_domain::dialect::ralph_task_md::PROVIDERS;
+    let providers = ralph_loop_task::dialect::ralph_task_md::PROVIDERS;
     assert_eq!(schema["properties"]["sandbox_provider"]["enum"], json!(providers));
     let empty = serde_json::to_value(frontmatter::Resources::default()).unwrap();
     assert_eq!(keys(&schema["properties"]["sandbox_resources"]["properties"]), keys(&empty));
@@ -390,7 +390,7 @@ fn the_events_of_real_runs_are_valid() {
 
 #[test]
 fn the_proof_has_exactly_the_keys_and_kinds_of_the_code() {
-    use ralph_protocol::weakened::WeakKind;
+    use ralph_loop_protocol::weakened::WeakKind;
     let schema = schema("proof");
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(
@@ -437,7 +437,7 @@ fn the_proof_has_exactly_the_keys_and_kinds_of_the_code() {
         WeakKind::Swallowed,
     ];
     assert_eq!(schema["$defs"]["finding"]["properties"]["kind"]["enum"], json!(kinds));
-    let read = ralph_domain::proof::Proof::parse(repo.run_file("proof.json").as_bytes()).unwrap();
+    let read = ralph_loop_domain::proof::Proof::parse(repo.run_file("proof.json").as_bytes()).unwrap();
     assert_eq!(serde_json::to_value(&read).unwrap(), proof, "nothing is lost on the way");
     for (key, bad) in [("place", json!("in place")), ("passed", json!("yes")), ("cost_basis", json!("x"))] {
         let mut proof = proof.clone();
@@ -452,7 +452,7 @@ fn the_proof_has_exactly_the_keys_and_kinds_of_the_code() {
 
 #[test]
 fn receipt_result_and_inbox_of_a_real_run_are_valid() {
-    use ralph_domain::control::{Control, Letter};
+    use ralph_loop_protocol::control::{Control, Letter};
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.configure(
@@ -464,14 +464,14 @@ fn receipt_result_and_inbox_of_a_real_run_are_valid() {
     let result: Value = serde_json::from_str(ended.stdout.lines().last().unwrap()).unwrap();
     let of_result = schema("result");
     valid(&of_result, &result);
-    let read: ralph_domain::outcome::RunResult = serde_json::from_value(result.clone()).unwrap();
+    let read: ralph_loop_protocol::outcome::RunResult = serde_json::from_value(result.clone()).unwrap();
     assert_eq!(serde_json::to_value(&read).unwrap(), result, "nothing is lost on the way");
     refused(&of_result, &json!({ "success": "yes" }));
 
     let receipt: Value = serde_json::from_str(&repo.run_file("iterations/1/receipt.json")).unwrap();
     let of_receipt = schema("receipt");
     valid(&of_receipt, &receipt);
-    let read: ralph_protocol::receipt::Receipt = serde_json::from_value(receipt.clone()).unwrap();
+    let read: ralph_loop_protocol::receipt::Receipt = serde_json::from_value(receipt.clone()).unwrap();
     assert_eq!(serde_json::to_value(&read).unwrap(), receipt, "nothing is lost on the way");
     for (key, bad) in [("version", json!(2)), ("verdict", json!("fine")), ("prompt", json!("x"))] {
         let mut receipt = receipt.clone();

@@ -2,7 +2,7 @@
 //! prints them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
 use std::path::Path;
 
@@ -285,7 +285,7 @@ fn a_key_of_several_lines_and_the_engines_own_secrets_are_kept_out() {
         let done =
             TestEnv::finish(command.env("RALPH_DB_URL", "postgres://ralph:Pa55word-of-ralph@db/ralph"));
         if done.code == Some(4) && isolation.is_empty() {
-            ralph_testkit::skip("this machine cannot sandbox agents");
+            ralph_loop_testkit::skip("this machine cannot sandbox agents");
             continue;
         }
         let done = done.exits(0);

@@ -1,7 +1,7 @@
 //! Task files through the real binary: lint with exact places and fixes, the files that `init` writes, conversions.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
@@ -222,7 +222,10 @@ fn what_init_writes_has_no_errors_and_the_projects_own_commands() {
             for state in ["guardrails.md", "progress.md", "notes.md", "diagnostics.md", "config.json"] {
                 assert!(repo.dir.join(".ralph").join(state).is_file(), "{state}");
             }
-            assert!(!repo.git(&["status", "--porcelain"]).contains(".ralph"));
+            assert!(!repo.git(&["status", "--porcelain", "--untracked-files=all"]).contains(".ralph"));
+            let added = repo.git(&["add", "--dry-run", "-A", "."]);
+            assert!(added.contains("add '.ralph/config.json'"), "the configuration is the repo's to commit");
+            assert_eq!(added.matches(".ralph/").count(), 1, "{added}");
             let config: Value = serde_json::from_str(&repo.read(".ralph/config.json")).unwrap();
             assert_eq!(config["max_iterations"], if flag == "--plan" { 10 } else { 30 });
         }
@@ -248,112 +251,6 @@ fn init_overwrites_nothing_and_names_everything_that_is_in_the_way() {
     repo.ralph(&["init", "--name", "x"]).exits(2);
 }
 
-#[test]
-fn a_round_trip_between_dialects_keeps_checks_and_budgets() {
-    let env = TestEnv::new(RALPH);
-    let repo = TestRepo::new(&env, "repo", &[("test.sh", "true\n")]);
-    repo.write("ralph_task.md", TASK);
-    let there = repo.ralph(&["convert", "ralph_task.md", "ralph.json", "--json"]).exits(0).json();
-    assert_eq!(there["no_equivalent"], json!([]));
-    assert_eq!(there["lint"], json!({ "errors": 0, "warnings": 0 }));
-    let file: Value = serde_json::from_str(&repo.read("ralph.json")).unwrap();
-    assert_eq!(file["ticket_id"], "t-1");
-    assert_eq!((&file["max_iterations"], &file["budget"]["max_cost_usd"]), (&json!(3), &json!(1.0)));
-    let checks: Vec<&Value> =
-        file["acceptance_criteria"].as_array().unwrap().iter().map(|c| &c["command"]).collect();
-    assert_eq!(checks, ["test -f a.txt", "test -f b.txt", "sh test.sh"]);
-
-    repo.ralph(&["convert", "ralph.json", "ralph_task.md"]).exits(2);
-    repo.ralph(&["convert", "ralph.json", "back/ralph_task.md"]).exits(0);
-    assert!(lint(&repo, "back/ralph_task.md", 0).is_empty());
-    let back = repo.read("back/ralph_task.md");
-    for kept in [
-        "task_id: \"t-1\"",
-        "max_iterations: 3",
-        "max_wall_time_minutes: 5",
-        "max_cost_usd_estimate: 1",
-        "# Task: Two files",
-        "Write two files.",
-        "- [ ] M1.1 `a.txt` is there\n  - verify: `test -f a.txt`",
-        "- [ ] M1.2 `b.txt` is there\n  - verify: `test -f b.txt`",
-    ] {
-        assert!(back.contains(kept), "{kept}\n{back}");
-    }
-}
-
-#[test]
-fn a_number_as_the_goal_goes_from_a_prompt_to_a_task_and_back() {
-    let env = TestEnv::new(RALPH);
-    let repo = TestRepo::new(&env, "repo", &[("test.sh", "true\n"), ("bench.sh", "echo took 3 ms\n")]);
-    let metric = json!({ "pattern": "took ([0-9]+) ms", "better": "lower", "target": 2.5, "repeat": 3 });
-    repo.config(&json!({
-        "verifiers": [
-            { "name": "tests", "command_argv": ["sh", "test.sh"] },
-            { "name": "bench", "command_argv": ["sh", "bench.sh"], "metric": metric }],
-        "required_verifiers": ["tests", "bench"], "completion": "metric", "keep_best": true,
-    }));
-    repo.write(
-        "PROMPT.md",
-        "# Faster\n\nMake it faster.\n\n## Acceptance\n\n- It is faster.\n- All is well.\n",
-    );
-    repo.ralph(&["convert", "PROMPT.md", "ralph_task.md"]).exits(0);
-    let written = repo.read("ralph_task.md");
-    assert!(written.contains("test_command: [\"sh\",\"test.sh\"]"), "{written}");
-    assert!(written.contains("metric:\n  command: [\"sh\",\"bench.sh\"]\n"), "{written}");
-    assert!(written.contains("  target: 2.5\n  repeat: 3\nkeep_best: true\n"), "{written}");
-    assert!(lint(&repo, "ralph_task.md", 0).is_empty());
-
-    std::fs::remove_file(repo.dir.join(".ralph/config.json")).unwrap();
-    repo.ralph(&["convert", "ralph_task.md", "PROMPT.md", "--force"]).exits(0);
-    let config: Value = serde_json::from_str(&repo.read(".ralph/config.json")).unwrap();
-    assert_eq!(
-        (&config["verifiers"][1]["metric"], &config["keep_best"]),
-        (&metric, &json!(true)),
-        "{config}"
-    );
-    let told = repo.ralph(&["convert", "ralph_task.md", "ralph.json", "--json"]).exits(0).json();
-    assert!(told["no_equivalent"].to_string().contains("\"field\":\"metric\""), "{told}");
-}
-
-#[test]
-fn what_the_other_dialect_cannot_say_is_listed_with_its_reason() {
-    let env = TestEnv::new(RALPH);
-    let repo = TestRepo::new(&env, "repo", &[("test.sh", "true\n")]);
-    let json = json!({
-        "task": "Two files",
-        "repository": { "working_dir": "sub" },
-        "git": { "create_pr": true, "commit_author": "R" },
-        "setup_commands": ["true"],
-        "acceptance_criteria": [
-            { "type": "command_succeeds", "command": "sh test.sh" },
-            { "type": "file_contains", "path": "a.txt", "pattern": "(?m)^a" },
-            { "type": "pr_approved" }],
-    });
-    repo.write("ralph.json", &json.to_string());
-    let told = repo.ralph(&["convert", "ralph.json", "ralph_task.md", "--json"]).exits(0).json();
-    let fields: Vec<&str> =
-        told["no_equivalent"].as_array().unwrap().iter().map(|l| l["field"].as_str().unwrap()).collect();
-    assert_eq!(fields, ["C2", "C3", "commit_author", "ids", "setup_commands", "working_dir"]);
-    assert!(lint(&repo, "ralph_task.md", 0).is_empty());
-
-    repo.ralph(&["convert", "ralph.json", "ralph/tasks.json"]).exits(0);
-    for file in ["prd.md", "tasks.json", "progress.txt", "prompt.md"] {
-        assert!(repo.dir.join("ralph").join(file).is_file(), "{file}");
-    }
-    lint(&repo, "ralph/tasks.json", 0);
-    assert!(repo.read(".ralph/config.json").contains("\"setup_commands\""), "what has no place goes there");
-    assert!(!repo.git(&["status", "--porcelain"]).contains(".ralph"));
-
-    let told = repo.ralph(&["convert", "ralph/tasks.json", "PROMPT.md", "--json"]).exits(0).json();
-    let lost = told["no_equivalent"].to_string();
-    assert!(lost.contains("verifiers") && lost.contains("left as it is"), "{lost}");
-    repo.ralph(&["convert", "ralph.json", "other.json"]).exits(2);
-    repo.ralph(&["convert", "ralph.json", "sub/ralph.json"]).exits(2);
-    repo.write("ralph.json", "{\"task\": 1}");
-    assert!(repo.ralph(&["convert", "ralph.json", "x/PROMPT.md"]).exits(2).stderr.contains("ralph.json:1:"));
-    assert!(!repo.dir.join("x").exists());
-}
-
 /// The engine ticks boxes after an iteration's commit is made: branch, files and index follow.
 #[test]
 fn the_branch_is_the_proven_commit_with_its_boxes_ticked() {
@@ -373,7 +270,7 @@ fn the_branch_is_the_proven_commit_with_its_boxes_ticked() {
         repo.configure(&[agent], "", &json!({}));
         let done = repo.ralph(args);
         if done.code == Some(4) && done.stderr.contains("sandbox") {
-            ralph_testkit::skip(&done.stderr);
+            ralph_loop_testkit::skip(&done.stderr);
             continue;
         }
         let run = done.exits(0).json();

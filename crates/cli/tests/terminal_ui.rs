@@ -20,8 +20,8 @@ mod tmux;
 
 use agree::Session;
 use machine::{Machine, programs};
-use ralph_testkit::model_server::{Action, ModelServer, Script, Turn};
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::model_server::{Action, ModelServer, Script, Turn};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use tmux::Tmux;
 

@@ -5,9 +5,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests start and kill processes")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_testkit::env::{is_alive, until};
-use ralph_testkit::torture::{Random, full, rounds};
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::env::{is_alive, until};
+use ralph_loop_testkit::torture::{Random, full, rounds};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -180,7 +180,7 @@ fn at_every_boundary(torture: &Torture<'_>, some: &str) {
     let trace = torture.env.path("trace");
     let first = torture.start_with("RALPH_TRACE", trace.to_str().unwrap());
     if first.code == Some(4) && first.stderr.contains("cannot sandbox") {
-        ralph_testkit::skip(&first.stderr);
+        ralph_loop_testkit::skip(&first.stderr);
         return;
     }
     first.exits(0);

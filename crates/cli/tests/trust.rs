@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "a test starts processes and asks for its PATH")]
 
+#[path = "trust/agent_settings.rs"]
+mod agent_settings;
 #[path = "trust/attacks.rs"]
 mod attacks;
 #[path = "trust/fetched.rs"]
@@ -26,7 +28,7 @@ mod tree_programs;
 #[path = "trust/variables.rs"]
 mod variables;
 
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! Done is what an async closure says: here, that a file has three lines and a command agrees.
 #![allow(clippy::print_stdout, reason = "a program of its own")]
 
-use ralph_agents::ScriptedAgent;
-use ralph_core::{Completion, LoopAgent};
-use ralph_domain::config::AgentConfig;
-use ralph_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use ralph_loop_agents::ScriptedAgent;
+use ralph_loop_core::{Completion, LoopAgent};
+use ralph_loop_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use ralph_loop_task::config::AgentConfig;
 use std::error::Error;
 
 const SCRIPT: &str = r#"{"version": 1, "turns": [

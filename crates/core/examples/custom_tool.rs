@@ -1,16 +1,16 @@
 //! A model with a tool of this program: its schema is derived from the type of its arguments. The model here is a few lines of
-//! code that call the tool once, so that the program plays offline; `ralph_agents::HttpModelClient` calls real ones.
+//! code that call the tool once, so that the program plays offline; `ralph_loop_agents::HttpModelClient` calls real ones.
 #![allow(clippy::print_stdout, reason = "a program of its own")]
 
-use ralph_agents::ToolsAgent;
-use ralph_agents::tools::{ToolOutput, TypedTool};
-use ralph_core::{Completion, LoopAgent};
-use ralph_domain::config::{AgentConfig, AgentKind, Models, Profile};
-use ralph_domain::model::{
+use ralph_loop_agents::ToolsAgent;
+use ralph_loop_agents::tools::{ToolOutput, TypedTool};
+use ralph_loop_core::{Completion, LoopAgent};
+use ralph_loop_domain::model::{
     ModelClient, ModelError, ModelReply, ModelRequest, ModelSink, ReplyPart, StopReason, ToolCall,
 };
-use ralph_domain::ports::WriteMode;
-use ralph_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use ralph_loop_domain::ports::WriteMode;
+use ralph_loop_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use ralph_loop_task::config::{AgentConfig, AgentKind, Models, Profile};
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let mut config = AgentConfig::model("model", AgentKind::Tools, "example/tiny");
     // Only what this program brings, and `done`.
     config.disable_default_tools = true;
-    let pricing = Arc::new(|_: &str, _: &ralph_domain::money::Tokens| None);
+    let pricing = Arc::new(|_: &str, _: &ralph_loop_protocol::money::Tokens| None);
     let model = ToolsAgent::new(
         config.clone(),
         Models::default(),

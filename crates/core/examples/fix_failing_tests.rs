@@ -1,6 +1,6 @@
 //! A real repo, a real sandbox of this machine, a real git history: an agent works until the tests pass.
 //!
-//! The agent here is a script, so that the program plays offline; `ralph_agents::CliAgent` and `ralph_agents::ToolsAgent` take
+//! The agent here is a script, so that the program plays offline; `ralph_loop_agents::CliAgent` and `ralph_loop_agents::ToolsAgent` take
 //! its place with an installed CLI or a model.
 #![allow(
     clippy::print_stdout,
@@ -8,13 +8,13 @@
     reason = "a program of its own: it prints, and reads its environment"
 )]
 
-use ralph_agents::ScriptedAgent;
-use ralph_core::{Completion, Limits, LoopAgent};
-use ralph_domain::config::AgentConfig;
-use ralph_domain::id::RunId;
-use ralph_domain::vars::Vars;
-use ralph_git::{GitWorkspace, Repo, WorkspaceOptions};
-use ralph_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_agents::ScriptedAgent;
+use ralph_loop_core::{Completion, Limits, LoopAgent};
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_git::{GitWorkspace, Repo, WorkspaceOptions};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_task::config::AgentConfig;
 use std::error::Error;
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +26,7 @@ const SCRIPT: &str = r#"{"version": 1, "turns": [
 /// Plays it to its end.
 pub fn main() -> Result<(), Box<dyn Error>> {
     // Sandboxes of this machine have a guard, and this program plays it.
-    ralph_sandbox::init();
+    ralph_loop_sandbox::init();
     let temp = tempfile::tempdir()?;
     let repo = temp.path().join("repo");
     make_repo(&repo)?;

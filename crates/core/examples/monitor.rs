@@ -1,11 +1,11 @@
 //! What happens, handed to another thread by a channel; and a hint given while the run goes on.
 #![allow(clippy::print_stdout, reason = "a program of its own")]
 
-use ralph_agents::ScriptedAgent;
-use ralph_core::{Completion, LoopAgent};
-use ralph_domain::config::AgentConfig;
-use ralph_domain::describe::describe;
-use ralph_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use ralph_loop_agents::ScriptedAgent;
+use ralph_loop_core::{Completion, LoopAgent};
+use ralph_loop_protocol::describe::describe;
+use ralph_loop_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use ralph_loop_task::config::AgentConfig;
 use std::error::Error;
 use std::sync::mpsc;
 

@@ -2,11 +2,11 @@
 //! change that made it worse is taken back.
 #![allow(clippy::print_stdout, reason = "a program of its own")]
 
-use ralph_agents::ScriptedAgent;
-use ralph_core::{Completion, LoopAgent};
-use ralph_domain::config::{AgentConfig, Better, MetricConfig};
-use ralph_domain::criterion::Pattern;
-use ralph_sandbox::memory::{MemoryExit, MemorySandbox, MemoryWorkspace};
+use ralph_loop_agents::ScriptedAgent;
+use ralph_loop_core::{Completion, LoopAgent};
+use ralph_loop_sandbox::memory::{MemoryExit, MemorySandbox, MemoryWorkspace};
+use ralph_loop_task::config::{AgentConfig, Better, MetricConfig};
+use ralph_loop_task::criterion::Pattern;
 use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,13 +1,13 @@
 //! A sandbox of one's own: the port implemented over something else, here over a sandbox that counts its commands.
 #![allow(clippy::print_stdout, reason = "a program of its own")]
 
-use ralph_agents::ScriptedAgent;
-use ralph_core::{Completion, LoopAgent};
-use ralph_domain::config::AgentConfig;
-use ralph_domain::ports::{
+use ralph_loop_agents::ScriptedAgent;
+use ralph_loop_core::{Completion, LoopAgent};
+use ralph_loop_domain::ports::{
     ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError, WriteMode,
 };
-use ralph_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use ralph_loop_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use ralph_loop_task::config::AgentConfig;
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;

@@ -3,9 +3,9 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::task_book;
-use ralph_domain::event::EventBody;
-use ralph_domain::id::Digest;
-use ralph_journal::snapshot;
+use ralph_loop_journal::snapshot;
+use ralph_loop_protocol::event::EventBody;
+use ralph_loop_protocol::id::Digest;
 
 impl Driver {
     /// A person approved: refs and configuration as they are now are the new baseline.
@@ -25,7 +25,7 @@ impl Driver {
             .iterations
             .current
             .as_ref()
-            .is_some_and(|c| c.stage == ralph_domain::state::Stage::Checkpointed);
+            .is_some_and(|c| c.stage == ralph_loop_domain::state::Stage::Checkpointed);
         if recorded && Some(self.workspace.tree()?) != self.ctx.state.work.tree {
             self.checkpoint()?;
         }
@@ -70,7 +70,7 @@ impl Driver {
             if !path.is_file() || !self.is_as_before(&file, since)? {
                 return Ok(());
             }
-            ralph_journal::artifacts::write_atomic(&path, text.as_bytes())?;
+            ralph_loop_journal::artifacts::write_atomic(&path, text.as_bytes())?;
         }
         Ok(self.workspace.accept_protected(&source)?)
     }
@@ -106,7 +106,7 @@ impl Driver {
         };
         let now = self.ctx.clock.now();
         for (name, entry) in map {
-            let agent = ralph_domain::id::AgentName::new(name);
+            let agent = ralph_loop_protocol::id::AgentName::new(name);
             let until = jiff::Timestamp::from_second(entry.cooldown_until).unwrap_or(now);
             if until > now && self.ctx.state.spec.settings.agent(&agent).is_some() {
                 self.ctx.record(EventBody::CooldownSet { agent, until, reason: entry.reason })?;

@@ -2,10 +2,10 @@
 
 use crate::context::Context;
 use crate::error::DriveError;
-use ralph_domain::event::Verdict;
-use ralph_domain::state::Current;
-use ralph_domain::text::{count, duration};
-use ralph_journal::layout::RalphDir;
+use ralph_loop_domain::state::Current;
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::event::Verdict;
+use ralph_loop_protocol::text::{count, duration};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -28,11 +28,7 @@ pub(crate) fn append(ctx: &Context, current: &Current, verdict: Verdict) -> Resu
         if !session.message.is_empty() {
             let _ = writeln!(entry, "- said: {}", session.message);
         }
-        let cost = session
-            .usage
-            .cost
-            .map_or_else(|| "unknown".to_owned(), |c| format!("{c} ({})", session.usage.basis.as_str()));
-        let _ = writeln!(entry, "- cost: {cost}");
+        let _ = writeln!(entry, "- cost: {}", session.usage.spent().with_basis());
     }
     let _ = writeln!(entry, "- prompt: {}", current.prompt.short());
     let baseline = state.baseline.as_ref();

@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "the home of the system clock")]
 
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
-use ralph_domain::ports::Clock;
+use ralph_loop_domain::ports::Clock;
 use std::time::{Duration, Instant};
 
 /// The real clock.

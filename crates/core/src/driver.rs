@@ -7,10 +7,10 @@ use crate::error::DriveError;
 use crate::integrity::WatchedRunFiles;
 use crate::run_writer::RunWriter;
 use crate::step::recheck::baseline_lacks_programs;
-use ralph_domain::decide::{Step, decide};
-use ralph_domain::event::{Event, EventBody};
-use ralph_domain::outcome::{EndReason, RunResult};
-use ralph_domain::spec::RunSpec;
+use ralph_loop_domain::decide::{Step, decide};
+use ralph_loop_protocol::event::{Event, EventBody};
+use ralph_loop_protocol::outcome::{EndReason, RunResult};
+use ralph_loop_task::spec::RunSpec;
 
 pub use crate::driver_parts::{Attached, Driver, DriverParts};
 

@@ -5,18 +5,19 @@ use crate::help::{Helpers, StuckAdvisor};
 use crate::observers::Observer;
 use crate::refusals::Refusals;
 use crate::run_writer::WriterOptions;
-use ralph_domain::event::{CheckResult, EventBody};
-use ralph_domain::id::{MachineId, Seq, TreeId};
-use ralph_domain::lease::DriverLease;
-use ralph_domain::ports::{
+use ralph_loop_domain::installed::InstalledFolder;
+use ralph_loop_domain::ports::{
     Agent, Clock, CustomCheck, Forge, GitRemote, Notifier, Sandbox, SandboxKeeper, Workspace,
 };
-use ralph_domain::redact::Redactor;
-use ralph_domain::state::RunState;
-use ralph_domain::vars::Vars;
-use ralph_journal::follow::Follower;
-use ralph_journal::journal::{Journal, Places};
-use ralph_journal::layout::RalphDir;
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_journal::follow::Follower;
+use ralph_loop_journal::journal::{Journal, Places};
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::event::{CheckResult, EventBody};
+use ralph_loop_protocol::id::{MachineId, Seq, TreeId};
+use ralph_loop_protocol::lease::DriverLease;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub struct DriverParts {
     pub sandbox: Box<dyn Sandbox>,
     /// The agent's tree.
     pub workspace: Box<dyn Workspace>,
+    /// What is installed in the user's folder, for checkouts on this machine.
+    pub installed: Vec<InstalledFolder>,
     /// Who can work.
     pub agents: Vec<Box<dyn Agent>>,
     /// Checks that are code of the calling program, by the name of their verifier.
@@ -98,6 +101,7 @@ pub struct Driver {
     pub(crate) ctx: Context,
     pub(crate) sandbox: Box<dyn Sandbox>,
     pub(crate) workspace: Box<dyn Workspace>,
+    pub(crate) installed: Vec<InstalledFolder>,
     pub(crate) agents: Vec<Box<dyn Agent>>,
     pub(crate) helpers: Helpers,
     pub(crate) forge: Option<Box<dyn Forge>>,
@@ -149,6 +153,7 @@ impl Driver {
             ctx,
             sandbox: parts.sandbox,
             workspace: parts.workspace,
+            installed: parts.installed,
             agents: parts.agents,
             helpers: parts.helpers,
             forge: parts.forge,
@@ -178,6 +183,7 @@ impl Driver {
             baseline_cache: self.baseline_cache,
             sandbox: self.sandbox,
             workspace: self.workspace,
+            installed: self.installed,
             agents: self.agents,
             custom_checks: ctx.custom_checks,
             clock: ctx.clock,

@@ -1,8 +1,8 @@
 //! What stops a driver: the environment cannot do what a step needs. The run itself is safe in its journal.
 
-use ralph_domain::outcome::{ErrorCode, RunError};
-use ralph_domain::ports::{SandboxError, WorkspaceError};
-use ralph_journal::JournalError;
+use ralph_loop_domain::ports::{SandboxError, WorkspaceError};
+use ralph_loop_journal::JournalError;
+use ralph_loop_protocol::outcome::{ErrorCode, RunError};
 
 /// A step could not be performed.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,7 @@ impl DriveError {
             }
             Self::Workspace(error) => (ErrorCode::IterationFailed, error.hint.clone()),
             Self::Setup { guessed, .. } => {
-                let hint = ralph_domain::setup::setup_failed_hint(*guessed);
+                let hint = ralph_loop_domain::setup::setup_failed_hint(*guessed);
                 let hint = if *guessed { hint.to_owned() } else { format!("{hint}, then `ralph resume`") };
                 (ErrorCode::SandboxInitFailed, Some(hint))
             }

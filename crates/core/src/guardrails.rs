@@ -2,11 +2,11 @@
 //! a clone of it; what a person takes out there goes from the run, too.
 
 use crate::context::Context;
-use ralph_domain::guardrail::{self, Rule};
-use ralph_domain::id::Digest;
-use ralph_domain::spec::WorkspaceKind;
-use ralph_journal::artifacts;
-use ralph_journal::layout::RalphDir;
+use ralph_loop_domain::guardrail::{self, Rule};
+use ralph_loop_journal::artifacts;
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_task::spec::WorkspaceKind;
 use std::collections::BTreeSet;
 use std::path::Path;
 

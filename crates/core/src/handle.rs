@@ -4,18 +4,18 @@
 use crate::clock::SystemClock;
 use crate::kept_alive::KeptAlive;
 use jiff::Timestamp;
-use ralph_domain::control::Control;
-use ralph_domain::event::{Event, EventBody, Verdict};
-use ralph_domain::id::{AgentName, CommitId, RunId};
-use ralph_domain::money::{CostBasis, Tokens, Usd};
-use ralph_domain::ports::{AgentResources, BrowserInfo, Clock as _, ProcessInfo};
-use ralph_domain::state::RunState;
-use ralph_domain::status::Status;
-use ralph_journal::follow::Follower;
-use ralph_journal::layout::RunDir;
-use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
-use ralph_journal::{JournalError, inbox, lock, plain, snapshot};
-use ralph_protocol::view::BestNumber;
+use ralph_loop_domain::ports::{AgentResources, BrowserInfo, Clock as _, ProcessInfo};
+use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::follow::Follower;
+use ralph_loop_journal::layout::RunDir;
+use ralph_loop_journal::stream::{RunStream, StreamItem, StreamStart};
+use ralph_loop_journal::{JournalError, inbox, lock, plain, snapshot};
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::event::{Event, EventBody, Verdict};
+use ralph_loop_protocol::id::{AgentName, CommitId, RunId};
+use ralph_loop_protocol::money::{Cost, Tokens, Usd};
+use ralph_loop_protocol::status::Status;
+use ralph_loop_protocol::view::BestNumber;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -77,9 +77,8 @@ pub struct RalphStatus {
     /// The iteration under way, or the last one.
     pub iteration: u32,
     /// Money so far.
-    pub cost: Usd,
-    /// How it is known.
-    pub cost_basis: CostBasis,
+    #[serde(flatten)]
+    pub cost: Cost,
     /// Time since the start.
     pub elapsed: Duration,
     /// What was done last, newest last.
@@ -174,14 +173,13 @@ impl RunHandle {
             id: Some(state.spec.run_id.clone()),
             state: AgentState::from_status(state.status()),
             iteration: number,
-            cost: state.spending.totals.cost,
-            cost_basis: state.cost_basis(),
+            cost: state.cost(),
             elapsed: state.elapsed(),
             last_actions: actions.into_iter().rev().take(10).rev().collect(),
             current_file,
             processes: kept.processes,
             browsers: kept.browsers,
-            best: ralph_domain::best::best(&state),
+            best: ralph_loop_domain::best::best(&state),
         })
     }
 
@@ -189,7 +187,7 @@ impl RunHandle {
     pub fn history(&self) -> Result<Vec<Iteration>, JournalError> {
         let mut done: Vec<Iteration> = Vec::new();
         let mut open: Option<Iteration> = None;
-        for event in Follower::new(&self.run.events(), ralph_domain::id::Seq(0)).poll()? {
+        for event in Follower::new(&self.run.events(), ralph_loop_protocol::id::Seq(0)).poll()? {
             fold(&mut done, &mut open, &event);
         }
         for iteration in &mut done {
@@ -201,7 +199,7 @@ impl RunHandle {
     }
 
     /// Events after `seq`, and those that come.
-    pub fn follow(&self, seq: ralph_domain::id::Seq) -> Follower {
+    pub fn follow(&self, seq: ralph_loop_protocol::id::Seq) -> Follower {
         Follower::new(&self.run.events(), seq)
     }
 

@@ -3,16 +3,16 @@
 use crate::context::Context;
 use crate::error::DriveError;
 use crate::guardrails::{GUARDRAILS, MEMORY_MAX};
-use ralph_domain::control::{Control, Letter};
-use ralph_domain::dialect::adopt::edited;
-use ralph_domain::dialect::{Dialect, TaskTexts};
-use ralph_domain::event::{EventBody, SpecChanged};
-use ralph_domain::guardrail;
-use ralph_domain::id::Digest;
-use ralph_domain::lint::{LintFacts, lint};
-use ralph_domain::ports::StopCause;
-use ralph_domain::state::Stage;
-use ralph_journal::{artifacts, inbox, snapshot};
+use ralph_loop_domain::guardrail;
+use ralph_loop_domain::ports::StopCause;
+use ralph_loop_domain::state::Stage;
+use ralph_loop_journal::{artifacts, inbox, snapshot};
+use ralph_loop_protocol::control::{Control, Letter};
+use ralph_loop_protocol::event::{EventBody, SpecChanged};
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_task::dialect::adopt::edited;
+use ralph_loop_task::dialect::{Dialect, TaskTexts};
+use ralph_loop_task::lint::{LintFacts, lint};
 
 impl Context {
     /// Takes what has come. Returns what it means for a session that runs now.

@@ -6,11 +6,11 @@ use crate::context::Context;
 use crate::error::DriveError;
 use crate::file_stamp::FileStamp;
 use crate::plan_progress;
-use ralph_domain::event::{ApprovalApplied, EventBody};
-use ralph_domain::id::Digest;
-use ralph_journal::artifacts;
-use ralph_journal::journal::Integrity;
-use ralph_journal::snapshot;
+use ralph_loop_journal::artifacts;
+use ralph_loop_journal::journal::Integrity;
+use ralph_loop_journal::snapshot;
+use ralph_loop_protocol::event::{ApprovalApplied, EventBody};
+use ralph_loop_protocol::id::Digest;
 
 /// The files of a run that no session may change, as they were before it.
 #[derive(Debug, Default)]

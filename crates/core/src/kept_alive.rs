@@ -1,10 +1,10 @@
 //! What agents keep alive beside their sessions, as the record has it for whoever looks at the run from elsewhere.
 
 use jiff::Timestamp;
-use ralph_domain::id::AgentName;
-use ralph_domain::ports::AgentResources;
-use ralph_journal::layout::RunDir;
-use ralph_journal::plain;
+use ralph_loop_domain::ports::AgentResources;
+use ralph_loop_journal::layout::RunDir;
+use ralph_loop_journal::plain;
+use ralph_loop_protocol::id::AgentName;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -5,10 +5,10 @@
 //! library](https://github.com/ralph-loop/ralph/blob/main/docs/LIBRARY.md) tells the whole of it; in short:
 //!
 //! ```
-//! use ralph_core::{Completion, LoopAgent};
-//! use ralph_sandbox::memory::{MemorySandbox, MemoryWorkspace};
-//! # use ralph_agents::ScriptedAgent;
-//! # use ralph_domain::config::AgentConfig;
+//! use ralph_loop_core::{Completion, LoopAgent};
+//! use ralph_loop_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+//! # use ralph_loop_agents::ScriptedAgent;
+//! # use ralph_loop_task::config::AgentConfig;
 //! # let folder = tempfile::tempdir()?;
 //! # let script = r#"{"version": 1, "turns": [{"do": [{"write": {"path": "DONE.md", "content": "done\n"}}], "say": "Done."}]}"#;
 //! # let writer = ScriptedAgent::from_json(AgentConfig::command("writer", &[]), script)?;
@@ -28,8 +28,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`driver::Driver`] performs what [`ralph_domain::decide::decide`] names, one step after the other, and appends what
-//! happened to the journal. It knows the outside world only through the ports of [`ralph_domain::ports`]; whoever wires
+//! [`driver::Driver`] performs what [`ralph_loop_domain::decide::decide`] names, one step after the other, and appends what
+//! happened to the journal. It knows the outside world only through the ports of [`ralph_loop_domain::ports`]; whoever wires
 //! it (the command line, a server, your own program) hands over the backends in [`driver::DriverParts`]. A driver belongs to one
 //! thread at a time but may move between them; several in one process do not know of each other.
 //! [`handle::RunHandle`] watches and steers a run from anywhere, by its journal and its inbox alone.

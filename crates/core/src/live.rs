@@ -2,7 +2,7 @@
 //! sends a word. None of it can fail a run.
 
 use crate::context::Context;
-use ralph_journal::live::{LiveBody, LivePosition, LiveStream};
+use ralph_loop_journal::live::{LiveBody, LivePosition, LiveStream};
 use std::time::Duration;
 
 impl Context {

@@ -1,7 +1,7 @@
 //! The end of a log: what prompts, rules and readers look at.
 
-use ralph_domain::sanitize;
-use ralph_domain::text::{head, tail};
+use ralph_loop_protocol::sanitize;
+use ralph_loop_protocol::text::{head, tail};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
@@ -11,7 +11,7 @@ const LINE_MAX: usize = 200;
 
 /// The end of a log, whole where it is short.
 pub(crate) fn read_tail(path: &Path, max: u64) -> String {
-    let Ok(mut file) = ralph_journal::plain::read(path) else { return String::new() };
+    let Ok(mut file) = ralph_loop_journal::plain::read(path) else { return String::new() };
     let length = file.metadata().map_or(0, |m| m.len());
     if length > max && file.seek(SeekFrom::End(-(max as i64))).is_err() {
         return String::new();

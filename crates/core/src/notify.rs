@@ -6,15 +6,15 @@
 
 use crate::context::{CancelFlag, Context};
 use crate::error::DriveError;
-use ralph_domain::event::{Effect, EventBody, Notified};
-use ralph_domain::notify::notification;
-use ralph_domain::ports::{Clock, Notification, Notifier};
-use ralph_domain::redact::Redactor;
-use ralph_domain::sanitize;
-use ralph_domain::state::{OpenOccasion, RunState};
-use ralph_domain::text::one_line;
-use ralph_journal::journal::{Journal, Places};
-use ralph_journal::layout::RalphDir;
+use ralph_loop_domain::notify::notification;
+use ralph_loop_domain::ports::{Clock, Notification, Notifier};
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_domain::state::{OpenOccasion, RunState};
+use ralph_loop_journal::journal::{Journal, Places};
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::event::{Effect, EventBody, Notified};
+use ralph_loop_protocol::sanitize;
+use ralph_loop_protocol::text::one_line;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ fn send(
 pub fn catch_up(
     places: Places,
     (dir, home): (RalphDir, RalphDir),
-    spec: ralph_domain::spec::RunSpec,
+    spec: ralph_loop_task::spec::RunSpec,
     redactor: Arc<Redactor>,
     clock: Arc<dyn Clock>,
     notifiers: Vec<Box<dyn Notifier>>,

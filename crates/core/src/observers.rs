@@ -1,10 +1,10 @@
 //! Everybody who watches a run, as one.
 
 use jiff::Timestamp;
-use ralph_domain::event::Event;
-use ralph_domain::ports::Stream;
-use ralph_domain::state::RunState;
-use ralph_journal::live::LiveBody;
+use ralph_loop_domain::ports::Stream;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::live::LiveBody;
+use ralph_loop_protocol::event::Event;
 use std::time::Duration;
 
 /// Watches a run as it happens: a terminal, a server, a test. A run may have several.

@@ -2,12 +2,12 @@
 
 use crate::context::Context;
 use crate::error::DriveError;
-use ralph_domain::dialect::Dialect;
-use ralph_domain::event::EventBody;
-use ralph_domain::spec::Task;
-use ralph_domain::state::RunState;
-use ralph_journal::{JournalError, artifacts};
-use ralph_safe_fs::{Links, SafeDir};
+use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::{JournalError, artifacts};
+use ralph_loop_protocol::event::EventBody;
+use ralph_loop_safe_fs::{Links, SafeDir};
+use ralph_loop_task::dialect::Dialect;
+use ralph_loop_task::spec::Task;
 use std::collections::BTreeSet;
 use std::path::Path;
 

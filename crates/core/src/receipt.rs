@@ -2,11 +2,11 @@
 //! `metrics.json` for the stuck signals.
 
 use jiff::Timestamp;
-use ralph_domain::event::Verdict;
-use ralph_domain::money::CostBasis;
-use ralph_domain::state::{Current, RunState};
-use ralph_domain::stuck::Signals;
-use ralph_protocol::receipt::{Receipt, VERSION};
+use ralph_loop_domain::state::{Current, RunState};
+use ralph_loop_domain::stuck::Signals;
+use ralph_loop_protocol::event::Verdict;
+use ralph_loop_protocol::money::Cost;
+use ralph_loop_protocol::receipt::{Receipt, VERSION};
 
 pub(crate) fn receipt(state: &RunState, current: &Current, verdict: Verdict, now: Timestamp) -> Vec<u8> {
     let session = current.session.as_ref();
@@ -28,8 +28,7 @@ pub(crate) fn receipt(state: &RunState, current: &Current, verdict: Verdict, now
         promised: session.is_some_and(|s| s.promised),
         message: session.map(|s| s.message.clone()).unwrap_or_default(),
         tokens: session.and_then(|s| s.usage.tokens),
-        cost_usd: session.and_then(|s| s.usage.cost),
-        cost_basis: session.map_or(CostBasis::Unknown, |s| s.usage.basis),
+        cost: session.map_or(Cost::UNKNOWN, |s| s.usage.spent()),
         saved_usd: session.and_then(|s| s.usage.saved),
         tree: change.map(|c| c.tree.clone()),
         commit: change.and_then(|c| c.commit.clone()),
@@ -39,7 +38,7 @@ pub(crate) fn receipt(state: &RunState, current: &Current, verdict: Verdict, now
         checks: current.checked.iter().filter_map(|name| state.work.checks.get(name)).cloned().collect(),
         protected_changed: current.protected.clone(),
         verdict,
-        total_cost_usd: state.spending.totals.cost,
+        total_cost_usd: state.spending.totals.cost.known(),
         total_compute_usd: state.spending.compute.known_cost(),
         total_tokens: state.spending.totals.tokens,
     };

@@ -1,6 +1,6 @@
 //! Hosts that the sandbox refused to reach: noted by the sandbox's threads, journalled by the engine when it comes by.
 
-use ralph_domain::text::one_line;
+use ralph_loop_protocol::text::one_line;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -3,15 +3,15 @@
 use crate::error::DriveError;
 use crate::run_writer::over_named_spec;
 use crate::step::prepare::protected_patterns;
-use ralph_domain::decide::decide;
-use ralph_domain::event::{EventBody, Moved};
-use ralph_domain::ports::{Baseline, Clock};
-use ralph_domain::redact::Redactor;
-use ralph_domain::spec::RunSpec;
-use ralph_domain::state::{RunState, Stage};
-use ralph_domain::step::Step;
-use ralph_journal::journal::{Journal, Places};
-use ralph_journal::snapshot;
+use ralph_loop_domain::decide::decide;
+use ralph_loop_domain::ports::{Baseline, Clock};
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_domain::state::{RunState, Stage};
+use ralph_loop_domain::step::Step;
+use ralph_loop_journal::journal::{Journal, Places};
+use ralph_loop_journal::snapshot;
+use ralph_loop_protocol::event::{EventBody, Moved};
+use ralph_loop_task::spec::RunSpec;
 use std::sync::Arc;
 
 /// What a run is, by the journal in this folder.

@@ -3,17 +3,17 @@
 
 use crate::prompt::{self, PromptFiles};
 use crate::step::stuck_signs;
-use ralph_domain::config::AgentKind;
-use ralph_domain::decide::{Step, decide, judge};
-use ralph_domain::event::{Event, EventBody, Rung, Verdict};
-use ralph_domain::id::{Digest, Seq};
-use ralph_domain::redact::Redactor;
-use ralph_domain::spec::RunSpec;
-use ralph_domain::state::RunState;
-use ralph_domain::text::one_line;
-use ralph_journal::follow::Follower;
-use ralph_journal::layout::RunDir;
-use ralph_journal::{JournalError, plain, snapshot};
+use ralph_loop_domain::decide::{Step, decide, judge};
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::follow::Follower;
+use ralph_loop_journal::layout::RunDir;
+use ralph_loop_journal::{JournalError, plain, snapshot};
+use ralph_loop_protocol::event::{Event, EventBody, Rung, Verdict};
+use ralph_loop_protocol::id::{Digest, Seq};
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::config::AgentKind;
+use ralph_loop_task::spec::RunSpec;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a prompt that are read.
@@ -149,7 +149,7 @@ impl<'a> Replayed<'a> {
         iteration: u32,
         digest: &Digest,
         kind: AgentKind,
-        role: Option<ralph_domain::config::Role>,
+        role: Option<ralph_loop_task::config::Role>,
     ) {
         let recorded = plain::read_text(&self.run.iteration(iteration).join("prompt.md"), PROMPT_MAX);
         // The file is that of the last try.

@@ -1,8 +1,8 @@
 //! Writes down what agents keep alive beside their sessions. None of it can fail a run.
 
 use crate::context::Context;
-use ralph_domain::ports::{Agent, AgentResources};
-use ralph_journal::artifacts;
+use ralph_loop_domain::ports::{Agent, AgentResources};
+use ralph_loop_journal::artifacts;
 
 impl Context {
     /// Writes down what an agent keeps alive now, where that has changed.

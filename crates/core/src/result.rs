@@ -1,9 +1,9 @@
 //! The end of a run as one object, with the typed error that belongs to it.
 
 use crate::driver_parts::Driver;
-use ralph_domain::money::Usd;
-use ralph_domain::outcome::{EndReason, ErrorCode, HumanReason, RunError, RunResult};
-use ralph_domain::state::RunState;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_protocol::outcome::{EndReason, ErrorCode, HumanReason, RunError, RunResult};
 
 /// Bytes of a run's diff that are handed to a caller.
 const DIFF_MAX: usize = 16 * 1024 * 1024;
@@ -55,8 +55,7 @@ impl Driver {
             run_dir: Some(self.ctx.run.path().to_owned()),
             workspace: Some(state.spec.home().to_owned()),
             iterations: state.iterations.count,
-            cost_usd: state.spending.totals.cost,
-            cost_basis: state.spending.totals.basis,
+            cost: state.spending.totals.cost,
             compute_usd: state.spending.compute.known_cost(),
             sandboxes: state.spending.compute.sandboxes.iter().map(|sandbox| sandbox.id.clone()).collect(),
             tokens: state.spending.totals.tokens,
@@ -66,7 +65,7 @@ impl Driver {
             level: state.result.proof.as_ref().and_then(|proof| proof.level),
             watched: state.result.proof.as_ref().filter(|proof| proof.passed).map(|proof| proof.watched),
             branch: self.result_branch(),
-            work_ref: ralph_domain::view::work_ref(state),
+            work_ref: ralph_loop_domain::view::work_ref(state),
             pr_url: state.handover.pr.as_ref().map(|pr| pr.url.clone()),
             files_changed: files,
             error,
@@ -76,7 +75,7 @@ impl Driver {
 
 fn suspended(state: &RunState) -> String {
     let by = state.people.suspended_by.as_deref().unwrap_or("a signal");
-    let done = ralph_domain::text::count(state.iterations.count as usize, "iteration");
+    let done = ralph_loop_protocol::text::count(state.iterations.count as usize, "iteration");
     format!("Suspended by {by} after {done}. `ralph resume {}` goes on.", state.spec.run_id)
 }
 

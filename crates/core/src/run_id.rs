@@ -1,7 +1,7 @@
 //! Names for runs: sortable by time, short enough to type.
 
 use jiff::Timestamp;
-use ralph_domain::id::RunId;
+use ralph_loop_protocol::id::RunId;
 
 /// In the order of ASCII, so that ids sort like what they stand for.
 const ALPHABET: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";

@@ -2,17 +2,17 @@
 //! process that is killed while it makes that leaves a run that another one goes on with.
 
 use crate::error::DriveError;
-use ralph_domain::event::{Event, EventBody, Placed};
-use ralph_domain::id::{Digest, MachineId, Seq};
-use ralph_domain::lease::DriverLease;
-use ralph_domain::outcome::EndReason;
-use ralph_domain::ports::Clock;
-use ralph_domain::redact::Redactor;
-use ralph_domain::spec::RunSpec;
-use ralph_domain::state::RunState;
-use ralph_journal::journal::{Journal, Places};
-use ralph_journal::layout::RunDir;
-use ralph_journal::snapshot;
+use ralph_loop_domain::ports::Clock;
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::journal::{Journal, Places};
+use ralph_loop_journal::layout::RunDir;
+use ralph_loop_journal::snapshot;
+use ralph_loop_protocol::event::{Event, EventBody, Placed};
+use ralph_loop_protocol::id::{Digest, MachineId, Seq};
+use ralph_loop_protocol::lease::DriverLease;
+use ralph_loop_protocol::outcome::EndReason;
+use ralph_loop_task::spec::RunSpec;
 use std::sync::Arc;
 
 /// What a [`RunWriter`] needs: the journal's files, the redactor, the clock, who writes.

@@ -2,9 +2,9 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use ralph_domain::event::EventBody;
-use ralph_domain::outcome::EndReason;
-use ralph_domain::ports::{Dismissal, SandboxNews};
+use ralph_loop_domain::ports::{Dismissal, SandboxNews};
+use ralph_loop_protocol::event::EventBody;
+use ralph_loop_protocol::outcome::EndReason;
 
 impl Driver {
     /// Journals what happened to the sandboxes since the last time.

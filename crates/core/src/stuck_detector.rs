@@ -1,10 +1,10 @@
 //! The stuck rules for whoever wants them without a run.
 
 use crate::help::StuckContext;
-use ralph_domain::config::StuckConfig;
-use ralph_domain::state::RunState;
-use ralph_domain::stuck::{self, Signals, Trace};
-use ralph_protocol::stuck::StuckDetails;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_domain::stuck::{self, Signals, Trace};
+use ralph_loop_protocol::stuck::StuckDetails;
+use ralph_loop_task::config::StuckConfig;
 
 /// The score from which a run counts as stuck, unless told.
 const GUTTER_SCORE: f64 = 0.7;

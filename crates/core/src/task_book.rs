@@ -3,9 +3,9 @@
 //! A book is compared with the file as it was when the run started. In `ralph_task.md` only the boxes may differ; in a plan
 //! agents may add, split and reorder stories and set `passes` and `notes`. Anything else is a changed protected path.
 
-use ralph_domain::dialect::{Dialect, checkbox, frontmatter, plan_edit, prd_tasks};
-use ralph_domain::spec::Task;
-use ralph_domain::text::one_line;
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::dialect::{Dialect, checkbox, frontmatter, plan_edit, prd_tasks};
+use ralph_loop_task::spec::Task;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Ids that are not the task's own and still kept.
@@ -106,7 +106,7 @@ fn unticked(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_domain::criterion::{Check, Criterion, Span};
+    use ralph_loop_task::criterion::{Check, Criterion, Span};
 
     const MD: &str = "---\ntask_id: t\n---\n\n# T\n\n## Success criteria\n\n- [ ] M1.1 one\n- [ ] M1.2 two\n";
     const PLAN: &str = r#"{"project":"p","branchName":"b","userStories":[

@@ -1,7 +1,7 @@
 //! A program that is not `ralph` and drives runs, with real processes: two at a time, in two threads and two repos; one that it
 //! drops and takes up again.
 //!
-//! It plays the guard of its own sandboxes (`ralph_sandbox::init`), so it has its own `main`, which speaks as much of
+//! It plays the guard of its own sandboxes (`ralph_loop_sandbox::init`), so it has its own `main`, which speaks as much of
 //! libtest as `cargo test` and `cargo nextest` ask for.
 #![allow(
     clippy::unwrap_used,
@@ -11,21 +11,21 @@
 )]
 
 use nix::sys::prctl;
-use ralph_agents::ScriptedAgent;
-use ralph_core::clock::SystemClock;
-use ralph_core::{
+use ralph_loop_agents::ScriptedAgent;
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_core::{
     CancelFlag, Completion, Driver, DriverParts, Helpers, LoopAgent, LoopAgentBuilder, Refusals,
 };
-use ralph_domain::config::{AgentConfig, ConfigFile};
-use ralph_domain::level::Watching;
-use ralph_domain::outcome::{EndReason, ErrorCode, RunResult};
-use ralph_domain::ports::Clock as _;
-use ralph_domain::redact::Redactor;
-use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
-use ralph_git::{GitWorkspace, Repo, WorkspaceOptions};
-use ralph_journal::journal::Places;
-use ralph_journal::layout::RalphDir;
-use ralph_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_git::{GitWorkspace, Repo, WorkspaceOptions};
+use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::level::Watching;
+use ralph_loop_protocol::outcome::{EndReason, ErrorCode, RunResult};
+use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_task::config::{AgentConfig, ConfigFile};
+use ralph_loop_task::spec::{RunSpec, Task, WorkspaceKind};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -39,7 +39,7 @@ const TESTS: &[(&str, fn())] = &[
 ];
 
 fn main() -> ExitCode {
-    ralph_sandbox::init();
+    ralph_loop_sandbox::init();
     let args: Vec<String> = std::env::args().skip(1).collect();
     let has = |flag: &str| args.iter().any(|arg| arg == flag);
     if has("--list") {
@@ -66,8 +66,8 @@ fn dropped_in_a_session() {
     let script = r#"{"version": 1, "turns": [
         {"do": [{"run": {"argv": ["sh", "-c", "[ -e .git/again ] || { echo half > half.txt; echo $$ > .git/pid; exec sleep 600; }"]}},
                 {"write": {"path": "result.txt", "content": "done\n"}}], "say": "All of it."}]}"#;
-    let vars: ralph_domain::vars::Vars = std::env::vars_os().collect();
-    let run = ralph_domain::id::RunId::new("dropped");
+    let vars: ralph_loop_domain::vars::Vars = std::env::vars_os().collect();
+    let run = ralph_loop_protocol::id::RunId::new("dropped");
     let ports = |builder: LoopAgentBuilder| {
         let repo = Repo::discover(&vars, &root).unwrap();
         let options = WorkspaceOptions::new(repo.identity(Some("A"), Some("a@example.com")));
@@ -170,8 +170,8 @@ fn failed_push() {
     git(&temp.path().join("other"), &["push", "-q", &there.display().to_string(), "HEAD:work"]);
     let script = r#"{"version": 1, "turns": [
         {"do": [{"write": {"path": "result.txt", "content": "done\n"}}], "say": "All of it."}]}"#;
-    let vars: ralph_domain::vars::Vars = std::env::vars_os().collect();
-    let run = ralph_domain::id::RunId::new("pushed");
+    let vars: ralph_loop_domain::vars::Vars = std::env::vars_os().collect();
+    let run = ralph_loop_protocol::id::RunId::new("pushed");
     let repo = Repo::discover(&vars, &root).unwrap();
     let mut options = WorkspaceOptions::new(repo.identity(Some("A"), Some("a@example.com")));
     options.branch = Some("work".into());
@@ -186,8 +186,8 @@ fn failed_push() {
         .completion(Completion::command("grep -q done result.txt"))
         .baseline(false)
         .branch("work")
-        .publish(ralph_domain::config::Publish::Push)
-        .push_to(ralph_domain::ports::GitRemote { url: there.display().to_string(), login: None })
+        .publish(ralph_loop_task::config::Publish::Push)
+        .push_to(ralph_loop_domain::ports::GitRemote { url: there.display().to_string(), login: None })
         .build()
         .unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -225,7 +225,7 @@ fn drive(folder: &Path, name: &str) -> Driver {
         run_id: name.into(),
         created_at: SystemClock::default().now(),
         task: Task::from_prompt("# A task\n\nMake it done.\n", "PROMPT.md").unwrap(),
-        settings: ralph_domain::config::Settings { baseline: false, ..config.resolve() },
+        settings: ralph_loop_task::config::Settings { baseline: false, ..config.resolve() },
         place: WorkspaceKind::InPlace,
         workspace: root.clone(),
         origin: root.clone(),
@@ -236,7 +236,7 @@ fn drive(folder: &Path, name: &str) -> Driver {
         left_work: Vec::new(),
     };
     let agent = ScriptedAgent::from_json(spec.settings.agents.first().unwrap().clone(), &script).unwrap();
-    let vars: ralph_domain::vars::Vars = std::env::vars_os().collect();
+    let vars: ralph_loop_domain::vars::Vars = std::env::vars_os().collect();
     let repo = Repo::discover(&vars, &root).unwrap();
     let options = WorkspaceOptions::new(repo.identity(Some("A"), Some("a@example.com")));
     let dir = RalphDir::of(&root);
@@ -254,6 +254,7 @@ fn drive(folder: &Path, name: &str) -> Driver {
         baseline_cache: None,
         sandbox: Box::new(LocalSandbox::start(&root, LocalOptions::new(name, &vars)).unwrap()),
         workspace: Box::new(GitWorkspace::new(repo, spec.run_id.clone(), options).unwrap()),
+        installed: Vec::new(),
         agents: vec![Box::new(agent)],
         custom_checks: BTreeMap::new(),
         clock: Arc::new(SystemClock::default()),

@@ -6,11 +6,11 @@ mod support;
 
 use jiff::SignedDuration;
 use proptest::prelude::*;
-use ralph_domain::control::Control;
-use ralph_domain::event::{EventBody, SessionEnd};
-use ralph_domain::outcome::EndReason;
-use ralph_domain::ports::Clock as _;
-use ralph_journal::inbox;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_journal::inbox;
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::event::{EventBody, SessionEnd};
+use ralph_loop_protocol::outcome::EndReason;
 use std::sync::atomic::{AtomicU32, Ordering};
 use support::{Machine, PROMISE, completed, three_sessions, write};
 
@@ -146,7 +146,7 @@ fn every_iteration_leaves_all_its_artifacts() {
 
 #[test]
 fn a_run_may_end_by_a_file_or_by_a_check_of_the_calling_program() {
-    use ralph_domain::config::{Completion, Expect, VerifierConfig};
+    use ralph_loop_task::config::{Completion, Expect, VerifierConfig};
     let check =
         |name: &str, expect| VerifierConfig { expect: Some(expect), ..VerifierConfig::command(name, vec![]) };
     let mut machine = Machine::new(|request, sandbox| {
@@ -159,8 +159,8 @@ fn a_run_may_end_by_a_file_or_by_a_check_of_the_calling_program() {
         check("file", Expect::FileExists { path: "DONE.md".into() }),
         check("mine", Expect::Custom),
     ]);
-    let mine: Box<dyn ralph_domain::ports::CustomCheck> =
-        Box::new(|sandbox: &dyn ralph_domain::ports::Sandbox| {
+    let mine: Box<dyn ralph_loop_domain::ports::CustomCheck> =
+        Box::new(|sandbox: &dyn ralph_loop_domain::ports::Sandbox| {
             match sandbox.read(std::path::Path::new("result.txt")) {
                 Ok(Some(_)) => Ok(()),
                 _ => Err("there is no result".to_owned()),
@@ -301,8 +301,8 @@ proptest! {
             EndReason::Completed | EndReason::MaxIterations | EndReason::NeedsHuman | EndReason::Stuck | EndReason::Timeout | EndReason::Error
         ), "{:?}", result.reason);
         // The state that a reader folds is the state the driver had.
-        let replayed = ralph_journal::snapshot::replay(&machine.dir().run(&"r1".into()), machine.spec()).unwrap();
-        let loaded = ralph_journal::snapshot::load(&machine.dir().run(&"r1".into())).unwrap();
+        let replayed = ralph_loop_journal::snapshot::replay(&machine.dir().run(&"r1".into()), machine.spec()).unwrap();
+        let loaded = ralph_loop_journal::snapshot::load(&machine.dir().run(&"r1".into())).unwrap();
         prop_assert_eq!(replayed.spending.totals, loaded.spending.totals);
         prop_assert_eq!(&replayed.result.finished, &loaded.result.finished);
     }

@@ -3,18 +3,18 @@
 
 mod support;
 
-use ralph_core::{Completion, Limits, LoopAgent, LoopAgentBuilder, LoopResult};
-use ralph_domain::config::Publish;
-use ralph_domain::control::BudgetChange;
-use ralph_domain::event::{EventBody, SessionEnd};
-use ralph_domain::id::{AgentName, Seq};
-use ralph_domain::money::{CostBasis, Tokens, Usage, Usd};
-use ralph_domain::outcome::{EndReason, ErrorCode};
-use ralph_domain::ports::{
+use ralph_loop_core::{Completion, Limits, LoopAgent, LoopAgentBuilder, LoopResult};
+use ralph_loop_domain::ports::{
     Agent, AgentRequests, Clock as _, GitRemote, ReleaseWhen, Sandbox, SandboxError, SessionReport,
     SessionRequest, SessionSink,
 };
-use ralph_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use ralph_loop_protocol::control::BudgetChange;
+use ralph_loop_protocol::event::{EventBody, SessionEnd};
+use ralph_loop_protocol::id::{AgentName, Seq};
+use ralph_loop_protocol::money::{CostBasis, Tokens, Usage, Usd};
+use ralph_loop_protocol::outcome::{EndReason, ErrorCode};
+use ralph_loop_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use ralph_loop_task::config::Publish;
 use std::future::Future;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -333,8 +333,8 @@ fn advice_that_breaks_suspends_the_run_which_goes_on() {
 /// A file, a command, code of the caller and a number: done when all of them hold, whichever comes last.
 #[test]
 fn conditions_of_every_kind_hold_together() {
-    use ralph_domain::config::{Better, MetricConfig};
-    use ralph_domain::criterion::Pattern;
+    use ralph_loop_task::config::{Better, MetricConfig};
+    use ralph_loop_task::criterion::Pattern;
     let temp = tempfile::tempdir().unwrap();
     let judged: Arc<Mutex<Vec<bool>>> = Arc::default();
     let noted = Arc::clone(&judged);
@@ -352,7 +352,7 @@ fn conditions_of_every_kind_hold_together() {
     let sandbox = MemorySandbox::new(|request, files| {
         let line = request.argv.last().filter(|_| request.argv.first().is_some_and(|word| word == "sh"))?;
         let shown = files.get(line.strip_prefix("cat ")?)?.to_vec();
-        Some(ralph_sandbox::memory::MemoryExit::prints(shown))
+        Some(ralph_loop_sandbox::memory::MemoryExit::prints(shown))
     });
     let p99 = MetricConfig::new(Pattern::parse("p99 ([0-9]+)").unwrap(), Better::Lower).target(80.0);
     let agent = over(temp.path(), &sandbox, session)

@@ -3,20 +3,20 @@
 
 mod support;
 
-use ralph_core::handle::AgentState;
-use ralph_core::{Completion, ContextFile, Limits, LoopAgent, LoopAgentBuilder};
-use ralph_domain::config::{AgentConfig, AgentKind, Better, MetricConfig, Publish};
-use ralph_domain::control::BudgetChange;
-use ralph_domain::criterion::Pattern;
-use ralph_domain::event::SessionEnd;
-use ralph_domain::id::{AgentName, RunId};
-use ralph_domain::money::{Usage, Usd};
-use ralph_domain::outcome::{EndReason, ErrorCode};
-use ralph_domain::ports::{
+use ralph_loop_core::handle::AgentState;
+use ralph_loop_core::{Completion, ContextFile, Limits, LoopAgent, LoopAgentBuilder};
+use ralph_loop_domain::ports::{
     Agent, AgentRequests, AgentResources, GitRemote, ProcessInfo, ReleaseWhen, Sandbox, SandboxError,
     SessionReport, SessionRequest, SessionSink,
 };
-use ralph_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use ralph_loop_protocol::control::BudgetChange;
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::id::{AgentName, RunId};
+use ralph_loop_protocol::money::{Usage, Usd};
+use ralph_loop_protocol::outcome::{EndReason, ErrorCode};
+use ralph_loop_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use ralph_loop_task::config::{AgentConfig, AgentKind, Better, MetricConfig, Publish};
+use ralph_loop_task::criterion::Pattern;
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -245,7 +245,7 @@ fn a_dropped_run_is_suspended_and_goes_on_when_it_is_awaited_again() {
     assert!(result.success, "{result:?}");
     let kinds: Vec<&str> = {
         let record = agent.handle().record().unwrap();
-        record.follow(ralph_domain::id::Seq(0)).poll().unwrap().iter().map(|e| e.body.kind()).collect()
+        record.follow(ralph_loop_protocol::id::Seq(0)).poll().unwrap().iter().map(|e| e.body.kind()).collect()
     };
     assert!(kinds.contains(&"suspended"), "{kinds:?}");
     assert_eq!(kinds.iter().filter(|kind| **kind == "driver_started").count(), 2);
@@ -596,7 +596,8 @@ fn a_run_is_paused_resumed_and_stopped_by_its_handle() {
             let polled = running.as_mut().poll(cx);
             if paused == 0
                 && handle.record().is_some_and(|run| {
-                    run.state().is_ok_and(|state| state.status() == ralph_domain::status::Status::Paused)
+                    run.state()
+                        .is_ok_and(|state| state.status() == ralph_loop_protocol::status::Status::Paused)
                 })
             {
                 paused = 1;
@@ -620,7 +621,7 @@ fn a_run_is_paused_resumed_and_stopped_by_its_handle() {
 fn a_reader_that_is_slow_or_gone_holds_nothing_up_and_misses_nothing() {
     let temp = tempfile::tempdir().unwrap();
     let agent = builder(temp.path(), Arc::new(two_sessions)).completion(grep()).build().unwrap();
-    fn poll(stream: &mut ralph_core::loop_agent::EventStream, cx: &mut Context<'_>) -> Option<u64> {
+    fn poll(stream: &mut ralph_loop_core::loop_agent::EventStream, cx: &mut Context<'_>) -> Option<u64> {
         match futures_core::Stream::poll_next(pin!(stream).as_mut(), cx) {
             Poll::Ready(Some(event)) => Some(event.unwrap().seq.0),
             Poll::Ready(None) | Poll::Pending => None,
@@ -655,7 +656,7 @@ fn a_reader_that_is_slow_or_gone_holds_nothing_up_and_misses_nothing() {
     let last = agent.handle().record().unwrap().state().unwrap().seq.0;
     assert_eq!(seen, (1..=last).collect::<Vec<_>>(), "every event, once, in order");
     // From where somebody stopped reading, without what was read.
-    let mut rest = agent.events_after(ralph_domain::id::Seq(last - 2));
+    let mut rest = agent.events_after(ralph_loop_protocol::id::Seq(last - 2));
     let tail = block_on(std::future::poll_fn(|cx| {
         Poll::Ready(std::iter::from_fn(|| poll(&mut rest, cx)).collect::<Vec<_>>())
     }));
@@ -780,7 +781,7 @@ fn what_an_agent_keeps_alive_is_in_the_status_while_it_works() {
     poll_until(agent.run(), || {
         // No session ends by itself: a person rotates the first one, and what it leaves alive is written down.
         if sessions.load(Ordering::SeqCst) == 1 {
-            handle.send(ralph_domain::control::Control::Rotate).unwrap();
+            handle.send(ralph_loop_protocol::control::Control::Rotate).unwrap();
         }
         handle.status().is_ok_and(|status| status.processes.iter().any(|one| one.name == "server"))
     });

@@ -16,13 +16,13 @@ mod fix_failing_tests;
 #[path = "../../testkit/outside/src/main.rs"]
 mod outside;
 
-use ralph_agents::ScriptedAgent;
-use ralph_core::{Completion, Limits, LoopAgent, LoopAgentBuilder};
-use ralph_domain::config::AgentConfig;
-use ralph_domain::id::RunId;
-use ralph_domain::vars::Vars;
-use ralph_git::{GitWorkspace, Repo, WorkspaceOptions};
-use ralph_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_agents::ScriptedAgent;
+use ralph_loop_core::{Completion, Limits, LoopAgent, LoopAgentBuilder};
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_git::{GitWorkspace, Repo, WorkspaceOptions};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_task::config::AgentConfig;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -122,7 +122,7 @@ fn dropped() {
 
 fn main() {
     // Where this program plays the guard, it does not come back.
-    ralph_sandbox::init();
+    ralph_loop_sandbox::init();
     let args: Vec<String> = std::env::args().skip(1).collect();
     let has = |flag: &str| args.iter().any(|arg| arg == flag);
     if has("--list") {

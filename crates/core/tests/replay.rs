@@ -7,10 +7,10 @@
 
 mod support;
 
-use ralph_core::replay::{Replay, replay};
-use ralph_domain::event::SessionEnd;
-use ralph_domain::ports::{Sandbox, SessionRequest};
-use ralph_journal::layout::RunDir;
+use ralph_loop_core::replay::{Replay, replay};
+use ralph_loop_domain::ports::{Sandbox, SessionRequest};
+use ralph_loop_journal::layout::RunDir;
+use ralph_loop_protocol::event::SessionEnd;
 use std::path::Path;
 use support::{Machine, PROMISE, completed, three_sessions, write};
 
@@ -42,7 +42,7 @@ const RUNS: &[(&str, Session)] =
     &[("proven", three_sessions), ("stuck", circles), ("interrupted", interrupted)];
 
 fn differences(found: &Replay) -> String {
-    let line = |one: &ralph_core::replay::Difference| {
+    let line = |one: &ralph_loop_core::replay::Difference| {
         format!("event {} ({}): then `{}`, today `{}`", one.seq, one.what, one.recorded, one.today)
     };
     found.differences.iter().map(line).collect::<Vec<_>>().join("\n")

@@ -3,12 +3,12 @@
 
 mod support;
 
-use ralph_core::{Driver, DriverParts, LiveStatus, Observer, Progress};
-use ralph_domain::event::{Event, EventBody};
-use ralph_domain::lease::{DriverLease, Epoch};
-use ralph_domain::outcome::EndReason;
-use ralph_domain::ports::Stream;
-use ralph_domain::state::RunState;
+use ralph_loop_core::{Driver, DriverParts, LiveStatus, Observer, Progress};
+use ralph_loop_domain::ports::Stream;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::event::{Event, EventBody};
+use ralph_loop_protocol::lease::{DriverLease, Epoch};
+use ralph_loop_protocol::outcome::EndReason;
 use std::sync::{Arc, Mutex};
 use support::{Machine, three_sessions};
 

@@ -3,12 +3,12 @@
 
 mod support;
 
-use ralph_core::handle::{ControlOutcome, RunHandle};
-use ralph_domain::control::Control;
-use ralph_domain::redact::Redactor;
-use ralph_journal::layout::RalphDir;
-use ralph_journal::live::LiveBody;
-use ralph_journal::stream::{StreamItem, StreamStart};
+use ralph_loop_core::handle::{ControlOutcome, RunHandle};
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_journal::live::LiveBody;
+use ralph_loop_journal::stream::{StreamItem, StreamStart};
+use ralph_loop_protocol::control::Control;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::{Machine, completed, write};
@@ -78,8 +78,8 @@ fn what_was_shown_stands_in_the_record_without_secrets_for_whoever_comes_later()
 
 struct Silent;
 
-impl ralph_core::Observer for Silent {
-    fn event(&mut self, _: &ralph_domain::state::RunState, _: &ralph_domain::event::Event) {}
-    fn live(&mut self, _: &ralph_domain::state::RunState, _: &ralph_core::LiveStatus<'_>) {}
-    fn output(&mut self, _: ralph_domain::ports::Stream, _: &[u8]) {}
+impl ralph_loop_core::Observer for Silent {
+    fn event(&mut self, _: &ralph_loop_domain::state::RunState, _: &ralph_loop_protocol::event::Event) {}
+    fn live(&mut self, _: &ralph_loop_domain::state::RunState, _: &ralph_loop_core::LiveStatus<'_>) {}
+    fn output(&mut self, _: ralph_loop_domain::ports::Stream, _: &[u8]) {}
 }

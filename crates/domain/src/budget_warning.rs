@@ -1,9 +1,9 @@
 //! Budgets that are nearly used up, told once each.
 
-use crate::budget::Spent;
-use crate::event::EventBody;
 use crate::state::RunState;
-use crate::text;
+use ralph_loop_protocol::event::EventBody;
+use ralph_loop_protocol::text;
+use ralph_loop_task::budget::Spent;
 
 /// Budget warnings that are due and not yet given.
 pub fn budget_warnings(state: &RunState) -> Vec<EventBody> {
@@ -23,10 +23,15 @@ pub fn budget_warnings_with(state: &RunState, session: Spent) -> Vec<EventBody> 
     budgets
         .shares(spent)
         .into_iter()
-        .filter(|(kind, share)| *share >= crate::budget::WARN_AT && !state.spending.warned.contains(kind))
-        .filter(|(kind, _)| *kind != crate::budget::BudgetKind::Cost || spent.cost > crate::money::Usd::ZERO)
+        .filter(|(kind, share)| {
+            *share >= ralph_loop_task::budget::WARN_AT && !state.spending.warned.contains(kind)
+        })
+        .filter(|(kind, _)| {
+            *kind != ralph_loop_task::budget::BudgetKind::Cost
+                || spent.cost > ralph_loop_protocol::money::Usd::ZERO
+        })
         .map(|(budget, share)| {
-            use crate::budget::BudgetKind;
+            use ralph_loop_task::budget::BudgetKind;
             let used = match budget {
                 BudgetKind::Iterations => {
                     format!("{} of {} iterations", spent.iterations, budgets.max_iterations)

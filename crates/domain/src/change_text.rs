@@ -1,6 +1,6 @@
 //! What a change is called: first line and text of a commit or a pull request, from the agent's own words.
 
-use ralph_protocol::text::one_line;
+use ralph_loop_protocol::text::one_line;
 
 /// Characters of a first line.
 const SUBJECT_MAX: usize = 72;

@@ -1,18 +1,18 @@
 //! The decision: a pure function from what is known to what comes next.
 
-use crate::config::{Completion, OnStuck, RunWhen};
 use crate::end_summary;
-use crate::event::{EventBody, SessionEnd, Verdict};
 use crate::handover;
-use crate::id::AgentName;
-use crate::outcome::{EndReason, HumanReason};
 use crate::ports::StopCause;
 use crate::recovery;
 use crate::select::{AgentChoice, SelectionInput, choose};
 use crate::state::{Current, NeedsHuman, RunState, Stage};
 pub use crate::step::Step;
-use crate::text;
 use jiff::{SignedDuration, Timestamp};
+use ralph_loop_protocol::event::{EventBody, SessionEnd, Verdict};
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::outcome::{EndReason, HumanReason};
+use ralph_loop_protocol::text;
+use ralph_loop_task::config::{Completion, OnStuck, RunWhen};
 use std::time::Duration;
 
 /// A session that was cut off this many times in a row for one iteration ends the run: something is broken.
@@ -207,7 +207,7 @@ fn critic_is_due(state: &RunState) -> bool {
         return false;
     }
     let high = state.iterations.history.back().is_some_and(|last| last.loop_score >= critic.score);
-    let left = settings.budgets.max_cost.saturating_sub(state.spending.totals.cost).dollars();
+    let left = settings.budgets.max_cost.saturating_sub(state.spent().cost).dollars();
     let thin = left < settings.budgets.max_cost.dollars() * critic.min_budget_share;
     high && !thin
 }

@@ -1,10 +1,10 @@
 //! The sentences in which an end is told.
 
-use crate::event::Verdict;
 use crate::state::RunState;
-use crate::text;
-use ralph_protocol::control::RACE_PREFIX;
-use ralph_protocol::level::ProofLevel;
+use ralph_loop_protocol::control::RACE_PREFIX;
+use ralph_loop_protocol::event::Verdict;
+use ralph_loop_protocol::level::ProofLevel;
+use ralph_loop_protocol::text;
 
 /// How many iterations there were, in words.
 pub(crate) fn iterations(state: &RunState) -> String {
@@ -34,7 +34,7 @@ pub(crate) fn success(state: &RunState) -> String {
     };
     let look = match state.result.proof.as_ref().map_or(0, |p| p.weakened) {
         0 => String::new(),
-        n => format!(" {}.", ralph_protocol::weakened::summary_of(n as usize)),
+        n => format!(" {}.", ralph_loop_protocol::weakened::summary_of(n as usize)),
     };
     let proof = state.result.proof.as_ref();
     let level = proof.and_then(|p| p.level);

@@ -1,7 +1,7 @@
 //! The rules of `guardrails.md`, one by one. They are the repo's: sessions and runs add to them, a person takes them out.
 
-use crate::id::Digest;
-use crate::text::one_line;
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_protocol::text::one_line;
 use std::collections::BTreeSet;
 use std::ops::Range;
 

@@ -1,15 +1,15 @@
 //! What is due between a run and its code host: pushes, the pull request, checks and reviews that are waited for. Pure, like
 //! the rest of the decision.
 
-use crate::config::Publish;
-use crate::criterion::Check;
-use crate::event::PrOccasion;
-use crate::outcome::{EndReason, HumanReason};
 pub use crate::state::{Gate, GateFacts, HandoverFacts, PrFacts};
 use crate::state::{NeedsHuman, RunState};
 use crate::step::Step;
-use crate::text;
 use jiff::SignedDuration;
+use ralph_loop_protocol::event::PrOccasion;
+use ralph_loop_protocol::outcome::{EndReason, HumanReason};
+use ralph_loop_protocol::text;
+use ralph_loop_task::config::Publish;
+use ralph_loop_task::criterion::Check;
 use std::time::Duration;
 
 /// Tries in a row before a person is asked.

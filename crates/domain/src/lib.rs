@@ -2,7 +2,7 @@
 //!
 //! A run is the fold of its [`event::Event`]s into a [`state::RunState`]; [`decide::decide`] reads that state and names
 //! the next [`decide::Step`]. Nothing here opens a file, starts a process or asks for the time: the driver in
-//! `ralph-core` performs a step at the edge, appends what happened and asks again. That is why start, resume,
+//! `ralph-loop-core` performs a step at the edge, appends what happened and asks again. That is why start, resume,
 //! replay and tests are one path.
 //!
 //! The outside world is a handful of small traits in [`ports`]; their backends live in other crates and are handed
@@ -17,6 +17,7 @@ pub mod decide;
 mod end_summary;
 pub mod guardrail;
 pub mod handover;
+pub mod installed;
 pub mod model;
 pub mod notify;
 pub mod ports;
@@ -33,8 +34,3 @@ pub mod step;
 pub mod stuck;
 pub mod vars;
 pub mod view;
-
-pub use ralph_protocol::{
-    control, describe, event, id, lease, level, money, outcome, race, receipt, sanitize, status, text,
-};
-pub use ralph_task::{budget, config, criterion, dialect, lint, spec};

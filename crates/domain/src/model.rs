@@ -3,11 +3,11 @@
 //! A backend translates these to its provider's wire and back. It keeps no state between calls; the caller sends the
 //! whole conversation each time. Retries with bounded waits are the backend's; what a failure means is the caller's.
 
-use crate::config::Profile;
-use crate::event::SessionEnd;
-use crate::money::{Tokens, Usd};
 use crate::ports::StopCause;
 use jiff::{SignedDuration, Timestamp};
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::money::{Tokens, Usd};
+use ralph_loop_task::config::Profile;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ops::ControlFlow;

@@ -1,10 +1,10 @@
 //! What people are told on each occasion: the words of notifications, in one place. Whoever sends them adds nothing.
 
-use crate::money::{CostBasis, Usd};
 use crate::ports::{Notification, Occasion};
 use crate::state::{OpenOccasion, RunState};
-use crate::text::{count, one_line};
-use ralph_protocol::level::ProofLevel;
+use ralph_loop_protocol::level::ProofLevel;
+use ralph_loop_protocol::money::Cost;
+use ralph_loop_protocol::text::{count, one_line};
 
 const TITLE: usize = 120;
 
@@ -15,11 +15,9 @@ const OWN_TESTS: &str = "Own tests pass";
 pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
     let run = &state.spec.run_id;
     let detail = sentence(&open.detail);
-    let totals = &state.spending.totals;
-    let cost = match totals.basis {
-        CostBasis::Unknown if totals.cost == Usd::ZERO && totals.sessions > 0 => "an unknown cost".to_owned(),
-        CostBasis::Unknown if totals.sessions > 0 => totals.basis.words(totals.cost),
-        _ => totals.cost.to_string(),
+    let cost = match state.spending.totals.cost {
+        Cost::UNKNOWN => "an unknown cost".to_owned(),
+        cost => cost.to_string(),
     };
     let so_far = format!("{} and {cost} so far.", count(state.iterations.count as usize, "iteration"));
     let (text, hint) = match open.occasion {
@@ -64,7 +62,7 @@ pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
         hint,
         pr_url: state.handover.pr.as_ref().map(|pr| pr.url.clone()),
         iterations: state.iterations.count,
-        cost_usd: state.spending.totals.cost.dollars(),
+        cost: state.spending.totals.cost,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What calls cost: list prices of models, overlaid by those that people name. Pure arithmetic over tokens.
 
-use crate::config::{Models, PriceConfig, Profile};
-use crate::money::{Tokens, Usd};
+use ralph_loop_protocol::money::{Tokens, Usd};
+use ralph_loop_task::config::{Models, PriceConfig, Profile};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Protected paths: which files must stay as they were when the run started.
 
-pub use ralph_protocol::protected::{ProtectedChange, ProtectedKind};
+pub use ralph_loop_protocol::protected::{ProtectedChange, ProtectedKind};
 
 /// CI definitions, protected in every run: an agent that may edit them may decide what "green" means.
 pub const CI_FILES: &[&str] = &[

@@ -4,14 +4,14 @@
 //! tried once; each gets a few iterations to show what it is good for. Past the last rung a person is asked, or the
 //! run ends: where the policy says so, or where too many gutters in a row got nowhere.
 
-use crate::config::{AgentConfig, AgentKind, OnStuck};
-use crate::event::{EventBody, Rung, Verdict};
-use crate::id::AgentName;
 use crate::state::RunState;
 use crate::stuck::Signals;
-use crate::text;
 use jiff::{SignedDuration, Timestamp};
-use ralph_protocol::stuck::StuckDetails;
+use ralph_loop_protocol::event::{EventBody, Rung, Verdict};
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::stuck::StuckDetails;
+use ralph_loop_protocol::text;
+use ralph_loop_task::config::{AgentConfig, AgentKind, OnStuck};
 
 /// What is done next for a stuck run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Who works next: a pure choice over priorities, cooldowns and what a person asked for.
 
-use crate::config::{AgentConfig, AgentSelection};
-use crate::id::AgentName;
 use jiff::Timestamp;
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_task::config::{AgentConfig, AgentSelection};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 

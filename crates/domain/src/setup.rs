@@ -30,12 +30,12 @@ const SETUPS: &[Setup] = &[
     Setup {
         marker: "requirements-dev.txt",
         folders: PYTHON,
-        command: "python3 -m pip install -r requirements-dev.txt",
+        command: "python3 -m venv .venv && echo '*' >.venv/.gitignore && .venv/bin/pip install -r requirements-dev.txt",
     },
     Setup {
         marker: "requirements.txt",
         folders: PYTHON,
-        command: "python3 -m pip install -r requirements.txt",
+        command: "python3 -m venv .venv && echo '*' >.venv/.gitignore && .venv/bin/pip install -r requirements.txt",
     },
     Setup { marker: "Gemfile.lock", folders: &["vendor/bundle", ".bundle"], command: "bundle install" },
     Setup { marker: "composer.lock", folders: &["vendor"], command: "composer install" },
@@ -45,60 +45,71 @@ const SETUPS: &[Setup] = &[
 /// Projects without a lock file: good enough for a hint, too vague to be written for somebody.
 const LOOSE: &[Setup] = &[
     Setup { marker: "package.json", folders: NODE, command: "npm install" },
-    Setup { marker: "pyproject.toml", folders: PYTHON, command: "python3 -m pip install -e ." },
+    Setup {
+        marker: "pyproject.toml",
+        folders: PYTHON,
+        command: "python3 -m venv .venv && echo '*' >.venv/.gitignore && .venv/bin/pip install -e .",
+    },
 ];
 
-/// The same with a virtual environment in a folder of the project: systems whose Python belongs to their package manager let
-/// nothing be installed beside it.
-impl Setup {
-    fn in_venv(self, folder: &str) -> Self {
-        let command = match (self.marker, folder) {
-            ("requirements.txt", ".venv") => {
-                "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"
-            }
-            ("requirements.txt", "venv") => {
-                "python3 -m venv venv && venv/bin/pip install -r requirements.txt"
-            }
-            ("requirements-dev.txt", ".venv") => {
-                "python3 -m venv .venv && .venv/bin/pip install -r requirements-dev.txt"
-            }
-            ("requirements-dev.txt", "venv") => {
-                "python3 -m venv venv && venv/bin/pip install -r requirements-dev.txt"
-            }
-            ("pyproject.toml", ".venv") => "python3 -m venv .venv && .venv/bin/pip install -e .",
-            ("pyproject.toml", "venv") => "python3 -m venv venv && venv/bin/pip install -e .",
-            _ => self.command,
-        };
-        Self { command, ..self }
-    }
-}
-
 /// The commands that bring a project's dependencies, at most one for each kind of folder. `has` says whether a file is
-/// there, `venv` in which folder the project keeps its virtual environment.
-pub fn setup_commands(has: impl Fn(&str) -> bool, venv: Option<&str>) -> Vec<Setup> {
+/// there.
+pub fn setup_commands(has: impl Fn(&str) -> bool) -> Vec<Setup> {
     let mut found: Vec<Setup> = Vec::new();
     for setup in SETUPS.iter().filter(|s| has(s.marker)) {
         if !found.iter().any(|f| f.folders == setup.folders) {
-            found.push(venv.map_or(*setup, |folder| setup.in_venv(folder)));
+            found.push(*setup);
         }
     }
     found
 }
 
+impl Setup {
+    fn fills(&self, path: &str) -> bool {
+        let path = path.trim_end_matches('/');
+        self.folders.iter().any(|folder| {
+            path.strip_suffix(folder).is_some_and(|above| above.is_empty() || above.ends_with('/'))
+        })
+    }
+}
+
+/// What fills the folder at `path`, by the files next to it; also where there is no lock file.
+pub fn setup_of(path: &str, has: impl Fn(&str) -> bool) -> Option<Setup> {
+    SETUPS.iter().chain(LOOSE).find(|setup| setup.fills(path) && has(setup.marker)).copied()
+}
+
 /// What is missing in a clean checkout, where no setup is configured: a folder that exists in the workspace, is never
 /// recorded, and that a command could fill.
 pub fn missing_setup(unrecorded: &[String], has: impl Fn(&str) -> bool) -> Option<(String, Setup)> {
-    let folder_of = |setup: &Setup| {
-        unrecorded.iter().find(|path| {
-            let path = path.trim_end_matches('/');
-            setup.folders.iter().any(|f| path == *f || path.ends_with(&format!("/{f}")))
-        })
+    unrecorded.iter().find_map(|path| Some((path.clone(), setup_of(path, &has)?)))
+}
+
+/// Whether a lock file says what belongs into the folder at `path`.
+pub(crate) fn is_filled(path: &str, has: impl Fn(&str) -> bool) -> bool {
+    SETUPS.iter().any(|setup| setup.fills(path) && has(setup.marker))
+}
+
+/// Whether virtual environments are often called that.
+pub(crate) fn is_python(name: &str) -> bool {
+    PYTHON.contains(&name)
+}
+
+/// Where a guessed command installs, and the names of the folders that it fills.
+pub(crate) fn filled_by(command: &str) -> Option<(&str, &'static [&'static str])> {
+    let (place, command) = match command.strip_prefix("cd ").and_then(|rest| rest.split_once(" && ")) {
+        Some((place, rest)) => (place, rest),
+        None => ("", command),
     };
-    SETUPS.iter().chain(LOOSE).filter(|setup| has(setup.marker)).find_map(|setup| {
-        let folder = folder_of(setup)?.clone();
-        let setup = setup.in_venv(folder.trim_end_matches('/'));
-        Some((folder, setup))
-    })
+    let setup = SETUPS.iter().find(|setup| setup.command == command)?;
+    Some((place, setup.folders))
+}
+
+/// Whether a change of this file may ask for other dependencies than those that are installed.
+pub fn names_dependencies(path: &str) -> bool {
+    const MORE: &[&str] = &["setup.py", "setup.cfg", "Pipfile", "Gemfile", "composer.json", "mix.exs"];
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let listed = name.starts_with("requirements") && name.ends_with(".txt");
+    listed || MORE.contains(&name) || SETUPS.iter().chain(LOOSE).any(|setup| setup.marker == name)
 }
 
 /// The command with the extra of a project that holds its test runner: `pip install -e .` alone leaves that out.
@@ -123,15 +134,11 @@ pub fn with_test_extra(command: &str, pyproject: &str) -> String {
     command.to_owned()
 }
 
-/// The sentence for a person.
+/// The sentence for a person where checkouts do not get what is installed in the user's folder.
 pub fn setup_hint(folder: &str, command: &str) -> String {
-    let python = match command.split_once(" -m venv ").and_then(|(_, rest)| rest.split_once(' ')) {
-        Some((venv, _)) => format!(", let the check start `{venv}/bin/python`"),
-        None => String::new(),
-    };
     format!(
-        "the checks pass only where `{folder}` exists, and git does not hold it: set \"setup_commands\": [\"{command}\"] \
-         in .ralph/config.json{python} and start a new run (`--new`), so that the final check can install what it needs"
+        "git does not hold `{folder}`, so a clean checkout is without it: \"setup_commands\": [\"{command}\"] in \
+         .ralph/config.json makes it there, from a new run on (`--new`)"
     )
 }
 
@@ -147,12 +154,18 @@ pub fn setup_failed_hint(guessed: bool) -> &'static str {
 
 /// The sentence for a person whose own files are what the checks need.
 pub fn commit_hint(paths: &[&str]) -> String {
-    let shown: Vec<String> = paths.iter().take(5).map(|p| format!("`{p}`")).collect();
-    let more = if paths.len() > 5 { ", …" } else { "" };
+    let shown: Vec<String> = paths.iter().map(|p| format!("`{p}`")).collect();
     format!(
-        "the checks need {}{more}, which you have not committed: commit what belongs to the project, then start a new run (`--new`)",
-        shown.join(", ")
+        "the checks need {}, which you have not committed: commit what belongs to the project, then start a new run (`--new`)",
+        some(&shown)
     )
+}
+
+/// The first of some words.
+pub(crate) fn some(words: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let more = if words.len() > SHOWN { ", …" } else { "" };
+    format!("{}{more}", words.get(..SHOWN).unwrap_or(words).join(", "))
 }
 
 #[cfg(test)]
@@ -160,7 +173,7 @@ mod tests {
     use super::*;
 
     fn commands(files: &[&str]) -> Vec<&'static str> {
-        setup_commands(|name| files.contains(&name), None).into_iter().map(|s| s.command).collect()
+        setup_commands(|name| files.contains(&name)).into_iter().map(|s| s.command).collect()
     }
 
     #[test]
@@ -184,7 +197,12 @@ mod tests {
             commands(&["uv.lock", "requirements.txt", "yarn.lock"]),
             ["yarn install --immutable", "uv sync"]
         );
-        assert_eq!(commands(&["requirements.txt"]), ["python3 -m pip install -r requirements.txt"]);
+        assert_eq!(
+            commands(&["requirements.txt"]),
+            [
+                "python3 -m venv .venv && echo '*' >.venv/.gitignore && .venv/bin/pip install -r requirements.txt"
+            ]
+        );
         assert_eq!(commands(&["Cargo.toml", "Cargo.lock", "go.mod", "go.sum", "package.json"]), [""; 0]);
     }
 
@@ -201,11 +219,6 @@ mod tests {
             found("web/node_modules/", "npm install")
         );
         assert_eq!(missing(&[".env", ".venv/"], &["uv.lock"]), found(".venv/", "uv sync"));
-        let pair = "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt";
-        assert_eq!(missing(&[".venv/"], &["requirements.txt"]), found(".venv/", pair));
-        assert!(setup_hint(".venv/", pair).contains("let the check start `.venv/bin/python`"));
-        let own = setup_commands(|name| name == "requirements.txt", Some(".venv"));
-        assert_eq!(own[0].command, pair);
         assert_eq!(missing(&["cache/", "target/"], &["package-lock.json", "Cargo.toml"]), None);
         assert_eq!(missing(&["node_modules/"], &["Cargo.toml"]), None);
     }

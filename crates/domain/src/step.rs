@@ -1,11 +1,11 @@
 //! What a run does next: the answers of the decision.
 
-use crate::config::Role;
-use crate::event::Rung;
-use crate::id::AgentName;
-use crate::outcome::EndReason;
 use crate::state::NeedsHuman;
 use jiff::Timestamp;
+use ralph_loop_protocol::event::Rung;
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::outcome::EndReason;
+use ralph_loop_task::config::Role;
 
 /// What comes next.
 #[derive(Debug, Clone, PartialEq)]

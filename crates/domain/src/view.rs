@@ -1,21 +1,22 @@
 //! A run as it stands, from its state and the moment it is looked at: one computation for every screen, page and program.
 
-use crate::describe::clock_time;
-use crate::event::CheckResult;
-use crate::outcome::{EndReason, HumanReason};
-use crate::spec::WorkspaceKind;
 use crate::state::{RunState, Stage};
-use crate::status::Status;
-use crate::text::duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use ralph_protocol::budget::BudgetKind;
-use ralph_protocol::event::TestsQuestion;
-use ralph_protocol::view::{
+use ralph_loop_protocol::budget::BudgetKind;
+use ralph_loop_protocol::describe::clock_time;
+use ralph_loop_protocol::event::CheckResult;
+use ralph_loop_protocol::event::TestsQuestion;
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_protocol::outcome::{EndReason, HumanReason};
+use ralph_loop_protocol::status::Status;
+use ralph_loop_protocol::text::duration;
+use ralph_loop_protocol::view::{
     AgentStanding, AgentView, BudgetView, CheckRefusal, CriterionView, CurrentView, FinishedView,
     IterationView, NeedsView, PrView, ProofView, SandboxView, SpentView, WaitView,
 };
-pub use ralph_protocol::view::{CheckView, RunView, SetupView};
+pub use ralph_loop_protocol::view::{CheckView, RunView, SetupView};
+use ralph_loop_task::spec::WorkspaceKind;
 use std::time::Duration;
 
 /// What a view needs beside the state: the time, and whether a process runs the run.
@@ -238,7 +239,7 @@ fn criteria(state: &RunState) -> Vec<CriterionView> {
 fn checks(state: &RunState) -> Vec<CheckView> {
     let settings = &state.spec.settings;
     let is_current = |result: &CheckResult| state.work.tree.as_ref() == Some(&result.tree);
-    let view = |verifier: &crate::config::VerifierConfig| {
+    let view = |verifier: &ralph_loop_task::config::VerifierConfig| {
         let at_start = || state.baseline_checks.iter().flat_map(|checks| &checks.results);
         let last = state.work.checks.get(&verifier.name);
         let last = last.or_else(|| at_start().find(|result| result.name == verifier.name));
@@ -264,7 +265,7 @@ fn setup_failed(state: &RunState) -> Option<SetupView> {
 }
 
 /// What the final check says of a check that passed in the workspace, where it did not accept the tree as it is now.
-fn refusal(state: &RunState, verifier: &crate::config::VerifierConfig) -> Option<CheckRefusal> {
+fn refusal(state: &RunState, verifier: &ralph_loop_task::config::VerifierConfig) -> Option<CheckRefusal> {
     let (tree, failed) = state.result.disproved.as_ref()?;
     if state.work.tree.as_ref() != Some(tree)
         || !state.spec.settings.required_verifiers.contains(&verifier.name)
@@ -280,10 +281,13 @@ fn refusal(state: &RunState, verifier: &crate::config::VerifierConfig) -> Option
 fn budgets(state: &RunState) -> Vec<BudgetView> {
     let (budgets, spent) = (&state.spec.settings.budgets, state.spent());
     let numbers = |kind: BudgetKind| match kind {
-        BudgetKind::Iterations => (f64::from(spent.iterations), f64::from(budgets.max_iterations)),
-        BudgetKind::Time => (spent.time.as_secs_f64(), budgets.max_wall_time.as_secs_f64()),
-        BudgetKind::Cost => (spent.cost.dollars(), budgets.max_cost.dollars()),
-        BudgetKind::Tokens => (spent.tokens as f64, budgets.max_tokens.unwrap_or_default() as f64),
+        BudgetKind::Iterations => (Some(f64::from(spent.iterations)), f64::from(budgets.max_iterations)),
+        BudgetKind::Time => (Some(spent.time.as_secs_f64()), budgets.max_wall_time.as_secs_f64()),
+        BudgetKind::Cost => (state.cost().known().map(Usd::dollars), budgets.max_cost.dollars()),
+        BudgetKind::Tokens => {
+            let used = state.tokens().known().map(|tokens| tokens.total() as f64);
+            (used, budgets.max_tokens.unwrap_or_default() as f64)
+        }
     };
     let view = |(budget, share): (BudgetKind, f64)| {
         let (used, limit) = numbers(budget);
@@ -295,11 +299,10 @@ fn budgets(state: &RunState) -> Vec<BudgetView> {
 fn spent(state: &RunState) -> SpentView {
     let sandboxes = state.spending.compute.sandboxes.iter();
     SpentView {
-        cost_usd: state.spending.totals.cost,
-        cost_basis: state.cost_basis(),
+        cost: state.cost(),
         saved_usd: state.spending.totals.saved,
         compute_usd: state.spending.compute.known_cost(),
-        tokens: state.spending.totals.tokens,
+        tokens: state.tokens(),
         sessions: state.spending.totals.sessions,
         sandboxes: sandboxes
             .map(|s| SandboxView { provider: s.provider.clone(), id: s.id.clone(), rests: s.rests })
@@ -327,8 +330,7 @@ fn agents(state: &RunState, moment: &ViewContext, now: Timestamp) -> Vec<AgentVi
                 until,
                 reason,
                 sessions: used.sessions,
-                cost_usd: used.cost,
-                cost_basis: used.basis,
+                cost: used.cost,
                 tokens: used.tokens,
             }
         })
@@ -345,7 +347,7 @@ fn history(state: &RunState) -> Vec<IterationView> {
         files: done.files,
         added: done.added,
         removed: done.removed,
-        cost_usd: done.cost,
+        cost: done.cost(),
         duration_ms: done.duration_ms,
         loop_score: done.loop_score,
         tests: done.tests,

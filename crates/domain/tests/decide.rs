@@ -2,22 +2,22 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use jiff::{SignedDuration, Timestamp};
-use ralph_domain::budget_warning::budget_warnings;
-use ralph_domain::config::{Completion, ConfigFile};
-use ralph_domain::control::{Control, Letter};
-use ralph_domain::decide::{Step, consequences, decide, judge};
-use ralph_domain::event::{
+use ralph_loop_domain::budget_warning::budget_warnings;
+use ralph_loop_domain::decide::{Step, consequences, decide, judge};
+use ralph_loop_domain::ports::{Ask, Baseline, StopCause};
+use ralph_loop_domain::proof::{HarnessChange, TestsQuestion};
+use ralph_loop_domain::protect::{ProtectedChange, ProtectedKind};
+use ralph_loop_domain::state::{RunFacts, RunState};
+use ralph_loop_domain::stuck::Signals;
+use ralph_loop_protocol::control::{Control, Letter};
+use ralph_loop_protocol::event::{
     CheckResult, Event, EventBody, FileChange, ProofApproved, RefMove, SessionEnd, Verdict,
 };
-use ralph_domain::id::{Digest, Seq};
-use ralph_domain::money::{Usage, Usd};
-use ralph_domain::outcome::{EndReason, HumanReason};
-use ralph_domain::ports::{Ask, Baseline, StopCause};
-use ralph_domain::proof::{HarnessChange, TestsQuestion};
-use ralph_domain::protect::{ProtectedChange, ProtectedKind};
-use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
-use ralph_domain::state::{RunFacts, RunState};
-use ralph_domain::stuck::Signals;
+use ralph_loop_protocol::id::{Digest, Seq};
+use ralph_loop_protocol::money::{Cost, Usage, Usd};
+use ralph_loop_protocol::outcome::{EndReason, HumanReason};
+use ralph_loop_task::config::{Completion, ConfigFile};
+use ralph_loop_task::spec::{RunSpec, Task, WorkspaceKind};
 
 struct Run(RunState);
 
@@ -324,7 +324,7 @@ fn verifiers_run_when_they_are_asked_to() {
     );
     let mut run = Run::new(|c| {
         if let Some(v) = c.verifiers.as_mut() {
-            v[0].run_when = ralph_domain::config::RunWhen::Always;
+            v[0].run_when = ralph_loop_task::config::RunWhen::Always;
         }
     })
     .and_prepared();
@@ -400,7 +400,7 @@ fn a_limit_without_an_end_is_waited_for_longer_each_time_where_nobody_else_is_fr
 fn a_wait_for_limits_is_cut_at_its_limit() {
     let mut run = Run::prepared();
     run.0 = {
-        let mut facts = ralph_domain::state::RunFacts::clone(&run.0);
+        let mut facts = ralph_loop_domain::state::RunFacts::clone(&run.0);
         facts.spec.settings.budgets.max_limit_wait = std::time::Duration::from_secs(60);
         facts.spec.settings.agents.truncate(1);
         facts.into()
@@ -531,7 +531,7 @@ fn budgets_are_hard_stops_with_a_warning_before() {
     );
     run.event(warnings[0].clone());
     assert!(budget_warnings(&run.0).is_empty(), "said once");
-    run.change(|facts| facts.spending.totals.cost = Usd::from_dollars(1.0));
+    run.change(|facts| facts.spending.totals.cost = Cost::reported(Usd::from_dollars(1.0)));
     run.checkpointed("t1").checked("tests", false);
     run.judged();
     assert_eq!(run.finish_reason(), EndReason::MaxCost);

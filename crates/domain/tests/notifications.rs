@@ -2,14 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use jiff::Timestamp;
-use ralph_domain::config::ConfigFile;
-use ralph_domain::event::{Event, EventBody, Notified};
-use ralph_domain::id::{Digest, Seq};
-use ralph_domain::notify::{body, heading, notification};
-use ralph_domain::outcome::{EndReason, HumanReason};
-use ralph_domain::ports::Occasion;
-use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
-use ralph_domain::state::RunState;
+use ralph_loop_domain::notify::{body, heading, notification};
+use ralph_loop_domain::ports::Occasion;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::event::{Event, EventBody, Notified};
+use ralph_loop_protocol::id::{Digest, Seq};
+use ralph_loop_protocol::outcome::{EndReason, HumanReason};
+use ralph_loop_task::config::ConfigFile;
+use ralph_loop_task::spec::{RunSpec, Task, WorkspaceKind};
 
 fn run() -> RunState {
     let config = r#"{"agents":[{"name":"a","command_argv":["a"]},{"name":"b","command_argv":["b"]}]}"#;

@@ -2,17 +2,17 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use jiff::Timestamp;
-use ralph_domain::config::{AgentConfig, AgentSelection, ConfigFile, OnStuck};
-use ralph_domain::decide::{Step, decide};
-use ralph_domain::event::{Event, EventBody, Rung, SessionEnd, Verdict};
-use ralph_domain::id::{Digest, Seq};
-use ralph_domain::money::Usage;
-use ralph_domain::outcome::EndReason;
-use ralph_domain::ports::Baseline;
-use ralph_domain::recovery::{self, Fallback, NextHelp};
-use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
-use ralph_domain::state::RunState;
-use ralph_domain::stuck::{Signals, StuckKind};
+use ralph_loop_domain::decide::{Step, decide};
+use ralph_loop_domain::ports::Baseline;
+use ralph_loop_domain::recovery::{self, Fallback, NextHelp};
+use ralph_loop_domain::state::RunState;
+use ralph_loop_domain::stuck::{Signals, StuckKind};
+use ralph_loop_protocol::event::{Event, EventBody, Rung, SessionEnd, Verdict};
+use ralph_loop_protocol::id::{Digest, Seq};
+use ralph_loop_protocol::money::Usage;
+use ralph_loop_protocol::outcome::EndReason;
+use ralph_loop_task::config::{AgentConfig, AgentSelection, ConfigFile, OnStuck};
+use ralph_loop_task::spec::{RunSpec, Task, WorkspaceKind};
 
 struct Run(RunState);
 

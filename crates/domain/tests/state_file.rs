@@ -1,7 +1,7 @@
 //! The state in the files of a run: what earlier versions wrote is read, and written the same way.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_domain::state::{RunFacts, RunState};
+use ralph_loop_domain::state::{RunFacts, RunState};
 use serde_json::Value;
 
 /// The state of a run that has something to say of everything, as a version wrote it whose facts were in no groups.

@@ -2,15 +2,17 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use jiff::{SignedDuration, Timestamp};
-use ralph_domain::config::{AgentConfig, ConfigFile, VerifierConfig};
-use ralph_domain::event::{Baseline, CheckResult, Event, EventBody};
-use ralph_domain::id::{Digest, RunId, Seq};
-use ralph_domain::outcome::{EndReason, HumanReason};
-use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
-use ralph_domain::state::RunState;
-use ralph_domain::status::Status;
-use ralph_domain::view::{ViewContext, view};
-use ralph_protocol::view::{AgentStanding, RunView};
+use ralph_loop_domain::state::RunState;
+use ralph_loop_domain::view::{ViewContext, view};
+use ralph_loop_protocol::event::{Baseline, CheckResult, Event, EventBody, SessionEnd};
+use ralph_loop_protocol::id::{Digest, RunId, Seq};
+use ralph_loop_protocol::in_session::SessionCost;
+use ralph_loop_protocol::money::{Tokens, Usage, Usd};
+use ralph_loop_protocol::outcome::{EndReason, HumanReason};
+use ralph_loop_protocol::status::Status;
+use ralph_loop_protocol::view::{AgentStanding, RunView};
+use ralph_loop_task::config::{AgentConfig, ConfigFile, VerifierConfig};
+use ralph_loop_task::spec::{RunSpec, Task, WorkspaceKind};
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + seconds).unwrap()
@@ -103,6 +105,17 @@ fn a_run_at_work_says_who_works_and_what_was_heard() {
 }
 
 #[test]
+fn time_and_cost_go_on_while_a_session_works() {
+    let shown = seen(&working(), 62, true);
+    assert_eq!(shown.worked_until(at(62)), 60.0);
+    let heard = |seconds| Some(SessionCost { at: at(seconds), sum: Usd::from_dollars(0.5) });
+    assert_eq!(shown.cost_with(heard(60)).to_string(), "≈ $0.50");
+    assert_eq!(shown.cost_with(heard(1)), shown.spent.cost, "of a session before");
+    let rests = seen(&working(), 62, false);
+    assert_eq!((rests.worked_until(at(62)), rests.cost_with(heard(60))), (0.0, rests.spent.cost));
+}
+
+#[test]
 fn a_run_that_nobody_drives_says_how_it_goes_on() {
     let shown = seen(&working(), 100, false);
     assert!(shown.orphaned);
@@ -133,8 +146,50 @@ fn a_check_is_shown_with_its_last_result_and_whether_it_still_holds() {
     assert_eq!(shown.checks[0].command, "make test");
     assert_eq!(shown.checks[0].last, Some(result));
     assert!(shown.checks[0].current_tree);
-    let time = shown.budgets.iter().find(|b| b.budget == ralph_protocol::budget::BudgetKind::Time).unwrap();
-    assert_eq!((time.used, time.limit), (1.5, 7200.0));
+    let time =
+        shown.budgets.iter().find(|b| b.budget == ralph_loop_protocol::budget::BudgetKind::Time).unwrap();
+    assert_eq!((time.used, time.limit), (Some(1.5), 7200.0));
+}
+
+#[test]
+fn unknown_costs_and_tokens_are_null_in_json_and_known_parts_count() {
+    let ended = |usage: Usage| EventBody::SessionEnded {
+        iteration: 1,
+        end: SessionEnd::Completed,
+        promised: false,
+        message: String::new(),
+        usage,
+        duration_ms: 1000,
+        exit_code: Some(0),
+        response: None,
+        survivors: 0,
+        claims: Vec::new(),
+        ask: None,
+        commit_message: None,
+        findings: None,
+        denials: 0,
+    };
+    let spent = |state: &RunState| {
+        let json = serde_json::to_value(seen(state, 9, true)).unwrap();
+        let budget = json["budgets"].as_array().unwrap().iter().find(|one| one["budget"] == "cost").unwrap();
+        let agent = &json["agents"][0];
+        for of in [agent, &json["spent"]] {
+            assert_eq!(
+                (&of["cost_usd"], &of["tokens"]["input"]),
+                (&budget["used"], &agent["tokens"]["input"]),
+                "{json}"
+            );
+            assert_eq!(of["cost_usd"].is_null(), of["tokens"].is_null(), "{json}");
+        }
+        (budget["used"].as_f64(), json["spent"]["cost_basis"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(spent(&prepared()), (Some(0.0), "reported".into()), "before any session nothing was spent");
+    let mut state = working();
+    fold(&mut state, 3, ended(Usage::unknown()));
+    assert_eq!(spent(&state), (None, "unknown".into()));
+    let tokens = Some(Tokens { input: 7, ..Tokens::default() });
+    fold(&mut state, 4, ended(Usage { tokens, cost: Some(Usd::from_dollars(0.5)), ..Usage::default() }));
+    assert_eq!(spent(&state), (Some(0.5), "unknown".into()), "it cost at least that");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! `7 left`. Which way is the right one is told by the words beside them; a number without such a word says nothing. Times,
 //! counters, ports and the like are left out.
 
-use ralph_protocol::stuck::MeasuredNumber;
+use ralph_loop_protocol::stuck::MeasuredNumber;
 
 /// Numbers that are kept of one output: the last ones.
 const NUMBERS_MAX: usize = 16;
@@ -177,11 +177,11 @@ enum Piece {
 /// The numbers of an output, the last ones where there are many. Of several lines that differ in the number alone, the last counts.
 pub fn measured(output: &str) -> Vec<MeasuredNumber> {
     let mut found: Vec<MeasuredNumber> = Vec::new();
-    for line in ralph_protocol::text::tail(output, OUTPUT_MAX).lines() {
+    for line in ralph_loop_protocol::text::tail(output, OUTPUT_MAX).lines() {
         if line.len() > LINE_MAX || !line.bytes().any(|b| b.is_ascii_digit()) {
             continue;
         }
-        let line = ralph_protocol::sanitize::block(line);
+        let line = ralph_loop_protocol::sanitize::block(line);
         for clause in clauses(&line) {
             for number in of_clause(&clause) {
                 found.retain(|known| known.key != number.key);
@@ -195,7 +195,7 @@ pub fn measured(output: &str) -> Vec<MeasuredNumber> {
 
 /// A number that was measured, several times where its noise is known.
 pub fn of_measurement(name: &str, measured: Measurement, rises: bool) -> Option<MeasuredNumber> {
-    let label = ralph_protocol::text::head(name, LABEL_MAX).to_owned();
+    let label = ralph_loop_protocol::text::head(name, LABEL_MAX).to_owned();
     let (value, noise) = (thousandths(measured.value)?, thousandths(measured.noise)?);
     Some(MeasuredNumber { key: hash(&format!("metric {name}")), value, rises, label, noise })
 }
@@ -336,7 +336,7 @@ fn of_clause(clause: &[Piece]) -> Vec<MeasuredNumber> {
         let Piece::Number { value, share, named_before } = piece else { continue };
         let Some(rises) = direction(clause, at, *share, *named_before) else { continue };
         let Some(value) = thousandths(*value) else { continue };
-        let label = ralph_protocol::text::head(&words.join(" "), LABEL_MAX).to_owned();
+        let label = ralph_loop_protocol::text::head(&words.join(" "), LABEL_MAX).to_owned();
         let key = hash(&format!("{} {at}", skeleton.join(" ")));
         found.push(MeasuredNumber { key, value, rises, label, noise: 0 });
     }

@@ -3,7 +3,7 @@
 //!
 //! The scanner reads lines as they stream by, so a log of any size costs a few words of memory.
 
-pub use ralph_protocol::test_counts::TestCounts;
+pub use ralph_loop_protocol::test_counts::TestCounts;
 use std::collections::BTreeSet;
 
 /// Reads a verifier's output line by line.
@@ -82,7 +82,7 @@ impl TestScanner {
 
     fn line(&mut self, raw: &[u8]) {
         let Ok(text) = std::str::from_utf8(raw) else { return };
-        let text = ralph_protocol::sanitize::block(text);
+        let text = ralph_loop_protocol::sanitize::block(text);
         let line = text.trim();
         if line.is_empty() {
             return;

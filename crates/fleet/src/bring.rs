@@ -5,9 +5,9 @@ use crate::error::FleetError;
 use crate::keeper::FILE_MAX;
 use crate::pack;
 use crate::store::ArtifactStore;
-use ralph_app::adopt::Kept;
-use ralph_app::{App, AppError, Reporter};
-use ralph_domain::id::RunId;
+use ralph_loop_app::adopt::Kept;
+use ralph_loop_app::{App, AppError, Reporter};
+use ralph_loop_protocol::id::RunId;
 use std::collections::BTreeMap;
 
 /// Everything that the store has of a run, the newest of each; those of later holds count.

@@ -3,7 +3,7 @@
 use crate::error::FleetError;
 use crate::schema;
 use apalis_postgres::PostgresStorage;
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::vars::Vars;
 use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use std::future::Future;
@@ -78,7 +78,7 @@ impl Fleet {
         if !schema::is_current(&pool).await? {
             schema::migrate(&pool).await?;
             PostgresStorage::setup(&pool).await.map_err(|error| {
-                FleetError::Database(ralph_domain::text::one_line(&error.to_string(), 300))
+                FleetError::Database(ralph_loop_protocol::text::one_line(&error.to_string(), 300))
             })?;
         }
         Ok(Self { pool, runtime: None, patience: ANSWER })

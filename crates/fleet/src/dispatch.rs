@@ -3,7 +3,7 @@
 
 use crate::error::FleetError;
 use apalis::prelude::TaskBuilder;
-use ralph_domain::event::EventBody;
+use ralph_loop_protocol::event::EventBody;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use std::collections::BTreeMap;

@@ -10,14 +10,16 @@ use crate::runs::Assignment;
 use crate::seal::{Line, PostgresSeal};
 use crate::store::{self, ArtifactStore};
 use crate::{grant, letters, runs, workers};
-use ralph_app::{App, AppError, Environment, ErrorKind, Hold, Reporter, ResumeOutcome, Unfinished, adopt};
-use ralph_core::CancelFlag;
-use ralph_domain::control::BudgetChange;
-use ralph_domain::id::RunId;
-use ralph_domain::outcome::EndReason;
-use ralph_domain::vars::Vars;
-use ralph_journal::layout::RunDir;
-use ralph_sandbox::LeaseClock;
+use ralph_loop_app::{
+    App, AppError, Environment, ErrorKind, Hold, Reporter, ResumeOutcome, Unfinished, adopt,
+};
+use ralph_loop_core::CancelFlag;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_journal::layout::RunDir;
+use ralph_loop_protocol::control::BudgetChange;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::outcome::EndReason;
+use ralph_loop_sandbox::LeaseClock;
 use sqlx::{Connection as _, PgConnection};
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -49,7 +51,7 @@ pub struct Held {
 
 /// The name of this process as a worker: the one that the fleet knows it by, or one of its own.
 fn names(env: &Environment) -> Result<(String, String), AppError> {
-    let machine = ralph_journal::machine::id(&env.state_home()?)?.to_string();
+    let machine = ralph_loop_journal::machine::id(&env.state_home()?)?.to_string();
     let worker = env.vars().filled("RALPH_WORKER").unwrap_or_else(|| machine.clone());
     let holder = env.vars().filled(HOLDER).unwrap_or_else(|| format!("{worker}/{}", std::process::id()));
     Ok((worker, holder))

@@ -5,13 +5,13 @@ use crate::error::FleetError;
 use crate::pack;
 use crate::seal::PostgresSeal;
 use crate::store::{ArtifactStore, Pending};
-use ralph_core::{LiveStatus, Observer};
-use ralph_domain::event::{Event, EventBody};
-use ralph_domain::id::RunId;
-use ralph_domain::ports::Stream;
-use ralph_domain::state::RunState;
-use ralph_domain::vars::Vars;
-use ralph_git::{Repo, bundle};
+use ralph_loop_core::{LiveStatus, Observer};
+use ralph_loop_domain::ports::Stream;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_git::{Repo, bundle};
+use ralph_loop_protocol::event::{Event, EventBody};
+use ralph_loop_protocol::id::RunId;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -134,7 +134,7 @@ impl Keeper {
         }
         let (mut files, mut stamps) = (Vec::new(), Vec::new());
         for (name, path, stamp) in self.new_files() {
-            let Ok(bytes) = ralph_safe_fs::read_plain(&path, FILE_MAX) else { continue };
+            let Ok(bytes) = ralph_loop_safe_fs::read_plain(&path, FILE_MAX) else { continue };
             files.push((name.clone(), bytes));
             stamps.push((name, stamp));
             // Not more of it at a time than a machine has room for.

@@ -1,9 +1,9 @@
 //! People's controls on their way to a run that may be on any machine.
 
 use crate::error::FleetError;
-use ralph_domain::control::Letter;
-use ralph_journal::inbox;
-use ralph_journal::layout::RunDir;
+use ralph_loop_journal::inbox;
+use ralph_loop_journal::layout::RunDir;
+use ralph_loop_protocol::control::Letter;
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
 /// Sends a control. Sent twice with one id, it is carried out once. A run that rests goes on with it.

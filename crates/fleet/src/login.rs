@@ -1,8 +1,8 @@
 //! The login of a worker: changed for a token at the server, and kept on this machine for the user alone.
 
 use crate::error::FleetError;
-use ralph_app::{AppError, Environment};
-use ralph_http::{
+use ralph_loop_app::{AppError, Environment};
+use ralph_loop_http::{
     Client, ClientOptions, Failure, HeaderValue, Method, ProxySettings, Request, Url, never_stop,
 };
 use serde::{Deserialize, Serialize};
@@ -89,7 +89,7 @@ pub fn with_login(env: &Environment) -> Result<Environment, AppError> {
     if env.vars().filled("RALPH_DB_URL").is_some() || !path.is_file() {
         return Ok(env.clone());
     }
-    let text = ralph_safe_fs::read_plain(&path, MAX as u64)
+    let text = ralph_loop_safe_fs::read_plain(&path, MAX as u64)
         .map_err(|e| AppError::environment(format!("cannot read `{}`: {e}", path.display())))?;
     let login: Login = serde_json::from_slice(&text).map_err(|_| FleetError::Setup {
         what: format!("`{}` is damaged", path.display()),

@@ -8,12 +8,12 @@ use crate::runs::{self, NewRun};
 use crate::schedule::Cron;
 use crate::trigger::{Limits, RepoTrigger, Schedule, Triggers};
 use jiff::Timestamp;
-use ralph_app::{Overrides, PlaceRequest, RunRequest, TaskInput};
-use ralph_domain::control::{Control, Letter};
-use ralph_domain::dialect::Publish;
-use ralph_domain::event::{Event, EventBody};
-use ralph_domain::id::RunId;
-use ralph_domain::text::one_line;
+use ralph_loop_app::{Overrides, PlaceRequest, RunRequest, TaskInput};
+use ralph_loop_protocol::control::{Control, Letter};
+use ralph_loop_protocol::event::{Event, EventBody};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::dialect::Publish;
 use serde_json::Value;
 use sqlx::{PgConnection, PgPool};
 
@@ -100,7 +100,7 @@ async fn start(
     if later.is_some() {
         return Ok(Done::Nothing("a run of this issue is under way, or a later word was heard"));
     }
-    let run = ralph_core::run_id::new(now);
+    let run = ralph_loop_core::run_id::new(now);
     let new = NewRun {
         run: run.clone(),
         request: RunRequest {
@@ -258,7 +258,7 @@ pub async fn forget_old(pool: &PgPool) -> Result<u64, FleetError> {
 
 fn scheduled(schedule: &Schedule, occasion: String, now: Timestamp) -> NewRun {
     NewRun {
-        run: ralph_core::run_id::new(now),
+        run: ralph_loop_core::run_id::new(now),
         request: RunRequest {
             task: TaskInput::Text(schedule.task.clone()),
             place: clone(&schedule.clone),

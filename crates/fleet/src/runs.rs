@@ -2,9 +2,9 @@
 
 use crate::dispatch::WAITS;
 use crate::error::FleetError;
-use ralph_app::{PlaceRequest, RunRequest};
-use ralph_domain::config::ProviderName;
-use ralph_domain::id::RunId;
+use ralph_loop_app::{PlaceRequest, RunRequest};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_task::config::ProviderName;
 use serde::Serialize;
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
@@ -204,7 +204,7 @@ pub async fn not_begun(pool: &PgPool, run: &str, why: &str) -> Result<(), FleetE
          WHERE run = $1 AND status = 'queued'",
     )
     .bind(run)
-    .bind(ralph_domain::text::one_line(why, 500))
+    .bind(ralph_loop_protocol::text::one_line(why, 500))
     .execute(pool)
     .await?;
     Ok(())

@@ -4,9 +4,9 @@
 use crate::db::Fleet;
 use crate::error::FleetError;
 use crate::lease::Lease;
-use ralph_domain::lease::Epoch;
-use ralph_journal::seal::{Seal, SealSource, Settle};
-use ralph_sandbox::LeaseClock;
+use ralph_loop_journal::seal::{Seal, SealSource, Settle};
+use ralph_loop_protocol::lease::Epoch;
+use ralph_loop_sandbox::LeaseClock;
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, PgExecutor, PgPool, Postgres};
 use std::io::{self, Read};
@@ -219,7 +219,7 @@ impl SealSource for PostgresSeal {
     }
 
     fn keep_spec(&self, text: &[u8]) -> io::Result<()> {
-        let kinds = i64::try_from(ralph_domain::event::EventBody::KINDS).unwrap_or(i64::MAX);
+        let kinds = i64::try_from(ralph_loop_protocol::event::EventBody::KINDS).unwrap_or(i64::MAX);
         let kept = self.tried(async |db| {
             let kept = sqlx::query(
                 // The row of the lease is locked meanwhile: nobody takes the run between the look and the write.

@@ -2,7 +2,7 @@
 
 use crate::schedule::Cron;
 use jiff::tz::TimeZone;
-use ralph_domain::dialect::Publish;
+use ralph_loop_task::dialect::Publish;
 use serde::Deserialize;
 
 /// What may start by itself.

@@ -9,7 +9,7 @@ use crate::workers::{self, Report, Reported};
 use crate::{lease, runs};
 use apalis::prelude::{BackendExt as _, BoxDynError, Data, Strategy, WorkerBuilder};
 use apalis_postgres::{Config, PostgresStorage};
-use ralph_app::{AppError, Environment};
+use ralph_loop_app::{AppError, Environment};
 use sqlx::postgres::PgListener;
 use std::collections::{BTreeMap, VecDeque};
 use std::process::{ExitStatus, Stdio};

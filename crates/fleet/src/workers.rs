@@ -1,7 +1,7 @@
 //! The workers of the fleet, as the database knows them: labels, capacity, load, version, health.
 
 use crate::error::FleetError;
-use ralph_domain::event::EventBody;
+use ralph_loop_protocol::event::EventBody;
 use serde::Serialize;
 use sqlx::{PgConnection, PgPool};
 
@@ -139,7 +139,7 @@ pub async fn may_drive(db: &mut PgConnection, worker: &str, run: &str) -> Result
                 "run {run} was driven by a newer version: its journal has {theirs} kinds of events, {} are known here",
                 kinds()
             ),
-            hint: "`ralph upgrade` this machine, or let a newer worker take it".into(),
+            hint: "install the newer version on this machine, or let a newer worker take the run".into(),
         }),
     }
 }

@@ -5,12 +5,12 @@
     reason = "a test fails by panicking, and starts processes"
 )]
 
-use ralph_app::{PlaceRequest, RunRequest};
-use ralph_domain::id::RunId;
-use ralph_fleet::runs::{self, NewRun};
-use ralph_fleet::trigger::Triggers;
-use ralph_fleet::{Fleet, FleetError, dispatch, enrol, lease, occasion, seal, workers};
-use ralph_testkit::postgres::Postgres;
+use ralph_loop_app::{PlaceRequest, RunRequest};
+use ralph_loop_fleet::runs::{self, NewRun};
+use ralph_loop_fleet::trigger::Triggers;
+use ralph_loop_fleet::{Fleet, FleetError, dispatch, enrol, lease, occasion, seal, workers};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_testkit::postgres::Postgres;
 use std::time::Duration;
 
 /// A fleet on a Postgres of its own.

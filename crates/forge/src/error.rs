@@ -1,6 +1,6 @@
 //! Short ways to make a `ForgeError`.
 
-use ralph_domain::ports::ForgeError;
+use ralph_loop_domain::ports::ForgeError;
 
 /// What the methods here return.
 pub(crate) type Result<T, E = ForgeError> = std::result::Result<T, E>;

@@ -3,8 +3,8 @@
 use crate::error::Result;
 use crate::github::{host_of, serves};
 use crate::{GitHub, LocalForge, RepoAddress};
-use ralph_domain::ports::{Forge, ForgeError};
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::ports::{Forge, ForgeError};
+use ralph_loop_domain::vars::Vars;
 use std::path::Path;
 
 /// Who has named an address.

@@ -1,6 +1,6 @@
 //! Which review of a person counts.
 
-use ralph_domain::ports::{Review, ReviewState};
+use ralph_loop_domain::ports::{Review, ReviewState};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

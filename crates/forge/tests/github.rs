@@ -3,9 +3,9 @@
 
 mod suite;
 
-use ralph_domain::ports::{CiState, Forge, ForgeError, GitRemote, Lease, PrChange, PushEnd};
-use ralph_forge::{GitHub, GitHubAuth};
-use ralph_testkit::fake_github::{CheckRun, FakeGitHub, Fault, Reach};
+use ralph_loop_domain::ports::{CiState, Forge, ForgeError, GitRemote, Lease, PrChange, PushEnd};
+use ralph_loop_forge::{GitHub, GitHubAuth};
+use ralph_loop_testkit::fake_github::{CheckRun, FakeGitHub, Fault, Reach};
 use std::time::Duration;
 use suite::github::{OnFake, app, options};
 use suite::{Host, Work, new_pr};
@@ -196,7 +196,7 @@ fn lists_are_read_to_their_end() {
     }
     host.set_check(&commit, "last", CiState::Failed, "", None);
     for n in 0..4 {
-        host.review(number, &format!("p{n}"), ralph_domain::ports::ReviewState::Approved, "", &[]);
+        host.review(number, &format!("p{n}"), ralph_loop_domain::ports::ReviewState::Approved, "", &[]);
     }
     host.fake.page_size(2);
     assert_eq!(host.forge.pr_files(number).unwrap().len(), 6);
@@ -338,7 +338,7 @@ fn a_token_that_was_taken_back_is_renewed() {
 #[test]
 fn an_app_with_a_wrong_key_or_no_installation_says_so() {
     let fake = FakeGitHub::start().unwrap();
-    let with = |change: &dyn Fn(&mut ralph_forge::AppKey)| {
+    let with = |change: &dyn Fn(&mut ralph_loop_forge::AppKey)| {
         let (mut options, mut key) = (options(&fake), app(&fake));
         change(&mut key);
         options.auth = GitHubAuth::App(key);
@@ -433,8 +433,9 @@ fn an_enterprise_server_is_spoken_to_under_its_own_paths() {
     let token = fake.token();
     let api = format!("{}/api/v3/", fake.url());
     let vars = [("GITHUB_API_URL", api), ("GITHUB_PAT", token.clone())].into_iter().collect();
-    let forge =
-        ralph_forge::find(Some(&fake.git_url()), ralph_forge::NamedBy::User, None, &vars).unwrap().unwrap();
+    let forge = ralph_loop_forge::find(Some(&fake.git_url()), ralph_loop_forge::NamedBy::User, None, &vars)
+        .unwrap()
+        .unwrap();
     assert_eq!((forge.kind(), forge.repo()), ("github", "octo/app"));
     let (work, remote) = (Work::new(), forge.remote().unwrap());
     assert_eq!(remote.url, fake.git_url());
@@ -473,10 +474,10 @@ fn pushes_meet_the_hosts_rules() {
     work.commit("one.txt", "another\n");
     assert!(matches!(work.push(&remote, "one", Lease::FastForward), PushEnd::Rejected { .. }));
     assert!(matches!(work.push(&remote, "one", Lease::Absent), PushEnd::Rejected { .. }));
-    let old = ralph_domain::id::CommitId::new(commit);
+    let old = ralph_loop_protocol::id::CommitId::new(commit);
     assert!(matches!(work.push(&remote, "one", Lease::At(old)), PushEnd::Rejected { .. }));
     assert_eq!(host.fake.branch("one"), Some(second.clone()));
-    let now = ralph_domain::id::CommitId::new(second);
+    let now = ralph_loop_protocol::id::CommitId::new(second);
     assert_eq!(work.push(&remote, "one", Lease::At(now)), PushEnd::Pushed);
     assert_eq!(host.fake.branch("one"), Some(work.head()));
     // The host has trouble: later is another day.

@@ -3,8 +3,8 @@
 
 mod suite;
 
-use ralph_domain::ports::{CiState, Comment, Forge, ForgeError, Lease, PrState, PushEnd, ReviewState};
-use ralph_forge::LocalForge;
+use ralph_loop_domain::ports::{CiState, Comment, Forge, ForgeError, Lease, PrState, PushEnd, ReviewState};
+use ralph_loop_forge::LocalForge;
 use suite::{Host, Work, new_pr};
 
 struct Local {

@@ -4,12 +4,12 @@
 
 mod suite;
 
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     CiState, Forge as _, ForgeError, Lease, NewStatus, PrChange, PushEnd, ReviewState,
 };
-use ralph_forge::{GitHub, GitHubAuth};
-use ralph_testkit::fake_github::{CheckRun, FakeGitHub};
-use ralph_testkit::prism::{Prism, tools};
+use ralph_loop_forge::{GitHub, GitHubAuth};
+use ralph_loop_testkit::fake_github::{CheckRun, FakeGitHub};
+use ralph_loop_testkit::prism::{Prism, tools};
 use suite::github::{OnFake, app, options};
 use suite::{Host as _, Work, new_pr};
 

@@ -4,16 +4,16 @@
 #![allow(clippy::print_stdout, reason = "printing is what this example is for")]
 #![allow(clippy::disallowed_methods, reason = "a program of its own: its border")]
 
-use ralph_domain::id::{AgentName, RunId};
-use ralph_domain::ports::{CheckpointRequest, Workspace};
-use ralph_git::{CommitIdentity, Git, GitWorkspace, Repo, WorkspaceOptions};
+use ralph_loop_domain::ports::{CheckpointRequest, Workspace};
+use ralph_loop_git::{CommitIdentity, Git, GitWorkspace, Repo, WorkspaceOptions};
+use ralph_loop_protocol::id::{AgentName, RunId};
 use std::error::Error;
 use std::fs;
 use std::time::{Duration, Instant};
 
 const ROUNDS: u32 = 200;
 
-fn vars() -> ralph_domain::vars::Vars {
+fn vars() -> ralph_loop_domain::vars::Vars {
     std::env::vars_os().collect()
 }
 

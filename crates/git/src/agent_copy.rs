@@ -11,6 +11,7 @@ use crate::command::Git;
 use crate::entry::{MODE_GITLINK, TreeEntry};
 use crate::error::{Error, Result};
 use crate::index;
+use crate::installed::installed_folders;
 use crate::left_over::{self, CopiedFiles, CopyStats, LeftOut};
 use crate::living;
 use crate::object::CommitIdentity;
@@ -18,9 +19,9 @@ use crate::place::without_login;
 use crate::record::EXCLUDE_AT_START;
 use crate::repo::Repo;
 use crate::workspace::{GitWorkspace, WorkspaceOptions};
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{Baseline, WorkspaceError};
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::ports::{Baseline, WorkspaceError};
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_protocol::id::RunId;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
@@ -139,9 +140,9 @@ fn build(
     let partial = PathBuf::from(partial);
     // Left by a process that was killed; the name is ours.
     living::end_git_in(&partial);
-    let _ = ralph_safe_fs::remove_tree(&partial);
+    let _ = ralph_loop_safe_fs::remove_tree(&partial);
     let left_out = fill(origin, user, content, run, &partial, folders).inspect_err(|_| {
-        let _ = ralph_safe_fs::remove_tree(&partial);
+        let _ = ralph_loop_safe_fs::remove_tree(&partial);
     })?;
     fs::rename(&partial, into).map_err(|e| Error::file("move the agent's folder to", into, e))?;
     Ok(AgentCopy { top: into.to_owned(), left_out })
@@ -206,15 +207,15 @@ pub(crate) fn borrow_objects(origin: &Repo, folder: &Path) -> Result<()> {
 /// Removes the copy of a run that is over, and what was kept for it alone.
 pub fn remove(vars: &Vars, origin: &Path, run: &RunId, agent_copy: &Path, folders: &CopyFolders) {
     // What cannot be removed costs room on the disk and nothing else.
-    let _ = ralph_safe_fs::remove_tree(agent_copy);
+    let _ = ralph_loop_safe_fs::remove_tree(agent_copy);
     let own = Repo::discover(vars, origin).ok().map(|origin| origin.run_folder(run));
     for folder in own.into_iter().chain(folders.user.clone()) {
         for name in [OBJECTS, "room"] {
-            let _ = ralph_safe_fs::remove_tree(folder.join(name));
+            let _ = ralph_loop_safe_fs::remove_tree(folder.join(name));
         }
     }
     if let Some(folder) = &folders.agent {
-        let _ = ralph_safe_fs::remove_tree(folder);
+        let _ = ralph_loop_safe_fs::remove_tree(folder);
     }
 }
 
@@ -302,6 +303,8 @@ fn lay_out(
     let ignored = origin.git().call(args).index(&user.snapshot.index).run()?.stdout;
     let ignored = ignored.split(|b| *b == 0).filter(|p| !p.is_empty() && *p != b".ralph/");
     others.extend(ignored.filter(|p| !p.starts_with(b".ralph/")).map(<[u8]>::to_vec));
+    // What is installed is nobody's work, whether git is told to ignore it or not.
+    others.extend(installed_folders(origin)?.into_iter().map(|folder| folder.at.into_bytes()));
     Ok((left_over::copy(&others, &origin.top, top)?, stats))
 }
 

@@ -9,7 +9,7 @@ use crate::clean::Settings;
 use crate::error::{Error, Result};
 use crate::repo::Repo;
 use crate::store::write_atomically;
-use ralph_safe_fs::{Kind, Links, SafeDir};
+use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -39,14 +39,14 @@ pub(crate) fn seal(agent_copy: &Path, user: &Repo, kept: &Path) -> Result<()> {
     let fail = |error: std::io::Error| Error::file("look at", &path, error);
     let real = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
     // What an agent took from itself by its permissions is its owner's, and so the engine's.
-    ralph_safe_fs::restore_owner(agent_copy).map_err(fail)?;
+    ralph_loop_safe_fs::restore_owner(agent_copy).map_err(fail)?;
     if !real(agent_copy) || !real(&path) {
         return Err(replaced(&path));
     }
-    ralph_safe_fs::restore_owner(&path).map_err(fail)?;
+    ralph_loop_safe_fs::restore_owner(&path).map_err(fail)?;
     let own = agent_copy.join(".ralph");
     if real(&own) {
-        ralph_safe_fs::restore_owner_below(&own).map_err(|e| Error::file("look at", &own, e))?;
+        ralph_loop_safe_fs::restore_owner_below(&own).map_err(|e| Error::file("look at", &own, e))?;
     }
     let git_dir = SafeDir::open(&path).map_err(fail)?;
     remove_links(&git_dir).map_err(fail)?;

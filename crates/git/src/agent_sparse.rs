@@ -30,7 +30,7 @@ pub(crate) fn settings(origin: &Repo) -> Result<String> {
 
 /// The files that git knows and does not look for in the folder.
 pub(crate) fn left_away(origin: &Repo, private_index: &Path) -> Result<HashSet<Vec<u8>>> {
-    let bytes = match ralph_safe_fs::read_plain(private_index, INDEX_MAX) {
+    let bytes = match ralph_loop_safe_fs::read_plain(private_index, INDEX_MAX) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(HashSet::new()),
         Err(e) => return Err(Error::file("read", private_index, e)),

@@ -6,7 +6,7 @@ use crate::lock_file::LockFiles;
 use crate::refs::Refs;
 use crate::repo::{RefFormat, Repo};
 use crate::watch::stat_of;
-use ralph_domain::id::RunId;
+use ralph_loop_protocol::id::RunId;
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write as _;

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::refs::Refs;
 use crate::repo::Repo;
-use ralph_domain::id::RunId;
+use ralph_loop_protocol::id::RunId;
 
 /// Bytes of a bundle.
 const MAX: u64 = 512 * 1024 * 1024;

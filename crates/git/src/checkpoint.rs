@@ -12,11 +12,11 @@ use crate::record::{PlannedMove, RefPosition};
 use crate::snapshot::FileStates;
 use crate::work_tree::{WorkChanges, work_of};
 use crate::workspace::GitWorkspace;
-use ralph_domain::change_text::ChangeText;
-use ralph_domain::event::FileChange;
-use ralph_domain::id::{CommitId, TreeId};
-use ralph_domain::ports::{Checkpoint, CheckpointRequest};
-use ralph_domain::sanitize;
+use ralph_loop_domain::change_text::ChangeText;
+use ralph_loop_domain::ports::{Checkpoint, CheckpointRequest};
+use ralph_loop_protocol::event::FileChange;
+use ralph_loop_protocol::id::{CommitId, TreeId};
+use ralph_loop_protocol::sanitize;
 use std::collections::BTreeSet;
 
 /// What the files say of a change that nobody has put into words.

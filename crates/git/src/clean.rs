@@ -4,7 +4,7 @@
 use crate::command::{Git, GitCall};
 use crate::error::{Error, Result};
 use crate::repo::Repo;
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::vars::Vars;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;

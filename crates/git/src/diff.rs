@@ -2,7 +2,7 @@
 
 use crate::command::{Git, GitError, RunningGit};
 use crate::error::{Error, Result};
-use ralph_domain::event::FileChange;
+use ralph_loop_protocol::event::FileChange;
 use std::collections::HashMap;
 
 /// Most bytes kept of a checkpoint's patch.

@@ -1,7 +1,7 @@
 //! The files of a tree as one sorted list, and how two such lists differ.
 
 use crate::oid::Oid;
-use ralph_domain::event::FileChange;
+use ralph_loop_protocol::event::FileChange;
 use std::cmp::Ordering;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

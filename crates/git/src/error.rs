@@ -1,7 +1,7 @@
 //! What can go wrong below this crate's surface, with the next thing to do.
 
 use crate::command::GitError;
-use ralph_domain::ports::WorkspaceError;
+use ralph_loop_domain::ports::WorkspaceError;
 use std::io;
 use std::path::{Path, PathBuf};
 

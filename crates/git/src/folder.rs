@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::repo::Repo;
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::vars::Vars;
 use std::fs;
 use std::path::Path;
 

@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::refs::Refs;
 use crate::repo::Tree;
 use crate::store;
-use ralph_domain::event::RefMove;
-use ralph_domain::id::RunId;
+use ralph_loop_protocol::event::RefMove;
+use ralph_loop_protocol::id::RunId;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

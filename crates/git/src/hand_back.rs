@@ -1,8 +1,7 @@
 //! [`HandBack`]: the agent works on a copy of the user's tree, and what comes of it is handed back.
-//!
 //! Three states of every file decide: what both sides last agreed on, what the agent has now, and what the user has now.
-//! Whoever has not changed a file gets the other's; what both have changed stays as it is on both sides, and is told. Every
-//! step looks at what is there, so that it can be repeated after a crash.
+//! The side that hasn't changed a file gets the other's; what both have changed stays on both sides, and is reported.
+//! Every step can be repeated after a crash.
 
 use crate::agent_copy::{CopyFolders, OBJECTS};
 use crate::agent_copy_refs::{Branch, BranchMove, TwoRepos};
@@ -22,14 +21,14 @@ use crate::store;
 use crate::submodule_edits;
 use crate::workspace::{GitWorkspace, WorkspaceOptions};
 use jiff::Timestamp;
-use ralph_domain::event::{FileChange, RefMove};
-use ralph_domain::id::{CommitId, RunId, TreeId};
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Baseline, Checkpoint, CheckpointRequest, HandedBack, Publisher, RecordsFor, UserTree, Workspace,
     WorkspaceError,
 };
-use ralph_domain::protect::ProtectedChange;
-use ralph_domain::spec::LeftWork;
+use ralph_loop_domain::protect::ProtectedChange;
+use ralph_loop_protocol::event::{FileChange, RefMove};
+use ralph_loop_protocol::id::{CommitId, RunId, TreeId};
+use ralph_loop_task::spec::LeftWork;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -402,6 +401,10 @@ impl Workspace for HandBack {
 
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
         self.agent.unrecorded()
+    }
+
+    fn copy_unrecorded(&self, path: &str, from: &Path, into: &Path) -> Result<bool, WorkspaceError> {
+        self.agent.copy_unrecorded(path, from, into)
     }
 
     /// The copy's own git folder is the agent's to write: the user's repo says what is pinned.

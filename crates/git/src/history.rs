@@ -2,7 +2,7 @@
 
 use crate::command::Git;
 use crate::error::{Error, Result};
-use ralph_domain::id::RunId;
+use ralph_loop_protocol::id::RunId;
 
 /// A commit on the work ref.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use crate::entry::TreeEntry;
 use crate::error::{Error, Result};
 use crate::oid::{ObjectFormat, Oid};
-use ralph_safe_fs::CopiedFile;
+use ralph_loop_safe_fs::CopiedFile;
 use std::collections::HashMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;

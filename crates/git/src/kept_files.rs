@@ -5,7 +5,7 @@ use crate::command::Git;
 use crate::entry::{MODE_GITLINK, on_disk};
 use crate::error::{Error, Result};
 use crate::repo::Repo;
-use ralph_safe_fs::{Kind, Links, SafeDir};
+use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::ErrorKind;

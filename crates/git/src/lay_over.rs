@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::kept_files::ChangedPaths;
 use crate::private_index::PrivateIndex;
 use crate::repo::Repo;
-use ralph_domain::id::RunId;
+use ralph_loop_protocol::id::RunId;
 use std::collections::BTreeSet;
 
 const APPLY: &[&str] = &["apply", "--whitespace=nowarn"];

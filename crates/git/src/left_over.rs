@@ -4,8 +4,8 @@
 use crate::entry::on_disk;
 use crate::error::{Error, Result};
 use crate::index::CopyStat;
-use ralph_domain::secret_name::{FileSecrecy, file_secrecy, is_secret_folder};
-use ralph_safe_fs::{Copier, SafeDir};
+use ralph_loop_domain::secret_name::{FileSecrecy, file_secrecy, is_secret_folder};
+use ralph_loop_safe_fs::{Copier, SafeDir};
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::fs;
@@ -113,7 +113,7 @@ fn looks_secret(full: &Path, path: &Path) -> bool {
     let holds_key = || {
         let mut text = Vec::new();
         // A link may lead to a pipe, which would be waited for.
-        let file = ralph_safe_fs::open_plain(full).ok();
+        let file = ralph_loop_safe_fs::open_plain(full).ok();
         let read = file.and_then(|file| file.take(KEY_WITHIN).read_to_end(&mut text).ok());
         read.is_none() || text.windows(11).any(|w| w == b"PRIVATE KEY")
     };

@@ -12,7 +12,7 @@ use crate::snapshot::{Snapshot, read_tree};
 use crate::stage::NestedRepos;
 use crate::watch::{clock_of, stat_of};
 use crate::workspace::LARGE_FILE_LIMIT;
-use ralph_domain::id::{CommitId, RunId};
+use ralph_loop_protocol::id::{CommitId, RunId};
 use std::collections::BTreeMap;
 use std::fs;
 

@@ -3,8 +3,8 @@
 use crate::command::Git;
 use crate::error::{Error, Result};
 use crate::store::write_atomically;
-use ralph_domain::vars::Vars;
-use ralph_safe_fs::{Kind, Links, SafeDir};
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::oid::{ObjectFormat, Oid};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use ralph_safe_fs::SafeDir;
+use ralph_loop_safe_fs::SafeDir;
 use std::collections::HashSet;
 use std::fs;
 use std::io::Write;
@@ -124,7 +124,7 @@ impl CommitIdentity {
     /// An identity without the characters that would break a commit's header or steer a terminal.
     pub fn new(name: &str, email: &str) -> Self {
         let clean = |text: &str| {
-            let text = ralph_domain::sanitize::line(text);
+            let text = ralph_loop_protocol::sanitize::line(text);
             let kept: String = text.chars().filter(|c| !matches!(c, '<' | '>')).collect();
             kept.trim().to_owned()
         };

@@ -1,7 +1,7 @@
 //! Object ids and the hash that makes them.
 
 use crate::error::{Error, Result};
-use ralph_domain::id::hex;
+use ralph_loop_protocol::id::hex;
 use sha1::{Digest as _, Sha1};
 use sha2::Sha256;
 use std::fmt;

@@ -196,7 +196,7 @@ pub(crate) fn stands_on_real_folders(top: &Path, path: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_domain::vars::Vars;
+    use ralph_loop_domain::vars::Vars;
     use std::path::PathBuf;
 
     #[allow(clippy::disallowed_methods, reason = "tests are a border, too")]

@@ -4,8 +4,8 @@
 use crate::command::{Git, GitCall};
 use crate::error::{Error, Result};
 use crate::oid::ObjectFormat;
-use ralph_domain::id::CommitId;
-use ralph_domain::ports::{Outgoing, OutgoingPart, OutgoingSide};
+use ralph_loop_domain::ports::{Outgoing, OutgoingPart, OutgoingSide};
+use ralph_loop_protocol::id::CommitId;
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::Path;

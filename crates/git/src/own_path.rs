@@ -1,7 +1,7 @@
 //! Where the engine's own tools come from: never from a folder of a repo, also where `PATH` names one. An agent writes there, and
 //! what it called `git` would run outside of the sandbox.
 
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::vars::Vars;
 use std::path::{Path, PathBuf};
 
 /// `vars` for work on the repo that `folder` is in: the engine's own tools come from the folders of `PATH` that lie outside of it.

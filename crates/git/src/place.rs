@@ -8,9 +8,9 @@ use crate::folder::{rediscover, refuse_used, same_folder};
 use crate::living;
 use crate::push::with_login;
 use crate::repo::Repo;
-use ralph_domain::address::Address;
-use ralph_domain::ports::GitRemote;
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::address::Address;
+use ralph_loop_domain::ports::GitRemote;
+use ralph_loop_domain::vars::Vars;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ pub fn clone_part(vars: &Vars, from: &str, into: &Path, branch: &str, extent: &E
     };
     match bring(extent) {
         Err(error) if extent.depth.is_some() && serves_files_only(&error) => {
-            ralph_safe_fs::remove_tree(&partial).map_err(|e| Error::file("remove", &partial, e))?;
+            ralph_loop_safe_fs::remove_tree(&partial).map_err(|e| Error::file("remove", &partial, e))?;
             bring(&Extent { depth: None, ..extent.clone() })?;
         }
         done => drop(done?),
@@ -190,7 +190,7 @@ impl Source {
 
 /// An address without the login that it may hold.
 pub(crate) fn without_login(url: &str) -> String {
-    ralph_domain::address::without_login(url)
+    ralph_loop_domain::address::without_login(url)
 }
 
 /// `%41` → `A`, as URLs write special characters.

@@ -3,20 +3,21 @@
 use crate::clean;
 use crate::diff;
 use crate::error::{Error, Result};
+use crate::left_over;
 use crate::object::commit_body;
 use crate::oid::oid;
 use crate::push;
 use crate::submodule_edits;
 use crate::workspace::{GitWorkspace, not_begun};
 use jiff::Timestamp;
-use ralph_domain::event::{FileChange, RefMove};
-use ralph_domain::id::{CommitId, TreeId};
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Baseline, Checkpoint, CheckpointRequest, GitRemote, Outgoing, OutgoingPart, Publisher, Push, PushEnd,
     RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
 };
-use ralph_domain::protect::ProtectedChange;
-use ralph_domain::spec::LeftWork;
+use ralph_loop_domain::protect::ProtectedChange;
+use ralph_loop_protocol::event::{FileChange, RefMove};
+use ralph_loop_protocol::id::{CommitId, TreeId};
+use ralph_loop_task::spec::LeftWork;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -176,6 +177,12 @@ impl Workspace for GitWorkspace {
 
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
         diff::unrecorded(&self.git).map_err(|e| e.during("list ignored files"))
+    }
+
+    fn copy_unrecorded(&self, path: &str, from: &Path, into: &Path) -> Result<bool, WorkspaceError> {
+        left_over::copy(&[path.as_bytes().to_vec()], from, into)
+            .map(|left| left.too_much.is_empty())
+            .map_err(|e| e.during(&format!("copy `{path}`")))
     }
 
     fn submodule_files(&self) -> Result<BTreeMap<String, String>, WorkspaceError> {

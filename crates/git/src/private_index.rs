@@ -3,7 +3,7 @@
 use crate::command::{Git, GitCall};
 use crate::error::{Error, Result};
 use crate::repo::Repo;
-use ralph_domain::id::RunId;
+use ralph_loop_protocol::id::RunId;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 

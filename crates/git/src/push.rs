@@ -7,9 +7,9 @@ use crate::oid::ObjectFormat;
 use crate::outgoing;
 use crate::refs::Refs;
 use crate::repo::Repo;
-use ralph_domain::id::{CommitId, RunId};
-use ralph_domain::ports::{GitRemote, Lease, Outgoing, OutgoingPart, Push, PushEnd};
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::ports::{GitRemote, Lease, Outgoing, OutgoingPart, Push, PushEnd};
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_protocol::id::{CommitId, RunId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -160,7 +160,7 @@ pub(crate) fn remote_commits(
 
 /// What git's last words say of the remote.
 fn end_of(words: &str) -> PushEnd {
-    let reason = ralph_domain::text::tail_lines(words.trim(), 3).replace('\n', "; ");
+    let reason = ralph_loop_protocol::text::tail_lines(words.trim(), 3).replace('\n', "; ");
     let lower = words.to_ascii_lowercase();
     let any = |needles: &[&str]| needles.iter().any(|needle| lower.contains(needle));
     if any(&[

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::store;
-use ralph_domain::ports::Baseline;
+use ralph_loop_domain::ports::Baseline;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, OpenOptions};
 use std::io::Write;

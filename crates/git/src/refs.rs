@@ -7,7 +7,7 @@ use crate::lock_file::{Flush, LockFiles};
 use crate::object::CommitIdentity;
 use crate::repo::{RefFormat, Repo};
 use crate::store;
-use ralph_safe_fs::{Kind, SafeDir};
+use ralph_loop_safe_fs::{Kind, SafeDir};
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};

@@ -8,8 +8,8 @@ use crate::protected::Protected;
 use crate::record::{RefPosition, RefRecord};
 use crate::snapshot::read_tree;
 use crate::workspace::GitWorkspace;
-use ralph_domain::id::{CommitId, TreeId};
-use ralph_domain::ports::{Baseline, WorkspaceError};
+use ralph_loop_domain::ports::{Baseline, WorkspaceError};
+use ralph_loop_protocol::id::{CommitId, TreeId};
 
 impl GitWorkspace {
     /// Makes this clone the workspace of a run that began elsewhere: the work commit is checked out on the run's branch, and a

@@ -6,7 +6,7 @@ use crate::object::CommitIdentity;
 use crate::oid::ObjectFormat;
 use crate::own_path::outside_of_repo;
 use crate::store;
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::vars::Vars;
 use std::path::{Path, PathBuf};
 
 /// How a repo stores its refs.
@@ -188,13 +188,14 @@ impl Repo {
     }
 
     /// The folder for what a run keeps beside the repo: private index, records. Never pushed, never in the work tree.
-    pub fn run_folder(&self, run: &ralph_domain::id::RunId) -> PathBuf {
+    pub fn run_folder(&self, run: &ralph_loop_protocol::id::RunId) -> PathBuf {
         self.git_dir.join("ralph").join(run.as_str())
     }
 
-    /// Keeps `.ralph/` out of the user's commits and status through `info/exclude`. Repeating it changes nothing.
+    /// Keeps what runs leave in `.ralph/` out of the user's commits and status through `info/exclude`; the configuration of the
+    /// repo is theirs to commit. Repeating it changes nothing.
     pub fn exclude_ralph_dir(&self) -> Result<()> {
-        self.exclude("/.ralph/")
+        self.exclude(&["/.ralph/*", "!/.ralph/config.json", "!/.ralph/models.yaml"])
     }
 
     /// Keeps a `.ralph/` in a folder of the repo out of commits, too: a session that is kept to it may write one there.
@@ -204,26 +205,29 @@ impl Repo {
         if folder.is_empty() || folder.contains(['*', '?', '[', '\\', '\n', '!', '#']) {
             return Ok(());
         }
-        self.exclude(&format!("/{folder}/.ralph/"))
+        self.exclude(&[&format!("/{folder}/.ralph/")])
     }
 
-    fn exclude(&self, pattern: &str) -> Result<()> {
+    fn exclude(&self, patterns: &[&str]) -> Result<()> {
+        /// What earlier versions wrote: with it nothing in there can be committed.
+        const ALL: &[u8] = b"/.ralph/";
         let path = self.common_dir.join("info/exclude");
         let old = match store::read(&path, store::CONFIG_MAX) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(e) => return Err(Error::file("read", &path, e)),
         };
-        if old.split(|b| *b == b'\n').any(|line| line.trim_ascii_end() == pattern.as_bytes()) {
-            return Ok(());
-        }
-        let mut new = old;
-        if !new.is_empty() && !new.ends_with(b"\n") {
+        let lines = || old.split_inclusive(|b| *b == b'\n').filter(|line| line.trim_ascii_end() != ALL);
+        let missing = |pattern: &&&str| !lines().any(|line| line.trim_ascii_end() == pattern.as_bytes());
+        let mut new = lines().collect::<Vec<_>>().concat();
+        for pattern in patterns.iter().filter(missing) {
+            if !new.is_empty() && !new.ends_with(b"\n") {
+                new.push(b'\n');
+            }
+            new.extend_from_slice(pattern.as_bytes());
             new.push(b'\n');
         }
-        new.extend_from_slice(pattern.as_bytes());
-        new.push(b'\n');
-        crate::store::write_atomically(&path, &new)
+        if new == old { Ok(()) } else { crate::store::write_atomically(&path, &new) }
     }
 
     /// The user's name and address as git knows them here: env, config and includes.

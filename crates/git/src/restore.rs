@@ -16,7 +16,7 @@ use crate::snapshot::{FileStates, Snapshot, read_tree};
 use crate::survey::parent;
 use crate::watch::{clock_of, stat_of};
 use crate::workspace::LARGE_FILE_LIMIT;
-use ralph_domain::id::{CommitId, RunId};
+use ralph_loop_protocol::id::{CommitId, RunId};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;

@@ -16,8 +16,8 @@ use crate::stage::NestedRepos;
 use crate::watch::{clock_of, stat_of};
 use crate::work_tree::full_of;
 use crate::workspace::{GitWorkspace, RunSession};
-use ralph_domain::id::{CommitId, TreeId};
-use ralph_domain::ports::Baseline;
+use ralph_loop_domain::ports::Baseline;
+use ralph_loop_protocol::id::{CommitId, TreeId};
 use std::sync::Arc;
 
 type Entries = Arc<Vec<TreeEntry>>;

@@ -5,6 +5,7 @@ use crate::command::{Git, GitError};
 use crate::entry::{MODE_GITLINK, TreeEntry, find};
 use crate::error::{Error, Result};
 use crate::index::{self, Index};
+use crate::installed::InstalledPaths;
 use crate::left_over;
 use crate::lock_file::lock_of;
 use crate::object::ObjectStore;
@@ -225,7 +226,8 @@ impl Snapshot {
             new.files.retain(|path| !path.starts_with(b".ralph/"));
         }
         // What only tools make is nobody's work; a file of theirs that the repo tracks is in the index and stays.
-        new.files.retain(|path| !is_tool_cache(path));
+        let mut installed = InstalledPaths::new(&self.watch.top);
+        new.files.retain(|path| !is_tool_cache(path) && !installed.has(path));
         let too_large = |path: &[u8]| self.watch.size(path).is_some_and(|size| size > self.limit);
         let stays = |path: &Vec<u8>| {
             (self.secrets_stay || self.start.is_none() || self.left_out.contains(path))

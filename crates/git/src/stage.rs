@@ -10,7 +10,7 @@ use crate::oid::{ObjectFormat, Oid};
 use crate::survey::{join, parent};
 use crate::watch::{NameKind, list};
 use nix::unistd::AccessFlags;
-use ralph_safe_fs::{Kind, Links, SafeDir};
+use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt as _;

@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::object::commit_body;
 use crate::oid::Oid;
 use crate::workspace::GitWorkspace;
-use ralph_domain::id::CommitId;
-use ralph_domain::ports::StateFile;
+use ralph_loop_domain::ports::StateFile;
+use ralph_loop_protocol::id::CommitId;
 
 impl GitWorkspace {
     pub(crate) fn record_state(&mut self, files: &[StateFile], message: &str, at: i64) -> Result<CommitId> {

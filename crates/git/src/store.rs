@@ -1,7 +1,7 @@
 //! Small files that must be whole or not there: what a run remembers beside the repo.
 
 use crate::error::{Error, Result};
-use ralph_safe_fs::SafeDir;
+use ralph_loop_safe_fs::SafeDir;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs;
@@ -27,7 +27,7 @@ pub(crate) const CONFIG_MAX: u64 = 64 * 1024 * 1024;
 /// Reads a file of a git folder. Somebody else may have put a pipe or something without an end there: it must be a plain file,
 /// and is not waited for.
 pub(crate) fn read(path: &Path, max: u64) -> std::io::Result<Vec<u8>> {
-    ralph_safe_fs::read_plain(path, max)
+    ralph_loop_safe_fs::read_plain(path, max)
 }
 
 /// The same as text; what is no UTF-8 is replaced.

@@ -147,7 +147,7 @@ fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_domain::vars::Vars;
+    use ralph_loop_domain::vars::Vars;
 
     struct Place {
         dir: tempfile::TempDir,
@@ -169,7 +169,7 @@ mod tests {
     fn with_submodules() -> Place {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().to_str().unwrap().to_owned();
-        let path = ralph_testkit::vars().get("PATH").unwrap();
+        let path = ralph_loop_testkit::vars().get("PATH").unwrap();
         let pairs = [("HOME", home.as_str()), ("PATH", path.as_str()), ("GIT_CONFIG_NOSYSTEM", "1")];
         let place = Place { vars: pairs.into_iter().collect(), dir };
         for (name, file) in [("inner", "i.txt"), ("outer", "o.txt"), ("user", "u.txt")] {
@@ -207,7 +207,7 @@ mod tests {
         let settings = crate::clean::Settings::default();
         let rules = crate::clean::CheckoutRules { settings: &settings, sparse: &[], attributes: None };
         crate::clean::checkout(&repo, &repo.head, &into, rules).unwrap();
-        let run = ralph_domain::id::RunId::new("20261115-143307-k3f9".to_owned());
+        let run = ralph_loop_protocol::id::RunId::new("20261115-143307-k3f9".to_owned());
         let tree = place.at("20261115-143307-k3f9");
         crate::worktree::add_worktree(&repo, &run, &tree, "work").unwrap();
         for made in [&into, &tree] {

@@ -10,8 +10,8 @@ use crate::lay_over::{self, Change, Fit, Merged, RawChange, Target, exact};
 use crate::place::free_branch_name;
 use crate::private_index::PrivateIndex;
 use crate::repo::Repo;
-use ralph_domain::event::FileChange;
-use ralph_domain::id::{CommitId, RunId};
+use ralph_loop_protocol::event::FileChange;
+use ralph_loop_protocol::id::{CommitId, RunId};
 use std::path::PathBuf;
 
 /// What a run has made: its files at the start and now, and the commits in between.

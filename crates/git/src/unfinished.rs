@@ -5,7 +5,7 @@ use crate::kept_files::ChangedPaths;
 use crate::lay_over::{self, Target};
 use crate::repo::Repo;
 use crate::take_over::changed_on_start;
-use ralph_domain::id::{CommitId, RunId};
+use ralph_loop_protocol::id::{CommitId, RunId};
 
 /// The user's unfinished changes that were there beside a commit of a run and are in no commit of it.
 #[derive(Debug, Clone, PartialEq, Eq)]

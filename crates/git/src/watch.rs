@@ -10,7 +10,7 @@ use crate::oid::{ObjectFormat, Oid};
 use crate::repo::Repo;
 use nix::fcntl::AtFlags;
 use nix::sys::stat::{FileStat, fstatat};
-use ralph_safe_fs::{Kind, SafeDir};
+use ralph_loop_safe_fs::{Kind, SafeDir};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, OpenOptions};
@@ -257,7 +257,7 @@ pub(crate) fn content_hash(top: &Path, path: &[u8]) -> Option<Oid> {
     }
     // A pipe may have taken its place since: it is not waited for.
     let mut bytes = Vec::new();
-    ralph_safe_fs::open_plain(&full).ok()?.take(FRESH_MAX + 1).read_to_end(&mut bytes).ok()?;
+    ralph_loop_safe_fs::open_plain(&full).ok()?.take(FRESH_MAX + 1).read_to_end(&mut bytes).ok()?;
     Some(ObjectFormat::Sha1.id_of("file", &bytes))
 }
 

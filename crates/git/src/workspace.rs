@@ -15,8 +15,8 @@ use crate::record::{EXCLUDE_AT_START, RefRecord};
 use crate::refs::Refs;
 use crate::repo::{Repo, Tree};
 use crate::snapshot::{FileStates, Snapshot};
-use ralph_domain::id::RunId;
-use ralph_domain::ports::WorkspaceError;
+use ralph_loop_domain::ports::WorkspaceError;
+use ralph_loop_protocol::id::RunId;
 use std::path::PathBuf;
 use std::sync::Arc;
 

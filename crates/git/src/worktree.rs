@@ -6,7 +6,7 @@ use crate::folder::{rediscover, refuse_used, same_folder};
 use crate::living::{self, pause};
 use crate::repo::Repo;
 use nix::fcntl::{Flock, FlockArg};
-use ralph_domain::id::RunId;
+use ralph_loop_protocol::id::RunId;
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -115,7 +115,7 @@ fn ready(repo: &Repo, path: &Path) -> Result<Option<(Repo, String)>> {
 /// Removes the worktree at `path` and what the repo knows of it, and nothing else. Its branch stays.
 pub fn remove_worktree(repo: &Repo, path: &Path) -> Result<()> {
     living::end_git_in(path);
-    match ralph_safe_fs::remove_tree(path) {
+    match ralph_loop_safe_fs::remove_tree(path) {
         Err(e) if e.kind() != ErrorKind::NotFound => return Err(Error::file("remove", path, e)),
         _ => {}
     }

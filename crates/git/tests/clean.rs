@@ -3,7 +3,7 @@
 
 mod support;
 
-use ralph_domain::ports::Workspace;
+use ralph_loop_domain::ports::Workspace;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use support::{Fixture, checkpoint, git};

@@ -3,7 +3,7 @@
 
 mod support;
 
-use ralph_git::{Git, GitFailure};
+use ralph_loop_git::{Git, GitFailure};
 use std::fs;
 use std::time::Duration;
 use support::Fixture;
@@ -22,8 +22,8 @@ fn a_command_that_hangs_is_ended_with_everything_it_started() {
     });
     assert!(began, "the command never began");
     for pid in fs::read_to_string(&pids).unwrap().split_whitespace() {
-        ralph_testkit::env::until("the end of what it started", || {
-            (!ralph_testkit::env::is_alive(pid.parse().unwrap())).then_some(())
+        ralph_loop_testkit::env::until("the end of what it started", || {
+            (!ralph_loop_testkit::env::is_alive(pid.parse().unwrap())).then_some(())
         });
     }
 }

@@ -6,9 +6,11 @@ mod hostile;
 mod support;
 
 use jiff::Timestamp;
-use ralph_domain::ports::{Baseline, Checkpoint, CheckpointRequest, HandedBack, UserTree as _, Workspace};
-use ralph_git::agent_copy::{self, CopyFolders};
-use ralph_git::{CommitIdentity, HandBack, WorkspaceOptions};
+use ralph_loop_domain::ports::{
+    Baseline, Checkpoint, CheckpointRequest, HandedBack, UserTree as _, Workspace,
+};
+use ralph_loop_git::agent_copy::{self, CopyFolders};
+use ralph_loop_git::{CommitIdentity, HandBack, WorkspaceOptions};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;

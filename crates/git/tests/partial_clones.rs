@@ -3,8 +3,8 @@
 
 mod support;
 
-use ralph_domain::ports::{Lease, Publisher as _, Push, PushEnd, Workspace};
-use ralph_git::{CommitIdentity, Extent, GitWorkspace, Repo, WorkspaceOptions, path_remote, place};
+use ralph_loop_domain::ports::{Lease, Publisher as _, Push, PushEnd, Workspace};
+use ralph_loop_git::{CommitIdentity, Extent, GitWorkspace, Repo, WorkspaceOptions, path_remote, place};
 use std::fs;
 use std::path::{Path, PathBuf};
 use support::{Fixture, checkpoint, commit_of, git, listed, run};

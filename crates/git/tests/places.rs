@@ -3,10 +3,10 @@
 
 mod support;
 
-use ralph_domain::id::CommitId;
-use ralph_domain::ports::Workspace;
-use ralph_git::restore::{RestoreAction, RestoreScope, apply_restore, plan_restore};
-use ralph_git::{Repo, RepoError, place};
+use ralph_loop_domain::ports::Workspace;
+use ralph_loop_git::restore::{RestoreAction, RestoreScope, apply_restore, plan_restore};
+use ralph_loop_git::{Repo, RepoError, place};
+use ralph_loop_protocol::id::CommitId;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
@@ -56,14 +56,18 @@ fn a_repo_states_its_facts() {
 fn the_state_folder_is_excluded_once_and_the_rest_of_the_file_kept() {
     let fixture = Fixture::new();
     let path = fixture.top.join(".git/info/exclude");
-    fs::write(&path, "mine").unwrap();
+    let lines = "/.ralph/*\n!/.ralph/config.json\n!/.ralph/models.yaml\n";
+    fs::write(&path, "/.ralph/\nmine").unwrap();
     let repo = fixture.repo();
     repo.exclude_ralph_dir().unwrap();
     repo.exclude_ralph_dir().unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), "mine\n/.ralph/\n");
+    assert_eq!(fs::read_to_string(&path).unwrap(), format!("mine\n{lines}"), "an older line goes");
+    fixture.write(".ralph/config.json", "{}\n");
+    fixture.write(".ralph/progress.md", "x\n");
+    assert_eq!(fixture.git(&["status", "--porcelain", "-uall"]), "?? .ralph/config.json");
     fs::remove_dir_all(path.parent().unwrap()).unwrap();
     repo.exclude_ralph_dir().unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), "/.ralph/\n");
+    assert_eq!(fs::read_to_string(&path).unwrap(), lines);
 }
 
 #[test]
@@ -134,11 +138,14 @@ fn a_run_works_in_a_linked_worktree() {
     fs::write(foreign.join("mine"), "x").unwrap();
     let error = place::add_worktree(&fixture.repo(), &run(), &foreign, "ralph/w").unwrap_err();
     assert!(error.to_string().contains("is not ours"), "{error}");
-    let options = ralph_git::WorkspaceOptions {
+    let options = ralph_loop_git::WorkspaceOptions {
         branch: Some("ralph/w".to_owned()),
-        ..ralph_git::WorkspaceOptions::new(ralph_git::CommitIdentity::new("Ralph", "ralph@localhost"))
+        ..ralph_loop_git::WorkspaceOptions::new(ralph_loop_git::CommitIdentity::new(
+            "Ralph",
+            "ralph@localhost",
+        ))
     };
-    let mut workspace = ralph_git::GitWorkspace::new(repo, run(), options).unwrap();
+    let mut workspace = ralph_loop_git::GitWorkspace::new(repo, run(), options).unwrap();
     let baseline = workspace.begin(&[]).unwrap();
     assert!(baseline.dirty.is_empty());
     fs::write(path.join("new"), "x\n").unwrap();
@@ -197,7 +204,8 @@ fn worktrees_can_be_made_at_one_instant_and_beside_what_a_killed_run_left() {
             .map(|n| {
                 let (repo, dir) = (fixture.repo(), fixture.dir.path().to_owned());
                 scope.spawn(move || {
-                    let run = ralph_domain::id::RunId::from(format!("20261116-10111{n}-abcd").as_str());
+                    let run =
+                        ralph_loop_protocol::id::RunId::from(format!("20261116-10111{n}-abcd").as_str());
                     place::add_worktree(&repo, &run, &dir.join(run.as_str()), "ralph/same")
                         .map(|(_, branch)| branch)
                 })
@@ -220,7 +228,7 @@ fn of_many_starts_at_one_instant_each_gets_a_branch_of_its_own() {
             .map(|n| {
                 let repo = fixture.repo();
                 scope.spawn(move || {
-                    let run = ralph_domain::id::RunId::from(format!("r{n}").as_str());
+                    let run = ralph_loop_protocol::id::RunId::from(format!("r{n}").as_str());
                     place::create_branch(&repo, &run, "ralph/same", &repo.head).unwrap()
                 })
             })

@@ -3,8 +3,8 @@
 
 mod support;
 
-use ralph_domain::ports::Workspace;
-use ralph_git::command::processes_started;
+use ralph_loop_domain::ports::Workspace;
+use ralph_loop_git::command::processes_started;
 use support::{Fixture, checkpoint, try_checkpoint};
 
 #[test]

@@ -4,13 +4,13 @@
 mod support;
 
 use jiff::Timestamp;
-use ralph_domain::id::CommitId;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     GitRemote, Lease, Outgoing, OutgoingPart, OutgoingSide, Publisher as _, Push, PushEnd, StateFile,
     Workspace,
 };
-use ralph_git::{GitWorkspace, fetch, path_remote};
-use ralph_testkit::fake_github::FakeGitHub;
+use ralph_loop_git::{GitWorkspace, fetch, path_remote};
+use ralph_loop_protocol::id::CommitId;
+use ralph_loop_testkit::fake_github::FakeGitHub;
 use std::path::PathBuf;
 use support::{Fixture, git, try_git};
 
@@ -312,7 +312,7 @@ fn shown(
     commit: &CommitId,
     known: &[CommitId],
     side: OutgoingSide,
-) -> Result<(Vec<Vec<u8>>, usize), ralph_domain::ports::WorkspaceError> {
+) -> Result<(Vec<Vec<u8>>, usize), ralph_loop_domain::ports::WorkspaceError> {
     let (mut all, mut longest) = (Vec::<Vec<u8>>::new(), 0);
     let commits = std::slice::from_ref(commit);
     workspace.outgoing(&Outgoing { commits, known, side }, &mut |part| match part {

@@ -3,7 +3,7 @@
 
 mod support;
 
-use ralph_domain::ports::Workspace;
+use ralph_loop_domain::ports::Workspace;
 use std::fs;
 use support::{Fixture, START, WORK, checkpoint, commit_of, listed, try_checkpoint};
 

@@ -3,10 +3,10 @@
 
 mod support;
 
-use ralph_domain::event::RefMove;
-use ralph_domain::ports::Workspace;
-use ralph_domain::protect::{ProtectedChange, ProtectedKind};
-use ralph_git::GitWorkspace;
+use ralph_loop_domain::ports::Workspace;
+use ralph_loop_domain::protect::{ProtectedChange, ProtectedKind};
+use ralph_loop_git::GitWorkspace;
+use ralph_loop_protocol::event::RefMove;
 use support::{Fixture, checkpoint};
 
 fn moved(workspace: &mut GitWorkspace) -> Vec<(String, bool)> {

@@ -27,7 +27,7 @@ pub use reply::Reply;
 
 use input::HookInput;
 use project::Project;
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::vars::Vars;
 use std::path::PathBuf;
 
 /// What a hook knows of its surroundings.

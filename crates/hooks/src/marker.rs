@@ -2,7 +2,7 @@
 
 use crate::Surroundings;
 use crate::project::Project;
-use ralph_safe_fs::{Links, SafeDir};
+use ralph_loop_safe_fs::{Links, SafeDir};
 use serde::Deserialize;
 
 const MARKER_MAX: u64 = 64 * 1024;

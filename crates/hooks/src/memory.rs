@@ -22,7 +22,7 @@ const MEMORY_MAX: u64 = 64 * 1024;
 /// Reads what is remembered of a session.
 pub(crate) fn recall(input: &HookInput, around: &Surroundings) -> Memory {
     let Some(path) = file(input, around) else { return Memory::default() };
-    let bytes = ralph_safe_fs::read_plain(path, MEMORY_MAX).unwrap_or_default();
+    let bytes = ralph_loop_safe_fs::read_plain(path, MEMORY_MAX).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 

@@ -60,7 +60,7 @@ impl Project {
         if real.starts_with(&self.top) {
             return (AllowRules::default(), None);
         }
-        let read = ralph_safe_fs::read_plain(&real, RULES_MAX).map_err(|e| e.to_string());
+        let read = ralph_loop_safe_fs::read_plain(&real, RULES_MAX).map_err(|e| e.to_string());
         let rules = read.and_then(|bytes| AllowRules::parse(&String::from_utf8_lossy(&bytes)));
         match rules {
             Ok(rules) => (rules, None),

@@ -6,9 +6,9 @@ use crate::marker::{self, MarkedPlan, Marker};
 use crate::project::Project;
 use crate::reply::Reply;
 use crate::{Surroundings, memory};
-use ralph_domain::dialect::prd_tasks::{self, TasksJson};
-use ralph_domain::text::one_line;
-use ralph_safe_fs::{Links, SafeDir};
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_safe_fs::{Links, SafeDir};
+use ralph_loop_task::dialect::prd_tasks::{self, TasksJson};
 use std::collections::BTreeSet;
 
 /// Times in a row that a session is kept from ending. The CLI has a cap of its own, at which it throws the answer away.
@@ -118,7 +118,7 @@ fn progress_missing(plan: &MarkedPlan, top: &SafeDir) -> bool {
 
 /// The files that the session was to commit. What is ralph's own does not count.
 fn uncommitted(project: &Project, around: &Surroundings) -> Option<String> {
-    let repo = ralph_git::Repo::discover(&around.vars, &project.top).ok()?;
+    let repo = ralph_loop_git::Repo::discover(&around.vars, &project.top).ok()?;
     let out = repo.git().call(["status", "--porcelain", "-z", "--untracked-files=normal"]).run().ok()?;
     let text = out.text();
     let files: Vec<String> = text

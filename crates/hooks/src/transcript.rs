@@ -43,7 +43,7 @@ struct Usage {
 
 /// Reads how full a window is. After a compaction only what followed it counts.
 pub(crate) fn fill(path: &str) -> Option<Fill> {
-    let mut file = ralph_safe_fs::open_plain(path).ok()?;
+    let mut file = ralph_loop_safe_fs::open_plain(path).ok()?;
     let size = file.metadata().ok()?.len();
     for most in [PIECE, LOOKED_THROUGH] {
         let start = size.saturating_sub(most);

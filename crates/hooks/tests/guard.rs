@@ -2,7 +2,7 @@
 //! it is ever run. `⏎` stands for a line break.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_hooks::guard::{AllowRules, Guard, Places};
+use ralph_loop_hooks::guard::{AllowRules, Guard, Places};
 
 fn guard() -> Guard {
     let places = Places {

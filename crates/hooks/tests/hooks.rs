@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests start git")]
 
-use ralph_hooks::{Cli, HookEvent, Surroundings, answer};
+use ralph_loop_hooks::{Cli, HookEvent, Surroundings, answer};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! The client against servers on this machine.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use ralph_http::{
+use ralph_loop_http::{
     Client, ClientOptions, Failure, HeaderName, HeaderValue, Method, ProxySettings, Request, TransportError,
     Url, never_stop,
 };

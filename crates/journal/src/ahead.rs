@@ -6,7 +6,7 @@
 use crate::error::JournalError;
 use crate::layout::{RalphDir, RunDir};
 use nix::fcntl::AtFlags;
-use ralph_domain::id::Digest;
+use ralph_loop_protocol::id::Digest;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;

@@ -2,9 +2,9 @@
 //! what is not there; one that was cut by a crash is simply written again, because no event named it.
 
 use crate::error::JournalError;
-use ralph_domain::id::{Digest, hex};
-use ralph_domain::ports::Stream;
-use ralph_domain::redact::{RedactStream, Redactor};
+use ralph_loop_domain::ports::Stream;
+use ralph_loop_domain::redact::{RedactStream, Redactor};
+use ralph_loop_protocol::id::{Digest, hex};
 use sha2::{Digest as _, Sha256};
 use std::collections::VecDeque;
 use std::fs::File;

@@ -2,8 +2,8 @@
 
 use crate::error::JournalError;
 use crate::tail::Tail;
-use ralph_domain::event::Event;
-use ralph_domain::id::Seq;
+use ralph_loop_protocol::event::Event;
+use ralph_loop_protocol::id::Seq;
 use std::path::Path;
 
 /// Reads the events of a journal from a sequence number on, and goes on reading what is appended. With the live output

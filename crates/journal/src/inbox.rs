@@ -4,7 +4,7 @@
 use crate::error::JournalError;
 use crate::layout::RunDir;
 use crate::wake;
-use ralph_domain::control::{Control, Letter};
+use ralph_loop_protocol::control::{Control, Letter};
 use std::fs::OpenOptions;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 
@@ -19,7 +19,7 @@ pub fn send(run: &RunDir, from: &str, control: Control) -> Result<Letter, Journa
     getrandom::fill(&mut id).map_err(|e| {
         JournalError::file("make an id for", &run.inbox(), std::io::Error::other(e.to_string()))
     })?;
-    send_as(run, &ralph_domain::id::hex(&id), from, control)
+    send_as(run, &ralph_loop_protocol::id::hex(&id), from, control)
 }
 
 /// The same with a chosen id: sent twice, it is carried out once.
@@ -75,7 +75,7 @@ pub fn read(run: &RunDir, from: u64) -> Result<Vec<InboxLine>, JournalError> {
         let letter = serde_json::from_slice::<Letter>(line).map_err(|e| {
             format!(
                 "not a control ({e}): {}",
-                ralph_domain::text::one_line(&String::from_utf8_lossy(line), 120)
+                ralph_loop_protocol::text::one_line(&String::from_utf8_lossy(line), 120)
             )
         });
         letters.push((letter, at));

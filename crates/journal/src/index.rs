@@ -6,7 +6,7 @@
 use crate::artifacts::write_atomic;
 use crate::layout::RunDir;
 use crate::plain;
-use ralph_domain::id::Seq;
+use ralph_loop_protocol::id::Seq;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;

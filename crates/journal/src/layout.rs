@@ -1,7 +1,7 @@
 //! Where everything is: the paths of `.ralph/`, of a run's record, and of `ralph`'s own folder outside any repo.
 
 use crate::error::JournalError;
-use ralph_domain::id::{Digest, RunId};
+use ralph_loop_protocol::id::{Digest, RunId};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 

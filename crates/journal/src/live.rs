@@ -10,7 +10,7 @@ use crate::live_read;
 pub use crate::live_record::{LIVE_MAX, LiveBody, LiveRecord};
 use crate::plain;
 use jiff::Timestamp;
-use ralph_domain::id::Seq;
+use ralph_loop_protocol::id::Seq;
 use std::io::Write as _;
 use std::time::Duration;
 

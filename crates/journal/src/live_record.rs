@@ -1,8 +1,8 @@
 //! One record of what a run shows while it works, as `live.jsonl` holds it.
 
 use jiff::Timestamp;
-use ralph_domain::id::Seq;
-use ralph_domain::money::Tokens;
+use ralph_loop_protocol::id::Seq;
+use ralph_loop_protocol::money::{Tokens, Usd};
 use serde::{Deserialize, Serialize};
 
 /// At this size the file is put away as `live.1.jsonl`, in place of the one before.
@@ -65,8 +65,15 @@ pub enum LiveBody {
         /// The piece.
         text: String,
     },
-    /// Tokens of the session so far.
-    Tokens(Tokens),
+    /// What the session has used so far.
+    Tokens {
+        /// Its tokens.
+        #[serde(flatten)]
+        tokens: Tokens,
+        /// Their cost by the price list, if the model is in it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<Usd>,
+    },
     /// More came than a reader could follow; the logs have it all.
     LeftOut {
         /// How many bytes of text.

@@ -4,8 +4,8 @@
 use crate::error::JournalError;
 use jiff::Timestamp;
 use nix::fcntl::{Flock, FlockArg};
-use ralph_domain::id::RunId;
-use ralph_domain::lease::DriverLease;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::lease::DriverLease;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, Write as _};
@@ -156,7 +156,7 @@ fn read_holder(file: &File) -> Option<LockHolder> {
 /// Who holds the lock now; `None` where it is free.
 pub fn holder(path: &Path) -> Option<LockHolder> {
     // A repo may have brought it along: a pipe or a device is no lock, and is not waited for.
-    let file = ralph_safe_fs::open_plain(path).ok()?;
+    let file = ralph_loop_safe_fs::open_plain(path).ok()?;
     match Flock::lock(file, FlockArg::LockSharedNonblock) {
         Ok(_) => None,
         Err((file, _)) => read_holder(&file),

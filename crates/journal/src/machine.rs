@@ -3,7 +3,7 @@
 
 use crate::error::JournalError;
 use crate::layout::StateHome;
-use ralph_domain::id::MachineId;
+use ralph_loop_protocol::id::MachineId;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};

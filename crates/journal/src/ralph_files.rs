@@ -1,10 +1,10 @@
 //! Reading and writing in a `.ralph/` folder. Agents and repos can write there, too, so everything goes through
-//! [`ralph_safe_fs`]: no link is followed, only regular files count, and nothing is waited for.
+//! [`ralph_loop_safe_fs`]: no link is followed, only regular files count, and nothing is waited for.
 
 use crate::error::JournalError;
 use crate::layout::RalphDir;
-use ralph_domain::id::Digest;
-use ralph_safe_fs::{Kind, Links, SafeDir};
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;

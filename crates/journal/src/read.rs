@@ -1,9 +1,9 @@
 //! Events as lines, and reading them without becoming the journal's writer.
 
 use crate::error::JournalError;
-use ralph_domain::event::{Event, EventBody};
-use ralph_domain::id::Seq;
-use ralph_domain::text::one_line;
+use ralph_loop_protocol::event::{Event, EventBody};
+use ralph_loop_protocol::id::Seq;
+use ralph_loop_protocol::text::one_line;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;

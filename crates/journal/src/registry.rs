@@ -5,7 +5,7 @@ use crate::artifacts::write_atomic;
 use crate::error::JournalError;
 use crate::layout::{RalphDir, RunDir, StateHome};
 use jiff::Timestamp;
-use ralph_domain::id::RunId;
+use ralph_loop_protocol::id::RunId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;

@@ -3,7 +3,7 @@
 use crate::error::JournalError;
 use crate::places::{Places, open_append};
 use crate::seal::Seal;
-use ralph_domain::id::Seq;
+use ralph_loop_protocol::id::Seq;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //! It lies where no agent can write. Every line goes to it first, so the journal is always a prefix of it: a shorter one is
 //! healed from it, a different one was edited.
 
-use ralph_domain::lease::Epoch;
+use ralph_loop_protocol::lease::Epoch;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};

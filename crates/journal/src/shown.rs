@@ -5,7 +5,7 @@ use crate::error::JournalError;
 use crate::layout::{RalphDir, RunDir};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
-use ralph_domain::id::RunId;
+use ralph_loop_protocol::id::RunId;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -102,7 +102,7 @@ fn put(dir: &RalphDir, run: &RunId, make: impl FnOnce(&Path) -> io::Result<()>) 
         let _ = remove(&partial);
         return Err(e);
     }
-    if shown_before && ralph_safe_fs::exchange(&partial, &place)? {
+    if shown_before && ralph_loop_safe_fs::exchange(&partial, &place)? {
         return remove(&partial);
     }
     remove(&place)?;

@@ -8,10 +8,10 @@ use crate::layout::{RalphDir, RunDir};
 use crate::places::Places;
 use crate::plain;
 use crate::read::read_known;
-use ralph_domain::event::EventBody;
-use ralph_domain::id::{Digest, Seq};
-use ralph_domain::spec::{RunSpec, VERSION};
-use ralph_domain::state::RunState;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::event::EventBody;
+use ralph_loop_protocol::id::{Digest, Seq};
+use ralph_loop_task::spec::{RunSpec, VERSION};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -61,7 +61,7 @@ pub fn save(
     if run.ralph_dir().is_none() {
         let path = run.state();
         let spare = path.with_extension("json.tmp");
-        ralph_safe_fs::replace_with_spare(&path, &spare, &text)
+        ralph_loop_safe_fs::replace_with_spare(&path, &spare, &text)
             .map_err(|e| JournalError::file("write", &path, e))?;
         // Of a run that is over, only the state itself stays.
         if state.result.finished.is_some() {

@@ -10,7 +10,7 @@ use crate::live::LiveRecord;
 use crate::live_read::LiveReader;
 use crate::tail::{JournalLine, Tail};
 use crate::wake::pause;
-use ralph_domain::id::Seq;
+use ralph_loop_protocol::id::Seq;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 

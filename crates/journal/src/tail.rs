@@ -2,8 +2,8 @@
 
 use crate::error::JournalError;
 use crate::index;
-use ralph_domain::event::Event;
-use ralph_domain::id::Seq;
+use ralph_loop_protocol::event::Event;
+use ralph_loop_protocol::id::Seq;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

@@ -2,22 +2,22 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use jiff::Timestamp;
-use ralph_domain::config::ConfigFile;
-use ralph_domain::control::Control;
-use ralph_domain::event::{Event, EventBody};
-use ralph_domain::id::{RunId, Seq};
-use ralph_domain::lease::{DriverLease, Epoch};
-use ralph_domain::ports::Stream;
-use ralph_domain::redact::Redactor;
-use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
-use ralph_domain::state::RunState;
-use ralph_journal::ahead::FilesAhead;
-use ralph_journal::artifacts::{self, LOG_HEAD, LOG_TAIL, OutputLog};
-use ralph_journal::follow::Follower;
-use ralph_journal::journal::{Integrity, Journal, Places};
-use ralph_journal::layout::RalphDir;
-use ralph_journal::lock::{self, LockError, LockHolder, RunLock};
-use ralph_journal::{JournalError, inbox, snapshot};
+use ralph_loop_domain::ports::Stream;
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::ahead::FilesAhead;
+use ralph_loop_journal::artifacts::{self, LOG_HEAD, LOG_TAIL, OutputLog};
+use ralph_loop_journal::follow::Follower;
+use ralph_loop_journal::journal::{Integrity, Journal, Places};
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_journal::lock::{self, LockError, LockHolder, RunLock};
+use ralph_loop_journal::{JournalError, inbox, snapshot};
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::event::{Event, EventBody};
+use ralph_loop_protocol::id::{RunId, Seq};
+use ralph_loop_protocol::lease::{DriverLease, Epoch};
+use ralph_loop_task::config::ConfigFile;
+use ralph_loop_task::spec::{RunSpec, Task, WorkspaceKind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,7 +78,7 @@ fn write(places: &Places, count: usize) -> Journal {
     journal
 }
 
-fn reopen(places: &Places) -> (Journal, Vec<Event>, ralph_journal::journal::OpenedJournal) {
+fn reopen(places: &Places) -> (Journal, Vec<Event>, ralph_loop_journal::journal::OpenedJournal) {
     let mut events = Vec::new();
     let (journal, opened) =
         Journal::open(places.clone(), redactor(), &mut |e| events.push(e.clone())).unwrap();
@@ -371,7 +371,7 @@ fn a_flood_stays_within_bounds_and_keeps_both_ends() {
     assert!(text.len() as u64 <= LOG_HEAD + LOG_TAIL as u64 + 100);
     assert!(text.starts_with("first [redacted:TOKEN]") && text.ends_with("the last line\n"));
     assert!(finished.dropped > 0 && text.contains("bytes left out"));
-    assert_eq!(finished.digest, ralph_domain::id::Digest::of(text.as_bytes()));
+    assert_eq!(finished.digest, ralph_loop_protocol::id::Digest::of(text.as_bytes()));
 }
 
 #[test]

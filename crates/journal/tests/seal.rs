@@ -2,12 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use jiff::Timestamp;
-use ralph_domain::event::EventBody;
-use ralph_domain::redact::Redactor;
-use ralph_journal::JournalError;
-use ralph_journal::journal::{Integrity, Journal, OpenedJournal, Places};
-use ralph_journal::layout::RalphDir;
-use ralph_journal::seal::{FileSeal, Seal, Settle};
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_journal::JournalError;
+use ralph_loop_journal::journal::{Integrity, Journal, OpenedJournal, Places};
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_journal::seal::{FileSeal, Seal, Settle};
+use ralph_loop_protocol::event::EventBody;
 use std::io::{self, Cursor, Read};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -156,7 +156,7 @@ fn what_cannot_be_sealed_is_not_journalled_and_a_barrier_waits_for_it() {
     let f = folder();
     let mut journal = f.create();
     let durable = EventBody::NeedsHuman {
-        reason: ralph_domain::outcome::HumanReason::AgentAsks,
+        reason: ralph_loop_protocol::outcome::HumanReason::AgentAsks,
         message: "look".into(),
     };
     assert!(durable.must_be_durable());

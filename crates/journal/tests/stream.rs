@@ -4,16 +4,16 @@
 
 use jiff::Timestamp;
 use proptest::prelude::*;
-use ralph_domain::control::Control;
-use ralph_domain::event::EventBody;
-use ralph_domain::id::Seq;
-use ralph_domain::redact::Redactor;
-use ralph_journal::journal::{Journal, Places};
-use ralph_journal::layout::RunDir;
-use ralph_journal::live::{LIVE_MAX, LiveBody, LiveLog, LivePosition, LiveStream};
-use ralph_journal::stream::{Cursor, RunStream, StreamItem, StreamStart};
-use ralph_journal::wake::{Waker, poke};
-use ralph_journal::{inbox, index};
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_journal::journal::{Journal, Places};
+use ralph_loop_journal::layout::RunDir;
+use ralph_loop_journal::live::{LIVE_MAX, LiveBody, LiveLog, LivePosition, LiveStream};
+use ralph_loop_journal::stream::{Cursor, RunStream, StreamItem, StreamStart};
+use ralph_loop_journal::wake::{Waker, poke};
+use ralph_loop_journal::{inbox, index};
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::event::EventBody;
+use ralph_loop_protocol::id::Seq;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;

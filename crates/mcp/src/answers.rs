@@ -1,7 +1,7 @@
 //! What tools answer, cut to what a model can use.
 
-use ralph_app::AppError;
-use ralph_domain::text::head;
+use ralph_loop_app::AppError;
+use ralph_loop_protocol::text::head;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! What stands between callers of the network and the runs.
 
-use ralph_app::AppError;
-use ralph_domain::id::RunId;
+use ralph_loop_app::AppError;
+use ralph_loop_protocol::id::RunId;
 use serde_json::{Map, Value};
 use std::fmt::Debug;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Runs for other agents, over the Model Context Protocol.
 //!
-//! A [`RalphServer`] stands on [`ralph_app::App`] as every face does: it starts runs as processes of their own, reads their record,
+//! A [`RalphServer`] stands on [`ralph_loop_app::App`] as every face does: it starts runs as processes of their own, reads their record,
 //! and steers them by letters in their inbox, in which it says that it was it. An agent that comes through here has no more rights
 //! than the command line has without a terminal: what a repo asks for and the user has not allowed is refused, never asked.
 //!

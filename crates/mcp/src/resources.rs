@@ -1,8 +1,8 @@
 //! What can be read of runs: `ralph://runs`, `ralph://runs/ID`, and the prompt, output, diff and receipt of each iteration.
 
 use crate::answers::{cut, text};
-use ralph_app::{App, AppError, status};
-use ralph_journal::plain;
+use ralph_loop_app::{App, AppError, status};
+use ralph_loop_journal::plain;
 use rmcp::model::{Resource, ResourceTemplate};
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub(crate) fn list(app: &App, folder: &Path, everywhere: bool) -> Result<Vec<Res
     ];
     let runs = app.list(folder, everywhere)?;
     for run in runs.iter().rev().take(RUNS_MAX) {
-        let title = ralph_domain::text::one_line(&run.title, 120);
+        let title = ralph_loop_protocol::text::one_line(&run.title, 120);
         found.push(
             Resource::new(format!("ralph://runs/{}", run.run_id), run.run_id.clone())
                 .with_description(format!("{title} ({})", run.status))
@@ -71,14 +71,18 @@ pub(crate) fn read(
         [] => json(serde_json::to_value(app.list(folder, everywhere)?).unwrap_or_default()),
         [run] => json(status::with_race(app.environment(), &app.facts(folder, Some(run))?)),
         [run, "events"] => {
-            let events = app.open(folder, Some(run))?.handle.follow(ralph_domain::id::Seq(0)).poll()?;
+            let events =
+                app.open(folder, Some(run))?.handle.follow(ralph_loop_protocol::id::Seq(0)).poll()?;
             let lines = events.iter().filter_map(|event| {
-                let (_, words) = ralph_domain::describe::describe(event)?;
+                let (_, words) = ralph_loop_protocol::describe::describe(event)?;
                 Some(format!("{} {words}\n", event.at.strftime("%Y-%m-%dT%H:%M:%SZ")))
             });
             let whole: String = lines.collect();
             // The newest are the ones that matter.
-            Ok(Some((ralph_domain::text::tail(&whole, crate::answers::ANSWER_MAX).to_owned(), "text/plain")))
+            Ok(Some((
+                ralph_loop_protocol::text::tail(&whole, crate::answers::ANSWER_MAX).to_owned(),
+                "text/plain",
+            )))
         }
         [run, "iterations", number, part] => {
             let Some((_, file, mime)) = PARTS.iter().find(|(name, _, _)| name == part) else {

@@ -5,7 +5,7 @@ use crate::desk::Desk;
 use crate::resources;
 use crate::tools::{self, Arguments, TOOLS};
 use crate::watch::{Listener, blocking, watch};
-use ralph_app::{App, AppError};
+use ralph_loop_app::{App, AppError};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,

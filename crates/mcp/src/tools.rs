@@ -2,14 +2,14 @@
 
 use crate::answers::Outcome;
 use crate::desk::Desk;
-use ralph_app::race::RaceBy;
-use ralph_app::{
+use ralph_loop_app::race::RaceBy;
+use ralph_loop_app::{
     App, AppError, RaceRequest, RunRequest, TaskInput, lint, races, repo_file, status, task_source,
 };
-use ralph_core::handle::ControlOutcome;
-use ralph_domain::config::Isolation;
-use ralph_domain::control::Control;
-use ralph_domain::text::one_line;
+use ralph_loop_core::handle::ControlOutcome;
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::config::Isolation;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -318,7 +318,7 @@ fn start_run(app: &App, folder: &Path, args: &Arguments) -> Outcome {
     request.overrides.agents = args.texts("agents");
     request.overrides.verify = args.texts("verify");
     if args.flag("worktree") {
-        request.place = ralph_app::PlaceRequest::Worktree;
+        request.place = ralph_loop_app::PlaceRequest::Worktree;
     }
     let race = args.texts("race");
     match (race.is_empty(), args.text("best").map(RaceBy::parse).transpose()) {
@@ -347,7 +347,7 @@ fn run_result(app: &App, folder: &Path, args: &Arguments) -> Outcome {
     let facts = app.facts(folder, args.run())?;
     let view = facts.view();
     let record = facts.entry.run_dir();
-    let proof = ralph_journal::plain::read_text(&record.path().join("proof.json"), 1024 * 1024);
+    let proof = ralph_loop_journal::plain::read_text(&record.path().join("proof.json"), 1024 * 1024);
     let proof: Option<Value> = serde_json::from_str(&proof).ok();
     Ok(json!({
         "run_id": facts.entry.run_id,

@@ -1,10 +1,10 @@
 //! Waiting for a run, with a word for everything that happens.
 
 use crate::answers::Outcome;
-use ralph_app::{App, status};
-use ralph_domain::describe::describe;
-use ralph_domain::id::Seq;
-use ralph_domain::text::one_line;
+use ralph_loop_app::{App, status};
+use ralph_loop_protocol::describe::describe;
+use ralph_loop_protocol::id::Seq;
+use ralph_loop_protocol::text::one_line;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -65,10 +65,10 @@ pub(crate) async fn watch(
 
 /// Runs what blocks beside the protocol.
 pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ralph_app::AppError> + Send + 'static,
-) -> Result<T, ralph_app::AppError> {
+    work: impl FnOnce() -> Result<T, ralph_loop_app::AppError> + Send + 'static,
+) -> Result<T, ralph_loop_app::AppError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
-        Err(error) => Err(ralph_app::AppError::environment(format!("the work was cut off: {error}"))),
+        Err(error) => Err(ralph_loop_app::AppError::environment(format!("the work was cut off: {error}"))),
     }
 }

@@ -7,9 +7,9 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::routing::any;
-use ralph_app::{App, Environment};
-use ralph_domain::vars::Vars;
-use ralph_mcp::{RalphServer, Role, http_service};
+use ralph_loop_app::{App, Environment};
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_mcp::{RalphServer, Role, http_service};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
@@ -164,7 +164,7 @@ impl ServerHandler for Fixtures {
 /// The folder of the client's programs; `None` (with a word why) where it is left out.
 fn client() -> Option<PathBuf> {
     if std::env::var("RALPH_MCP_CONFORMANCE").is_ok_and(|value| value == "0") {
-        ralph_testkit::skip("the conformance client is left out (RALPH_MCP_CONFORMANCE=0)");
+        ralph_loop_testkit::skip("the conformance client is left out (RALPH_MCP_CONFORMANCE=0)");
         return None;
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/mcp-conformance");

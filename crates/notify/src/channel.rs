@@ -1,8 +1,8 @@
 //! What every channel to people has in common.
 
-use ralph_domain::ports::Notification;
-use ralph_domain::vars::Vars;
-use ralph_http::ProxySettings;
+use ralph_loop_domain::ports::Notification;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_http::ProxySettings;
 use std::time::Duration;
 
 /// How long a message may take before the run goes on without knowing what became of it.

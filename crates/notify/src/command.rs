@@ -2,10 +2,10 @@
 
 use crate::channel::Channel;
 use crate::process;
-use ralph_domain::config::NotifyConfig;
-use ralph_domain::notify::heading;
-use ralph_domain::ports::Notification;
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::notify::heading;
+use ralph_loop_domain::ports::Notification;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_task::config::NotifyConfig;
 
 pub(crate) struct Command {
     argv: Vec<String>,

@@ -2,9 +2,9 @@
 
 use crate::channel::Channel;
 use crate::process;
-use ralph_domain::notify::{body, heading};
-use ralph_domain::ports::{Notification, Occasion};
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::notify::{body, heading};
+use ralph_loop_domain::ports::{Notification, Occasion};
+use ralph_loop_domain::vars::Vars;
 
 pub(crate) struct Desktop {
     vars: Vars,

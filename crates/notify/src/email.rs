@@ -3,9 +3,9 @@
 use crate::channel::{Channel, variable};
 use crate::mail_text::mail;
 use crate::smtp::{Login, Server};
-use ralph_domain::config::NotifyConfig;
-use ralph_domain::ports::Notification;
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::ports::Notification;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_task::config::NotifyConfig;
 
 pub(crate) struct Email {
     server: Server,

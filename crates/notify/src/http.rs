@@ -1,7 +1,7 @@
 //! One POST, tried again where that can help, within a bounded time.
 #![allow(clippy::disallowed_methods, reason = "reads the clock: all tries together have one limit")]
 
-use ralph_http::{
+use ralph_loop_http::{
     Backoff, Client, ClientOptions, Failure, HeaderName, HeaderValue, Method, ProxySettings, Request, Url,
     never_stop,
 };

@@ -2,9 +2,9 @@
 
 use crate::channel::{Channel, LIMIT};
 use crate::{command, desktop, email, slack, webhook};
-use ralph_domain::config::{NotifyConfig, NotifyKind};
-use ralph_domain::ports::{Notification, Notifier, Occasion};
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::ports::{Notification, Notifier, Occasion};
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_task::config::{NotifyConfig, NotifyKind};
 use std::sync::Arc;
 use std::sync::mpsc;
 

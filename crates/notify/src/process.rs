@@ -3,8 +3,8 @@
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use ralph_domain::text::one_line;
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_protocol::text::one_line;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};

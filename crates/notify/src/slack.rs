@@ -2,11 +2,11 @@
 
 use crate::channel::{Channel, proxy_settings, variable};
 use crate::http::Post;
-use ralph_domain::config::{NotifyConfig, SLACK_VARIABLE};
-use ralph_domain::notify::{body, heading};
-use ralph_domain::ports::Notification;
-use ralph_domain::vars::Vars;
-use ralph_http::ProxySettings;
+use ralph_loop_domain::notify::{body, heading};
+use ralph_loop_domain::ports::Notification;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_http::ProxySettings;
+use ralph_loop_task::config::{NotifyConfig, SLACK_VARIABLE};
 
 pub(crate) struct Slack {
     url: String,

@@ -5,9 +5,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ralph_domain::config::MailTls;
-use ralph_domain::text::one_line;
-use ralph_http::tls::{ClientConnection, ServerName, StreamOwned, client_config};
+use ralph_loop_http::tls::{ClientConnection, ServerName, StreamOwned, client_config};
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::config::MailTls;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;

@@ -7,10 +7,10 @@
 use crate::channel::{Channel, proxy_settings, variable};
 use crate::hmac::signature;
 use crate::http::Post;
-use ralph_domain::config::NotifyConfig;
-use ralph_domain::ports::Notification;
-use ralph_domain::vars::Vars;
-use ralph_http::ProxySettings;
+use ralph_loop_domain::ports::Notification;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_http::ProxySettings;
+use ralph_loop_task::config::NotifyConfig;
 use std::time::SystemTime;
 
 pub(crate) struct Webhook {

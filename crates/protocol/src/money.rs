@@ -110,14 +110,145 @@ impl CostBasis {
             Self::Unknown => "unknown",
         }
     }
+}
 
-    /// An amount known this way: `$1.34 (reported)`, `at least $1.34`, `unknown`. What is unknown is never a zero.
-    pub fn words(self, cost: Usd) -> String {
-        match self {
-            Self::Unknown if cost == Usd::ZERO => "unknown".to_owned(),
-            Self::Unknown => format!("at least {cost}"),
-            known => format!("{cost} ({})", known.as_str()),
+/// What something cost, as far as that is known. Nothing can take its number without saying what becomes of an unknown one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(from = "CostFields", into = "CostFields")]
+pub struct Cost {
+    /// The sum of what is known.
+    sum: Usd,
+    basis: CostBasis,
+}
+
+impl Cost {
+    /// Nothing is known of it.
+    pub const UNKNOWN: Self = Self { sum: Usd::ZERO, basis: CostBasis::Unknown };
+
+    /// An amount that is known this way.
+    pub const fn new(sum: Usd, basis: CostBasis) -> Self {
+        Self { sum, basis }
+    }
+
+    /// An amount that an agent reported.
+    pub const fn reported(sum: Usd) -> Self {
+        Self::new(sum, CostBasis::Reported)
+    }
+
+    /// What is known of it, for budgets and sums: it cost no less.
+    pub fn at_least(self) -> Usd {
+        self.sum
+    }
+
+    /// What is known of it; `None` if nothing is. Together with [`Self::basis`] the value of programs.
+    pub fn known(self) -> Option<Usd> {
+        (self != Self::UNKNOWN).then_some(self.sum)
+    }
+
+    /// All of it; `None` if any part is unknown. What is compared with other costs.
+    pub fn whole(self) -> Option<Usd> {
+        (self.basis != CostBasis::Unknown).then_some(self.sum)
+    }
+
+    /// How it is known.
+    pub fn basis(self) -> CostBasis {
+        self.basis
+    }
+
+    /// With how it is known: `$1.34 (reported)`, `at least $1.34`, `unknown`.
+    pub fn with_basis(self) -> String {
+        match self.whole() {
+            Some(sum) => format!("{sum} ({})", self.basis.as_str()),
+            None => self.to_string(),
         }
+    }
+
+    /// Where nothing else says that it is about money: `$1.34`, `at least $1.34`, `cost unknown`.
+    pub fn alone(self) -> String {
+        if self.known().is_none() { "cost unknown".to_owned() } else { self.to_string() }
+    }
+}
+
+impl fmt::Display for Cost {
+    /// `$1.34`, `≈ $1.34` where it is estimated, `at least $1.34`, `unknown`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.basis, self.known()) {
+            (CostBasis::Reported, _) => self.sum.fmt(f),
+            (CostBasis::Estimated, _) if self.sum == Usd::ZERO => self.sum.fmt(f),
+            (CostBasis::Estimated, _) => write!(f, "≈ {}", self.sum),
+            (CostBasis::Unknown, Some(sum)) => write!(f, "at least {sum}"),
+            (CostBasis::Unknown, None) => f.write_str("unknown"),
+        }
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.sum += other.sum;
+        self.basis = self.basis.max(other.basis);
+    }
+}
+
+impl std::iter::Sum for Cost {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |mut sum, part| {
+            sum += part;
+            sum
+        })
+    }
+}
+
+/// A [`Cost`] in JSON, beside the keys of what it is the cost of.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct CostFields {
+    /// Cost in USD, as far as it is known: `null` if nothing is, and the least that it can be if `cost_basis` is `unknown`.
+    #[serde(default)]
+    cost_usd: Option<Usd>,
+    /// How the cost is known.
+    #[serde(default)]
+    cost_basis: CostBasis,
+}
+
+impl From<CostFields> for Cost {
+    fn from(fields: CostFields) -> Self {
+        fields.cost_usd.map_or(Self::UNKNOWN, |sum| Self::new(sum, fields.cost_basis))
+    }
+}
+
+impl From<Cost> for CostFields {
+    fn from(cost: Cost) -> Self {
+        Self { cost_usd: cost.known(), cost_basis: cost.basis }
+    }
+}
+
+/// A [`Cost`] in JSON under the names `cost` and `basis`, for `#[serde(flatten, with = "short_cost")]`.
+pub mod short_cost {
+    use super::{Cost, CostBasis, CostFields, Usd};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// The two keys.
+    #[derive(Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    pub struct ShortFields {
+        /// Cost in USD, as far as it is known: `null` if nothing is, and the least that it can be if `basis` is `unknown`.
+        #[serde(default)]
+        cost: Option<Usd>,
+        /// How the cost is known.
+        #[serde(default)]
+        basis: CostBasis,
+    }
+
+    /// Writes them.
+    pub fn serialize<S: Serializer>(cost: &Cost, serializer: S) -> Result<S::Ok, S::Error> {
+        ShortFields { cost: cost.known(), basis: cost.basis }.serialize(serializer)
+    }
+
+    /// Reads them.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cost, D::Error> {
+        let ShortFields { cost, basis } = ShortFields::deserialize(deserializer)?;
+        Ok(CostFields { cost_usd: cost, cost_basis: basis }.into())
     }
 }
 
@@ -154,6 +285,62 @@ impl AddAssign for Tokens {
     }
 }
 
+/// Tokens of several sessions; `null` in JSON if none of those that used any reported them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(inline))]
+#[serde(transparent)]
+pub struct TokenSum(Option<Tokens>);
+
+impl TokenSum {
+    /// Nothing is known of them.
+    pub const UNKNOWN: Self = Self(None);
+
+    /// What is known of them.
+    pub fn known(self) -> Option<Tokens> {
+        self.0
+    }
+
+    /// All that are known, for budgets: it were no fewer.
+    pub fn at_least(self) -> u64 {
+        self.0.map_or(0, Tokens::total)
+    }
+}
+
+impl Default for TokenSum {
+    /// Of no session.
+    fn default() -> Self {
+        Self(Some(Tokens::default()))
+    }
+}
+
+impl From<Tokens> for TokenSum {
+    fn from(tokens: Tokens) -> Self {
+        Self(Some(tokens))
+    }
+}
+
+impl fmt::Display for TokenSum {
+    /// `1200`, or `unknown`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(tokens) => tokens.total().fmt(f),
+            None => f.write_str("unknown"),
+        }
+    }
+}
+
+impl AddAssign<Option<Tokens>> for TokenSum {
+    fn add_assign(&mut self, part: Option<Tokens>) {
+        match (&mut self.0, part) {
+            (Some(sum), Some(part)) => *sum += part,
+            (sum @ None, Some(_)) => *sum = part,
+            // A sum of nothing that lacks a part says nothing.
+            (sum, None) => *sum = sum.filter(|sum| *sum != Tokens::default()),
+        }
+    }
+}
+
 /// What one session used. `tokens: None` means that the agent said nothing about tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -175,6 +362,10 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// What it cost.
+    pub fn spent(&self) -> Cost {
+        self.cost.map_or(Cost::UNKNOWN, |sum| Cost::new(sum, self.basis))
+    }
     /// A session of which nothing is known.
     pub fn unknown() -> Self {
         Self { basis: CostBasis::Unknown, ..Self::default() }
@@ -199,11 +390,11 @@ pub struct AgentTotals {
     /// Sessions.
     pub sessions: u32,
     /// Money.
-    pub cost: Usd,
-    /// How it is known.
-    pub basis: CostBasis,
+    #[serde(flatten, with = "short_cost")]
+    #[cfg_attr(feature = "schema", schemars(with = "short_cost::ShortFields"))]
+    pub cost: Cost,
     /// Tokens.
-    pub tokens: Tokens,
+    pub tokens: TokenSum,
 }
 
 #[cfg(test)]
@@ -211,12 +402,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_unknown_is_no_zero() {
+    fn unknown_cost_is_never_a_zero() {
         let some = Usd::from_dollars(1.5);
-        assert_eq!(CostBasis::Unknown.words(Usd::ZERO), "unknown");
-        assert_eq!(CostBasis::Unknown.words(some), "at least $1.50");
-        assert_eq!(CostBasis::Estimated.words(some), "$1.50 (estimated)");
-        assert_eq!(CostBasis::Reported.words(Usd::ZERO), "$0 (reported)");
+        let partly = [Cost::reported(some), Cost::UNKNOWN].into_iter().sum::<Cost>();
+        let estimated = Cost::new(some, CostBasis::Estimated);
+        let all = [Cost::UNKNOWN, partly, estimated, Cost::reported(some), Cost::default()];
+        let words = all.map(|cost| (cost.to_string(), cost.alone(), cost.with_basis()));
+        let words = words.each_ref().map(|(a, b, c)| (a.as_str(), b.as_str(), c.as_str()));
+        assert_eq!(words[0], ("unknown", "cost unknown", "unknown"));
+        assert_eq!(words[1], ("at least $1.50", "at least $1.50", "at least $1.50"));
+        assert_eq!(words[2], ("≈ $1.50", "≈ $1.50", "$1.50 (estimated)"));
+        assert_eq!(words[3], ("$1.50", "$1.50", "$1.50 (reported)"));
+        assert_eq!(words[4], ("$0", "$0", "$0 (reported)"));
+        assert_eq!((partly.known(), partly.whole()), (Some(some), None));
+        for cost in all {
+            let json = serde_json::to_value(cost).unwrap();
+            assert_eq!(json["cost_usd"].is_null(), cost == Cost::UNKNOWN, "{json}");
+            assert_eq!(serde_json::from_value::<Cost>(json).unwrap(), cost);
+        }
+    }
+
+    #[test]
+    fn files_of_earlier_versions_have_a_zero_for_an_unknown_cost() {
+        let old = r#"{"sessions":2,"cost":0.0,"basis":"unknown","tokens":{"input":1,"output":2}}"#;
+        let totals: AgentTotals = serde_json::from_str(old).unwrap();
+        assert_eq!((totals.cost, totals.tokens.at_least()), (Cost::UNKNOWN, 3));
+        let json = serde_json::to_value(totals).unwrap();
+        assert_eq!((&json["cost"], &json["basis"]), (&serde_json::Value::Null, &"unknown".into()));
+    }
+
+    #[test]
+    fn unknown_tokens_are_never_a_zero() {
+        let five = Tokens { input: 5, ..Tokens::default() };
+        let of = |parts: &[Option<Tokens>]| {
+            let mut sum = TokenSum::default();
+            parts.iter().for_each(|part| sum += *part);
+            serde_json::to_value(sum).unwrap()["input"].as_u64()
+        };
+        assert_eq!(of(&[]), Some(0));
+        assert_eq!(of(&[None]), None);
+        assert_eq!(of(&[None, Some(five)]), Some(5));
+        assert_eq!(of(&[Some(five), None]), Some(5));
     }
 
     #[test]

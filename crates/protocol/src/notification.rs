@@ -1,6 +1,7 @@
 //! What people are told while nobody watches.
 
 use crate::id::RunId;
+use crate::money::Cost;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +67,7 @@ pub struct Notification {
     pub pr_url: Option<String>,
     /// Iterations so far.
     pub iterations: u32,
-    /// Money so far, in USD.
-    pub cost_usd: f64,
+    /// Money so far.
+    #[serde(flatten)]
+    pub cost: Cost,
 }

@@ -3,7 +3,7 @@
 use crate::budget::BudgetKind;
 use crate::id::RunId;
 use crate::level::{ProofLevel, Watching};
-use crate::money::{CostBasis, Tokens, Usd};
+use crate::money::{Cost, TokenSum, Usd};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -165,8 +165,6 @@ pub enum ErrorCode {
     InvalidInput,
     /// The journal or another file could not be written.
     StorageFailed,
-    /// What was to be fetched (a release, its sums) did not come. No run ends with it.
-    DownloadFailed,
 }
 
 impl ErrorCode {
@@ -188,7 +186,6 @@ impl ErrorCode {
             Self::AuthFailed => "AUTH_FAILED",
             Self::InvalidInput => "INVALID_INPUT",
             Self::StorageFailed => "STORAGE_FAILED",
-            Self::DownloadFailed => "DOWNLOAD_FAILED",
         }
     }
 }
@@ -242,9 +239,8 @@ pub struct RunResult {
     /// Finished iterations.
     pub iterations: u32,
     /// Money.
-    pub cost_usd: Usd,
-    /// How it is known.
-    pub cost_basis: CostBasis,
+    #[serde(flatten)]
+    pub cost: Cost,
     /// An estimate of what the run's sandboxes cost, where that is known; not part of `cost_usd`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_usd: Option<Usd>,
@@ -252,7 +248,7 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sandboxes: Vec<String>,
     /// Tokens.
-    pub tokens: Tokens,
+    pub tokens: TokenSum,
     /// What reading from prompt caches saved, where prices are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_usd: Option<Usd>,
@@ -289,11 +285,10 @@ impl RunResult {
             run_dir: None,
             workspace: None,
             iterations: 0,
-            cost_usd: Usd::ZERO,
-            cost_basis: CostBasis::Reported,
+            cost: Cost::default(),
             compute_usd: None,
             sandboxes: Vec::new(),
-            tokens: Tokens::default(),
+            tokens: TokenSum::default(),
             saved_usd: None,
             elapsed_seconds: 0.0,
             summary: error.message.clone(),

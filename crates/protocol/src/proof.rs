@@ -4,7 +4,7 @@ use crate::event::CheckResult;
 pub use crate::event::TestsQuestion;
 use crate::id::{AgentName, CommitId, RunId, TreeId};
 pub use crate::level::{HarnessChange, ProofLevel, Watching};
-use crate::money::{AgentTotals, CostBasis, Tokens, Usd};
+use crate::money::{AgentTotals, Cost, TokenSum};
 use crate::protected::ProtectedChange;
 use crate::weakened::Finding;
 use jiff::Timestamp;
@@ -79,11 +79,10 @@ pub struct Proof {
     /// Who worked.
     pub agents: BTreeMap<AgentName, AgentTotals>,
     /// Tokens of the whole run.
-    pub tokens: Tokens,
+    pub tokens: TokenSum,
     /// Money of the whole run.
-    pub cost_usd: Usd,
-    /// How it is known.
-    pub cost_basis: CostBasis,
+    #[serde(flatten)]
+    pub cost: Cost,
     /// How much the run went in circles.
     #[serde(default)]
     pub loop_score: ScoreFacts,

@@ -1,7 +1,7 @@
 //! Several runs of one task side by side, as whoever shows them reads it.
 
 use crate::id::RunId;
-use crate::money::{CostBasis, Usd};
+use crate::money::{Cost, Usd};
 use serde::{Deserialize, Serialize};
 
 /// Who wins a race.
@@ -56,9 +56,8 @@ pub struct RaceView {
     /// What all of them may cost together.
     pub budget_usd: Usd,
     /// What all of them have cost.
-    pub cost_usd: Usd,
-    /// How that is known.
-    pub cost_basis: CostBasis,
+    #[serde(flatten)]
+    pub cost: Cost,
     /// The run that won, once one has.
     #[serde(default)]
     pub winner: Option<RunId>,
@@ -92,9 +91,8 @@ pub struct RaceRun {
     /// Most iterations.
     pub max_iterations: u32,
     /// What it has cost.
-    pub cost_usd: Usd,
-    /// How that is known.
-    pub cost_basis: CostBasis,
+    #[serde(flatten)]
+    pub cost: Cost,
     /// Its best number, where the task has one.
     #[serde(default)]
     pub best: Option<f64>,
@@ -119,27 +117,15 @@ impl RaceView {
                 format!("{} wins: its own tests pass, nothing is proven", run.name)
             }
             (Some(run), ..) => format!("{} wins", run.name),
-            (None, true, _) => "nobody wins: no result is proven".to_owned(),
+            (None, true, _) if self.by == RaceBy::Cost && self.runs.iter().any(|run| run.proven) => {
+                "no winner: the cost of no proven result is fully known".to_owned()
+            }
+            (None, true, _) => "no winner: no result is proven".to_owned(),
             (None, false, true) => self.by.words().to_owned(),
             (None, false, false) => {
                 "nobody looks after this race any more; each of its runs goes on by itself".to_owned()
             }
         }
-    }
-}
-
-impl RaceRun {
-    /// What it has cost, in words; what is unknown is never a zero.
-    pub fn cost_words(&self) -> String {
-        cost_words(self.cost_usd, self.cost_basis)
-    }
-}
-
-/// A cost in words; what is unknown is never a zero.
-pub fn cost_words(cost: Usd, basis: CostBasis) -> String {
-    match basis {
-        CostBasis::Unknown => format!("cost {}", basis.words(cost)),
-        _ => cost.to_string(),
     }
 }
 
@@ -154,7 +140,5 @@ mod tests {
             assert_eq!(RaceBy::parse(word.as_str().unwrap()), Ok(by));
         }
         assert!(RaceBy::parse("speed").is_err());
-        assert_eq!(cost_words(Usd::ZERO, CostBasis::Unknown), "cost unknown");
-        assert_eq!(cost_words(Usd::from_dollars(1.5), CostBasis::Reported), "$1.50");
     }
 }

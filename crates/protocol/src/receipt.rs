@@ -2,7 +2,7 @@
 
 use crate::event::{CheckResult, SessionEnd, Verdict};
 use crate::id::{AgentName, CommitId, Digest, RunId, TreeId};
-use crate::money::{CostBasis, Tokens, Usd};
+use crate::money::{Cost, TokenSum, Tokens, Usd};
 use crate::protected::ProtectedChange;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -45,10 +45,9 @@ pub struct Receipt {
     pub message: String,
     /// Tokens of the session, where they are known.
     pub tokens: Option<Tokens>,
-    /// Money of the session, where it is known.
-    pub cost_usd: Option<Usd>,
-    /// How it is known.
-    pub cost_basis: CostBasis,
+    /// Money of the session.
+    #[serde(flatten)]
+    pub cost: Cost,
     /// What reading from a cache saved.
     #[serde(default)]
     pub saved_usd: Option<Usd>,
@@ -68,11 +67,11 @@ pub struct Receipt {
     pub protected_changed: Vec<ProtectedChange>,
     /// The judgement.
     pub verdict: Verdict,
-    /// Money of the run up to now.
-    pub total_cost_usd: Usd,
+    /// What is known of the run's cost up to now.
+    pub total_cost_usd: Option<Usd>,
     /// An estimate of what the run's sandboxes have cost up to now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_compute_usd: Option<Usd>,
     /// Tokens of the run up to now.
-    pub total_tokens: Tokens,
+    pub total_tokens: TokenSum,
 }

@@ -7,7 +7,7 @@ use crate::budget::BudgetKind;
 use crate::event::{CheckResult, SessionEnd, Verdict};
 use crate::id::{AgentName, CommitId, RunId, Seq};
 use crate::level::{ProofLevel, Watching};
-use crate::money::{CostBasis, Tokens, Usd};
+use crate::money::{Cost, TokenSum, Usd};
 use crate::outcome::{EndReason, HumanReason};
 use crate::role::Role;
 use crate::status::Status;
@@ -259,8 +259,8 @@ pub struct SetupView {
 pub struct BudgetView {
     /// Which.
     pub budget: BudgetKind,
-    /// Used: iterations, seconds, USD or tokens.
-    pub used: f64,
+    /// Used: iterations, seconds, USD or tokens; `null` if nothing is known of it.
+    pub used: Option<f64>,
     /// The limit in the same unit.
     pub limit: f64,
     /// The share that is used, 1 being all of it.
@@ -272,16 +272,15 @@ pub struct BudgetView {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpentView {
     /// Money.
-    pub cost_usd: Usd,
-    /// How it is known.
-    pub cost_basis: CostBasis,
+    #[serde(flatten)]
+    pub cost: Cost,
     /// What reading from caches saved.
     pub saved_usd: Usd,
     /// An estimate of what the run's sandboxes cost; not part of `cost_usd`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_usd: Option<Usd>,
     /// Tokens.
-    pub tokens: Tokens,
+    pub tokens: TokenSum,
     /// Sessions, those that do not count included.
     pub sessions: u32,
     /// Sandboxes that exist, as far as is known.
@@ -321,11 +320,10 @@ pub struct AgentView {
     /// Its sessions.
     pub sessions: u32,
     /// What they cost.
-    pub cost_usd: Usd,
-    /// How that is known.
-    pub cost_basis: CostBasis,
+    #[serde(flatten)]
+    pub cost: Cost,
     /// Their tokens.
-    pub tokens: Tokens,
+    pub tokens: TokenSum,
 }
 
 /// How an agent stands.
@@ -364,9 +362,9 @@ pub struct IterationView {
     pub added: u64,
     /// Lines removed.
     pub removed: u64,
-    /// Money, where it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<Usd>,
+    /// Money.
+    #[serde(flatten)]
+    pub cost: Cost,
     /// How long the session took.
     pub duration_ms: u64,
     /// The score.

@@ -1,7 +1,7 @@
 //! What can go wrong with a provider, in words for people.
 
-use ralph_domain::ports::SandboxError;
-use ralph_http::Backoff;
+use ralph_loop_domain::ports::SandboxError;
+use ralph_loop_http::Backoff;
 use std::time::Duration;
 
 /// The longest wait of our own choice.

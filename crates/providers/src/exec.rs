@@ -10,10 +10,10 @@ use crate::machine::Machine;
 use crate::{paths, script};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, Stdin, StopCause, Stream,
 };
-use ralph_http::random_word;
+use ralph_loop_http::random_word;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -324,8 +324,8 @@ impl ExecSink for Deaf<'_> {
 
 fn news(text: &str) -> Result<News, String> {
     let line = |mark: &str| text.lines().find_map(|line| line.strip_prefix(mark)).map(str::trim);
-    let said =
-        line("c ").ok_or_else(|| format!("no state in `{}`", ralph_domain::text::one_line(text, 120)))?;
+    let said = line("c ")
+        .ok_or_else(|| format!("no state in `{}`", ralph_loop_protocol::text::one_line(text, 120)))?;
     let end = match said.split_once(' ') {
         None if said == "-" => None,
         None if said == "lost" || said == "gone" => Some(Ended::Lost),

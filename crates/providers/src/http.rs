@@ -3,7 +3,7 @@
 //! Keys stand in headers only and are taken out of everything that a server says.
 
 use crate::error::ProviderError;
-use ralph_http::{
+use ralph_loop_http::{
     Bytes, Client, ClientOptions, Failure, HeaderMap, HeaderName, HeaderValue, Method, ProxySettings,
     Request, TransportError, Url, redact,
 };
@@ -21,7 +21,7 @@ const ANSWER_MAX: usize = 32 * 1024 * 1024;
 const FILE_MAX: usize = 300 * 1024 * 1024;
 
 /// Asked often while something is waited for; `Break` ends the wait.
-pub(crate) type Watch<'a> = ralph_http::Watch<'a, ()>;
+pub(crate) type Watch<'a> = ralph_loop_http::Watch<'a, ()>;
 
 /// Never ends a wait.
 pub(crate) fn never_stop() -> ControlFlow<()> {
@@ -278,7 +278,7 @@ impl VendorClient {
     }
 
     fn clean(&self, text: &str) -> String {
-        ralph_domain::text::one_line(&redact(text, &self.secrets, "[key]"), 300)
+        ralph_loop_protocol::text::one_line(&redact(text, &self.secrets, "[key]"), 300)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::error::ProviderError;
 use crate::http::{VendorClient, Watch, never_stop};
 use crate::script::quoted;
-use ralph_domain::ports::Preview;
+use ralph_loop_domain::ports::Preview;
 use std::time::Duration;
 
 /// Time for a short script.

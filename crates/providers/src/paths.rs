@@ -1,6 +1,6 @@
 //! What a path given to a sandbox may look like.
 
-use ralph_domain::ports::SandboxError;
+use ralph_loop_domain::ports::SandboxError;
 use std::path::{Component, Path};
 
 /// The absolute path inside, as text; refuses absolute paths, `..`, git's own folder and names that are no text.

@@ -3,7 +3,7 @@
 
 use crate::error::ProviderError;
 use crate::http::VendorClient;
-use ralph_domain::ports::Preview;
+use ralph_loop_domain::ports::Preview;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// Longest address, and longest value of a header.

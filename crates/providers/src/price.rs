@@ -1,7 +1,7 @@
 //! What a machine costs.
 
-use ralph_domain::money::Usd;
-use ralph_domain::ports::Resources;
+use ralph_loop_domain::ports::Resources;
+use ralph_loop_protocol::money::Usd;
 
 /// Prices of a vendor's list, per hour. Lists change: what is computed from them is an estimate, and `sandbox.hourly_usd` in the
 /// configuration stands above it.

@@ -5,11 +5,11 @@ use crate::exec::{self, ExecContext};
 use crate::http::{VendorClient, never_stop};
 use crate::machine::Machine;
 use crate::{paths, preview, script};
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxCapabilities, SandboxError,
     Surroundings, WriteMode,
 };
-use ralph_http::random_word;
+use ralph_loop_http::random_word;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Removes what crashed runs left behind.
 
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{SandboxError, SandboxProvider};
+use ralph_loop_domain::ports::{SandboxError, SandboxProvider};
+use ralph_loop_protocol::id::RunId;
 use std::collections::BTreeSet;
 
 /// Destroys every sandbox of ours whose run is not in `keep`; gives the ids of those destroyed.

@@ -1,11 +1,11 @@
 //! Daytona against its fake: the whole conformance suite, and what only this vendor has.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{Resources, SandboxProvider, SandboxSpec};
-use ralph_providers::{Daytona, DaytonaOptions, sweep};
-use ralph_testkit::conformance::{self, Subject};
-use ralph_testkit::fake_daytona::{FakeDaytona, Fault};
+use ralph_loop_domain::ports::{Resources, SandboxProvider, SandboxSpec};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_providers::{Daytona, DaytonaOptions, sweep};
+use ralph_loop_testkit::conformance::{self, Subject};
+use ralph_loop_testkit::fake_daytona::{FakeDaytona, Fault};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -51,11 +51,11 @@ fn busy_and_broken_answers_are_tried_again() {
     fake.fail("/start", Fault::Status(409, None));
     sandbox.start().unwrap();
     fake.fail("/files/bulk-upload", Fault::Status(503, None));
-    sandbox.write("a".as_ref(), b"b", ralph_domain::ports::WriteMode::Append).unwrap();
+    sandbox.write("a".as_ref(), b"b", ralph_loop_domain::ports::WriteMode::Append).unwrap();
     // The effect stands, the answer is lost: appended once all the same.
     fake.fail("/process/execute", Fault::Slow(Duration::from_millis(1)));
     fake.fail("/process/execute", Fault::StatusAfter(502));
-    sandbox.write("a".as_ref(), b"c", ralph_domain::ports::WriteMode::Append).unwrap();
+    sandbox.write("a".as_ref(), b"c", ralph_loop_domain::ports::WriteMode::Append).unwrap();
     assert_eq!(sandbox.read("a".as_ref()).unwrap(), Some(b"bc".to_vec()));
 }
 
@@ -121,7 +121,7 @@ fn image_size_volumes_and_hosts_are_asked_for() {
     assert_eq!((&asked["cpu"], &asked["autoStopInterval"]), (&2.into(), &30.into()));
     let mut out = Keep::default();
     let argv = ["sh", "-c", "printf %s \"$GREETING\""].map(String::from).to_vec();
-    sandbox.exec(&ralph_domain::ports::ExecRequest::new(argv), &mut out).unwrap();
+    sandbox.exec(&ralph_loop_domain::ports::ExecRequest::new(argv), &mut out).unwrap();
     assert_eq!(out.0, b"hello");
 }
 
@@ -139,7 +139,7 @@ fn one_that_was_stopped_as_idle_is_started_again() {
     let fake = FakeDaytona::start().unwrap();
     let provider = Daytona::new(options(&fake));
     let sandbox = provider.create(&spec("r1")).unwrap();
-    sandbox.write("f".as_ref(), b"x", ralph_domain::ports::WriteMode::Replace).unwrap();
+    sandbox.write("f".as_ref(), b"x", ralph_loop_domain::ports::WriteMode::Replace).unwrap();
     fake.stop_idle(sandbox.id());
     let error = sandbox.read("f".as_ref()).unwrap_err().to_string();
     assert!(error.contains("not running"), "{error}");
@@ -157,7 +157,7 @@ fn older_daemons_run_the_same_commands() {
     let sandbox = Daytona::new(options(&fake)).create(&spec("r1")).unwrap();
     let mut out = Keep::default();
     let argv = ["printf", "%s|", "it's", "a \"b\""].map(String::from).to_vec();
-    sandbox.exec(&ralph_domain::ports::ExecRequest::new(argv), &mut out).unwrap();
+    sandbox.exec(&ralph_loop_domain::ports::ExecRequest::new(argv), &mut out).unwrap();
     assert_eq!(out.0, b"it's|a \"b\"|");
 }
 
@@ -165,7 +165,7 @@ fn older_daemons_run_the_same_commands() {
 fn an_hour_costs_what_the_list_says() {
     let mut options = DaytonaOptions::new("k");
     assert_eq!(Daytona::new(options.clone()).hourly(&Resources::default()), None);
-    options.prices = Some(ralph_providers::Prices { vcpu: 0.05, memory_gib: 0.02, disk_gib: 0.01 });
+    options.prices = Some(ralph_loop_providers::Prices { vcpu: 0.05, memory_gib: 0.02, disk_gib: 0.01 });
     let asked = Resources { vcpu: Some(2.0), memory_gib: Some(4.0), disk_gib: None };
     let price = Daytona::new(options).hourly(&asked).unwrap();
     assert!((price.dollars() - 0.21).abs() < 1e-9, "{price:?}");
@@ -174,13 +174,13 @@ fn an_hour_costs_what_the_list_says() {
 #[derive(Default)]
 struct Keep(Vec<u8>);
 
-impl ralph_domain::ports::ExecSink for Keep {
-    fn output(&mut self, stream: ralph_domain::ports::Stream, bytes: &[u8]) {
-        if stream == ralph_domain::ports::Stream::Stdout {
+impl ralph_loop_domain::ports::ExecSink for Keep {
+    fn output(&mut self, stream: ralph_loop_domain::ports::Stream, bytes: &[u8]) {
+        if stream == ralph_loop_domain::ports::Stream::Stdout {
             self.0.extend_from_slice(bytes);
         }
     }
-    fn poll(&mut self) -> std::ops::ControlFlow<ralph_domain::ports::StopCause> {
+    fn poll(&mut self) -> std::ops::ControlFlow<ralph_loop_domain::ports::StopCause> {
         std::ops::ControlFlow::Continue(())
     }
 }

@@ -1,13 +1,13 @@
 //! E2B against its fake: the whole conformance suite, and what only this vendor has.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     ExecRequest, ExecSink, SandboxProvider, SandboxSpec, StopCause, Stream, WriteMode,
 };
-use ralph_providers::{E2b, E2bOptions, sweep};
-use ralph_testkit::conformance::{self, Subject};
-use ralph_testkit::fake_e2b::{FakeE2b, Fault};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_providers::{E2b, E2bOptions, sweep};
+use ralph_loop_testkit::conformance::{self, Subject};
+use ralph_loop_testkit::fake_e2b::{FakeE2b, Fault};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Duration;

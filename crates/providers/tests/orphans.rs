@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "looks again and again until a deadline")]
 
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{ExecRequest, ExecSink, SandboxProvider, SandboxSpec, StopCause, Stream};
-use ralph_providers::{Daytona, DaytonaOptions};
-use ralph_testkit::fake_daytona::FakeDaytona;
+use ralph_loop_domain::ports::{ExecRequest, ExecSink, SandboxProvider, SandboxSpec, StopCause, Stream};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_providers::{Daytona, DaytonaOptions};
+use ralph_loop_testkit::fake_daytona::FakeDaytona;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};

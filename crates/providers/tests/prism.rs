@@ -2,15 +2,15 @@
 //! requests and answers that the specification does not have.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, ManagedSandbox, Resources, SandboxProvider, SandboxSpec, StopCause,
     Stream, WriteMode,
 };
-use ralph_providers::{Daytona, DaytonaOptions, E2b, E2bOptions};
-use ralph_testkit::fake_daytona::FakeDaytona;
-use ralph_testkit::fake_e2b::FakeE2b;
-use ralph_testkit::prism::{Prism, tools};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_providers::{Daytona, DaytonaOptions, E2b, E2bOptions};
+use ralph_loop_testkit::fake_daytona::FakeDaytona;
+use ralph_loop_testkit::fake_e2b::FakeE2b;
+use ralph_loop_testkit::prism::{Prism, tools};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -2,12 +2,12 @@
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, ManagedSandbox, SandboxProvider, SandboxSpec, StopCause, Stream,
     WriteMode,
 };
-use ralph_providers::{Daytona, DaytonaOptions, E2b, E2bOptions, Vercel, VercelOptions};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_providers::{Daytona, DaytonaOptions, E2b, E2bOptions, Vercel, VercelOptions};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
@@ -77,7 +77,7 @@ fn variable(name: &str) -> Option<String> {
 fn daytona() {
     match DaytonaOptions::from_env(&variable) {
         Ok(options) => walk(&Daytona::new(options)),
-        Err(error) => ralph_testkit::skip(&format!("the real Daytona: {error}")),
+        Err(error) => ralph_loop_testkit::skip(&format!("the real Daytona: {error}")),
     }
 }
 
@@ -85,7 +85,7 @@ fn daytona() {
 fn e2b() {
     match E2bOptions::from_env(&variable) {
         Ok(options) => walk(&E2b::new(options)),
-        Err(error) => ralph_testkit::skip(&format!("the real E2B: {error}")),
+        Err(error) => ralph_loop_testkit::skip(&format!("the real E2B: {error}")),
     }
 }
 
@@ -93,6 +93,6 @@ fn e2b() {
 fn vercel() {
     match VercelOptions::from_env(&variable) {
         Ok(options) => walk(&Vercel::new(options)),
-        Err(error) => ralph_testkit::skip(&format!("the real Vercel Sandbox: {error}")),
+        Err(error) => ralph_loop_testkit::skip(&format!("the real Vercel Sandbox: {error}")),
     }
 }

@@ -2,23 +2,23 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "starts node")]
 
-use ralph_testkit::fake_daytona::FakeDaytona;
-use ralph_testkit::fake_e2b::FakeE2b;
-use ralph_testkit::fake_vercel::FakeVercel;
+use ralph_loop_testkit::fake_daytona::FakeDaytona;
+use ralph_loop_testkit::fake_e2b::FakeE2b;
+use ralph_loop_testkit::fake_vercel::FakeVercel;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Runs a script of `sdks/` with these variables; `None` with a word where that cannot be.
 fn run(script: &str, variables: &[(&str, &str)]) -> Option<()> {
     if std::env::var("RALPH_VENDOR_SDKS").is_ok_and(|v| v == "0") {
-        ralph_testkit::skip("the vendors' SDKs: RALPH_VENDOR_SDKS=0");
+        ralph_loop_testkit::skip("the vendors' SDKs: RALPH_VENDOR_SDKS=0");
         return None;
     }
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let installed =
         Command::new(here.join("../../scripts/prism")).arg("--sdks").stderr(Stdio::inherit()).output();
     let Some(installed) = installed.ok().filter(|output| output.status.success()) else {
-        ralph_testkit::skip("the vendors' SDKs cannot be installed here");
+        ralph_loop_testkit::skip("the vendors' SDKs cannot be installed here");
         return None;
     };
     let output = Command::new("node")

@@ -1,7 +1,7 @@
 //! What an attacker puts below a folder: links out of it, FIFOs, sockets, names that leave it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use ralph_safe_fs::{Kind, Links, SafeDir};
+use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use rustix::io::Errno;
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -210,10 +210,11 @@ fn a_file_of_the_users_own_may_be_a_link_and_is_never_waited_for() {
     fifo(&here.tree.join("pipe"));
     std::os::unix::fs::symlink("pipe", here.tree.join("to-pipe")).unwrap();
     assert!(
-        ralph_safe_fs::open_plain(&file).is_ok() && ralph_safe_fs::open_plain(here.tree.join("link")).is_ok()
+        ralph_loop_safe_fs::open_plain(&file).is_ok()
+            && ralph_loop_safe_fs::open_plain(here.tree.join("link")).is_ok()
     );
     for name in ["pipe", "to-pipe", "."] {
-        assert!(ralph_safe_fs::open_plain(here.tree.join(name)).is_err(), "{name}");
+        assert!(ralph_loop_safe_fs::open_plain(here.tree.join(name)).is_err(), "{name}");
     }
-    assert!(ralph_safe_fs::open_plain("/dev/zero").is_err());
+    assert!(ralph_loop_safe_fs::open_plain("/dev/zero").is_err());
 }

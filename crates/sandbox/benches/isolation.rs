@@ -1,11 +1,11 @@
 //! What the sandbox costs: the start of a command, and bytes through the proxy. Prints numbers, judges nothing.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, not a part of the program")]
 
-use ralph_domain::config::Isolation;
-use ralph_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
-use ralph_sandbox::egress::{Egress, EgressPolicy, Endpoint};
-use ralph_sandbox::isolation::detect;
-use ralph_sandbox::{IsolationSpec, LocalIsolation, LocalOptions, LocalSandbox};
+use ralph_loop_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
+use ralph_loop_sandbox::egress::{Egress, EgressPolicy, Endpoint};
+use ralph_loop_sandbox::isolation::detect;
+use ralph_loop_sandbox::{IsolationSpec, LocalIsolation, LocalOptions, LocalSandbox};
+use ralph_loop_task::config::Isolation;
 use std::io::{Read, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ fn main() {
         for proxied in [false, true] {
             let mut spec = IsolationSpec::new(dir.path().join("run"));
             spec.egress = proxied.then(|| EgressPolicy::new(Vec::new(), Vec::new()));
-            match detect(&ralph_testkit::vars()).choose(isolation, spec) {
+            match detect(&ralph_loop_testkit::vars()).choose(isolation, spec) {
                 Ok(isolation) => {
                     let time = start(dir.path(), isolation);
                     let more = time.saturating_sub(open);
@@ -56,7 +56,7 @@ fn start(dir: &Path, isolation: LocalIsolation) -> Duration {
     let options = LocalOptions {
         guard_exe: Some(exe),
         isolation,
-        ..LocalOptions::new("bench", &ralph_testkit::vars())
+        ..LocalOptions::new("bench", &ralph_loop_testkit::vars())
     };
     let sandbox = LocalSandbox::start(&work, options).unwrap();
     let request = ExecRequest::new(vec!["true".into()]);

@@ -7,8 +7,8 @@
     reason = "a measurement of plain spawns, for people"
 )]
 
-use ralph_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
-use ralph_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
+use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
 use std::error::Error;
 use std::ops::ControlFlow;
 use std::process::{Command, ExitCode, Stdio};
@@ -27,11 +27,13 @@ impl ExecSink for Count {
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    ralph_sandbox::init();
+    ralph_loop_sandbox::init();
     let rounds: u32 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(500);
     let begun = Instant::now();
-    let sandbox =
-        LocalSandbox::start(&std::env::temp_dir(), LocalOptions::new("spawn-cost", &ralph_testkit::vars()))?;
+    let sandbox = LocalSandbox::start(
+        &std::env::temp_dir(),
+        LocalOptions::new("spawn-cost", &ralph_loop_testkit::vars()),
+    )?;
     println!("guard up in      {:.3} ms", millis(begun.elapsed()));
     let request = ExecRequest::new(vec!["/bin/true".to_owned()]);
     let (mut guarded, mut plain) = (Vec::new(), Vec::new());

@@ -9,7 +9,7 @@ use crate::{RUN_MARK, os};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getpid};
-use ralph_domain::ports::SandboxError;
+use ralph_loop_domain::ports::SandboxError;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

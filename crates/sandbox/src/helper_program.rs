@@ -1,7 +1,7 @@
 //! Which program plays the helper processes of sandboxes.
 
 use crate::os;
-use ralph_domain::ports::SandboxError;
+use ralph_loop_domain::ports::SandboxError;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,7 +20,7 @@ pub(crate) fn program(named: Option<&Path>) -> Result<&Path, SandboxError> {
         Some(program) => Ok(program),
         None if PLAYED_HERE.load(Ordering::Relaxed) => Ok(os::own_program()),
         None => Err(SandboxError::Broken(
-            "this program does not play the guard that watches over commands; either it calls `ralph_sandbox::init()` \
+            "this program does not play the guard that watches over commands; either it calls `ralph_loop_sandbox::init()` \
              first in its `main`, or `LocalOptions::guard_exe` names a program that does, such as `ralph`"
                 .to_owned(),
         )),

@@ -1,6 +1,6 @@
 //! What a path given to a sandbox may look like.
 
-use ralph_domain::ports::SandboxError;
+use ralph_loop_domain::ports::SandboxError;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path};
 

@@ -11,12 +11,12 @@ pub use sandbox::SbxSandbox;
 pub use tool::Tool;
 
 use jiff::Timestamp;
-use ralph_domain::id::RunId;
-use ralph_domain::money::Usd;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Capabilities, ManagedSandbox, Resources, SandboxError, SandboxInfo, SandboxProvider, SandboxSpec,
 };
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::money::Usd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tool::{Host, Machine};
@@ -174,7 +174,7 @@ impl SandboxProvider for SbxProvider {
             folder.ok_or_else(|| SandboxError::Broken("a microVM needs a folder to work on".to_owned()))?;
         let name = format!("{OURS}{run}");
         let host = self.host(folder, run.as_str())?;
-        let root = ralph_domain::ports::Sandbox::root(&host.local).to_owned();
+        let root = ralph_loop_domain::ports::Sandbox::root(&host.local).to_owned();
         let text = root.to_str().ok_or_else(|| SandboxError::OutsideWorkspace(root.clone()))?;
         let mut known = find(&host, &name)?;
         let elsewhere = |folder: &PathBuf| folder.canonicalize().ok() != root.canonicalize().ok();
@@ -207,7 +207,7 @@ impl SandboxProvider for SbxProvider {
         let folder =
             folder.ok_or_else(|| SandboxError::Broken(format!("where `{id}` works is not known")))?;
         let host = self.host(&folder, run)?;
-        let root = ralph_domain::ports::Sandbox::root(&host.local).to_owned();
+        let root = ralph_loop_domain::ports::Sandbox::root(&host.local).to_owned();
         Ok(Some(Box::new(self.sandbox(host, id, &root, None))))
     }
 

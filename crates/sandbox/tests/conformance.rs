@@ -3,16 +3,16 @@
 
 mod common;
 
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{Capabilities, SandboxSpec};
-use ralph_sandbox::{LocalProvider, MemoryProvider, MemorySandbox};
-use ralph_testkit::conformance::{self, Subject};
+use ralph_loop_domain::ports::{Capabilities, SandboxSpec};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_sandbox::{LocalProvider, MemoryProvider, MemorySandbox};
+use ralph_loop_testkit::conformance::{self, Subject};
 use std::path::PathBuf;
 
 #[test]
 fn local_passes() {
     let dir = tempfile::tempdir().unwrap();
-    let provider = LocalProvider::new(&dir.path().join("boxes"), &ralph_testkit::vars())
+    let provider = LocalProvider::new(&dir.path().join("boxes"), &ralph_loop_testkit::vars())
         .with_guard(PathBuf::from(common::PROBE));
     let spec = SandboxSpec::of_run(RunId::new("conformance-local"));
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -48,7 +48,7 @@ fn memory_passes() {
     conformance::run(&subject).assert_passed();
 }
 
-ralph_testkit::sandbox_conformance!(
+ralph_loop_testkit::sandbox_conformance!(
     memory_passes_as_a_plain_sandbox,
     MemorySandbox::default,
     Capabilities::default(),

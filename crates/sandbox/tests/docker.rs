@@ -5,10 +5,12 @@
 mod common;
 
 use common::run;
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{ExecEnd, ExecRequest, ManagedSandbox, SandboxProvider, SandboxSpec, WriteMode};
-use ralph_sandbox::docker::{Address, DOCKERFILE, DockerOptions, DockerProvider, Network, ProxySocket};
-use ralph_testkit::conformance::{self, Subject};
+use ralph_loop_domain::ports::{
+    ExecEnd, ExecRequest, ManagedSandbox, SandboxProvider, SandboxSpec, WriteMode,
+};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_sandbox::docker::{Address, DOCKERFILE, DockerOptions, DockerProvider, Network, ProxySocket};
+use ralph_loop_testkit::conformance::{self, Subject};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -17,7 +19,7 @@ const IMAGE: &str = "ralph-test:local";
 
 /// The options for the engine of the tests: `RALPH_TEST_DOCKER`, or one that the script starts. `None` where none can run.
 fn engine() -> Option<DockerOptions> {
-    let address = ralph_testkit::docker::engine()?;
+    let address = ralph_loop_testkit::docker::engine()?;
     let mut options = DockerOptions::at(Address::parse(&address).unwrap());
     options.image = IMAGE.to_owned();
     options.dockerfile = String::new();
@@ -268,7 +270,7 @@ fn the_build_of_the_default_image_checks_the_version_of_every_tool() {
 
 #[test]
 fn a_port_of_a_container_without_a_network_is_shown_through_the_proxy() {
-    use ralph_sandbox::egress::{Egress, EgressPolicy};
+    use ralph_loop_sandbox::egress::{Egress, EgressPolicy};
     use std::io::{Read as _, Write as _};
     let Some(mut options) = engine() else { return };
     let dir = tempfile::tempdir().unwrap();
@@ -293,7 +295,7 @@ fn a_port_of_a_container_without_a_network_is_shown_through_the_proxy() {
     };
     // The way back is there a moment after the container is.
     let answer =
-        ralph_testkit::env::until("an answer", || Some(ask(8123)).filter(|answer| !answer.is_empty()));
+        ralph_loop_testkit::env::until("an answer", || Some(ask(8123)).filter(|answer| !answer.is_empty()));
     assert!(answer.contains("from-inside"), "{answer}");
     assert_eq!(ask(8124), "", "nobody listens there");
     assert_eq!(egress.shown_at(8123).unwrap(), egress.shown_at(8123).unwrap());
@@ -304,12 +306,12 @@ fn a_port_of_a_container_without_a_network_is_shown_through_the_proxy() {
 /// Ends its command when the other end is gone.
 struct UntilDropped(std::sync::mpsc::Receiver<()>);
 
-impl ralph_domain::ports::ExecSink for UntilDropped {
-    fn output(&mut self, _: ralph_domain::ports::Stream, _: &[u8]) {}
-    fn poll(&mut self) -> std::ops::ControlFlow<ralph_domain::ports::StopCause> {
+impl ralph_loop_domain::ports::ExecSink for UntilDropped {
+    fn output(&mut self, _: ralph_loop_domain::ports::Stream, _: &[u8]) {}
+    fn poll(&mut self) -> std::ops::ControlFlow<ralph_loop_domain::ports::StopCause> {
         match self.0.try_recv() {
             Err(std::sync::mpsc::TryRecvError::Disconnected) => {
-                std::ops::ControlFlow::Break(ralph_domain::ports::StopCause::Cancelled)
+                std::ops::ControlFlow::Break(ralph_loop_domain::ports::StopCause::Cancelled)
             }
             _ => std::ops::ControlFlow::Continue(()),
         }

@@ -4,11 +4,11 @@
 mod common;
 
 use common::{Output, PROBE, Sink, run, sh};
-use ralph_domain::config::Isolation;
-use ralph_domain::ports::{Sandbox as _, StopCause};
-use ralph_sandbox::egress::{EgressPolicy, EgressRefusal, Endpoint, HostRule};
-use ralph_sandbox::isolation::detect;
-use ralph_sandbox::{IsolationSpec, LocalOptions, LocalSandbox};
+use ralph_loop_domain::ports::{Sandbox as _, StopCause};
+use ralph_loop_sandbox::egress::{EgressPolicy, EgressRefusal, Endpoint, HostRule};
+use ralph_loop_sandbox::isolation::detect;
+use ralph_loop_sandbox::{IsolationSpec, LocalOptions, LocalSandbox};
+use ralph_loop_task::config::Isolation;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::ControlFlow;
@@ -70,7 +70,7 @@ fn net(
     policy.on_refusal = Some(Arc::new(move |refusal| told.lock().unwrap().push(refusal.clone())));
     let mut spec = IsolationSpec::new(dir.path().join("run"));
     spec.egress = Some(policy);
-    let isolation = match detect(&ralph_testkit::vars()).choose(isolation, spec) {
+    let isolation = match detect(&ralph_loop_testkit::vars()).choose(isolation, spec) {
         Ok(isolation) => isolation,
         Err(why) => {
             println!("skipped: {why}");
@@ -80,7 +80,7 @@ fn net(
     let options = LocalOptions {
         guard_exe: Some(PathBuf::from(PROBE)),
         isolation,
-        ..LocalOptions::new("egress", &ralph_testkit::vars())
+        ..LocalOptions::new("egress", &ralph_loop_testkit::vars())
     };
     let sandbox = LocalSandbox::start(&work, options).unwrap();
     Some(Net { _dir: dir, sandbox, refusals, dialled })

@@ -9,17 +9,17 @@ use common::{STUBBORN, Sink, alive, options, pids, sh};
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ralph_domain::ports::{ExecEnd, Sandbox as _};
-use ralph_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_domain::ports::{ExecEnd, Sandbox as _};
+use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
 use std::ops::ControlFlow;
 
 #[test]
 fn a_program_that_is_no_guard_is_not_started_again() {
     let dir = tempfile::tempdir().unwrap();
-    let refused = LocalSandbox::start(dir.path(), LocalOptions::new("refused", &ralph_testkit::vars()))
+    let refused = LocalSandbox::start(dir.path(), LocalOptions::new("refused", &ralph_loop_testkit::vars()))
         .unwrap_err()
         .to_string();
-    for way in ["`ralph_sandbox::init()`", "`LocalOptions::guard_exe`"] {
+    for way in ["`ralph_loop_sandbox::init()`", "`LocalOptions::guard_exe`"] {
         assert!(refused.contains(way), "{refused}");
     }
 }

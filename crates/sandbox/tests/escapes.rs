@@ -3,12 +3,12 @@
 
 mod common;
 
-use ralph_domain::config::Isolation;
-use ralph_sandbox::escapes::{self, AttemptResult};
-use ralph_sandbox::isolation::detect;
+use ralph_loop_sandbox::escapes::{self, AttemptResult};
+use ralph_loop_sandbox::isolation::detect;
+use ralph_loop_task::config::Isolation;
 
 fn holds(isolation: Isolation, name: &str) {
-    let report = detect(&ralph_testkit::vars());
+    let report = detect(&ralph_loop_testkit::vars());
     if !report.works(name) {
         println!("skipped: no {name} here");
         return;
@@ -18,7 +18,7 @@ fn holds(isolation: Isolation, name: &str) {
         isolation,
         &dir.path().join("try"),
         std::path::Path::new(common::PROBE),
-        &ralph_testkit::vars(),
+        &ralph_loop_testkit::vars(),
     )
     .unwrap();
     assert_eq!(kind, name);

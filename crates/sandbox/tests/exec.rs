@@ -6,7 +6,7 @@ mod common;
 use common::{Sink, alive, fresh, refused, run, sh};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ralph_domain::ports::{ExecEnd, ExecRequest, Sandbox as _, SandboxError, Stdin, StopCause};
+use ralph_loop_domain::ports::{ExecEnd, ExecRequest, Sandbox as _, SandboxError, Stdin, StopCause};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -54,7 +54,7 @@ fn variables_can_be_kept_from_commands() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = common::options("env");
     options.env_remove = vec!["HOME".to_owned()];
-    let sandbox = ralph_sandbox::LocalSandbox::start(dir.path(), options).unwrap();
+    let sandbox = ralph_loop_sandbox::LocalSandbox::start(dir.path(), options).unwrap();
     let output = run(&sandbox, &sh("echo ${HOME-none} ${PATH:+path}"));
     assert_eq!(output.stdout, "none path\n");
 }
@@ -252,10 +252,11 @@ fn a_guard_that_is_no_guard_is_an_error() {
     ] {
         let mut options = common::options("none");
         options.guard_exe = Some(PathBuf::from(program));
-        let error = ralph_sandbox::LocalSandbox::start(dir.path(), options).unwrap_err().to_string();
+        let error = ralph_loop_sandbox::LocalSandbox::start(dir.path(), options).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
-    let error = ralph_sandbox::LocalSandbox::start(Path::new("/no/such/folder"), common::options("none"))
-        .unwrap_err();
+    let error =
+        ralph_loop_sandbox::LocalSandbox::start(Path::new("/no/such/folder"), common::options("none"))
+            .unwrap_err();
     assert_eq!(error.to_string(), "cannot open `/no/such/folder`: No such file or directory (os error 2)");
 }

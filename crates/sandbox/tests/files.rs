@@ -4,7 +4,7 @@
 mod common;
 
 use common::fresh;
-use ralph_domain::ports::{Sandbox as _, SandboxError, WriteMode};
+use ralph_loop_domain::ports::{Sandbox as _, SandboxError, WriteMode};
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{fresh, status_kb};
-use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
+use ralph_loop_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
 use std::ops::ControlFlow;
 use std::time::Instant;
 

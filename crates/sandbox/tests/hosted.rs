@@ -5,14 +5,16 @@
 mod common;
 
 use common::{Output, PROBE, run, sh};
-use ralph_domain::event::SandboxFate;
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Dismissal, ExecEnd, Sandbox, SandboxError, SandboxKeeper, SandboxNews, SandboxProvider, SandboxSpec,
     WriteMode,
 };
-use ralph_sandbox::LocalProvider;
-use ralph_sandbox::hosted::{HostedKeeper, HostedOptions, HostedSandbox, Logins, ProviderFactory, is_of_run};
+use ralph_loop_protocol::event::SandboxFate;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_sandbox::LocalProvider;
+use ralph_loop_sandbox::hosted::{
+    HostedKeeper, HostedOptions, HostedSandbox, Logins, ProviderFactory, is_of_run,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +23,7 @@ struct Folders(PathBuf);
 
 impl ProviderFactory for Folders {
     fn provider(&self, _: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
-        Ok(Box::new(LocalProvider::new(&self.0, &ralph_testkit::vars()).with_guard(PROBE.into())))
+        Ok(Box::new(LocalProvider::new(&self.0, &ralph_loop_testkit::vars()).with_guard(PROBE.into())))
     }
     fn mounts(&self) -> bool {
         false

@@ -4,10 +4,10 @@
 mod common;
 
 use common::{Output, PROBE, Sink, run, sh};
-use ralph_domain::config::Isolation;
-use ralph_domain::ports::{ExecEnd, ExecRequest, Sandbox as _, SandboxError, StopCause};
-use ralph_sandbox::isolation::{GitAccess, detect};
-use ralph_sandbox::{IsolationSpec, LocalIsolation, LocalOptions, LocalSandbox};
+use ralph_loop_domain::ports::{ExecEnd, ExecRequest, Sandbox as _, SandboxError, StopCause};
+use ralph_loop_sandbox::isolation::{GitAccess, detect};
+use ralph_loop_sandbox::{IsolationSpec, LocalIsolation, LocalOptions, LocalSandbox};
+use ralph_loop_task::config::Isolation;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn options(
 ) -> Option<LocalOptions> {
     let mut spec = IsolationSpec::new(dir.join("run"));
     change(&mut spec);
-    let isolation = match detect(&ralph_testkit::vars()).choose(isolation, spec) {
+    let isolation = match detect(&ralph_loop_testkit::vars()).choose(isolation, spec) {
         Ok(isolation) => isolation,
         Err(why) => {
             println!("skipped: {why}");
@@ -36,7 +36,7 @@ fn options(
     Some(LocalOptions {
         guard_exe: Some(PathBuf::from(PROBE)),
         isolation,
-        ..LocalOptions::new(id, &ralph_testkit::vars())
+        ..LocalOptions::new(id, &ralph_loop_testkit::vars())
     })
 }
 
@@ -98,7 +98,7 @@ fn a_command_gets_only_harmless_variables_and_its_own() {
     let names: Vec<&str> = env.lines().filter_map(|line| line.split('=').next()).collect();
     assert!(names.contains(&"PATH") && names.contains(&"HOME") && names.contains(&"MY_KEY"), "{env}");
     // Cargo gives many to its tests.
-    assert!(ralph_testkit::vars().get_os("CARGO_MANIFEST_DIR").is_some());
+    assert!(ralph_loop_testkit::vars().get_os("CARGO_MANIFEST_DIR").is_some());
     assert!(!env.contains("CARGO_") && !env.contains("RALPH_RUN=other"), "{env}");
 }
 
@@ -284,7 +284,7 @@ fn a_checkout_beside_is_fenced_too() {
 
 #[test]
 fn what_was_asked_for_is_given_or_refused_never_less() {
-    let report = detect(&ralph_testkit::vars());
+    let report = detect(&ralph_loop_testkit::vars());
     for finding in &report.findings {
         println!("{} {} {}", finding.name, finding.works, finding.detail);
     }
@@ -295,7 +295,7 @@ fn what_was_asked_for_is_given_or_refused_never_less() {
         }
         report
     };
-    let refused = |report: &ralph_sandbox::isolation::IsolationReport, asked| {
+    let refused = |report: &ralph_loop_sandbox::isolation::IsolationReport, asked| {
         report.choose(asked, IsolationSpec::new("/x")).unwrap_err()
     };
     assert_eq!(refused(&lacking(&["bwrap"]), Isolation::Bwrap), "bwrap: not here");
@@ -308,7 +308,7 @@ fn what_was_asked_for_is_given_or_refused_never_less() {
 /// A folder in none of the places that the sandbox covers (temporary folders, the home): builds may
 /// well be kept in one of those.
 fn seen_from_inside() -> Option<tempfile::TempDir> {
-    let home = ralph_testkit::vars().home().map(Path::to_owned).unwrap_or_default();
+    let home = ralph_loop_testkit::vars().home().map(Path::to_owned).unwrap_or_default();
     let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let covered = |path: &Path| {
         ["/tmp", "/var/tmp", "/run", "/home", "/root"].iter().any(|top| path.starts_with(top))
@@ -420,7 +420,7 @@ fn a_command_cannot_change_the_file_it_reads_its_input_from() {
     let prompt = sandboxed.dir.path().join("prompt");
     std::fs::write(&prompt, "the task\n").unwrap();
     let mut request = sh("echo changed > /proc/self/fd/0; cat");
-    request.stdin = ralph_domain::ports::Stdin::File(prompt.clone());
+    request.stdin = ralph_loop_domain::ports::Stdin::File(prompt.clone());
     let done = run(&sandboxed.sandbox, &request);
     assert_eq!(done.stdout, "the task\n", "{}", done.stderr);
     assert_eq!(std::fs::read_to_string(&prompt).unwrap(), "the task\n");
@@ -430,7 +430,7 @@ fn a_command_cannot_change_the_file_it_reads_its_input_from() {
 fn a_fifo_outside_is_not_written_and_one_inside_works() {
     // A place that commands see and no sandbox of this test's own.
     let Ok(shown) = tempfile::tempdir_in("/opt") else {
-        return ralph_testkit::skip("only root can make a FIFO in /opt");
+        return ralph_loop_testkit::skip("only root can make a FIFO in /opt");
     };
     let fifo = shown.path().join("fifo");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -450,10 +450,10 @@ fn a_fifo_outside_is_not_written_and_one_inside_works() {
 }
 
 fn landlock_works() -> bool {
-    let report = detect(&ralph_testkit::vars());
+    let report = detect(&ralph_loop_testkit::vars());
     let works = report.findings.iter().any(|finding| finding.name == "landlock" && finding.works);
     if !works {
-        ralph_testkit::skip("this kernel has no Landlock, which keeps FIFOs outside from being written");
+        ralph_loop_testkit::skip("this kernel has no Landlock, which keeps FIFOs outside from being written");
     }
     works
 }

@@ -5,12 +5,12 @@ mod common;
 
 use common::{refused, run, sh};
 use jiff::Timestamp;
-use ralph_domain::id::AgentName;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     CheckpointRequest, ExecEnd, ExecRequest, Sandbox as _, SandboxError, Workspace as _, WriteMode,
 };
-use ralph_domain::protect::ProtectedKind;
-use ralph_sandbox::{MemoryExit, MemorySandbox, MemoryWorkspace};
+use ralph_loop_domain::protect::ProtectedKind;
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_sandbox::{MemoryExit, MemorySandbox, MemoryWorkspace};
 use std::path::Path;
 
 fn words(text: &str) -> ExecRequest {
@@ -75,7 +75,7 @@ fn commands_of_the_test_come_first() {
     assert_eq!(other_root.read(Path::new("made")).unwrap(), None);
 }
 
-fn checkpoint(w: &mut MemoryWorkspace, iteration: u32) -> ralph_domain::ports::Checkpoint {
+fn checkpoint(w: &mut MemoryWorkspace, iteration: u32) -> ralph_loop_domain::ports::Checkpoint {
     let agent = AgentName::from("stub");
     let at = Timestamp::UNIX_EPOCH;
     w.checkpoint(&CheckpointRequest {

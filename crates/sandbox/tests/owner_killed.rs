@@ -49,7 +49,7 @@ fn twenty_random_kills_leave_no_survivor() {
         owner.kill().unwrap();
         owner.wait().unwrap();
         assert_eq!(alive_when_free(dir.path()), Vec::<i32>::new(), "round {round}");
-        assert_eq!(ralph_sandbox::sweep("probe-nobody"), 0);
+        assert_eq!(ralph_loop_sandbox::sweep("probe-nobody"), 0);
     }
 }
 
@@ -61,7 +61,7 @@ fn dropping_the_sandbox_frees_the_lock_and_ends_the_guard() {
     file.lock().unwrap();
     let mut options = common::options("drop");
     options.lock_fd = Some(file.into());
-    let sandbox = ralph_sandbox::LocalSandbox::start(dir.path(), options).unwrap();
+    let sandbox = ralph_loop_sandbox::LocalSandbox::start(dir.path(), options).unwrap();
     let guard = i32::try_from(sandbox.guard_pid().unwrap()).unwrap();
     let other = File::open(&path).unwrap();
     assert!(other.try_lock().is_err());
@@ -73,21 +73,22 @@ fn dropping_the_sandbox_frees_the_lock_and_ends_the_guard() {
 #[test]
 fn a_lease_that_runs_out_ends_everything_and_nothing_more_begins() {
     let dir = tempfile::tempdir().unwrap();
-    let clock = ralph_sandbox::LeaseClock::start(std::time::Duration::from_secs(600)).unwrap();
+    let clock = ralph_loop_sandbox::LeaseClock::start(std::time::Duration::from_secs(600)).unwrap();
     let mut options = common::options("lease");
     options.lease_fd = Some(clock.for_guard().unwrap());
-    let sandbox = ralph_sandbox::LocalSandbox::start(dir.path(), options).unwrap();
+    let sandbox = ralph_loop_sandbox::LocalSandbox::start(dir.path(), options).unwrap();
     let guard = i32::try_from(sandbox.guard_pid().unwrap()).unwrap();
     assert!(!clock.is_over());
-    clock.extend(ralph_sandbox::LeaseClock::now(), std::time::Duration::from_millis(300)).unwrap();
+    clock.extend(ralph_loop_sandbox::LeaseClock::now(), std::time::Duration::from_millis(300)).unwrap();
     let command = common::sh(&format!("{STUBBORN} sleep 1000"));
-    let ended = ralph_domain::ports::Sandbox::exec(&sandbox, &command, &mut common::Sink::default()).unwrap();
-    assert_eq!(ended.end, ralph_domain::ports::ExecEnd::GuardLost);
+    let ended =
+        ralph_loop_domain::ports::Sandbox::exec(&sandbox, &command, &mut common::Sink::default()).unwrap();
+    assert_eq!(ended.end, ralph_loop_domain::ports::ExecEnd::GuardLost);
     until("the guard is gone", || !alive(guard));
     assert_eq!(pids(&dir.path().join("pids")).into_iter().filter(|pid| alive(*pid)).count(), 0);
     // Another one begins under the same lease, which is over: it starts nothing.
     let late = common::sh("sleep 5; echo > late");
-    let late = ralph_domain::ports::Sandbox::exec(&sandbox, &late, &mut common::Sink::default());
-    assert!(late.is_err() || late.is_ok_and(|late| late.end == ralph_domain::ports::ExecEnd::GuardLost));
+    let late = ralph_loop_domain::ports::Sandbox::exec(&sandbox, &late, &mut common::Sink::default());
+    assert!(late.is_err() || late.is_ok_and(|late| late.end == ralph_loop_domain::ports::ExecEnd::GuardLost));
     assert!(!dir.path().join("late").exists());
 }

@@ -5,10 +5,10 @@
 mod common;
 
 use common::{Output, PROBE, run, sh};
-use ralph_domain::config::Isolation;
-use ralph_domain::ports::{ExecRequest, Sandbox as _};
-use ralph_sandbox::isolation::detect;
-use ralph_sandbox::{GitIdentity, IsolationSpec, LocalOptions, LocalSandbox};
+use ralph_loop_domain::ports::{ExecRequest, Sandbox as _};
+use ralph_loop_sandbox::isolation::detect;
+use ralph_loop_sandbox::{GitIdentity, IsolationSpec, LocalOptions, LocalSandbox};
+use ralph_loop_task::config::Isolation;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -57,14 +57,14 @@ fn fixture(
     spec.objects = vec![repo.join(".git/objects")];
     spec.hidden = vec![top.join("state")];
     change(&mut spec, &top);
-    let isolation = match detect(&ralph_testkit::vars()).choose(isolation, spec) {
+    let isolation = match detect(&ralph_loop_testkit::vars()).choose(isolation, spec) {
         Ok(isolation) => isolation,
         Err(why) => {
             println!("skipped: {why}");
             return None;
         }
     };
-    let vars = ralph_testkit::vars().with([("HOME", top.join("home"))]);
+    let vars = ralph_loop_testkit::vars().with([("HOME", top.join("home"))]);
     let id = dir.path().file_name().unwrap().to_str().unwrap().trim_start_matches('.').to_owned();
     let options =
         LocalOptions { guard_exe: Some(PathBuf::from(PROBE)), isolation, ..LocalOptions::new(id, &vars) };

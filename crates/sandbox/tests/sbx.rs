@@ -3,10 +3,10 @@
 
 mod common;
 
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{Capabilities, ExecRequest, SandboxProvider, SandboxSpec, WriteMode};
-use ralph_sandbox::sbx::{SbxOptions, SbxProvider, Tool};
-use ralph_testkit::conformance::{self, Subject};
+use ralph_loop_domain::ports::{Capabilities, ExecRequest, SandboxProvider, SandboxSpec, WriteMode};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_sandbox::sbx::{SbxOptions, SbxProvider, Tool};
+use ralph_loop_testkit::conformance::{self, Subject};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -92,7 +92,7 @@ fn fixture(legacy: bool) -> Fixture {
 
 impl Fixture {
     fn options(&self) -> SbxOptions {
-        let mut options = SbxOptions::new(self.tool.clone(), &ralph_testkit::vars());
+        let mut options = SbxOptions::new(self.tool.clone(), &ralph_loop_testkit::vars());
         options.workspace = Some(self.dir.path().join("work"));
         options.guard = Some(PathBuf::from(common::PROBE));
         options
@@ -163,7 +163,7 @@ fn a_secret_is_in_no_argument() {
     spec.env.insert("OF_THE_RUN".to_owned(), "hidden-one".to_owned());
     let made = provider.create(&spec).unwrap();
     let mut request: ExecRequest = common::sh("echo $OF_THE_RUN $OF_THE_COMMAND $HOME; cat");
-    request.stdin = ralph_domain::ports::Stdin::Bytes(b"its input".to_vec());
+    request.stdin = ralph_loop_domain::ports::Stdin::Bytes(b"its input".to_vec());
     request.env = [("OF_THE_COMMAND", "hidden-two"), ("HOME", "/inside")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .to_vec();
@@ -231,8 +231,8 @@ fn what_the_tool_complains_about_is_told() {
 
 #[test]
 fn a_size_that_the_retired_tool_cannot_choose_is_told() {
-    use ralph_domain::ports::{SandboxError, SandboxKeeper as _, SandboxNews};
-    use ralph_sandbox::hosted::{HostedOptions, HostedSandbox, Logins, ProviderFactory};
+    use ralph_loop_domain::ports::{SandboxError, SandboxKeeper as _, SandboxNews};
+    use ralph_loop_sandbox::hosted::{HostedOptions, HostedSandbox, Logins, ProviderFactory};
     struct Machines(SbxOptions);
     impl ProviderFactory for Machines {
         fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {

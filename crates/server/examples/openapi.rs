@@ -11,7 +11,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let check = args.next().as_deref() == Some("--check");
-    let text = match serde_json::to_string_pretty(&ralph_server::openapi::document()) {
+    let text = match serde_json::to_string_pretty(&ralph_loop_server::openapi::document()) {
         Ok(text) => text + "\n",
         Err(error) => {
             eprintln!("{}: {error}", path.display());

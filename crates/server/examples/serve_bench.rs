@@ -13,11 +13,12 @@
 #![allow(clippy::disallowed_methods, reason = "it starts processes and reads clocks")]
 
 use jiff::{SignedDuration, Timestamp};
-use ralph_journal::layout::StateHome;
-use ralph_journal::registry::{self, Registration};
-use ralph_server::home::ServerHome;
-use ralph_server::index::{Index, Indexed};
-use ralph_server::row::RunRow;
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::registry::{self, Registration};
+use ralph_loop_protocol::money::{Cost, Usd};
+use ralph_loop_server::home::ServerHome;
+use ralph_loop_server::index::{Index, Indexed};
+use ralph_loop_server::row::RunRow;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -90,12 +91,12 @@ impl Bench {
         let home = self.state();
         let own = ServerHome::make(&home).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let index = runtime.block_on(Index::open(None, &own)).unwrap();
+        let index = runtime.block_on(Index::open(None, &self.home, &own)).unwrap();
         let begun: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let mut batch = Vec::new();
         for number in 0..rows {
             let at = begun + SignedDuration::from_secs(60 * number as i64);
-            let id = ralph_core::run_id::new(at);
+            let id = ralph_loop_core::run_id::new(at);
             let repo = format!("/home/bench/project-{}", number % 40);
             let entry = Registration {
                 run_id: id.clone(),
@@ -110,7 +111,7 @@ impl Bench {
             let row = RunRow {
                 status: ["done", "failed", "stopped"][number % 3].into(),
                 ended_at: Some(at),
-                cost_usd: (number % 977) as f64 / 100.0,
+                cost: Cost::reported(Usd::from_dollars((number % 977) as f64 / 100.0)),
                 iteration: (number % 30) as u32,
                 loop_score: Some((number % 10) as f64 / 10.0),
                 ..RunRow::waiting(id.as_str(), &format!("Task {number}"), &repo, at)
@@ -162,7 +163,7 @@ impl Bench {
     /// A journal grows by two thousand events a second; a watcher reads them.
     fn events(&self, port: u16, token: &str) {
         let run = self.sample_run("demo");
-        let record = self.state().record(&ralph_domain::id::RunId::new(&run));
+        let record = self.state().record(&ralph_loop_protocol::id::RunId::new(&run));
         let text = std::fs::read_to_string(record.events()).unwrap();
         let last =
             text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).next_back().unwrap();
@@ -191,7 +192,7 @@ impl Bench {
     /// The same with the page of a run in a browser.
     fn browser(&self, port: u16, token: &str) {
         let run = self.sample_run("page");
-        let record = self.state().record(&ralph_domain::id::RunId::new(&run));
+        let record = self.state().record(&ralph_loop_protocol::id::RunId::new(&run));
         let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web");
         let base = format!("http://127.0.0.1:{port}");
         let done = Command::new("node")

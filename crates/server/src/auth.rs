@@ -150,7 +150,7 @@ pub fn check_origin(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 fn foreign(origin: &str) -> Problem {
-    let shown = ralph_domain::text::one_line(origin, 100);
+    let shown = ralph_loop_protocol::text::one_line(origin, 100);
     Problem::forbidden(format!("the request came from a page of `{shown}`"))
         .hint("open this server's own page; behind a proxy, let it pass the Host header on")
 }

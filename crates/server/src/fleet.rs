@@ -1,8 +1,8 @@
 //! What a server of a fleet has: the database, and what may start by itself.
 
-use ralph_app::{AppError, Environment};
-use ralph_fleet::trigger::Triggers;
-use ralph_fleet::{Fleet, db};
+use ralph_loop_app::{AppError, Environment};
+use ralph_loop_fleet::trigger::Triggers;
+use ralph_loop_fleet::{Fleet, db};
 use std::sync::Arc;
 
 /// Connections to the database.
@@ -39,6 +39,6 @@ fn read(path: &str) -> Result<Triggers, AppError> {
     let wrong = |why: String| {
         AppError::usage(format!("RALPH_TRIGGERS: `{path}`: {why}")).hint("docs/SCALE.md shows such a file")
     };
-    let text = ralph_safe_fs::read_plain(path, 1024 * 1024).map_err(|e| wrong(e.to_string()))?;
+    let text = ralph_loop_safe_fs::read_plain(path, 1024 * 1024).map_err(|e| wrong(e.to_string()))?;
     Triggers::parse(&String::from_utf8_lossy(&text)).map_err(wrong)
 }

@@ -3,10 +3,10 @@
 
 use crate::scheduler::AuthSource;
 use crate::server::Server;
-use ralph_app::RunRequest;
-use ralph_domain::config::ProviderName;
-use ralph_domain::text::one_line;
-use ralph_fleet::grant::{self, Wanted};
+use ralph_loop_app::RunRequest;
+use ralph_loop_fleet::grant::{self, Wanted};
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::config::ProviderName;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ async fn give(server: &Arc<Server>, wanted: &Wanted) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_app::Overrides;
+    use ralph_loop_app::Overrides;
 
     #[test]
     fn a_run_is_given_what_its_agents_its_sandbox_and_its_code_host_need() {

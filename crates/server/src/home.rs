@@ -1,8 +1,8 @@
 //! Where the server keeps what is its own: below `ralph`'s folder of this user, for this user alone.
 
-use ralph_app::AppError;
-use ralph_journal::artifacts;
-use ralph_journal::layout::StateHome;
+use ralph_loop_app::AppError;
+use ralph_loop_journal::artifacts;
+use ralph_loop_journal::layout::StateHome;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ impl ServerHome {
             return Err(AppError::environment(format!("others can read `{}`", path.display()))
                 .hint(format!("it holds secrets: `chmod 600 {}`", path.display())));
         }
-        ralph_safe_fs::read_plain(path, FILE_MAX).map(Some).map_err(|e| unreadable(path, &e))
+        ralph_loop_safe_fs::read_plain(path, FILE_MAX).map(Some).map_err(|e| unreadable(path, &e))
     }
     /// Writes a file that nobody else can read, all at once.
     pub fn write_private(&self, path: &Path, bytes: &[u8]) -> Result<(), AppError> {

@@ -33,7 +33,6 @@ pub mod server;
 pub mod stream;
 
 pub use options::{Ready, ServeOptions};
-pub use page::HAS_PAGE;
-pub use rebuild::rebuild_index;
+pub use rebuild::{RebuiltIndex, rebuild_index};
 pub use scheduler::Limits;
 pub use serve::serve;

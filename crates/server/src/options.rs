@@ -17,6 +17,8 @@ pub struct ServeOptions {
     pub limits: Limits,
     /// Folders that runs may be started in.
     pub repos: Vec<PathBuf>,
+    /// The folder that a relative file in `RALPH_DB_URL` is in.
+    pub folder: PathBuf,
     /// Filled with scripted runs.
     pub demo: bool,
 }
@@ -30,6 +32,6 @@ pub struct Ready {
     pub token: String,
     /// The address with a code that logs in once, within one minute.
     pub login_url: String,
-    /// Whether the page was built in.
-    pub has_page: bool,
+    /// Where the index was moved to, because it was damaged; a new one is made from the records.
+    pub set_aside: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! The files of the page, as they were built into the program. `build.rs` takes them from `web/dist`, where that was built.
+//! The dashboard's files, built into the binary by `build.rs`.
 
 /// One file.
 #[derive(Debug)]
@@ -15,9 +15,6 @@ pub struct PageFile {
 
 include!(concat!(env!("OUT_DIR"), "/page_files.rs"));
 
-/// The page where none was built.
-const PLAIN: &str = include_str!("templates/no_page.html");
-
 /// The file of this path.
 pub fn find(path: &str) -> Option<&'static PageFile> {
     FILES.iter().find(|file| file.name == path)
@@ -25,5 +22,5 @@ pub fn find(path: &str) -> Option<&'static PageFile> {
 
 /// The page itself.
 pub fn index() -> &'static str {
-    find("index.html").and_then(|file| std::str::from_utf8(file.bytes).ok()).unwrap_or(PLAIN)
+    find("index.html").and_then(|file| std::str::from_utf8(file.bytes).ok()).unwrap_or_default()
 }

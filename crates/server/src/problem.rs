@@ -2,8 +2,8 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use ralph_app::{AppError, ErrorKind};
-use ralph_journal::JournalError;
+use ralph_loop_app::{AppError, ErrorKind};
+use ralph_loop_journal::JournalError;
 use serde_json::{Map, Value, json};
 
 /// What went wrong, for a person and for a program.
@@ -113,8 +113,8 @@ impl From<JournalError> for Problem {
     }
 }
 
-impl From<ralph_git::Error> for Problem {
-    fn from(error: ralph_git::Error) -> Self {
+impl From<ralph_loop_git::Error> for Problem {
+    fn from(error: ralph_loop_git::Error) -> Self {
         Self::from(AppError::from(error))
     }
 }

@@ -3,14 +3,28 @@
 use crate::home::ServerHome;
 use crate::index::{Index, Indexed, entries, read_run};
 use crate::scheduler::read_queue;
-use ralph_app::{App, AppError};
-use ralph_journal::registry;
+use ralph_loop_app::{App, AppError};
+use ralph_loop_journal::registry;
+use std::path::{Path, PathBuf};
 
 /// Rows that are written at a time.
 const BATCH: usize = 500;
 
-/// Makes the index anew; how many runs are in it.
-pub fn rebuild_index(app: &App, mut progress: impl FnMut(usize, usize)) -> Result<usize, AppError> {
+/// An index that was made from the records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RebuiltIndex {
+    /// The runs in it.
+    pub runs: usize,
+    /// Where the old one was moved to, because it was damaged.
+    pub set_aside: Option<PathBuf>,
+}
+
+/// Makes the index again; a relative file in `RALPH_DB_URL` is one in `folder`.
+pub fn rebuild_index(
+    app: &App,
+    folder: &Path,
+    mut progress: impl FnMut(usize, usize),
+) -> Result<RebuiltIndex, AppError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -19,8 +33,9 @@ pub fn rebuild_index(app: &App, mut progress: impl FnMut(usize, usize)) -> Resul
     let home = env.state_home()?;
     let own = ServerHome::make(&home)?;
     let failed = |error: sqlx::Error| AppError::environment(format!("the index cannot be written: {error}"));
-    let index = runtime.block_on(Index::open(env.vars().filled("RALPH_DB_URL").as_deref(), &own))?;
-    runtime.block_on(index.clear()).map_err(failed)?;
+    let url = env.vars().filled("RALPH_DB_URL");
+    let index =
+        runtime.block_on(async { Index::open(url.as_deref(), folder, &own).await?.emptied().await })?;
     let ids = entries(&home);
     let mut batch = Vec::new();
     let mut count = 0;
@@ -44,5 +59,5 @@ pub fn rebuild_index(app: &App, mut progress: impl FnMut(usize, usize)) -> Resul
     }
     runtime.block_on(index.put(&batch)).map_err(failed)?;
     runtime.block_on(index.close());
-    Ok(count)
+    Ok(RebuiltIndex { runs: count, set_aside: index.set_aside().map(Path::to_owned) })
 }

@@ -1,13 +1,14 @@
 //! One run as lists show it.
 
 use jiff::Timestamp;
-use ralph_app::asked_by;
-use ralph_app::facts::RunReading;
-use ralph_domain::state::Stage;
-use ralph_domain::text::one_line;
-use ralph_domain::view;
-use ralph_journal::registry::Registration;
-use ralph_protocol::level::ProofLevel;
+use ralph_loop_app::asked_by;
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_domain::state::Stage;
+use ralph_loop_domain::view;
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_protocol::level::ProofLevel;
+use ralph_loop_protocol::money::Cost;
+use ralph_loop_protocol::text::one_line;
 use serde::{Deserialize, Serialize};
 
 /// One run as lists show it.
@@ -33,7 +34,8 @@ pub struct RunRow {
     /// The score of the last iteration.
     pub loop_score: Option<f64>,
     /// What it has cost.
-    pub cost_usd: f64,
+    #[serde(flatten)]
+    pub cost: Cost,
     /// Most money.
     pub budget_usd: f64,
     /// Criteria that are met.
@@ -54,7 +56,7 @@ pub struct RunRow {
     pub needs_you: bool,
     /// When it was asked for.
     pub created_at: Timestamp,
-    /// When something last happened.
+    /// When something last happened; output counts.
     pub updated_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
@@ -100,7 +102,7 @@ impl RunRow {
             iteration: reading.iteration(),
             max_iterations: spec.settings.budgets.max_iterations,
             loop_score: last.map(|l| l.loop_score),
-            cost_usd: state.spending.totals.cost.dollars(),
+            cost: state.cost(),
             budget_usd: spec.settings.budgets.max_cost.dollars(),
             criteria_met: u32::try_from(met).unwrap_or(u32::MAX),
             criteria_total: u32::try_from(spec.task.criteria.len()).unwrap_or(u32::MAX),
@@ -111,7 +113,7 @@ impl RunRow {
             pr_url: state.handover.pr.as_ref().map(|pr| pr.url.clone()).or_else(published),
             needs_you: state.people.needs_human.is_some() && state.result.finished.is_none(),
             created_at: spec.created_at,
-            updated_at: reading.last_event,
+            updated_at: reading.last_activity(),
             ended_at: state.result.finished.as_ref().map(|end| end.at),
             person,
             driven: reading.driver.is_some(),
@@ -134,6 +136,7 @@ impl RunRow {
         Self {
             status: status.to_owned(),
             problem: Some(problem),
+            cost: Cost::UNKNOWN,
             person: asked_by::read(&entry.run_dir()),
             ..Self::waiting(
                 entry.run_id.as_str(),
@@ -156,7 +159,7 @@ impl RunRow {
             iteration: 0,
             max_iterations: 0,
             loop_score: None,
-            cost_usd: 0.0,
+            cost: Cost::default(),
             budget_usd: 0.0,
             criteria_met: 0,
             criteria_total: 0,
@@ -189,7 +192,7 @@ impl RunRow {
     pub fn search_text(&self) -> String {
         let branch = self.branch.as_deref().unwrap_or_default();
         let text = format!("{} {} {} {branch}", self.id, self.task, self.repo).to_lowercase();
-        ralph_domain::text::head(&text, SEARCH_MAX).to_owned()
+        ralph_loop_protocol::text::head(&text, SEARCH_MAX).to_owned()
     }
 }
 

@@ -4,8 +4,8 @@ use crate::home::ServerHome;
 use crate::people::random_bytes;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ralph_app::{AppError, variables};
-use ralph_domain::vars::Vars;
+use ralph_loop_app::{AppError, variables};
+use ralph_loop_domain::vars::Vars;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -153,7 +153,7 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_journal::layout::StateHome;
+    use ralph_loop_journal::layout::StateHome;
 
     fn open(folder: &std::path::Path, key: Option<&str>) -> Result<Secrets, AppError> {
         let home = ServerHome::make(&StateHome::at(folder)).unwrap();

@@ -7,7 +7,6 @@ use crate::layers;
 use crate::live::Live;
 use crate::options::{Ready, ServeOptions};
 use crate::otlp;
-use crate::page;
 use crate::people::{People, Sessions, random_token};
 use crate::routes;
 use crate::scheduler::Scheduler;
@@ -15,10 +14,11 @@ use crate::secrets::Secrets;
 use crate::server::{Server, ServerParts};
 use crate::{fleet_secrets, fleet_work};
 use axum::middleware;
-use ralph_app::{App, AppError};
-use ralph_core::clock::SystemClock;
-use ralph_domain::ports::Clock as _;
+use ralph_loop_app::{App, AppError};
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::Clock as _;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -53,7 +53,8 @@ async fn run(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> R
     let own = ServerHome::make(&home)?;
     let token = token(options, &own)?;
     let listener = listen(options).await?;
-    let index = Arc::new(Index::open(env.vars().filled("RALPH_DB_URL").as_deref(), &own).await?);
+    let url = env.vars().filled("RALPH_DB_URL");
+    let index = Arc::new(Index::open(url.as_deref(), &options.folder, &own).await?);
     let secrets = Arc::new(Secrets::open(&own, env.vars())?);
     let web = App::new(env.clone().with_face("web"));
     let live = Live::new(web.clone(), home.clone(), index.clone());
@@ -89,7 +90,7 @@ async fn run(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> R
     fleet_work::begin(&server);
     fleet_secrets::begin(&server);
     let address = listener.local_addr().map_err(|e| AppError::environment(format!("no address: {e}")))?;
-    ready(&told(&server, address, token)?);
+    ready(&told(&server, address, token, index.set_aside())?);
     let router = routes::router(server.clone())
         .layer(middleware::from_fn_with_state(server.clone(), layers::around))
         .into_make_service_with_connect_info::<SocketAddr>();
@@ -108,7 +109,12 @@ async fn run(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> R
     Ok(())
 }
 
-fn told(server: &Server, address: SocketAddr, token: String) -> Result<Ready, AppError> {
+fn told(
+    server: &Server,
+    address: SocketAddr,
+    token: String,
+    set_aside: Option<&Path>,
+) -> Result<Ready, AppError> {
     let host = match address.ip() {
         ip if ip.is_unspecified() => "127.0.0.1".to_owned(),
         IpAddr::V6(ip) => format!("[{ip}]"),
@@ -116,7 +122,7 @@ fn told(server: &Server, address: SocketAddr, token: String) -> Result<Ready, Ap
     };
     let url = format!("http://{host}:{}", address.port());
     let login_url = format!("{url}/#code={}", server.codes.make()?);
-    Ok(Ready { url, token, login_url, has_page: page::HAS_PAGE })
+    Ok(Ready { url, token, login_url, set_aside: set_aside.map(Path::to_owned) })
 }
 
 async fn listen(options: &ServeOptions) -> Result<TcpListener, AppError> {

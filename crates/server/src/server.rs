@@ -11,12 +11,12 @@ use crate::problem::Problem;
 use crate::scheduler::Scheduler;
 use crate::secrets::Secrets;
 use jiff::Timestamp;
-use ralph_app::App;
-use ralph_core::clock::SystemClock;
-use ralph_domain::id::RunId;
-use ralph_domain::ports::Clock as _;
-use ralph_journal::layout::StateHome;
-use ralph_journal::registry::Registration;
+use ralph_loop_app::App;
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_protocol::id::RunId;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -147,10 +147,11 @@ impl Server {
 
     /// The run of this id.
     pub fn entry(&self, run: &str) -> Result<Registration, Problem> {
-        let wrong =
-            || Problem::missing(format!("there is no run `{}`", ralph_domain::text::one_line(run, 80)));
+        let wrong = || {
+            Problem::missing(format!("there is no run `{}`", ralph_loop_protocol::text::one_line(run, 80)))
+        };
         let run = RunId::parse(run).map_err(|_| wrong())?;
-        ralph_journal::registry::find(&self.home, &run).ok_or_else(wrong)
+        ralph_loop_journal::registry::find(&self.home, &run).ok_or_else(wrong)
     }
 
     /// Notes what somebody does. Nobody acts unseen: what cannot be noted is not done.

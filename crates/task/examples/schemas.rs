@@ -1,4 +1,5 @@
-//! Writes the derived schemas, or says which are stale: `schemas FOLDER [--check]`. `scripts/generate` calls it.
+//! Writes the derived schemas and the table of signs and colors, or says which are stale: `schemas FOLDER [--check]`.
+//! `scripts/generate` calls it.
 #![allow(clippy::print_stderr, reason = "a tool of the scripts")]
 
 use std::path::PathBuf;
@@ -12,12 +13,14 @@ fn main() -> ExitCode {
     };
     let check = args.next().as_deref() == Some("--check");
     let mut code = ExitCode::SUCCESS;
-    for published in ralph_protocol::schema::all().into_iter().chain(ralph_task::schema::all()) {
-        let path = folder.join(format!("{}.schema.json", published.name));
-        let text = match serde_json::to_string_pretty(&published.schema) {
+    let schemas = ralph_loop_protocol::schema::all().into_iter().chain(ralph_loop_task::schema::all());
+    let files = schemas.map(|published| (format!("{}.schema.json", published.name), published.schema));
+    for (name, value) in files.chain([("looks.json".to_owned(), ralph_loop_protocol::look::table())]) {
+        let path = folder.join(&name);
+        let text = match serde_json::to_string_pretty(&value) {
             Ok(text) => text + "\n",
             Err(error) => {
-                eprintln!("{}: {error}", published.name);
+                eprintln!("{name}: {error}");
                 return ExitCode::FAILURE;
             }
         };

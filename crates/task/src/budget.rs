@@ -1,9 +1,9 @@
 //! Budgets: the hard stops of a run, what is used of each, and when to warn.
 
 use jiff::Timestamp;
-pub use ralph_protocol::budget::BudgetKind;
-use ralph_protocol::control::BudgetChange;
-use ralph_protocol::money::Usd;
+pub use ralph_loop_protocol::budget::BudgetKind;
+use ralph_loop_protocol::control::BudgetChange;
+use ralph_loop_protocol::money::Usd;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use crate::config::{ConfigFile, ModelsFile};
 use crate::dialect::frontmatter::Frontmatter;
 use crate::dialect::prd_tasks::TasksJson;
 use crate::dialect::ralph_json::RalphJson;
-use ralph_protocol::schema::{Published, file};
+use ralph_loop_protocol::schema::{Published, file};
 
 /// Every schema of a file that people write and that has a type.
 pub fn all() -> Vec<Published> {

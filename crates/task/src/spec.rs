@@ -4,7 +4,7 @@
 use crate::config::Settings;
 use crate::criterion::Criterion;
 use jiff::Timestamp;
-use ralph_protocol::id::{CommitId, Digest, RunId, Seq};
+use ralph_loop_protocol::id::{CommitId, Digest, RunId, Seq};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -110,7 +110,7 @@ impl Task {
         Ok(Self {
             id: None,
             ticket: None,
-            title: ralph_protocol::text::one_line(title, 80),
+            title: ralph_loop_protocol::text::one_line(title, 80),
             text: text.replace("\r\n", "\n"),
             source: source.to_owned(),
             dialect: Dialect::PromptMd,

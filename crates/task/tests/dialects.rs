@@ -3,9 +3,9 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use ralph_task::dialect::plan_edit::{changed_illegally, set_passes};
-use ralph_task::dialect::{Dialect, TaskTexts, checkbox, detect_text, frontmatter, parse, template};
-use ralph_task::lint::{LintFacts, apply_fixes, lint, prompt_sections};
+use ralph_loop_task::dialect::plan_edit::{changed_illegally, set_passes};
+use ralph_loop_task::dialect::{Dialect, TaskTexts, checkbox, detect_text, frontmatter, parse, template};
+use ralph_loop_task::lint::{LintFacts, apply_fixes, lint, prompt_sections};
 
 /// Text out of the pieces that the readers look for, in any order: far more of it reaches their corners than of
 /// random text.
@@ -88,7 +88,7 @@ fn read_everything(text: &str) {
         let _ = apply_fixes(text, &report.diagnostics);
         assert_eq!(parse(dialect, &files).is_err(), {
             let mut found = Vec::new();
-            ralph_task::dialect::read(dialect, &files, &mut found).is_none()
+            ralph_loop_task::dialect::read(dialect, &files, &mut found).is_none()
                 || found.iter().any(|d| d.is_error())
         });
     }

@@ -23,7 +23,7 @@ pub use repo::TestRepo;
 
 /// The variables that a test was started with.
 #[allow(clippy::disallowed_methods, reason = "tests are a border, too")]
-pub fn vars() -> ralph_domain::vars::Vars {
+pub fn vars() -> ralph_loop_domain::vars::Vars {
     std::env::vars_os().collect()
 }
 
@@ -44,8 +44,8 @@ pub fn skip(reason: &str) {
 /// do. What is left out stands behind that, each with its reason.
 ///
 /// ```ignore
-/// use ralph_domain::ports::Capabilities;
-/// ralph_testkit::sandbox_conformance!(
+/// use ralph_loop_domain::ports::Capabilities;
+/// ralph_loop_testkit::sandbox_conformance!(
 ///     memory_passes,
 ///     MemorySandbox::default,
 ///     Capabilities::default(),

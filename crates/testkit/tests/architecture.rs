@@ -12,7 +12,7 @@ mod file_calls;
 #[path = "architecture/file_looks.rs"]
 mod file_looks;
 
-use ralph_domain::config::{AgentConfig, TOP_KEYS, VerifierConfig};
+use ralph_loop_task::config::{AgentConfig, TOP_KEYS, VerifierConfig};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -55,7 +55,6 @@ const ROWS: &[Row] = &[
         uses: &["http", "git", "domain", "task", "evidence", "protocol"],
         tests_use: &["sandbox", "testkit"],
     },
-    Row { name: "upgrade", uses: &["http", "domain", "task", "protocol"], tests_use: &[] },
     Row { name: "providers", uses: &["http", "domain", "task", "protocol"], tests_use: &["testkit"] },
     Row { name: "notify", uses: &["http", "domain", "task", "protocol"], tests_use: &["testkit"] },
     Row {
@@ -122,7 +121,6 @@ const ROWS: &[Row] = &[
             "mcp",
             "server",
             "tui",
-            "upgrade",
             "app",
             "core",
             "journal",

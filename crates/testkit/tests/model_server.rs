@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "starts the program that is tested")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use ralph_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script, Stop, Turn, Usage};
+use ralph_loop_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script, Stop, Turn, Usage};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -597,7 +597,7 @@ fn a_script_file_says_the_same_as_the_types() {
             .with_usage(Usage { input: 1, ..Usage::default() })
     };
     let expected = Script {
-        toolless: ralph_testkit::model_server::Toolless::Script,
+        toolless: ralph_loop_testkit::model_server::Toolless::Script,
         ..Script::sessions([
             vec![Action::write("a", "b").into(), Turn::from([Action::shell("ls"), Action::text("hi")])],
             vec![last],

@@ -1,8 +1,8 @@
 //! The detector against labelled trajectories: on the half that no rule was chosen on, and against two others.
 
-use ralph_testkit::trajectories::detectors::Detector;
-use ralph_testkit::trajectories::report::{Score, judge, play_all};
-use ralph_testkit::trajectories::{Split, Trajectory, all};
+use ralph_loop_testkit::trajectories::detectors::Detector;
+use ralph_loop_testkit::trajectories::report::{Score, judge, play_all};
+use ralph_loop_testkit::trajectories::{Split, Trajectory, all};
 
 #[test]
 fn circling_runs_of_the_held_out_half_are_noticed_and_healthy_ones_left_alone() {
@@ -43,7 +43,7 @@ fn a_trajectory_is_the_same_every_time() {
             played
                 .iter()
                 .flatten()
-                .map(|p: &ralph_testkit::trajectories::play::Played| p.trace.clone())
+                .map(|p: &ralph_loop_testkit::trajectories::play::Played| p.trace.clone())
                 .collect::<Vec<_>>()
         };
         assert_eq!(traces(&a), traces(&b));

@@ -23,7 +23,7 @@ impl Stage {
     /// With a view of the run as JSON, and this many lines of output.
     pub fn new(view_json: &str, lines: usize, (columns, rows): (u16, u16)) -> Option<Self> {
         let mut model = Model::new(Theme::MONO, (columns, rows), Timestamp::UNIX_EPOCH, TimeZone::UTC);
-        let run: ralph_protocol::view::RunView = serde_json::from_str(view_json).ok()?;
+        let run: ralph_loop_protocol::view::RunView = serde_json::from_str(view_json).ok()?;
         model.screen = Screen::Run;
         model.run.id = run.run_id.to_string();
         model.run.tab = 1;

@@ -1,9 +1,9 @@
 //! What the screens know of the world: plain values that effects bring back.
 
 use jiff::Timestamp;
-use ralph_app::AppError;
-use ralph_domain::sanitize;
-use ralph_domain::text::one_line;
+use ralph_loop_app::AppError;
+use ralph_loop_protocol::sanitize;
+use ralph_loop_protocol::text::one_line;
 use std::path::PathBuf;
 
 /// A screen.
@@ -157,7 +157,7 @@ pub struct RunRow {
     pub iteration: String,
     /// What it has cost.
     pub cost: String,
-    /// When something last happened.
+    /// When something last happened; output counts.
     pub at: Timestamp,
     /// The folder that it was started from.
     pub folder: PathBuf,
@@ -202,14 +202,14 @@ pub struct StartWish {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToneLine {
     /// How.
-    pub tone: ralph_domain::describe::Tone,
+    pub tone: ralph_loop_protocol::describe::Tone,
     /// The line.
     pub text: String,
 }
 
 impl ToneLine {
     /// One line, safe to show.
-    pub fn new(tone: ralph_domain::describe::Tone, text: impl AsRef<str>) -> Self {
+    pub fn new(tone: ralph_loop_protocol::describe::Tone, text: impl AsRef<str>) -> Self {
         Self { tone, text: sanitize::line(text.as_ref()).into_owned() }
     }
 }

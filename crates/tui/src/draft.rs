@@ -16,7 +16,8 @@ pub struct Draft {
 impl Draft {
     /// This text.
     pub fn new(text: &str) -> Self {
-        let mut text = ralph_domain::sanitize::block(ralph_domain::text::head(text, BYTES_MAX)).into_owned();
+        let mut text = ralph_loop_protocol::sanitize::block(ralph_loop_protocol::text::head(text, BYTES_MAX))
+            .into_owned();
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
@@ -69,7 +70,7 @@ impl Draft {
     /// The same task with another title.
     #[must_use]
     pub fn with_title(&self, title: &str) -> Self {
-        let title = ralph_domain::text::one_line(title, 80);
+        let title = ralph_loop_protocol::text::one_line(title, 80);
         match self.title() {
             Some(old) => Self::new(&self.text.replacen(&format!("# {old}"), &format!("# {title}"), 1)),
             None => Self::new(&format!("# {title}\n\n{}", self.text)),
@@ -107,7 +108,7 @@ impl Draft {
     /// The same task with one more line in a section.
     #[must_use]
     pub fn with_line(&self, section: &str, line: &str) -> Self {
-        let line = ralph_domain::text::one_line(line, 400);
+        let line = ralph_loop_protocol::text::one_line(line, 400);
         let line = if line.starts_with("- ") { line } else { format!("- {line}") };
         let body = self.section(section);
         if body.lines().any(|old| old.trim() == line) {

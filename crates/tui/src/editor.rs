@@ -1,7 +1,7 @@
 //! A text that is being written: several lines, a cursor, a history. Pure; keys become calls of it elsewhere.
 
 use crate::text::{prefix, width};
-use ralph_domain::sanitize;
+use ralph_loop_protocol::sanitize;
 use unicode_segmentation::UnicodeSegmentation as _;
 
 /// More than this is not typed, and no task either.
@@ -92,7 +92,7 @@ impl Editor {
     pub fn insert(&mut self, text: &str) {
         let held: usize = self.lines.iter().map(|line| line.len() + 1).sum();
         let room = BYTES_MAX.saturating_sub(held);
-        let clean = sanitize::block(ralph_domain::text::head(text, room)).replace('\t', "    ");
+        let clean = sanitize::block(ralph_loop_protocol::text::head(text, room)).replace('\t', "    ");
         let rest = self.line().split_at(self.col).1.to_owned();
         let (row, col) = (self.row, self.col);
         self.lines[row].truncate(col);

@@ -1,6 +1,6 @@
 //! What reviewers find in a draft: read from JSON, or from plain lines where an agent does not keep to it.
 
-use ralph_domain::text::one_line;
+use ralph_loop_protocol::text::one_line;
 use serde::Deserialize;
 
 /// Findings of one reviewer that are kept.

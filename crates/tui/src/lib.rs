@@ -1,7 +1,7 @@
 //! The terminal UI: from "what is to be done?" to the finished branch, in one terminal.
 //!
 //! It is a plain value ([`model`]) that messages change ([`update`]) and frames show ([`view`]); both are pure. What the world must
-//! do is an effect, performed by [`runtime`] over `ralph-app`: it starts runs as processes of their own, sends controls to their
+//! do is an effect, performed by [`runtime`] over `ralph-loop-app`: it starts runs as processes of their own, sends controls to their
 //! inbox and reads their stream, so what is shown is what `ralph status --json` says. It runs no loop of its own, and a run
 //! goes on when this is closed.
 //!

@@ -1,7 +1,7 @@
 //! What a run shows while it works, as lines: bounded, safe to show, searched on demand. Only what is visible is ever laid out.
 
 use crate::text::{contains, wrap};
-use ralph_domain::sanitize;
+use ralph_loop_protocol::sanitize;
 use std::collections::VecDeque;
 
 /// Most lines and bytes that are kept.
@@ -84,7 +84,7 @@ impl Log {
         while let Some(part) = parts.next() {
             held.push_str(part);
             while held.len() > LINE_MAX {
-                let cut = ralph_domain::text::head(&held, LINE_MAX).len();
+                let cut = ralph_loop_protocol::text::head(&held, LINE_MAX).len();
                 let rest = held.split_off(cut);
                 self.push(kind, &held);
                 held = rest;

@@ -14,8 +14,9 @@ use crate::msg::Effect;
 use crate::theme::Theme;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use ralph_protocol::race::RaceView;
-use ralph_protocol::view::RunView;
+use ralph_loop_protocol::in_session::SessionCost;
+use ralph_loop_protocol::race::RaceView;
+use ralph_loop_protocol::view::RunView;
 use ratatui::layout::Rect;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -266,6 +267,8 @@ pub struct RunScreen {
     pub problem: Option<Problem>,
     pub tab: u8,
     pub happened: VecDeque<Happened>,
+    /// What the latest session had cost when it was last heard of.
+    pub session_cost: Option<SessionCost>,
     pub log: Log,
     /// The last line that is shown; none follows what comes.
     pub last: Option<usize>,

@@ -7,9 +7,10 @@ use crate::data::{
 use crate::keys::Chord;
 use crate::log::Kind;
 use jiff::Timestamp;
-use ralph_domain::control::Control;
-use ralph_protocol::race::RaceView;
-use ralph_protocol::view::RunView;
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::in_session::SessionCost;
+use ralph_loop_protocol::race::RaceView;
+use ralph_loop_protocol::view::RunView;
 
 /// A piece of what a run shows.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +19,8 @@ pub enum Live {
     Piece(Kind, String),
     /// A whole line.
     Line(Kind, String),
+    /// What the session has cost so far, where that can be estimated.
+    Spent(Option<SessionCost>),
 }
 
 /// Something that happened.

@@ -9,8 +9,8 @@ use crate::msg::Effect;
 use crate::screen::{self, run, welcome};
 use crate::text::{contains, pad};
 use crate::theme::Role;
-use ralph_domain::control::Control;
-use ralph_domain::id::AgentName;
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::id::AgentName;
 use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::Rect;
 

@@ -1,7 +1,8 @@
 //! Colours by role, and signs with their ASCII twins. Backgrounds are the user's: nothing here paints one.
 
-use ralph_domain::describe::Tone;
-use ralph_domain::status::Status;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::look::{AGENT_COLORS, ColorRole, Look};
+use ralph_loop_protocol::status::Status;
 use ratatui::style::{Color, Modifier, Style};
 
 /// How many colours the terminal has.
@@ -32,7 +33,7 @@ pub enum Role {
     Attention,
     /// Failing.
     Bad,
-    /// The tag of the agent of this number.
+    /// The tag of an agent with this color.
     Agent(usize),
     /// The line that keys act on.
     Selected,
@@ -48,7 +49,7 @@ pub enum Sign {
     Now,
     Open,
     Half,
-    Pause,
+    NeedsYou,
     Wait,
     Note,
     Point,
@@ -77,7 +78,6 @@ struct Shades {
     good: (u8, u8, u8),
     attention: (u8, u8, u8),
     bad: (u8, u8, u8),
-    agents: [(u8, u8, u8); 6],
 }
 
 const DARK: Shades = Shades {
@@ -86,14 +86,6 @@ const DARK: Shades = Shades {
     good: (124, 196, 116),
     attention: (226, 180, 85),
     bad: (235, 112, 112),
-    agents: [
-        (122, 162, 247),
-        (198, 146, 233),
-        (115, 201, 173),
-        (224, 160, 110),
-        (229, 131, 178),
-        (170, 186, 90),
-    ],
 };
 
 const LIGHT: Shades = Shades {
@@ -102,11 +94,11 @@ const LIGHT: Shades = Shades {
     good: (28, 110, 40),
     attention: (138, 88, 0),
     bad: (176, 32, 40),
-    agents: [(34, 80, 190), (120, 50, 165), (0, 110, 84), (150, 74, 10), (165, 30, 105), (84, 98, 0)],
 };
 
+/// The nearest of sixteen to each color of agents; green, yellow and red say how something went.
 const SIXTEEN: [Color; 6] =
-    [Color::Blue, Color::Magenta, Color::Cyan, Color::LightBlue, Color::LightMagenta, Color::LightCyan];
+    [Color::Magenta, Color::Cyan, Color::LightBlue, Color::LightCyan, Color::LightMagenta, Color::Blue];
 
 impl Theme {
     /// Without colours, for tests and terminals that have none.
@@ -145,7 +137,10 @@ impl Theme {
                     Role::Good => shades.good,
                     Role::Attention => shades.attention,
                     Role::Bad => shades.bad,
-                    Role::Agent(n) => shades.agents[n % shades.agents.len()],
+                    Role::Agent(n) => {
+                        let color = AGENT_COLORS[n % AGENT_COLORS.len()];
+                        rgb(if self.light { color.light } else { color.dark })
+                    }
                     _ => return plain,
                 };
                 plain.fg(Color::Rgb(r, g, b))
@@ -155,22 +150,15 @@ impl Theme {
 
     /// A sign as this terminal can show it.
     pub fn sign(&self, sign: Sign) -> &'static str {
+        let of_status = |status: Status| status.look().sign(self.unicode);
         match (sign, self.unicode) {
-            (Sign::Good, true) => "✓",
-            (Sign::Good, false) => "ok",
-            (Sign::Bad, true) => "✗",
-            (Sign::Bad, false) => "x",
-            (Sign::Now, true) => "●",
-            (Sign::Now, false) => "*",
-            (Sign::Open, true) => "○",
-            (Sign::Open, false) => "o",
-            (Sign::Half, true) => "◐",
-            (Sign::Half, false) => "%",
-            // Wide in some terminals and narrow in others: two cells are kept for them.
-            (Sign::Pause, true) => "‖",
-            (Sign::Pause, false) => "=",
-            (Sign::Wait, true) => "◔",
-            (Sign::Wait, false) => "~",
+            (Sign::Good, _) => of_status(Status::Done),
+            (Sign::Bad, _) => of_status(Status::Failed),
+            (Sign::Now, _) => of_status(Status::Working),
+            (Sign::Open, _) => of_status(Status::Queued),
+            (Sign::Half, _) => of_status(Status::Verifying),
+            (Sign::NeedsYou, _) => of_status(Status::NeedsYou),
+            (Sign::Wait, _) => of_status(Status::Waiting),
             (Sign::Note, true) => "·",
             (Sign::Note, false) => "-",
             (Sign::Point, true) => "▸",
@@ -188,6 +176,19 @@ impl Theme {
         }
     }
 
+    /// The sign and the role of a status word.
+    pub fn look(&self, status: &str) -> (&'static str, Role) {
+        let look = Look::of_word(status);
+        let role = match look.role {
+            ColorRole::Muted => Role::Muted,
+            ColorRole::Accent => Role::Accent,
+            ColorRole::Attention => Role::Attention,
+            ColorRole::Good => Role::Good,
+            ColorRole::Bad => Role::Bad,
+        };
+        (look.sign(self.unicode), role)
+    }
+
     /// Steps of a sparkline.
     pub fn steps(&self) -> &'static [&'static str] {
         if self.unicode {
@@ -195,19 +196,6 @@ impl Theme {
         } else {
             &["_", ".", "-", "=", "^"]
         }
-    }
-}
-
-/// The sign and the role of a status.
-pub fn of_status(status: Status) -> (Sign, Role) {
-    match status {
-        Status::Queued => (Sign::Open, Role::Muted),
-        Status::Preparing | Status::Working | Status::Publishing => (Sign::Now, Role::Accent),
-        Status::Verifying | Status::Proving => (Sign::Half, Role::Accent),
-        Status::Waiting => (Sign::Wait, Role::Attention),
-        Status::Paused | Status::NeedsYou => (Sign::Pause, Role::Attention),
-        Status::Done => (Sign::Good, Role::Good),
-        Status::Failed | Status::Stopped => (Sign::Bad, Role::Bad),
     }
 }
 
@@ -222,14 +210,10 @@ pub fn of_tone(tone: Tone) -> Role {
     }
 }
 
-/// A stable number for the name of an agent.
-pub fn agent_number(name: &str) -> usize {
-    match name {
-        "claude" => 3,
-        "codex" => 2,
-        "gemini" => 0,
-        "opencode" => 5,
-        "qwen" => 1,
-        other => other.bytes().fold(7_usize, |sum, b| sum.wrapping_mul(31).wrapping_add(usize::from(b))) % 6,
-    }
+/// The parts of `#rrggbb`.
+fn rgb(color: &str) -> (u8, u8, u8) {
+    let part = |at: usize| {
+        color.get(at..at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).unwrap_or_default()
+    };
+    (part(1), part(3), part(5))
 }

@@ -7,8 +7,9 @@ use crate::model::{BaselineState, Model, Notice, Overlay, Purpose, RACE_TAB};
 use crate::msg::{Effect, Msg};
 use crate::overlay::{self, Outcome};
 use crate::screen::{finalize, review, run, setup, start, studio, summary, welcome};
-use ralph_domain::status::Status;
-use ralph_domain::text::one_line;
+use ralph_loop_protocol::look::Look;
+use ralph_loop_protocol::status::Status;
+use ralph_loop_protocol::text::one_line;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 
 /// Lines that one step of the wheel scrolls.
@@ -291,7 +292,8 @@ fn told(model: &mut Model, msg: Msg) -> Vec<Effect> {
             return welcome::looked(model);
         }
         Msg::Runs(mut runs) => {
-            runs.sort_by(|a, b| b.id.cmp(&a.id));
+            // What needs you, then what works, then what happened last.
+            runs.sort_by_key(|run| (Look::of_word(&run.status).rank, std::cmp::Reverse(run.at)));
             model.runs = runs;
         }
         Msg::View(view) => return viewed(model, view),
@@ -380,7 +382,7 @@ fn failed(model: &mut Model, problem: Problem) {
 }
 
 /// A run as it stands now. Where it has come to its end, the summary follows, once.
-fn viewed(model: &mut Model, view: Box<ralph_protocol::view::RunView>) -> Vec<Effect> {
+fn viewed(model: &mut Model, view: Box<ralph_loop_protocol::view::RunView>) -> Vec<Effect> {
     if view.run_id.as_str() != model.run.id {
         return Vec::new();
     }

@@ -36,7 +36,8 @@ export interface RunRow {
   iteration: number;
   max_iterations?: number | null;
   loop_score: number | null;
-  cost_usd?: number | null;
+  cost_usd: number | null;
+  cost_basis: "reported" | "estimated" | "unknown";
   budget_usd?: number | null;
   criteria_met: number;
   criteria_total: number;
@@ -109,6 +110,8 @@ export interface LiveRecord {
   ok?: boolean;
   check?: string;
   bytes?: number;
+  /** Of `tokens`: what the session has cost so far by the price list. */
+  cost_usd?: number;
 }
 
 export interface EventFrame {
@@ -207,7 +210,7 @@ export interface Race {
   title: string;
   by: "first" | "metric" | "diff" | "cost";
   budget_usd: number;
-  cost_usd: number;
+  cost_usd: number | null;
   cost_basis: "reported" | "estimated" | "unknown";
   winner?: string | null;
   ended?: string | null;
@@ -224,7 +227,7 @@ export interface RaceRun {
   detail: string;
   iteration: number;
   max_iterations: number;
-  cost_usd: number;
+  cost_usd: number | null;
   cost_basis: Race["cost_basis"];
   best?: number | null;
   proven: boolean;
@@ -328,8 +331,8 @@ export interface Artifact {
 export interface Costs {
   since?: string;
   by: string;
-  rows: { name: string; runs: number; sessions: number; cost_usd: number; tokens: number; unknown_sessions: number }[];
-  cost_usd: number;
+  rows: { name: string; runs: number; sessions: number; cost_usd: number | null; tokens: number | null; unknown_sessions: number }[];
+  cost_usd: number | null;
 }
 
 export interface AuditEntry {

@@ -14,12 +14,30 @@ export function count(n: number, word: string): string {
   return `${digits(n)} ${n === 1 ? word : (PLURALS[word] ?? `${word}s`)}`;
 }
 
-/** `$1.34`; more digits where the sum is small. */
-export function money(usd: number | null | undefined): string {
-  if (usd === null || usd === undefined || !Number.isFinite(usd)) return "–";
+/** A known amount: `$1.34`; more digits where the sum is small. What something has cost is in the words of `cost`. */
+export function money(usd: number): string {
   if (usd === 0) return "$0";
   if (Math.abs(usd) < 0.01) return `$${usd.toFixed(4)}`;
   return `$${digits(usd, Number.isInteger(usd) ? 0 : 2)}`;
+}
+
+/** What something has cost, as far as it is known. */
+export interface Cost {
+  cost_usd?: number | null;
+  cost_basis?: "reported" | "estimated" | "unknown";
+}
+
+/** `$1.34`, `≈ $1.34` where it is estimated, `at least $1.34`, `unknown`. */
+export function cost({ cost_usd: usd, cost_basis: basis }: Cost): string {
+  if (usd === null || usd === undefined) return "unknown";
+  if (usd === 0) return basis === "unknown" ? "unknown" : money(0);
+  return `${basis === "unknown" ? "at least " : basis === "estimated" ? "≈ " : ""}${money(usd)}`;
+}
+
+/** The same where nothing else says that it is about money: `cost unknown`. */
+export function costAlone(of: Cost): string {
+  const words = cost(of);
+  return words === "unknown" ? "cost unknown" : words;
 }
 
 /** `912`, `41.2k`, `3.1M`. */

@@ -1,6 +1,7 @@
 // Statuses: one word for one thing, a sign beside each, and the role of its colour.
 
 import type { RunRow, RunView, Status } from "../api/types";
+import { LOOKS } from "../types/looks";
 
 export type Tone = "plain" | "muted" | "good" | "attention" | "bad" | "accent";
 
@@ -8,27 +9,18 @@ interface Look {
   sign: string;
   tone: Tone;
   word: string;
+  /** Its group in a list: 0 needs you, 1 works, 2 the rest. */
+  rank: number;
 }
 
-const LOOKS: Record<Status | "gone" | "unreadable", Look> = {
-  queued: { sign: "○", tone: "muted", word: "queued" },
-  preparing: { sign: "◔", tone: "accent", word: "preparing" },
-  working: { sign: "●", tone: "accent", word: "working" },
-  verifying: { sign: "◐", tone: "accent", word: "verifying" },
-  waiting: { sign: "◷", tone: "attention", word: "waiting" },
-  paused: { sign: "Ⅱ", tone: "muted", word: "paused" },
-  "needs you": { sign: "▲", tone: "attention", word: "needs you" },
-  proving: { sign: "◑", tone: "accent", word: "proving" },
-  publishing: { sign: "◕", tone: "accent", word: "publishing" },
-  done: { sign: "✓", tone: "good", word: "done" },
-  failed: { sign: "✗", tone: "bad", word: "failed" },
-  stopped: { sign: "■", tone: "muted", word: "stopped" },
-  gone: { sign: "–", tone: "muted", word: "gone" },
-  unreadable: { sign: "–", tone: "bad", word: "unreadable" },
-};
-
 export function lookOf(status: string): Look {
-  return LOOKS[status as Status] ?? { sign: "·", tone: "muted", word: status };
+  const look = LOOKS.statuses[status as keyof typeof LOOKS.statuses] as (typeof LOOKS.statuses)[keyof typeof LOOKS.statuses] | undefined;
+  return look ? { sign: look.sign, tone: look.role, rank: look.rank, word: status } : { sign: "·", tone: "muted", rank: 2, word: status };
+}
+
+/** What needs you first, then what works, then the rest; each group in the order that it has. */
+export function byAttention(rows: RunRow[]): RunRow[] {
+  return [...rows].sort((a, b) => lookOf(a.status).rank - lookOf(b.status).rank);
 }
 
 /** The filters of the runs list. */
@@ -58,15 +50,13 @@ export function budgetTone(share: number): Tone {
   return share >= 1 ? "bad" : share >= 0.8 ? "attention" : "plain";
 }
 
-const KNOWN_AGENTS = ["claude", "codex", "gemini", "opencode", "actions", "scripted"];
-
-/** A stable colour per agent, of six. */
+/** The place of an agent's color among the six; the same for `claude` and `claude-opus`. */
 export function agentColour(name: string): number {
-  const known = KNOWN_AGENTS.findIndex((agent) => name === agent || name.startsWith(`${agent}-`));
+  const known = LOOKS.agents.findIndex((agent) => name === agent || name.startsWith(`${agent}-`));
   if (known >= 0) return known;
   let hash = 5381;
   for (const letter of name) hash = (hash * 33 + (letter.codePointAt(0) ?? 0)) % 4294967296;
-  return hash % 6;
+  return hash % LOOKS.colors.length;
 }
 
 const VERDICTS: Record<string, string> = {

@@ -1,12 +1,36 @@
 import { describe, expect, it } from "vitest";
-import { apply, awaited, EMPTY, LIVE_KEPT, prepend, type RunState } from "./run-state";
-import type { Frame } from "../api/types";
+import { apply, awaited, costSoFar, EMPTY, LIVE_KEPT, prepend, type RunState, workedSeconds } from "./run-state";
+import type { Frame, RunView } from "../api/types";
 import { waitFor } from "./socket";
 
 const event = (seq: number, more: Record<string, unknown> = {}): Frame => ({
   type: "event", seq, event: { seq, at: "2026-01-01T00:00:00Z", kind: "notice", ...more },
 });
 const output = (n: number): Frame => ({ type: "output", n, at: "2026-01-01T00:00:00Z", after: 1, iteration: 1, kind: "text", text: "x" });
+
+describe("the time and cost of a run", () => {
+  const view = {
+    status: "working", driven: true, working_seconds: 60, current: { started_at: "2026-01-01T00:10:00Z" },
+    spent: { cost_usd: 1, cost_basis: "reported", sessions: 2 },
+  } as RunView;
+  const now = Date.parse("2026-01-01T00:10:30Z");
+  const used = (at: string, cost_usd?: number) =>
+    apply(EMPTY, [{ type: "output", n: 1, at, after: 1, iteration: 1, kind: "tokens", ...(cost_usd === undefined ? {} : { cost_usd }) }]).sessionCost;
+  it("go on while a session works, the cost as an estimate", () => {
+    expect(workedSeconds(view, now)).toBe(90);
+    expect(costSoFar(view, used("2026-01-01T00:10:20Z", 0.5))).toEqual({ cost_usd: 1.5, cost_basis: "estimated" });
+    const first = { ...view, spent: { ...view.spent, cost_usd: null, cost_basis: "unknown", sessions: 0 } } as RunView;
+    expect(costSoFar(first, used("2026-01-01T00:10:20Z", 0.5))).toEqual({ cost_usd: 0.5, cost_basis: "estimated" });
+    const partly = { ...view, spent: { ...view.spent, cost_basis: "unknown" } } as RunView;
+    expect(costSoFar(partly, used("2026-01-01T00:10:20Z", 0.5)).cost_basis).toBe("unknown");
+  });
+  it("stand still otherwise", () => {
+    expect(workedSeconds({ ...view, status: "verifying" }, now)).toBe(60);
+    expect(costSoFar({ ...view, status: "verifying" }, used("2026-01-01T00:10:20Z", 0.5))).toBe(view.spent);
+    expect(costSoFar(view, used("2026-01-01T00:09:59Z", 0.5))).toBe(view.spent);
+    expect(costSoFar(view, used("2026-01-01T00:10:20Z"))).toBe(view.spent);
+  });
+});
 
 describe("the frames of a run", () => {
   it("are taken once each, however often they come", () => {

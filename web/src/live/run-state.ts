@@ -1,5 +1,6 @@
 // A run as the page knows it: folded from the frames of its stream, each event once. Pure; the store around it connects.
 
+import type { Cost } from "../lib/format";
 import type { Control, EventFrame, EventLine, Frame, LiveRecord, RunView } from "../api/types";
 
 /** Most events and lines of output that are kept; older ones are read again where somebody looks for them. */
@@ -28,13 +29,15 @@ export interface RunState {
   n: number;
   lastOutputAt: string | null;
   activity: string | null;
+  /** What the latest session had cost by the price list when it was last heard of, where that is known. */
+  sessionCost: { at: string; usd: number } | null;
   sent: Sent[];
   /** An event is missing: the stream must be read again from `seq + 1`. */
   gap: boolean;
 }
 
 export const EMPTY: RunState = {
-  view: null, events: [], seq: 0, live: [], n: 0, lastOutputAt: null, activity: null, sent: [], gap: false,
+  view: null, events: [], seq: 0, live: [], n: 0, lastOutputAt: null, activity: null, sessionCost: null, sent: [], gap: false,
 };
 
 function bounded<T>(list: T[], most: number): T[] {
@@ -94,8 +97,30 @@ function takeOutput(state: RunState, frame: LiveRecord): void {
   state.n = frame.n;
   state.lastOutputAt = frame.at;
   if (frame.kind === "activity" && frame.text) state.activity = frame.text;
+  if (frame.kind === "tokens") state.sessionCost = frame.cost_usd === undefined ? null : { at: frame.at, usd: frame.cost_usd };
   if (frame.kind === "tool_call") state.activity = [frame.name, frame.what].filter(Boolean).join(" ");
   state.live.push(frame);
+}
+
+/** When the session under way began; `null` while none works. */
+function sessionBegan(view: RunView): number | null {
+  return view.status === "working" && view.driven && view.current ? Date.parse(view.current.started_at) : null;
+}
+
+/** Seconds at work; they go on while a session works. */
+export function workedSeconds(view: RunView, now: number): number {
+  const began = sessionBegan(view);
+  return view.working_seconds + (began === null ? 0 : Math.max(0, (now - began) / 1000));
+}
+
+/** What the run has cost, with the estimate of the session that works. */
+export function costSoFar(view: RunView, session: RunState["sessionCost"]): Cost {
+  const { spent } = view;
+  const began = sessionBegan(view);
+  if (began === null || session === null || Date.parse(session.at) < began) return spent;
+  // Before the first session has ended nothing else was spent.
+  const partly = spent.cost_basis === "unknown" && spent.sessions > 0;
+  return { cost_usd: (spent.cost_usd ?? 0) + session.usd, cost_basis: partly ? "unknown" : "estimated" };
 }
 
 function settle(state: RunState, letter: string, how: "accepted" | "refused", why: string | null): void {

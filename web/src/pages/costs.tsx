@@ -1,5 +1,5 @@
 import { api } from "../api/calls";
-import { basename, count, money, tokens } from "../lib/format";
+import { basename, cost, count, money, tokens } from "../lib/format";
 import { useLoad, useTitle } from "../lib/hooks";
 import { setQuery } from "../router";
 import { cx, Empty, ProblemNote, Skeleton } from "../ui/basics";
@@ -8,12 +8,17 @@ import { Chart } from "../ui/chart";
 const BY: [string, string][] = [["day", "Day"], ["agent", "Agent"], ["model", "Model"], ["repo", "Repo"]];
 const SPANS: [string, string][] = [["7d", "7 days"], ["30d", "30 days"], ["90d", "90 days"]];
 
+/** A sum of the costs of sessions; some of them may be unknown. */
+function sum(usd: number | null | undefined, unknown: number): string {
+  return cost({ cost_usd: usd, cost_basis: unknown > 0 ? "unknown" : "reported" });
+}
+
 /** Every day of the span, those without a session as nothing. */
-export function everyDay(rows: { name: string; cost_usd: number }[], days: number, now: Date): { name: string; cost_usd: number }[] {
+export function everyDay(rows: { name: string; cost_usd: number | null }[], days: number, now: Date): { name: string; cost_usd: number | null }[] {
   const known = new Map(rows.map((row) => [row.name, row.cost_usd]));
   return Array.from({ length: days }, (_, at) => {
     const day = new Date(now.getTime() - (days - 1 - at) * 86_400_000).toISOString().slice(0, 10);
-    return { name: day, cost_usd: known.get(day) ?? 0 };
+    return { name: day, cost_usd: known.has(day) ? (known.get(day) ?? null) : 0 };
   });
 }
 
@@ -43,7 +48,7 @@ export default function Costs({ query }: { query: URLSearchParams }) {
         <Empty title="No session in this time"><p className="muted">Costs are counted from the receipts of sessions.</p></Empty>
       ) : (
         <>
-          <p className="lead num">{money(costs.data?.cost_usd)} <span className="muted small">in {SPANS.find(([id]) => id === since)?.[1]}{unknown > 0 && `, and ${count(unknown, "session")} whose cost nobody knows`}</span></p>
+          <p className="lead num">{sum(costs.data?.cost_usd, unknown)} <span className="muted small">in {SPANS.find(([id]) => id === since)?.[1]}{unknown > 0 && `, ${count(unknown, "session")} with unknown cost`}</span></p>
           {days.data && <Chart title="Cost per day" kind="bar" labels={drawn.map((d) => d.name.slice(5))} series={[{ name: "cost", tone: "accent", values: drawn.map((d) => d.cost_usd) }]} format={money} />}
           <div className="table-box" tabIndex={0} role="region" aria-label="Costs as a table">
             <table className="table">
@@ -52,7 +57,7 @@ export default function Costs({ query }: { query: URLSearchParams }) {
                 {rows.map((row) => (
                   <tr key={row.name}>
                     <th scope="row" title={row.name}>{by === "repo" ? basename(row.name) : row.name}</th>
-                    <td className="right num">{money(row.cost_usd)}{row.unknown_sessions > 0 && <span className="muted" title={`${count(row.unknown_sessions, "session")} whose cost nobody knows`}> +?</span>}</td>
+                    <td className="right num"><span title={row.unknown_sessions > 0 ? `${count(row.unknown_sessions, "session")} with unknown cost` : undefined}>{sum(row.cost_usd, row.unknown_sessions)}</span></td>
                     <td className="right num">{row.runs}</td>
                     <td className="right num">{row.sessions}</td>
                     <td className="right num">{tokens(row.tokens)}</td>

@@ -1,23 +1,25 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Race, RunRow } from "../api/types";
 import { score } from "../lib/fuzzy";
 import { worthTelling } from "../lib/notify";
-import { agentColour, bestWords, budgetTone, loopSteps, prWords } from "../lib/status";
+import { agentColour, bestWords, budgetTone, byAttention, lookOf, loopSteps, prWords } from "../lib/status";
 import { belongs } from "../live/runs-list";
+import { LOOKS } from "../types/looks";
 import { niceTop } from "../ui/chart";
 import { everyDay } from "./costs";
 import { bodyOf, nextAgents } from "./new-run";
-import { cost, verdict } from "./race";
+import { verdict } from "./race";
 import { waitsFor } from "./run/run";
 import { standing } from "./settings/workers";
 
 const ROW: RunRow = {
   id: "r1", task: "Keep router order", repo: "/home/ana/api", status: "working", iteration: 1, loop_score: null, criteria_met: 0, criteria_total: 1,
-  created_at: "2026-01-01T00:00:00Z", updated_at: "2026-01-01T00:00:00Z",
+  cost_usd: null, cost_basis: "unknown", created_at: "2026-01-01T00:00:00Z", updated_at: "2026-01-01T00:00:00Z",
 };
-const RACER = { begun: true, status: "working", detail: "", iteration: 1, max_iterations: 5, cost_usd: 0, cost_basis: "unknown" as const, proven: false };
+const RACER = { begun: true, status: "working", detail: "", iteration: 1, max_iterations: 5, cost_usd: null, cost_basis: "unknown" as const, proven: false };
 const RACE: Race = {
-  id: "a", title: "Do it", by: "first", budget_usd: 10, cost_usd: 0, cost_basis: "unknown", over: false, looked_after: true,
+  id: "a", title: "Do it", by: "first", budget_usd: 10, cost_usd: null, cost_basis: "unknown", over: false, looked_after: true,
   runs: [{ ...RACER, name: "claude", run_id: "a" }, { ...RACER, name: "codex", run_id: "b" }],
 };
 const FORM = {
@@ -60,10 +62,9 @@ describe("a race", () => {
     const proven = RACE.runs.map((run) => ({ ...run, proven: true }));
     expect(verdict({ ...RACE, winner: "b", runs: proven })).toBe("codex wins.");
     expect(verdict({ ...RACE, winner: "b" })).toBe("codex wins: its own tests pass, nothing is proven.");
-    expect(verdict({ ...RACE, over: true })).toBe("Nobody wins: no result is proven.");
+    expect(verdict({ ...RACE, over: true })).toBe("No winner: no result is proven.");
     expect(verdict({ ...RACE, looked_after: false })).toContain("by itself");
-    expect(cost({ cost_usd: 0, cost_basis: "unknown" })).toBe("unknown");
-    expect(cost({ cost_usd: 1.5, cost_basis: "reported" })).toBe("$1.50");
+    expect(verdict({ ...RACE, by: "cost", over: true, runs: proven })).toContain("the cost of no proven result is fully known");
   });
 });
 
@@ -110,8 +111,8 @@ describe("notifications", () => {
 
 describe("shapes", () => {
   it("of costs have every day, those without a session too", () => {
-    const days = everyDay([{ name: "2026-01-02", cost_usd: 3 }], 3, new Date("2026-01-03T12:00:00Z"));
-    expect(days).toEqual([{ name: "2026-01-01", cost_usd: 0 }, { name: "2026-01-02", cost_usd: 3 }, { name: "2026-01-03", cost_usd: 0 }]);
+    const days = everyDay([{ name: "2026-01-02", cost_usd: 3 }, { name: "2026-01-03", cost_usd: null }], 3, new Date("2026-01-03T12:00:00Z"));
+    expect(days.map((day) => day.cost_usd)).toEqual([0, 3, null]);
   });
   it("of axes end at round numbers", () => {
     expect([niceTop(0), niceTop(0.37), niceTop(41), niceTop(100)]).toEqual([1, 0.5, 50, 100]);
@@ -121,8 +122,20 @@ describe("shapes", () => {
     expect([loopSteps(0), loopSteps(0.5), loopSteps(7)]).toEqual([0, 3, 5]);
   });
   it("of agents keep their colour", () => {
-    expect(agentColour("claude")).toBe(agentColour("claude"));
-    expect(new Set(["claude", "codex", "gemini"].map(agentColour)).size).toBe(3);
+    expect(["claude", "claude-opus", "codex"].map(agentColour)).toEqual([0, 0, 1]);
+    // The numbers that the terminal UI gives them (`crates/protocol/src/look.rs`).
+    expect(["claudette", "my-agent", "ägent"].map(agentColour)).toEqual([4, 3, 1]);
+  });
+  it("of agents have the colors of the terminal", () => {
+    const tokens = readFileSync(new URL("../styles/tokens.css", import.meta.url), "utf8");
+    const colors = [...tokens.matchAll(/--agent-(\d): (#[0-9a-f]{6});/g)].map(([, at, color]) => [Number(at), color]);
+    const themes = [LOOKS.colors.map((c) => c.light), LOOKS.colors.map((c) => c.dark), LOOKS.colors.map((c) => c.dark)];
+    expect(colors).toEqual(themes.flatMap((theme) => theme.map((color, at) => [at, color])));
+  });
+  it("of lists put what needs you first, then what works", () => {
+    const rows = (["done", "working", "waiting", "needs you"] as const).map((status) => ({ ...ROW, id: status, status }));
+    expect(byAttention(rows).map((row) => row.id)).toEqual(["needs you", "working", "done", "waiting"]);
+    expect([lookOf("needs you").sign, lookOf("paused").sign, lookOf("later").sign]).toEqual(["▲", "‖", "·"]);
   });
   it("of pull requests have their number", () => {
     expect(prWords({ pr_url: "https://x.example/o/r/pull/41", pr_draft: true })).toBe("PR #41 draft");

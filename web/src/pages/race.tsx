@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { api } from "../api/calls";
 import type { Race, RaceRun } from "../api/types";
-import { money } from "../lib/format";
+import { cost, money } from "../lib/format";
 import { useLoad, useThrottled, useTitle } from "../lib/hooks";
 import { isOver } from "../lib/status";
 import { useRunsLive } from "../live/list-store";
@@ -22,14 +22,9 @@ const WINS: Record<Race["by"], string> = {
 export function verdict(race: Race): string {
   const winner = race.runs.find((run) => run.run_id === race.winner);
   if (winner) return winner.proven ? `${winner.name} wins.` : `${winner.name} wins: its own tests pass, nothing is proven.`;
-  if (race.over) return "Nobody wins: no result is proven.";
+  if (race.over && race.by === "cost" && race.runs.some((run) => run.proven)) return "No winner: the cost of no proven result is fully known.";
+  if (race.over) return "No winner: no result is proven.";
   return race.looked_after ? WINS[race.by] : "Nobody looks after this race any more; each of its runs goes on by itself.";
-}
-
-/** A cost as it is known; what is unknown is never a zero. */
-export function cost(of: { cost_usd: number; cost_basis: Race["cost_basis"] }): string {
-  if (of.cost_basis !== "unknown") return money(of.cost_usd);
-  return of.cost_usd > 0 ? `at least ${money(of.cost_usd)}` : "unknown";
 }
 
 /** Reads a race again whenever something happens to one of its runs, at most once a second. */
@@ -103,7 +98,7 @@ export default function RacePage({ id }: { id: string }) {
             <tr>
               <th scope="row" colSpan={3}>together, of {money(race.budget_usd)}</th>
               <td className="right num">{cost(race)}</td>
-              <td colSpan={race.by === "metric" ? 2 : 1}><Bar share={race.budget_usd > 0 ? race.cost_usd / race.budget_usd : 0} label="budget of all" /></td>
+              <td colSpan={race.by === "metric" ? 2 : 1}><Bar share={race.budget_usd > 0 ? (race.cost_usd ?? 0) / race.budget_usd : 0} label="budget of all" /></td>
             </tr>
           </tfoot>
         </table>

@@ -3,10 +3,10 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import type { RunsQuery } from "../api/calls";
 import type { RunRow } from "../api/types";
 import { api } from "../api/calls";
-import { basename, count, digits, money } from "../lib/format";
+import { basename, cost, count, digits, money } from "../lib/format";
 import { useLoad, useSettled, useTitle, useWide } from "../lib/hooks";
 import { useKeys } from "../lib/keys";
-import { GROUPS, isActive, isOver, proofWords, prWords } from "../lib/status";
+import { byAttention, GROUPS, isActive, isOver, proofWords, prWords } from "../lib/status";
 import { useRunsList } from "../live/runs-list";
 import { go, runPath, setQuery } from "../router";
 import { A, Ago, Button, cx, Empty, Out, ProblemNote, Skeleton } from "../ui/basics";
@@ -42,11 +42,7 @@ export function Runs({ query }: { query: URLSearchParams }) {
   const search = useRef<HTMLInputElement>(null);
   const plain = !settled && !group && !repo;
 
-  // What needs somebody comes first, whatever the order of the rest.
-  const rows = useMemo(() => {
-    if (group || sort !== "updated") return list.rows;
-    return [...list.rows.filter((r) => r.status === "needs you"), ...list.rows.filter((r) => r.status !== "needs you")];
-  }, [list.rows, group, sort]);
+  const rows = useMemo(() => (group || sort !== "updated" || order !== "desc" ? list.rows : byAttention(list.rows)), [list.rows, group, sort, order]);
 
   const [at, setAt] = useState(-1);
   useKeys(
@@ -187,7 +183,7 @@ function Row({ row }: { row: RunRow }) {
       <span className="c-iter num right">{row.iteration}{row.max_iterations && !over ? <span className="muted">/{row.max_iterations}</span> : null}</span>
       <span className="c-loop">{proof ? <span className="tone-good small">{proof}</span> : row.loop_score === null ? <span className="muted">–</span> : <LoopBar score={row.loop_score} />}</span>
       <span className="c-cost num">
-        <span>{money(row.cost_usd)}</span>
+        <span>{cost(row)}</span>
         {row.budget_usd && !over ? <><Bar share={share} label="cost" /><span className="muted">{money(row.budget_usd)}</span></> : null}
       </span>
       <span className="c-age right muted"><Ago at={row.updated_at} narrow /></span>

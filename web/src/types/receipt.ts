@@ -125,11 +125,11 @@ export interface Receipt {
    */
   commit?: string | null;
   /**
-   * How it is known.
+   * How the cost is known.
    */
-  cost_basis: "reported" | "estimated" | "unknown";
+  cost_basis?: "reported" | "estimated" | "unknown";
   /**
-   * Money of the session, where it is known.
+   * Cost in USD, as far as it is known: `null` if nothing is, and the least that it can be if `cost_basis` is `unknown`.
    */
   cost_usd?: number | null;
   /**
@@ -205,10 +205,13 @@ export interface Receipt {
    */
   total_compute_usd?: number;
   /**
-   * Money of the run up to now.
+   * What is known of the run's cost up to now.
    */
-  total_cost_usd: number;
-  total_tokens: Tokens1;
+  total_cost_usd?: number | null;
+  /**
+   * Tokens of the run up to now.
+   */
+  total_tokens: Tokens | null;
   /**
    * The tree that the iteration left.
    */
@@ -308,27 +311,6 @@ export interface ProtectedChange {
  * via the `definition` "tokens".
  */
 export interface Tokens {
-  /**
-   * Input tokens written to a cache.
-   */
-  cache_write?: number;
-  /**
-   * Input tokens served from a cache.
-   */
-  cached?: number;
-  /**
-   * Fresh input tokens.
-   */
-  input: number;
-  /**
-   * Output tokens, reasoning included.
-   */
-  output: number;
-}
-/**
- * Tokens of one or many sessions. `input` excludes what was read from or written to a cache.
- */
-export interface Tokens1 {
   /**
    * Input tokens written to a cache.
    */

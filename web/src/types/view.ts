@@ -234,13 +234,13 @@ export interface RunView {
  */
 export interface AgentView {
   /**
-   * How that is known.
+   * How the cost is known.
    */
-  cost_basis: "reported" | "estimated" | "unknown";
+  cost_basis?: "reported" | "estimated" | "unknown";
   /**
-   * What they cost.
+   * Cost in USD, as far as it is known: `null` if nothing is, and the least that it can be if `cost_basis` is `unknown`.
    */
-  cost_usd: number;
+  cost_usd?: number | null;
   /**
    * The model that it is asked to use, where one was chosen.
    */
@@ -261,14 +261,20 @@ export interface AgentView {
    * How it stands.
    */
   standing: "free" | "working" | "resting" | "dropped";
-  tokens: Tokens;
+  /**
+   * Their tokens.
+   */
+  tokens: Tokens | null;
   /**
    * When its rest ends.
    */
   until?: string;
 }
 /**
- * Their tokens.
+ * Tokens of one or many sessions. `input` excludes what was read from or written to a cache.
+ *
+ * This interface was referenced by `RunView`'s JSON-Schema
+ * via the `definition` "tokens".
  */
 export interface Tokens {
   /**
@@ -337,9 +343,9 @@ export interface BudgetView {
    */
   share: number;
   /**
-   * Used: iterations, seconds, USD or tokens.
+   * Used: iterations, seconds, USD or tokens; `null` if nothing is known of it.
    */
-  used: number;
+  used?: number | null;
 }
 /**
  * A check and its last result.
@@ -638,9 +644,13 @@ export interface IterationView {
    */
   commit?: string;
   /**
-   * Money, where it is known.
+   * How the cost is known.
    */
-  cost_usd?: number;
+  cost_basis?: "reported" | "estimated" | "unknown";
+  /**
+   * Cost in USD, as far as it is known: `null` if nothing is, and the least that it can be if `cost_basis` is `unknown`.
+   */
+  cost_usd?: number | null;
   /**
    * How long the session took.
    */
@@ -897,13 +907,13 @@ export interface SpentView {
    */
   compute_usd?: number;
   /**
-   * How it is known.
+   * How the cost is known.
    */
-  cost_basis: "reported" | "estimated" | "unknown";
+  cost_basis?: "reported" | "estimated" | "unknown";
   /**
-   * Money.
+   * Cost in USD, as far as it is known: `null` if nothing is, and the least that it can be if `cost_basis` is `unknown`.
    */
-  cost_usd: number;
+  cost_usd?: number | null;
   /**
    * Sandboxes that exist, as far as is known.
    */
@@ -916,7 +926,10 @@ export interface SpentView {
    * Sessions, those that do not count included.
    */
   sessions: number;
-  tokens: Tokens1;
+  /**
+   * Tokens.
+   */
+  tokens: Tokens | null;
 }
 /**
  * A sandbox of the run.
@@ -937,27 +950,6 @@ export interface SandboxView {
    * Whether it rests.
    */
   rests: boolean;
-}
-/**
- * Tokens.
- */
-export interface Tokens1 {
-  /**
-   * Input tokens written to a cache.
-   */
-  cache_write?: number;
-  /**
-   * Input tokens served from a cache.
-   */
-  cached?: number;
-  /**
-   * Fresh input tokens.
-   */
-  input: number;
-  /**
-   * Output tokens, reasoning included.
-   */
-  output: number;
 }
 /**
  * The wait under way.
@@ -1267,13 +1259,13 @@ export interface SpentView1 {
    */
   compute_usd?: number;
   /**
-   * How it is known.
+   * How the cost is known.
    */
-  cost_basis: "reported" | "estimated" | "unknown";
+  cost_basis?: "reported" | "estimated" | "unknown";
   /**
-   * Money.
+   * Cost in USD, as far as it is known: `null` if nothing is, and the least that it can be if `cost_basis` is `unknown`.
    */
-  cost_usd: number;
+  cost_usd?: number | null;
   /**
    * Sandboxes that exist, as far as is known.
    */
@@ -1286,7 +1278,10 @@ export interface SpentView1 {
    * Sessions, those that do not count included.
    */
   sessions: number;
-  tokens: Tokens1;
+  /**
+   * Tokens.
+   */
+  tokens: Tokens | null;
 }
 /**
  * Tests as a runner counted them.
@@ -1303,30 +1298,6 @@ export interface TestCounts2 {
    * Passed.
    */
   passed: number;
-}
-/**
- * Tokens of one or many sessions. `input` excludes what was read from or written to a cache.
- *
- * This interface was referenced by `RunView`'s JSON-Schema
- * via the `definition` "tokens".
- */
-export interface Tokens2 {
-  /**
-   * Input tokens written to a cache.
-   */
-  cache_write?: number;
-  /**
-   * Input tokens served from a cache.
-   */
-  cached?: number;
-  /**
-   * Fresh input tokens.
-   */
-  input: number;
-  /**
-   * Output tokens, reasoning included.
-   */
-  output: number;
 }
 /**
  * A wait.

@@ -17,18 +17,18 @@ use crate::session::prompt::split;
 use crate::session::spend::{Pricing, SpendCounter};
 use intake::IntakeError;
 use perform::{ActionResults, Performer};
-use ralph_domain::config::{AgentConfig, Models};
-use ralph_domain::event::SessionEnd;
-use ralph_domain::id::AgentName;
-use ralph_domain::model::{
+use ralph_loop_domain::model::{
     Message, ModelClient, ModelReply, ModelRequest, ReplyPart, StopReason, TextPart, UserPart,
 };
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Agent, FINAL_MESSAGE_MAX, ReleaseWhen, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
     Stream,
 };
-use ralph_domain::redact::Redactor;
-use ralph_domain::text;
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::text;
+use ralph_loop_task::config::{AgentConfig, Models};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -6,13 +6,13 @@ use crate::bounded::{ACTION_INPUT_MAX, value};
 use crate::session::capture::Capture;
 use crate::session::confine::{self, FileOperation};
 use crate::session::deadline::Deadline;
-use ralph_domain::event::SessionEnd;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     ActionEnd, ActionStart, AgentRequests, Ask, ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError,
     SessionRequest, SessionSink, StopCause, Stream, WriteMode,
 };
-use ralph_domain::redact::Redactor;
-use ralph_domain::text;
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::text;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::Path;

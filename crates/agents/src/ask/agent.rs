@@ -1,10 +1,10 @@
 //! A question to an agent: one session in the sandbox it is given, whose last words are the answer.
 
-use ralph_domain::event::SessionEnd;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     AskAnswer, AskError, AskErrorKind, AskSink, AskedAgent, Question, SessionRequest, SessionSink, StopCause,
     Stream,
 };
+use ralph_loop_protocol::event::SessionEnd;
 use std::ops::ControlFlow;
 use std::path::Path;
 

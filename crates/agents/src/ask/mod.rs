@@ -5,8 +5,8 @@ mod agent;
 mod model;
 
 use crate::session::spend::Pricing;
-use ralph_domain::model::ModelClient;
-use ralph_domain::ports::{AskAnswer, AskError, AskErrorKind, AskSink, AskTarget, Asker, Question};
+use ralph_loop_domain::model::ModelClient;
+use ralph_loop_domain::ports::{AskAnswer, AskError, AskErrorKind, AskSink, AskTarget, Asker, Question};
 use std::sync::Arc;
 
 /// The `Asker` that ships: models are asked through a client, agents in a session of their own.

@@ -1,12 +1,12 @@
 //! A question to a model: one call, or none where it is known to cost too much.
 
 use crate::session::spend::Pricing;
-use ralph_domain::config::Profile;
-use ralph_domain::model::{
+use ralph_loop_domain::model::{
     Message, ModelClient, ModelReply, ModelRequest, ModelSink, ReplyPart, TextPart, UserPart,
 };
-use ralph_domain::money::{CostBasis, Tokens, Usage, Usd};
-use ralph_domain::ports::{AskAnswer, AskError, AskErrorKind, AskSink, Question, StopCause};
+use ralph_loop_domain::ports::{AskAnswer, AskError, AskErrorKind, AskSink, Question, StopCause};
+use ralph_loop_protocol::money::{CostBasis, Tokens, Usage, Usd};
+use ralph_loop_task::config::Profile;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 

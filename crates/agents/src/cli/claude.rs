@@ -10,9 +10,9 @@ use super::parser::{
 use super::stream::Events;
 use crate::limits;
 use crate::objects::leading_type;
-use ralph_domain::event::SessionEnd;
-use ralph_domain::money::Tokens;
-use ralph_domain::text;
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::money::Tokens;
+use ralph_loop_protocol::text;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -3,10 +3,10 @@
 use super::parser::{ProcessClose, REASON_MAX, failed_after_success};
 use super::words;
 use crate::limits;
-use ralph_domain::event::SessionEnd;
-use ralph_domain::money::{CostBasis, Tokens, Usage, Usd};
-use ralph_domain::ports::StopCause;
-use ralph_domain::text;
+use ralph_loop_domain::ports::StopCause;
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::money::{CostBasis, Tokens, Usage, Usd};
+use ralph_loop_protocol::text;
 use serde_json::Value;
 
 /// What the stream of events showed before the result came.

@@ -1,8 +1,8 @@
 //! The command line of one session: placeholders filled in, model, prompt and money cap passed the way the CLI takes them.
 
-use ralph_domain::config::{OutputFormat, PromptMode};
-use ralph_domain::money::Usd;
-use ralph_domain::ports::{Credentials, ExecRequest, SessionRequest, Stdin};
+use ralph_loop_domain::ports::{Credentials, ExecRequest, SessionRequest, Stdin};
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_task::config::{OutputFormat, PromptMode};
 use std::path::Path;
 
 /// Linux takes no argument over 128 KiB; some room is left for what else stands in it.
@@ -145,8 +145,8 @@ fn is_claude(format: OutputFormat) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_domain::config::AgentConfig;
-    use ralph_domain::id::RunId;
+    use ralph_loop_protocol::id::RunId;
+    use ralph_loop_task::config::AgentConfig;
     use std::time::Duration;
 
     fn exec(

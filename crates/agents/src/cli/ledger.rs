@@ -1,7 +1,7 @@
 //! CLIs that go on with an earlier session count on: claude's cost and codex's tokens are those of the whole session so
 //! far. What one run of the CLI used is the difference to what was heard before.
 
-use ralph_domain::money::{Tokens, Usage, Usd};
+use ralph_loop_protocol::money::{Tokens, Usage, Usd};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
@@ -58,7 +58,7 @@ fn less(now: Tokens, before: Tokens) -> Option<Tokens> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_domain::money::CostBasis;
+    use ralph_loop_protocol::money::CostBasis;
 
     fn total(input: u64, dollars: f64) -> Usage {
         Usage {

@@ -11,6 +11,7 @@ mod opencode;
 mod parser;
 mod qwen;
 mod readable;
+pub mod start;
 mod stream;
 mod text;
 mod words;
@@ -18,16 +19,18 @@ mod words;
 use self::ledger::Ledger;
 use self::parser::{Parser, ParserSink, ProcessClose};
 pub use self::readable::ReadableOutput;
+use self::start::UserSide;
+use crate::presets;
 use crate::session_hooks::SessionHooks;
 use jiff::{SignedDuration, Timestamp};
-use ralph_domain::config::{AgentConfig, OutputFormat};
-use ralph_domain::event::SessionEnd;
-use ralph_domain::id::AgentName;
-use ralph_domain::money::Usage;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Agent, AgentRequests, ExecOutcome, ExecRequest, ExecSink, ReleaseWhen, Sandbox, SandboxError,
     SessionReport, SessionRequest, SessionSink, StopCause, Stream,
 };
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::money::Usage;
+use ralph_loop_task::config::{AgentConfig, OutputFormat};
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -69,6 +72,7 @@ pub struct CliAgent {
     config: AgentConfig,
     program: Option<ProgramSource>,
     hooks: SessionHooks,
+    user: UserSide,
     as_root: bool,
     silence_limit: Duration,
     ledger: Arc<Ledger>,
@@ -82,6 +86,7 @@ impl CliAgent {
             config,
             program: None,
             hooks: SessionHooks::default(),
+            user: UserSide::default(),
             as_root,
             silence_limit: SILENCE_LIMIT,
             ledger: Arc::default(),
@@ -106,6 +111,12 @@ impl CliAgent {
         self
     }
 
+    /// Starts sessions with what the user has of their own.
+    pub fn with_user(mut self, user: UserSide) -> Self {
+        self.user = user;
+        self
+    }
+
     /// How long the command may wait in silence for a provider that refused it, before the session is given up.
     pub fn with_silence_limit(mut self, silence_limit: Duration) -> Self {
         self.silence_limit = silence_limit;
@@ -120,8 +131,8 @@ impl CliAgent {
         sink: &mut dyn SessionSink,
     ) -> Result<SessionReport, SandboxError> {
         self.run(request, sandbox, sink, |exec| {
-            if matches!(exec.stdin, ralph_domain::ports::Stdin::File(_)) {
-                exec.stdin = ralph_domain::ports::Stdin::Bytes(request.prompt.as_bytes().to_vec());
+            if matches!(exec.stdin, ralph_loop_domain::ports::Stdin::File(_)) {
+                exec.stdin = ralph_loop_domain::ports::Stdin::Bytes(request.prompt.as_bytes().to_vec());
             }
         })
     }
@@ -137,6 +148,7 @@ impl CliAgent {
             Ok(exec) => exec,
             Err(error) => return Ok(not_started(&error.to_string())),
         };
+        let known = presets::preset_of(&exec.argv);
         if let Some(source) = &self.program {
             let place = match (source.0)() {
                 Ok(place) => place,
@@ -150,6 +162,10 @@ impl CliAgent {
         // After the program and before what it is asked for: a prompt may be the last argument.
         exec.argv.splice(1..1, self.hooks.argv.iter().cloned());
         exec.env.extend(self.hooks.env.iter().cloned());
+        if let Some(cli) = known {
+            exec.argv.splice(1..1, start::arguments(cli, sandbox.root(), request.cwd, &self.user));
+            exec.env.extend(start::variables(cli, &self.user));
+        }
         adapt(&mut exec);
         let mut pump = Pump::new(request.config.output_format, sandbox.root(), sink);
         pump.silence_limit = self.silence_limit;

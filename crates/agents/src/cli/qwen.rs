@@ -8,7 +8,7 @@ use super::parser::{Parsed, ParserSink, ProcessClose, ended_by_engine};
 use super::stream::Events;
 use super::words;
 use crate::scan::Cursor;
-use ralph_domain::event::SessionEnd;
+use ralph_loop_protocol::event::SessionEnd;
 
 const MARK: &str = "[API Error: ";
 

@@ -4,10 +4,10 @@
 use super::parser::{Parser, ParserSink, ProcessClose};
 use super::parser_for;
 use jiff::Timestamp;
-use ralph_domain::config::OutputFormat;
-use ralph_domain::event::SessionEnd;
-use ralph_domain::ports::{ExecEnd, SessionSink, StopCause, Stream};
-use ralph_domain::text::{head, one_line};
+use ralph_loop_domain::ports::{ExecEnd, SessionSink, StopCause, Stream};
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::text::{head, one_line};
+use ralph_loop_task::config::OutputFormat;
 use serde_json::Value;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use super::parser::{Parsed, Parser, ParserSink, ProcessClose, STDERR_MAX};
 use crate::bounded::{self, RESPONSE_MAX, Tail};
 use crate::objects::Objects;
 use memchr::memchr;
-use ralph_domain::ports::Stream;
+use ralph_loop_domain::ports::Stream;
 
 /// A line of stderr longer than this is passed on by its beginning.
 const LINE_MAX: usize = 4 * 1024;

@@ -10,10 +10,10 @@ use super::words::{self, Refusal};
 use crate::bounded::{RESPONSE_MAX, Tail};
 use crate::limits;
 use crate::scan::fold;
-use ralph_domain::event::SessionEnd;
-use ralph_domain::money::Usage;
-use ralph_domain::ports::Stream;
-use ralph_domain::text;
+use ralph_loop_domain::ports::Stream;
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::money::Usage;
+use ralph_loop_protocol::text;
 use serde_json::json;
 
 /// Bound of the kept end of stdout.

@@ -3,8 +3,8 @@
 use super::parser::{ProcessClose, REASON_MAX};
 use crate::limits;
 use crate::scan::{ends_of, fold, has_any};
-use ralph_domain::event::SessionEnd;
-use ralph_domain::text;
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::text;
 use serde_json::Value;
 
 const CONTEXT: &[&str] = &[
@@ -245,7 +245,7 @@ fn inner_error(words: &str) -> Option<Inner> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_domain::ports::ExecEnd;
+    use ralph_loop_domain::ports::ExecEnd;
 
     #[test]
     fn errors_are_classed_by_status_first_and_words_second() {

@@ -4,8 +4,8 @@ use super::sse::SseEvent;
 use super::wire::{
     Asked, Outgoing, StreamReader, WireFault, WireReply, arguments, as_object, json_of, number, string,
 };
-use ralph_domain::model::{Image, Message, ReplyPart, StopReason, ToolCall, UserPart};
-use ralph_domain::money::Tokens;
+use ralph_loop_domain::model::{Image, Message, ReplyPart, StopReason, ToolCall, UserPart};
+use ralph_loop_protocol::money::Tokens;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

@@ -8,15 +8,15 @@ use super::sse::SseParser;
 use super::streamed_text::StreamedText;
 use super::timeouts::{Timeouts, WHOLE, connection_failure};
 use super::wire::{self, Asked, WireFault, WireReply};
-use ralph_domain::config::{Profile, Wire};
-use ralph_domain::model::{
+use ralph_loop_domain::model::{
     ModelClient, ModelError, ModelErrorKind, ModelReply, ModelRequest, ModelSink, ReplyPart,
 };
-use ralph_domain::money::Usd;
-use ralph_domain::ports::StopCause;
-use ralph_http::{
+use ralph_loop_domain::ports::StopCause;
+use ralph_loop_http::{
     Bytes, Client, ClientOptions, HeaderName, HeaderValue, Method, ProxySettings, Request, Response, redact,
 };
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_task::config::{Profile, Wire};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ impl HttpModelClient {
 
     fn http(&self) -> Result<Arc<Client>, ModelError> {
         let failed = |message: String| ModelError { kind: ModelErrorKind::BadRequest, message, hint: None };
-        if ralph_http::in_async_runtime() {
+        if ralph_loop_http::in_async_runtime() {
             return Err(failed("a model call blocks: make it on a thread of its own".into()));
         }
         let mut slot = self.http.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,7 +86,7 @@ impl ModelClient for HttpModelClient {
 }
 
 /// Why a request has no answer.
-type Unanswered = ralph_http::Failure<StopCause>;
+type Unanswered = ralph_loop_http::Failure<StopCause>;
 
 /// Why a try gave no answer.
 enum Tried {
@@ -209,7 +209,7 @@ impl ModelCall<'_> {
 
     fn understood(&self, body: &[u8]) -> Result<WireReply, Tried> {
         let value = serde_json::from_slice(body).map_err(|e| {
-            let seen = ralph_domain::text::one_line(&String::from_utf8_lossy(body), 120);
+            let seen = ralph_loop_protocol::text::one_line(&String::from_utf8_lossy(body), 120);
             self.garbled(&format!("the answer is not JSON ({e}): {seen}"))
         })?;
         let turn = self.request.messages.len();

@@ -1,8 +1,8 @@
 //! What a failed call means: its kind by status and body, and whether another try may help.
 
 use super::retry::{self, Again};
-use ralph_domain::model::ModelErrorKind;
-use ralph_domain::text::one_line;
+use ralph_loop_domain::model::ModelErrorKind;
+use ralph_loop_protocol::text::one_line;
 use serde_json::Value;
 
 /// Most characters of a provider's words in a message.
@@ -44,7 +44,7 @@ impl Failure {
             other => other,
         };
         if (300..400).contains(&status) {
-            let to = header("location").and_then(|l| ralph_http::Url::parse(&l).ok());
+            let to = header("location").and_then(|l| ralph_loop_http::Url::parse(&l).ok());
             let to = to.as_ref().and_then(|u| u.host_str()).unwrap_or("another place").to_owned();
             return Self::of(ModelErrorKind::NotFound, format!("answered {status}, which leads to {to}"))
                 .hint("redirects are not followed, so that the key stays here: set `base_url` to the last address");

@@ -24,7 +24,7 @@ mod wire;
 pub use client::HttpModelClient;
 pub use provider::Route;
 
-use ralph_domain::config::Wire;
+use ralph_loop_task::config::Wire;
 
 /// Where keys and addresses come from: the environment, or a test's own list.
 pub trait KeySource: Send + Sync {

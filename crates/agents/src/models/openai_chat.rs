@@ -5,8 +5,10 @@ use super::wire::{
     Asked, Outgoing, StreamReader, WireFault, WireReply, arguments, as_arguments, is_strict, json_of, number,
     result_text, string,
 };
-use ralph_domain::model::{Image, Message, ReplyPart, StopReason, TextPart, ToolCall, ToolResult, UserPart};
-use ralph_domain::money::{Tokens, Usd};
+use ralph_loop_domain::model::{
+    Image, Message, ReplyPart, StopReason, TextPart, ToolCall, ToolResult, UserPart,
+};
+use ralph_loop_protocol::money::{Tokens, Usd};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

@@ -5,8 +5,8 @@ use super::wire::{
     Asked, Outgoing, StreamReader, WireFault, WireReply, arguments, as_arguments, is_strict, json_of, number,
     result_text, string,
 };
-use ralph_domain::model::{Image, Message, ReplyPart, StopReason, ToolCall, UserPart};
-use ralph_domain::money::{Tokens, Usd};
+use ralph_loop_domain::model::{Image, Message, ReplyPart, StopReason, ToolCall, UserPart};
+use ralph_loop_protocol::money::{Tokens, Usd};
 use serde_json::{Value, json};
 
 /// The name of this wire in opaque parts.

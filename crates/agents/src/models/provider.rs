@@ -1,9 +1,9 @@
 //! Who serves a model: providers by the names that LiteLLM gives them, their servers, keys and wires.
 
 use super::KeySource;
-use ralph_domain::config::{Profile, Wire};
-use ralph_domain::model::{ModelError, ModelErrorKind};
-use ralph_http::Url;
+use ralph_loop_domain::model::{ModelError, ModelErrorKind};
+use ralph_loop_http::Url;
+use ralph_loop_task::config::{Profile, Wire};
 
 /// A provider.
 #[derive(Debug, PartialEq, Eq)]
@@ -169,7 +169,7 @@ impl Route {
 
     /// Whether calls stay on this machine.
     pub fn is_loopback(&self) -> bool {
-        self.base.host_str().is_some_and(ralph_http::is_loopback)
+        self.base.host_str().is_some_and(ralph_loop_http::is_loopback)
     }
 
     /// Whether calls go, encrypted, to the provider's own server.
@@ -268,7 +268,7 @@ fn provider_of(profile: &Profile) -> Result<(&'static Provider, String), ModelEr
 fn unknown(profile: &Profile, named: &str) -> ModelError {
     let names = PROVIDERS.iter().map(|p| p.name);
     let prefix = named.split_once('/').map(|(name, _)| name);
-    let near = prefix.and_then(|p| ralph_domain::text::nearest(p, names.clone()));
+    let near = prefix.and_then(|p| ralph_loop_protocol::text::nearest(p, names.clone()));
     let hint = match (near, prefix) {
         (Some(near), _) => format!("did you mean `{near}/…`?"),
         (None, Some(_)) => format!(
@@ -277,7 +277,7 @@ fn unknown(profile: &Profile, named: &str) -> ModelError {
         ),
         (None, None) => "write it as PROVIDER/MODEL, for example `openai/NAME` with `base_url`".to_owned(),
     };
-    let name = ralph_domain::text::one_line(named, 80);
+    let name = ralph_loop_protocol::text::one_line(named, 80);
     wrong(profile, format!("profile `{}`: nobody is known to serve `{name}`", profile.name), hint)
 }
 
@@ -305,7 +305,7 @@ fn address(text: &str) -> Option<Url> {
 /// An address as it may be shown: what stands before an `@` or after a `?` may be a secret.
 fn shown(address: &str) -> String {
     let end = address.rsplit('@').next().unwrap_or(address);
-    ralph_domain::text::one_line(end.split(['?', '#']).next().unwrap_or_default(), 80)
+    ralph_loop_protocol::text::one_line(end.split(['?', '#']).next().unwrap_or_default(), 80)
 }
 
 fn is_own(provider: &Provider, base: &Url) -> bool {

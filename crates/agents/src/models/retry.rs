@@ -1,7 +1,7 @@
 //! How long to wait before the next try: what the server names, else longer each time.
 
 use jiff::Timestamp;
-use ralph_http::Backoff;
+use ralph_loop_http::Backoff;
 use serde_json::Value;
 use std::time::Duration;
 

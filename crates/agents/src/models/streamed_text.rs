@@ -1,6 +1,6 @@
 //! The text of a call that has been passed on so far.
 
-use ralph_domain::model::ModelSink;
+use ralph_loop_domain::model::ModelSink;
 
 /// What the sink has heard, so that a second try does not say it again.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl StreamedText {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_domain::ports::StopCause;
+    use ralph_loop_domain::ports::StopCause;
     use std::ops::ControlFlow;
     use std::time::Duration;
 

@@ -2,9 +2,9 @@
 
 use super::failure::Failure;
 use super::provider::Route;
-use ralph_domain::config::Profile;
-use ralph_domain::model::ModelErrorKind;
-use ralph_http::TransportError;
+use ralph_loop_domain::model::ModelErrorKind;
+use ralph_loop_http::TransportError;
+use ralph_loop_task::config::Profile;
 use std::time::Duration;
 
 /// Time-outs where the profile says nothing.

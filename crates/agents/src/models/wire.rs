@@ -3,9 +3,9 @@
 use super::sse::SseEvent;
 use super::{anthropic, gemini, openai_chat, openai_responses};
 use crate::models::provider::Route;
-use ralph_domain::config::{Profile, Wire};
-use ralph_domain::model::{ModelRequest, ReplyPart, StopReason, ToolCall};
-use ralph_domain::money::{Tokens, Usd};
+use ralph_loop_domain::model::{ModelRequest, ReplyPart, StopReason, ToolCall};
+use ralph_loop_protocol::money::{Tokens, Usd};
+use ralph_loop_task::config::{Profile, Wire};
 use serde_json::{Value, json};
 
 /// What is sent: the path below the server's address and the body.
@@ -113,7 +113,7 @@ pub(crate) fn reader(wire: Wire, turn: usize) -> Box<dyn StreamReader> {
 /// The JSON of an event.
 pub(crate) fn json_of(event: &SseEvent) -> Result<Value, WireFault> {
     serde_json::from_str(&event.data).map_err(|e| {
-        let seen = ralph_domain::text::one_line(&event.data, 120);
+        let seen = ralph_loop_protocol::text::one_line(&event.data, 120);
         WireFault::Garbled(format!("an event of the stream is not JSON ({e}): {seen}"))
     })
 }
@@ -157,7 +157,7 @@ pub(crate) fn string<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
 }
 
 /// The text of a tool's answer on wires that cannot mark a failure.
-pub(crate) fn result_text(result: &ralph_domain::model::ToolResult) -> String {
+pub(crate) fn result_text(result: &ralph_loop_domain::model::ToolResult) -> String {
     if result.is_error { format!("The tool failed:\n{}", result.text) } else { result.text.clone() }
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use ralph_domain::model::{Message, ModelRequest};
+use ralph_loop_domain::model::{Message, ModelRequest};
 
 fn streamed(wire: Wire, events: &[Value]) -> Result<WireReply, WireFault> {
     let mut reader = reader(wire, 3);

@@ -2,11 +2,11 @@
 
 use super::deadline::{Deadline, SessionModelSink};
 use super::spend::{Pricing, SpendCounter};
-use ralph_domain::config::{AgentConfig, Models, Profile};
-use ralph_domain::event::SessionEnd;
-use ralph_domain::model::{ModelClient, ModelReply, ModelRequest};
-use ralph_domain::ports::{SessionRequest, SessionSink};
-use ralph_domain::text;
+use ralph_loop_domain::model::{ModelClient, ModelReply, ModelRequest};
+use ralph_loop_domain::ports::{SessionRequest, SessionSink};
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::text;
+use ralph_loop_task::config::{AgentConfig, Models, Profile};
 
 /// The model of a session and who stands in for it.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,7 +91,7 @@ impl Caller<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_domain::config::AgentKind;
+    use ralph_loop_task::config::AgentKind;
 
     fn models() -> Models {
         let profile = |name: &str| (name.to_owned(), Profile::of_model("", &format!("zai/{name}")));

@@ -1,8 +1,8 @@
 //! A command's output: its beginning and its end in memory, the whole of it in a file of the iteration.
 
 use crate::bounded::Tail;
-use ralph_domain::ports::Stream;
-use ralph_domain::redact::{RedactStream, Redactor};
+use ralph_loop_domain::ports::Stream;
+use ralph_loop_domain::redact::{RedactStream, Redactor};
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;

@@ -4,7 +4,7 @@
 //! links that lead out), and the engine looks at protected files again after every session, as a command can write anywhere
 //! in the workspace.
 
-use ralph_domain::protect;
+use ralph_loop_domain::protect;
 use std::path::{Component, Path, PathBuf};
 
 /// Longest path that is taken.

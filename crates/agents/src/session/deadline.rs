@@ -1,9 +1,9 @@
 //! The end of a session's time, and the ears that hear a stop while a model or a command works.
 
-use ralph_domain::event::SessionEnd;
-use ralph_domain::model::ModelSink;
-use ralph_domain::ports::{SessionRequest, SessionSink, StopCause};
-use ralph_domain::text;
+use ralph_loop_domain::model::ModelSink;
+use ralph_loop_domain::ports::{SessionRequest, SessionSink, StopCause};
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::text;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 

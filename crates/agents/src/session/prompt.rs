@@ -1,6 +1,6 @@
 //! Cutting a prompt where its parts end that stay the same, so that a provider can cache them.
 
-use ralph_domain::model::{Message, TextPart, UserPart};
+use ralph_loop_domain::model::{Message, TextPart, UserPart};
 
 /// A prompt as a model is sent it.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,10 +1,10 @@
 //! What the calls of a session used, summed.
 
-use ralph_domain::config::{PriceConfig, Profile};
-use ralph_domain::model::ModelReply;
-use ralph_domain::money::{CostBasis, Tokens, Usage, Usd};
+use ralph_loop_domain::model::ModelReply;
+use ralph_loop_protocol::money::{CostBasis, Tokens, Usage, Usd};
+use ralph_loop_task::config::{PriceConfig, Profile};
 
-pub use ralph_domain::model::Pricing;
+pub use ralph_loop_domain::model::Pricing;
 
 /// The sum so far.
 #[derive(Debug, Clone, Default)]
@@ -88,7 +88,7 @@ fn from_profile(prices: &PriceConfig, tokens: &Tokens) -> (Usd, Usd) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_domain::model::StopReason;
+    use ralph_loop_domain::model::StopReason;
     use std::sync::Arc;
 
     fn reply(input: u64, cost: Option<f64>) -> ModelReply {

@@ -46,27 +46,14 @@ fn with_hook(mut settings: Value, command: &str) -> Option<Value> {
         "matcher": ".*",
         "hooks": [{"type": "command", "name": NAME, "command": command, "timeout": 10_000}],
     }));
+    // No file of a repo counts: neither its settings, nor variables of the app that it holds.
+    for (area, key, value) in
+        [("security", "folderTrust", json!({"enabled": true})), ("advanced", "ignoreLocalEnv", json!(true))]
+    {
+        let area = top.entry(area).or_insert_with(|| json!({}));
+        area.as_object_mut()?.insert(key.to_owned(), value);
+    }
     Some(settings)
-}
-
-/// Why the settings of a repo would silence the hook: they stand over the user's. None where they do not.
-pub fn silenced_by(settings: &str) -> Option<&'static str> {
-    let Some(settings) = parsed(settings) else {
-        return Some("it cannot be read");
-    };
-    let config = &settings["hooksConfig"];
-    let off = match config {
-        Value::Null => false,
-        Value::Object(_) => !matches!(config["enabled"], Value::Null | Value::Bool(true)),
-        _ => true,
-    };
-    let disabled = match &config["disabled"] {
-        Value::Null => false,
-        Value::Array(list) => list.iter().any(|one| one == NAME || !one.is_string()),
-        _ => true,
-    };
-    let replaced = !matches!(settings["hooks"], Value::Null | Value::Object(_));
-    (off || disabled || replaced).then_some("it switches hooks off")
 }
 
 /// JSON with comments.
@@ -133,13 +120,15 @@ mod tests {
 
     #[test]
     fn a_private_home_has_the_users_settings_and_our_hook() {
-        let own = "{ // mine\n \"hooks\": {\"BeforeTool\": [{\"hooks\": []}]}, \"hooksConfig\": {\"enabled\": false},\n /* a \"b\" */ \"ui\": {\"theme\": \"http://x // y\"}}";
+        let own = "{ // mine\n \"hooks\": {\"BeforeTool\": [{\"hooks\": []}]}, \"hooksConfig\": {\"enabled\": false}, \"security\": {\"auth\": 1, \"folderTrust\": {\"enabled\": false}},\n /* a \"b\" */ \"ui\": {\"theme\": \"http://x // y\"}}";
         let hooks = of(false, Some(own)).unwrap();
         assert_eq!(hooks.env, [("GEMINI_CLI_HOME".to_owned(), "/r/hooks/gemini".to_owned())]);
         assert_eq!(hooks.files[0].0, "gemini/.gemini/settings.json");
         let settings: Value = serde_json::from_str(&hooks.files[0].1).unwrap();
         assert_eq!(settings["ui"]["theme"], "http://x // y");
         assert_eq!(settings["hooksConfig"]["enabled"], true);
+        assert_eq!(settings["security"], json!({"auth": 1, "folderTrust": {"enabled": true}}));
+        assert_eq!(settings["advanced"]["ignoreLocalEnv"], true);
         assert_eq!(settings["hooks"]["BeforeTool"][1]["matcher"], ".*");
         let links = ["oauth_creds.json", "tmp"];
         let links =
@@ -148,27 +137,5 @@ mod tests {
         assert_eq!(of(false, None).unwrap().files.len(), 1);
         assert_eq!(of(false, Some("not json")), None);
         assert_eq!(of(true, None), None, "a sandbox has a home of its own");
-    }
-
-    #[test]
-    fn settings_of_a_repo_that_silence_the_hook_are_noticed() {
-        for fine in [
-            "{}",
-            r#"{"hooksConfig": {"enabled": true, "disabled": ["lint"]}}"#,
-            r#"{"hooks": {"BeforeTool": []}} // ours"#,
-        ] {
-            assert_eq!(silenced_by(fine), None, "{fine}");
-        }
-        for silent in [
-            r#"{"hooksConfig": {"enabled": false}}"#,
-            r#"{"hooksConfig": {"enabled": "${X}"}}"#,
-            r#"{"hooksConfig": false}"#,
-            r#"{"hooksConfig": {"disabled": ["ralph-guard"]}}"#,
-            r#"{"hooksConfig": {"disabled": "ralph-guard"}}"#,
-            r#"{"hooks": 1}"#,
-            "{",
-        ] {
-            assert!(silenced_by(silent).is_some(), "{silent}");
-        }
     }
 }

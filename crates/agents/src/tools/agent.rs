@@ -7,13 +7,13 @@ use super::custom::CustomTool;
 use super::process::Processes;
 use super::toolbox::Toolbox;
 use crate::session::Pricing;
-use ralph_domain::config::{AgentConfig, Models};
-use ralph_domain::id::AgentName;
-use ralph_domain::model::{ModelClient, ToolSpec};
-use ralph_domain::ports::{
+use ralph_loop_domain::model::{ModelClient, ToolSpec};
+use ralph_loop_domain::ports::{
     Agent, AgentResources, ReleaseWhen, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
 };
-use ralph_domain::redact::Redactor;
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_task::config::{AgentConfig, Models};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,8 +1,8 @@
 //! The arguments of a call, held against the tool's schema with words that help the model to fix its call.
 
 use crate::bounded::kind;
-use ralph_domain::model::ToolSpec;
-use ralph_domain::text;
+use ralph_loop_domain::model::ToolSpec;
+use ralph_loop_protocol::text;
 use serde_json::{Map, Value};
 
 /// Arguments that fit their schema.

@@ -3,7 +3,7 @@
 use super::browser::{Browsers, PageInput, PageView, Shot};
 use super::halt::Halt;
 use super::managers::ManagerError;
-use ralph_domain::ports::{BrowserInfo, Sandbox};
+use ralph_loop_domain::ports::{BrowserInfo, Sandbox};
 use std::path::PathBuf;
 
 /// What of a page is to be seen.

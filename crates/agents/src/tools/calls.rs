@@ -7,12 +7,12 @@ use super::kit::{ToolContext, ToolOutcome};
 use super::path_rules::PathRules;
 use crate::bounded::{self, ACTION_INPUT_MAX};
 use crate::session::deadline::Deadline;
-use ralph_domain::event::SessionEnd;
-use ralph_domain::model::{ToolCall, ToolResult};
-use ralph_domain::ports::{
+use ralph_loop_domain::model::{ToolCall, ToolResult};
+use ralph_loop_domain::ports::{
     ActionEnd, ActionStart, Sandbox, SandboxError, SessionRequest, SessionSink, Stream,
 };
-use ralph_domain::text;
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::text;
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};

@@ -10,17 +10,17 @@ use crate::session::call::{Caller, choose};
 use crate::session::deadline::Deadline;
 use crate::session::prompt::split;
 use crate::session::spend::SpendCounter;
-use ralph_domain::config::{AgentConfig, MAX_TOKENS_PER_ITERATION, Models};
-use ralph_domain::event::SessionEnd;
-use ralph_domain::model::{
+use ralph_loop_domain::model::{
     Message, ModelClient, ModelReply, ModelRequest, ReplyPart, StopReason, TextPart, ToolCall, UserPart,
 };
-use ralph_domain::money::Usage;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     AgentRequests, FINAL_MESSAGE_MAX, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
     StopCause, Stream,
 };
-use ralph_domain::text;
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::money::Usage;
+use ralph_loop_protocol::text;
+use ralph_loop_task::config::{AgentConfig, MAX_TOKENS_PER_ITERATION, Models};
 use serde_json::json;
 
 /// Calls of the model in one session, whatever the token budget says: the last net.

@@ -1,7 +1,7 @@
 //! Tools that the calling program brings.
 
-use ralph_domain::model::{Image, ToolSpec};
-use ralph_domain::ports::Sandbox;
+use ralph_loop_domain::model::{Image, ToolSpec};
+use ralph_loop_domain::ports::Sandbox;
 use serde_json::Value;
 
 /// A tool of the calling program. A pair of a [`ToolSpec`] and a closure is one.

@@ -1,8 +1,8 @@
 //! The one word that ends everything a session has under way: set by the thread that listens to the engine, read by
 //! the threads that work.
 
-use ralph_domain::event::SessionEnd;
-use ralph_domain::ports::StopCause;
+use ralph_loop_domain::ports::StopCause;
+use ralph_loop_protocol::event::SessionEnd;
 use std::sync::{Mutex, PoisonError};
 
 /// Why a session is ended from outside.

@@ -3,8 +3,8 @@
 use super::args::Args;
 use super::custom::CustomTool;
 use super::kit::{self, Tool, ToolContext, ToolOutcome};
-use ralph_domain::model::{ToolCall, ToolSpec};
-use ralph_domain::text;
+use ralph_loop_domain::model::{ToolCall, ToolSpec};
+use ralph_loop_protocol::text;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Bytes of a custom tool's words that the model sees.

@@ -1,8 +1,8 @@
 //! Tools whose schema is derived from the type of their arguments.
 
 use super::custom::{CustomTool, ToolOutput};
-use ralph_domain::model::ToolSpec;
-use ralph_domain::ports::Sandbox;
+use ralph_loop_domain::model::ToolSpec;
+use ralph_loop_domain::ports::Sandbox;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 /// A tool of a closure over typed arguments: the model sees the JSON Schema of `A`, the closure gets an `A`.
 ///
 /// ```
-/// use ralph_agents::tools::{CustomTool as _, ToolOutput, TypedTool};
+/// use ralph_loop_agents::tools::{CustomTool as _, ToolOutput, TypedTool};
 ///
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
 /// struct Deploy {

@@ -6,12 +6,12 @@
     reason = "each test file uses its own part; helpers of tests may fail loudly"
 )]
 
-use ralph_domain::config::{AgentConfig, OutputFormat};
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Agent, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError,
     SessionReport, SessionRequest, SessionSink, StopCause, Stream, Surroundings, WriteMode,
 };
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_task::config::{AgentConfig, OutputFormat};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -185,7 +185,7 @@ pub fn play(
 pub fn cli(format: OutputFormat, sandbox: &Canned) -> (SessionReport, RecordingSink) {
     let config = AgentConfig { output_format: format, ..AgentConfig::command("x", &["x"]) };
     let mut told = RecordingSink::default();
-    let agent = ralph_agents::CliAgent::new(config.clone());
+    let agent = ralph_loop_agents::CliAgent::new(config.clone());
     let report = play(&agent, &config, 1, sandbox, &mut told);
     (report, told)
 }

@@ -7,16 +7,16 @@
     reason = "each test file uses its own part; helpers of tests may fail loudly"
 )]
 
-use ralph_agents::{ActionsAgent, Pricing};
-use ralph_domain::config::{AgentConfig, AgentKind, Models, Profile};
-use ralph_domain::id::RunId;
-use ralph_domain::model::{
+use ralph_loop_agents::{ActionsAgent, Pricing};
+use ralph_loop_domain::model::{
     ModelClient, ModelError, ModelErrorKind, ModelReply, ModelRequest, ModelSink, ReplyPart, StopReason,
 };
-use ralph_domain::money::{Tokens, Usd};
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     ActionEnd, ActionStart, Agent, Sandbox, SessionReport, SessionRequest, SessionSink, StopCause, Stream,
 };
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::money::{Tokens, Usd};
+use ralph_loop_task::config::{AgentConfig, AgentKind, Models, Profile};
 use serde_json::Value;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

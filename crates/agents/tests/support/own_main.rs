@@ -6,7 +6,7 @@ use std::process::ExitCode;
 /// Lists these tests, or runs those that are asked for.
 pub fn main(tests: &[(&str, fn())]) -> ExitCode {
     // The guard of a local sandbox is this program, too.
-    ralph_sandbox::init();
+    ralph_loop_sandbox::init();
     let args: Vec<String> = std::env::args().skip(1).collect();
     let has = |flag: &str| args.iter().any(|arg| arg == flag);
     if has("--list") {

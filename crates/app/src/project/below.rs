@@ -3,8 +3,8 @@
 
 use super::{ProjectCommand, has, setup_commands, test_commands};
 use crate::repo_file;
-use ralph_domain::config::{CommandLine, join_argv};
-use ralph_safe_fs::Kind;
+use ralph_loop_safe_fs::Kind;
+use ralph_loop_task::config::{CommandLine, join_argv};
 use std::path::{Path, PathBuf};
 
 /// Files by which a folder is a project of its own. A folder of test files alone belongs to the one above it.

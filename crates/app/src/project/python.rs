@@ -1,4 +1,4 @@
-//! How a Python repo is tested: by pytest or unittest, alone or through uv, poetry or tox.
+//! How a Python repo is tested: by pytest or unittest, alone or through uv, poetry, tox, nox or hatch.
 
 use super::{ProjectCommands, Purpose, has, read};
 use crate::repo_file;
@@ -14,10 +14,23 @@ pub(super) fn add(top: &Path, found: &mut ProjectCommands) {
     let project = read(top, "pyproject.toml");
     let says = |table: &str| project.lines().any(|line| line.trim_start().starts_with(table));
     let from_project = |table: &str| says(table).then_some("pyproject.toml");
+    let mut others = ProjectCommands::default();
     if let Some(source) = file_of(&["tox.ini"]).or_else(|| from_project("[tool.tox")) {
-        found.add(Purpose::Test, source, &["tox"]);
+        others.add(Purpose::Test, source, &["tox"]);
     }
-    tests(top, &project, found);
+    if has(top, "noxfile.py") {
+        others.add(Purpose::Test, "noxfile.py", &["nox", "-r"]);
+    }
+    if let Some(source) = from_project("[tool.hatch.envs") {
+        others.add(Purpose::Test, source, hatch(&project));
+    }
+    let mut own = ProjectCommands::default();
+    tests(top, &project, &mut own);
+    // What makes environments of its own comes first, unless those are still to be made and another one is there.
+    let made = [".tox", ".nox"].into_iter().any(|name| !repo_file::entries(&top.join(name), 1).is_empty());
+    let ready = FOLDERS.into_iter().any(|folder| is_ready(top, folder));
+    let [first, second] = if ready && !made { [own, others] } else { [others, own] };
+    found.tests.extend(first.tests.into_iter().chain(second.tests));
     let ruff = file_of(&["ruff.toml", ".ruff.toml"]).or_else(|| from_project("[tool.ruff"));
     if let Some(source) = ruff {
         found.add(Purpose::Lint, source, &["ruff", "check", "."]);
@@ -30,26 +43,41 @@ pub(super) fn add(top: &Path, found: &mut ProjectCommands) {
     }
 }
 
-/// The folder of the project's virtual environment: the one that is there, or the one that git is told to ignore. Only where a
-/// list says what belongs into it, so that a clean checkout can make it anew, or where it has pytest.
-pub(super) fn venv(top: &Path) -> Option<&'static str> {
-    const FOLDERS: [&str; 2] = [".venv", "venv"];
-    let listed = ["requirements.txt", "requirements-dev.txt"].into_iter().any(|name| has(top, name));
+/// The script of hatch that tests a project.
+fn hatch(project: &str) -> &'static [&'static str] {
+    let mut scripts =
+        project.lines().skip_while(|line| line.trim() != "[tool.hatch.envs.default.scripts]").skip(1);
+    let named = |line: &str| line.split_once('=').is_some_and(|(name, _)| name.trim() == "test");
+    if scripts.by_ref().take_while(|line| !line.starts_with('[')).any(named) {
+        &["hatch", "run", "test"]
+    } else if project.contains("[tool.hatch.envs.hatch-test") {
+        &["hatch", "test"]
+    } else {
+        &["hatch", "run", "pytest"]
+    }
+}
+
+/// Where virtual environments of a project usually are.
+const FOLDERS: [&str; 3] = [".venv", "venv", "env"];
+
+fn is_environment(top: &Path, folder: &str) -> bool {
+    has(&top.join(folder), "pyvenv.cfg")
+}
+
+/// Whether a virtual environment is there with pytest in it.
+fn is_ready(top: &Path, folder: &str) -> bool {
+    is_environment(top, folder) && has(&top.join(folder).join("bin"), "pytest")
+}
+
+/// The folder of the virtual environment that the tests need: the one that is there and can run them, or the one that the
+/// setup makes.
+fn venv(top: &Path, needs_pytest: bool) -> Option<&'static str> {
+    let can = |folder: &&str| is_ready(top, folder) || (!needs_pytest && is_environment(top, folder));
+    let there = FOLDERS.into_iter().find(can);
+    let listed = || ["requirements.txt", "requirements-dev.txt"].into_iter().any(|name| has(top, name));
     let managed =
-        ["uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock"].into_iter().any(|name| has(top, name));
-    if managed {
-        return None;
-    }
-    let there = FOLDERS.into_iter().find(|folder| has(&top.join(folder), "pyvenv.cfg"));
-    if !listed {
-        // Nothing says what belongs into it, but it is the one Python here that has the tests' runner.
-        return there.filter(|folder| has(&top.join(folder).join("bin"), "pytest"));
-    }
-    there.or_else(|| {
-        let ignored = read(top, ".gitignore");
-        let is_ignored = |folder: &&str| ignored.lines().any(|line| line.trim().trim_matches('/') == *folder);
-        FOLDERS.into_iter().find(is_ignored)
-    })
+        || ["uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock"].into_iter().any(|name| has(top, name));
+    there.or_else(|| (listed() && !managed()).then_some(".venv"))
 }
 
 fn tests(top: &Path, project: &str, found: &mut ProjectCommands) {
@@ -75,17 +103,23 @@ fn tests(top: &Path, project: &str, found: &mut ProjectCommands) {
         }
         None => vec!["-m", "pytest"],
     };
-    match (runner, inner.as_slice()) {
-        (Some((program, source)), ["-m", "pytest"]) => {
+    let needs_pytest = inner == ["-m", "pytest"];
+    let ready = FOLDERS.into_iter().find(|folder| is_ready(top, folder));
+    if let Some(folder) = ready.filter(|_| runner.is_some()) {
+        // Its environment is there: nothing has to be brought up to date before each check.
+        found.add(Purpose::Test, source.clone(), &[&[&*format!("{folder}/bin/python")], &*inner].concat());
+    }
+    match runner {
+        Some((program, source)) if needs_pytest => {
             found.add(Purpose::Test, source, &[program, "run", "pytest"]);
         }
-        (Some((program, source)), inner) => {
-            found.add(Purpose::Test, source, &[&[program, "run", "python"], inner].concat());
+        Some((program, source)) => {
+            found.add(Purpose::Test, source, &[&[program, "run", "python"], &*inner].concat());
         }
-        (None, inner) => {
-            let python =
-                venv(top).map_or_else(|| "python3".to_owned(), |folder| format!("{folder}/bin/python"));
-            found.add(Purpose::Test, source, &[&[python.as_str()], inner].concat());
+        None => {
+            let folder = venv(top, needs_pytest);
+            let python = folder.map_or_else(|| "python3".to_owned(), |folder| format!("{folder}/bin/python"));
+            found.add(Purpose::Test, source, &[&[python.as_str()], &*inner].concat());
         }
     }
 }

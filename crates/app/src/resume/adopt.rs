@@ -8,18 +8,18 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
 use crate::{handover, record_trust, wiring};
-use ralph_core::clock::SystemClock;
-use ralph_core::relocate;
-use ralph_domain::event::EventBody;
-use ralph_domain::id::{MachineId, RunId, Seq};
-use ralph_domain::spec::{RunSpec, WorkspaceKind};
-use ralph_domain::state::RunState;
-use ralph_git::{GitWorkspace, Repo, place};
-use ralph_journal::artifacts;
-use ralph_journal::follow::Follower;
-use ralph_journal::journal::Places;
-use ralph_journal::layout::{RunDir, StateHome};
-use ralph_safe_fs::SafeDir;
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_core::relocate;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_git::{GitWorkspace, Repo, place};
+use ralph_loop_journal::artifacts;
+use ralph_loop_journal::follow::Follower;
+use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::layout::{RunDir, StateHome};
+use ralph_loop_protocol::event::EventBody;
+use ralph_loop_protocol::id::{MachineId, RunId, Seq};
+use ralph_loop_safe_fs::SafeDir;
+use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,8 +38,8 @@ pub struct Kept {
 pub fn is_here(env: &Environment, run: &RunId) -> Result<bool, AppError> {
     let home = env.state_home()?;
     let places = wiring::places(env, &home, run);
-    let here = ralph_journal::machine::id(&home)?;
-    let known = ralph_journal::registry::find(&home, run).is_some() && places.dir.spec().is_file();
+    let here = ralph_loop_journal::machine::id(&home)?;
+    let known = ralph_loop_journal::registry::find(&home, run).is_some() && places.dir.spec().is_file();
     if !known {
         return Ok(false);
     }
@@ -88,7 +88,7 @@ pub fn sealed_state(env: &Environment, run: &RunId) -> Result<Option<RunState>, 
 pub fn forget(env: &Environment, run: &RunId) -> Result<(), AppError> {
     let home = env.state_home()?;
     for path in [home.record(run).path().to_owned(), home.workspace(run), home.agent_copy(run)] {
-        ralph_safe_fs::remove_tree(&path)
+        ralph_loop_safe_fs::remove_tree(&path)
             .map_err(|e| AppError::environment(format!("cannot remove `{}`: {e}", path.display())))?;
     }
     Ok(())
@@ -145,7 +145,7 @@ fn clone(env: &Environment, home: &StateHome, spec: &RunSpec, kept: &Kept) -> Re
         let file = home.record(run).path().join("work.bundle");
         artifacts::write_atomic(&file, bundle)?;
         let specs = [format!("+refs/ralph/{run}/*:refs/ralph-fetched/{run}/*")];
-        ralph_git::fetch(&repo, &ralph_git::path_remote(&file), &specs)?;
+        ralph_loop_git::fetch(&repo, &ralph_loop_git::path_remote(&file), &specs)?;
         let _ = std::fs::remove_file(&file);
     }
     Ok(repo)

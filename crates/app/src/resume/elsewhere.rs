@@ -7,17 +7,17 @@ use crate::run::works_on_copy;
 use crate::screen::{Screen, fetched_agent};
 use crate::trust::Grants;
 use crate::{find, handover, isolation, model_access, models, record_trust, settings, wiring};
-use ralph_core::clock::SystemClock;
-use ralph_core::relocate;
-use ralph_domain::config::{AgentConfig, ConfigFile, Handover, Isolation, ProviderName};
-use ralph_domain::dialect::ModelChoice;
-use ralph_domain::id::{Digest, RunId};
-use ralph_domain::ports::{Baseline, GitRemote, Workspace as _};
-use ralph_domain::spec::{RunSpec, WorkspaceKind};
-use ralph_git::{GitWorkspace, Repo, agent_copy, place};
-use ralph_journal::layout::{RalphDir, StateHome};
-use ralph_journal::registry;
-use ralph_safe_fs::SafeDir;
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_core::relocate;
+use ralph_loop_domain::ports::{Baseline, GitRemote, Workspace as _};
+use ralph_loop_git::{GitWorkspace, Repo, agent_copy, place};
+use ralph_loop_journal::layout::{RalphDir, StateHome};
+use ralph_loop_journal::registry;
+use ralph_loop_protocol::id::{Digest, RunId};
+use ralph_loop_safe_fs::SafeDir;
+use ralph_loop_task::config::{AgentConfig, ConfigFile, Handover, Isolation, ProviderName};
+use ralph_loop_task::dialect::ModelChoice;
+use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ pub fn fetch_run(
     };
     let state_ref = format!("refs/ralph/{run}/state");
     let fetched = format!("refs/ralph-fetched/{run}");
-    ralph_git::fetch(
+    ralph_loop_git::fetch(
         &repo,
         &remote,
         &[format!("+{state_ref}:{fetched}"), "+refs/heads/*:refs/remotes/origin/*".into()],
@@ -64,7 +64,7 @@ pub fn fetch_run(
         .hint("is it the right remote, and did the run push (`publish: push` or `pr`)?")
     })?;
     repo.exclude_ralph_dir()?;
-    let files = ralph_git::read_files(&repo, &fetched, STATE_MAX)?;
+    let files = ralph_loop_git::read_files(&repo, &fetched, STATE_MAX)?;
     let events = format!("runs/{run}/events.jsonl");
     let theirs = files.iter().find(|(name, _)| *name == events).map_or(0, |(_, bytes)| bytes.len());
     let ours = registry::find(&home, &run).map(|entry| entry.run_dir().events());
@@ -161,7 +161,7 @@ fn remote(env: &Environment, from: &str, here: Option<&Repo>) -> Result<GitRemot
     let url = here.and_then(|repo| handover::remote_url(repo, from)).unwrap_or_else(|| from.to_owned());
     let bare = Path::new(&url).join("repo.git");
     if bare.join("HEAD").is_file() {
-        return Ok(ralph_git::path_remote(&bare));
+        return Ok(ralph_loop_git::path_remote(&bare));
     }
     match handover::forge(env, Some(&url), None) {
         Ok(Some(forge)) => Ok(forge.remote()?),
@@ -235,7 +235,7 @@ pub(super) fn copy_for_agent(
         return Ok(());
     }
     let (run, copy) = (spec.run_id.clone(), home.agent_copy(&spec.run_id));
-    ralph_safe_fs::remove_tree(&copy)
+    ralph_loop_safe_fs::remove_tree(&copy)
         .map_err(|e| AppError::environment(format!("cannot remove `{}`: {e}", copy.display())))?;
     let here = Repo::discover(env.vars(), &repo.top)?;
     let options = wiring::workspace_options(home, spec, &here);

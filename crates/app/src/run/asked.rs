@@ -23,5 +23,6 @@ pub(crate) fn asked(env: &Environment, request: &RunRequest) -> Result<Asked, Ap
         let source = chosen.source(request)?;
         Some(TaskWords { source, settings: &chosen.settings, models: &chosen.model })
     });
-    Gathering { env: &env, top: &top, request, loaded: &loaded, models: &models, task }.asked()
+    let working_dir = chosen.as_ref().and_then(|chosen| chosen.task.working_dir.as_deref());
+    Gathering { env: &env, top: &top, request, loaded: &loaded, models: &models, task, working_dir }.asked()
 }

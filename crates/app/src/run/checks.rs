@@ -1,8 +1,8 @@
 //! How the checks of a run stand that this process has driven, and what its agent asked.
 
 use super::FinishedRun;
-use ralph_domain::view::{CheckView, ViewContext, view};
-use ralph_journal::snapshot;
+use ralph_loop_domain::view::{CheckView, ViewContext, view};
+use ralph_loop_journal::snapshot;
 
 impl FinishedRun {
     /// Every check with its last result and what the final check said of it; none where the record cannot be read.
@@ -19,7 +19,7 @@ impl FinishedRun {
         let whole = said.strip_suffix(['?', '？'])?;
         // Its last sentence.
         let from = whole.rfind(['.', '!', '?', '\n']).map_or(0, |at| at + 1);
-        let question = ralph_domain::text::one_line(said.get(from..)?.trim(), 300);
+        let question = ralph_loop_protocol::text::one_line(said.get(from..)?.trim(), 300);
         Some((last.agent.to_string(), question))
     }
 }

@@ -4,16 +4,16 @@ use crate::dotenv_lines::DotenvWatch;
 use crate::environment::{Environment, dotenv_pairs};
 use crate::older;
 use crate::run::left_work;
-use ralph_core::driver::Attached;
-use ralph_core::{Driver, Observer};
-use ralph_domain::outcome::RunResult;
-use ralph_domain::redact::Redactor;
-use ralph_domain::spec::RunSpec;
-use ralph_domain::state::RunState;
-use ralph_domain::vars::Vars;
-use ralph_journal::layout::StateHome;
-use ralph_journal::lock::RunLock;
-use ralph_journal::{shown, snapshot};
+use ralph_loop_core::driver::Attached;
+use ralph_loop_core::{Driver, Observer};
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::lock::RunLock;
+use ralph_loop_journal::{shown, snapshot};
+use ralph_loop_protocol::outcome::RunResult;
+use ralph_loop_task::spec::RunSpec;
 use std::path::PathBuf;
 
 /// A run whose driver only has to be run. It holds the lock of the run's folder.
@@ -93,7 +93,7 @@ pub struct FinishedRun {
 impl FinishedRun {
     /// Notes that somebody has seen how it ended, where it has.
     pub fn mark_seen(&self) {
-        if let Some(entry) = ralph_journal::registry::find(&self.home, &self.spec.run_id)
+        if let Some(entry) = ralph_loop_journal::registry::find(&self.home, &self.spec.run_id)
             && snapshot::load(&entry.run_dir()).is_ok_and(|state| state.result.finished.is_some())
         {
             crate::seen::mark(&entry);
@@ -124,7 +124,8 @@ pub(super) fn has_ended(state: &RunState) -> bool {
 
 /// What is known of a run whose agent works on a copy.
 pub(super) fn handed_state(home: &StateHome, spec: &RunSpec) -> Option<RunState> {
-    let entry = spec.hands_back().then(|| ralph_journal::registry::find(home, &spec.run_id)).flatten()?;
+    let entry =
+        spec.hands_back().then(|| ralph_loop_journal::registry::find(home, &spec.run_id)).flatten()?;
     snapshot::load(&entry.run_dir()).ok()
 }
 
@@ -134,5 +135,5 @@ pub(super) fn remove_agent_copy(vars: &Vars, home: &StateHome, spec: &RunSpec) {
         return;
     }
     let folders = older::git_folders(home, &spec.run_id);
-    ralph_git::agent_copy::remove(vars, spec.home(), &spec.run_id, &spec.workspace, &folders);
+    ralph_loop_git::agent_copy::remove(vars, spec.home(), &spec.run_id, &spec.workspace, &folders);
 }

@@ -7,18 +7,18 @@ use crate::error::AppError;
 use crate::report::Reporter;
 use crate::request::{self, Overrides, PlaceRequest, RunRequest, TaskInput};
 use crate::{find, model_access, models, record_trust};
-use ralph_domain::control::{BudgetChange, Control};
-use ralph_domain::event::{Event, EventBody};
-use ralph_domain::id::{CommitId, RunId, Seq};
-use ralph_domain::spec::{ForkedFrom, RunSpec};
-use ralph_domain::state::RunState;
-use ralph_domain::text::count;
-use ralph_git::Repo;
-use ralph_git::unfinished::Unfinished;
-use ralph_journal::follow::Follower;
-use ralph_journal::layout::{RalphDir, RunDir};
-use ralph_journal::registry::Registration;
-use ralph_journal::{plain, snapshot};
+use ralph_loop_domain::state::RunState;
+use ralph_loop_git::Repo;
+use ralph_loop_git::unfinished::Unfinished;
+use ralph_loop_journal::follow::Follower;
+use ralph_loop_journal::layout::{RalphDir, RunDir};
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_journal::{plain, snapshot};
+use ralph_loop_protocol::control::{BudgetChange, Control};
+use ralph_loop_protocol::event::{Event, EventBody};
+use ralph_loop_protocol::id::{CommitId, RunId, Seq};
+use ralph_loop_protocol::text::count;
+use ralph_loop_task::spec::{ForkedFrom, RunSpec};
 use std::path::Path;
 
 /// Bytes of a prompt that are looked through for what sessions had left.
@@ -65,7 +65,7 @@ impl ForkPoint {
             }
         }
         for letter in &self.letters {
-            ralph_journal::inbox::send(record, &env.actor(), letter.clone())?;
+            ralph_loop_journal::inbox::send(record, &env.actor(), letter.clone())?;
         }
         Ok(())
     }

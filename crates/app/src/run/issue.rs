@@ -3,11 +3,11 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::handover;
-use ralph_domain::config::ConfigFile;
-use ralph_domain::dialect::names;
-use ralph_domain::id::Digest;
-use ralph_git::Repo;
-use ralph_journal::layout::RalphDir;
+use ralph_loop_git::Repo;
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_task::config::ConfigFile;
+use ralph_loop_task::dialect::names;
 use std::path::{Path, PathBuf};
 
 /// An issue that a run works on.
@@ -33,7 +33,7 @@ pub fn fetch(env: &Environment, named: &str, origin: &Repo, config: &ConfigFile)
     let own = handover::remote_url(origin, &settings.handover.remote);
     let (number, url) = match named.trim_start_matches('#').parse::<u64>() {
         Ok(number) => (number, own),
-        Err(_) => match ralph_forge::parse_issue_url(named) {
+        Err(_) => match ralph_loop_forge::parse_issue_url(named) {
             Some(place) => {
                 let repo = place.repo;
                 (place.number, Some(format!("https://{}/{}/{}", repo.host, repo.owner, repo.name)))

@@ -5,22 +5,22 @@ use crate::error::AppError;
 use crate::request::PlaceRequest;
 use crate::{find, locks};
 use jiff::Timestamp;
-use ralph_core::clock::SystemClock;
-use ralph_core::relocate;
-use ralph_domain::event::Verdict;
-use ralph_domain::id::{CommitId, RunId};
-use ralph_domain::level::ProofLevel;
-use ralph_domain::outcome::EndReason;
-use ralph_domain::ports::Clock as _;
-use ralph_domain::protect::covers;
-use ralph_domain::spec::{LeftWork, RunSpec, Task, WorkspaceKind};
-use ralph_domain::state::RunState;
-use ralph_domain::vars::Vars;
-use ralph_git::left_record::{self, GoneDriver, LeftRecord};
-use ralph_git::{Repo, left_work};
-use ralph_journal::layout::StateHome;
-use ralph_journal::registry::{self, Registration};
-use ralph_journal::snapshot;
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_core::relocate;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_domain::protect::covers;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_git::left_record::{self, GoneDriver, LeftRecord};
+use ralph_loop_git::{Repo, left_work};
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::registry::{self, Registration};
+use ralph_loop_journal::snapshot;
+use ralph_loop_protocol::event::Verdict;
+use ralph_loop_protocol::id::{CommitId, RunId};
+use ralph_loop_protocol::level::ProofLevel;
+use ralph_loop_protocol::outcome::EndReason;
+use ralph_loop_task::spec::{LeftWork, RunSpec, Task, WorkspaceKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -119,7 +119,7 @@ impl Left {
             spec.task.raw.is_some()
                 && path == spec.task.source
                 && !self.meddled.contains(run)
-                && self.killed.get(run).is_none_or(|task| ralph_core::is_same_task(task, &spec.task))
+                && self.killed.get(run).is_none_or(|task| ralph_loop_core::is_same_task(task, &spec.task))
         };
         let Some((path, run)) = found.into_iter().find(|(path, run)| !marks(path, run)) else {
             return Ok(());

@@ -6,13 +6,13 @@ use super::{handed_state, has_ended, latest_of, remove_agent_copy};
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::state_files;
-use ralph_domain::id::RunId;
-use ralph_domain::redact::Redactor;
-use ralph_domain::spec::{RunSpec, WorkspaceKind};
-use ralph_journal::artifacts::write_atomic;
-use ralph_journal::layout::{RalphDir, StateHome};
-use ralph_journal::registry::{self, Registration};
-use ralph_journal::snapshot;
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_journal::artifacts::write_atomic;
+use ralph_loop_journal::layout::{RalphDir, StateHome};
+use ralph_loop_journal::registry::{self, Registration};
+use ralph_loop_journal::snapshot;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 use std::path::Path;
 
 /// A larger file is none that a person reads.

@@ -9,12 +9,12 @@ use crate::models::LoadedModels;
 use crate::project;
 use crate::request::{PlaceRequest, RunRequest, TaskInput};
 use crate::settings::{self, LoadedSettings};
-use ralph_agents::presets;
-use ralph_domain::config::{AgentKind, ConfigFile, Isolation, Settings, VerifierConfig, join_argv};
-use ralph_domain::dialect::ModelChoice;
-use ralph_domain::id::AgentName;
-use ralph_domain::money::Usd;
-use ralph_domain::price::PriceTable;
+use ralph_loop_agents::presets;
+use ralph_loop_domain::price::PriceTable;
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_task::config::{AgentKind, ConfigFile, Isolation, Settings, VerifierConfig, join_argv};
+use ralph_loop_task::dialect::ModelChoice;
 use std::path::Path;
 
 /// The sandbox of this run. Running without one needs the user's own word: a flag or the user's own configuration.

@@ -6,15 +6,16 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest};
-use crate::{find, handover, wiring};
-use ralph_domain::config::CloneConfig;
-use ralph_domain::outcome::ErrorCode;
-use ralph_domain::spec::RunSpec;
-use ralph_domain::text::count;
-use ralph_git::unfinished::Unfinished;
-use ralph_git::{Extent, LeftOut, Repo, agent_copy, place, sparse_folder};
-use ralph_journal::layout::StateHome;
-use ralph_journal::snapshot;
+use crate::{agent_settings, find, handover, wiring};
+use ralph_loop_agents::presets;
+use ralph_loop_git::unfinished::Unfinished;
+use ralph_loop_git::{Extent, LeftOut, Repo, agent_copy, place, sparse_folder};
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::snapshot;
+use ralph_loop_protocol::outcome::ErrorCode;
+use ralph_loop_protocol::text::count;
+use ralph_loop_task::config::{CloneConfig, Isolation};
+use ralph_loop_task::spec::RunSpec;
 use std::path::{Path, PathBuf};
 
 /// The repo as seen from the branch that a task starts from, which may be one of another run (stacked work).
@@ -82,13 +83,47 @@ pub(super) fn make(
     report: &dyn Reporter,
 ) -> Result<RunWorkspace, AppError> {
     if request.place != PlaceRequest::InPlace {
-        return beside(env, home, origin, spec, request);
+        let made = beside(env, home, origin, spec, request)?;
+        pass_over_covered(env, spec, &made.workspace)?;
+        return Ok(made);
     }
     let branch = in_place(origin, spec, request, report)?;
     if !spec.hands_back() {
         return Ok(RunWorkspace::new(origin.top.clone(), branch));
     }
-    copied(home, &Repo::discover(&origin.vars, &origin.top)?, spec, branch)
+    let made = copied(home, &Repo::discover(&origin.vars, &origin.top)?, spec, branch)?;
+    pass_over_covered(env, spec, &made.workspace)?;
+    Ok(made)
+}
+
+/// Tells git in the agent's tree that settings which its sessions find empty are as they were: no status shows them as deleted, and
+/// no commit of the agent's deletes them.
+fn pass_over_covered(env: &Environment, spec: &RunSpec, tree: &Path) -> Result<(), AppError> {
+    let settings = &spec.settings;
+    if matches!(settings.isolation, Isolation::None | Isolation::Landlock)
+        || settings.sandbox.provider().is_elsewhere()
+    {
+        return Ok(());
+    }
+    let clis: Vec<&str> =
+        settings.agents.iter().filter_map(|agent| presets::preset_of(&agent.command_argv)).collect();
+    let below = Path::new(spec.task.working_dir.as_deref().unwrap_or_default());
+    let covered = agent_settings::covered(tree, below, &clis, &env.grants(&spec.origin));
+    if covered.is_empty() {
+        return Ok(());
+    }
+    let repo = Repo::discover(env.vars(), tree)?;
+    let mut list = vec!["ls-files".to_owned(), "-z".to_owned(), "--".to_owned()];
+    list.extend(covered.iter().map(|path| format!(":(literal){}", path.display())));
+    let failed = |error: ralph_loop_git::GitError| {
+        not_made(AppError::environment("the agent's tree could not be made ready").cause(error.to_string()))
+    };
+    let tracked = repo.git().call(list).run().map_err(failed)?.stdout;
+    if !tracked.is_empty() {
+        let mark = repo.git().call(["update-index", "-z", "--skip-worktree", "--stdin"]);
+        mark.stdin(tracked).run().map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// The copy of a tree that the agent works on.
@@ -100,7 +135,7 @@ fn copied(
 ) -> Result<RunWorkspace, AppError> {
     let (run, into) = (&spec.run_id, &spec.workspace);
     // Nobody has worked on one that an earlier process made.
-    let _ = ralph_safe_fs::remove_tree(into);
+    let _ = ralph_loop_safe_fs::remove_tree(into);
     let made = agent_copy::make(tree, run, branch.clone(), into, &wiring::git_folders(home, run))
         .map_err(not_made)?;
     Ok(RunWorkspace { left_out: made.left_out, ..RunWorkspace::new(made.top, branch) })
@@ -173,7 +208,7 @@ pub(super) fn from_here(env: &Environment, from: &str) -> String {
 
 fn check_branch_name(request: &PlacementRequest, origin: &Repo) -> Result<(), AppError> {
     if let Some(name) = &request.branch
-        && (ralph_domain::dialect::names::branch_problem(name).is_some()
+        && (ralph_loop_task::dialect::names::branch_problem(name).is_some()
             || origin.git().call(["check-ref-format", "--branch", name]).run().is_err())
     {
         return Err(AppError::usage(format!("`{name}` is not a valid branch name"))
@@ -236,7 +271,7 @@ pub(super) fn switch_back(before: &Repo, spec: &RunSpec) {
 /// A task's branch would take the user's unfinished changes along: only who names a branch by hand means that.
 fn refuse_unfinished(origin: &Repo, branch: &str) -> Result<(), AppError> {
     let args = ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"];
-    let changed = origin.git().call(args).run().map_err(ralph_git::Error::from)?.text();
+    let changed = origin.git().call(args).run().map_err(ralph_loop_git::Error::from)?.text();
     let names: Vec<&str> = changed.lines().filter_map(|line| line.get(3..)).collect();
     let Some(first) = names.first() else { return Ok(()) };
     let what = match names.len() {

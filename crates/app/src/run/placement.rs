@@ -7,14 +7,14 @@ use crate::error::AppError;
 use crate::handover;
 use crate::report::Reporter;
 use crate::request::PlaceRequest;
-use ralph_core::RunWriter;
-use ralph_domain::dialect::template::{Vars, settled};
-use ralph_domain::event::Placed;
-use ralph_domain::id::{CommitId, Digest, RunId};
-use ralph_domain::spec::{RunSpec, WorkspaceKind};
-use ralph_git::{Extent, LeftOut, Repo};
-use ralph_journal::layout::{RalphDir, StateHome};
-use ralph_journal::{artifacts, shown};
+use ralph_loop_core::RunWriter;
+use ralph_loop_git::{Extent, LeftOut, Repo};
+use ralph_loop_journal::layout::{RalphDir, StateHome};
+use ralph_loop_journal::{artifacts, shown};
+use ralph_loop_protocol::event::Placed;
+use ralph_loop_protocol::id::{CommitId, Digest, RunId};
+use ralph_loop_task::dialect::template::{Vars, settled};
+use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -161,9 +161,9 @@ pub(crate) fn undo(env: &Environment, home: &StateHome, spec: &RunSpec) {
         WorkspaceKind::InPlace => {}
         WorkspaceKind::Worktree => {
             let made = Repo::discover(env.vars(), &path).ok().and_then(|made| made.branch);
-            let _ = ralph_git::place::remove_worktree(&origin, &path);
+            let _ = ralph_loop_git::place::remove_worktree(&origin, &path);
             for branch in made.iter().chain(&spec.branch) {
-                ralph_git::place::remove_branch(&origin, &spec.run_id, branch);
+                ralph_loop_git::place::remove_branch(&origin, &spec.run_id, branch);
             }
         }
         WorkspaceKind::Clone { .. } => {}
@@ -174,8 +174,8 @@ pub(crate) fn undo(env: &Environment, home: &StateHome, spec: &RunSpec) {
         name.push(suffix);
         let folder = PathBuf::from(name);
         if folder.exists() {
-            ralph_git::place::end_git_in(&folder);
-            let _ = ralph_safe_fs::remove_tree(&folder);
+            ralph_loop_git::place::end_git_in(&folder);
+            let _ = ralph_loop_safe_fs::remove_tree(&folder);
         }
     }
 }
@@ -204,11 +204,11 @@ pub(crate) fn sweep(home: &StateHome) {
         if !record.path().is_dir() || home.registration(&run).exists() || is_young(record.path()) {
             continue;
         }
-        if ralph_journal::lock::holder(&record.lock()).is_some_and(|holder| holder.run_id == run) {
+        if ralph_loop_journal::lock::holder(&record.lock()).is_some_and(|holder| holder.run_id == run) {
             continue;
         }
         let begun = fs::metadata(record.events()).is_ok_and(|meta| meta.len() > 0);
-        match ralph_journal::snapshot::read_spec(&record) {
+        match ralph_loop_journal::snapshot::read_spec(&record) {
             Ok(spec) if begun => drop(crate::wiring::register(home, &spec)),
             _ => remove_record(home, &run),
         }

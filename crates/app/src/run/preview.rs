@@ -3,17 +3,17 @@
 use super::left_work::Looking;
 use super::{Plan, planned};
 use crate::error::AppError;
-use ralph_core::clock::SystemClock;
-use ralph_core::prompt::{self, PromptFiles};
-use ralph_domain::ports::Clock as _;
-use ralph_domain::state::RunState;
-use ralph_journal::layout::{RalphDir, RunDir};
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_core::prompt::{self, PromptFiles};
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::layout::{RalphDir, RunDir};
 
 impl Plan {
     /// The prompt of the first session, without secrets and without the words of the agent's own kind. Nothing is made for it.
     pub fn first_prompt(&self) -> Result<String, AppError> {
         let now = SystemClock::default().now();
-        let mut spec = planned(self, ralph_core::run_id::new(now), now, Looking::Only)?;
+        let mut spec = planned(self, ralph_loop_core::run_id::new(now), now, Looking::Only)?;
         // Its own place is not made yet; the user's tree is what it would begin with.
         spec.workspace.clone_from(&self.origin.top);
         let state = RunState::new(spec);

@@ -9,11 +9,11 @@ use crate::request::{PlaceRequest, RunRequest, TaskInput};
 use crate::trust::store::TrustStore;
 use crate::trust::{Ask, AskKind, quoted};
 use crate::{find, handover, repo_file, settings, task_source};
-use ralph_domain::config::Publish;
-use ralph_domain::id::Digest;
-use ralph_domain::outcome::ErrorCode;
-use ralph_git::{Extent, Repo};
-use ralph_journal::layout::RalphDir;
+use ralph_loop_git::{Extent, Repo};
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_protocol::outcome::ErrorCode;
+use ralph_loop_task::config::Publish;
 use std::path::{Path, PathBuf};
 
 /// The branch of the checkout.
@@ -63,7 +63,7 @@ pub(crate) fn asked_for_source(env: &Environment, request: &RunRequest) -> Resul
     let here = Repo::discover(env.vars(), &top).ok();
     let Some(named) = named(env, request, &top, here.as_ref())? else { return Ok(None) };
     let Some((source, naming)) = named.by_repo else { return Ok(None) };
-    let shown = quoted(&ralph_git::place::shown(&named.url));
+    let shown = quoted(&ralph_loop_git::place::shown(&named.url));
     let text = format!("work on a clone of {shown}, made with your access to it");
     let mut asks = vec![Ask::new(AskKind::Clone, &source, "repo_url", &named.url, text)];
     let user = || settings::load(&env.granting_everything(), &naming).ok()?.user.publish;
@@ -175,7 +175,7 @@ fn checkout_folder(
     base: Option<&str>,
     by_repo: bool,
 ) -> Result<PathBuf, AppError> {
-    let key = format!("{}\0{}", ralph_git::place::shown(from), base.unwrap_or_default());
+    let key = format!("{}\0{}", ralph_loop_git::place::shown(from), base.unwrap_or_default());
     let name = Digest::of(key.as_bytes()).short().to_owned();
     let all = handover::named_checkouts(env)?;
     let of_user = all.parent().unwrap_or(&all).to_owned();
@@ -187,13 +187,14 @@ fn checkout(env: &Environment, from: &str, base: Option<&str>, by_repo: bool) ->
     let folder = checkout_folder(env, from, base, by_repo)?;
     let extent = Extent { depth: Some(1), sparse: Vec::new(), base: base.map(str::to_owned) };
     let source = handover::clone_source(env, from, &folder);
-    let failed = |error: ralph_git::Error| AppError::from(error).code(ErrorCode::CloneFailed);
+    let failed = |error: ralph_loop_git::Error| AppError::from(error).code(ErrorCode::CloneFailed);
     // All runs of one address share it.
-    let _lock = ralph_git::WaitLock::take(&folder.with_extension("lock")).map_err(failed)?;
+    let _lock = ralph_loop_git::WaitLock::take(&folder.with_extension("lock")).map_err(failed)?;
     let known = folder.is_dir();
-    let made = ralph_git::place::clone_part(env.vars(), &source, &folder, BRANCH, &extent).map_err(failed)?;
+    let made =
+        ralph_loop_git::place::clone_part(env.vars(), &source, &folder, BRANCH, &extent).map_err(failed)?;
     if known {
-        ralph_git::place::refresh_clone(&made, &source, base).map_err(failed)?;
+        ralph_loop_git::place::refresh_clone(&made, &source, base).map_err(failed)?;
     }
     Ok(folder)
 }
@@ -215,7 +216,7 @@ fn brought(env: &Environment, request: &RunRequest, checkout: &Path) -> Result<T
     Repo::discover(env.vars(), checkout)?.exclude_ralph_dir()?;
     dir.write(&format!("{folder}/{base}"), &text)?;
     let shown = String::from_utf8_lossy(&text);
-    for side in ralph_domain::dialect::detect_text(&base, &shown).side_files() {
+    for side in ralph_loop_task::dialect::detect_text(&base, &shown).side_files() {
         if let Ok(text) = repo_file::read(&path.with_file_name(side)) {
             dir.write(&format!("{folder}/{side}"), &text)?;
         }

@@ -7,13 +7,13 @@ use crate::lint::lint_task;
 use crate::repo_file;
 use crate::request::{RunRequest, TaskInput};
 use crate::task_source;
-use ralph_domain::config::ConfigFile;
-use ralph_domain::dialect::adopt::adopt;
-use ralph_domain::dialect::{self, Dialect, ModelChoice, TaskFile};
-use ralph_domain::id::Digest;
-use ralph_domain::lint::{self, Diagnostic};
-use ralph_domain::spec::Task;
-use ralph_journal::layout::RalphDir;
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_task::config::ConfigFile;
+use ralph_loop_task::dialect::adopt::adopt;
+use ralph_loop_task::dialect::{self, Dialect, ModelChoice, TaskFile};
+use ralph_loop_task::lint::{self, Diagnostic};
+use ralph_loop_task::spec::Task;
 use std::path::{Path, PathBuf};
 
 /// A task that can be run.
@@ -56,7 +56,7 @@ pub(super) fn of_request(
         TaskInput::Text(text) => {
             refuse_placeholders("the sentence", text)?;
             // Before anything is kept there: whoever is killed right after it leaves nothing that git would list.
-            if let Ok(repo) = ralph_git::Repo::discover(env.vars(), top) {
+            if let Ok(repo) = ralph_loop_git::Repo::discover(env.vars(), top) {
                 repo.exclude_ralph_dir()?;
             }
             choose(top, Some(&keep_text(top, text)?))

@@ -4,12 +4,12 @@ use super::latest_of;
 use crate::error::AppError;
 use crate::request::{PlaceRequest, RunRequest, Unfinished};
 use crate::{find, locks};
-use ralph_domain::config::Settings;
-use ralph_domain::id::RunId;
-use ralph_domain::spec::{Task, WorkspaceKind};
-use ralph_git::Repo;
-use ralph_journal::layout::StateHome;
-use ralph_journal::snapshot;
+use ralph_loop_git::Repo;
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::snapshot;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_task::config::Settings;
+use ralph_loop_task::spec::{Task, WorkspaceKind};
 
 /// A plain request where an unfinished run of the same task lies goes on with it: a restart is no new start.
 pub(super) fn of(
@@ -22,7 +22,7 @@ pub(super) fn of(
     if request.unfinished == Unfinished::StartAnew || request.place != PlaceRequest::InPlace {
         return Ok(None);
     }
-    if locks::holder(home, &origin.top).is_some_and(|h| ralph_journal::lock::is_alive(h.pid)) {
+    if locks::holder(home, &origin.top).is_some_and(|h| ralph_loop_journal::lock::is_alive(h.pid)) {
         // Taking the lock will say who holds it. (A dead holder's guard may still be tidying up: that is no other run.)
         return Ok(None);
     }
@@ -36,7 +36,7 @@ pub(super) fn of(
     before.handover.branch = None;
     // Limits can be changed at any time.
     before.budgets = settings.budgets;
-    if ralph_core::is_same_task(&state.spec.task, task) && before == *settings {
+    if ralph_loop_core::is_same_task(&state.spec.task, task) && before == *settings {
         return Ok(Some(id));
     }
     // One that no session has worked for holds nothing: its command was wrong, and this one is the correction.
@@ -58,12 +58,12 @@ pub(crate) fn beside(home: &StateHome, request: &RunRequest, origin: &Repo, task
         .rev()
         .take(20)
         .find(|entry| {
-            let is_driven = ralph_journal::lock::holder(&entry.run_dir().lock()).is_some();
+            let is_driven = ralph_loop_journal::lock::holder(&entry.run_dir().lock()).is_some();
             !is_driven
                 && snapshot::load(&entry.run_dir()).is_ok_and(|state| {
                     state.result.finished.is_none()
                         && state.spec.place != WorkspaceKind::InPlace
-                        && ralph_core::is_same_task(&state.spec.task, task)
+                        && ralph_loop_core::is_same_task(&state.spec.task, task)
                 })
         })
         .map(|entry| entry.run_id)

@@ -2,11 +2,9 @@
 //! looked at; any other command gets none, and only what it would open of the network is.
 
 use super::Screen;
-use crate::repo_file;
 use crate::trust::{Ask, AskKind, quoted, quoted_arguments, quoted_server, url_host};
-use ralph_agents::presets;
-use ralph_domain::config::{AgentConfig, AgentKind, join_argv};
-use std::path::Path;
+use ralph_loop_agents::presets;
+use ralph_loop_task::config::{AgentConfig, AgentKind, join_argv};
 
 /// Arguments of known agents that change neither where it looks for settings nor whom it talks to; those in the second list
 /// take a value.
@@ -123,7 +121,7 @@ fn further_arguments(
 }
 
 /// Whether a variable changes which code any program loads.
-pub fn is_loader_variable(name: &str) -> bool {
+fn is_loader_variable(name: &str) -> bool {
     const BEGINNINGS: [&str; 3] = ["LD_", "DYLD_", "GIT_"];
     const NAMES: [&str; 16] = [
         "BASH_ENV",
@@ -236,134 +234,13 @@ pub fn fetched_agent(screen: &Screen<'_>, mut agent: AgentConfig) -> Option<Agen
     Some(AgentConfig { command_argv: preset.command_argv, model_argv: preset.model_argv, model, ..agent })
 }
 
-/// Files of a repo in which the program `known` looks for settings of its own.
-pub(super) fn settings_files(known: &str) -> &'static [&'static str] {
-    match known {
-        "claude" => &[".claude/settings.json", ".claude/settings.local.json"],
-        "codex" => &[".codex/config.toml"],
-        "gemini" => &[".gemini/settings.json", ".gemini/.env"],
-        "opencode" => &["opencode.json", "opencode.jsonc", ".opencode/opencode.json"],
-        "qwen" => &[".qwen/settings.json", ".qwen/.env"],
-        _ => &[],
-    }
-}
-
-/// Names under which those files keep a server's address.
-pub(super) const SERVER_KEYS: &[&str] = &[
-    "ANTHROPIC_BASE_URL",
-    "ANTHROPIC_BEDROCK_BASE_URL",
-    "ANTHROPIC_VERTEX_BASE_URL",
-    "OPENAI_BASE_URL",
-    "OPENAI_API_BASE",
-    "GOOGLE_GEMINI_BASE_URL",
-    "GOOGLE_VERTEX_BASE_URL",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "base_url",
-    "baseURL",
-    "baseUrl",
-];
-
-/// The servers that files of the repo at `top` name to the program `known`, with what that asks for.
-pub fn agent_files(top: &Path, known: &str) -> Vec<(String, Ask)> {
-    let mut found: Vec<(String, Ask)> = Vec::new();
-    for file in settings_files(known) {
-        let path = top.join(file);
-        let text = match repo_file::read(&path) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(e) if repo_file::remedy(&e).is_some() && !path.is_dir() => {
-                // The program may follow what is not followed here.
-                let target = std::fs::read_link(&path).unwrap_or_default().display().to_string();
-                let asked =
-                    format!("`{known}`, which has your keys, to read settings that cannot be looked at: {e}");
-                let content = format!("{known}\0unreadable\0{target}");
-                found.push((String::new(), Ask::new(AskKind::Server, file, "file", &content, asked)));
-                continue;
-            }
-            Err(_) => continue,
-        };
-        for (key, url) in [addresses(&text), addresses(&unescaped(&text))].concat() {
-            let asked = format!("`{known}`, which has your keys, to talk to {}", quoted_server(&url));
-            let ask = Ask::new(AskKind::Server, file, key, &format!("{known}\0{url}"), asked);
-            if found.iter().all(|(_, other)| other.digest != ask.digest) {
-                found.push((url, ask));
-            }
-        }
-    }
-    found
-}
-
-/// The text with the escapes of JSON and TOML strings in plain letters: no key and no address hides behind `\u0041` or `\/`.
-pub(super) fn unescaped(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        plain.push_str(&rest[..at]);
-        let escape = &rest[at + 1..];
-        let digits = match escape.as_bytes().first() {
-            Some(b'u') => 4,
-            Some(b'U') => 8,
-            Some(b'x') => 2,
-            _ => 0,
-        };
-        let code = escape.get(1..=digits).filter(|_| digits > 0);
-        let letter = code.and_then(|hex| char::from_u32(u32::from_str_radix(hex, 16).ok()?));
-        rest = match letter {
-            Some(letter) => {
-                plain.push(letter);
-                &escape[1 + digits..]
-            }
-            None => match escape.strip_prefix('/') {
-                Some(after) => {
-                    plain.push('/');
-                    after
-                }
-                None => {
-                    plain.push('\\');
-                    escape
-                }
-            },
-        };
-    }
-    plain + rest
-}
-
-/// What comes after white space and the comments of JSON with comments.
-pub(super) fn without_comments(text: &str) -> &str {
-    let mut text = text.trim_start();
-    loop {
-        let after = match text.strip_prefix("/*") {
-            Some(comment) => comment.split_once("*/"),
-            None => text.strip_prefix("//").and_then(|comment| comment.split_once('\n')),
-        };
-        let Some((_, after)) = after else { return text };
-        text = after.trim_start();
-    }
-}
-
-/// Keys of [`SERVER_KEYS`] with the addresses that stand behind them, in JSON, TOML or `.env` form.
-fn addresses(text: &str) -> Vec<(&'static str, String)> {
-    let mut found = Vec::new();
-    for key in SERVER_KEYS {
-        for (at, _) in text.match_indices(key) {
-            let rest = without_comments(text[at + key.len()..].trim_start_matches(['"', '\'']));
-            let Some(value) = rest.strip_prefix([':', '=']) else { continue };
-            let value = without_comments(value).trim_start_matches(['"', '\'']);
-            let value = value.split(['"', '\'', '\n', ',', '}', ' ']).next().unwrap_or_default().trim();
-            if url_host(value).is_some() {
-                found.push((*key, value.to_owned()));
-            }
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::programs::Programs;
     use crate::trust::Grants;
-    use ralph_domain::config::ConfigFile;
+    use ralph_loop_task::config::ConfigFile;
+    use std::path::Path;
 
     fn asks(user: &[AgentConfig], agent: &AgentConfig) -> (Vec<String>, Option<AgentConfig>) {
         let user = ConfigFile { agents: Some(user.to_vec()), ..ConfigFile::default() };
@@ -380,22 +257,6 @@ mod tests {
         let mut agent = presets::preset("claude").unwrap();
         agent.command_argv.extend(more.iter().map(|word| (*word).to_owned()));
         agent
-    }
-
-    #[test]
-    fn no_escape_hides_an_address() {
-        for text in [
-            r#"{"env": {"ANTHROPIC_BASE_URL": "https://evil.example"}}"#,
-            r#"{"env": {"ANTHROPIC\u005fBASE_URL": "https:\/\/evil.example"}}"#,
-            r#"{"env": {"ANTHROPIC_BASE_\u0055RL": "http\u0073://evil.example"}}"#,
-            r#"base_\U00000075rl = "https://evil.example""#,
-            "{\"baseURL\" /* a */ // b\n : /* c */ \"https://evil.example\"}",
-            "\"ANTHROPIC_BASE_URL\":\n\t\"https://evil.example\"",
-        ] {
-            let found = addresses(&unescaped(text));
-            assert!(found.iter().any(|(_, url)| url == "https://evil.example"), "{text}: {found:?}");
-        }
-        assert_eq!(unescaped(r"a\nb \uZZZZ \u00 \"), r"a\nb \uZZZZ \u00 \");
     }
 
     #[test]
@@ -476,12 +337,5 @@ mod tests {
         known.model_argv = vec!["--settings".into(), "evil.json".into()];
         let left = fetched_agent(&screen, known).unwrap();
         assert_eq!(left.model_argv, claude(&[]).model_argv);
-    }
-
-    #[test]
-    fn settings_of_the_agents_own_name_servers_in_every_form() {
-        let text = "{\"env\": {\"ANTHROPIC_BASE_URL\": \"https://evil.example\"}}\nbase_url = 'http://b.example:1/v1'\nOPENAI_BASE_URL=https://c.example\nbaseURL: nothing";
-        let found: Vec<String> = addresses(text).into_iter().map(|(_, url)| url).collect();
-        assert_eq!(found, ["https://evil.example", "https://c.example", "http://b.example:1/v1"]);
     }
 }

@@ -1,9 +1,9 @@
 //! What the user has allowed: one file per repo in the user's own state folder, `trust/<repo>.json`.
 
 use super::{Ask, identity};
-use ralph_domain::id::Digest;
-use ralph_journal::artifacts;
-use ralph_journal::layout::StateHome;
+use ralph_loop_journal::artifacts;
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_protocol::id::Digest;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -3,14 +3,14 @@
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::words::home_path;
-use ralph_app::App;
-use ralph_app::facts::RunReading;
-use ralph_app::taking_home::{RunChanges, RunFiles};
-use ralph_domain::describe::Tone;
-use ralph_domain::level::ProofLevel;
-use ralph_domain::text::count;
-use ralph_git::take_over::{TakeOver, TakenOver};
-use ralph_git::user_hooks::UserHooks;
+use ralph_loop_app::App;
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::taking_home::{RunChanges, RunFiles};
+use ralph_loop_git::take_over::{TakeOver, TakenOver};
+use ralph_loop_git::user_hooks::UserHooks;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::level::ProofLevel;
+use ralph_loop_protocol::text::count;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -61,7 +61,7 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     let message = args.message.clone().unwrap_or_else(|| {
         // The words of an agent go into the user's history: without secrets, without what steers a terminal.
         let text = env.redactor(&found.reading.state.spec.origin).text(&found.message()).into_owned();
-        ralph_domain::sanitize::block(&text).into_owned()
+        ralph_loop_protocol::sanitize::block(&text).into_owned()
     });
     let how = match (&args.branch, args.squash, args.commit) {
         (Some(name), ..) => TakeOver::Branch(name),

@@ -8,16 +8,16 @@ use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::task_files::{NewTask, pretty};
 use jiff::Timestamp;
-use ralph_app::project::project_commands;
-use ralph_app::{App, Environment, find, locks, repo_file};
-use ralph_core::clock::SystemClock;
-use ralph_domain::describe::Tone;
-use ralph_domain::dialect::names;
-use ralph_domain::dialect::prd_tasks::{self, TasksJson};
-use ralph_domain::id::RunId;
-use ralph_domain::ports::Clock as _;
-use ralph_git::Repo;
-use ralph_journal::lock::RunLock;
+use ralph_loop_app::project::project_commands;
+use ralph_loop_app::{App, Environment, find, locks, repo_file};
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_git::Repo;
+use ralph_loop_journal::lock::RunLock;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_task::dialect::names;
+use ralph_loop_task::dialect::prd_tasks::{self, TasksJson};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -124,7 +124,7 @@ fn plan(top: &Path, dir: &Path) -> Result<(TasksJson, String), CommandError> {
     Ok((tasks, text))
 }
 
-fn new_task(commands: &ralph_app::project::ProjectCommands, now: Timestamp) -> NewTask<'_> {
+fn new_task(commands: &ralph_loop_app::project::ProjectCommands, now: Timestamp) -> NewTask<'_> {
     NewTask { title: "New plan", base_branch: None, commands, now }
 }
 
@@ -204,8 +204,8 @@ fn print_report(name: &str, dir: &Path, summary: &Summary, done: &commit::Commit
             "archived_at": summary.archived,
             "runs": summary.runs,
             "iterations": summary.iterations,
-            "cost_usd": summary.cost,
-            "cost_basis": summary.basis.as_str(),
+            "cost_usd": summary.cost.known(),
+            "cost_basis": summary.cost.basis(),
             "commit": done.commit,
             "ignored": done.ignored,
         }));

@@ -6,12 +6,12 @@ use crate::error::CommandError;
 use crate::follow::{FollowTimer, Printer, SessionDetail};
 use crate::output::Out;
 use crate::terminal_ui;
-use ralph_app::App;
-use ralph_domain::describe::Tone;
-use ralph_domain::event::EventBody;
-use ralph_domain::state::RunState;
-use ralph_journal::registry::Registration;
-use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
+use ralph_loop_app::App;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_journal::stream::{RunStream, StreamItem, StreamStart};
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::event::EventBody;
 use std::path::{Path, PathBuf};
 
 /// Shows what has happened and what comes, and ends with the run's own exit code: in the terminal UI, where every way to step in
@@ -94,7 +94,7 @@ fn left(app: &App, entry: &Registration) -> Result<u8, CommandError> {
 
 /// Where the result is, and what comes next.
 fn tell_result(state: &RunState, out: &Out) {
-    let Some(place) = ralph_domain::view::work_ref(state) else { return };
+    let Some(place) = ralph_loop_domain::view::work_ref(state) else { return };
     let (run, folder) = (&state.spec.run_id, state.spec.home().display());
     match (place.strip_prefix("refs/heads/"), &state.handover.pr) {
         (_, Some(pr)) => out.say(format!("the result is {}", pr.url)),

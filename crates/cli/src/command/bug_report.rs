@@ -4,12 +4,12 @@ use super::doctor;
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::words::home_path;
-use ralph_app::{App, find, log};
-use ralph_core::clock::SystemClock;
-use ralph_domain::describe::Tone;
-use ralph_domain::ports::Clock as _;
-use ralph_domain::text;
-use ralph_journal::layout::RalphDir;
+use ralph_loop_app::{App, find, log};
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::text;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -106,7 +106,7 @@ fn write(
 
 fn version() -> String {
     let system = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    format!("{}system:   {} {}", crate::built::text(), std::env::consts::OS, system.trim())
+    format!("{}system:   {} {}", crate::version::text(), std::env::consts::OS, system.trim())
 }
 
 fn section(report: &mut String, title: &str, body: &str) {

@@ -4,17 +4,17 @@
 use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_app::{App, ErrorKind, repo_file, steer};
-use ralph_core::clock::SystemClock;
-use ralph_core::handle::ControlOutcome;
-use ralph_domain::control::{BudgetChange, Control};
-use ralph_domain::describe::Tone;
-use ralph_domain::id::AgentName;
-use ralph_domain::outcome::EndReason;
-use ralph_domain::ports::Clock as _;
-use ralph_domain::spec::RunSpec;
-use ralph_domain::text::{count, duration};
-use ralph_journal::registry::Registration;
+use ralph_loop_app::{App, ErrorKind, repo_file, steer};
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_core::handle::ControlOutcome;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_protocol::control::{BudgetChange, Control};
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::outcome::EndReason;
+use ralph_loop_protocol::text::{count, duration};
+use ralph_loop_task::spec::RunSpec;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

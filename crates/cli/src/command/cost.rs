@@ -5,13 +5,13 @@ use crate::output::Out;
 use crate::parse::age;
 use crate::table::{Cell, Table, columns};
 use crate::words::{home_path, short_count};
-use ralph_app::App;
-use ralph_app::costs::{self, CostRow, CostsBy};
-use ralph_core::clock::SystemClock;
-use ralph_domain::describe::Tone;
-use ralph_domain::money::Usd;
-use ralph_domain::ports::Clock as _;
-use ralph_domain::text::{count, duration};
+use ralph_loop_app::App;
+use ralph_loop_app::costs::{self, CostsBy};
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::money::Cost;
+use ralph_loop_protocol::text::{count, duration};
 use std::path::Path;
 use std::time::Duration;
 
@@ -65,19 +65,18 @@ pub fn run(args: &CostArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     for row in &costs.rows {
         let name = if by == CostsBy::Repo { home_path(Path::new(&row.name)) } else { row.name.clone() };
         let tokens =
-            if row.tokens > 0 { format!("{} tokens", short_count(row.tokens)) } else { String::new() };
+            row.tokens.map_or_else(|| "tokens unknown".to_owned(), |n| format!("{} tokens", short_count(n)));
         table.row([
             name.into(),
-            amount(row).into(),
+            row.cost.to_string().into(),
             count(usize::try_from(row.sessions).unwrap_or(usize::MAX), "session").into(),
             count(row.runs, "run").into(),
             Cell::toned(Tone::Muted, tokens),
         ]);
     }
-    let sum = match (costs.unknown_sessions, costs.cost_usd) {
-        (0, sum) => sum.to_string(),
-        (_, Usd::ZERO) => "an unknown amount".to_owned(),
-        (_, sum) => format!("at least {sum}"),
+    let sum = match costs.cost {
+        Cost::UNKNOWN => "an unknown amount".to_owned(),
+        sum => sum.to_string(),
     };
     out.line(format!("{sum} in {}, the last {span}", count(costs.runs, "run")));
     table.lines(columns(), out).iter().for_each(|line| out.line(line));
@@ -86,12 +85,4 @@ pub fn run(args: &CostArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
         out.line(format!("  {sessions} of unknown cost not included"));
     }
     Ok(0)
-}
-
-fn amount(row: &CostRow) -> String {
-    match (row.unknown_sessions, row.cost_usd) {
-        (0, cost) => cost.to_string(),
-        (_, Usd::ZERO) => "unknown".to_owned(),
-        (_, cost) => format!("at least {cost}"),
-    }
 }

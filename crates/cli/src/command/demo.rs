@@ -5,7 +5,7 @@ use crate::demo_repo::{fresh_folder, make, on_its_own, request};
 use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_app::{App, RunRequest};
+use ralph_loop_app::{App, RunRequest};
 use std::path::{Path, PathBuf};
 
 /// Makes a small repo with failing tests and lets a scripted agent work on it. The agent fixes one thing, promises too

@@ -4,7 +4,7 @@ pub mod daytona;
 
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_app::App;
+use ralph_loop_app::App;
 use std::path::Path;
 
 /// Puts this program and its dashboard into a sandbox of a cloud.

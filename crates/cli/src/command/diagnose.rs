@@ -4,17 +4,17 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::report::Presenter;
 use crate::signals;
-use ralph_app::{App, Doctor, repo_file};
-use ralph_core::clock::SystemClock;
-use ralph_core::handle::RunHandle;
-use ralph_core::help::Report;
-use ralph_domain::control::Control;
-use ralph_domain::event::EventBody;
-use ralph_domain::id::Seq;
-use ralph_domain::money::Usage;
-use ralph_domain::ports::Clock as _;
-use ralph_domain::state::RunState;
-use ralph_journal::registry::Registration;
+use ralph_loop_app::{App, Doctor, repo_file};
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_core::handle::RunHandle;
+use ralph_loop_core::help::Report;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::event::EventBody;
+use ralph_loop_protocol::id::Seq;
+use ralph_loop_protocol::money::Usage;
 use std::path::Path;
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub struct DiagnoseArgs {
 
 /// Runs the command.
 pub fn run(args: DiagnoseArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let ralph_app::OpenRun { entry, handle } = app.open(folder, args.run.as_deref())?;
+    let ralph_loop_app::OpenRun { entry, handle } = app.open(folder, args.run.as_deref())?;
     if handle.is_driven() {
         let from = handle.state().map_or(Seq(0), |s| s.seq);
         handle.send(Control::Diagnose)?;
@@ -162,7 +162,7 @@ fn apply(
     let mut sent = Vec::new();
     for control in report.controls(&state.spec.task.text) {
         sent.push(control.name());
-        ralph_journal::inbox::send(&entry.run_dir(), &from, control)?;
+        ralph_loop_journal::inbox::send(&entry.run_dir(), &from, control)?;
     }
     Ok(sent)
 }

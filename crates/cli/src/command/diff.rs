@@ -3,12 +3,12 @@
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::table::{Cell, Table, columns};
-use ralph_app::App;
-use ralph_app::facts::RunReading;
-use ralph_app::taking_home::{RunChanges, RunFiles};
-use ralph_domain::describe::Tone;
-use ralph_domain::event::FileChange;
-use ralph_domain::text::count;
+use ralph_loop_app::App;
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::taking_home::{RunChanges, RunFiles};
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::event::FileChange;
+use ralph_loop_protocol::text::count;
 use serde_json::json;
 use std::path::Path;
 
@@ -112,7 +112,7 @@ fn stat(files: &[FileChange], out: &Out) {
             _ => "binary".to_owned(),
         };
         let tone = if change.status == 'D' { Tone::Attention } else { Tone::Muted };
-        let path = ralph_domain::text::one_line(&change.path, 400);
+        let path = ralph_loop_protocol::text::one_line(&change.path, 400);
         table.row([Cell::toned(tone, word(change.status)), path.into(), lines.into()]);
     }
     table.lines(columns(), out).iter().for_each(|line| out.line(line));

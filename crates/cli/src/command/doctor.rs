@@ -11,10 +11,10 @@ mod task;
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::table::{columns, wrap};
-use ralph_app::scratch::Scratch;
-use ralph_app::{App, find};
-use ralph_domain::describe::Tone;
-use ralph_domain::text::count;
+use ralph_loop_app::scratch::Scratch;
+use ralph_loop_app::{App, find};
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::text::count;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,7 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::parse::{BudgetArgs, model};
 use crate::report::Presenter;
-use ralph_app::{App, ForkRequest};
+use ralph_loop_app::{App, ForkRequest};
 use std::path::Path;
 
 /// The new run works in a worktree of its own, on a branch of its own, with the task, checks and settings of the other one, and

@@ -3,8 +3,8 @@
 use crate::error::CommandError;
 use crate::output::Out;
 use clap::Subcommand;
-use ralph_app::{App, guardrails};
-use ralph_domain::describe::Tone;
+use ralph_loop_app::{App, guardrails};
+use ralph_loop_protocol::describe::Tone;
 use std::path::Path;
 
 /// Add, list and remove the lasting rules of this repo, which every session gets.

@@ -3,11 +3,11 @@
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::terminal_ui;
-use ralph_app::{App, find, settings, task_source};
-use ralph_domain::describe::Tone;
-use ralph_domain::outcome::EndReason;
-use ralph_journal::layout::RalphDir;
-use ralph_journal::registry::Registration;
+use ralph_loop_app::{App, find, settings, task_source};
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::outcome::EndReason;
 use std::path::Path;
 
 /// Says where things stand.

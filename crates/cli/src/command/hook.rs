@@ -4,8 +4,8 @@
 use crate::error::CommandError;
 use crate::output;
 use clap::Args;
-use ralph_app::{App, Environment};
-use ralph_hooks::{Cli, HookEvent, INPUT_MAX, Surroundings};
+use ralph_loop_app::{App, Environment};
+use ralph_loop_hooks::{Cli, HookEvent, INPUT_MAX, Surroundings};
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
@@ -60,5 +60,5 @@ fn answer(event: HookEvent, cli: Cli, env: &Environment) -> String {
         // What could not be read is judged as what was read of it.
         let _ = stdin.lock().take(INPUT_MAX).read_to_end(&mut bytes);
     }
-    ralph_hooks::answer(event, cli, &bytes, &around).stdout
+    ralph_loop_hooks::answer(event, cli, &bytes, &around).stdout
 }

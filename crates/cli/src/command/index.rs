@@ -2,9 +2,11 @@
 
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_app::App;
-use ralph_domain::text::count;
+use crate::server_env;
+use ralph_loop_app::App;
+use ralph_loop_protocol::text::count;
 use serde_json::json;
+use std::path::Path;
 
 /// The index of the dashboard: one row per run. It is never the truth, and is made from the records of the runs.
 #[derive(Debug, clap::Args)]
@@ -17,22 +19,26 @@ pub struct IndexArgs {
 /// What to do with the index.
 #[derive(Debug, clap::Subcommand)]
 pub enum IndexCommand {
-    /// Make it anew from the records of all runs. A server may go on meanwhile.
+    /// Make it again from the records of all runs. A server may go on meanwhile.
     #[command(after_help = "Examples:
   ralph index rebuild
-  RALPH_DB_URL=postgres://db/ralph ralph index rebuild")]
+  RALPH_DB_URL=postgres://db/ralph ralph index rebuild
+  RALPH_DB_URL=sqlite:///ralph.db ralph index rebuild    a file in this folder; four slashes are absolute")]
     Rebuild,
 }
 
 /// Runs the command.
-pub fn run(args: &IndexArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
+pub fn run(args: &IndexArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     match args.command {
         IndexCommand::Rebuild => {
-            let runs = ralph_server::rebuild_index(app, |done, all| out.say(format!("{done} of {all} …")))?;
+            let app = server_env::with_dotenv(app, folder, out)?;
+            let progress = |done, all| out.say(format!("{done} of {all} …"));
+            let rebuilt = ralph_loop_server::rebuild_index(&app, folder, progress)?;
+            server_env::report_set_aside(rebuilt.set_aside.as_deref(), out);
             if out.json {
-                out.value(&json!({ "runs": runs }));
+                out.value(&json!({ "runs": rebuilt.runs, "set_aside": rebuilt.set_aside }));
             }
-            out.say(format!("the index holds {}", count(runs, "run")));
+            out.say(format!("the index holds {}", count(rebuilt.runs, "run")));
             Ok(0)
         }
     }

@@ -6,17 +6,19 @@ use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::table::{columns, wrap};
 use crate::words::row;
-use ralph_agents::presets;
-use ralph_app::project::{self, ProjectCommand, test_commands};
-use ralph_app::task_templates::{self, TaskTemplate};
-use ralph_app::{App, Environment, RunRequest, repo_file, settings, state_files, task_source};
-use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile, DEFAULT_PROFILE, VerifierConfig, join_argv};
-use ralph_domain::describe::Tone;
-use ralph_domain::dialect::Dialect;
-use ralph_domain::money::Usd;
-use ralph_domain::vars::Vars;
-use ralph_git::{Repo, RepoError};
-use ralph_journal::layout::RalphDir;
+use ralph_loop_agents::presets;
+use ralph_loop_app::project::{self, ProjectCommand, test_commands};
+use ralph_loop_app::task_templates::{self, TaskTemplate};
+use ralph_loop_app::{App, Environment, RunRequest, repo_file, settings, state_files, task_source};
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_git::{Repo, RepoError};
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_task::config::{
+    AgentConfig, AgentKind, ConfigFile, DEFAULT_PROFILE, VerifierConfig, join_argv,
+};
+use ralph_loop_task::dialect::Dialect;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -207,8 +209,8 @@ fn unborn(top: &Path) -> Option<Repo> {
         top: top.to_owned(),
         common_dir: git_dir.clone(),
         git_dir,
-        object_format: ralph_git::ObjectFormat::Sha1,
-        ref_format: ralph_git::RefFormat::Files,
+        object_format: ralph_loop_git::ObjectFormat::Sha1,
+        ref_format: ralph_loop_git::RefFormat::Files,
         head: String::new(),
         branch: None,
         engine_git_dir: None,
@@ -252,7 +254,7 @@ fn draft(env: &Environment, profile: Profile, top: &Path) -> Result<ProfileDraft
         let found = project::setup_commands(top);
         file.setup_commands = (!found.is_empty()).then_some(found);
     }
-    let defaults = ralph_domain::budget::Budgets::default();
+    let defaults = ralph_loop_task::budget::Budgets::default();
     file.max_iterations.get_or_insert(defaults.max_iterations);
     file.max_wall_time_minutes.get_or_insert(defaults.max_wall_time.as_secs_f64() / 60.0);
     file.max_cost_usd_estimate.get_or_insert(defaults.max_cost);
@@ -344,7 +346,7 @@ fn print_report(path: &Path, draft: &ProfileDraft, next: &[String], out: &Out) {
         }
     }
     if let Some(setup) = &draft.file.setup_commands {
-        let lines: Vec<String> = setup.iter().map(ralph_domain::config::CommandLine::display).collect();
+        let lines: Vec<String> = setup.iter().map(ralph_loop_task::config::CommandLine::display).collect();
         row(out, "setup", &format!("{} (before the final check)", lines.join("; ")));
     }
     let (iterations, minutes) =

@@ -4,12 +4,12 @@ mod probe;
 
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use ralph_app::lint::lint_task;
-use ralph_app::task_source::{self, TaskSource};
-use ralph_app::{App, repo_file};
-use ralph_domain::describe::Tone;
-use ralph_domain::lint::{Diagnostic, LintReport, Severity, apply_fixes};
-use ralph_domain::text::count;
+use ralph_loop_app::lint::lint_task;
+use ralph_loop_app::task_source::{self, TaskSource};
+use ralph_loop_app::{App, repo_file};
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::text::count;
+use ralph_loop_task::lint::{Diagnostic, LintReport, Severity, apply_fixes};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -111,7 +111,7 @@ fn fix(source: &TaskSource, found: &[Diagnostic]) -> Result<Vec<String>, Command
         let text = if name == source.files.name() {
             source.files.text()
         } else {
-            source.files.beside(ralph_domain::dialect::names::base_name(name)).map_or("", |(_, text)| text)
+            source.files.beside(ralph_loop_task::dialect::names::base_name(name)).map_or("", |(_, text)| text)
         };
         let mended = apply_fixes(text, &of_file);
         if mended == text {

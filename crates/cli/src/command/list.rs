@@ -1,16 +1,16 @@
 //! `ralph list`: the runs of this folder, or of every folder on this machine.
 
 use crate::error::CommandError;
-use crate::output::{Out, Sign};
+use crate::output::Out;
 use crate::table::{self, Cell, Table};
 use crate::words::{age, home_path, since};
 use jiff::Timestamp;
-use ralph_app::list::ListEntry;
-use ralph_app::{App, find};
-use ralph_core::clock::SystemClock;
-use ralph_domain::describe::Tone;
-use ralph_domain::money::{CostBasis, Usd};
-use ralph_domain::ports::Clock as _;
+use ralph_loop_app::list::ListEntry;
+use ralph_loop_app::{App, find};
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::status::Status;
 use std::path::Path;
 
 /// Newest last. A run whose folder is gone is shown as `gone`.
@@ -92,42 +92,29 @@ fn print(entries: &[ListEntry], all: bool, now: Timestamp, out: &Out) {
 }
 
 fn cells(entry: &ListEntry, now: Timestamp, out: &Out) -> [Cell; 6] {
-    let (sign, tone) = match entry.status.as_str() {
-        _ if entry.orphaned => (Sign::Pause, Tone::Attention),
-        "done" => (Sign::Good, Tone::Good),
-        "failed" | "stopped" | "gone" | "unreadable" => (Sign::Bad, Tone::Bad),
-        "needs you" | "paused" => (Sign::Pause, Tone::Attention),
-        "waiting" => (Sign::Wait, Tone::Attention),
-        _ => (Sign::Now, Tone::Plain),
-    };
-    let word = if entry.orphaned { "paused" } else { entry.status.as_str() };
+    let word = if entry.orphaned { Status::Paused.as_str() } else { entry.status.as_str() };
+    let (sign, tone) = out.look(word);
     let iteration = match (entry.iteration, entry.max_iterations) {
         (Some(n), Some(max)) => format!("{n}/{max}"),
         _ => "–".to_owned(),
     };
-    let cost = match (entry.cost_usd, entry.cost_basis) {
-        (Some(Usd::ZERO), Some(CostBasis::Unknown)) => "unknown".to_owned(),
-        (Some(cost), Some(CostBasis::Unknown)) => format!("{cost}+"),
-        (Some(cost), _) => cost.to_string(),
-        (None, _) => "–".to_owned(),
-    };
     [
         entry.run_id.as_str().into(),
-        Cell::toned(tone, format!("{} {word}", out.sign(sign))),
+        Cell::toned(tone, format!("{sign} {word}")),
         entry.title.as_str().into(),
         iteration.into(),
-        cost.into(),
-        age(since(entry.last_event_at.unwrap_or(entry.created_at), now)).into(),
+        entry.cost.to_string().into(),
+        age(since(entry.active_at.unwrap_or(entry.created_at), now)).into(),
     ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_app::Environment;
-    use ralph_app::list::list_entry;
-    use ralph_domain::id::RunId;
-    use ralph_journal::registry::Registration;
+    use ralph_loop_app::Environment;
+    use ralph_loop_app::list::list_entry;
+    use ralph_loop_journal::registry::Registration;
+    use ralph_loop_protocol::id::RunId;
 
     #[test]
     fn a_run_whose_folder_is_gone_is_shown_as_gone() {
@@ -152,9 +139,10 @@ mod tests {
           "iteration": null,
           "max_iterations": null,
           "cost_usd": null,
-          "cost_basis": null,
+          "cost_basis": "unknown",
           "created_at": "2026-11-15T14:33:07Z",
           "last_event_at": null,
+          "active_at": null,
           "folder": "/nonexistent/a",
           "workspace": "/nonexistent/a",
           "problem": "`/nonexistent/a` is gone"

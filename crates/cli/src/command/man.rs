@@ -3,7 +3,7 @@
 use crate::error::CommandError;
 use crate::output::Out;
 use clap::Command;
-use ralph_domain::text::count;
+use ralph_loop_protocol::text::count;
 use std::path::{Path, PathBuf};
 
 /// Prints `ralph(1)` to stdout, or writes the pages of all commands to a folder.
@@ -23,7 +23,7 @@ pub struct ManArgs {
 /// Runs the command; `whole` is the command line with all commands.
 pub fn run(args: ManArgs, whole: Command, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if args.variables {
-        out.own(ralph_app::variables::markdown().as_bytes());
+        out.own(ralph_loop_app::variables::markdown().as_bytes());
         return Ok(0);
     }
     let Some(dir) = args.dir else {

@@ -3,8 +3,8 @@
 use crate::error::CommandError;
 use crate::output::Out;
 use clap::Args;
-use ralph_app::App;
-use ralph_mcp::{RalphServer, Role};
+use ralph_loop_app::App;
+use ralph_loop_mcp::{RalphServer, Role};
 use std::path::Path;
 
 /// Let another agent start, watch and steer runs of this folder: a server of the Model Context Protocol on standard input and output.
@@ -22,6 +22,6 @@ pub struct McpArgs {
 pub fn run(args: McpArgs, app: &App, folder: &Path, _: &Out) -> Result<u8, CommandError> {
     let role = if args.read_only { Role::Viewer } else { Role::Operator };
     let app = App::new(app.environment().clone().with_face("mcp"));
-    ralph_mcp::serve_stdio(RalphServer::new(app, folder.to_owned(), role))?;
+    ralph_loop_mcp::serve_stdio(RalphServer::new(app, folder.to_owned(), role))?;
     Ok(0)
 }

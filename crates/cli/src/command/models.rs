@@ -5,16 +5,16 @@ use crate::output::{Out, Sign};
 use crate::question::tiny_question;
 use crate::signals;
 use crate::table::{Cell, Table, columns};
-use ralph_agents::HttpModelClient;
-use ralph_agents::models::Route;
-use ralph_app::models::{LoadedModels, load};
-use ralph_app::{App, Environment, find};
-use ralph_core::CancelFlag;
-use ralph_domain::config::{PriceConfig, Profile};
-use ralph_domain::describe::Tone;
-use ralph_domain::model::{ModelClient as _, ModelErrorKind, ModelSink};
-use ralph_domain::outcome::ErrorCode;
-use ralph_domain::ports::StopCause;
+use ralph_loop_agents::HttpModelClient;
+use ralph_loop_agents::models::Route;
+use ralph_loop_app::models::{LoadedModels, load};
+use ralph_loop_app::{App, Environment, find};
+use ralph_loop_core::CancelFlag;
+use ralph_loop_domain::model::{ModelClient as _, ModelErrorKind, ModelSink};
+use ralph_loop_domain::ports::StopCause;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::outcome::ErrorCode;
+use ralph_loop_task::config::{PriceConfig, Profile};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -209,7 +209,7 @@ fn check(
     let name = name.unwrap_or_else(|| loaded.models.default_name());
     let profile = loaded.models.get(name).ok_or_else(|| {
         let known = || loaded.models.profiles.keys().map(String::as_str);
-        let hint = match ralph_domain::text::nearest(name, known()) {
+        let hint = match ralph_loop_protocol::text::nearest(name, known()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are {}", known().collect::<Vec<_>>().join(", ")),
         };

@@ -3,13 +3,14 @@
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::table::{Cell, Table, columns};
-use ralph_app::{App, NotifyRequest, find, notify};
-use ralph_core::clock::SystemClock;
-use ralph_domain::describe::Tone;
-use ralph_domain::id::RunId;
-use ralph_domain::outcome::ErrorCode;
-use ralph_domain::ports::{Clock as _, Notification, Notifier as _, Occasion};
-use ralph_notify::ChannelNotifier;
+use ralph_loop_app::{App, NotifyRequest, find, notify};
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::{Clock as _, Notification, Notifier as _, Occasion};
+use ralph_loop_notify::ChannelNotifier;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::money::Cost;
+use ralph_loop_protocol::outcome::ErrorCode;
 use serde_json::json;
 use std::path::Path;
 
@@ -112,6 +113,6 @@ fn test_message() -> Notification {
         hint: None,
         pr_url: None,
         iterations: 0,
-        cost_usd: 0.0,
+        cost: Cost::default(),
     }
 }

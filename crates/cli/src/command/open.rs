@@ -4,8 +4,8 @@
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::words::home_path;
-use ralph_agents::presets::find_program;
-use ralph_app::{App, Environment};
+use ralph_loop_agents::presets::find_program;
+use ralph_loop_app::{App, Environment};
 use serde_json::json;
 use std::path::Path;
 use std::process::{Command, Stdio};

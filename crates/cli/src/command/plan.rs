@@ -2,6 +2,7 @@
 
 mod agent;
 mod draft;
+mod existing;
 mod form;
 
 use crate::confirm::{Left, answer, may_ask};
@@ -10,14 +11,14 @@ use crate::output::{Out, Sign};
 use crate::task_files::{self, NewTask};
 use clap::Args;
 use draft::PlanDraft;
-use ralph_app::project::project_commands;
-use ralph_app::task_source::TaskSource;
-use ralph_app::{App, find, lint, repo_file};
-use ralph_core::clock::SystemClock;
-use ralph_domain::describe::Tone;
-use ralph_domain::dialect::{Dialect, TaskTexts};
-use ralph_domain::ports::Clock as _;
-use ralph_domain::text::one_line;
+use ralph_loop_app::project::project_commands;
+use ralph_loop_app::task_source::TaskSource;
+use ralph_loop_app::{App, find, lint, repo_file};
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::dialect::{Dialect, TaskTexts};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -25,13 +26,13 @@ const TASKS: &str = "ralph/tasks.json";
 const PRD: &str = "ralph/prd.md";
 
 /// Turn a wish into a plan: an agent asks what it needs to know and writes the requirements and the stories; you see them before
-/// anything is written. With `--prd` the stories are made from requirements that are there.
+/// anything is written. If `ralph/prd.md` already has requirements, it stays as it is and the stories come from it.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ralph plan \"Users can export their invoices as CSV\"\n  ralph plan --prd ralph/prd.md              stories from requirements that are there\n  ralph plan --form                          no agent: asks for the stories one by one\n  ralph plan --agent codex --yes \"…\"        nobody is asked; the agent decides what is open\n\nThe same inside Claude Code: `/ralph:plan` (`ralph plugin install`)."
+    after_help = "Examples:\n  ralph plan \"Users can export their invoices as CSV\"\n  ralph plan                                 stories from your ralph/prd.md, which stays as it is\n  ralph plan --prd docs/export.md            stories from another file\n  ralph plan --form                          no agent: asks for the stories one by one\n  ralph plan --agent codex --yes \"…\"        nobody is asked; the agent decides what is open\n\nThe same inside Claude Code: `/ralph:plan` (`ralph plugin install`)."
 )]
 pub struct PlanArgs {
-    /// What is wanted; asked for if left out.
+    /// What is wanted; asked for if left out and `ralph/prd.md` says nothing.
     wish: Option<String>,
     /// Make the stories from these requirements.
     #[arg(long, value_name = "FILE", conflicts_with = "form")]
@@ -48,7 +49,7 @@ pub struct PlanArgs {
     /// Ask nobody: the agent decides what is open, and the plan is written where the linter accepts it.
     #[arg(short, long)]
     yes: bool,
-    /// Replace a plan that is there.
+    /// Replace the stories of a plan that is there; its requirements stay.
     #[arg(long)]
     force: bool,
 }
@@ -61,30 +62,46 @@ pub fn run(args: PlanArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
         return Err(CommandError::usage("a plan is talked over, and nobody can be asked here")
             .hint("run it in a terminal, or let the agent decide what is open: `ralph plan --yes \"what is wanted\"`"));
     }
-    refuse_existing(&args, &top)?;
-    let prd = args.prd.as_ref().map(|file| read_prd(&folder.join(file))).transpose()?;
+    let commands = project_commands(&top);
+    let template =
+        NewTask { title: "", base_branch: None, commands: &commands, now: SystemClock::default().now() };
+    if !args.force {
+        existing::refuse_stories(&top, &template)?;
+    }
+    let own = existing::requirements(&top, &template)?;
+    let named = args.prd.as_ref().map(|file| read_prd(&folder.join(file))).transpose()?;
+    if let (Some(own), Some(named)) = (&own, &named)
+        && own != named
+    {
+        return Err(CommandError::usage(format!("`{PRD}` has other requirements; nothing was written"))
+            .hint(format!("leave out `--prd` to plan from it, or move it away: `mv {PRD} {PRD}.old`")));
+    }
+    if own.is_some() {
+        out.say(format!("`{PRD}` stays as it is; the stories come from it"));
+    }
+    let prd = named.or(own);
     let wish = match (&args.wish, &prd) {
         (Some(wish), _) => Some(wish.trim().to_owned()),
-        (None, Some(_)) => None,
-        (None, None) if asks => answer("What is wanted? ", out)?,
-        (None, None) => None,
+        (None, Some(prd)) if says_enough(prd) => None,
+        (None, _) if asks => answer("What is wanted? ", out)?,
+        (None, _) => None,
     };
-    if wish.as_deref().unwrap_or_default().is_empty() && prd.is_none() {
+    if wish.as_deref().unwrap_or_default().is_empty() && !prd.as_deref().is_some_and(says_enough) {
         return Err(CommandError::usage("nothing is wanted")
             .hint("say it: `ralph plan \"what is wanted\"`, or name requirements with `--prd FILE`"));
     }
     let wish = wish.unwrap_or_default();
     let draft = match args.form {
         true => {
-            let mut draft = form::fill(&wish, &top, out)?;
+            let mut draft = form::fill(&wish, prd, &commands, out)?;
             match review(&mut draft, asks, false, app, &top, out)? {
                 Verdict::Write => draft,
-                Verdict::Change(why) => return Err(refused(&why)),
+                Verdict::Change(why) | Verdict::Refused(why) => return Err(refused(&why)),
             }
         }
         false => with_agent(&args, app, &top, &wish, prd, out)?,
     };
-    write(&draft, &args, &top, out)
+    write(&draft, &args, &template, &top, out)
 }
 
 impl From<Left> for CommandError {
@@ -113,6 +130,7 @@ fn with_agent(
             Verdict::Write => return Ok(draft),
             Verdict::Change(words) if planner.may_go_on() => planner.change(&words),
             Verdict::Change(words) => return Err(refused(&words)),
+            Verdict::Refused(why) => planner.refuse(&why)?,
         }
     }
 }
@@ -126,24 +144,15 @@ fn refused(why: &str) -> CommandError {
 /// What becomes of a draft.
 enum Verdict {
     Write,
-    /// It must be different, in these words.
+    /// You want it different, in these words.
     Change(String),
-}
-
-/// A plan that is there is work of somebody.
-fn refuse_existing(args: &PlanArgs, top: &Path) -> Result<(), CommandError> {
-    let Ok(text) = repo_file::read_text(&top.join(TASKS)) else { return Ok(()) };
-    let untouched = text.contains("The first small step");
-    if args.force || untouched {
-        return Ok(());
-    }
-    Err(CommandError::usage(format!("there is a plan already: `{TASKS}`; nothing was written"))
-        .hint("`ralph archive` puts a finished one away; `--force` replaces it"))
+    /// The linter refuses it, for this reason.
+    Refused(String),
 }
 
 fn read_prd(path: &Path) -> Result<String, CommandError> {
     let text = repo_file::read_text(path).map_err(|e| repo_file::unreadable(path, &e))?;
-    if text.trim().len() < 40 {
+    if !says_enough(&text) {
         return Err(CommandError::usage(format!(
             "`{}` says too little to make stories from",
             path.display()
@@ -151,6 +160,11 @@ fn read_prd(path: &Path) -> Result<String, CommandError> {
         .hint("write what is wanted there first, or let the agent ask: `ralph plan \"what is wanted\"`"));
     }
     Ok(text)
+}
+
+/// Whether requirements say enough to make stories from.
+fn says_enough(prd: &str) -> bool {
+    prd.trim().len() >= 40
 }
 
 /// Shows the plan, with what the linter says, and asks whether it is to be written. Whoever can change it is told how.
@@ -180,7 +194,9 @@ fn review(
     }
     if report.refuses() {
         let first = report.diagnostics.iter().find(|finding| finding.is_error());
-        return Ok(Verdict::Change(first.map(|finding| one_line(&finding.message, 300)).unwrap_or_default()));
+        return Ok(Verdict::Refused(
+            first.map(|finding| one_line(&finding.message, 300)).unwrap_or_default(),
+        ));
     }
     if !asks {
         return Ok(Verdict::Write);
@@ -205,24 +221,24 @@ fn source(draft: &PlanDraft, top: &Path) -> Result<TaskSource, CommandError> {
     Ok(TaskSource { folder: top.to_owned(), dialect: Dialect::Plan, files })
 }
 
-fn write(draft: &PlanDraft, args: &PlanArgs, top: &Path, out: &Out) -> Result<u8, CommandError> {
-    let commands = project_commands(top);
-    let task = NewTask {
-        title: &draft.tasks.project,
-        base_branch: None,
-        commands: &commands,
-        now: SystemClock::default().now(),
-    };
+fn write(
+    draft: &PlanDraft,
+    args: &PlanArgs,
+    template: &NewTask<'_>,
+    top: &Path,
+    out: &Out,
+) -> Result<u8, CommandError> {
+    // The conversation took a while: you may have written something meanwhile.
+    if !args.force {
+        existing::refuse_stories(top, template)?;
+    }
+    let keeps_prd = existing::requirements(top, template)?.is_some();
+    let task = NewTask { title: &draft.tasks.project, ..template.clone() };
     let mut written = Vec::new();
     for (name, template) in task_files::files(Dialect::Plan, &task)? {
         let text = match name {
             TASKS => draft.tasks_json()?,
-            // Requirements that are there already stay where they are.
-            PRD if args.prd.as_ref().is_some_and(|file| file.ends_with("prd.md"))
-                && top.join(PRD).exists() =>
-            {
-                continue;
-            }
+            PRD if keeps_prd => continue,
             PRD => draft.prd.clone(),
             // What sessions have learnt, and a prompt of the project's own, outlive a plan.
             other if top.join(other).exists() => continue,
@@ -232,7 +248,8 @@ fn write(draft: &PlanDraft, args: &PlanArgs, top: &Path, out: &Out) -> Result<u8
         written.push(name);
     }
     if out.json {
-        out.value(&json!({"written": written, "stories": draft.tasks.user_stories.len()}));
+        let kept = keeps_prd.then_some(PRD);
+        out.value(&json!({"written": written, "kept": kept, "stories": draft.tasks.user_stories.len()}));
         return Ok(0);
     }
     for name in &written {

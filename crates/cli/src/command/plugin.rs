@@ -8,9 +8,9 @@
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use clap::{Args, Subcommand};
-use ralph_app::{App, Environment};
-use ralph_domain::describe::Tone;
-use ralph_domain::text::{head, one_line};
+use ralph_loop_app::{App, Environment};
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::text::{head, one_line};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -207,7 +207,7 @@ fn is_program(path: &Path) -> bool {
 /// The user's own `claude`.
 struct Claude {
     program: PathBuf,
-    vars: ralph_domain::vars::Vars,
+    vars: ralph_loop_domain::vars::Vars,
 }
 
 impl Claude {

@@ -2,9 +2,9 @@
 
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use ralph_app::App;
-use ralph_domain::describe::Tone;
-use ralph_domain::text::count;
+use ralph_loop_app::App;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::text::count;
 use std::path::Path;
 
 /// Every decision and every prompt is made again from the journal and the files of the run, and held against what was done and

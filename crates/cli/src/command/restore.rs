@@ -4,15 +4,15 @@ use crate::confirm::{confirm, may_ask};
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::table::{Cell, Table, columns};
-use ralph_app::{App, locks};
-use ralph_domain::describe::Tone;
-use ralph_domain::id::RunId;
-use ralph_domain::spec::WorkspaceKind;
-use ralph_domain::text::count;
-use ralph_git::Repo;
-use ralph_git::restore::{RestoreAction, RestorePlan, RestoreScope, apply_restore, plan_restore};
-use ralph_journal::layout::StateHome;
-use ralph_journal::registry::Registration;
+use ralph_loop_app::{App, locks};
+use ralph_loop_git::Repo;
+use ralph_loop_git::restore::{RestoreAction, RestorePlan, RestoreScope, apply_restore, plan_restore};
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::text::count;
+use ralph_loop_task::spec::WorkspaceKind;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -121,17 +121,17 @@ fn apply(
         && let (Some(branch), Some(baseline)) = (&state.spec.branch, &state.baseline)
         && state.spec.place == WorkspaceKind::InPlace
         && let Some(back) =
-            ralph_git::place::leave_branch(repo, id, branch, baseline.head.as_str()).map_err(from_git)?
+            ralph_loop_git::place::leave_branch(repo, id, branch, baseline.head.as_str()).map_err(from_git)?
     {
         out.say(format!("back on the branch {back}; the run's commits stay on {branch}"));
     }
     Ok(kept)
 }
 
-fn from_git(error: ralph_git::Error) -> CommandError {
+fn from_git(error: ralph_loop_git::Error) -> CommandError {
     let hint = error.hint();
     let kind = match error {
-        ralph_git::Error::Refused { .. } => CommandError::usage(error.to_string()),
+        ralph_loop_git::Error::Refused { .. } => CommandError::usage(error.to_string()),
         other => CommandError::environment(other.to_string()),
     };
     CommandError { hint, ..kind }
@@ -159,7 +159,7 @@ fn show(plan: &RestorePlan, id: &RunId, (top, yes): (&Path, bool), out: &Out) {
     let mut table = Table::new(1).indent(2);
     for change in plan.changes.iter().take(SHOWN) {
         let tone = if change.action == RestoreAction::Delete { Tone::Attention } else { Tone::Muted };
-        let path = ralph_domain::text::one_line(&change.path.display().to_string(), 400);
+        let path = ralph_loop_protocol::text::one_line(&change.path.display().to_string(), 400);
         table.row([Cell::toned(tone, word(change.action)), path.into()]);
     }
     table.lines(columns(), out).iter().for_each(|l| out.line(l));
@@ -185,7 +185,7 @@ fn some_of(paths: &[PathBuf]) -> String {
     let names: Vec<String> = paths
         .iter()
         .take(NAMED)
-        .map(|path| ralph_domain::text::one_line(&path.display().to_string(), 400))
+        .map(|path| ralph_loop_protocol::text::one_line(&path.display().to_string(), 400))
         .collect();
     let more = paths.len().saturating_sub(NAMED);
     if more == 0 { names.join(", ") } else { format!("{} and {more} more", names.join(", ")) }
@@ -211,7 +211,7 @@ fn object(id: &RunId, plan: &RestorePlan, kept_at: Option<&str>) -> serde_json::
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_git::restore::RestoreChange;
+    use ralph_loop_git::restore::RestoreChange;
 
     #[test]
     fn the_json_names_every_file_and_what_happens_to_it() {

@@ -5,8 +5,8 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::parse::BudgetArgs;
 use crate::report::Presenter;
-use ralph_app::{App, NotifyRequest, notify};
-use ralph_domain::config::Isolation;
+use ralph_loop_app::{App, NotifyRequest, notify};
+use ralph_loop_task::config::Isolation;
 use std::path::Path;
 
 /// A run that is paused goes on; one whose process has ended is continued from its journal, with its iteration count,

@@ -9,12 +9,12 @@ use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::parse::{BudgetArgs, isolation, model, publish};
-use ralph_app::{
+use ralph_loop_app::{
     App, NotifyRequest, Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished, find, notify, repo_file,
 };
-use ralph_domain::config::{Isolation, Mode, ProviderName, RequiredProof, Share, TestsPolicy};
-use ralph_domain::describe::Tone;
-use ralph_domain::dialect::Publish;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_task::config::{Isolation, Mode, ProviderName, RequiredProof, Share, TestsPolicy};
+use ralph_loop_task::dialect::Publish;
 use std::path::{Path, PathBuf};
 
 /// The task is a sentence, or a file: `PROMPT.md` and the like. Agents and verifiers come from `.ralph/config.json`

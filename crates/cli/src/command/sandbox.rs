@@ -6,7 +6,7 @@ pub mod test;
 
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_app::App;
+use ralph_loop_app::App;
 
 /// Tests the sandbox of this machine, and looks after the containers and machines that runs have made.
 #[derive(Debug, clap::Args)]

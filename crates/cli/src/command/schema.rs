@@ -101,7 +101,7 @@ pub fn run(args: SchemaArgs, _folder: &Path, out: &Out) -> Result<u8, CommandErr
     };
     let names = || SCHEMAS.iter().map(|schema| schema.name);
     let Some(schema) = SCHEMAS.iter().find(|schema| schema.name == name) else {
-        let hint = match ralph_domain::text::nearest(&name, names()) {
+        let hint = match ralph_loop_protocol::text::nearest(&name, names()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
         };

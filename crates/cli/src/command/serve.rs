@@ -4,11 +4,12 @@
 use crate::demo_repo;
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_agents::presets::find_program;
-use ralph_app::{App, Environment, find, repo_file};
-use ralph_domain::config::ProviderName;
-use ralph_domain::describe::Tone;
-use ralph_server::{Limits, Ready, ServeOptions};
+use crate::server_env;
+use ralph_loop_agents::presets::find_program;
+use ralph_loop_app::{App, Environment, find, repo_file};
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_server::{Limits, Ready, ServeOptions};
+use ralph_loop_task::config::ProviderName;
 use serde_json::json;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -60,6 +61,7 @@ fn provider_jobs(text: &str) -> Result<(String, usize), String> {
 
 /// Runs the command.
 pub fn run(args: &ServeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let app = &server_env::with_dotenv(app, folder, out)?;
     let env = app.environment();
     let mut repos: Vec<PathBuf> = Vec::new();
     for repo in &args.repo {
@@ -80,13 +82,14 @@ pub fn run(args: &ServeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
             providers: args.jobs_with.iter().cloned().collect(),
         },
         repos,
+        folder: folder.to_owned(),
         demo: args.demo,
     };
     // What cannot be started is told; the server is there all the same.
     let starts = demos.into_iter().map(|demo| (demo_repo::on_its_own(app, &demo.folder), demo.request));
     let starts: Vec<_> = starts.collect();
     std::thread::spawn(move || starts.into_iter().for_each(|(app, request)| drop(app.spawn(&request))));
-    ralph_server::serve(app, &options, |ready| print_ready(ready, args, env, out))?;
+    ralph_loop_server::serve(app, &options, |ready| print_ready(ready, args, env, out))?;
     out.say("the server has ended; runs go on (`ralph list --all`)");
     Ok(0)
 }
@@ -112,9 +115,7 @@ fn print_ready(ready: &Ready, args: &ServeArgs, env: &Environment, out: &Out) {
         out.line(format!("address  {}", ready.url));
         out.line(format!("token    {}", ready.token));
     }
-    if !ready.has_page {
-        out.say("this program was built without its page: `cd web && npm ci && npm run build`, then build it again");
-    }
+    server_env::report_set_aside(ready.set_aside.as_deref(), out);
     if !args.host.is_loopback() {
         out.say("others can reach it: put a proxy with TLS in front of it");
     }

@@ -7,10 +7,10 @@ mod whole;
 
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_app::facts::RunReading;
-use ralph_app::timeline::RunTimeline;
-use ralph_app::{App, repo_file};
-use ralph_domain::text::count;
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::timeline::RunTimeline;
+use ralph_loop_app::{App, repo_file};
+use ralph_loop_protocol::text::count;
 use std::path::Path;
 
 /// A whole run, or one iteration. The flags print one file of the iteration (of the latest one, if none is named), without

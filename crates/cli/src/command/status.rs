@@ -3,7 +3,7 @@
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::run_text;
-use ralph_app::{App, status};
+use ralph_loop_app::{App, status};
 use std::path::Path;
 
 /// Is it alive, is it getting closer, does it need you, what has it cost: in this order.

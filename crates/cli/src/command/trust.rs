@@ -4,12 +4,13 @@ use crate::confirm::{confirm, may_ask};
 use crate::consent;
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use ralph_app::consent::Difference;
-use ralph_app::trust::Ask;
-use ralph_app::trust::store::TrustStore;
-use ralph_app::{App, Asked, PlaceRequest, RunRequest, TaskInput};
-use ralph_domain::describe::Tone;
-use ralph_domain::text::count;
+use ralph_loop_app::agent_settings;
+use ralph_loop_app::consent::Difference;
+use ralph_loop_app::trust::Ask;
+use ralph_loop_app::trust::store::TrustStore;
+use ralph_loop_app::{App, Asked, PlaceRequest, RunRequest, TaskInput};
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::text::count;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
   ralph trust --yes        allow without asking, where there is no terminal
   ralph trust --json       { repo, hash, allowed, asks, gone }
   ralph trust --revoke     forget what was allowed to this repo
+  ralph trust --agent-settings .claude    show `.claude`, as it is now, to agent sessions
   RALPH_TRUST=HASH ralph run    for CI: allows exactly the set that `ralph trust --show --json` names")]
 pub struct TrustArgs {
     /// The task file whose settings are looked at, too; found by itself where there is only one.
@@ -35,6 +37,9 @@ pub struct TrustArgs {
     /// What the repo at this address asks for, as `ralph run --clone` would work on it.
     #[arg(long, value_name = "URL|PATH", conflicts_with = "revoke")]
     pub clone: Option<String>,
+    /// Show this settings file or folder to agent sessions
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["show", "file", "clone", "revoke", "yes"])]
+    pub agent_settings: Option<PathBuf>,
     /// Forget everything that was allowed to this repo.
     #[arg(long, conflicts_with_all = ["show", "file"])]
     pub revoke: bool,
@@ -45,13 +50,16 @@ pub struct TrustArgs {
 
 /// Runs the command.
 pub fn run(args: TrustArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let task = args.file.map_or(TaskInput::Found, TaskInput::File);
-    let place = args.clone.map_or(PlaceRequest::InPlace, |from| PlaceRequest::Clone {
+    let task = args.file.clone().map_or(TaskInput::Found, TaskInput::File);
+    let place = args.clone.clone().map_or(PlaceRequest::InPlace, |from| PlaceRequest::Clone {
         from,
         depth: None,
         sparse: Vec::new(),
     });
     let request = RunRequest { task, place, ..RunRequest::in_folder(folder) };
+    if let Some(path) = &args.agent_settings {
+        return show_to_agents(app, folder, path, out);
+    }
     if args.revoke {
         return revoke(&app.trust_stores(&request)?, out);
     }
@@ -102,6 +110,16 @@ fn allow(asked: &Asked, yes: bool, out: &Out) -> Result<bool, CommandError> {
     }
     asked.allow()?;
     Ok(true)
+}
+
+/// Settings of an agent CLI that are the product of a repo.
+fn show_to_agents(app: &App, folder: &Path, path: &Path, out: &Out) -> Result<u8, CommandError> {
+    let ask = agent_settings::show(app.environment(), folder, path)?;
+    match out.json {
+        true => out.value(&json!({ "source": ask.source, "digest": ask.digest })),
+        false => out.say(format!("agent sessions see `{}` from now on, until it changes", ask.source)),
+    }
+    Ok(0)
 }
 
 fn revoke(stores: &[TrustStore], out: &Out) -> Result<u8, CommandError> {

@@ -6,12 +6,12 @@ use crate::output::Out;
 use crate::report::Presenter;
 use crate::signals;
 use crate::table::{Cell, Table, columns};
-use ralph_agents::presets;
-use ralph_app::{App, Environment};
-use ralph_domain::id::RunId;
-use ralph_fleet::drive::Held;
-use ralph_fleet::worker::{Told, WorkerOptions};
-use ralph_fleet::{Fleet, db, enrol, login, worker, workers};
+use ralph_loop_agents::presets;
+use ralph_loop_app::{App, Environment};
+use ralph_loop_fleet::drive::Held;
+use ralph_loop_fleet::worker::{Told, WorkerOptions};
+use ralph_loop_fleet::{Fleet, db, enrol, login, worker, workers};
+use ralph_loop_protocol::id::RunId;
 use serde_json::json;
 use std::time::Duration;
 
@@ -123,7 +123,7 @@ fn name(args: &WorkerArgs, env: &Environment) -> Result<String, CommandError> {
                 .hint("small letters, digits and `-`, at most 40")),
         };
     }
-    let machine = ralph_journal::machine::id(&env.state_home()?)?.to_string();
+    let machine = ralph_loop_journal::machine::id(&env.state_home()?)?.to_string();
     Ok(machine.chars().take(12).collect())
 }
 

@@ -1,7 +1,7 @@
 //! Lines for people broken between words, where a terminal would break them anywhere.
 
 use super::marks::bare;
-use ralph_domain::sanitize;
+use ralph_loop_protocol::sanitize;
 use unicode_width::UnicodeWidthStr as _;
 
 /// Narrower than this nothing is broken.

@@ -1,7 +1,8 @@
 //! What a run takes for granted, in three lines: who works, what checks the result, where.
 
-use ralph_app::{Assumptions, PlaceRequest};
-use ralph_domain::config::{CommandLine, Isolation, Settings, join_argv};
+use ralph_loop_app::{Assumptions, PlaceRequest};
+use ralph_loop_domain::installed::has_all_of;
+use ralph_loop_task::config::{CommandLine, Isolation, Settings, join_argv};
 
 /// Names and words of the lines.
 pub fn lines(found: &Assumptions, settings: &Settings, place: &PlaceRequest) -> [(&'static str, String); 3] {
@@ -31,8 +32,12 @@ fn check(found: &Assumptions, settings: &Settings) -> String {
         return commands.join("; ");
     };
     let mut words = shown(&first.argv);
-    if !found.setup.is_empty() {
-        let setup: Vec<String> = found.setup.iter().map(CommandLine::display).collect();
+    let setup = found.setup.iter().map(CommandLine::display);
+    let due = |command: &String| {
+        settings.sandbox.provider().is_elsewhere() || !has_all_of(command, found.installed.iter())
+    };
+    let setup: Vec<String> = setup.filter(due).collect();
+    if !setup.is_empty() {
         words.push_str(&format!(", in a clean checkout after {}", setup.join("; ")));
     }
     words.push_str(&format!(" (from {}; `--verify CMD` chooses)", first.source));

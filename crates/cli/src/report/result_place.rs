@@ -1,11 +1,11 @@
 //! Where the result of a run is, and the one command that comes next.
 
-use ralph_app::Environment;
-use ralph_app::taking_home::{is_own_checkout, knows_start};
-use ralph_domain::outcome::RunResult;
-use ralph_domain::spec::{RunSpec, WorkspaceKind};
-use ralph_domain::state::RunState;
-use ralph_domain::text::count;
+use ralph_loop_app::Environment;
+use ralph_loop_app::taking_home::{is_own_checkout, knows_start};
+use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::outcome::RunResult;
+use ralph_loop_protocol::text::count;
+use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 
 /// The branch that holds the result; a ref of the engine's own is none.
 fn branch(result: &RunResult) -> Option<&str> {

@@ -3,7 +3,7 @@
 //! agent's runs on the host, nothing hangs. The honest twin is in the same table: what is merely odd is handed back as it is.
 
 use super::RALPH;
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -159,7 +159,7 @@ fn play(attacks: &[TreeAttack], args: &[&str]) {
         let repo = repo(&env, script, &victim);
         let done = repo.ralph(&[&["run", "--json"], args].concat());
         if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
-            return ralph_testkit::skip(&done.stderr);
+            return ralph_loop_testkit::skip(&done.stderr);
         }
         untouched(&victim, name, &done);
         match ends {
@@ -242,7 +242,7 @@ fn a_run_that_goes_on_is_led_nowhere(fault: &str) {
         let mut command = env.ralph_command(&repo.dir, &["run", "--json"]);
         let killed = TestEnv::finish(command.env("RALPH_FAULT", fault));
         if killed.code == Some(4) && killed.stderr.contains("cannot sandbox") {
-            return ralph_testkit::skip(&killed.stderr);
+            return ralph_loop_testkit::skip(&killed.stderr);
         }
         untouched(&victim, name, &killed);
         let done = repo.ralph(&["resume", "--json"]);
@@ -273,7 +273,7 @@ fn two_at_once_do_not_reach_each_other() {
     let both: Vec<Finished> = both.into_iter().map(TestEnv::wait).collect();
     for done in &both {
         if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
-            return ralph_testkit::skip(&done.stderr);
+            return ralph_loop_testkit::skip(&done.stderr);
         }
         untouched(&victim, "two at once", done);
         assert_eq!(done.code, Some(0), "{done:?}");

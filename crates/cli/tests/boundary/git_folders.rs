@@ -2,7 +2,7 @@
 //! nothing is waited for, and an honest run in such a place is proven.
 
 use super::RALPH;
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -91,7 +91,7 @@ fn sparse_run(repo: &TestRepo<'_>, more: &[&str]) -> Finished {
 fn cannot_sandbox(done: &Finished) -> bool {
     let no = done.code == Some(4) && done.stderr.contains("cannot sandbox");
     if no {
-        ralph_testkit::skip(&done.stderr);
+        ralph_loop_testkit::skip(&done.stderr);
     }
     no
 }

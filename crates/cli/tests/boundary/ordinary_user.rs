@@ -2,7 +2,7 @@
 //! nothing of it stays on the disk. (The administrator may do everything, so a test that runs as one becomes somebody else.)
 
 use super::RALPH;
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -31,7 +31,7 @@ fn ralph(env: &TestEnv, folder: &Path, args: &[&str]) -> Option<Finished> {
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     };
     if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
-        ralph_testkit::skip(&done.stderr);
+        ralph_loop_testkit::skip(&done.stderr);
         return None;
     }
     Some(done)
@@ -54,7 +54,7 @@ fn can_start(env: &TestEnv) -> bool {
     let version = ralph(env, &env.path(""), &["--version"]);
     let can = version.is_some_and(|done| done.code == Some(0));
     if !can {
-        ralph_testkit::skip("there is no ordinary user who can start the program");
+        ralph_loop_testkit::skip("there is no ordinary user who can start the program");
     }
     can
 }
@@ -139,4 +139,26 @@ fn a_sparse_clone_whose_git_folder_nobody_may_change_is_not_believed() {
     let Some(done) = ralph(&env, &repo.dir, &["run", "--json", "--clone", &clone]) else { return };
     assert!(!marker.exists(), "a program of the agent's ran: {done:?}");
     assert_eq!(done.code, Some(0), "{done:?}");
+}
+
+#[test]
+fn linked_agent_starts_in_the_sandbox_of_an_ordinary_user() {
+    let (env, _program) = machine();
+    if !can_start(&env) {
+        return;
+    }
+    let repo = TestRepo::with_task(&env);
+    let work = "cat > /dev/null\necho x > part.txt; echo did it; echo '<promise>COMPLETE</promise>'";
+    let version = env.path("home/.local/share/tool/versions/1.0");
+    std::fs::create_dir_all(version.parent().unwrap()).unwrap();
+    std::fs::rename(repo.script("tool.sh", work), &version).unwrap();
+    std::fs::create_dir_all(env.path("home/.local/bin")).unwrap();
+    let link = env.path("home/.local/bin/tool");
+    std::os::unix::fs::symlink(&version, &link).unwrap();
+    let agent = json!({ "name": "tool", "command_argv": [link] });
+    repo.configure(&[agent], "test -f part.txt", &json!({}));
+    for place in [&["run", "--json", "--new"][..], &["run", "--json", "--new", "--worktree"]] {
+        let Some(done) = ralph(&env, &repo.dir, place) else { return };
+        assert_eq!(done.code, Some(0), "{place:?}: {done:?}");
+    }
 }

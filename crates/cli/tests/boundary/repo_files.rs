@@ -3,7 +3,7 @@
 //! nothing outside is read or written. Each has its honest twin: the same place with an honest file.
 
 use super::RALPH;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
@@ -556,29 +556,6 @@ fn what_a_command_writes_goes_through_no_link() {
             |g| {
                 g.repo.write("docs/task.md", TASK);
                 g.link("ralph_task.md", "docs/task.md");
-            },
-        ),
-        attack(
-            "convert meets its target as a link out",
-            |g| {
-                g.repo.write("ralph_task.md", TASK);
-                g.out("ralph.json");
-            },
-            &["convert", "ralph_task.md", "ralph.json", "--force"],
-            "",
-            |g| g.repo.write("ralph_task.md", TASK),
-        ),
-        attack(
-            "convert meets a folder as a link out",
-            |g| {
-                g.repo.write("ralph_task.md", TASK);
-                g.out_folder("plans");
-            },
-            &["convert", "ralph_task.md", "plans/ralph.json"],
-            "plans/ralph.json",
-            |g| {
-                g.repo.write("ralph_task.md", TASK);
-                g.folder("plans");
             },
         ),
     ]);

@@ -2,7 +2,7 @@
 //! full works there, and never reaches the repo itself.
 
 use super::RALPH;
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -25,7 +25,7 @@ echo '<promise>COMPLETE</promise>'"#;
 fn is_missing(done: &Finished) -> bool {
     let missing = done.code == Some(4) && done.stderr.contains("sandbox");
     if missing {
-        ralph_testkit::skip(&done.stderr);
+        ralph_loop_testkit::skip(&done.stderr);
     }
     missing
 }
@@ -110,7 +110,7 @@ fn tools_of_the_home_that_are_on_the_path_work_and_their_neighbours_stay_hidden(
     let mut command = env.command("python3", &home);
     let made = TestEnv::finish(command.args(["-m", "venv", "--without-pip"]).arg(&venv));
     if made.code != Some(0) {
-        ralph_testkit::skip("`python3 -m venv` does not work on this machine");
+        ralph_loop_testkit::skip("`python3 -m venv` does not work on this machine");
         return;
     }
     let write = |name: &str, text: &str| {

@@ -1,7 +1,7 @@
 //! The run after another one: what it is configured with, and how it must end.
 
 use super::PROMISE;
-use ralph_testkit::{Finished, TestRepo};
+use ralph_loop_testkit::{Finished, TestRepo};
 use serde_json::{Value, json};
 
 /// Adds something that decides nothing.

@@ -1,15 +1,16 @@
 //! Tests of the start that a run changes: what `tests` and `require_proof` make of it, and what a person's answer does.
 
 use super::{PROMISE, RALPH};
-use ralph_domain::ports::{Forge as _, PrState};
-use ralph_forge::LocalForge;
-use ralph_testkit::env::until;
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_domain::ports::{Forge as _, PrState};
+use ralph_loop_forge::LocalForge;
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 
 const TEST: &str = "import unittest\nimport part\n\n\nclass Part(unittest.TestCase):\n    def test_part(self):\n        self.assertEqual(part.VALUE, 'right')\n";
 const PART: (&str, &str) = ("part.py", "VALUE = 'wrong'\n");
-const CHECK: &str = "python3 -m unittest";
+/// Without compiled files: two edits of one size within a second would leave a stale one.
+const CHECK: &str = "python3 -B -m unittest";
 const CHEAT: &str = "sed -i \"s/part.VALUE, 'right'/1, 1/\" test_part.py";
 const RIGHT: &str = "echo \"VALUE = 'right'\" > part.py";
 
@@ -199,7 +200,7 @@ fn a_draft_says_what_is_asked_and_what_was_answered() {
     let repo = repo(&env, "repo", "# Do the work\n");
     let more = json!({"publish": "pr", "poll_seconds": 0.05});
     let asked = play(&repo, CHEAT, &more, &[]).exits(3).json();
-    let forge = LocalForge::open(&folder, &ralph_testkit::vars()).unwrap();
+    let forge = LocalForge::open(&folder, &ralph_loop_testkit::vars()).unwrap();
     let pr = forge.pr(1).unwrap();
     assert!(pr.draft && pr.state == PrState::Open, "{pr:?}");
     assert_eq!(asked["pr_url"], pr.url);

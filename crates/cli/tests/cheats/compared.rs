@@ -3,7 +3,7 @@
 
 use super::scene::{End, PART, Scene, UNIT, cheats};
 use super::{PROMISE, RALPH};
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 
 const FILES: &[(&str, &str)] = &[

@@ -4,8 +4,8 @@
 use super::RALPH;
 use super::after::{HONEST, NEXT, is_asked_about, is_proven};
 use super::scene::{PART, UNIT};
-use ralph_testkit::env::until;
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::Value;
 
 /// Ends the driver in the middle of the session; the guard then ends this, too.

@@ -3,7 +3,7 @@
 use super::after::{HONEST, NEXT, is_asked_about};
 use super::scene::{PART, UNIT};
 use super::{PROMISE, RALPH};
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
 
 /// Rewrites the test to what the module says.

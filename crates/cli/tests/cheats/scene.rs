@@ -1,7 +1,7 @@
 //! A scene in which what decides is changed: the cheat and its honest twin, in place, in a worktree and in a clone.
 
 use super::{PROMISE, RALPH};
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 
 /// A test for each scene.
@@ -80,7 +80,7 @@ impl Scene {
         for place in super::places(name, &["here", "worktree", "clone"]) {
             let env = TestEnv::new(RALPH);
             let Some((run, record)) = self.play(&env, place, self.cheat, "cheat") else {
-                ralph_testkit::skip("checks cannot be watched on this machine");
+                ralph_loop_testkit::skip("checks cannot be watched on this machine");
                 return;
             };
             let about = format!("{place}: {}\n{}\n{record}", self.cheat, run.stderr);

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
 use super::RALPH;
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 
 /// A scene, a cheat in it, and honest work in it.

@@ -1,7 +1,7 @@
 //! From nothing to a run.
 
 use super::{RALPH, calc, capable_claude, claude_says, path, program, ralph_in};
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 use std::io::Write as _;
 use std::process::Stdio;
@@ -89,7 +89,7 @@ fn whoever_sits_there_is_asked_for_the_check_once() {
     shell.args(["-q", "-e", "-c", &line, "/dev/null"]).env("PATH", path(&env)).env("TERM", "xterm");
     shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let Ok(mut child) = shell.spawn() else {
-        return ralph_testkit::skip("`script` makes the terminal");
+        return ralph_loop_testkit::skip("`script` makes the terminal");
     };
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"test -f added.txt\n").unwrap();

@@ -1,7 +1,7 @@
 //! From nothing to a run: other repos, fresh workspaces, what is missing, what agents are given.
 
 use super::{RALPH, claude_says, path, program, ralph_in};
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::process::Stdio;
 
@@ -44,7 +44,7 @@ fn a_task_that_names_a_repo_is_run_in_a_clone_of_it_from_a_plain_folder() {
     // Sandboxed, too.
     let sandboxed = ralph_in(&env, &folder, &["run", "--publish", "none", "--new", "--json"]);
     match sandboxed.code {
-        Some(4) => ralph_testkit::skip("no sandbox here"),
+        Some(4) => ralph_loop_testkit::skip("no sandbox here"),
         _ => assert_eq!(sandboxed.exits(0).json()["success"], true),
     }
     // A second run sees what the repo has by then.
@@ -260,7 +260,7 @@ fn a_probe_is_sandboxed_and_shows_at_once_what_a_hanging_agent_asks() {
     command.env("PATH", path(&env)).stdout(Stdio::piped()).stderr(Stdio::piped());
     let done = TestEnv::finish(&mut command).exits(4);
     if done.stderr.contains("cannot sandbox") {
-        return ralph_testkit::skip("no sandbox here");
+        return ralph_loop_testkit::skip("no sandbox here");
     }
     assert!(
         done.stderr.contains("claude says: Open https://login.example.org/device?code=ABCD"),
@@ -297,7 +297,7 @@ fn the_users_own_settings_reach_a_sandboxed_agent_only_where_they_are_shared() {
     };
     let done = run(&[]);
     if done.code == Some(4) {
-        return ralph_testkit::skip("no sandbox here");
+        return ralph_loop_testkit::skip("no sandbox here");
     }
     done.exits(0);
     assert_eq!(repo.read("seen.txt"), "dark\n");
@@ -342,7 +342,7 @@ fn init_over_something_of_another_kind_is_refused_with_the_reason() {
         "{}",
         refused.stderr
     );
-    assert!(refused.stderr.contains("ralph convert PROMPT.md ralph_task.md"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("pass `--force` to add `ralph_task.md`"), "{}", refused.stderr);
     assert!(!repo.dir.join(".ralph").exists() && !repo.dir.join("ralph_task.md").exists());
     std::fs::create_dir(repo.dir.join("ralph.json")).unwrap();
     let refused = repo.ralph(&["init", "--json-task", "--force"]).exits(2);

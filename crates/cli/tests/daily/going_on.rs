@@ -2,8 +2,8 @@
 //! committed yet.
 
 use super::{RALPH, calc, capable_claude, claude_says, path, program, ralph_in};
-use ralph_testkit::env::until;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use std::process::Stdio;
 
 /// A `claude` that waits in its first session until the file `go` is on this machine, and writes a second file afterwards.

@@ -1,7 +1,7 @@
 //! What sessions remember: of their own run, of the repo, and nothing of other runs.
 
 use super::RALPH;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 
 const RUN: &[&str] = &["run", "--isolation", "none"];
@@ -109,7 +109,7 @@ fn what_a_person_removes_during_a_run_stays_away_and_what_agents_add_stays() {
         repo.configure(&[repo.agent("stub", &meddling(&person))], "test -f x.txt", &json!({}));
         let done = repo.ralph(&[&["run"][..], place].concat());
         if sandboxed && done.code == Some(4) {
-            ralph_testkit::skip("no sandbox here");
+            ralph_loop_testkit::skip("no sandbox here");
             continue;
         }
         let done = done.exits(0);

@@ -1,7 +1,7 @@
 //! Taking a result where the user has edited the same files, and a fork of a run that began with uncommitted changes.
 
 use super::RALPH;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 

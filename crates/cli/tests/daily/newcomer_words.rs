@@ -1,7 +1,7 @@
 //! What somebody new reads: refusals with their reason, templates, names of branches, lines of people's own messages.
 
 use super::{RALPH, calc, capable_claude, claude_says, program, ralph_in};
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 
 #[test]

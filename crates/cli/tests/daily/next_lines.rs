@@ -1,7 +1,7 @@
 //! Whatever command the end of a run names as the next one works there.
 
 use super::{RALPH, calc, capable_claude, claude_says, program, ralph_in};
-use ralph_testkit::TestEnv;
+use ralph_loop_testkit::TestEnv;
 use std::path::Path;
 
 /// The commands of `ralph` that stand in backticks on `next:` lines, as arguments. Those with a gap to fill are left out.

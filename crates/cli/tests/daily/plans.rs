@@ -1,7 +1,7 @@
 //! Plans and working folders: what sessions are told of them, and what they may not change.
 
 use super::RALPH;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 
 const RUN: &[&str] = &["run", "--isolation", "none"];

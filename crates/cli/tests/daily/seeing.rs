@@ -1,8 +1,8 @@
 //! What somebody sees of a run: what the agent does, why a check fails, when something goes on.
 
 use super::{RALPH, claude_says, path, program, ralph_in};
-use ralph_testkit::env::until;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use std::process::{Command, Stdio};
 
 /// A repo whose unittest wants `calc.x` to be 2 and a file that git ignores.
@@ -51,7 +51,7 @@ fn on_terminal(env: &TestEnv, repo: &TestRepo<'_>, columns: usize, args: &str) -
     match shell.output() {
         Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
         Err(error) => {
-            ralph_testkit::skip(&format!("`script` makes the terminal: {error}"));
+            ralph_loop_testkit::skip(&format!("`script` makes the terminal: {error}"));
             None
         }
     }

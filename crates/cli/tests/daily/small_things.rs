@@ -1,8 +1,8 @@
 //! Small things that a day with `ralph` stumbles over.
 
 use super::{RALPH, calc, claude_says, path, program, ralph_in};
-use ralph_testkit::env::until;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 use std::process::Stdio;
 
@@ -173,7 +173,7 @@ fn nothing_of_a_run_leads_nowhere_where_its_checks_work() {
     );
     let done = repo.ralph(&["run", "--json"]);
     if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
-        ralph_testkit::skip(&done.stderr);
+        ralph_loop_testkit::skip(&done.stderr);
         return;
     }
     done.exits(0);

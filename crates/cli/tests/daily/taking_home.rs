@@ -1,7 +1,7 @@
 //! The result in the user's own checkout.
 
 use super::{RALPH, calc, capable_claude, ralph_in};
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 
 const RUN: &[&str] = &["run", "--isolation", "none", "Make calc.x two in calc.py"];
 

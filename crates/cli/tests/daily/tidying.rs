@@ -1,7 +1,7 @@
 //! What is left of runs, what they cost.
 
 use super::{RALPH, calc, capable_claude, ralph_in};
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 
 fn ran(env: &TestEnv, repo: &TestRepo<'_>, sentence: &str, more: &[&str]) -> String {
     let args = [&["run", "--isolation", "none", "--json", sentence], more].concat();

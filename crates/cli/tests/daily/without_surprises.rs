@@ -2,8 +2,8 @@
 //! not logged in, a session that was cut, a cost that nobody knows.
 
 use super::{RALPH, calc, claude_says, path, program, ralph_in};
-use ralph_testkit::env::until;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 
 const WORKS: &str = "echo work > part.txt; echo '<promise>COMPLETE</promise>'";
@@ -48,7 +48,7 @@ fn edits_in_a_submodule_are_told_and_never_called_nothing() {
     for args in [&["--isolation", "none"][..], &[], &["--worktree", "--isolation", "none"]] {
         let done = repo.ralph(&[&["run", "--new"], args].concat());
         if done.stderr.contains("cannot sandbox") {
-            ralph_testkit::skip(&done.stderr);
+            ralph_loop_testkit::skip(&done.stderr);
             continue;
         }
         let want = "edits in a submodule are not part of the result: `lib/a.txt`, `lib/new.txt`";
@@ -129,7 +129,7 @@ fn cancelling_hands_nothing_of_a_cut_session_over() {
         let child = env.spawn(&repo.dir, &["run"]);
         let pid = child.id().to_string();
         let at_work = until("the second session", || {
-            let ended = !ralph_testkit::env::is_alive(child.id());
+            let ended = !ralph_loop_testkit::env::is_alive(child.id());
             let kinds = if ended { Vec::new() } else { repo.kinds() };
             let begun = kinds.iter().filter(|kind| *kind == "iteration_started").count() == 2;
             (ended || begun).then_some(begun)
@@ -137,7 +137,7 @@ fn cancelling_hands_nothing_of_a_cut_session_over() {
         if !at_work {
             let done = TestEnv::wait(child);
             assert!(done.stderr.contains("cannot sandbox"), "{}", done.stderr);
-            return ralph_testkit::skip(&done.stderr);
+            return ralph_loop_testkit::skip(&done.stderr);
         }
         let run = repo.latest();
         let home = repo.record(&run).ancestors().nth(2).unwrap().to_owned();
@@ -193,14 +193,17 @@ fn the_cost_of_a_first_session_that_works_is_unknown_not_nothing() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(
-        &format!("while [ ! -e {} ]; do sleep 0.05; done; {WORKS}", env.path("go").display()),
+        &format!("while [ ! -e {} ]; do echo at work; sleep 0.05; done; {WORKS}", env.path("go").display()),
         "test -f part.txt",
     );
-    let child = env.spawn(&repo.dir, &["run", "--isolation", "none"]);
-    until("the session", || {
+    let child = env.spawn(&repo.dir, &["run", "--json", "--isolation", "none"]);
+    until("the session's output", || {
         let begun = repo.dir.join(".ralph/runs").exists()
             && repo.kinds().iter().any(|kind| kind == "iteration_started");
-        begun.then_some(())
+        let run = begun.then(|| repo.ralph(&["list", "--json"]).exits(0).json())?;
+        // What it prints counts as activity, though it is no event.
+        let at = |key: &str| run[0][key].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+        (at("active_at") > at("last_event_at")).then_some(())
     });
     for args in [&["status"][..], &["list"]] {
         let face = repo.ralph(args).exits(0).stdout;
@@ -208,9 +211,13 @@ fn the_cost_of_a_first_session_that_works_is_unknown_not_nothing() {
     }
     let status = repo.ralph(&["status", "--json"]).exits(0).json();
     assert_eq!(status["spent"]["cost_basis"], "unknown", "{status}");
+    let unknown = [&status["cost_usd"], &status["spent"]["cost_usd"], &status["spent"]["tokens"]];
+    assert_eq!(unknown, [&Value::Null; 3], "{status}");
     std::fs::write(env.path("go"), "").unwrap();
     let done = TestEnv::wait(child).exits(0);
     assert!(done.stderr.contains("cost unknown"), "{}", done.stderr);
+    let result = done.json();
+    assert_eq!((&result["cost_usd"], &result["tokens"]), (&Value::Null, &Value::Null), "{result}");
 }
 
 const NPM: &str = r#"{"scripts":{"test":"sh test.sh"}}"#;

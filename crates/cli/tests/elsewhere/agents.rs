@@ -3,11 +3,11 @@
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
 use crate::fixture::Fixture;
-use ralph_agents::presets::preset;
-use ralph_testkit::docker::engine;
-use ralph_testkit::fake_e2b::FakeE2b;
-use ralph_testkit::model_server::{Action, ModelServer, Script, Turn};
-use ralph_testkit::{TestEnv, TestRepo, skip};
+use ralph_loop_agents::presets::preset;
+use ralph_loop_testkit::docker::engine;
+use ralph_loop_testkit::fake_e2b::FakeE2b;
+use ralph_loop_testkit::model_server::{Action, ModelServer, Script, Turn};
+use ralph_loop_testkit::{TestEnv, TestRepo, skip};
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;

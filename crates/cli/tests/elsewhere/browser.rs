@@ -2,12 +2,12 @@
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
 use crate::fixture::Fixture;
-use ralph_testkit::docker::engine;
-use ralph_testkit::env::until;
-use ralph_testkit::fake_e2b::FakeE2b;
-use ralph_testkit::model_server::{Action, ModelServer, Script, Turn};
-use ralph_testkit::pages::{self, HOSTS_PAGE, HostServer};
-use ralph_testkit::{TestEnv, TestRepo, skip};
+use ralph_loop_testkit::docker::engine;
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::fake_e2b::FakeE2b;
+use ralph_loop_testkit::model_server::{Action, ModelServer, Script, Turn};
+use ralph_loop_testkit::pages::{self, HOSTS_PAGE, HostServer};
+use ralph_loop_testkit::{TestEnv, TestRepo, skip};
 use serde_json::{Value, json};
 use std::net::TcpStream;
 use std::path::Path;

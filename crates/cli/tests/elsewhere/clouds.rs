@@ -2,11 +2,11 @@
 
 use crate::fixture::Fixture;
 use crate::stories;
-use ralph_testkit::TestEnv;
-use ralph_testkit::env::until;
-use ralph_testkit::fake_daytona::FakeDaytona;
-use ralph_testkit::fake_e2b::{FakeE2b, Fault};
-use ralph_testkit::fake_vercel::FakeVercel;
+use ralph_loop_testkit::TestEnv;
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::fake_daytona::FakeDaytona;
+use ralph_loop_testkit::fake_e2b::{FakeE2b, Fault};
+use ralph_loop_testkit::fake_vercel::FakeVercel;
 use serde_json::json;
 
 fn daytona() -> (FakeDaytona, Fixture) {
@@ -108,13 +108,13 @@ fn a_task_and_a_variable_choose_the_provider_and_a_flag_stands_above() {
     assert_eq!(cloud.made(), 2, "one to work in, one for the proof: {by_task:?}");
     by_task.exits(0);
     let mut command = fixture.command(&repo, &["run", "--json", "PROMPT.md"]);
-    ralph_testkit::TestEnv::finish(command.env("RALPH_DEFAULT_PROVIDER", "e2b")).exits(0);
+    ralph_loop_testkit::TestEnv::finish(command.env("RALPH_DEFAULT_PROVIDER", "e2b")).exits(0);
     assert_eq!(cloud.made(), 4);
     let mut command = fixture.command(&repo, &["run", "--json", "--isolation", "none", "--new", "PROMPT.md"]);
-    ralph_testkit::TestEnv::finish(command.env("RALPH_DEFAULT_PROVIDER", "e2b")).exits(0);
+    ralph_loop_testkit::TestEnv::finish(command.env("RALPH_DEFAULT_PROVIDER", "e2b")).exits(0);
     assert_eq!(cloud.made(), 4, "whoever says how this machine fences means this machine");
     let mut command = fixture.command(&repo, &["run", "--new", "PROMPT.md"]);
-    let refused = ralph_testkit::TestEnv::finish(command.env("RALPH_DEFAULT_PROVIDER", "e3b")).exits(2);
+    let refused = ralph_loop_testkit::TestEnv::finish(command.env("RALPH_DEFAULT_PROVIDER", "e3b")).exits(2);
     assert!(refused.stderr.contains("RALPH_DEFAULT_PROVIDER"), "{}", refused.stderr);
 }
 
@@ -163,7 +163,7 @@ fn daytona_starts_from_a_snapshot_which_has_a_size_of_its_own() {
 }
 
 /// A run whose machine is kept, seen by its user.
-fn kept_machine(fixture: &Fixture) -> (ralph_testkit::TestRepo<'_>, String, String) {
+fn kept_machine(fixture: &Fixture) -> (ralph_loop_testkit::TestRepo<'_>, String, String) {
     let script = "echo done > part.txt; echo '<promise>COMPLETE</promise>'";
     let repo = fixture.repo(Fixture::shell_agent(script), "grep -q done part.txt");
     let done = fixture.ralph(&repo, &["run", "--json", "--keep-sandbox"]).exits(0).json();

@@ -3,7 +3,7 @@
 
 use crate::fixture::Fixture;
 use crate::stories;
-use ralph_testkit::docker::engine;
+use ralph_loop_testkit::docker::engine;
 use serde_json::json;
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! A user's machine with a provider.
 
-use ralph_testkit::env::until;
-use ralph_testkit::{Finished, TestEnv, TestRepo};
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

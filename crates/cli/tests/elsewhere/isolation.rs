@@ -2,7 +2,7 @@
 
 use crate::fixture::Fixture;
 use crate::stories;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 use std::io::{Read as _, Write as _};
 
@@ -52,11 +52,11 @@ fn part(
 
 /// Whether this machine has a sandbox of its own.
 fn sandboxed() -> bool {
-    let machine = ralph_sandbox::isolation::detect(&ralph_testkit::vars());
-    let spec = ralph_sandbox::IsolationSpec::new("/");
-    let works = machine.choose(ralph_domain::config::Isolation::Auto, spec).is_ok();
+    let machine = ralph_loop_sandbox::isolation::detect(&ralph_loop_testkit::vars());
+    let spec = ralph_loop_sandbox::IsolationSpec::new("/");
+    let works = machine.choose(ralph_loop_task::config::Isolation::Auto, spec).is_ok();
     if !works {
-        ralph_testkit::skip("no sandbox works on this machine");
+        ralph_loop_testkit::skip("no sandbox works on this machine");
     }
     works
 }

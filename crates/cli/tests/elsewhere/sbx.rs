@@ -3,7 +3,7 @@
 
 use crate::fixture::Fixture;
 use crate::stories;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Child;

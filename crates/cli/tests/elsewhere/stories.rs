@@ -1,9 +1,9 @@
 //! What must hold of every provider.
 
 use crate::fixture::Fixture;
-use ralph_domain::ports::Forge as _;
-use ralph_forge::LocalForge;
-use ralph_testkit::TestEnv;
+use ralph_loop_domain::ports::Forge as _;
+use ralph_loop_forge::LocalForge;
+use ralph_loop_testkit::TestEnv;
 use serde_json::json;
 use std::path::Path;
 
@@ -56,7 +56,7 @@ pub fn pull_request_says_that_nobody_watched(fixture: &Fixture) {
     fixture.env.user_config(&json!({ "local_forge": folder }));
     let repo = fixture.repo(Fixture::shell_agent(WORK), CHECK);
     let run = fixture.ralph(&repo, &["run", "--publish", "pr", "--json"]).exits(0).json();
-    let forge = LocalForge::open(&folder, &ralph_testkit::vars()).unwrap();
+    let forge = LocalForge::open(&folder, &ralph_loop_testkit::vars()).unwrap();
     let body = forge.pr(1).unwrap().body;
     assert!(body.contains("Level: independent, not watched."), "{run}\n{body}");
 }

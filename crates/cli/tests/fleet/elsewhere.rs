@@ -3,9 +3,9 @@
 use crate::world::{PARTS, World};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ralph_fleet::{dispatch, workers};
-use ralph_testkit::TestEnv;
-use ralph_testkit::env::until;
+use ralph_loop_fleet::{dispatch, workers};
+use ralph_loop_testkit::TestEnv;
+use ralph_loop_testkit::env::until;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
@@ -33,7 +33,7 @@ fn shim(world: &World) -> Option<PathBuf> {
     command.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).arg("-ldl");
     let built = command.output().is_ok_and(|done| done.status.success());
     if !built {
-        ralph_testkit::skip("no C compiler here: the clock of a process cannot be moved");
+        ralph_loop_testkit::skip("no C compiler here: the clock of a process cannot be moved");
     }
     built.then_some(library)
 }
@@ -67,7 +67,7 @@ fn small_disk(world: &World, folder: &Path) -> bool {
     let mut mount = world.home.command("mount", &world.home.path("home"));
     let done = TestEnv::finish(mount.args(["-t", "tmpfs", "-o", "size=12m", "tmpfs"]).arg(folder));
     if done.code != Some(0) {
-        ralph_testkit::skip(&format!(
+        ralph_loop_testkit::skip(&format!(
             "a full disk needs a small tmpfs, and it cannot be mounted here: {}",
             done.stderr.trim()
         ));
@@ -132,7 +132,7 @@ fn two_builds_share_a_fleet_and_the_older_one_leaves_newer_runs_alone() {
     let build = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty());
     let builds = [build("RALPH_OLDER_BUILD"), build("RALPH_NEWER_BUILD")];
     if builds.iter().all(Option::is_none) {
-        return ralph_testkit::skip("there is no second build; `scripts/two-builds` makes one");
+        return ralph_loop_testkit::skip("there is no second build; `scripts/two-builds` makes one");
     }
     let builds = builds.map(|build| build.unwrap_or_else(|| crate::RALPH.into()));
     let Some(world) = World::of_builds(&format!("touch \"$HOME/begun\"; sleep 0.3\n{PARTS}"), builds) else {

@@ -2,8 +2,8 @@
 
 use crate::client::request;
 use crate::world::{PARTS, World};
-use ralph_fleet::Fleet;
-use ralph_testkit::env::until;
+use ralph_loop_fleet::Fleet;
+use ralph_loop_testkit::env::until;
 
 #[test]
 fn nothing_that_was_sealed_is_lost_with_a_synchronous_standby() {

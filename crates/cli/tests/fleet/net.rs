@@ -1,6 +1,6 @@
 //! A network of machine 0's own, with one way out of it that can be cut: packets are lost, and nobody is told.
 
-use ralph_testkit::env::until;
+use ralph_loop_testkit::env::until;
 use std::process::Command;
 
 pub struct Net {
@@ -29,7 +29,7 @@ impl Net {
         match made.make(&format!("{net}.2")) {
             Ok(()) => Some(made),
             Err(why) => {
-                ralph_testkit::skip(&format!("no network of a worker's own here: {why}"));
+                ralph_loop_testkit::skip(&format!("no network of a worker's own here: {why}"));
                 None
             }
         }

@@ -2,14 +2,14 @@
 
 use crate::machine::Served;
 use crate::world::{PARTS, World};
-use ralph_domain::id::RunId;
-use ralph_fleet::mirror::Mirror;
-use ralph_fleet::seal::{Line, PostgresSeal};
-use ralph_fleet::{lease, runs, seal};
-use ralph_journal::layout::StateHome;
-use ralph_journal::seal::SealSource as _;
-use ralph_sandbox::LeaseClock;
-use ralph_testkit::env::until;
+use ralph_loop_fleet::mirror::Mirror;
+use ralph_loop_fleet::seal::{Line, PostgresSeal};
+use ralph_loop_fleet::{lease, runs, seal};
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::seal::SealSource as _;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_sandbox::LeaseClock;
+use ralph_loop_testkit::env::until;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,7 +77,7 @@ fn a_run_that_is_over_is_deleted_for_good_and_takes_no_word() {
     assert!(kept() > 0, "what a machine must not take along is in the store");
     served.send(&served.token, "DELETE", &format!("/runs/{run}"), &[], None).is(204);
     let objects =
-        ralph_fleet::store::ArtifactStore::at(&world.store.display().to_string(), &Default::default());
+        ralph_loop_fleet::store::ArtifactStore::at(&world.store.display().to_string(), &Default::default());
     assert_eq!(objects.unwrap().list(&format!("runs/{run}")).unwrap(), []);
     let pool = world.fleet.pool();
     assert_eq!(world.fleet.wait(runs::find(pool, run.as_str())).unwrap(), None);
@@ -92,9 +92,9 @@ fn a_run_that_is_over_is_deleted_for_good_and_takes_no_word() {
 /// The copies of a server.
 fn copies(world: &World) -> (StateHome, Vec<RunId>) {
     let home = StateHome::at(&world.home.path("state/ralph"));
-    let runtime = ralph_fleet::db::runtime().unwrap();
+    let runtime = ralph_loop_fleet::db::runtime().unwrap();
     let changed = runtime.block_on(async {
-        let fleet = ralph_fleet::Fleet::connect(&world.postgres.url, 2).await.unwrap();
+        let fleet = ralph_loop_fleet::Fleet::connect(&world.postgres.url, 2).await.unwrap();
         Mirror::default().turn(&fleet, &home, &Default::default()).await.unwrap()
     });
     (home, changed)
@@ -136,6 +136,6 @@ fn a_run_that_a_server_cannot_read_hides_no_other() {
     sealed.keep_spec(b"{\"of\": \"tomorrow\"}").unwrap();
     let (home, changed) = copies(&world);
     assert_eq!(changed, std::slice::from_ref(&good));
-    assert!(ralph_journal::registry::find(&home, &good).is_some());
-    assert!(ralph_journal::registry::find(&home, &odd).is_none());
+    assert!(ralph_loop_journal::registry::find(&home, &good).is_some());
+    assert!(ralph_loop_journal::registry::find(&home, &odd).is_none());
 }

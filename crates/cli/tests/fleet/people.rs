@@ -1,11 +1,11 @@
 //! What people say reaches a run wherever it is driven, and nobody drives it beside its worker.
 
 use crate::world::{PARTS, World};
-use ralph_domain::control::{Control, Letter};
-use ralph_fleet::letters;
-use ralph_fleet::mirror::Mirror;
-use ralph_journal::layout::StateHome;
-use ralph_testkit::env::until;
+use ralph_loop_fleet::letters;
+use ralph_loop_fleet::mirror::Mirror;
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_protocol::control::{Control, Letter};
+use ralph_loop_testkit::env::until;
 
 #[test]
 fn a_word_reaches_a_run_on_another_machine_once() {
@@ -33,7 +33,7 @@ fn a_server_shows_a_run_of_another_machine_and_refuses_to_drive_it() {
     let mut mirror = Mirror::default();
     let runtime = tokio_runtime();
     let shown = runtime.block_on(async {
-        let fleet = ralph_fleet::Fleet::connect(&world.postgres.url, 2).await.unwrap();
+        let fleet = ralph_loop_fleet::Fleet::connect(&world.postgres.url, 2).await.unwrap();
         mirror.turn(&fleet, &home, &Default::default()).await.unwrap()
     });
     assert_eq!(shown, std::slice::from_ref(&run));
@@ -44,6 +44,6 @@ fn a_server_shows_a_run_of_another_machine_and_refuses_to_drive_it() {
     assert!(refused.stderr.contains("belongs to a fleet"), "{}", refused.stderr);
 }
 
-fn tokio_runtime() -> ralph_fleet::db::Runtime {
-    ralph_fleet::db::runtime().unwrap()
+fn tokio_runtime() -> ralph_loop_fleet::db::Runtime {
+    ralph_loop_fleet::db::runtime().unwrap()
 }

@@ -4,7 +4,7 @@
 use crate::world::{PARTS, World};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ralph_testkit::TestEnv;
+use ralph_loop_testkit::TestEnv;
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -25,7 +25,7 @@ impl Bucket {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/s3");
         let found = Command::new(script).output().ok()?;
         if !found.status.success() {
-            ralph_testkit::skip(&format!(
+            ralph_loop_testkit::skip(&format!(
                 "no bucket here: {}",
                 String::from_utf8_lossy(&found.stderr).trim()
             ));
@@ -138,8 +138,8 @@ fn a_message_comes_at_most_twice_and_under_one_key() {
         let (run, issue) = world.add_of_issue("noti");
         let mut first = world.spawn(0, &["--once", run.as_str()], Some(fate));
         let frozen = fate.starts_with("freeze");
-        ralph_testkit::env::until("the fault", || match frozen {
-            true => ralph_journal::lock::is_stopped(first.id()).then_some(()),
+        ralph_loop_testkit::env::until("the fault", || match frozen {
+            true => ralph_loop_journal::lock::is_stopped(first.id()).then_some(()),
             false => first.try_wait().unwrap().map(|_| ()),
         });
         world.drive(1, &run);

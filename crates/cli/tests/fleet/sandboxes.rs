@@ -2,11 +2,11 @@
 //! a new one where it cannot.
 
 use crate::world::{PARTS, World};
-use ralph_domain::config::ProviderName;
-use ralph_domain::id::RunId;
-use ralph_testkit::TestEnv;
-use ralph_testkit::docker::engine;
-use ralph_testkit::fake_daytona::FakeDaytona;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_task::config::ProviderName;
+use ralph_loop_testkit::TestEnv;
+use ralph_loop_testkit::docker::engine;
+use ralph_loop_testkit::fake_daytona::FakeDaytona;
 use serde_json::{Value, json};
 
 /// Seconds of a lease: making a sandbox takes its time on a busy machine.

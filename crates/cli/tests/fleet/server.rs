@@ -4,9 +4,9 @@ use crate::machine::Served;
 use crate::world::{PARTS, World};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ralph_fleet::{Fleet, runs};
-use ralph_testkit::TestEnv;
-use ralph_testkit::env::until;
+use ralph_loop_fleet::{Fleet, runs};
+use ralph_loop_testkit::TestEnv;
+use ralph_loop_testkit::env::until;
 use serde_json::json;
 use std::process::{Child, Stdio};
 
@@ -82,7 +82,7 @@ fn a_worker_is_let_in_sees_its_own_runs_alone_and_what_they_need() {
     assert_eq!(seen, [run.as_str()], "a worker sees what it was given");
     assert!(
         theirs
-            .wait(ralph_fleet::lease::take(theirs.pool(), other.as_str(), "e0/x", crate::world::lease()))
+            .wait(ralph_loop_fleet::lease::take(theirs.pool(), other.as_str(), "e0/x", crate::world::lease()))
             .is_err()
     );
 

@@ -3,8 +3,8 @@
 use crate::world::{PARTS, World};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ralph_testkit::env::{is_alive, until};
-use ralph_testkit::torture;
+use ralph_loop_testkit::env::{is_alive, until};
+use ralph_loop_testkit::torture;
 use std::process::Child;
 
 /// Between a seal and an effect, and between an effect and what is journalled of it.
@@ -24,7 +24,7 @@ const POINTS: &[&str] = &[
 ];
 
 fn is_stopped(child: &Child) -> bool {
-    ralph_journal::lock::is_stopped(child.id())
+    ralph_loop_journal::lock::is_stopped(child.id())
 }
 
 /// What happens to the worker at a point.
@@ -155,7 +155,7 @@ fn a_database_that_restarts_is_waited_for() {
     until("the agent", || world.machines[0].path("home/begun").exists().then_some(()));
     world.postgres.restart();
     // The connections of the test itself broke with the restart; whether the worker's are made anew is what is tested.
-    world.fleet = ralph_fleet::Fleet::open(&world.postgres.url).unwrap();
+    world.fleet = ralph_loop_fleet::Fleet::open(&world.postgres.url).unwrap();
     std::fs::write(world.machines[0].path("home/go"), "").unwrap();
     let mut driver = driver;
     let status = driver.wait().unwrap();

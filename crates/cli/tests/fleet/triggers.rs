@@ -5,10 +5,10 @@ use crate::machine::Served;
 use crate::world::{CHECK, PARTS, World};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{CiState, Forge as _};
-use ralph_fleet::delivery::signature;
-use ralph_testkit::env::until;
+use ralph_loop_domain::ports::{CiState, Forge as _};
+use ralph_loop_fleet::delivery::signature;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_testkit::env::until;
 use serde_json::{Value, json};
 use std::process::Child;
 
@@ -180,7 +180,7 @@ fn what_a_code_host_never_sends_is_refused_in_words() {
     // Nested without end.
     let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
     raw(&deep, &sign(&deep), "d5").is(400);
-    assert!(world.fleet.wait(ralph_fleet::runs::list(world.fleet.pool(), 10)).unwrap().is_empty());
+    assert!(world.fleet.wait(ralph_loop_fleet::runs::list(world.fleet.pool(), 10)).unwrap().is_empty());
 }
 
 #[test]
@@ -192,16 +192,16 @@ fn a_note_of_an_earlier_run_is_none_for_the_next_one() {
     let first = run("d1", "2026-11-17T12:00:00Z").unwrap();
     let note = comment(issue, 5, "ana", "/ralph note the port is 8080");
     assert_eq!(started(host.sends("c1", "issue_comment", &note)), Some(first.clone()));
-    assert!(world.fleet.wait(ralph_fleet::runs::take_out(world.fleet.pool(), first.as_str())).unwrap());
+    assert!(world.fleet.wait(ralph_loop_fleet::runs::take_out(world.fleet.pool(), first.as_str())).unwrap());
     let second = run("d2", "2026-11-17T13:00:00Z").unwrap();
     assert_ne!(first, second);
     assert_eq!(started(host.sends("c2", "issue_comment", &note)), None, "sent once more, under another id");
     let letters =
-        world.fleet.wait(ralph_fleet::letters::after(world.fleet.pool(), second.as_str(), 0)).unwrap();
+        world.fleet.wait(ralph_loop_fleet::letters::after(world.fleet.pool(), second.as_str(), 0)).unwrap();
     assert!(letters.is_empty(), "{letters:?}");
     // A run that was deleted has had its word all the same.
-    assert!(world.fleet.wait(ralph_fleet::runs::take_out(world.fleet.pool(), second.as_str())).unwrap());
-    assert!(world.fleet.wait(ralph_fleet::runs::forget(world.fleet.pool(), second.as_str())).unwrap());
+    assert!(world.fleet.wait(ralph_loop_fleet::runs::take_out(world.fleet.pool(), second.as_str())).unwrap());
+    assert!(world.fleet.wait(ralph_loop_fleet::runs::forget(world.fleet.pool(), second.as_str())).unwrap());
     assert_eq!(run("d3", "2026-11-17T12:30:00Z"), None, "what is older is past");
 }
 
@@ -223,7 +223,7 @@ fn checks_that_end_are_heard_of_and_not_asked_for() {
     until("the run is told", || {
         world
             .fleet
-            .wait(ralph_fleet::runs::pulse(world.fleet.pool(), run.as_str(), "w0"))
+            .wait(ralph_loop_fleet::runs::pulse(world.fleet.pool(), run.as_str(), "w0"))
             .unwrap()
             .told
             .then_some(())
@@ -277,8 +277,9 @@ fn a_schedule_starts_a_task_once_for_each_of_its_times() {
     ];
     let second = Served::start_with(&world.machines[1], &world.machines[1].path("home"), &[], &vars);
     let pool = world.fleet.pool();
-    let times = || world.fleet.wait(ralph_fleet::runs::occasions(pool, "schedule:always:")).unwrap().len();
-    let runs = || world.fleet.wait(ralph_fleet::runs::list(pool, 100)).unwrap().len();
+    let times =
+        || world.fleet.wait(ralph_loop_fleet::runs::occasions(pool, "schedule:always:")).unwrap().len();
+    let runs = || world.fleet.wait(ralph_loop_fleet::runs::list(pool, 100)).unwrap().len();
     // A minute may begin between two looks; one run too many would stay.
     until("one run for each time of the schedule", || (times() >= 1 && times() == runs()).then_some(()));
     drop((first, second));

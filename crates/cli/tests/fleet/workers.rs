@@ -3,9 +3,9 @@
 use crate::world::{PARTS, World};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use ralph_fleet::{dispatch, enrol, lease, runs, workers};
-use ralph_testkit::TestEnv;
-use ralph_testkit::env::until;
+use ralph_loop_fleet::{dispatch, enrol, lease, runs, workers};
+use ralph_loop_testkit::TestEnv;
+use ralph_loop_testkit::env::until;
 use std::process::Child;
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ fn a_worker_that_is_to_drain_ends_and_the_next_one_of_its_name_works() {
 fn kill_drivers(world: &World, run: &str) {
     let lock = world.machines[0].path("state/ralph/runs").join(run).join("lock");
     let place = std::fs::read_to_string(lock).unwrap_or_default();
-    if let Some(holder) = ralph_journal::lock::holder(std::path::Path::new(place.trim())) {
+    if let Some(holder) = ralph_loop_journal::lock::holder(std::path::Path::new(place.trim())) {
         let _ = kill(Pid::from_raw(i32::try_from(holder.pid).unwrap()), Signal::SIGKILL);
     }
 }
@@ -116,7 +116,7 @@ fn a_label_that_nobody_has_keeps_a_run_waiting() {
         .unwrap();
 }
 
-async fn sqlx_needs(pool: &ralph_fleet::db::Pool, run: &str, label: &str) {
+async fn sqlx_needs(pool: &ralph_loop_fleet::db::Pool, run: &str, label: &str) {
     runs::require(pool, run, &[label.to_owned()]).await.unwrap();
 }
 
@@ -150,13 +150,13 @@ fn a_token_lets_one_worker_in_and_a_revoked_one_is_out() {
         })
         .unwrap();
     let url = enrol::address(&world.postgres.url, &login).unwrap();
-    let theirs = ralph_fleet::Fleet::open(&url).unwrap();
+    let theirs = ralph_loop_fleet::Fleet::open(&url).unwrap();
     assert!(theirs.wait(enrol::new_token(theirs.pool())).is_err(), "a worker lets nobody in");
     assert!(theirs.wait(lease::renew(theirs.pool(), &held, Duration::from_secs(60))).unwrap());
     assert!(world.fleet.wait(enrol::revoke(pool, "w9")).unwrap());
-    assert!(ralph_fleet::Fleet::open(&url).is_err(), "its login is gone");
+    assert!(ralph_loop_fleet::Fleet::open(&url).is_err(), "its login is gone");
     assert!(
-        !world.fleet.wait(ralph_fleet::seal::append(pool, &held, 0, b"x\n")).unwrap(),
+        !world.fleet.wait(ralph_loop_fleet::seal::append(pool, &held, 0, b"x\n")).unwrap(),
         "its hold is an old one"
     );
     let mut command = world.worker(0, &["--once", run.as_str()], None);

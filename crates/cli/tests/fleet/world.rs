@@ -3,16 +3,16 @@
 use crate::RALPH;
 use crate::net::Net;
 use crate::wire::Wire;
-use ralph_app::{Overrides, PlaceRequest, RunRequest, TaskInput};
-use ralph_domain::dialect::Publish;
-use ralph_domain::id::RunId;
-use ralph_domain::ports::Forge as _;
-use ralph_fleet::runs::{self, FleetRun, NewRun};
-use ralph_fleet::{Fleet, seal};
-use ralph_forge::LocalForge;
-use ralph_testkit::env::until;
-use ralph_testkit::postgres::Postgres;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_app::{Overrides, PlaceRequest, RunRequest, TaskInput};
+use ralph_loop_domain::ports::Forge as _;
+use ralph_loop_fleet::runs::{self, FleetRun, NewRun};
+use ralph_loop_fleet::{Fleet, seal};
+use ralph_loop_forge::LocalForge;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_task::dialect::Publish;
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::postgres::Postgres;
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -61,7 +61,7 @@ impl World {
         let postgres = Postgres::start()?;
         let home = TestEnv::new(RALPH);
         let repo = TestRepo::new(&home, "seed", &[("readme.txt", "hello\n")]);
-        let forge = LocalForge::open(&home.path("forge"), &ralph_testkit::vars()).unwrap();
+        let forge = LocalForge::open(&home.path("forge"), &ralph_loop_testkit::vars()).unwrap();
         forge.seed(&repo.dir, "main").unwrap();
         // Two sessions of one run at a time would be one too many; the lock of a dead one is free.
         let shared = home.path("shared");
@@ -138,7 +138,7 @@ impl World {
             task: TaskInput::Issue(issue.to_string()),
             place: PlaceRequest::Clone { from, depth: None, sparse: Vec::new() },
             publish: Some(Publish::Pr),
-            isolation: Some(ralph_domain::config::Isolation::None),
+            isolation: Some(ralph_loop_task::config::Isolation::None),
             overrides: Overrides { verify: vec![CHECK.to_owned()], ..Overrides::default() },
             ..RunRequest::default()
         };

@@ -1,21 +1,21 @@
 //! The readers. Each returns a number for what it has seen, so that inputs which lead somewhere new are gone on from.
 
-use ralph_agents::actions::{Action, intake, patch};
-use ralph_agents::cli::replay;
-use ralph_domain::config::{ConfigFile, ModelsFile, OutputFormat, Wire};
-use ralph_domain::decide::decide;
-use ralph_domain::dialect::{Dialect, TaskTexts, parse, plan_edit, prd_tasks};
-use ralph_domain::event::Event;
-use ralph_domain::lint::{LintFacts, apply_fixes, lint};
-use ralph_domain::ports::{ExecEnd, ExecOutcome, SessionReport, SessionSink, StopCause, Stream};
-use ralph_domain::redact::{RedactStream, Redactor};
-use ralph_domain::state::RunState;
-use ralph_domain::view::{ViewContext, view};
-use ralph_journal::layout::RunDir;
-use ralph_protocol::control::Letter;
-use ralph_protocol::proof::Proof;
-use ralph_protocol::receipt::Receipt;
-use ralph_protocol::sanitize;
+use ralph_loop_agents::actions::{Action, intake, patch};
+use ralph_loop_agents::cli::replay;
+use ralph_loop_domain::decide::decide;
+use ralph_loop_domain::ports::{ExecEnd, ExecOutcome, SessionReport, SessionSink, StopCause, Stream};
+use ralph_loop_domain::redact::{RedactStream, Redactor};
+use ralph_loop_domain::state::RunState;
+use ralph_loop_domain::view::{ViewContext, view};
+use ralph_loop_journal::layout::RunDir;
+use ralph_loop_protocol::control::Letter;
+use ralph_loop_protocol::event::Event;
+use ralph_loop_protocol::proof::Proof;
+use ralph_loop_protocol::receipt::Receipt;
+use ralph_loop_protocol::sanitize;
+use ralph_loop_task::config::{ConfigFile, ModelsFile, OutputFormat, Wire};
+use ralph_loop_task::dialect::{Dialect, TaskTexts, parse, plan_edit, prd_tasks};
+use ralph_loop_task::lint::{LintFacts, apply_fixes, lint};
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -39,9 +39,9 @@ fn text(input: &[u8]) -> std::borrow::Cow<'_, str> {
 }
 
 /// A frozen definition to fold events over.
-fn a_spec() -> ralph_domain::spec::RunSpec {
+fn a_spec() -> ralph_loop_task::spec::RunSpec {
     let text = include_bytes!("corpus/spec/of-a-run.json");
-    ralph_journal::snapshot::parse_spec(Path::new("spec.json"), text).expect("the kept definition")
+    ralph_loop_journal::snapshot::parse_spec(Path::new("spec.json"), text).expect("the kept definition")
 }
 
 /// Lines of a journal: read, told, folded, decided on.
@@ -51,7 +51,7 @@ pub fn journal(input: &[u8]) -> u64 {
     for line in input.split(|b| *b == b'\n').take(200) {
         match serde_json::from_slice::<Event>(line) {
             Ok(event) => {
-                let sentence = ralph_protocol::describe::describe(&event);
+                let sentence = ralph_loop_protocol::describe::describe(&event);
                 state.apply(&event);
                 seen.push(hash(sentence.map(|(tone, _)| format!("{tone:?}"))));
                 seen.push(hash(std::mem::discriminant(&event.body)));
@@ -65,7 +65,7 @@ pub fn journal(input: &[u8]) -> u64 {
     // The very file, as every command reads it.
     let folder = folder();
     std::fs::write(folder.path().join("events.jsonl"), input).expect("a journal");
-    let read = ralph_journal::read::read_from(&folder.path().join("events.jsonl"), 0, &mut |_| {});
+    let read = ralph_loop_journal::read::read_from(&folder.path().join("events.jsonl"), 0, &mut |_| {});
     seen.push(read.map_or_else(kind, |_| 0));
     seen.truncate(12);
     hash(seen)
@@ -77,7 +77,7 @@ fn folder() -> tempfile::TempDir {
 
 /// `spec.json`.
 pub fn spec(input: &[u8]) -> u64 {
-    match ralph_journal::snapshot::parse_spec(Path::new("spec.json"), input) {
+    match ralph_loop_journal::snapshot::parse_spec(Path::new("spec.json"), input) {
         Ok(spec) => {
             let state = RunState::new(spec);
             hash((state.status().to_string(), std::mem::discriminant(&decide(&state))))
@@ -93,7 +93,7 @@ pub fn inbox(input: &[u8]) -> u64 {
     std::fs::write(run.inbox(), input).expect("an inbox");
     let mut seen = Vec::new();
     let mut from = 0;
-    for (letter, after) in ralph_journal::inbox::read(&run, 0).expect("an inbox is read") {
+    for (letter, after) in ralph_loop_journal::inbox::read(&run, 0).expect("an inbox is read") {
         assert!(after > from && after <= input.len() as u64, "places only go forward");
         from = after;
         seen.push(match letter {
@@ -156,7 +156,7 @@ pub fn models(input: &[u8]) -> u64 {
 
 /// `.env`.
 pub fn dotenv(input: &[u8]) -> u64 {
-    hash(ralph_app::read_anything(&text(input)))
+    hash(ralph_loop_app::read_anything(&text(input)))
 }
 
 fn task(dialect: Dialect, input: &[u8]) -> u64 {
@@ -262,10 +262,10 @@ pub fn model_streams(input: &[u8]) -> u64 {
     let pieces: Vec<&[u8]> = bytes.chunks(usize::from(*size).max(1)).collect();
     let mut seen = Vec::new();
     for wire in [Wire::Anthropic, Wire::OpenaiChat, Wire::OpenaiResponses, Wire::Gemini] {
-        let told = ralph_agents::models::read_anything(wire, &pieces, true);
+        let told = ralph_loop_agents::models::read_anything(wire, &pieces, true);
         assert!(told <= 3 * bytes.len(), "{told}");
         seen.push(told);
-        seen.push(ralph_agents::models::read_anything(wire, &pieces, false));
+        seen.push(ralph_loop_agents::models::read_anything(wire, &pieces, false));
     }
     hash(seen)
 }
@@ -298,19 +298,19 @@ pub fn model_actions(input: &[u8]) -> u64 {
 /// What git prints, and its index.
 pub fn git_answers(input: &[u8]) -> u64 {
     let [size, bytes @ ..] = input else { return 0 };
-    let cut = ralph_git::read_anything(bytes, usize::from(*size) + 1);
-    hash((cut, ralph_git::read_anything(bytes, bytes.len().max(1))))
+    let cut = ralph_loop_git::read_anything(bytes, usize::from(*size) + 1);
+    hash((cut, ralph_loop_git::read_anything(bytes, bytes.len().max(1))))
 }
 
 /// The archive in which a sandbox elsewhere sends files.
 pub fn archive(input: &[u8]) -> u64 {
-    let held = ralph_sandbox::hosted::read_anything(input);
+    let held = ralph_loop_sandbox::hosted::read_anything(input);
     hash(if held == 0 { 0 } else { held.ilog2() })
 }
 
 /// What a command inside says to the proxy.
 pub fn proxy(input: &[u8]) -> u64 {
-    let host = ralph_sandbox::egress::read_anything(input);
+    let host = ralph_loop_sandbox::egress::read_anything(input);
     if let Some(host) = &host {
         assert!(!host.is_empty() && !host.contains(['\r', '\n', ' ', '/', '@']), "{host:?}");
     }
@@ -320,16 +320,16 @@ pub fn proxy(input: &[u8]) -> u64 {
 /// What test runners print.
 pub fn test_output(input: &[u8]) -> u64 {
     let text = text(input);
-    let mut report = ralph_evidence::test_report::TestScanner::default();
+    let mut report = ralph_loop_evidence::test_report::TestScanner::default();
     for piece in input.chunks(7) {
         report.feed(piece);
     }
-    let fault = ralph_evidence::environment::fault(Some(1), &text, &|_| false);
+    let fault = ralph_loop_evidence::environment::fault(Some(1), &text, &|_| false);
     hash((
-        ralph_evidence::failing::failing_tests(&text).len(),
-        ralph_evidence::failing::problems(&text).is_some(),
-        ralph_evidence::failing::gap(&text).is_some(),
-        ralph_evidence::numbers::measured(&text).len(),
+        ralph_loop_evidence::failing::failing_tests(&text).len(),
+        ralph_loop_evidence::failing::problems(&text).is_some(),
+        ralph_loop_evidence::failing::gap(&text).is_some(),
+        ralph_loop_evidence::numbers::measured(&text).len(),
         report.finish().is_some(),
         fault.is_some(),
     ))
@@ -338,16 +338,16 @@ pub fn test_output(input: &[u8]) -> u64 {
 /// Patches of an agent, and the files that checks lead to.
 pub fn patches(input: &[u8]) -> u64 {
     let text = text(input);
-    let found = ralph_evidence::weakened::findings(&text).len();
+    let found = ralph_loop_evidence::weakened::findings(&text).len();
     let (old, new) = text.split_at(text.floor_char_boundary(text.len() / 2));
     let mut parts = 0;
     for path in ["package.json", "pyproject.toml", "Makefile", "Cargo.toml", "tests/test_a.py", "a.test.ts"] {
-        parts += ralph_evidence::harness::changed_parts(path, Some(old), Some(new)).len();
+        parts += ralph_loop_evidence::harness::changed_parts(path, Some(old), Some(new)).len();
     }
     let words: Vec<String> = text.split_whitespace().take(20).map(str::to_owned).collect();
     let whole = text.clone().into_owned();
-    ralph_evidence::harness::reach(&words, "", &|_| Some(whole.clone()));
-    ralph_evidence::test_command::simple_commands(&words);
+    ralph_loop_evidence::harness::reach(&words, "", &|_| Some(whole.clone()));
+    ralph_loop_evidence::test_command::simple_commands(&words);
     hash((found, parts))
 }
 
@@ -393,7 +393,7 @@ pub fn secrets(input: &[u8]) -> u64 {
 
 /// Paths, queries and bodies that somebody sends to a server.
 pub fn server_requests(input: &[u8]) -> u64 {
-    let (understood, stays) = ralph_server::routes::read_anything(input);
+    let (understood, stays) = ralph_loop_server::routes::read_anything(input);
     assert!(stays, "a path leads out of the workspace");
     hash(understood)
 }

@@ -1,10 +1,10 @@
 //! What others say of a pull request, and take back: reviews, checks that looked at nothing, messages that switch them off.
 
 use super::{RALPH, World, world};
-use ralph_domain::ports::{CiState, Forge as _};
-use ralph_testkit::env::until;
-use ralph_testkit::fake_github::{CheckRun, FakeGitHub};
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_domain::ports::{CiState, Forge as _};
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::fake_github::{CheckRun, FakeGitHub};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::process::{Child, Stdio};
 

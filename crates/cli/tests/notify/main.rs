@@ -4,7 +4,7 @@
 
 mod receivers;
 
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use receivers::{Post, Received, SmtpSettings, Web, base64_lite, certificate};
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -31,7 +31,7 @@ fn run(
     repo: &TestRepo<'_>,
     args: &[&str],
     vars: &[(&str, &str)],
-) -> ralph_testkit::env::Finished {
+) -> ralph_loop_testkit::env::Finished {
     let mut command = env.ralph_command(&repo.dir, args);
     command.env("HOOK_SECRET", KEY).envs(vars.iter().copied());
     TestEnv::finish(&mut command)

@@ -3,9 +3,9 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
-use ralph_agents::presets::preset;
-use ralph_testkit::model_server::ModelServer;
-use ralph_testkit::{Finished, TestEnv, TestRepo, skip};
+use ralph_loop_agents::presets::preset;
+use ralph_loop_testkit::model_server::ModelServer;
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo, skip};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,7 +39,12 @@ impl Machine {
     /// A repo with the task that every scenario of the server solves, and this CLI as its only agent.
     pub fn repo(&self, name: &str) -> TestRepo<'_> {
         let task = "# Greet\n\nMake hello.txt with a greeting and run a command that adds a line to it.\n";
-        let repo = TestRepo::new(&self.env, name, &[("PROMPT.md", task)]);
+        self.repo_with(name, &[("PROMPT.md", task)])
+    }
+
+    /// A repo of these files, with this CLI as its only agent.
+    pub fn repo_with(&self, name: &str, files: &[(&str, &str)]) -> TestRepo<'_> {
+        let repo = TestRepo::new(&self.env, name, files);
         let mut agent = serde_json::to_value(preset(self.cli).unwrap()).unwrap();
         if let Some(model) = self.model() {
             agent["model"] = model.into();

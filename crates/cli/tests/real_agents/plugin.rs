@@ -2,8 +2,8 @@
 
 use super::machine::{Machine, programs};
 use super::serve_machine::Served;
-use ralph_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script, Turn};
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script, Turn};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -20,7 +20,7 @@ fn sent(server: &ModelServer, scenario: &str, run: &str) -> String {
     server.requests(scenario, run).iter().map(|request| request.body.to_string()).collect()
 }
 
-fn claude(machine: &Machine, programs: &Path, args: &[&str]) -> ralph_testkit::Finished {
+fn claude(machine: &Machine, programs: &Path, args: &[&str]) -> ralph_loop_testkit::Finished {
     let mut command = machine.env.command(programs.join("claude"), &machine.env.path("home"));
     let path = std::env::var("PATH").unwrap_or_default();
     TestEnv::finish(command.args(args).env("PATH", format!("{}:{path}", programs.display())))
@@ -89,6 +89,9 @@ fn refused_commands_do_not_run(cli: &'static str) {
     server.script("guard", Script::turns(turns));
     let machine = Machine::new(cli, &programs);
     let repo = machine.repo("repo");
+    // Settings of the repo do not take the guard out.
+    repo.write(".gemini/settings.json", r#"{"hooksConfig": {"enabled": false}}"#);
+    repo.write(".claude/settings.json", r#"{"disableAllHooks": true}"#);
     let url = server.base_url("guard", cli);
     machine.ralph(&repo, &url, &["run", "--isolation", "none", "--json"]).exits(0);
     assert_eq!(repo.read("hello.txt"), "shell-ran\n");
@@ -114,16 +117,6 @@ fn codex_does_not_run_what_the_guard_refuses() {
 #[test]
 fn gemini_does_not_run_what_the_guard_refuses() {
     refused_commands_do_not_run("gemini");
-}
-
-#[test]
-fn settings_of_a_repo_do_not_take_the_guard_out_of_gemini() {
-    let Some(programs) = programs() else { return };
-    let machine = Machine::new("gemini", &programs);
-    let repo = machine.repo("repo");
-    repo.write(".gemini/settings.json", r#"{"hooksConfig": {"enabled": false}}"#);
-    let said = machine.ralph(&repo, "http://127.0.0.1:9", &["run", "--isolation", "none"]).exits(4);
-    assert!(said.stderr.contains("the guard would not be heard"), "{}", said.stderr);
 }
 
 /// A guard that hangs, and then one that is gone: what it would have refused does not run.
@@ -159,10 +152,10 @@ fn nothing_runs_without_an_answer_of_the_guard(cli: &'static str) {
         std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o755)).unwrap();
         std::fs::rename(&new, &program).unwrap();
     };
-    ralph_testkit::env::until("the first request", || (turns() >= 1).then_some(()));
+    ralph_loop_testkit::env::until("the first request", || (turns() >= 1).then_some(()));
     replace("#!/bin/sh\nexec sleep 60\n");
     std::fs::write(&replaced[0], "").unwrap();
-    ralph_testkit::env::until("the second request", || (turns() >= 2).then_some(()));
+    ralph_loop_testkit::env::until("the second request", || (turns() >= 2).then_some(()));
     std::fs::remove_file(&program).unwrap();
     std::fs::write(&replaced[1], "").unwrap();
     let done = TestEnv::wait(running);
@@ -247,7 +240,7 @@ fn plan_repo<'a>(machine: &'a Machine) -> TestRepo<'a> {
         ("ralph/prompt.md", prompt),
     ];
     let repo = TestRepo::new(&machine.env, "plan", &files);
-    let mut agent = serde_json::to_value(ralph_agents::presets::preset("claude").unwrap()).unwrap();
+    let mut agent = serde_json::to_value(ralph_loop_agents::presets::preset("claude").unwrap()).unwrap();
     agent["model"] = "claude-sonnet-4-5".into();
     repo.config(&json!({"agents": [agent], "max_iterations": 6}));
     repo
@@ -268,7 +261,7 @@ fn a_plan_is_worked_through(isolation: &[&str]) {
     let url = server.base_url("plan", "claude");
     let done = machine.ralph(&repo, &url, &[&["run", "--json"], isolation].concat());
     if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
-        ralph_testkit::skip(&done.stderr);
+        ralph_loop_testkit::skip(&done.stderr);
         return;
     }
     let run = done.exits(0).json();

@@ -2,7 +2,7 @@
 
 use super::client::{Socket, request};
 use super::machine::{Served, detached, machine, patient};
-use ralph_testkit::TestRepo;
+use ralph_loop_testkit::TestRepo;
 use serde_json::{Value, json};
 
 #[test]

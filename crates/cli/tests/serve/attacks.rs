@@ -3,8 +3,8 @@
 
 use super::client::{Reply, Socket, request};
 use super::machine::{Served, detached, machine, patient};
-use ralph_testkit::env::until;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,7 +1,7 @@
 //! Files and the task: within bounds, and never over somebody's edit.
 
 use super::machine::{Served, detached, machine, patient};
-use ralph_testkit::TestRepo;
+use ralph_loop_testkit::TestRepo;
 use serde_json::{Value, json};
 
 const TASK: &str = "# Do the work\n\nWrite `part.txt`.\n";

@@ -1,8 +1,8 @@
 //! The index: never the truth, and the same after it was made anew.
 
 use super::machine::{Served, detached, machine, patient};
-use ralph_testkit::postgres::Postgres;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::postgres::Postgres;
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 
 /// The rows as the server gives them, without what depends on the moment.
@@ -45,14 +45,27 @@ fn rebuilt_is_the_same(env: &TestEnv, vars: &[(&str, &str)]) {
 fn an_index_made_anew_has_the_same_rows() {
     let env = machine();
     rebuilt_is_the_same(&env, &[]);
-    // A damaged one is made anew without a word.
-    std::fs::write(
-        env.path("state/ralph/server/index.sqlite"),
-        "no database at all, but long enough to be one",
-    )
-    .unwrap();
+    // A damaged one is kept, and made again.
+    let damaged = "no database at all, but long enough to be one";
+    let path = env.path("state/ralph/server/index.sqlite");
+    std::fs::write(&path, damaged).unwrap();
     let server = Served::start(&env, &env.path("tmp"), &[]);
-    ralph_testkit::env::until("all rows", || (rows(&server).len() == 3).then_some(()));
+    ralph_loop_testkit::env::until("all rows", || (rows(&server).len() == 3).then_some(()));
+    assert_eq!(std::fs::read_to_string(path.with_extension("sqlite.broken-1")).unwrap(), damaged);
+}
+
+#[test]
+fn the_dotenv_of_the_folder_names_the_index() {
+    let env = machine();
+    let repo = TestRepo::new(&env, "named", &[("notes.txt", "mine")]);
+    repo.write(".env", "RALPH_DB_URL=sqlite:///./ralph.db\n");
+    let server = Served::start(&env, &repo.dir, &[]);
+    server.stop();
+    assert!(repo.dir.join("ralph.db").is_file());
+    repo.write(".env", "RALPH_DB_URL=sqlite:///notes.txt\n");
+    let refused = TestEnv::finish(&mut env.ralph_command(&repo.dir, &["index", "rebuild"])).exits(2);
+    assert!(refused.stderr.contains("notes.txt` isn't an index of `ralph`"), "{}", refused.stderr);
+    assert_eq!(std::fs::read_to_string(repo.dir.join("notes.txt")).unwrap(), "mine");
 }
 
 #[test]
@@ -60,7 +73,7 @@ fn lists_are_filtered_sorted_and_paged() {
     let env = machine();
     let repo = some_runs(&env);
     let server = Served::start(&env, &repo.dir, &[]);
-    ralph_testkit::env::until("all rows", || (rows(&server).len() == 2).then_some(()));
+    ralph_loop_testkit::env::until("all rows", || (rows(&server).len() == 2).then_some(()));
     let ids = |path: &str| -> Vec<String> {
         let page = server.get(path).is(200).json();
         page["runs"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()

@@ -2,8 +2,8 @@
 
 use super::client::Socket;
 use super::machine::{Served, detached, machine, patient};
-use ralph_testkit::TestRepo;
-use ralph_testkit::env::{is_alive, until};
+use ralph_loop_testkit::TestRepo;
+use ralph_loop_testkit::env::{is_alive, until};
 use serde_json::Value;
 
 /// An agent that takes a few sessions, each of which says and changes something.

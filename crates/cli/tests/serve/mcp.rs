@@ -2,7 +2,7 @@
 
 use super::client::{Reply, request};
 use super::machine::{Served, machine, patient};
-use ralph_testkit::TestRepo;
+use ralph_loop_testkit::TestRepo;
 use serde_json::{Value, json};
 
 const ACCEPT: (&str, &str) = ("Accept", "application/json, text/event-stream");

@@ -2,8 +2,8 @@
 
 use super::client::request;
 use super::machine::{Served, machine};
-use ralph_testkit::TestRepo;
-use ralph_testkit::env::until;
+use ralph_loop_testkit::TestRepo;
+use ralph_loop_testkit::env::until;
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -47,7 +47,7 @@ fn health_and_counters_are_as_tools_expect_them() {
             let done = child.wait_with_output().unwrap();
             assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         }
-        Err(_) => ralph_testkit::skip("promtool is not installed"),
+        Err(_) => ralph_loop_testkit::skip("promtool is not installed"),
     }
 }
 
@@ -149,7 +149,7 @@ fn the_compose_file_starts_a_server_with_postgres() {
     let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
     match done.status.code() {
         Some(0) => {}
-        Some(77) => ralph_testkit::skip(&said),
+        Some(77) => ralph_loop_testkit::skip(&said),
         _ => panic!("{said}"),
     }
 }

@@ -1,8 +1,8 @@
 //! Starting runs: from a sentence, once for each key, in turn.
 
 use super::machine::{Served, machine, patient};
-use ralph_testkit::TestRepo;
-use ralph_testkit::env::until;
+use ralph_loop_testkit::TestRepo;
+use ralph_loop_testkit::env::until;
 use serde_json::{Value, json};
 
 fn sentence(repo: &TestRepo<'_>, text: &str) -> Value {

@@ -1,8 +1,8 @@
 //! Steering: from the page as from a terminal.
 
 use super::machine::{Served, detached, machine, patient};
-use ralph_testkit::TestRepo;
-use ralph_testkit::env::until;
+use ralph_loop_testkit::TestRepo;
+use ralph_loop_testkit::env::until;
 use serde_json::json;
 
 #[test]

@@ -3,8 +3,8 @@
 
 use super::client::{Socket, request};
 use super::machine::{Served, detached, machine, patient};
-use ralph_testkit::TestRepo;
-use ralph_testkit::env::until;
+use ralph_loop_testkit::TestRepo;
+use ralph_loop_testkit::env::until;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;

@@ -1,7 +1,7 @@
 //! Whether a screen says what `ralph status --json` says.
 
 use super::tmux::Tmux;
-use ralph_testkit::TestRepo;
+use ralph_loop_testkit::TestRepo;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -108,14 +108,13 @@ fn top_bar(status: &Value) -> Vec<String> {
         Some(most) => format!("iteration {now}/{most}"),
         None => format!("iteration {now}"),
     };
-    let spent = status["spent"]["cost_usd"].as_f64().unwrap();
     let known = status["spent"]["cost_basis"] != "unknown";
-    let cost = match (known, spent == 0.0) {
-        (false, true) => "cost unknown".to_owned(),
-        (false, false) => "at least $".to_owned(),
+    let cost = match (status["spent"]["cost_usd"].as_f64(), known) {
+        (None, _) => "cost unknown".to_owned(),
+        (Some(_), false) => "at least $".to_owned(),
         // Cents are enough to know one sum from another.
-        (true, true) => "$0/".to_owned(),
-        (true, false) => format!("${spent:.2}").trim_end_matches('0').trim_end_matches('.').to_owned(),
+        (Some(0.0), true) => "$0/".to_owned(),
+        (Some(spent), true) => format!("${spent:.2}").trim_end_matches('0').trim_end_matches('.').to_owned(),
     };
     let title: String = text("title").chars().take(20).collect();
     vec![text("status").to_owned(), title, iteration, cost]

@@ -3,7 +3,7 @@
 use super::serve_machine::{Served, detached};
 use super::tmux::Tmux;
 use super::{RALPH, config};
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 
 /// An agent that waits until the gate is open, then does the work.
@@ -39,7 +39,7 @@ fn a_run_of_a_server_is_watched_steered_and_left() {
     tmux.key("Enter");
     tmux.shows("note: ");
     let heard = || repo.events_named("control_received");
-    ralph_testkit::env::until("the note is in the journal", || (!heard().is_empty()).then_some(()));
+    ralph_loop_testkit::env::until("the note is in the journal", || (!heard().is_empty()).then_some(()));
     assert!(heard()[0].to_string().contains("the staging database is read-only"), "{:?}", heard());
     tmux.key("R");
     tmux.shows(&format!("All runs of {url}"));

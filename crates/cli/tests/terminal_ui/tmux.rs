@@ -1,7 +1,7 @@
 //! A terminal that a test can type into and look at.
 
-use ralph_testkit::TestEnv;
-use ralph_testkit::env::until;
+use ralph_loop_testkit::TestEnv;
+use ralph_loop_testkit::env::until;
 use std::path::Path;
 use std::process::Command;
 
@@ -45,7 +45,7 @@ impl<'a> Tmux<'a> {
             Ok(done) if done.status.success() => {}
             Ok(done) => panic!("tmux: {}", String::from_utf8_lossy(&done.stderr)),
             Err(error) => {
-                ralph_testkit::skip(&format!("tmux is the terminal of this test: {error}"));
+                ralph_loop_testkit::skip(&format!("tmux is the terminal of this test: {error}"));
                 return None;
             }
         }

@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
 use crate::support::{Script, Stage, alive, calls, fine, refused, says};
-use ralph_domain::ports::{Agent as _, ReleaseWhen};
+use ralph_loop_domain::ports::{Agent as _, ReleaseWhen};
 use serde_json::json;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -65,7 +65,7 @@ fn chromium() -> bool {
                 .any(|n| std::path::Path::new(p).join(n).exists())
         });
     if !found {
-        ralph_testkit::skip("there is no Chromium here; `scripts/setup --tests` installs it");
+        ralph_loop_testkit::skip("there is no Chromium here; `scripts/setup --tests` installs it");
     }
     found
 }

@@ -1,13 +1,13 @@
 //! The loop around the model: its ends, its budgets, who answers, and tools of the calling program.
 
 use crate::support::{Script, Stage, calls, costing, fine, refused, says};
-use ralph_agents::tools::{CustomTool, ToolOutput};
-use ralph_domain::event::SessionEnd;
-use ralph_domain::model::{
+use ralph_loop_agents::tools::{CustomTool, ToolOutput};
+use ralph_loop_domain::model::{
     Image, Message, ModelError, ModelErrorKind, ModelReply, StopReason, ToolSpec, UserPart,
 };
-use ralph_domain::money::{CostBasis, Usd};
-use ralph_domain::ports::{Agent as _, Sandbox, StopCause};
+use ralph_loop_domain::ports::{Agent as _, Sandbox, StopCause};
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::money::{CostBasis, Usd};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;

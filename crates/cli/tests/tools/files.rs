@@ -169,7 +169,7 @@ fn no_tool_leaves_the_workspace_or_touches_what_is_not_the_agents() {
 #[test]
 fn secrets_reach_neither_the_model_nor_the_log() {
     use crate::support::Script;
-    use ralph_domain::redact::Redactor;
+    use ralph_loop_domain::redact::Redactor;
     let stage = Stage::new();
     let script = Script::of(vec![
         calls(&[(

@@ -1,8 +1,8 @@
 //! Processes that outlive a call and a session.
 
 use crate::support::{Script, Stage, alive, calls, children, fine, opening, refused, says};
-use ralph_domain::model::Message;
-use ralph_domain::ports::{Agent as _, ReleaseWhen};
+use ralph_loop_domain::model::Message;
+use ralph_loop_domain::ports::{Agent as _, ReleaseWhen};
 use serde_json::{Value, json};
 
 /// A server that says where it is, with a grandchild in a session of its own.
@@ -176,5 +176,5 @@ fn a_session_that_is_cancelled_while_it_waits_ends_at_once() {
     let mut stage = Stage::new();
     stage.cancel_at = Some("> startProcess");
     let played = stage.play(vec![calls(&[start("slow", "exec sleep 1000", Some("never"))])]);
-    assert!(matches!(played.report.end, ralph_domain::event::SessionEnd::Stopped { .. }));
+    assert!(matches!(played.report.end, ralph_loop_protocol::event::SessionEnd::Stopped { .. }));
 }

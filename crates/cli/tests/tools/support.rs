@@ -1,19 +1,19 @@
 //! A workspace, a model that plays a script, and a sink that remembers.
 
-use ralph_agents::ToolsAgent;
-use ralph_agents::tools::CustomTool;
-use ralph_domain::config::{AgentConfig, AgentKind, Models, Profile};
-use ralph_domain::id::RunId;
-use ralph_domain::model::{
+use ralph_loop_agents::ToolsAgent;
+use ralph_loop_agents::tools::CustomTool;
+use ralph_loop_domain::model::{
     Message, ModelClient, ModelError, ModelReply, ModelRequest, ModelSink, ReplyPart, StopReason, ToolCall,
     ToolResult, UserPart,
 };
-use ralph_domain::money::{Tokens, Usd};
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     ActionEnd, ActionStart, Agent as _, Sandbox as _, SessionReport, SessionRequest, SessionSink, StopCause,
     Stream,
 };
-use ralph_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::money::{Tokens, Usd};
+use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_task::config::{AgentConfig, AgentKind, Models, Profile};
 use serde_json::Value;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ impl Stage {
             format!("tools-{}", dir.path().file_name().unwrap().to_str().unwrap().trim_start_matches('.'));
         let options = LocalOptions {
             guard_exe: Some(PathBuf::from(env!("CARGO_BIN_EXE_ralph"))),
-            ..LocalOptions::new(run, &ralph_testkit::vars())
+            ..LocalOptions::new(run, &ralph_loop_testkit::vars())
         };
         let sandbox = LocalSandbox::start(dir.path(), options).unwrap();
         Self {
@@ -81,7 +81,7 @@ impl Stage {
     pub fn agent_with(&self, script: &Arc<Script>, custom: Vec<Box<dyn CustomTool>>) -> ToolsAgent {
         let profile = |name: &str| (name.to_owned(), Profile::of_model("", &format!("maker/{name}")));
         let models = Models { profiles: ["first", "second"].map(profile).into(), ..Models::default() };
-        let pricing: ralph_agents::Pricing = Arc::new(|model, tokens| {
+        let pricing: ralph_loop_agents::Pricing = Arc::new(|model, tokens| {
             model.starts_with("maker/").then(|| (Usd::from_dollars(tokens.input as f64 / 1e6), Usd::ZERO))
         });
         ToolsAgent::new(

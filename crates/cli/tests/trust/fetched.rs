@@ -2,7 +2,7 @@
 //! whoever fetches it.
 
 use super::{Place, WORK, program};
-use ralph_testkit::TestEnv;
+use ralph_loop_testkit::TestEnv;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -41,7 +41,7 @@ pub(super) fn pushed(theirs: &Value) -> Pushed {
 }
 
 impl Pushed {
-    pub(super) fn resume(&self, args: &[&str]) -> ralph_testkit::Finished {
+    pub(super) fn resume(&self, args: &[&str]) -> ralph_loop_testkit::Finished {
         let from = ["--json", "resume", "--from", self.forge.to_str().unwrap(), &self.run];
         self.place.ralph_in(&self.place.env.path("elsewhere"), &[&from[..], args].concat())
     }
@@ -81,7 +81,7 @@ fn an_agent_of_a_fetched_run_does_not_write_the_git_folder_of_its_clone() {
     program(&pushed.place.env.path("bin/claude"), &evil);
     let done = pushed.resume(&[]);
     if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
-        return ralph_testkit::skip(&done.stderr);
+        return ralph_loop_testkit::skip(&done.stderr);
     }
     let done = done.exits(0);
     assert!(!made.exists(), "a program of the agent's ran: {done:?}");

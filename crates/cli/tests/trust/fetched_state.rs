@@ -2,11 +2,11 @@
 //! everything. Each is refused or goes on; nothing of it is run, nothing leads out of the run's own folders.
 
 use super::fetched::{Pushed, pushed, tamper, tamper_as};
-use ralph_testkit::TestEnv;
+use ralph_loop_testkit::TestEnv;
 use serde_json::json;
 
 /// Goes on here without a sandbox, and sees that no program of the remote's ran.
-fn resumed(pushed: &Pushed, name: &str, codes: &[i32]) -> ralph_testkit::Finished {
+fn resumed(pushed: &Pushed, name: &str, codes: &[i32]) -> ralph_loop_testkit::Finished {
     let done = pushed.resume(&["--isolation", "none"]);
     let code = done.code.unwrap_or(-1);
     assert!(codes.contains(&code), "{name}: {code} {}{}", done.stdout, done.stderr);

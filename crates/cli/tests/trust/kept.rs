@@ -1,7 +1,7 @@
 //! What was allowed: to which repo, for how long, and what becomes of it.
 
 use super::{Place, program};
-use ralph_testkit::TestEnv;
+use ralph_loop_testkit::TestEnv;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;

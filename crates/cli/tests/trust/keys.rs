@@ -6,10 +6,10 @@ use serde_json::json;
 const KEY: &str = "ANTHROPIC_API_KEY=key-of-the-user-ANTHROPIC_API_KEY";
 
 /// A sandboxed run; `None` where this machine has no sandbox.
-fn sandboxed(place: &Place, args: &[&str]) -> Option<ralph_testkit::Finished> {
+fn sandboxed(place: &Place, args: &[&str]) -> Option<ralph_loop_testkit::Finished> {
     let done = place.ralph(&[&["run", "--new", "--json"], args].concat());
     if done.code == Some(4) && done.stderr.contains("sandbox") {
-        ralph_testkit::skip(&done.stderr);
+        ralph_loop_testkit::skip(&done.stderr);
         return None;
     }
     Some(done)
@@ -59,7 +59,7 @@ fn an_allowed_address_of_a_dotenv_reaches_its_agent_and_is_remembered_for_the_ru
     // Allowed to one run, which is killed and goes on: it is still allowed to that run, and to no other.
     let args = ["run", "--new", "--isolation", "none", "--yes"];
     let mut command = place.command(&place.env.path("repo"), &args);
-    let killed = ralph_testkit::TestEnv::finish(command.env("RALPH_FAULT", "place.after"));
+    let killed = ralph_loop_testkit::TestEnv::finish(command.env("RALPH_FAULT", "place.after"));
     assert_eq!(killed.code, None, "{}", killed.stderr);
     for file in [".ralph/seen.txt", "part.txt"] {
         let _ = std::fs::remove_file(place.env.path("repo").join(file));
@@ -112,7 +112,7 @@ fn commands_that_are_only_tried_are_sandboxed_and_get_no_key() {
     place.agent("any", &["sh", "-c", &script], &json!({}));
     let tried = place.ralph(&["probe", "--json"]);
     if tried.stderr.contains("cannot sandbox") {
-        ralph_testkit::skip(&tried.stderr);
+        ralph_loop_testkit::skip(&tried.stderr);
         return;
     }
     let task = format!(

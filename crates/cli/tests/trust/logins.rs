@@ -49,11 +49,11 @@ fn holding(folder: &Path, word: &str) -> Vec<String> {
 }
 
 /// A sandboxed run of this kind; `None` where this machine has none.
-fn run(place: &Place, isolation: &str, more: &[&str]) -> Option<ralph_testkit::Finished> {
+fn run(place: &Place, isolation: &str, more: &[&str]) -> Option<ralph_loop_testkit::Finished> {
     let _ = std::fs::remove_file(place.env.path("repo/part.txt"));
     let done = place.ralph(&[&["run", "--new", "--json", "--isolation", isolation], more].concat());
     if done.code == Some(4) && done.stderr.contains("sandbox") {
-        ralph_testkit::skip(&done.stderr);
+        ralph_loop_testkit::skip(&done.stderr);
         return None;
     }
     Some(done)
@@ -138,7 +138,7 @@ fn a_run_that_was_killed_and_goes_on_shows_its_checks_no_login() {
     program(&place.env.path("bin/claude"), "cat > /dev/null; sleep 600");
     std::fs::remove_file(place.env.path("repo/part.txt")).unwrap();
     let mut running = place.command(&place.env.path("repo"), &["run", "--new"]).spawn().unwrap();
-    ralph_testkit::env::until("the login", || {
+    ralph_loop_testkit::env::until("the login", || {
         let inside = holding(&place.env.path("state/ralph/fences"), "ACCESS-canary");
         (!inside.is_empty()).then_some(())
     });

@@ -1,7 +1,7 @@
 //! Other repos and other accounts: what a task names, where a login goes, and what an agent leaves for the next run.
 
 use super::{Place, program};
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;

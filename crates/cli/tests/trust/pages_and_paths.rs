@@ -2,7 +2,7 @@
 
 use super::fetched::{Pushed, pushed, tamper};
 use super::{Place, program};
-use ralph_testkit::TestEnv;
+use ralph_loop_testkit::TestEnv;
 use serde_json::{Value, json};
 
 /// Adds to the journal of a pushed state that its pull request is at `url`.

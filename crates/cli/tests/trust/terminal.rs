@@ -19,7 +19,7 @@ fn on_terminal(place: &Place, args: &str, answer: &str) -> Option<(i32, String)>
     let mut child = match shell.spawn() {
         Ok(child) => child,
         Err(error) => {
-            ralph_testkit::skip(&format!("`script` makes the terminal: {error}"));
+            ralph_loop_testkit::skip(&format!("`script` makes the terminal: {error}"));
             return None;
         }
     };

@@ -3,7 +3,7 @@
 
 use super::{Place, WORK};
 use crate::fetched::pushed;
-use ralph_testkit::TestEnv;
+use ralph_loop_testkit::TestEnv;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -50,7 +50,7 @@ fn variables_of_an_agent_reach_no_program_outside_the_sandbox() {
         place.agent("any", &["sh", "-c", NOTE], &hostile(&out));
         let done = place.ralph(&["run", "--new", "--json", "--isolation", isolation]);
         if done.code == Some(4) {
-            ralph_testkit::skip(&done.stderr);
+            ralph_loop_testkit::skip(&done.stderr);
             continue;
         }
         assert_eq!(
@@ -129,7 +129,7 @@ fn one_variable_allows_a_repo_with_a_sandbox_and_without_one() {
     place.agent("any", &["sh", "-c", NOTE], &json!({"LD_PRELOAD": "./evil.so"}));
     let done = place.ralph(&["run", "--new", "--json", "--isolation", "bwrap"]);
     match done.code {
-        Some(4) => ralph_testkit::skip(&done.stderr),
+        Some(4) => ralph_loop_testkit::skip(&done.stderr),
         _ => drop(done.exits(0)),
     }
 }

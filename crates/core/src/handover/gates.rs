@@ -4,10 +4,10 @@ use super::{HandoverResult, pr::STATUS};
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use jiff::{SignedDuration, Timestamp};
-use ralph_domain::event::{ChecksSeen, ChecksState, EventBody, PrOccasion, ReviewOutcome, ReviewSeen};
-use ralph_domain::handover::{Gate, GateFacts, SLOW_POLL, needs_review, next_poll};
-use ralph_domain::ports::{CiCheck, CiState, Comment, DismissedApproval, PrState, Review, ReviewState};
-use ralph_domain::text::{tail, tail_lines};
+use ralph_loop_domain::handover::{Gate, GateFacts, SLOW_POLL, needs_review, next_poll};
+use ralph_loop_domain::ports::{CiCheck, CiState, Comment, DismissedApproval, PrState, Review, ReviewState};
+use ralph_loop_protocol::event::{ChecksSeen, ChecksState, EventBody, PrOccasion, ReviewOutcome, ReviewSeen};
+use ralph_loop_protocol::text::{tail, tail_lines};
 
 /// Failing checks whose logs are fetched.
 const LOGS: usize = 3;

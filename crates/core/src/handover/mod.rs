@@ -10,12 +10,12 @@ pub mod text;
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use ralph_domain::dialect::Publish;
-use ralph_domain::event::{Effect, EventBody, HandoverFailed, PrOccasion, Pushed};
-use ralph_domain::handover::next_try;
-use ralph_domain::id::CommitId;
-use ralph_domain::ports::{ForgeError, GitRemote, Lease, Push, PushEnd, WorkspaceError};
-use ralph_journal::JournalError;
+use ralph_loop_domain::handover::next_try;
+use ralph_loop_domain::ports::{ForgeError, GitRemote, Lease, Push, PushEnd, WorkspaceError};
+use ralph_loop_journal::JournalError;
+use ralph_loop_protocol::event::{Effect, EventBody, HandoverFailed, PrOccasion, Pushed};
+use ralph_loop_protocol::id::CommitId;
+use ralph_loop_task::dialect::Publish;
 use std::time::Duration;
 
 /// A handover that failed: why, what helps, and whether it is tried again.
@@ -144,7 +144,7 @@ impl Driver {
             return Ok(());
         }
         if let Some(commit) = proven {
-            let own = || ralph_domain::view::work_ref(&self.ctx.state);
+            let own = || ralph_loop_domain::view::work_ref(&self.ctx.state);
             let branch = self.result_branch().or_else(own).unwrap_or_default();
             let pr_url = self.ctx.state.handover.pr.as_ref().map(|pr| pr.url.clone());
             self.ctx.record(EventBody::Published { branch, commit, pr_url })?;
@@ -296,7 +296,7 @@ impl Driver {
 
     /// The branch that holds the work; `None` where none does.
     pub(crate) fn result_branch(&self) -> Option<String> {
-        ralph_domain::view::branch(&self.ctx.state)
+        ralph_loop_domain::view::branch(&self.ctx.state)
     }
 }
 

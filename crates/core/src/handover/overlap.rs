@@ -2,8 +2,8 @@
 
 use super::HandoverResult;
 use crate::driver_parts::Driver;
-use ralph_domain::config::Overlap;
-use ralph_domain::event::{EventBody, OverlapFound, OverlapWith};
+use ralph_loop_protocol::event::{EventBody, OverlapFound, OverlapWith};
+use ralph_loop_task::config::Overlap;
 
 /// Pull requests that are looked at, and files that are named of each.
 const PRS: usize = 30;

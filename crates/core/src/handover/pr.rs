@@ -3,12 +3,12 @@
 use super::{HandoverResult, text};
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use ralph_domain::event::{Effect, EventBody, PrOccasion, PrWritten, ReviewOutcome, ReviewSeen};
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     CiState, Forge, ForgeError, NewPr, NewStatus, PrChange, PrState, Publisher, PullRequest,
 };
-use ralph_domain::proof::ProofLevel;
-use ralph_domain::state::RunState;
+use ralph_loop_domain::proof::ProofLevel;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::event::{Effect, EventBody, PrOccasion, PrWritten, ReviewOutcome, ReviewSeen};
 
 /// The status that the engine sets on a proven commit; never counted among the checks that a run waits for.
 pub(crate) const STATUS: &str = "ralph/proof";

@@ -3,9 +3,11 @@
 
 use super::{HandoverFailure, HandoverResult, end_of};
 use crate::driver_parts::Driver;
-use ralph_domain::id::CommitId;
-use ralph_domain::ports::{GitRemote, Outgoing, OutgoingPart, OutgoingSide, Publisher, Push, WorkspaceError};
-use ralph_domain::redact::Redactor;
+use ralph_loop_domain::ports::{
+    GitRemote, Outgoing, OutgoingPart, OutgoingSide, Publisher, Push, WorkspaceError,
+};
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_protocol::id::CommitId;
 use std::collections::BTreeSet;
 
 impl Driver {

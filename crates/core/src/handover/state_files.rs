@@ -2,8 +2,8 @@
 
 use crate::context::Context;
 use crate::error::DriveError;
-use ralph_domain::ports::StateFile;
-use ralph_journal::JournalError;
+use ralph_loop_domain::ports::StateFile;
+use ralph_loop_journal::JournalError;
 use std::path::Path;
 
 /// Bytes in all, the journal aside.

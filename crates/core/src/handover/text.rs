@@ -1,13 +1,12 @@
 //! What people read on the code host: title and text of the pull request, the comment on the issue.
 
-use ralph_domain::change_text::ChangeText;
-use ralph_domain::decide::ending;
-use ralph_domain::dialect::template::{Vars, fill, settled};
-use ralph_domain::event::PrOccasion;
-use ralph_domain::money::CostBasis;
-use ralph_domain::proof::{Proof, ProofLevel, evidence_markdown, plain};
-use ralph_domain::state::RunState;
-use ralph_domain::text::{count, duration, one_line};
+use ralph_loop_domain::change_text::ChangeText;
+use ralph_loop_domain::decide::ending;
+use ralph_loop_domain::proof::{Proof, ProofLevel, evidence_markdown, plain};
+use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::event::PrOccasion;
+use ralph_loop_protocol::text::{count, duration, one_line};
+use ralph_loop_task::dialect::template::{Vars, fill, settled};
 use std::time::Duration;
 
 /// Characters of a title; hosts cut longer ones.
@@ -44,11 +43,7 @@ fn vars(state: &RunState) -> Vars {
 
 /// What the run has cost, as far as that is known.
 fn cost(state: &RunState) -> String {
-    let totals = &state.spending.totals;
-    match totals.basis {
-        CostBasis::Unknown => totals.basis.words(totals.cost),
-        _ => totals.cost.to_string(),
-    }
+    state.spending.totals.cost.to_string()
 }
 
 /// The title: the template, or the task in one line.
@@ -246,11 +241,8 @@ fn so_far(state: &RunState) -> String {
     text.push_str(&format!(
         "- {}, {time} of work, {} tokens, {}, loop score {score:.1}\n",
         count(state.iterations.count as usize, "iteration"),
-        state.spending.totals.tokens.total(),
-        match state.spending.totals.basis.words(state.spending.totals.cost) {
-            words if words == "unknown" => "cost unknown".to_owned(),
-            words => words,
-        },
+        state.spending.totals.tokens,
+        state.spending.totals.cost.alone(),
     ));
     text
 }

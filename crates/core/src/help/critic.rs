@@ -1,8 +1,8 @@
 //! The critic: one short look by other eyes. Its objections become the next session's nudge.
 
 use jiff::Timestamp;
-use ralph_domain::ports::{AskTarget, Question};
-use ralph_domain::text::head;
+use ralph_loop_domain::ports::{AskTarget, Question};
+use ralph_loop_protocol::text::head;
 use std::time::Duration;
 
 const SYSTEM: &str = include_str!("../../templates/critic.md");

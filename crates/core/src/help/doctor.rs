@@ -3,11 +3,11 @@
 use super::record::RunRecord;
 use super::{add, rules};
 use jiff::Timestamp;
-use ralph_domain::config::Profile;
-use ralph_domain::money::Usage;
-use ralph_domain::ports::{AskSink, AskTarget, Asker, EarlierAnswer, Question};
-use ralph_domain::state::RunState;
-use ralph_protocol::diagnosis::{Report, SCHEMA};
+use ralph_loop_domain::ports::{AskSink, AskTarget, Asker, EarlierAnswer, Question};
+use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::diagnosis::{Report, SCHEMA};
+use ralph_loop_protocol::money::Usage;
+use ralph_loop_task::config::Profile;
 use std::time::Duration;
 
 const SYSTEM: &str = include_str!("../../templates/doctor.md");

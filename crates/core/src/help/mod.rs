@@ -9,16 +9,16 @@ mod record;
 mod rules;
 
 pub use doctor::{Diagnosis, diagnose};
-pub use ralph_protocol::diagnosis::{Guardrail, ModelSuggestion, Pattern, Report, SCHEMA, TaskEdit};
+pub use ralph_loop_protocol::diagnosis::{Guardrail, ModelSuggestion, Pattern, Report, SCHEMA, TaskEdit};
 pub use record::RunRecord;
 
 pub(crate) use critic::{objections, question as critic_question};
 
-use ralph_domain::model::Pricing;
-use ralph_domain::money::Usage;
-use ralph_domain::ports::Asker;
-use ralph_domain::state::RunState;
-pub use ralph_protocol::stuck::StuckDetails;
+use ralph_loop_domain::model::Pricing;
+use ralph_loop_domain::ports::Asker;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::money::Usage;
+pub use ralph_loop_protocol::stuck::StuckDetails;
 use std::sync::Arc;
 
 /// What a driver may call for help.
@@ -47,7 +47,7 @@ pub struct StuckContext {
     /// The iteration that showed it.
     pub iteration: u32,
     /// The conditions.
-    pub kinds: Vec<ralph_domain::stuck::StuckKind>,
+    pub kinds: Vec<ralph_loop_domain::stuck::StuckKind>,
     /// The score.
     pub loop_score: f64,
     /// The evidence, in words.
@@ -55,13 +55,13 @@ pub struct StuckContext {
     /// What the last session did, the error that stays and the files that cycle.
     pub details: StuckDetails,
     /// The last iterations, oldest first.
-    pub history: Vec<ralph_domain::state::IterationSummary>,
+    pub history: Vec<ralph_loop_domain::state::IterationSummary>,
 }
 
 impl StuckContext {
     pub(crate) fn of(
         state: &RunState,
-        kinds: Vec<ralph_domain::stuck::StuckKind>,
+        kinds: Vec<ralph_loop_domain::stuck::StuckKind>,
         score: f64,
         evidence: &[String],
         details: &StuckDetails,
@@ -96,10 +96,12 @@ impl<F: Fn(&StuckContext) -> Option<String> + Send + Sync> StuckAdvisor for F {
 
 /// Two calls' use in one sum.
 pub(crate) fn add(one: Usage, other: Usage) -> Usage {
-    let sum = |a: Option<ralph_domain::money::Usd>, b: Option<ralph_domain::money::Usd>| match (a, b) {
-        (Some(a), Some(b)) => Some(a + b),
-        (a, b) => a.or(b),
-    };
+    let sum =
+        |a: Option<ralph_loop_protocol::money::Usd>, b: Option<ralph_loop_protocol::money::Usd>| match (a, b)
+        {
+            (Some(a), Some(b)) => Some(a + b),
+            (a, b) => a.or(b),
+        };
     let tokens = match (one.tokens, other.tokens) {
         (Some(mut a), Some(b)) => {
             a += b;

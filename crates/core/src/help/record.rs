@@ -1,10 +1,10 @@
 //! The record of a run as a reader needs it: the task, what was tried, what failed, bounded.
 
 use crate::log_tail::read_tail;
-use ralph_domain::redact::Redactor;
-use ralph_domain::state::RunState;
-use ralph_domain::text::{head, tail};
-use ralph_journal::layout::{RalphDir, RunDir};
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::layout::{RalphDir, RunDir};
+use ralph_loop_protocol::text::{head, tail};
 use std::fmt::Write as _;
 
 const TASK_MAX: usize = 12 * 1024;
@@ -117,7 +117,7 @@ fn evidence(state: &RunState) -> Vec<String> {
     }
     let traces: Vec<_> = state.stuck.traces.iter().cloned().collect();
     let settings = &state.spec.settings;
-    ralph_domain::stuck::score(&traces, &settings.stuck_detection, settings.gutter_score).evidence
+    ralph_loop_domain::stuck::score(&traces, &settings.stuck_detection, settings.gutter_score).evidence
 }
 
 fn agents(state: &RunState) -> String {

@@ -1,10 +1,10 @@
 //! The doctor without a model: what the evidence itself says.
 
 use super::record::RunRecord;
-use ralph_domain::recovery::{Fallback, fallback};
-use ralph_domain::state::RunState;
-use ralph_domain::stuck::{self, StuckKind};
-use ralph_protocol::diagnosis::{Guardrail, ModelSuggestion, Pattern, Report};
+use ralph_loop_domain::recovery::{Fallback, fallback};
+use ralph_loop_domain::state::RunState;
+use ralph_loop_domain::stuck::{self, StuckKind};
+use ralph_loop_protocol::diagnosis::{Guardrail, ModelSuggestion, Pattern, Report};
 
 /// A report from the signals alone.
 pub(super) fn report(state: &RunState, record: &RunRecord) -> Report {

@@ -1,12 +1,12 @@
 //! An agent of the caller as a run is given it: with another system prompt, and ended at its tokens.
 
-use ralph_domain::config::AgentConfig;
-use ralph_domain::id::AgentName;
-use ralph_domain::money::Tokens;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     ActionEnd, ActionStart, Agent, AgentResources, ReleaseWhen, Sandbox, SandboxError, SessionReport,
     SessionRequest, SessionSink, StopCause, Stream,
 };
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::money::Tokens;
+use ralph_loop_task::config::AgentConfig;
 use std::ops::ControlFlow;
 
 /// An agent under the caller's rules.

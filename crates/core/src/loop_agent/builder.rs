@@ -11,16 +11,16 @@ use crate::driver::DriverParts;
 use crate::handle::RalphStatus;
 use crate::help::{Helpers, StuckContext};
 use crate::refusals::Refusals;
-use ralph_domain::config::{AgentConfig, PrConfig, Publish, StuckConfig};
-use ralph_domain::event::Event;
-use ralph_domain::id::RunId;
-use ralph_domain::outcome::RunError;
-use ralph_domain::ports::{Agent, Clock, Forge, GitRemote, Notifier, Sandbox, SandboxKeeper, Workspace};
-use ralph_domain::redact::Redactor;
-use ralph_domain::spec::RunSpec;
-use ralph_domain::vars::Vars;
-use ralph_journal::journal::Places;
-use ralph_journal::layout::{RalphDir, StateHome};
+use ralph_loop_domain::ports::{Agent, Clock, Forge, GitRemote, Notifier, Sandbox, SandboxKeeper, Workspace};
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::layout::{RalphDir, StateHome};
+use ralph_loop_protocol::event::Event;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::outcome::RunError;
+use ralph_loop_task::config::{AgentConfig, PrConfig, Publish, StuckConfig};
+use ralph_loop_task::spec::RunSpec;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::PathBuf;
@@ -107,7 +107,7 @@ macro_rules! keeps {
 keeps! {
     /// Where the agent's files live and commands run.
     sandbox: impl Sandbox + 'static => |this, sandbox| this.sandbox = Some(Box::new(sandbox));
-    /// The history of those files: `ralph_git::GitWorkspace`, or `ralph_sandbox::MemoryWorkspace` in tests.
+    /// The history of those files: `ralph_loop_git::GitWorkspace`, or `ralph_loop_sandbox::MemoryWorkspace` in tests.
     workspace: impl Workspace + 'static => |this, workspace| this.workspace = Some(Box::new(workspace));
     /// Who works, with its own configuration where it has one, else with every default. Several take turns, in the order in which
     /// they are given.
@@ -275,6 +275,7 @@ impl LoopAgentBuilder {
             baseline_cache: None,
             sandbox,
             workspace,
+            installed: Vec::new(),
             agents: ruled.collect(),
             custom_checks: BTreeMap::new(),
             clock,

@@ -5,11 +5,11 @@ use super::result::LoopResult;
 use super::turn::Turn;
 use crate::handle::{RalphStatus, RunHandle};
 use crate::observers::{LiveStatus, Observer};
-use ralph_domain::event::{Event, EventBody};
-use ralph_domain::outcome::RunError;
-use ralph_domain::ports::Stream;
-use ralph_domain::state::RunState;
-use ralph_journal::layout::RunDir;
+use ralph_loop_domain::ports::Stream;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::layout::RunDir;
+use ralph_loop_protocol::event::{Event, EventBody};
+use ralph_loop_protocol::outcome::RunError;
 use std::sync::Arc;
 
 /// Closures that are told one thing.

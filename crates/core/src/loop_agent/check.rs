@@ -4,7 +4,7 @@ use super::jobs::{Caught, Filler, ask, receive};
 use super::turn::Turn;
 use crate::clock::SystemClock;
 use crate::help::{StuckAdvisor, StuckContext};
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Clock as _, CustomCheck, ExecEnd, ExecRequest, ExecSink, Sandbox, StopCause, Stream,
 };
 use std::future::Future;
@@ -146,7 +146,7 @@ impl CustomCheck for AsyncCheck {
         };
         match verdict {
             Err(_) if is_late() => {
-                Err(format!("no end after {}", ralph_domain::text::duration(self.timeout)))
+                Err(format!("no end after {}", ralph_loop_protocol::text::duration(self.timeout)))
             }
             verdict => verdict,
         }
@@ -160,7 +160,7 @@ fn exec(sandbox: &dyn Sandbox, argv: Vec<String>, ends: &dyn Fn() -> bool) -> Re
     let outcome = sandbox.exec(&request, &mut sink).map_err(|error| error.to_string())?;
     match outcome.end {
         ExecEnd::TimedOut => {
-            return Err(format!("no end after {}", ralph_domain::text::duration(TIMEOUT)));
+            return Err(format!("no end after {}", ralph_loop_protocol::text::duration(TIMEOUT)));
         }
         ExecEnd::Stopped(_) => return Err(GIVEN_UP.into()),
         _ => {}
@@ -228,7 +228,7 @@ impl StuckAdvisor for AsyncAdvisor {
         match self.turn.jobs.wait_for(advice, &ends) {
             None if is_late() => Err(format!(
                 "`on_stuck` gave no answer within {}",
-                ralph_domain::text::duration(self.timeout)
+                ralph_loop_protocol::text::duration(self.timeout)
             )),
             advice => Ok(advice.flatten()),
         }

@@ -3,10 +3,10 @@
 
 use super::shared::Shared;
 use futures_core::Stream;
-use ralph_domain::event::Event;
-use ralph_domain::id::Seq;
-use ralph_journal::JournalError;
-use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
+use ralph_loop_journal::JournalError;
+use ralph_loop_journal::stream::{RunStream, StreamItem, StreamStart};
+use ralph_loop_protocol::event::Event;
+use ralph_loop_protocol::id::Seq;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;

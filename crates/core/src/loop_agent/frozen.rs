@@ -4,12 +4,14 @@ use super::builder::LoopAgentBuilder;
 use super::options::{BuildError, ContextFile};
 use super::source::spec_of;
 use crate::run_id;
-use ralph_domain::budget::Budgets;
-use ralph_domain::config::{self, AgentConfig, ConfigFile, Publish, Settings, StuckConfig, VerifierConfig};
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{Agent, Sandbox, Workspace};
-use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
-use ralph_journal::layout::StateHome;
+use ralph_loop_domain::ports::{Agent, Sandbox, Workspace};
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_task::budget::Budgets;
+use ralph_loop_task::config::{
+    self, AgentConfig, ConfigFile, Publish, Settings, StuckConfig, VerifierConfig,
+};
+use ralph_loop_task::spec::{RunSpec, Task, WorkspaceKind};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -91,7 +93,7 @@ impl LoopAgentBuilder {
             None => run_id::new(now),
         };
         Ok(RunSpec {
-            version: ralph_domain::spec::VERSION,
+            version: ralph_loop_task::spec::VERSION,
             spec_version: 1,
             run_id,
             created_at: now,
@@ -121,7 +123,7 @@ impl LoopAgentBuilder {
         for ContextFile { name, content } in &self.context {
             whole.push_str(&format!(
                 "\n\n## Context: {}\n\n{}",
-                ralph_domain::text::one_line(name, 120),
+                ralph_loop_protocol::text::one_line(name, 120),
                 content.trim_end()
             ));
         }

@@ -1,8 +1,8 @@
 //! What a caller says of a run: its limits, what makes it done, and what every session is given.
 
 use super::check::{CheckContext, CheckFn, OwnCheck, check_fn};
-use ralph_domain::config::{Expect, MetricConfig, RunWhen, VerifierConfig};
-use ralph_domain::money::Usd;
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_task::config::{Expect, MetricConfig, RunWhen, VerifierConfig};
 use std::future::Future;
 use std::time::Duration;
 

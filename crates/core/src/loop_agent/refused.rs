@@ -3,9 +3,9 @@
 
 use super::builder::LoopAgentBuilder;
 use super::options::{BuildError, Completion};
-use ralph_domain::config::{AgentKind, Expect, Publish};
-use ralph_domain::dialect::names;
-use ralph_domain::money::Usd;
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_task::config::{AgentKind, Expect, Publish};
+use ralph_loop_task::dialect::names;
 use std::collections::BTreeSet;
 
 impl LoopAgentBuilder {
@@ -79,7 +79,7 @@ impl LoopAgentBuilder {
                 "call `.completion(Completion::metric(…))`",
             ));
         }
-        let open = |metric: Option<&ralph_domain::config::MetricConfig>| {
+        let open = |metric: Option<&ralph_loop_task::config::MetricConfig>| {
             metric.is_some_and(|metric| metric.target.is_none())
         };
         if !self.needs_promise && metrics().all(open) {

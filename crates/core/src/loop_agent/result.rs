@@ -1,12 +1,12 @@
 //! How a run of the library ended.
 
-use ralph_domain::outcome::{EndReason, RunError, RunResult};
-use ralph_domain::state::RunState;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::outcome::{EndReason, RunError, RunResult};
 use std::ops::Deref;
 use std::path::Path;
 
 /// How a run ended: the [`RunResult`] that every face knows, with the diff and the agent's own words. Its fields are read
-/// directly: `result.success`, `result.iterations`, `result.cost_usd`.
+/// directly: `result.success`, `result.iterations`, `result.cost`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopResult {
     /// The result as the journal and the command line tell it.
@@ -30,10 +30,9 @@ impl LoopResult {
         self.run.run_dir = Some(record.to_owned());
         self.run.workspace = Some(state.spec.home().to_owned());
         self.run.iterations = state.iterations.count;
-        (self.run.cost_usd, self.run.cost_basis, self.run.tokens) =
-            (totals.cost, totals.basis, totals.tokens);
+        (self.run.cost, self.run.tokens) = (totals.cost, totals.tokens);
         self.run.elapsed_seconds = state.elapsed().as_secs_f64();
-        self.run.work_ref = ralph_domain::view::work_ref(state);
+        self.run.work_ref = ralph_loop_domain::view::work_ref(state);
         self
     }
 

@@ -5,10 +5,10 @@ use super::check::{Advisor, AsyncAdvisor, AsyncCheck, OwnCheck};
 use super::source::{Hooks, RunSource};
 use super::turn::Turn;
 use crate::help::StuckAdvisor;
-use ralph_domain::control::Control;
-use ralph_domain::ports::CustomCheck;
-use ralph_journal::inbox;
-use ralph_journal::layout::RunDir;
+use ralph_loop_domain::ports::CustomCheck;
+use ralph_loop_journal::inbox;
+use ralph_loop_journal::layout::RunDir;
+use ralph_loop_protocol::control::Control;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -143,7 +143,7 @@ impl Shared {
     }
 
     /// Says something to the run, or keeps it until there is one.
-    pub(super) fn say(&self, control: Control) -> Result<(), ralph_journal::JournalError> {
+    pub(super) fn say(&self, control: Control) -> Result<(), ralph_loop_journal::JournalError> {
         let record = {
             let mut inner = self.inner();
             match inner.record.clone().filter(|record| record.path().is_dir()) {

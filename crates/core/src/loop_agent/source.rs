@@ -6,13 +6,13 @@ use crate::error::DriveError;
 use crate::help::StuckAdvisor;
 use crate::observers::Observer;
 use crate::run_writer::{RunWriter, WriterOptions};
-use ralph_domain::control::Control;
-use ralph_domain::outcome::{ErrorCode, RunError, RunResult};
-use ralph_domain::ports::CustomCheck;
-use ralph_domain::spec::RunSpec;
-use ralph_journal::layout::{RunDir, StateHome};
-use ralph_journal::lock::{LockHolder, RunLock};
-use ralph_journal::{inbox, snapshot};
+use ralph_loop_domain::ports::CustomCheck;
+use ralph_loop_journal::layout::{RunDir, StateHome};
+use ralph_loop_journal::lock::{LockHolder, RunLock};
+use ralph_loop_journal::{inbox, snapshot};
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::outcome::{ErrorCode, RunError, RunResult};
+use ralph_loop_task::spec::RunSpec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -133,7 +133,7 @@ impl PortSource {
         // Backends that keep their files elsewhere need no folder of this machine; what people read of a run does.
         let folder = &self.spec.workspace;
         std::fs::create_dir_all(folder)
-            .map_err(|error| ralph_journal::JournalError::file("make", folder, error))?;
+            .map_err(|error| ralph_loop_journal::JournalError::file("make", folder, error))?;
         RunWriter::create(self.spec.clone(), options)
     }
 
@@ -156,7 +156,7 @@ impl PortSource {
 /// Lets the record lead to its lock, so that whoever watches it knows whether it is driven.
 fn lead(record: &RunDir, lock: &RunLock) {
     use std::os::unix::ffi::OsStrExt as _;
-    let _ = ralph_journal::artifacts::write(&record.lock_place(), lock.path().as_os_str().as_bytes());
+    let _ = ralph_loop_journal::artifacts::write(&record.lock_place(), lock.path().as_os_str().as_bytes());
 }
 
 fn with_hooks(mut parts: DriverParts, hooks: Hooks) -> DriverParts {
@@ -186,6 +186,6 @@ fn lost() -> RunError {
 }
 
 /// The spec of a run of an earlier process.
-pub(super) fn spec_of(record: &RunDir) -> Result<RunSpec, ralph_journal::JournalError> {
+pub(super) fn spec_of(record: &RunDir) -> Result<RunSpec, ralph_loop_journal::JournalError> {
     Ok(snapshot::load(record)?.spec.clone())
 }

@@ -2,10 +2,10 @@
 
 use super::shared::{ACTOR, Shared};
 use crate::handle::{AgentState, Iteration, RalphStatus, RunHandle};
-use ralph_domain::control::{BudgetChange, Control};
-use ralph_domain::id::RunId;
-use ralph_domain::money::{CostBasis, Usd};
-use ralph_journal::JournalError;
+use ralph_loop_journal::JournalError;
+use ralph_loop_protocol::control::{BudgetChange, Control};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::money::Cost;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -108,8 +108,7 @@ fn not_begun() -> RalphStatus {
         id: None,
         state: AgentState::Initializing,
         iteration: 0,
-        cost: Usd::ZERO,
-        cost_basis: CostBasis::Reported,
+        cost: Cost::default(),
         elapsed: Duration::ZERO,
         last_actions: Vec::new(),
         current_file: None,

@@ -3,7 +3,7 @@
 use super::jobs::Jobs;
 use super::result::LoopResult;
 use crate::context::CancelFlag;
-use ralph_domain::outcome::{EndReason, ErrorCode, RunError};
+use ralph_loop_protocol::outcome::{EndReason, ErrorCode, RunError};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,7 +85,7 @@ impl Turn {
 pub(super) fn words_of(panic: &(dyn Any + Send)) -> String {
     let words = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    ralph_domain::text::one_line(&words, WORDS_MAX)
+    ralph_loop_protocol::text::one_line(&words, WORDS_MAX)
 }
 
 /// The error of a run whose caller's code broke.

@@ -1,13 +1,13 @@
 //! What a prompt takes from files: read once, bounded.
 
-use ralph_domain::state::RunState;
-use ralph_domain::text::{one_line, tail};
-use ralph_journal::layout::{RalphDir, RunDir};
-use ralph_safe_fs::{Kind, Links, SafeDir};
+use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::layout::{RalphDir, RunDir};
+use ralph_loop_protocol::text::{one_line, tail};
+use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::{CHECK_MAX, PART_MAX, plan};
+use super::{CHECK_MAX, PART_MAX, instructions, plan};
 
 const CONTEXT_MAX: usize = 50 * 1024;
 const TREE_MAX: usize = 200;
@@ -24,6 +24,8 @@ pub struct PromptFiles {
     pub context: Vec<(String, String)>,
     /// Those of them that the run has changed.
     pub changed_context: Vec<(String, String)>,
+    /// What the repo tells agents, quoted, and whether the run has changed it.
+    pub instructions: (String, bool),
     /// Names of the files of the workspace or of the task's working folder, for sessions that cannot look around or are kept to
     /// that folder.
     pub tree: String,
@@ -56,6 +58,7 @@ impl PromptFiles {
         Self {
             context,
             changed_context,
+            instructions: instructions::read(state),
             tree: names.join("\n"),
             story: plan::next_story(state),
             guardrails: text("guardrails.md"),

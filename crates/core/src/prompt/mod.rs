@@ -2,17 +2,18 @@
 //! slowly, then what changes each time, so that providers can cache the beginning.
 
 mod files;
+mod instructions;
 mod parts;
 mod plan;
 
 pub use files::PromptFiles;
 
-use ralph_domain::config::{AgentKind, Completion, Role};
-use ralph_domain::dialect::Dialect;
-use ralph_domain::dialect::template::{self, Vars};
-use ralph_domain::redact::Redactor;
-use ralph_domain::state::RunState;
-use ralph_domain::text::{head, tail};
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::text::{head, tail};
+use ralph_loop_task::config::{AgentKind, Completion, Role};
+use ralph_loop_task::dialect::Dialect;
+use ralph_loop_task::dialect::template::{self, Vars};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -33,6 +34,7 @@ const STORIES_CLAIMED: &str = "- Work on one story: the first by priority whose 
 const TASK_MAX: usize = 96 * 1024;
 const PART_MAX: usize = 12 * 1024;
 const CHECK_MAX: usize = 6 * 1024;
+const INSTRUCTIONS: &str = "What the repository tells agents";
 
 /// A session's prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +86,10 @@ pub fn assemble(
     for (name, text) in &files.context {
         section(&mut out, &format!("File `{name}`"), text);
     }
+    let (instructions, changed) = &files.instructions;
+    if !changed {
+        section(&mut out, INSTRUCTIONS, instructions);
+    }
     let never_changes = out.len();
     let guardrails = place.path(".ralph/guardrails.md");
     section(&mut out, "Guardrails", &cut_tail(untitled(&files.guardrails), PART_MAX, &guardrails));
@@ -100,6 +106,9 @@ pub fn assemble(
             section(&mut out, "Files of the workspace (the first 200)", &files.tree);
         }
         None => {}
+    }
+    if *changed {
+        section(&mut out, INSTRUCTIONS, instructions);
     }
     for (name, text) in &files.changed_context {
         section(&mut out, &format!("File `{name}`"), text);

@@ -2,10 +2,10 @@
 
 use super::files::PromptFiles;
 use super::{CHECK_MAX, Place};
-use ralph_domain::dialect::Dialect;
-use ralph_domain::dialect::template::open_names;
-use ralph_domain::state::RunState;
-use ralph_domain::text::{count, duration, tail};
+use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::text::{count, duration, tail};
+use ralph_loop_task::dialect::Dialect;
+use ralph_loop_task::dialect::template::open_names;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
         let _ = writeln!(text, "- {} ({required}) `{}`: {result}", verifier.name, verifier.command_line());
     }
     if let Some(last) = state.iterations.history.back()
-        && last.verdict == ralph_domain::event::Verdict::ProtectedChanged
+        && last.verdict == ralph_loop_protocol::event::Verdict::ProtectedChanged
     {
         text.push_str("\nNOT DONE: protected paths were changed. Bring them back to what they were at the start (`git diff` shows the difference).\n");
     }
@@ -142,7 +142,7 @@ pub(super) fn standing(state: &RunState) -> String {
         duration(Duration::from_secs(spent.time.as_secs())),
         duration(budgets.max_wall_time)
     );
-    if spent.cost > ralph_domain::money::Usd::ZERO {
+    if spent.cost > ralph_loop_protocol::money::Usd::ZERO {
         let _ = write!(text, " Cost {} of {}.", spent.cost, budgets.max_cost);
     }
     text.push('\n');

@@ -2,12 +2,12 @@
 
 use super::PART_MAX;
 use crate::plan_progress;
-use ralph_domain::dialect::Dialect;
-use ralph_domain::dialect::plan_order::{self, Due};
-use ralph_domain::dialect::prd_tasks::{self, Story};
-use ralph_domain::state::RunState;
-use ralph_domain::text::{head, one_line, tail};
-use ralph_safe_fs::{Links, SafeDir};
+use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::text::{head, one_line, tail};
+use ralph_loop_safe_fs::{Links, SafeDir};
+use ralph_loop_task::dialect::Dialect;
+use ralph_loop_task::dialect::plan_order::{self, Due};
+use ralph_loop_task::dialect::prd_tasks::{self, Story};
 use std::fmt::Write as _;
 
 /// Bytes of `tasks.json` that are read.

@@ -3,9 +3,9 @@
 
 use crate::proof::harness_facts::{HarnessFacts, check_scripts, compared_scripts};
 use crate::proof::places::is_test_module;
-use ralph_domain::event::FileChange;
-use ralph_evidence::harness::{self, Role};
-use ralph_evidence::weakened::{is_source, is_test_source};
+use ralph_loop_evidence::harness::{self, Role};
+use ralph_loop_evidence::weakened::{is_source, is_test_source};
+use ralph_loop_protocol::event::FileChange;
 
 /// Tests of shells that are read.
 const TESTS_MAX: usize = 500;

@@ -1,10 +1,10 @@
 //! What the numbers of tests say against a pass.
 
 use crate::proof::findings::HarnessFindings;
-use ralph_domain::config::VerifierConfig;
-use ralph_domain::event::CheckResult;
-use ralph_domain::text::count;
-use ralph_evidence::harness;
+use ralph_loop_evidence::harness;
+use ralph_loop_protocol::event::CheckResult;
+use ralph_loop_protocol::text::count;
+use ralph_loop_task::config::VerifierConfig;
 
 /// Whether a check ended well though all that its runner reports are failures, and at the start such an end was none.
 fn is_refuted_by_its_report(result: &CheckResult, before: &[CheckResult]) -> bool {

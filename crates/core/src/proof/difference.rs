@@ -1,6 +1,6 @@
 //! "Works on my machine": what the workspace has and the commit has not, the likeliest causes first.
 
-use ralph_domain::text::count;
+use ralph_loop_protocol::text::count;
 
 /// Paths that are named.
 const NAMED: usize = 12;

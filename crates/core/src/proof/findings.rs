@@ -1,9 +1,9 @@
 //! What comes of comparing what decides with the start: why it is not done, and what lowers the level.
 
 use crate::proof::put_back::PutBack;
-use ralph_domain::event::FileChange;
-use ralph_domain::proof::{HarnessChange, ProofLevel};
-use ralph_evidence::harness;
+use ralph_loop_domain::proof::{HarnessChange, ProofLevel};
+use ralph_loop_evidence::harness;
+use ralph_loop_protocol::event::FileChange;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What came of it.

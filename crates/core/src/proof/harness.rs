@@ -12,12 +12,12 @@ use crate::proof::planted;
 use crate::proof::read_by_tests;
 use crate::proof::relinked;
 use crate::proof::renamed_tests::renamed_tests;
-use ralph_domain::event::FileChange;
-use ralph_domain::ports::{ExecTrace, TraceKind};
-use ralph_domain::protect::covers;
-use ralph_domain::text::one_line;
-use ralph_evidence::harness::{self, Part, Reach, Role, Via};
-use ralph_evidence::weakened::is_test_source;
+use ralph_loop_domain::ports::{ExecTrace, TraceKind};
+use ralph_loop_domain::protect::covers;
+use ralph_loop_evidence::harness::{self, Part, Reach, Role, Via};
+use ralph_loop_evidence::weakened::is_test_source;
+use ralph_loop_protocol::event::FileChange;
+use ralph_loop_protocol::text::one_line;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is told of a test that says a new name, and nothing else.

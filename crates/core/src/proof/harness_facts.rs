@@ -1,9 +1,9 @@
 //! What is judged where the start is compared with now: the checks, the changes, and what was seen.
 
-use ralph_domain::config::VerifierConfig;
-use ralph_domain::event::FileChange;
-use ralph_domain::ports::{ExecTrace, TraceKind};
-use ralph_evidence::harness::{self, Reach, Via};
+use ralph_loop_domain::ports::{ExecTrace, TraceKind};
+use ralph_loop_evidence::harness::{self, Reach, Via};
+use ralph_loop_protocol::event::FileChange;
+use ralph_loop_task::config::VerifierConfig;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The text of a file, by its path.

@@ -1,12 +1,12 @@
 use super::*;
 use crate::proof::counts::counts;
-use ralph_domain::config::VerifierConfig;
-use ralph_domain::event::CheckResult;
-use ralph_domain::id::{Digest, TreeId};
-use ralph_domain::ports::TraceStep;
-use ralph_domain::proof::ProofLevel;
-use ralph_evidence::weakened::is_source;
-use ralph_protocol::test_counts::TestCounts;
+use ralph_loop_domain::ports::TraceStep;
+use ralph_loop_domain::proof::ProofLevel;
+use ralph_loop_evidence::weakened::is_source;
+use ralph_loop_protocol::event::CheckResult;
+use ralph_loop_protocol::id::{Digest, TreeId};
+use ralph_loop_protocol::test_counts::TestCounts;
+use ralph_loop_task::config::VerifierConfig;
 
 type Files = &'static [(&'static str, &'static str)];
 

@@ -2,7 +2,7 @@
 
 use crate::proof::findings::HarnessFindings;
 use crate::proof::harness_facts::HarnessFacts;
-use ralph_domain::protect::covers;
+use ralph_loop_domain::protect::covers;
 use std::collections::BTreeSet;
 
 /// Patterns of one file that are looked at, at most.

@@ -2,7 +2,7 @@
 
 use super::{Files, Scene};
 use crate::proof::harness::fixed_scripts;
-use ralph_domain::ports::{ExecTrace, TraceKind, TraceStep};
+use ralph_loop_domain::ports::{ExecTrace, TraceKind, TraceStep};
 
 const TEST: (&str, &str) =
     ("part.test.js", "const p = require('./part');\ntest('p', () => expect(p.value).toBe('right'));\n");

@@ -9,6 +9,7 @@ pub(crate) mod findings;
 pub(crate) mod harness;
 mod harness_facts;
 mod ignored;
+pub(crate) mod installed_marks;
 mod places;
 mod plain_settings;
 mod planted;

@@ -2,9 +2,9 @@
 //! names that links give it, sources that moved with their tests.
 
 use crate::proof::harness_facts::{HarnessFacts, check_scripts};
-use ralph_domain::event::FileChange;
-use ralph_evidence::harness::{self, Reach, Role, TestPlace};
-use ralph_evidence::weakened::{is_snapshot, is_source, is_support, is_test_data, is_test_path};
+use ralph_loop_evidence::harness::{self, Reach, Role, TestPlace};
+use ralph_loop_evidence::weakened::{is_snapshot, is_source, is_support, is_test_data, is_test_path};
+use ralph_loop_protocol::event::FileChange;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines that two sources must share to be one that moved, of a hundred.

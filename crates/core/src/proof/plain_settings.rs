@@ -3,8 +3,8 @@
 
 use crate::proof::findings::HarnessFindings;
 use crate::proof::harness_facts::{HarnessFacts, check_scripts};
-use ralph_domain::protect::covers;
-use ralph_evidence::harness;
+use ralph_loop_domain::protect::covers;
+use ralph_loop_evidence::harness;
 use std::collections::BTreeSet;
 
 /// Sources that are looked through for the name of a setting, at most.

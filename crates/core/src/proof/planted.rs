@@ -4,9 +4,9 @@
 use crate::proof::findings::HarnessFindings;
 use crate::proof::harness_facts::HarnessFacts;
 use crate::proof::places::Places;
-use ralph_domain::ports::TraceKind;
-use ralph_evidence::harness;
-use ralph_evidence::weakened::is_test_source;
+use ralph_loop_domain::ports::TraceKind;
+use ralph_loop_evidence::harness;
+use ralph_loop_evidence::weakened::is_test_source;
 use std::collections::BTreeSet;
 
 /// Files that are told.

@@ -1,7 +1,7 @@
 //! Files of a checkout as they were at the start, the rest of it as it is.
 
-use ralph_evidence::harness::{as_at_start, with_examples_of};
-use ralph_safe_fs::{Kind, Links, SafeDir};
+use ralph_loop_evidence::harness::{as_at_start, with_examples_of};
+use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;

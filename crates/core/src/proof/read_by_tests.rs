@@ -4,9 +4,9 @@
 use crate::proof::findings::HarnessFindings;
 use crate::proof::harness_facts::HarnessFacts;
 use crate::proof::places::defines_tests;
-use ralph_domain::protect::covers;
-use ralph_evidence::harness::{self, Reach};
-use ralph_evidence::weakened::{is_source, is_test_path};
+use ralph_loop_domain::protect::covers;
+use ralph_loop_evidence::harness::{self, Reach};
+use ralph_loop_evidence::weakened::{is_source, is_test_path};
 use std::collections::BTreeSet;
 
 /// Tests, and other sources, that are looked through, and bytes of each kind.

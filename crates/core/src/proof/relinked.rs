@@ -3,7 +3,7 @@
 
 use crate::proof::findings::HarnessFindings;
 use crate::proof::harness_facts::{HarnessFacts, check_scripts, reach_of};
-use ralph_domain::protect::covers;
+use ralph_loop_domain::protect::covers;
 
 /// What a check names below a path that itself changed stood behind a link, or does now.
 pub(super) fn judge(facts: &HarnessFacts<'_>, found: &mut HarnessFindings) {

@@ -1,8 +1,8 @@
 //! Tests that moved with what the task asks to rename: the old file is gone, and a new one says the same with the new name.
 
 use crate::proof::harness_facts::HarnessFacts;
-use ralph_evidence::harness;
-use ralph_evidence::weakened::is_test_source;
+use ralph_loop_evidence::harness;
+use ralph_loop_evidence::weakened::is_test_source;
 use std::collections::BTreeSet;
 
 /// Tests that are compared with each other, at most.

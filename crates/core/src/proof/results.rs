@@ -1,7 +1,7 @@
 //! Whether every check that decides has said something, and its number as often as at the start.
 
-use ralph_domain::config::VerifierConfig;
-use ralph_domain::event::CheckResult;
+use ralph_loop_protocol::event::CheckResult;
+use ralph_loop_task::config::VerifierConfig;
 
 /// Why the required checks that have no result have not passed.
 pub(crate) fn without_result(required: &[String], results: &[CheckResult]) -> Vec<String> {
@@ -52,7 +52,7 @@ mod tests {
         assert_eq!(told(Some("it does not build\n"), "score: 12\n"), 0, "nothing to compare with");
         assert_eq!(told(None, "score: 12\n"), 0);
     }
-    use ralph_domain::id::{Digest, TreeId};
+    use ralph_loop_protocol::id::{Digest, TreeId};
 
     fn result(name: &str) -> CheckResult {
         CheckResult {

@@ -1,10 +1,10 @@
 //! The programs and settings of this machine that a check depends on and that lie outside the workspace. A run without a
 //! sandbox could put others in their place, so they are known by their marks from the start.
 
-use ralph_domain::config::Settings;
-use ralph_domain::id::Digest;
-use ralph_domain::vars::Vars;
-use ralph_evidence::test_command::simple_commands;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_evidence::test_command::simple_commands;
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_task::config::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -156,7 +156,8 @@ fn seal(mark: &str) -> String {
 pub(crate) fn differences(before: &Fingerprints, now: &Fingerprints) -> Vec<String> {
     let path = |mark: &str| mark.split(' ').next().unwrap_or_default().to_owned();
     let mut found = Vec::new();
-    for (name, old) in before {
+    // What is installed in the user's folder is looked at for itself.
+    for (name, old) in before.iter().filter(|(name, _)| !name.ends_with('/')) {
         let new = now.get(name).map(String::as_str).unwrap_or_default();
         if seal(new) == *old {
             continue;

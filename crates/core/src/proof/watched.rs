@@ -1,11 +1,11 @@
 //! Files of a clean checkout that decide what a pass means: protected ones and sources of tests. What is installed there
 //! and what is tested there is code of the agent, so they are read again after each command.
 
-use ralph_domain::id::Digest;
-use ralph_domain::ports::{ExecTrace, TraceKind, TraceStep};
-use ralph_domain::protect::covers;
-use ralph_evidence::weakened::{is_source, is_test_source};
-use ralph_safe_fs::{Kind, Links, SafeDir};
+use ralph_loop_domain::ports::{ExecTrace, TraceKind, TraceStep};
+use ralph_loop_domain::protect::covers;
+use ralph_loop_evidence::weakened::{is_source, is_test_source};
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
@@ -190,7 +190,7 @@ fn inside(path: &str, target: &Path) -> Option<String> {
 
 /// Folders that a setup fills with other people's files.
 fn is_installed(name: &str) -> bool {
-    matches!(name, "node_modules" | ".venv" | "venv" | "target" | "__pycache__" | ".tox" | ".gradle")
+    matches!(name, "node_modules" | ".venv" | "venv" | "target" | "__pycache__" | ".tox" | ".nox" | ".gradle")
 }
 
 fn is_cache(path: &str) -> bool {

@@ -9,14 +9,14 @@ use crate::proof::watched::Watched;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::prepare::task_words;
 use crate::step::prove::{ProofFindings, ProofSubject};
-use ralph_domain::config::{RequiredProof, TestsPolicy};
-use ralph_domain::event::{CheckResult, EventBody, FileChange, ProofApproved};
-use ralph_domain::id::Digest;
-use ralph_domain::ports::ExecTrace;
-use ralph_domain::proof::{Proof, ProofLevel, TestsQuestion};
-use ralph_evidence::harness::names;
-use ralph_journal::artifacts;
-use ralph_protocol::weakened::WeakKind;
+use ralph_loop_domain::ports::ExecTrace;
+use ralph_loop_domain::proof::{Proof, ProofLevel, TestsQuestion};
+use ralph_loop_evidence::harness::names;
+use ralph_loop_journal::artifacts;
+use ralph_loop_protocol::event::{CheckResult, EventBody, FileChange, ProofApproved};
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_protocol::weakened::WeakKind;
+use ralph_loop_task::config::{RequiredProof, TestsPolicy};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -174,24 +174,24 @@ impl Driver {
             return Ok(StartRun::failed(format!("the files of the start cannot be put back: {error}")));
         }
         let watched = Watched::take(folder, &self.protected_now(subject)?);
-        let sandbox = self.sandbox.with_root(folder)?;
-        let env = self.checkout_env(&*sandbox);
+        let checkout = self.open_checkout(folder)?;
         let mut meddled = Vec::new();
         let mut came = BTreeSet::new();
         let mut after = |seen: Option<&ExecTrace>| {
             meddled.extend(watched.meddled("the setup"));
             came.extend(watched.came(seen));
         };
-        match self.run_setup(&*sandbox, &env, logs, Some(&mut after))? {
+        match self.run_setup(&checkout, logs, Some(&mut after))? {
             SetupEnd::Ready => {}
             SetupEnd::Stopped => return Ok(StartRun::Stopped),
             SetupEnd::Failed { command, log } => {
                 return Ok(StartRun::failed(format!("setup command `{command}` fails then: see {log}")));
             }
         }
-        let home = self.home_settings(&*sandbox, &env, logs)?;
+        let (sandbox, env) = (&*checkout.sandbox, checkout.env.as_slice());
+        let home = self.home_settings(sandbox, env, logs)?;
         let home = self.home_differences(home.as_deref());
-        let Some(mut run) = self.run_final_checks(&*sandbox, &env, (&subject.tree, logs), &watched)? else {
+        let Some(mut run) = self.run_final_checks(sandbox, env, (&subject.tree, logs), &watched)? else {
             return Ok(StartRun::Stopped);
         };
         run.trace.steps.extend(came);

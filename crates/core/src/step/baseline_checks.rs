@@ -9,17 +9,18 @@ use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::environment::is_work;
 use crate::step::measure;
 use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck};
-use ralph_domain::config::{Expect, VerifierConfig};
-use ralph_domain::event::{Baseline, BaselineChecks, CheckResult};
-use ralph_domain::id::Digest;
-use ralph_domain::ports::ExecTrace;
-use ralph_domain::proof::Watching;
-use ralph_domain::setup;
-use ralph_domain::text::one_line;
-use ralph_evidence::environment::fault;
-use ralph_evidence::numbers;
-use ralph_journal::artifacts;
-use ralph_protocol::stuck::MeasuredNumber;
+use ralph_loop_domain::installed::named;
+use ralph_loop_domain::ports::ExecTrace;
+use ralph_loop_domain::proof::Watching;
+use ralph_loop_domain::setup;
+use ralph_loop_evidence::environment::fault;
+use ralph_loop_evidence::numbers;
+use ralph_loop_journal::artifacts;
+use ralph_loop_protocol::event::{Baseline, BaselineChecks, CheckResult};
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_protocol::stuck::MeasuredNumber;
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::config::{CommandLine, Expect, VerifierConfig};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -43,6 +44,9 @@ struct BaselineRecord {
     /// Settings in the home of the checks, after the setup.
     #[serde(default)]
     home: Option<String>,
+    /// What is installed in the user's folder lacks something, and the setup does not.
+    #[serde(default)]
+    installs: bool,
 }
 
 /// How it went.
@@ -66,12 +70,18 @@ impl Driver {
                 result.log_digest = self.note_cached(&result.log)?;
             }
             self.keep_trace(&record)?;
+            if record.installs {
+                self.set_installs(true)?;
+            }
             self.tell_results(&record.checks)?;
             return Ok(BaselineEnd::Known(Some(record.checks)));
         }
         let logs = self.ctx.run.path().join("baseline");
         make_dir(&logs)?;
-        let found = self.in_clean_folder(|driver, folder| driver.check_start(folder, baseline, &logs))?;
+        let mut found = self.in_clean_folder(|driver, folder| driver.check_start(folder, baseline, &logs))?;
+        if let Some(first) = found.take_if(|first| self.lacks(&first.checks).is_some()) {
+            found = self.check_with_setup(first, baseline, &logs)?;
+        }
         let Some(record) = found else {
             return Ok(match self.ctx.ends_now() || self.ctx.state.spending.cut_short {
                 true => BaselineEnd::Stopped,
@@ -88,6 +98,57 @@ impl Driver {
         self.tell_results(&record.checks)?;
         self.tell_cure(&record.checks)?;
         Ok(BaselineEnd::Known(Some(record.checks)))
+    }
+
+    /// The checks of the start once more, where what is installed in the user's folder lacks something and a setup may not:
+    /// that one counts for the run if it does not.
+    fn check_with_setup(
+        &mut self,
+        first: BaselineRecord,
+        baseline: &Baseline,
+        logs: &Path,
+    ) -> Result<Option<BaselineRecord>, DriveError> {
+        let (installed, lack) = (self.usable_installed(), self.lacks(&first.checks));
+        if !self.can_install() {
+            return Ok(Some(first));
+        }
+        let logs = logs.join("setup");
+        make_dir(&logs)?;
+        self.set_installs(true)?;
+        let again = self.in_clean_folder(|driver, folder| driver.check_start(folder, baseline, &logs))?;
+        match again {
+            Some(again) if self.lacks(&again.checks).is_none() => {
+                let setup = self.setup_beside(&[]).iter().map(CommandLine::display).collect::<Vec<_>>();
+                self.ctx.notice(format!(
+                    "with {} the checks cannot run ({}); they run after `{}` in this run",
+                    named(&installed),
+                    lack.unwrap_or_default(),
+                    setup.join("; ")
+                ))?;
+                Ok(Some(BaselineRecord { installs: true, ..again }))
+            }
+            again => {
+                self.set_installs(false)?;
+                Ok(again.map(|_| first))
+            }
+        }
+    }
+
+    /// What a required check of the start lacks around it.
+    fn lacks(&self, checks: &BaselineChecks) -> Option<String> {
+        if let Some(setup) = &checks.setup_failed {
+            return Some(format!("`{setup}` fails"));
+        }
+        let required = &self.ctx.state.spec.settings.required_verifiers;
+        let failing =
+            checks.results.iter().filter(|result| !result.passed && required.contains(&result.name));
+        failing.filter_map(|result| self.lack_of(result)).next()
+    }
+
+    fn lack_of(&self, result: &CheckResult) -> Option<String> {
+        let output = read_tail(&self.ctx.run.path().join(&result.log), CHECK_TAIL);
+        let found = fault(result.exit_code, &output, &|name| is_work(&self.ctx.state, name))?;
+        Some(format!("{}: {}", result.name, found.sentence()))
     }
 
     /// What the checks of the start were seen to do.
@@ -130,6 +191,7 @@ impl Driver {
             baseline.tree,
             settings.verifiers,
             settings.setup_commands,
+            self.usable_marks(),
             self.ctx.state.spec.task.working_dir,
             settings.isolation,
             settings.sandbox,
@@ -149,8 +211,11 @@ impl Driver {
             self.ctx.notice(format!("the checks were not run at the start: {error}"))?;
             return Ok(None);
         }
-        let sandbox = self.sandbox.with_root(folder)?;
-        let env = self.checkout_env(&*sandbox);
+        let checkout = self.open_checkout(folder)?;
+        if !checkout.installed.is_empty() {
+            let installed = named(&checkout.installed);
+            self.ctx.notice(format!("the checks use what is installed already: {installed}"))?;
+        }
         let mut checks = BaselineChecks {
             results: Vec::new(),
             watched: Watching::Watched,
@@ -163,7 +228,7 @@ impl Driver {
         let mut trace = ExecTrace::default();
         let watched = Watched::take(folder, &[]);
         let mut after = |seen: Option<&ExecTrace>| trace.steps.extend(watched.came(seen));
-        match self.run_setup(&*sandbox, &env, logs, Some(&mut after))? {
+        match self.run_setup(&checkout, logs, Some(&mut after))? {
             SetupEnd::Ready => {}
             SetupEnd::Stopped => return Ok(None),
             SetupEnd::Failed { command, log } => {
@@ -177,15 +242,16 @@ impl Driver {
                 checks.setup_lines = last_lines(&output);
                 checks.setup_log = Some(log);
                 checks.setup_failed = Some(command);
-                return Ok(Some(BaselineRecord { checks, trace, home: None }));
+                return Ok(Some(BaselineRecord { checks, trace, home: None, installs: false }));
             }
         }
-        let home = self.home_settings(&*sandbox, &env, logs)?;
+        let (sandbox, env) = (&*checkout.sandbox, checkout.env.as_slice());
+        let home = self.home_settings(sandbox, env, logs)?;
         let mut runs = CheckRuns::default();
         for verifier in self.ctx.state.spec.settings.verifiers.clone() {
             let log = logs.join(format!("check-{}.log", verifier.name));
-            let how = HowToCheck { env: &env, watch: true };
-            let place = CheckPlace { sandbox: &*sandbox, tree: &baseline.tree, log: &log, how };
+            let how = HowToCheck { env, watch: true };
+            let place = CheckPlace { sandbox, tree: &baseline.tree, log: &log, how };
             match runs.run(&mut self.ctx, &verifier, &place)? {
                 Checked::Result(result, _, seen) => {
                     match seen {
@@ -201,7 +267,7 @@ impl Driver {
             }
         }
         checks.metric = self.metric_of_start(logs);
-        Ok(Some(BaselineRecord { checks, trace, home }))
+        Ok(Some(BaselineRecord { checks, trace, home, installs: false }))
     }
 
     /// The number that the run is to improve, as the checks of the start have just measured it.
@@ -275,29 +341,21 @@ impl Driver {
         if failing.is_empty() {
             return Ok(());
         }
-        let state = &self.ctx.state;
-        if state.spec.settings.setup_commands.is_empty() {
-            let unrecorded = self.workspace.unrecorded()?;
-            let has = |name: &str| state.spec.workspace.join(name).is_file();
-            if let Some((folder, setup)) = setup::missing_setup(&unrecorded, has) {
-                let command = self.with_test_extra(setup.command);
-                return self.ctx.notice(setup::setup_hint(&folder, &command));
-            }
+        if let Some(hint) = self.missing_setup_hint()? {
+            return self.ctx.notice(hint);
         }
+        let with = self.with_installed();
         let missing = failing.iter().find(|result| matches!(result.exit_code, Some(126 | 127)));
         if let Some(result) = missing {
             let (name, log) = (result.name.clone(), result.log.clone());
             return self.ctx.notice(format!(
-                "{name} finds no program to run on the files of the start: see {log}; install it, or name in `setup_commands` what does"
+                "{name} finds no program to run on the files of the start{with}: see {log}; install it, or name in `setup_commands` what does"
             ));
         }
-        let lack = failing.iter().find_map(|result| {
-            let output = read_tail(&self.ctx.run.path().join(&result.log), CHECK_TAIL);
-            let found = fault(result.exit_code, &output, &|name| is_work(state, name))?;
-            Some(format!("{} on the files of the start: {}", result.name, found.sentence()))
-        });
-        match lack {
-            Some(lack) => self.ctx.notice(format!("{lack}, unless making it is the work")),
+        match failing.iter().find_map(|result| self.lack_of(result)) {
+            Some(lack) => self
+                .ctx
+                .notice(format!("on the files of the start{with}, {lack}, unless making it is the work")),
             None => Ok(()),
         }
     }

@@ -6,7 +6,7 @@ use crate::error::DriveError;
 use crate::proof::surroundings;
 use crate::proof::watched::Watched;
 use crate::step::verify::run_logged;
-use ralph_domain::ports::{ExecRequest, Sandbox, Surroundings};
+use ralph_loop_domain::ports::{ExecRequest, Sandbox, Surroundings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;

@@ -3,9 +3,9 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::handover::text;
-use ralph_domain::change_text::without_skip_marks;
-use ralph_domain::event::{EventBody, FileChange};
-use ralph_domain::ports::CheckpointRequest;
+use ralph_loop_domain::change_text::without_skip_marks;
+use ralph_loop_domain::ports::CheckpointRequest;
+use ralph_loop_protocol::event::{EventBody, FileChange};
 use std::path::Path;
 
 /// Files named in the journal; the whole list is in the receipt's commit.

@@ -2,10 +2,11 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::proof::environment;
 use crate::step::verify::run_logged;
-use ralph_domain::ports::{ExecEnd, ExecRequest, ExecTrace, Sandbox, Surroundings};
-use ralph_journal::JournalError;
+use ralph_loop_domain::installed::InstalledFolder;
+use ralph_loop_domain::ports::{ExecEnd, ExecRequest, ExecTrace, Sandbox};
+use ralph_loop_journal::JournalError;
+use ralph_loop_task::config::CommandLine;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,6 +25,17 @@ pub(crate) enum SetupEnd {
 
 /// Looks at a checkout behind each setup command, and at what was seen of the command.
 pub(crate) type AfterSetup<'a> = &'a mut dyn FnMut(Option<&ExecTrace>);
+
+/// A clean checkout that is ready for its setup and its checks.
+pub(crate) struct Checkout {
+    pub(crate) sandbox: Box<dyn Sandbox>,
+    /// The variables of its commands.
+    pub(crate) env: Vec<(String, String)>,
+    /// What must still be run in it.
+    pub(crate) setup: Vec<CommandLine>,
+    /// What is in it from the user's folder.
+    pub(crate) installed: Vec<InstalledFolder>,
+}
 
 impl Driver {
     /// Makes a folder for a clean checkout, lets `work` use it and removes it. The folder has the name of the workspace: some
@@ -50,34 +62,20 @@ impl Driver {
         done
     }
 
-    /// The variables of commands in a checkout. Elsewhere those of this machine do not count.
-    pub(crate) fn checkout_env(&self, sandbox: &dyn Sandbox) -> Vec<(String, String)> {
-        match sandbox.capabilities().surroundings {
-            Surroundings::Host => {
-                let vars = self.ctx.vars.texts();
-                let mut env = environment::redirected(vars, &self.ctx.state.spec.workspace, sandbox.root());
-                // Then whatever is compiled there, somebody meant to.
-                env.push(("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned()));
-                env
-            }
-            Surroundings::Own => Vec::new(),
-        }
-    }
-
     /// Runs the setup commands; `after` looks at the checkout behind each, and is told what was seen of it. Without it nobody watches.
     pub(crate) fn run_setup(
         &mut self,
-        sandbox: &dyn Sandbox,
-        env: &[(String, String)],
+        checkout: &Checkout,
         logs: &Path,
         mut after: Option<AfterSetup<'_>>,
     ) -> Result<SetupEnd, DriveError> {
-        for (n, command) in self.ctx.state.spec.settings.setup_commands.clone().iter().enumerate() {
+        for (n, command) in checkout.setup.iter().enumerate() {
             let mut request = ExecRequest::new(command.argv());
             request.timeout = Some(SETUP_TIMEOUT);
-            request.env = env.to_vec();
+            request.env.clone_from(&checkout.env);
             let log: PathBuf = logs.join(format!("setup-{}.log", n + 1));
-            let run = run_logged(&mut self.ctx, sandbox, &request, "setup", &log, after.is_some())?;
+            let run =
+                run_logged(&mut self.ctx, &*checkout.sandbox, &request, "setup", &log, after.is_some())?;
             let end = run.outcome.as_ref().map(|o| o.end);
             if self.ctx.ends_now() || matches!(end, Ok(ExecEnd::GuardLost | ExecEnd::Stopped(_))) {
                 return Ok(SetupEnd::Stopped);

@@ -5,20 +5,20 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::help::{self, RunRecord, StuckContext};
 use crate::observers::LiveStatus;
-use ralph_domain::config::{Apply, Profile};
-use ralph_domain::control::Control;
-use ralph_domain::event::{Criticised, Diagnosed, EventBody};
-use ralph_domain::money::Usage;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Agent, AskAnswer, AskError, AskErrorKind, AskSink, AskTarget, AskedAgent, Asker, StopCause,
 };
-use ralph_domain::recovery;
-use ralph_domain::redact::RedactStream;
-use ralph_domain::stuck::StuckKind;
-use ralph_domain::text::{duration, one_line};
-use ralph_journal::live::LiveStream;
-use ralph_journal::{artifacts, inbox};
-use ralph_protocol::stuck::StuckDetails;
+use ralph_loop_domain::recovery;
+use ralph_loop_domain::redact::RedactStream;
+use ralph_loop_domain::stuck::StuckKind;
+use ralph_loop_journal::live::LiveStream;
+use ralph_loop_journal::{artifacts, inbox};
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::event::{Criticised, Diagnosed, EventBody};
+use ralph_loop_protocol::money::Usage;
+use ralph_loop_protocol::stuck::StuckDetails;
+use ralph_loop_protocol::text::{duration, one_line};
+use ralph_loop_task::config::{Apply, Profile};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -166,7 +166,7 @@ impl Driver {
         let folder = self.ctx.proof_dir.with_extension("critic");
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder)
-            .map_err(|e| ralph_journal::JournalError::file("make the folder", &folder, e))?;
+            .map_err(|e| ralph_loop_journal::JournalError::file("make the folder", &folder, e))?;
         self.workspace.checkout_clean(&commit, &folder)?;
         let sandbox = self.sandbox.with_root(&folder)?;
         let prompt_file = self.ctx.run.path().join("critic-prompt.md");
@@ -225,7 +225,7 @@ fn write_report(ctx: &Context, text: &str) -> Result<(), DriveError> {
         true => text.to_owned(),
         false => format!("{}\n---\n\n{older}\n", text.trim_end()),
     };
-    ctx.dir.write("diagnostics.md", ralph_domain::text::head(&whole, DIAGNOSTICS_MAX).as_bytes())?;
+    ctx.dir.write("diagnostics.md", ralph_loop_protocol::text::head(&whole, DIAGNOSTICS_MAX).as_bytes())?;
     Ok(())
 }
 

@@ -8,8 +8,8 @@ use crate::proof::findings::HarnessFindings;
 use crate::proof::watched::Watched;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::prove::{ProofFindings, ProofSubject};
-use ralph_domain::event::CheckResult;
-use ralph_evidence::weakened::{is_source, is_test_path};
+use ralph_loop_evidence::weakened::{is_source, is_test_path};
+use ralph_loop_protocol::event::CheckResult;
 use std::path::Path;
 
 impl Driver {
@@ -82,15 +82,15 @@ impl Driver {
         if self.workspace.checkout_clean(&subject.start, folder).is_err() {
             return Ok(Some(Vec::new()));
         }
-        let sandbox = self.sandbox.with_root(folder)?;
-        let env = self.checkout_env(&*sandbox);
-        match self.run_setup(&*sandbox, &env, logs, None)? {
+        let checkout = self.open_checkout(folder)?;
+        match self.run_setup(&checkout, logs, None)? {
             SetupEnd::Ready => {}
             SetupEnd::Stopped => return Ok(None),
             SetupEnd::Failed { .. } => return Ok(Some(Vec::new())),
         }
         let watched = Watched::take(folder, &[]);
-        let run = self.run_final_checks(&*sandbox, &env, (&subject.tree, logs), &watched)?;
+        let (sandbox, env) = (&*checkout.sandbox, checkout.env.as_slice());
+        let run = self.run_final_checks(sandbox, env, (&subject.tree, logs), &watched)?;
         Ok(run.map(|run| run.results))
     }
 }

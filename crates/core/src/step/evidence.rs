@@ -3,10 +3,10 @@
 
 use crate::log_tail::read_tail;
 use crate::step::{environment, stuck_signs, tick};
-use ralph_domain::state::{Current, RunState};
-use ralph_domain::stuck::patch::{PATCH_MAX, PatchSketch};
-use ralph_domain::stuck::{Evidence, SessionCall, SessionLoop, SessionWatch, plan};
-use ralph_evidence::failing;
+use ralph_loop_domain::state::{Current, RunState};
+use ralph_loop_domain::stuck::patch::{PATCH_MAX, PatchSketch};
+use ralph_loop_domain::stuck::{Evidence, SessionCall, SessionLoop, SessionWatch, plan};
+use ralph_loop_evidence::failing;
 use serde_json::Value;
 use std::path::Path;
 
@@ -49,7 +49,7 @@ fn sketch(path: &Path) -> Option<PatchSketch> {
     if patch.trim().is_empty() {
         return None;
     }
-    let sketch = ralph_domain::stuck::patch::sketch(&patch);
+    let sketch = ralph_loop_domain::stuck::patch::sketch(&patch);
     // Behind a flood of generated lines there may be work that was not read.
     let cut = patch.len() >= PATCH_MAX;
     (!cut || sketch.substance > 0).then_some(sketch)
@@ -103,7 +103,7 @@ fn circles(actions: &str) -> Option<SessionLoop> {
 
 fn read_head(path: &Path) -> String {
     use std::io::Read as _;
-    let Ok(file) = ralph_journal::plain::read(path) else { return String::new() };
+    let Ok(file) = ralph_loop_journal::plain::read(path) else { return String::new() };
     let mut bytes = Vec::new();
     if file.take(PATCH_MAX as u64).read_to_end(&mut bytes).is_err() {
         return String::new();

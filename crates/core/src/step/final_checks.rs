@@ -8,11 +8,11 @@ use crate::proof::results::other_measurements;
 use crate::proof::watched::Watched;
 use crate::step::prove::{ProofFindings, ProofSubject};
 use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck};
-use ralph_domain::config::TestsPolicy;
-use ralph_domain::event::{CheckResult, FileChange};
-use ralph_domain::id::TreeId;
-use ralph_domain::ports::{ExecTrace, Sandbox};
-use ralph_safe_fs::{Links, SafeDir};
+use ralph_loop_domain::ports::{ExecTrace, Sandbox};
+use ralph_loop_protocol::event::{CheckResult, FileChange};
+use ralph_loop_protocol::id::TreeId;
+use ralph_loop_safe_fs::{Links, SafeDir};
+use ralph_loop_task::config::TestsPolicy;
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -3,10 +3,10 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use ralph_domain::event::{EventBody, WentBack};
-use ralph_domain::id::{CommitId, TreeId};
-use ralph_domain::ports::WriteMode;
-use ralph_protocol::stuck::MeasuredNumber;
+use ralph_loop_domain::ports::WriteMode;
+use ralph_loop_protocol::event::{EventBody, WentBack};
+use ralph_loop_protocol::id::{CommitId, TreeId};
+use ralph_loop_protocol::stuck::MeasuredNumber;
 use std::path::Path;
 
 /// Names of files in one sentence.

@@ -3,9 +3,9 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use ralph_domain::event::{EventBody, Handed};
-use ralph_domain::id::CommitId;
-use ralph_domain::text::count;
+use ralph_loop_protocol::event::{EventBody, Handed};
+use ralph_loop_protocol::id::CommitId;
+use ralph_loop_protocol::text::count;
 
 /// Names of files in one event.
 const FILES_MAX: usize = 200;

@@ -3,9 +3,9 @@
 
 use crate::error::DriveError;
 use crate::log_tail::read_tail;
-use ralph_domain::config::{MetricConfig, VerifierConfig};
-use ralph_domain::ports::ExecEnd;
-use ralph_evidence::numbers::Measurement;
+use ralph_loop_domain::ports::ExecEnd;
+use ralph_loop_evidence::numbers::Measurement;
+use ralph_loop_task::config::{MetricConfig, VerifierConfig};
 use std::path::{Path, PathBuf};
 
 /// Bytes of an output in which the number is looked for.

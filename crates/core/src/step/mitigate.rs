@@ -2,9 +2,9 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use ralph_domain::event::{EventBody, Rung};
-use ralph_domain::outcome::HumanReason;
-use ralph_domain::recovery::{self, Fallback};
+use ralph_loop_domain::recovery::{self, Fallback};
+use ralph_loop_protocol::event::{EventBody, Rung};
+use ralph_loop_protocol::outcome::HumanReason;
 
 impl Driver {
     pub(crate) fn mitigate(&mut self, rung: Rung) -> Result<(), DriveError> {

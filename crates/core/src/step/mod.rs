@@ -12,6 +12,7 @@ pub(crate) mod evidence;
 pub(crate) mod final_checks;
 mod go_back;
 mod hand_back;
+mod installed;
 pub(crate) mod judge;
 mod measure;
 pub(crate) mod mitigate;

@@ -4,12 +4,11 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::proof::{harness, surroundings};
 use crate::step::baseline_checks::BaselineEnd;
-use ralph_domain::event::EventBody;
-use ralph_domain::ports::Surroundings;
-use ralph_domain::protect::CI_FILES;
-use ralph_domain::secret_name::{FileSecrecy, file_secrecy};
-use ralph_domain::spec::RunSpec;
-use ralph_safe_fs::{Links, SafeDir};
+use ralph_loop_domain::protect::CI_FILES;
+use ralph_loop_domain::secret_name::{FileSecrecy, file_secrecy};
+use ralph_loop_protocol::event::EventBody;
+use ralph_loop_safe_fs::{Links, SafeDir};
+use ralph_loop_task::spec::RunSpec;
 
 impl Driver {
     pub(crate) fn prepare(&mut self) -> Result<(), DriveError> {
@@ -26,10 +25,7 @@ impl Driver {
                 ))?;
             }
         }
-        let surroundings = match self.sandbox.capabilities().surroundings {
-            Surroundings::Host => surroundings::sealed(&self.fingerprints()),
-            Surroundings::Own => Default::default(),
-        };
+        let surroundings = self.sealed_surroundings();
         let checks = match self.check_baseline(&baseline)? {
             BaselineEnd::Known(checks) => checks,
             BaselineEnd::Stopped => return Ok(()),
@@ -69,8 +65,8 @@ impl Driver {
         let marker = serde_json::json!({
             "timestamp": self.ctx.clock.now(),
             "pid": std::process::id(),
-            "began": ralph_journal::lock::began(std::process::id()),
-            "pid_namespace": ralph_journal::lock::pid_namespace(),
+            "began": ralph_loop_journal::lock::began(std::process::id()),
+            "pid_namespace": ralph_loop_journal::lock::pid_namespace(),
             "run_id": state.spec.run_id,
             "iteration": iteration,
             "attempt": attempt,

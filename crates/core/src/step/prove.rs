@@ -11,16 +11,16 @@ use crate::proof::surroundings;
 use crate::proof::watched::Watched;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::final_checks::CheckRun;
-use ralph_domain::event::{CheckResult, EventBody};
-use ralph_domain::id::{CommitId, TreeId};
-use ralph_domain::ports::{Baseline, ExecTrace, ReleaseWhen};
-use ralph_domain::proof::{
+use ralph_loop_domain::ports::{Baseline, ExecTrace, ReleaseWhen};
+use ralph_loop_domain::proof::{
     CLEAN_CHECKOUT, HarnessChange, Proof, ProofCheck, ProofLevel, ProtectedEvidence, TestsQuestion, VERSION,
     Watching,
 };
-use ralph_domain::protect::ProtectedChange;
-use ralph_evidence::weakened::{self, Finding};
-use ralph_journal::artifacts;
+use ralph_loop_domain::protect::ProtectedChange;
+use ralph_loop_evidence::weakened::{self, Finding};
+use ralph_loop_journal::artifacts;
+use ralph_loop_protocol::event::{CheckResult, EventBody};
+use ralph_loop_protocol::id::{CommitId, TreeId};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -140,6 +140,12 @@ impl Driver {
         if !self.in_clean_folder(|driver, folder| driver.prove_in(folder, subject, &mut found))? {
             return Ok(None);
         }
+        if found.results.iter().any(|result| !result.passed) {
+            let changes = self.workspace.changes(subject.start.as_str(), subject.checked.as_str())?;
+            if self.installs_after(&changes)? {
+                return self.look_at(subject, protected);
+            }
+        }
         for result in found.results.clone().iter().filter(|r| !r.passed) {
             let why = result.why.as_deref().unwrap_or("failed");
             found.fail(format!("{}: {why}", result.name));
@@ -209,7 +215,7 @@ impl Driver {
             commit: subject.commit.clone(),
             tree: subject.tree.clone(),
             passed,
-            proof: ralph_domain::id::Digest::of(&text),
+            proof: ralph_loop_protocol::id::Digest::of(&text),
             failed: found.failed.clone(),
             duration_ms: (self.ctx.clock.elapsed() - started).as_millis() as u64,
             weakened: found.weakened.len() as u32,
@@ -230,7 +236,7 @@ impl Driver {
         let state = &self.ctx.state;
         let command = |name: &str| {
             let verifier = state.spec.settings.verifiers.iter().find(|v| v.name == name);
-            verifier.map(ralph_domain::config::VerifierConfig::command_line).unwrap_or_default()
+            verifier.map(ralph_loop_task::config::VerifierConfig::command_line).unwrap_or_default()
         };
         let passed = found.failed.is_empty() && !found.results.is_empty();
         let check = |result: &CheckResult| ProofCheck {
@@ -265,8 +271,7 @@ impl Driver {
             iterations: state.iterations.count,
             agents: state.agents.by_agent.clone(),
             tokens: state.spending.totals.tokens,
-            cost_usd: state.spending.totals.cost,
-            cost_basis: state.spending.totals.basis,
+            cost: state.spending.totals.cost,
             loop_score: state.stuck.scores,
             at: self.ctx.clock.now(),
         })
@@ -327,14 +332,13 @@ impl Driver {
             found.fail(format!("links that lead out of the repository: {}", links.join(", ")));
             return Ok(true);
         }
-        let sandbox = self.sandbox.with_root(folder)?;
-        let env = self.checkout_env(&*sandbox);
+        let checkout = self.open_checkout(folder)?;
         let mut came = BTreeSet::new();
         let mut after = |seen: Option<&ExecTrace>| {
             meddled(&watched, "the setup", found);
             came.extend(watched.came(seen));
         };
-        match self.run_setup(&*sandbox, &env, &subject.logs, Some(&mut after))? {
+        match self.run_setup(&checkout, &subject.logs, Some(&mut after))? {
             SetupEnd::Ready => {}
             SetupEnd::Stopped => return Ok(false),
             SetupEnd::Failed { command, log } => {
@@ -342,15 +346,15 @@ impl Driver {
                 return Ok(true);
             }
         }
-        let home = self.home_settings(&*sandbox, &env, &subject.logs)?;
-        let Some(run) = self.run_final_checks(&*sandbox, &env, (&subject.tree, &subject.logs), &watched)?
-        else {
+        let (sandbox, env) = (&*checkout.sandbox, checkout.env.as_slice());
+        let home = self.home_settings(sandbox, env, &subject.logs)?;
+        let Some(run) = self.run_final_checks(sandbox, env, (&subject.tree, &subject.logs), &watched)? else {
             return Ok(false);
         };
         let CheckRun { results, mut trace, all_seen, meddled, output, rewritten } = run;
         trace.steps.extend(came);
         for (heading, excerpt) in output {
-            self.ctx.error_entry(&heading, ralph_domain::text::tail_lines(&excerpt, 30));
+            self.ctx.error_entry(&heading, ralph_loop_protocol::text::tail_lines(&excerpt, 30));
             found.output.push_str(&format!("{excerpt}\n"));
         }
         found.results = results;

@@ -6,10 +6,9 @@ use crate::step::baseline_checks::BaselineEnd;
 use crate::step::clean_checkout::make_dir;
 use crate::step::environment::fault_of;
 use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck};
-use ralph_domain::event::EventBody;
-use ralph_domain::outcome::HumanReason;
-use ralph_domain::ports::Surroundings;
-use ralph_domain::state::RunState;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::event::EventBody;
+use ralph_loop_protocol::outcome::HumanReason;
 
 /// Whether the checks of the start failed for want of something around them, and nobody has worked since.
 pub(crate) fn baseline_lacks_programs(state: &RunState) -> bool {
@@ -56,10 +55,7 @@ impl Driver {
     /// The checks of the start, once more: what they lacked may be there now.
     pub(crate) fn recheck_baseline(&mut self) -> Result<(), DriveError> {
         let Some(baseline) = self.ctx.state.baseline.clone() else { return Ok(()) };
-        let surroundings = match self.sandbox.capabilities().surroundings {
-            Surroundings::Host => crate::proof::surroundings::sealed(&self.fingerprints()),
-            Surroundings::Own => Default::default(),
-        };
+        let surroundings = self.sealed_surroundings();
         if let BaselineEnd::Known(checks) = self.check_baseline(&baseline)? {
             self.ctx.record(EventBody::Prepared { baseline, surroundings, checks })?;
             self.ctx.flush()?;

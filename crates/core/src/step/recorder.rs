@@ -4,16 +4,16 @@
 use crate::context::Context;
 use crate::error::DriveError;
 use crate::observers::LiveStatus;
-use ralph_domain::budget::Spent;
-use ralph_domain::budget_warning::budget_warnings_with;
-use ralph_domain::event::{ActionFinished, ActionStarted, EventBody};
-use ralph_domain::model::Pricing;
-use ralph_domain::money::Tokens;
-use ralph_domain::ports::{ActionEnd, ActionStart, Agent, SessionSink, StopCause, Stream};
-use ralph_domain::redact::RedactStream;
-use ralph_domain::text::one_line;
-use ralph_journal::artifacts::OutputLog;
-use ralph_journal::live::{LiveBody, LiveStream};
+use ralph_loop_domain::budget_warning::budget_warnings_with;
+use ralph_loop_domain::model::Pricing;
+use ralph_loop_domain::ports::{ActionEnd, ActionStart, Agent, SessionSink, StopCause, Stream};
+use ralph_loop_domain::redact::RedactStream;
+use ralph_loop_journal::artifacts::OutputLog;
+use ralph_loop_journal::live::{LiveBody, LiveStream};
+use ralph_loop_protocol::event::{ActionFinished, ActionStarted, EventBody};
+use ralph_loop_protocol::money::{Tokens, Usd};
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::budget::Spent;
 use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -97,13 +97,18 @@ impl<'a> Recorder<'a> {
         self
     }
 
+    /// What the session has cost so far by the price list.
+    fn estimate(&self) -> Option<Usd> {
+        let (price, model) = self.pricing.as_ref()?;
+        price(model, &self.used).map(|(cost, _)| cost)
+    }
+
     /// Warns of a budget as soon as the session under way brings it there.
     fn warn_of_budgets(&mut self, elapsed: Duration) {
-        let cost = self.pricing.as_ref().and_then(|(price, model)| price(model, &self.used));
         let session = Spent {
             iterations: 0,
             time: elapsed,
-            cost: cost.map(|(cost, _)| cost).unwrap_or_default(),
+            cost: self.estimate().unwrap_or_default(),
             tokens: self.used.total(),
         };
         for warning in budget_warnings_with(&self.ctx.state, session) {
@@ -156,7 +161,7 @@ impl<'a> Recorder<'a> {
             self.ctx.show_text(&LiveStream::Agent, &rest);
         }
         let path = std::path::Path::new("actions.jsonl");
-        self.actions.flush().map_err(|e| ralph_journal::JournalError::file("write", path, e))?;
+        self.actions.flush().map_err(|e| ralph_loop_journal::JournalError::file("write", path, e))?;
         match self.error.take() {
             Some(error) => Err(error),
             None => Ok(()),
@@ -255,7 +260,7 @@ impl SessionSink for Recorder<'_> {
 
     fn used(&mut self, tokens: &Tokens) {
         self.used = *tokens;
-        self.ctx.show(&LiveBody::Tokens(*tokens));
+        self.ctx.show(&LiveBody::Tokens { tokens: *tokens, cost_usd: self.estimate() });
     }
 
     fn poll(&mut self) -> ControlFlow<StopCause> {

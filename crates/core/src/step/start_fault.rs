@@ -4,15 +4,15 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::log_tail::read_tail;
 use crate::step::environment::{is_work, program};
-use ralph_domain::config::{Isolation, VerifierConfig};
-use ralph_domain::event::EventBody;
-use ralph_domain::outcome::HumanReason;
-use ralph_domain::ports::Surroundings;
-use ralph_domain::setup;
-use ralph_domain::state::RunState;
-use ralph_domain::text::one_line;
-use ralph_evidence::environment::fault;
-use ralph_safe_fs::{Links, SafeDir};
+use ralph_loop_domain::ports::Surroundings;
+use ralph_loop_domain::setup;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_evidence::environment::fault;
+use ralph_loop_protocol::event::EventBody;
+use ralph_loop_protocol::outcome::HumanReason;
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_safe_fs::{Links, SafeDir};
+use ralph_loop_task::config::{Isolation, VerifierConfig};
 
 /// Bytes of each check's output.
 const OUTPUT_MAX: u64 = 64 * 1024;
@@ -52,15 +52,11 @@ impl Driver {
             let output = read_tail(&self.ctx.run.path().join(&result.log), OUTPUT_MAX);
             let Some(lack) = lack(state, verifier, result.exit_code, &output) else { continue };
             let name = &verifier.name;
-            if settings.setup_commands.is_empty() {
-                let unrecorded = self.workspace.unrecorded()?;
-                let has = |file: &str| state.spec.workspace.join(file).is_file();
-                if let Some((folder, setup)) = setup::missing_setup(&unrecorded, has) {
-                    let command = self.with_test_extra(setup.command);
-                    return Ok(Some(format!("{name}: {}", setup::setup_hint(&folder, &command))));
-                }
+            if let Some(hint) = self.missing_setup_hint()? {
+                return Ok(Some(format!("{name}: {hint}")));
             }
-            return Ok(Some(format!("{name} cannot run on the files of the start: {lack}")));
+            let with = self.with_installed();
+            return Ok(Some(format!("{name} cannot run on the files of the start{with}: {lack}")));
         }
         Ok(None)
     }

@@ -6,13 +6,13 @@ use crate::error::DriveError;
 use crate::log_tail::read_tail;
 use crate::step::measure;
 use crate::step::verify::{CheckPlace, Checked, HowToCheck, run_check};
-use ralph_domain::id::Digest;
-use ralph_domain::recovery;
-use ralph_domain::state::{Current, RunState};
-use ralph_domain::stuck::{self, Evidence, Signals, Trace, paths};
-use ralph_domain::text::{one_line, tail_lines};
-use ralph_evidence::numbers;
-use ralph_protocol::stuck::{MeasuredNumber, StuckDetails};
+use ralph_loop_domain::recovery;
+use ralph_loop_domain::state::{Current, RunState};
+use ralph_loop_domain::stuck::{self, Evidence, Signals, Trace, paths};
+use ralph_loop_evidence::numbers;
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_protocol::stuck::{MeasuredNumber, StuckDetails};
+use ralph_loop_protocol::text::{one_line, tail_lines};
 use serde_json::Value;
 use std::path::Path;
 
@@ -130,7 +130,7 @@ pub(crate) fn score(
 }
 
 /// Failing checks on the present tree whose tests nobody counts.
-fn measuring(state: &RunState) -> impl Iterator<Item = &ralph_domain::event::CheckResult> {
+fn measuring(state: &RunState) -> impl Iterator<Item = &ralph_loop_protocol::event::CheckResult> {
     let now = state.work.tree.as_ref();
     state.work.checks.values().filter(move |r| !r.passed && r.tests.is_none() && Some(&r.tree) == now)
 }
@@ -149,7 +149,8 @@ pub(crate) fn add_numbers(evidence: &mut Evidence, state: &RunState, run_dir: &P
     }
     for verifier in &state.spec.settings.verifiers {
         let Some(metric) = &verifier.metric else { continue };
-        let on_tree = |r: &&ralph_domain::event::CheckResult| Some(&r.tree) == state.work.tree.as_ref();
+        let on_tree =
+            |r: &&ralph_loop_protocol::event::CheckResult| Some(&r.tree) == state.work.tree.as_ref();
         let Some(result) = state.work.checks.get(&verifier.name).filter(on_tree) else { continue };
         let measured = measure::of_logs(metric, &run_dir.join(&result.log)).ok();
         let number =

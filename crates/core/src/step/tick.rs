@@ -3,11 +3,11 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::task_book;
-use ralph_domain::event::EventBody;
-use ralph_domain::protect::ProtectedChange;
-use ralph_domain::state::RunState;
-use ralph_journal::JournalError;
-use ralph_safe_fs::{Links, SafeDir};
+use ralph_loop_domain::protect::ProtectedChange;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::JournalError;
+use ralph_loop_protocol::event::EventBody;
+use ralph_loop_safe_fs::{Links, SafeDir};
 use std::collections::BTreeSet;
 
 /// Bytes of a task file that are read.
@@ -70,7 +70,7 @@ impl Driver {
                     n => format!(" (and {} more)", n - 1),
                 };
                 let first = told.first().cloned().unwrap_or_default();
-                self.ctx.notice(format!("{}{more}", ralph_domain::text::one_line(&first, 400)))?;
+                self.ctx.notice(format!("{}{more}", ralph_loop_protocol::text::one_line(&first, 400)))?;
             }
         }
         Ok(changes)

@@ -6,20 +6,20 @@ use crate::error::DriveError;
 use crate::log_tail::{last_lines, read_tail};
 use crate::observers::LiveStatus;
 use crate::step::measure::{self, Measured};
-use ralph_domain::config::{Expect, VerifierConfig};
-use ralph_domain::event::{CheckResult, EventBody};
-use ralph_domain::id::TreeId;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, ExecTrace, Sandbox, SandboxError, StopCause, Stream,
 };
-use ralph_domain::text::{count, duration, tail, tail_lines};
-use ralph_evidence::failing::failing_tests;
-use ralph_evidence::harness::always_reports;
-use ralph_evidence::node_tests::has_node_tests;
-use ralph_evidence::test_report::TestScanner;
-use ralph_journal::artifacts::{FinishedLog, OutputLog};
-use ralph_journal::live::LiveStream;
-use ralph_protocol::budget::BudgetKind;
+use ralph_loop_evidence::failing::failing_tests;
+use ralph_loop_evidence::harness::always_reports;
+use ralph_loop_evidence::node_tests::has_node_tests;
+use ralph_loop_evidence::test_report::TestScanner;
+use ralph_loop_journal::artifacts::{FinishedLog, OutputLog};
+use ralph_loop_journal::live::LiveStream;
+use ralph_loop_protocol::budget::BudgetKind;
+use ralph_loop_protocol::event::{CheckResult, EventBody};
+use ralph_loop_protocol::id::TreeId;
+use ralph_loop_protocol::text::{count, duration, tail, tail_lines};
+use ralph_loop_task::config::{Expect, VerifierConfig};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -300,8 +300,8 @@ fn run_builtin_check(
 }
 
 pub(crate) struct LoggedRun {
-    pub outcome: Result<ralph_domain::ports::ExecOutcome, SandboxError>,
-    pub tests: Option<ralph_protocol::test_counts::TestCounts>,
+    pub outcome: Result<ralph_loop_domain::ports::ExecOutcome, SandboxError>,
+    pub tests: Option<ralph_loop_protocol::test_counts::TestCounts>,
     /// Whether tests began and ended without their result.
     pub unfinished: bool,
     /// Tests that failed by the last report.

@@ -6,9 +6,9 @@ use crate::error::DriveError;
 use crate::observers::LiveStatus;
 use crate::step::recorder::POLL;
 use jiff::Timestamp;
-use ralph_domain::decide::{Step, decide};
-use ralph_domain::event::EventBody;
-use ralph_domain::handover::Gate;
+use ralph_loop_domain::decide::{Step, decide};
+use ralph_loop_domain::handover::Gate;
+use ralph_loop_protocol::event::EventBody;
 
 impl Driver {
     pub(crate) fn wait(&mut self, reason: &str, until: Option<Timestamp>) -> Result<(), DriveError> {

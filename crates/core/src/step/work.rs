@@ -4,17 +4,17 @@ use super::recorder::Recorder;
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::{prompt, task_book};
-use ralph_domain::change_text;
-use ralph_domain::claim::{Claim, claim};
-use ralph_domain::config::{OutputFormat, Role};
-use ralph_domain::decide::consequences;
-use ralph_domain::event::{EventBody, SessionEnd};
-use ralph_domain::id::AgentName;
-use ralph_domain::model::Pricing;
-use ralph_domain::money::{CostBasis, Usage, Usd};
-use ralph_domain::ports::{AgentRequests, Ask, SessionReport, SessionRequest};
-use ralph_domain::spec::RunSpec;
-use ralph_domain::text::{head, one_line, tail};
+use ralph_loop_domain::change_text;
+use ralph_loop_domain::claim::{Claim, claim};
+use ralph_loop_domain::decide::consequences;
+use ralph_loop_domain::model::Pricing;
+use ralph_loop_domain::ports::{AgentRequests, Ask, SessionReport, SessionRequest};
+use ralph_loop_protocol::event::{EventBody, SessionEnd};
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::money::{CostBasis, Usage, Usd};
+use ralph_loop_protocol::text::{head, one_line, tail};
+use ralph_loop_task::config::{OutputFormat, Role};
+use ralph_loop_task::spec::RunSpec;
 
 /// Characters of the final message that the journal keeps, from its beginning; and those of its last paragraph, where that
 /// would be cut off.
@@ -85,7 +85,7 @@ impl Driver {
         let spec = &self.ctx.state.spec;
         let run_id = spec.run_id.clone();
         let promise = spec.settings.completion_promise.clone();
-        let left = spec.settings.budgets.max_cost.saturating_sub(self.ctx.state.spending.totals.cost);
+        let left = spec.settings.budgets.max_cost.saturating_sub(self.ctx.state.spent().cost);
         let cwd = spec.task.working_dir.clone().map(std::path::PathBuf::from).unwrap_or_default();
         let protected = session_protected(spec);
         let request = SessionRequest {

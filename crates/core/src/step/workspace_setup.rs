@@ -4,11 +4,12 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::log_tail::read_tail;
-use crate::step::clean_checkout::{SetupEnd, make_dir};
-use ralph_domain::ports::{SandboxError, Surroundings};
-use ralph_domain::spec::WorkspaceKind;
-use ralph_domain::text::{count, duration};
-use ralph_journal::artifacts;
+use crate::step::clean_checkout::{Checkout, SetupEnd, make_dir};
+use ralph_loop_domain::installed::{InstalledFolder, InstalledUse};
+use ralph_loop_domain::ports::{SandboxError, Surroundings};
+use ralph_loop_journal::artifacts;
+use ralph_loop_protocol::text::{count, duration};
+use ralph_loop_task::spec::WorkspaceKind;
 use std::os::unix::fs::MetadataExt as _;
 
 /// Bytes of a failed command's output that are told.
@@ -20,8 +21,14 @@ impl Driver {
     /// Runs the setup commands where the workspace is fresh and they have not run there. `false` where the run was stopped
     /// meanwhile. What they install stays; a failure ends this process, and `resume` tries again.
     pub(crate) fn set_up_workspace(&mut self) -> Result<bool, DriveError> {
-        let commands = self.ctx.state.spec.settings.setup_commands.len();
-        if commands == 0 || !self.is_fresh_workspace()? {
+        let installed = self.usable_installed();
+        let setup = self.setup_beside(&installed);
+        let commands = setup.len();
+        if !self.is_fresh_workspace()? {
+            return Ok(true);
+        }
+        self.copy_installed(&installed)?;
+        if commands == 0 {
             return Ok(true);
         }
         let logs = self.ctx.run.path().join(FOLDER);
@@ -33,7 +40,8 @@ impl Driver {
         let started = self.ctx.clock.elapsed();
         // The sandbox is lent to the commands, which need the rest of the driver, too.
         let sandbox = self.sandbox.new_connection()?;
-        match self.run_setup(&*sandbox, &[], &logs, None)? {
+        let workspace = Checkout { sandbox, env: Vec::new(), setup, installed };
+        match self.run_setup(&workspace, &logs, None)? {
             SetupEnd::Stopped if self.ctx.ends_now() || self.ctx.state.spending.cut_short => Ok(false),
             SetupEnd::Stopped => {
                 Err(SandboxError::Broken("whoever watches over its commands died during the setup".into())
@@ -66,20 +74,20 @@ impl Driver {
         if !spec.hands_back() {
             return Ok(false);
         }
-        Ok(self.lacks_venv() || self.workspace.unrecorded()?.iter().all(|path| path.starts_with(".ralph")))
+        // A guess that is due fills a folder that the user's own lacks.
+        let due = spec.settings.setup_guessed || self.installs();
+        Ok(due || self.workspace.unrecorded()?.iter().all(|path| path.starts_with(".ralph")))
     }
 
-    /// Whether a check starts the Python of a virtual environment that is not there, and the setup makes it.
-    fn lacks_venv(&self) -> bool {
-        let spec = &self.ctx.state.spec;
-        [".venv", "venv"].into_iter().any(|folder| {
-            let program = format!("{folder}/bin/python");
-            let used =
-                spec.settings.verifiers.iter().any(|check| check.command_argv.first() == Some(&program));
-            let makes = format!("-m venv {folder} ");
-            let made = spec.settings.setup_commands.iter().any(|command| command.display().contains(&makes));
-            used && made && !spec.workspace.join(folder).join("pyvenv.cfg").is_file()
-        })
+    /// Copies what is installed in the user's folder into a workspace that has its own tree.
+    fn copy_installed(&self, installed: &[InstalledFolder]) -> Result<(), DriveError> {
+        let workspace = &self.ctx.state.spec.workspace;
+        for one in installed.iter().filter(|one| one.usage != InstalledUse::Outside) {
+            if one.top() != workspace && !workspace.join(&one.at).exists() {
+                self.workspace.copy_unrecorded(&one.at, one.top(), workspace)?;
+            }
+        }
+        Ok(())
     }
 
     /// What tells one workspace from another that was made in its place.

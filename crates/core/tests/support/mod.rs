@@ -2,22 +2,22 @@
 #![allow(dead_code, clippy::unwrap_used, reason = "each test file uses its part; a test fails by panicking")]
 
 use jiff::{SignedDuration, Timestamp};
-use ralph_core::{CancelFlag, Driver, DriverParts, LiveStatus, Observer};
-use ralph_domain::config::ConfigFile;
-use ralph_domain::event::{Event, SessionEnd};
-use ralph_domain::id::AgentName;
-use ralph_domain::money::Usage;
-use ralph_domain::outcome::RunResult;
-use ralph_domain::ports::{
+use ralph_loop_core::{CancelFlag, Driver, DriverParts, LiveStatus, Observer};
+use ralph_loop_domain::ports::{
     Agent, Clock, CustomCheck, ReleaseWhen, Sandbox, SandboxError, SessionReport, SessionRequest,
     SessionSink, Stream, WriteMode,
 };
-use ralph_domain::redact::Redactor;
-use ralph_domain::spec::{RunSpec, Task, WorkspaceKind};
-use ralph_domain::state::RunState;
-use ralph_journal::journal::Places;
-use ralph_journal::layout::RalphDir;
-use ralph_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::event::{Event, SessionEnd};
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::money::Usage;
+use ralph_loop_protocol::outcome::RunResult;
+use ralph_loop_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use ralph_loop_task::config::ConfigFile;
+use ralph_loop_task::spec::{RunSpec, Task, WorkspaceKind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -84,7 +84,7 @@ impl Agent for FnAgent {
             duration: Duration::from_millis(5),
             exit_code: Some(0),
             survivors: 0,
-            wishes: ralph_domain::ports::AgentRequests::default(),
+            wishes: ralph_loop_domain::ports::AgentRequests::default(),
         })
     }
 
@@ -102,8 +102,8 @@ pub struct Machine {
     pub config: ConfigFile,
     pub sealed: bool,
     pub custom: Mutex<Option<BTreeMap<String, Box<dyn CustomCheck>>>>,
-    pub helpers: ralph_core::Helpers,
-    pub models: ralph_domain::config::Models,
+    pub helpers: ralph_loop_core::Helpers,
+    pub models: ralph_loop_task::config::Models,
     pub tokens: Vec<&'static str>,
 }
 
@@ -125,11 +125,11 @@ impl Machine {
             config,
             sealed: true,
             custom: Mutex::new(None),
-            helpers: ralph_core::Helpers {
-                asker: Some(Arc::new(ralph_agents::BackendAsker::new())),
-                ..ralph_core::Helpers::default()
+            helpers: ralph_loop_core::Helpers {
+                asker: Some(Arc::new(ralph_loop_agents::BackendAsker::new())),
+                ..ralph_loop_core::Helpers::default()
             },
-            models: ralph_domain::config::Models::default(),
+            models: ralph_loop_task::config::Models::default(),
             tokens: Vec::new(),
         }
     }
@@ -157,7 +157,7 @@ impl Machine {
             run_id: "r1".into(),
             created_at: self.clock.now(),
             task: Task::from_prompt("# A task\n\nMake it done.\n", "PROMPT.md").unwrap(),
-            settings: ralph_domain::config::Settings {
+            settings: ralph_loop_task::config::Settings {
                 models: self.models.clone(),
                 baseline: false,
                 ..self.config.clone().resolve()
@@ -195,20 +195,21 @@ impl Machine {
             baseline_cache: None,
             sandbox: self.sandbox.with_root(Path::new("/workspace")).unwrap(),
             workspace: Box::new(MemoryWorkspace::new(&self.sandbox)),
+            installed: Vec::new(),
             agents: agents.collect(),
             custom_checks: self.custom.lock().unwrap().take().unwrap_or_default(),
             clock: self.clock.clone(),
             redactor: Arc::new(Redactor::default()),
             observers: vec![Box::new(Silent)],
             helpers: self.helpers.clone(),
-            refusals: ralph_core::Refusals::default(),
+            refusals: ralph_loop_core::Refusals::default(),
             forge: None,
             push_to: None,
             notifiers: Vec::new(),
             keeper: None,
             machine: Some("m1".into()),
             version: Some("test 1".into()),
-            vars: ralph_domain::vars::Vars::default(),
+            vars: ralph_loop_domain::vars::Vars::default(),
             cancel: Arc::new(CancelFlag::default()),
         }
     }

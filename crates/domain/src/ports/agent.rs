@@ -1,12 +1,12 @@
 //! The port to who works.
 
 use super::sandbox::{Sandbox, SandboxError, StopCause, Stream};
-use crate::config::AgentConfig;
-use crate::event::SessionEnd;
-use crate::id::{AgentName, RunId};
-use crate::money::{Tokens, Usage, Usd};
 use jiff::Timestamp;
-pub use ralph_protocol::event::Ask;
+pub use ralph_loop_protocol::event::Ask;
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::id::{AgentName, RunId};
+use ralph_loop_protocol::money::{Tokens, Usage, Usd};
+use ralph_loop_task::config::AgentConfig;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -2,10 +2,10 @@
 
 use super::agent::Agent;
 use super::sandbox::{Sandbox, StopCause};
-use crate::config::{AgentConfig, Profile};
-use crate::id::RunId;
-use crate::money::{Usage, Usd};
 use jiff::Timestamp;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::money::{Usage, Usd};
+use ralph_loop_task::config::{AgentConfig, Profile};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;

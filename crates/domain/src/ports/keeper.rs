@@ -1,6 +1,6 @@
 //! The port to whoever looks after the sandboxes of a run.
 
-use crate::event::{SandboxGone, SandboxReady};
+use ralph_loop_protocol::event::{SandboxGone, SandboxReady};
 
 /// Looks after the sandboxes of one run.
 ///

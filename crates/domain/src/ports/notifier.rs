@@ -1,6 +1,6 @@
 //! The port to whoever is told of a run while nobody watches it.
 
-pub use ralph_protocol::notification::{Notification, Occasion};
+pub use ralph_loop_protocol::notification::{Notification, Occasion};
 
 /// Tells people.
 ///

@@ -4,10 +4,10 @@
 //! do it says in its [`Capabilities`], and callers ask first.
 
 use super::sandbox::{Sandbox, SandboxError};
-use crate::id::RunId;
-use crate::money::Usd;
 use jiff::Timestamp;
-pub use ralph_task::config::Resources;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::money::Usd;
+pub use ralph_loop_task::config::Resources;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,8 @@
 //! The port to where commands run.
 
 use super::trace::ExecTrace;
-pub use ralph_protocol::event::StopCause;
+use crate::installed::InstalledFolder;
+pub use ralph_loop_protocol::event::StopCause;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,6 +49,12 @@ pub trait Sandbox: Send {
     fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError>;
     /// The same kind of sandbox over another folder, for clean checkouts.
     fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError>;
+    /// The same, with folders of the user's repo that are there for reading only, each at its own path below the top. Nothing
+    /// more than [`Sandbox::with_root`] where commands do not use the programs of this machine.
+    fn with_lent(&self, root: &Path, lent: &[InstalledFolder]) -> Result<Box<dyn Sandbox>, SandboxError> {
+        let _ = lent;
+        self.with_root(root)
+    }
     /// Where this process and sandboxed commands can meet; `None` where commands see the machine as it is, and where they run
     /// on another one.
     fn exchange(&self) -> Option<Exchange> {

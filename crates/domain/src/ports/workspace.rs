@@ -1,12 +1,12 @@
 //! The port to the agent's tree and its history.
 
-use crate::event::{FileChange, RefMove};
-use crate::id::{AgentName, CommitId, RunId, TreeId};
 use crate::ports::GitRemote;
 use crate::protect::ProtectedChange;
-use crate::spec::LeftWork;
 use jiff::Timestamp;
-pub use ralph_protocol::event::Baseline;
+pub use ralph_loop_protocol::event::Baseline;
+use ralph_loop_protocol::event::{FileChange, RefMove};
+use ralph_loop_protocol::id::{AgentName, CommitId, RunId, TreeId};
+use ralph_loop_task::spec::LeftWork;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -67,6 +67,9 @@ pub trait Workspace: Send {
     fn branch_tip(&self, branch: &str) -> Result<Option<CommitId>, WorkspaceError>;
     /// Paths in the workspace that are never recorded (ignored ones); a whole folder ends with `/`. Bounded.
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError>;
+    /// Copies a folder that no commit holds from the tree at `from` to the one at `into`, as the agent's copy of the user's tree
+    /// gets it. `false` where it is too much to copy; nothing is there then.
+    fn copy_unrecorded(&self, path: &str, from: &Path, into: &Path) -> Result<bool, WorkspaceError>;
     /// Files in submodules that are not as those are pinned, which no checkpoint records, each with what tells whether it was
     /// written since. Bounded.
     fn submodule_files(&self) -> Result<BTreeMap<String, String>, WorkspaceError>;

@@ -2,7 +2,7 @@
 //! up here, so nothing of it may become markup: no link, no mention, no heading, no row of its own.
 
 use super::{Proof, ProofCheck, ProofLevel};
-use crate::text::{self, count};
+use ralph_loop_protocol::text::{self, count};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -146,8 +146,8 @@ fn effort(out: &mut String, proof: &Proof) {
         out,
         "| {} | {agents} | {} | {} | highest {:.2}, last {:.2}; {gutters} |\n",
         proof.iterations,
-        proof.tokens.total(),
-        plain(&proof.cost_basis.words(proof.cost_usd), 60),
+        proof.tokens,
+        plain(&proof.cost.with_basis(), 60),
         score.max,
         score.last
     );
@@ -167,7 +167,7 @@ fn weakened(out: &mut String, proof: &Proof) {
         out.push_str("Tests: no sign that one was weakened.\n");
         return;
     }
-    let _ = writeln!(out, "\n#### {}\n", ralph_protocol::weakened::summary(&proof.weakened));
+    let _ = writeln!(out, "\n#### {}\n", ralph_loop_protocol::weakened::summary(&proof.weakened));
     for finding in proof.weakened.iter().take(WEAKENED_MAX) {
         let line = finding.line.map_or_else(String::new, |n| format!(":{n}"));
         let _ = writeln!(

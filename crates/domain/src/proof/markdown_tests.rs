@@ -1,12 +1,12 @@
 use super::*;
-use crate::event::CheckResult;
-use crate::id::{AgentName, CommitId, Digest, RunId, TreeId};
-use crate::money::{CostBasis, Tokens, Usd};
 use crate::proof::{HarnessChange, ProtectedEvidence, ScoreFacts, Watching};
 use crate::protect::{ProtectedChange, ProtectedKind};
 use crate::state::AgentTotals;
-use ralph_protocol::test_counts::TestCounts;
-use ralph_protocol::weakened::{Finding, WeakKind};
+use ralph_loop_protocol::event::CheckResult;
+use ralph_loop_protocol::id::{AgentName, CommitId, Digest, RunId, TreeId};
+use ralph_loop_protocol::money::{Cost, Tokens, Usd};
+use ralph_loop_protocol::test_counts::TestCounts;
+use ralph_loop_protocol::weakened::{Finding, WeakKind};
 
 fn check(name: &str, command: &str) -> ProofCheck {
     ProofCheck {
@@ -57,9 +57,8 @@ fn proof() -> Proof {
             (AgentName::new("codex"), AgentTotals { sessions: 1, ..totals }),
         ]
         .into(),
-        tokens: Tokens { input: 120_000, output: 4_000, ..Tokens::default() },
-        cost_usd: Usd::from_dollars(1.34),
-        cost_basis: CostBasis::Reported,
+        tokens: Tokens { input: 120_000, output: 4_000, ..Tokens::default() }.into(),
+        cost: Cost::reported(Usd::from_dollars(1.34)),
         loop_score: ScoreFacts { max: 0.72, last: 0.0, gutters: 1 },
         at: "2026-11-15T12:00:00Z".parse().unwrap(),
     }

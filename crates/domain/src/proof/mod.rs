@@ -1,9 +1,9 @@
-//! The proof of a run in words, for people; what it is made of is [`ralph_protocol::proof`].
+//! The proof of a run in words, for people; what it is made of is [`ralph_loop_protocol::proof`].
 
 mod markdown;
 
 pub use markdown::{evidence_markdown, plain};
-pub use ralph_protocol::proof::{
+pub use ralph_loop_protocol::proof::{
     CLEAN_CHECKOUT, HarnessChange, Proof, ProofCheck, ProofLevel, ProtectedEvidence, ScoreFacts,
     TestsQuestion, VERSION, Watching,
 };

@@ -1,8 +1,8 @@
 //! The sandboxes of a run and what they cost, by their price per hour and the time between events.
 
-use crate::event::{Event, EventBody, SandboxFate};
-use crate::money::Usd;
 use jiff::Timestamp;
+use ralph_loop_protocol::event::{Event, EventBody, SandboxFate};
+use ralph_loop_protocol::money::Usd;
 use serde::{Deserialize, Serialize};
 
 /// Sandboxes that are remembered at most: one to work in, one for the final check, one for a critic, and a few lost ones.
@@ -85,8 +85,8 @@ impl Compute {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{SandboxGone, SandboxReady};
-    use crate::id::Seq;
+    use ralph_loop_protocol::event::{SandboxGone, SandboxReady};
+    use ralph_loop_protocol::id::Seq;
 
     fn at(seconds: i64, body: EventBody) -> Event {
         let at = Timestamp::from_second(1_700_000_000 + seconds).unwrap();

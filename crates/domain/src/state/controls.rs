@@ -1,10 +1,10 @@
 //! What a person's word does to the state.
 
 use super::{LETTERS, RunFacts};
-use crate::control::{BudgetChange, Control, Letter};
-use crate::outcome::HumanReason;
 use crate::select::Cooldown;
 use jiff::Timestamp;
+use ralph_loop_protocol::control::{BudgetChange, Control, Letter};
+use ralph_loop_protocol::outcome::HumanReason;
 
 impl RunFacts {
     pub(super) fn control(&mut self, letter: &Letter, at: Timestamp) {

@@ -1,8 +1,8 @@
 //! Whether the work is done, as far as the checks in the workspace say.
 
 use super::RunFacts;
-use crate::config::{Completion, VerifierConfig};
-use crate::event::Verdict;
+use ralph_loop_protocol::event::Verdict;
+use ralph_loop_task::config::{Completion, VerifierConfig};
 
 impl RunFacts {
     /// How a check ended on the present tree; a result counts only for the tree that it was made on.

@@ -1,15 +1,15 @@
 //! The parts of a run's state.
 
-use crate::config::Role;
-use crate::event::{CheckResult, SessionEnd, Verdict};
-use crate::id::{AgentName, CommitId, Digest, TreeId};
-use crate::money::{CostBasis, Tokens, Usage, Usd};
-use crate::outcome::{EndReason, HumanReason};
 use crate::protect::ProtectedChange;
 use jiff::Timestamp;
-use ralph_protocol::event::TestsQuestion;
-use ralph_protocol::level::{ProofLevel, Watching};
-pub use ralph_protocol::money::AgentTotals;
+use ralph_loop_protocol::event::TestsQuestion;
+use ralph_loop_protocol::event::{CheckResult, SessionEnd, Verdict};
+use ralph_loop_protocol::id::{AgentName, CommitId, Digest, TreeId};
+use ralph_loop_protocol::level::{ProofLevel, Watching};
+pub use ralph_loop_protocol::money::AgentTotals;
+use ralph_loop_protocol::money::{Cost, CostBasis, TokenSum, Usage, Usd, short_cost};
+use ralph_loop_protocol::outcome::{EndReason, HumanReason};
+use ralph_loop_task::config::Role;
 use serde::{Deserialize, Serialize};
 
 /// The iteration under way.
@@ -124,11 +124,10 @@ pub struct ChangeFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Totals {
     /// Money.
-    pub cost: Usd,
-    /// How it is known.
-    pub basis: CostBasis,
+    #[serde(flatten, with = "short_cost")]
+    pub cost: Cost,
     /// Tokens.
-    pub tokens: Tokens,
+    pub tokens: TokenSum,
     /// What reading from caches saved.
     #[serde(default)]
     pub saved: Usd,
@@ -159,8 +158,12 @@ pub struct IterationSummary {
     pub added: u64,
     /// Lines removed.
     pub removed: u64,
-    /// Money.
-    pub cost: Option<Usd>,
+    /// Money, where it is known; read it with [`Self::cost`].
+    #[serde(rename = "cost")]
+    pub known_cost: Option<Usd>,
+    /// How the cost is known.
+    #[serde(default, skip_serializing_if = "crate::state::is_default")]
+    pub cost_basis: CostBasis,
     /// How long the session took.
     pub duration_ms: u64,
     /// The score.
@@ -169,11 +172,18 @@ pub struct IterationSummary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<String>,
     /// Tests, summed over verifiers that report them.
-    pub tests: Option<ralph_protocol::test_counts::TestCounts>,
+    pub tests: Option<ralph_loop_protocol::test_counts::TestCounts>,
     /// Work commit, where something changed.
     pub commit: Option<CommitId>,
     /// When it ended.
     pub ended_at: Timestamp,
+}
+
+impl IterationSummary {
+    /// What its session cost.
+    pub fn cost(&self) -> Cost {
+        self.known_cost.map_or(Cost::UNKNOWN, |sum| Cost::new(sum, self.cost_basis))
+    }
 }
 
 /// A gutter that awaits its mitigation.
@@ -199,7 +209,7 @@ impl NeedsHuman {
     pub fn answer(&self, run: &str) -> String {
         match self.reason {
             // A final check said so; settings are frozen, and so is the commit that the work stands on.
-            HumanReason::Setup if self.message.contains("start a new run") => {
+            HumanReason::Setup if self.message.contains("new run") => {
                 format!(
                     "do that, then run the task again with `--new`; `ralph show {run} --proof` shows what failed"
                 )

@@ -5,14 +5,14 @@ use super::{
     AgentTotals, Compute, Current, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts, Published,
     RoleFindings, Totals,
 };
-use crate::budget::BudgetKind;
-use crate::control::Letter;
-use crate::event::{CheckResult, Rung};
-use crate::id::{AgentName, CommitId, TreeId};
-use crate::money::{Tokens, Usd};
 use crate::select::Cooldown;
 use crate::stuck::{StuckKind, Trace};
-use ralph_protocol::proof::ScoreFacts;
+use ralph_loop_protocol::control::Letter;
+use ralph_loop_protocol::event::{CheckResult, Rung};
+use ralph_loop_protocol::id::{AgentName, CommitId, TreeId};
+use ralph_loop_protocol::money::{Cost, TokenSum, short_cost};
+use ralph_loop_protocol::proof::ScoreFacts;
+use ralph_loop_task::budget::BudgetKind;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -232,9 +232,10 @@ pub struct HelperTotals {
     /// How often one was asked.
     pub calls: u32,
     /// Money.
-    pub cost: Usd,
+    #[serde(flatten, with = "short_cost")]
+    pub cost: Cost,
     /// Tokens.
-    pub tokens: Tokens,
+    pub tokens: TokenSum,
 }
 
 /// Money, tokens, time and sandboxes, and which budgets were warned of.

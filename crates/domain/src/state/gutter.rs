@@ -1,12 +1,12 @@
 //! What the fold knows of circling: traces, nudges, findings, questions, and the way out of a gutter.
 
 use super::{Current, NUDGES, NeedsHuman, RoleFindings, RunFacts};
-use crate::config::Role;
-use crate::event::{Ask, SessionEnd};
-use crate::id::{Digest, TreeId};
-use crate::outcome::HumanReason;
 use crate::stuck::{Ending, Evidence, Trace, WINDOW};
-use ralph_protocol::test_counts::TestCounts;
+use ralph_loop_protocol::event::{Ask, SessionEnd};
+use ralph_loop_protocol::id::{Digest, TreeId};
+use ralph_loop_protocol::outcome::HumanReason;
+use ralph_loop_protocol::test_counts::TestCounts;
+use ralph_loop_task::config::Role;
 
 impl RunFacts {
     /// The recovery steps start again at the first one, and who sat out may work again.

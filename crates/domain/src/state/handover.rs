@@ -1,15 +1,15 @@
 //! What the fold knows of the way to the code host: pushes, the pull request, its checks and reviews.
 
 use super::{NeedsHuman, RunFacts};
-use crate::criterion::Check;
-use crate::event::{
+use jiff::Timestamp;
+use ralph_loop_protocol::event::{
     ChecksSeen, ChecksState, HandoverFailed, OverlapFound, OverlapWith, PrOccasion, PrWritten, Pushed,
     ReviewOutcome, ReviewSeen,
 };
-use crate::id::CommitId;
-use crate::outcome::HumanReason;
-use crate::text;
-use jiff::Timestamp;
+use ralph_loop_protocol::id::CommitId;
+use ralph_loop_protocol::outcome::HumanReason;
+use ralph_loop_protocol::text;
+use ralph_loop_task::criterion::Check;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

@@ -32,9 +32,9 @@ pub use handover::{Gate, GateFacts, HandoverFacts, PrFacts};
 pub use notifications::{NotificationFacts, OpenOccasion};
 pub use run_facts::RunFacts;
 
-use crate::event::Event;
-use crate::spec::RunSpec;
 use jiff::Timestamp;
+use ralph_loop_protocol::event::Event;
+use ralph_loop_task::spec::RunSpec;
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
 

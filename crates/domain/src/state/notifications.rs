@@ -1,13 +1,13 @@
 //! What the fold knows of telling people: occasions that arose, and who was told of them already.
 
 use super::{Gate, RunFacts};
-use crate::event::{Event, EventBody, ReviewOutcome};
-use crate::id::Seq;
-use crate::outcome::EndReason;
 use crate::proof::ProofLevel;
-use crate::text::one_line;
 use jiff::Timestamp;
-use ralph_protocol::notification::Occasion;
+use ralph_loop_protocol::event::{Event, EventBody, ReviewOutcome};
+use ralph_loop_protocol::id::Seq;
+use ralph_loop_protocol::notification::Occasion;
+use ralph_loop_protocol::outcome::EndReason;
+use ralph_loop_protocol::text::one_line;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

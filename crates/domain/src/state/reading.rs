@@ -1,13 +1,13 @@
 //! What a reader asks of a run's state.
 
 use super::{RunFacts, Stage};
-use crate::budget::Spent;
-use crate::config::{AgentSelection, RoleConfig};
-use crate::id::AgentName;
-use crate::money::{CostBasis, Usd};
-use crate::outcome::EndReason;
-use crate::status::Status;
-use ralph_protocol::event::TestsQuestion;
+use ralph_loop_protocol::event::TestsQuestion;
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::money::{Cost, TokenSum, Usd};
+use ralph_loop_protocol::outcome::EndReason;
+use ralph_loop_protocol::status::Status;
+use ralph_loop_task::budget::Spent;
+use ralph_loop_task::config::{AgentSelection, RoleConfig};
 use std::time::Duration;
 
 impl RunFacts {
@@ -16,19 +16,25 @@ impl RunFacts {
         Spent {
             iterations: self.iterations.count,
             time: Duration::from_millis(self.spending.totals.working_ms),
-            cost: self.spending.totals.cost,
-            tokens: self.spending.totals.tokens.total(),
+            cost: self.spending.totals.cost.at_least(),
+            tokens: self.spending.totals.tokens.at_least(),
         }
     }
 
-    /// How the cost is known. While the first session works nobody knows it yet: an amount of nothing would be wrong.
-    pub fn cost_basis(&self) -> CostBasis {
+    /// What the run has cost. While the first session works nothing is known of it.
+    pub fn cost(&self) -> Cost {
+        if self.in_first_session() { Cost::UNKNOWN } else { self.spending.totals.cost }
+    }
+
+    /// The tokens of the run. While the first session works nothing is known of them.
+    pub fn tokens(&self) -> TokenSum {
+        if self.in_first_session() { TokenSum::UNKNOWN } else { self.spending.totals.tokens }
+    }
+
+    fn in_first_session(&self) -> bool {
         let works = self.iterations.current.as_ref().is_some_and(|current| current.stage == Stage::Working);
         let totals = &self.spending.totals;
-        match works && totals.sessions == 0 && totals.cost == Usd::ZERO {
-            true => CostBasis::Unknown,
-            false => totals.basis,
-        }
+        works && totals.sessions == 0 && totals.cost.at_least() == Usd::ZERO
     }
 
     /// Whether a person has ended the run for good within a session: what that had written is nobody's result.

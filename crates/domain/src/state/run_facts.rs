@@ -4,11 +4,11 @@ use super::{
     AgentFacts, HandoverFacts, IterationFacts, NotificationFacts, PeopleFacts, ResultFacts, SpendingFacts,
     StuckFacts, WaitFacts, WorkFacts,
 };
-use crate::event::{Baseline, BaselineChecks};
-use crate::id::{Digest, Seq};
-use crate::lease::Epoch;
-use crate::spec::RunSpec;
 use jiff::Timestamp;
+use ralph_loop_protocol::event::{Baseline, BaselineChecks};
+use ralph_loop_protocol::id::{Digest, Seq};
+use ralph_loop_protocol::lease::Epoch;
+use ralph_loop_task::spec::RunSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 
 use super::patch::{self, PatchSketch};
 use super::{Trace, failure, threshold, trace};
-use crate::config::StuckConfig;
+use ralph_loop_task::config::StuckConfig;
 
 /// Share of the changed lines that lies in the files changed every time.
 const SAME_FILES: f64 = 0.5;

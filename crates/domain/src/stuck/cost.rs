@@ -1,8 +1,8 @@
 //! Cost burn: iterations that cost money and change no file.
 
 use super::{Trace, threshold};
-use crate::config::StuckConfig;
-use crate::money::Usd;
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_task::config::StuckConfig;
 
 pub(super) fn cost_burn(traces: &[Trace], config: &StuckConfig) -> Option<String> {
     let run = traces.iter().rev().take_while(|t| !t.changed);

@@ -2,7 +2,7 @@
 //! breaks.
 
 use super::{Trace, threshold};
-use crate::config::StuckConfig;
+use ralph_loop_task::config::StuckConfig;
 
 pub(super) fn decline(traces: &[Trace], config: &StuckConfig) -> Option<String> {
     let drops = threshold(config) + 1;

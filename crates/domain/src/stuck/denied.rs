@@ -1,7 +1,7 @@
 //! Denied: tool uses are denied and nothing is done. Permissions do not change by themselves, so twice is enough.
 
 use super::{Trace, threshold};
-use crate::config::StuckConfig;
+use ralph_loop_task::config::StuckConfig;
 
 pub(super) fn denied(traces: &[Trace], config: &StuckConfig) -> Option<String> {
     let run = traces.iter().rev().take_while(|t| t.denials > 0 && !t.has_substance());

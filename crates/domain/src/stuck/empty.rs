@@ -1,7 +1,7 @@
 //! Empty: sessions end without an answer, refuse, or fail, and leave no change.
 
 use super::{Ending, Trace, threshold};
-use crate::config::StuckConfig;
+use ralph_loop_task::config::StuckConfig;
 
 pub(super) fn empty(traces: &[Trace], config: &StuckConfig) -> Option<String> {
     let fruitless =

@@ -1,8 +1,8 @@
 //! Repeated failure: the same command fails with the same exit code and the same normalised output, again and again.
 
 use super::Trace;
-use crate::config::StuckConfig;
-use crate::id::Digest;
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_task::config::StuckConfig;
 use std::collections::BTreeSet;
 
 /// Normalised output beyond this many characters does not count.
@@ -41,7 +41,7 @@ pub fn normalise(output: &str) -> String {
             break;
         }
     }
-    crate::text::head(out.trim(), OUTPUT_MAX).to_owned()
+    ralph_loop_protocol::text::head(out.trim(), OUTPUT_MAX).to_owned()
 }
 
 /// A line that says nothing of the failure.

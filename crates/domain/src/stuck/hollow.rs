@@ -1,7 +1,7 @@
 //! Hollow: only blanks and comments change, in the same files, again and again.
 
 use super::{Trace, threshold, trace};
-use crate::config::StuckConfig;
+use ralph_loop_task::config::StuckConfig;
 
 pub(super) fn hollow(traces: &[Trace], config: &StuckConfig) -> Option<String> {
     let newest = traces.last()?;

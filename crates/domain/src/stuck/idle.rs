@@ -2,7 +2,7 @@
 //! formatting have their place, so they get more time than plain silence.
 
 use super::{Trace, threshold};
-use crate::config::StuckConfig;
+use ralph_loop_task::config::StuckConfig;
 
 /// How much longer than silence a run may write only notes.
 const GRACE: usize = 2;

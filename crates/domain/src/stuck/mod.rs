@@ -25,12 +25,12 @@ mod thrash;
 mod trace;
 
 pub use progress::is_progress;
-pub use ralph_protocol::signals::{Signal, Signals, StuckKind};
+pub use ralph_loop_protocol::signals::{Signal, Signals, StuckKind};
 pub use session::{SessionCall, SessionLoop, SessionWatch};
 pub use trace::{Ending, Evidence, FILES_MAX, Trace};
 
-use crate::config::StuckConfig;
-pub use crate::config::WINDOW;
+use ralph_loop_task::config::StuckConfig;
+pub use ralph_loop_task::config::WINDOW;
 
 /// Iterations that make a pattern; one alone is none.
 fn threshold(config: &StuckConfig) -> usize {

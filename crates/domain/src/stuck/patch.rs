@@ -2,7 +2,7 @@
 //! hashes is small enough to be kept for every iteration in sight.
 
 use super::paths;
-pub use ralph_protocol::stuck::PatchSketch;
+pub use ralph_loop_protocol::stuck::PatchSketch;
 use std::collections::BTreeSet;
 
 /// Bytes of a patch that are read.
@@ -25,7 +25,7 @@ pub fn sketch(patch: &str) -> PatchSketch {
     let mut file = File::default();
     let (mut in_work, mut in_prose) = (true, false);
     let mut in_hunk = false;
-    for line in crate::text::head(patch, PATCH_MAX).lines() {
+    for line in ralph_loop_protocol::text::head(patch, PATCH_MAX).lines() {
         if line.starts_with("diff --git ") {
             whole.substance += std::mem::take(&mut file).close(&mut added, &mut removed);
             let path = line.rsplit(" b/").next().unwrap_or_default().trim_matches('"');

@@ -2,7 +2,7 @@
 //! good work may be told in the same sentence every time, and a loop may be told in new ones.
 
 use super::{Trace, patch, threshold, trace};
-use crate::config::StuckConfig;
+use ralph_loop_task::config::StuckConfig;
 use std::collections::BTreeSet;
 
 /// Word groups that are kept of a message.

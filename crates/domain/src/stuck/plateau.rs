@@ -2,7 +2,7 @@
 //! failure stays for long, however many files are new.
 
 use super::{Trace, failure, threshold};
-use crate::config::StuckConfig;
+use ralph_loop_task::config::StuckConfig;
 
 /// How much longer than other patterns a plateau must last: good work is red for a while.
 const EXTRA_ITERATIONS: usize = 3;

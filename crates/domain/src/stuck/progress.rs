@@ -1,7 +1,7 @@
 //! Progress: something that can be counted is better than ever in sight. Whatever came before does not count any more.
 
 use super::Trace;
-use ralph_protocol::stuck::MeasuredNumber;
+use ralph_loop_protocol::stuck::MeasuredNumber;
 
 /// What got better in `trace` than in all of `previous`, in words. `None` without anything to compare it with.
 pub fn is_progress(trace: &Trace, previous: &[Trace]) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use super::patch::{self, PatchSketch};
 use super::{Trace, threshold};
-use crate::config::StuckConfig;
+use ralph_loop_task::config::StuckConfig;
 
 /// Share of the lines that the iteration before had added. Good work fixes some of its own lines, too.
 const GONE: f64 = 0.5;

@@ -4,7 +4,7 @@
 //! Waiting is not looping: a call that only waits or asks how far something is does not count.
 
 use super::{Trace, failure, patch};
-pub use ralph_protocol::stuck::SessionLoop;
+pub use ralph_loop_protocol::stuck::SessionLoop;
 use std::collections::VecDeque;
 
 /// Calls that are remembered.

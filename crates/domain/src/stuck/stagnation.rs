@@ -1,7 +1,7 @@
 //! Stagnation: iterations that change nothing, or next to nothing.
 
 use super::{Trace, threshold};
-use crate::config::StuckConfig;
+use ralph_loop_task::config::StuckConfig;
 
 pub(super) fn stagnant(traces: &[Trace], config: &StuckConfig) -> Option<String> {
     let least = config.min_lines;

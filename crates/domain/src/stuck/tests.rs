@@ -1,9 +1,9 @@
 //! Tests of the score, and what the tests of the rules are made with.
 
 use super::*;
-use crate::id::Digest;
 use proptest::prelude::*;
-use ralph_protocol::test_counts::TestCounts;
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_protocol::test_counts::TestCounts;
 
 pub(super) fn trace(iteration: u32, tree: &str, failure: Option<&str>, lines: u64) -> Trace {
     Trace {

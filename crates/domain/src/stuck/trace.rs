@@ -1,11 +1,11 @@
 //! Traces: what the rules need to know of one iteration, bounded, so that a run of any length costs the same.
 
 use super::paths;
-use crate::event::{FileChange, SessionEnd};
-use crate::id::{AgentName, Digest, TreeId};
-use crate::money::Usd;
-pub use ralph_protocol::stuck::Evidence;
-use ralph_protocol::test_counts::TestCounts;
+use ralph_loop_protocol::event::{FileChange, SessionEnd};
+use ralph_loop_protocol::id::{AgentName, Digest, TreeId};
+use ralph_loop_protocol::money::Usd;
+pub use ralph_loop_protocol::stuck::Evidence;
+use ralph_loop_protocol::test_counts::TestCounts;
 use serde::{Deserialize, Serialize};
 
 /// How many changed files of an iteration are remembered.

@@ -9,8 +9,8 @@ pub use paths::{is_snapshot, is_source, is_support, is_test_data, is_test_path, 
 
 use patch::{FilePatch, LineChange};
 use paths::Config;
-use ralph_protocol::text::one_line;
-pub use ralph_protocol::weakened::{Finding, WeakKind, summary, summary_of};
+use ralph_loop_protocol::text::one_line;
+pub use ralph_loop_protocol::weakened::{Finding, WeakKind, summary, summary_of};
 
 /// Whether a finding says that failures of tests are hidden where tests are run: no proof can stand on that.
 pub fn decides_failure(finding: &Finding) -> bool {

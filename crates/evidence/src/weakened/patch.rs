@@ -82,7 +82,7 @@ pub(super) fn files(patch: &str) -> Vec<FilePatch<'_>> {
         let Some(hunk) = files.last_mut().and_then(|f| f.hunks.last_mut()) else { continue };
         let (sign, text) = line.split_at_checked(1).unwrap_or((" ", ""));
         // A generated line of a megabyte is no assertion that somebody wrote.
-        let text = ralph_protocol::text::head(text, LINE_MAX);
+        let text = ralph_loop_protocol::text::head(text, LINE_MAX);
         if sign == "\\" {
             continue;
         }

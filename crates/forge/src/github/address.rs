@@ -114,7 +114,7 @@ fn host_name(host: &str) -> &str {
 
 /// Whether a host is this machine.
 pub(crate) fn is_at_home(host: &str) -> bool {
-    ralph_http::is_loopback(host_name(host))
+    ralph_loop_http::is_loopback(host_name(host))
 }
 
 /// Host of a URL, with its port.

@@ -6,8 +6,8 @@
 use super::{address, errors, limits};
 use crate::error::{Result, refused, unavailable};
 use jiff::Timestamp;
-use ralph_domain::ports::ForgeError;
-use ralph_http::{
+use ralph_loop_domain::ports::ForgeError;
+use ralph_loop_http::{
     Backoff, Client, ClientOptions, Failure, HeaderMap, HeaderName, HeaderValue, Method, ProxySettings,
     Request, Url, never_stop,
 };

@@ -2,7 +2,7 @@
 
 use super::client::{ApiRequest, ApiResponse};
 use crate::error::{auth, not_found, refused, unavailable};
-use ralph_domain::ports::ForgeError;
+use ralph_loop_domain::ports::ForgeError;
 use serde_json::Value;
 
 /// What a token must be allowed to do.
@@ -10,7 +10,7 @@ pub(crate) const NEEDED: &str = "it needs, for this repo: Contents, Pull request
 
 /// Takes a token out of a text, which becomes one line.
 pub(crate) fn clean(text: &str, token: &str) -> String {
-    ralph_domain::text::one_line(&ralph_http::redact(text, [token], "[token]"), 400)
+    ralph_loop_protocol::text::one_line(&ralph_loop_http::redact(text, [token], "[token]"), 400)
 }
 
 /// The host's message, with those of fields.

@@ -40,7 +40,7 @@ pub(crate) fn wait(answer: &ApiResponse, now: Timestamp) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_http::{HeaderMap, HeaderName, HeaderValue};
+    use ralph_loop_http::{HeaderMap, HeaderName, HeaderValue};
 
     fn told(status: u16, headers: &[(&'static str, &'static str)], body: &str) -> Option<u64> {
         let headers: HeaderMap = headers

@@ -17,11 +17,11 @@ use crate::error::{Result, auth, refused};
 use app::App;
 use client::{ApiClient, ApiRequest, TokenSource};
 use jiff::SignedDuration;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Access, CiCheck, Comment, DismissedApproval, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus,
     PrChange, PullRequest, Review,
 };
-use ralph_http::ProxySettings;
+use ralph_loop_http::ProxySettings;
 use std::cell::RefCell;
 use std::time::Duration;
 use wire::{WireRepo, WireUser};
@@ -108,7 +108,7 @@ impl GitHubOptions {
 
     /// From a remote and variables: `GITHUB_API_URL`, `GITHUB_GRAPHQL_URL` and those of [`GitHubAuth::from_vars`].
     pub fn from_remote(remote: &str, vars: &dyn Fn(&str) -> Option<String>) -> Result<Self, ForgeError> {
-        let shown = || ralph_domain::text::one_line(host_of(remote).unwrap_or("the remote"), 100);
+        let shown = || ralph_loop_protocol::text::one_line(host_of(remote).unwrap_or("the remote"), 100);
         let address = RepoAddress::parse(remote).ok_or_else(|| {
             refused(
                 format!("cannot find the repo on {}", shown()),

@@ -5,9 +5,9 @@ use super::client::{ApiRequest, once};
 use super::wire::{WireFile, WirePr};
 use crate::error::{Result, auth};
 use crate::mark;
-use ralph_domain::ports::{ForgeError, NewPr, PrChange, PrState, PullRequest};
-use ralph_domain::text::percent_encoded;
-use ralph_http::Method;
+use ralph_loop_domain::ports::{ForgeError, NewPr, PrChange, PrState, PullRequest};
+use ralph_loop_http::Method;
+use ralph_loop_protocol::text::percent_encoded;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -181,5 +181,5 @@ impl GitHub {
 }
 
 fn title(text: &str) -> String {
-    ralph_domain::text::one_line(text, TITLE_MAX)
+    ralph_loop_protocol::text::one_line(text, TITLE_MAX)
 }

@@ -5,9 +5,9 @@ use super::client::{ApiRequest, once};
 use super::wire::{WireComment, WireEvent, WireIssue, WirePermission, WireReview, WireUser};
 use crate::error::Result;
 use crate::{mark, review};
-use ralph_domain::ports::{Comment, DismissedApproval, Issue, Review};
-use ralph_domain::text::percent_encoded;
-use ralph_http::Method;
+use ralph_loop_domain::ports::{Comment, DismissedApproval, Issue, Review};
+use ralph_loop_http::Method;
+use ralph_loop_protocol::text::percent_encoded;
 use serde_json::json;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use crate::review::Verdict;
 use jiff::Timestamp;
-use ralph_domain::ports::{CiCheck, CiState, Comment, Issue, PrState, PullRequest, Review};
+use ralph_loop_domain::ports::{CiCheck, CiState, Comment, Issue, PrState, PullRequest, Review};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,9 +1,9 @@
 //! The bare repo of a local forge.
 
 use crate::error::{Result, refused, unavailable};
-use ralph_domain::ports::ForgeError;
-use ralph_domain::vars::Vars;
-use ralph_git::{Git, GitError};
+use ralph_loop_domain::ports::ForgeError;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_git::{Git, GitError};
 use std::path::{Path, PathBuf};
 
 /// No more paths of one pull request are listed.

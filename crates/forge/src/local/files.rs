@@ -3,7 +3,7 @@
 use crate::mark;
 use crate::review::Verdict;
 use jiff::Timestamp;
-use ralph_domain::ports::{CiCheck, CiState, Comment, Issue, PrState, Review};
+use ralph_loop_domain::ports::{CiCheck, CiState, Comment, Issue, PrState, Review};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::Path;

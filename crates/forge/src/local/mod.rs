@@ -22,11 +22,11 @@ use crate::review::Verdict;
 use crate::{mark, review};
 use bare::Bare;
 use files::{CheckFile, CommentFile, IssueFile, PrFile, ReviewFile};
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Access, CiCheck, Comment, DismissedApproval, Forge, ForgeError, GitRemote, Issue, NewPr, NewStatus,
     PrChange, PrState, PullRequest, Review,
 };
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::vars::Vars;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -170,7 +170,7 @@ impl Forge for LocalForge {
     }
 
     fn remote(&self) -> Result<GitRemote> {
-        Ok(ralph_git::path_remote(&self.bare.path))
+        Ok(ralph_loop_git::path_remote(&self.bare.path))
     }
 
     fn find_pr(&self, head: &str) -> Result<Option<PullRequest>> {
@@ -293,7 +293,7 @@ impl Forge for LocalForge {
             Some(path) => store::read_text(&path.with_extension("log"))?,
             None => None,
         };
-        Ok(ralph_domain::text::tail(&log.unwrap_or_else(|| check.summary.clone()), max).to_owned())
+        Ok(ralph_loop_protocol::text::tail(&log.unwrap_or_else(|| check.summary.clone()), max).to_owned())
     }
 
     fn set_status(&self, commit: &str, status: &NewStatus) -> Result<()> {

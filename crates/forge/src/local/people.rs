@@ -4,7 +4,7 @@ use super::files::{CheckFile, CommentFile, IssueFile, LineComment, ReviewFile};
 use super::{LocalForge, store};
 use crate::error::refused;
 use crate::review::Verdict;
-use ralph_domain::ports::{CiState, Comment, ForgeError, PrState, ReviewState};
+use ralph_loop_domain::ports::{CiState, Comment, ForgeError, PrState, ReviewState};
 use std::path::Path;
 
 impl LocalForge {

@@ -27,7 +27,7 @@ pub(crate) struct StoredFile<T> {
     pub value: T,
 }
 
-fn trouble(verb: &str, path: &Path, error: &io::Error) -> ralph_domain::ports::ForgeError {
+fn trouble(verb: &str, path: &Path, error: &io::Error) -> ralph_loop_domain::ports::ForgeError {
     unavailable(format!("cannot {verb} `{}`", path.display()), error)
 }
 
@@ -184,5 +184,5 @@ pub(crate) fn file_name(text: &str) -> String {
             other => out.push_str(&format!("%{other:02X}")),
         }
     }
-    ralph_domain::text::head(&out, 200).to_owned()
+    ralph_loop_protocol::text::head(&out, 200).to_owned()
 }

@@ -1,9 +1,9 @@
 //! The fake GitHub as a host with people on it.
 
 use super::Host;
-use ralph_domain::ports::{CiState, Comment, Forge, ReviewState};
-use ralph_forge::{AppKey, GitHub, GitHubAuth, GitHubOptions, RepoAddress};
-use ralph_testkit::fake_github::{CheckRun, FakeGitHub};
+use ralph_loop_domain::ports::{CiState, Comment, Forge, ReviewState};
+use ralph_loop_forge::{AppKey, GitHub, GitHubAuth, GitHubOptions, RepoAddress};
+use ralph_loop_testkit::fake_github::{CheckRun, FakeGitHub};
 use std::time::Duration;
 
 pub struct OnFake {

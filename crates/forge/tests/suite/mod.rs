@@ -5,17 +5,17 @@
 
 pub mod github;
 
-use ralph_domain::id::{CommitId, RunId};
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     CiState, Comment, Forge, ForgeError, GitRemote, Lease, NewPr, NewStatus, PrChange, PrState,
     Publisher as _, Push, PushEnd, ReviewState,
 };
-use ralph_git::{CommitIdentity, GitWorkspace, Repo, WorkspaceOptions};
+use ralph_loop_git::{CommitIdentity, GitWorkspace, Repo, WorkspaceOptions};
+use ralph_loop_protocol::id::{CommitId, RunId};
 use std::path::PathBuf;
 use std::process::Command;
 
 /// The variables that a test was started with.
-pub fn vars() -> ralph_domain::vars::Vars {
+pub fn vars() -> ralph_loop_domain::vars::Vars {
     std::env::vars_os().collect()
 }
 

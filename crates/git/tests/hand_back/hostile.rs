@@ -2,7 +2,7 @@
 
 use super::{Pair, back, iteration};
 use crate::support::{Fixture, git};
-use ralph_domain::ports::Workspace as _;
+use ralph_loop_domain::ports::Workspace as _;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};

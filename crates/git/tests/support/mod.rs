@@ -4,9 +4,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests set repos up and look at them with plain git")]
 
 use jiff::Timestamp;
-use ralph_domain::id::{AgentName, RunId};
-use ralph_domain::ports::{Baseline, Checkpoint, CheckpointRequest, Workspace};
-use ralph_git::{CommitIdentity, GitWorkspace, Repo, WorkspaceOptions};
+use ralph_loop_domain::ports::{Baseline, Checkpoint, CheckpointRequest, Workspace};
+use ralph_loop_git::{CommitIdentity, GitWorkspace, Repo, WorkspaceOptions};
+use ralph_loop_protocol::id::{AgentName, RunId};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct Fixture {
 }
 
 /// The variables that a test was started with.
-pub fn vars() -> ralph_domain::vars::Vars {
+pub fn vars() -> ralph_loop_domain::vars::Vars {
     std::env::vars_os().collect()
 }
 
@@ -143,7 +143,7 @@ pub fn try_checkpoint(
     workspace: &mut GitWorkspace,
     iteration: u32,
     on_branch: bool,
-) -> Result<Checkpoint, ralph_domain::ports::WorkspaceError> {
+) -> Result<Checkpoint, ralph_loop_domain::ports::WorkspaceError> {
     let agent = AgentName::from("tester");
     let message = format!("ralph(tester): iter {iteration}");
     let at = Timestamp::from_second(1_700_000_000 + i64::from(iteration)).unwrap();

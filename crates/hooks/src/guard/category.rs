@@ -148,7 +148,7 @@ const SHOWN: usize = 160;
 impl Refusal {
     /// A refusal; `what` is cut to an excerpt.
     pub fn new(category: Category, what: impl AsRef<str>, why: impl Into<String>) -> Self {
-        let what = ralph_domain::text::one_line(what.as_ref(), SHOWN).replace('\u{fffc}', "…");
+        let what = ralph_loop_protocol::text::one_line(what.as_ref(), SHOWN).replace('\u{fffc}', "…");
         Self { category, what, why: why.into() }
     }
 

@@ -9,14 +9,14 @@ use crate::http::{VendorClient, VendorRequest, never_stop};
 use crate::price::Prices;
 use crate::sandbox::{CloudSandbox, ORPHAN_AFTER};
 use machine::DaytonaMachine;
-use ralph_domain::id::RunId;
-use ralph_domain::money::Usd;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Capabilities, LABEL_OURS, LABEL_RUN, ManagedSandbox, Resources, SandboxError, SandboxInfo,
     SandboxProvider, SandboxSpec,
 };
-use ralph_domain::text::percent_encoded;
-use ralph_http::{Method, ProxySettings};
+use ralph_loop_http::{Method, ProxySettings};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_protocol::text::percent_encoded;
 use serde_json::json;
 use std::time::Duration;
 use wire::{Page, SandboxDto, Volume};

@@ -3,9 +3,9 @@
 use super::{DaytonaOptions, VENDOR};
 use crate::error::ProviderError;
 use crate::http::VendorRequest;
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{LABEL_OURS, LABEL_RUN, SandboxInfo, SandboxSpec};
-use ralph_http::Method;
+use ralph_loop_domain::ports::{LABEL_OURS, LABEL_RUN, SandboxInfo, SandboxSpec};
+use ralph_loop_http::Method;
+use ralph_loop_protocol::id::RunId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ impl SandboxDto {
         let reason = if reason.is_empty() {
             String::new()
         } else {
-            format!(": {}", ralph_domain::text::one_line(reason, 300))
+            format!(": {}", ralph_loop_protocol::text::one_line(reason, 300))
         };
         ProviderError::State { vendor: VENDOR, id: self.id.clone(), state: self.state().to_owned(), reason }
     }
@@ -128,7 +128,7 @@ pub(crate) fn create(
 ) -> Result<Value, ProviderError> {
     let unsupported =
         |what: &str, hint| Err(ProviderError::Unsupported { vendor: VENDOR, what: what.to_owned(), hint });
-    let sized = spec.resources != ralph_domain::ports::Resources::default();
+    let sized = spec.resources != ralph_loop_domain::ports::Resources::default();
     let mut body = json!({ "name": name(&spec.run), "labels": spec.all_labels(), "env": spec.env });
     let image = match (&spec.image, &spec.snapshot) {
         (Some(_), Some(_)) => return unsupported("take an image and a snapshot", "name one of them"),
@@ -195,7 +195,7 @@ fn is_address(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_domain::ports::Resources;
+    use ralph_loop_domain::ports::Resources;
 
     fn spec() -> SandboxSpec {
         SandboxSpec::of_run(RunId::new("r1"))

@@ -3,9 +3,9 @@
 use super::{E2bOptions, VENDOR};
 use crate::error::ProviderError;
 use crate::http::VendorRequest;
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{LABEL_OURS, LABEL_RUN, Resources, SandboxInfo, SandboxSpec};
-use ralph_http::Method;
+use ralph_loop_domain::ports::{LABEL_OURS, LABEL_RUN, Resources, SandboxInfo, SandboxSpec};
+use ralph_loop_http::Method;
+use ralph_loop_protocol::id::RunId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

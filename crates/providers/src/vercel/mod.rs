@@ -12,13 +12,13 @@ use crate::error::ProviderError;
 use crate::http::{VendorClient, VendorRequest, never_stop};
 use crate::sandbox::CloudSandbox;
 use machine::VercelMachine;
-use ralph_domain::money::Usd;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Capabilities, LABEL_OURS, ManagedSandbox, Resources, SandboxError, SandboxInfo, SandboxProvider,
     SandboxSpec,
 };
-use ralph_domain::text::percent_encoded;
-use ralph_http::Method;
+use ralph_loop_http::Method;
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_protocol::text::percent_encoded;
 use serde_json::json;
 use std::time::Duration;
 use wire::{Page, SandboxDto, SandboxWithSession};

@@ -6,7 +6,7 @@ use crate::price::Prices;
 use crate::sandbox::ORPHAN_AFTER;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ralph_http::ProxySettings;
+use ralph_loop_http::ProxySettings;
 use serde_json::Value;
 use std::time::Duration;
 

@@ -2,14 +2,14 @@
 
 #![allow(clippy::disallowed_methods, reason = "a program of its own: its border")]
 
-use ralph_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
-use ralph_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
+use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ralph_sandbox::init();
+    ralph_loop_sandbox::init();
     let mut args = std::env::args().skip(1);
     let word = |arg: Option<String>| arg.unwrap_or_default();
     match word(args.next()).as_str() {

@@ -2,7 +2,7 @@
 
 use super::options::{DockerOptions, Network, ProxySocket};
 use crate::shell::{KEEPER, MARK};
-use ralph_domain::ports::{LABEL_OURS, SandboxError, SandboxSpec};
+use ralph_loop_domain::ports::{LABEL_OURS, SandboxError, SandboxSpec};
 use serde_json::{Value, json};
 use std::path::Path;
 

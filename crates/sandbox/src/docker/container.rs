@@ -5,7 +5,7 @@ use super::engine::Engine;
 use super::exec::ExecTarget;
 use crate::shell::Shell as _;
 use crate::shell::files::Files;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     ExecOutcome, ExecRequest, ExecSink, LABEL_OURS, ManagedSandbox, Preview, Sandbox, SandboxCapabilities,
     SandboxError, Surroundings, WriteMode,
 };

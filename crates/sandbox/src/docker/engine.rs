@@ -1,7 +1,7 @@
 //! The calls of the Engine API that are used, of Docker and of podman.
 
 use super::http::{self, Address, Connection, Reply, Request};
-use ralph_domain::ports::SandboxError;
+use ralph_loop_domain::ports::SandboxError;
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 use std::time::Duration;

@@ -5,7 +5,7 @@ use super::frames::Frames;
 use super::http::Connection;
 use crate::shell::tree::{self, Whose};
 use crate::shell::{HELPER, MARK, ScriptOutput, Shell, new_mark, wrap};
-use ralph_domain::ports::{ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, Stdin, Stream};
+use ralph_loop_domain::ports::{ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, Stdin, Stream};
 use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;

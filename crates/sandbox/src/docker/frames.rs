@@ -1,6 +1,6 @@
 //! The two output streams of a command, taken apart: a header of eight bytes before each piece names its stream and length.
 
-use ralph_domain::ports::Stream;
+use ralph_loop_domain::ports::Stream;
 
 /// Takes pieces apart as they come.
 #[derive(Debug, Default)]

@@ -23,12 +23,12 @@ use crate::shell::Shell as _;
 use crate::shell::tree::Whose;
 use engine::Engine;
 use jiff::Timestamp;
-use ralph_domain::id::RunId;
-use ralph_domain::money::Usd;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Capabilities, LABEL_OURS, LABEL_RUN, ManagedSandbox, Resources, SandboxError, SandboxInfo,
     SandboxProvider, SandboxSpec,
 };
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::money::Usd;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! How containers are set up.
 
 use super::http::Address;
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::vars::Vars;
 use std::path::{Path, PathBuf};
 
 /// The image that is built here where no other is named: everything in it comes from one file without a context.
@@ -104,7 +104,7 @@ impl DockerOptions {
     /// Every default, for the engine at `address`.
     pub fn at(address: Address) -> Self {
         // The name follows the file, so that a new file means a new image.
-        let digest = ralph_domain::id::Digest::of(DOCKERFILE.as_bytes());
+        let digest = ralph_loop_protocol::id::Digest::of(DOCKERFILE.as_bytes());
         Self {
             address,
             image: format!("ralph-sandbox:{}", digest.short()),

@@ -2,7 +2,7 @@
 //! pair. The other end is an ordinary socket, with time-outs, copies and half-closes, which a TLS stream does not have.
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use ralph_http::tls::{ClientConnection, ServerName, client_config_of_files};
+use ralph_loop_http::tls::{ClientConnection, ServerName, client_config_of_files};
 use std::io::{ErrorKind, Read as _, Result, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd as _;

@@ -1,7 +1,7 @@
 #![allow(clippy::disallowed_methods, reason = "certificates are made by openssl")]
 
 use super::super::http::{Address, Request, ask, upgrade};
-use ralph_http::tls::provider;
+use ralph_loop_http::tls::provider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;

@@ -2,12 +2,12 @@
 
 use super::mirror::FolderMirror;
 use super::{HostedOptions, Logins, is_of_run, part_of};
-use ralph_domain::event::{SandboxFate, SandboxGone, SandboxReady};
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Dismissal, Exchange, ManagedSandbox, Resources, Sandbox, SandboxError, SandboxKeeper, SandboxNews,
     SandboxProvider,
 };
+use ralph_loop_protocol::event::{SandboxFate, SandboxGone, SandboxReady};
+use ralph_loop_protocol::id::RunId;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -169,7 +169,7 @@ impl FolderSandbox {
     pub(super) fn connect(&self, own: Option<Connection>) -> Result<Connection, SandboxError> {
         let mut now = self.now();
         if now.sandbox.is_none() {
-            let spec = ralph_domain::ports::SandboxSpec {
+            let spec = ralph_loop_domain::ports::SandboxSpec {
                 run: self.run.clone(),
                 ..self.run_sandboxes.options.spec.clone()
             };
@@ -213,7 +213,7 @@ impl FolderSandbox {
         }
     }
 
-    /// See [`ralph_domain::ports::Sandbox::folder_edited`].
+    /// See [`ralph_loop_domain::ports::Sandbox::folder_edited`].
     pub(super) fn edited(&self) -> Result<(), SandboxError> {
         self.now().sandbox.as_ref().map_or(Ok(()), |sandbox| sandbox.folder_edited())
     }

@@ -7,7 +7,7 @@ use nix::fcntl::{OFlag, openat, renameat};
 use nix::libc;
 use nix::sys::stat::{Mode, fchmod};
 use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
-use ralph_domain::ports::SandboxError;
+use ralph_loop_domain::ports::SandboxError;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};

@@ -1,7 +1,9 @@
 //! The folder on the other side, by small scripts: all they need is `sh`, `find` and `tar`.
 
 use super::tar;
-use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, Stdin, StopCause, Stream};
+use ralph_loop_domain::ports::{
+    ExecEnd, ExecRequest, ExecSink, Sandbox, SandboxError, Stdin, StopCause, Stream,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use super::inside;
 use super::tar::{Body, Member, Writer};
 use crate::isolation::{AuthFile, gather, take_back};
-use ralph_domain::ports::{Sandbox, SandboxError};
+use ralph_loop_domain::ports::{Sandbox, SandboxError};
 use std::path::PathBuf;
 use std::sync::Arc;
 

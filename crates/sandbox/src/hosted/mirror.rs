@@ -6,7 +6,7 @@
 use super::host::{self, Stamp};
 use super::inside;
 use super::tar::{Body, Member, Writer};
-use ralph_domain::ports::{Sandbox, SandboxError, WriteMode};
+use ralph_loop_domain::ports::{Sandbox, SandboxError, WriteMode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

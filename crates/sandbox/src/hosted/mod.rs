@@ -18,12 +18,12 @@ pub use mirror::Ignored;
 use crate::local::files;
 use folder_sandbox::{Connection, FolderSandbox, RunSandboxes};
 use mirror::FolderMirror;
-use ralph_domain::id::RunId;
-use ralph_domain::money::Usd;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Credentials, Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities,
     SandboxError, SandboxProvider, SandboxSpec, Surroundings, WriteMode,
 };
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::money::Usd;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};

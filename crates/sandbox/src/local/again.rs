@@ -1,47 +1,86 @@
-//! A sandbox is built from what is there: a socket that is to be covered may vanish between the look and the mount, and then
-//! bubblewrap gives up before the command has begun. Such a start is made again.
+//! Tells a sandbox that could not be built, and a program that could not be started in it, from a command that failed.
+//!
+//! A sandbox is built from what exists: a socket that is to be covered may vanish between the look and the mount, and then
+//! bubblewrap gives up before the command has begun. Such a start is made again. Any other failure before the command has
+//! begun is the sandbox's, never the command's.
 
-use ralph_domain::ports::{ExecEnd, ExecOutcome, ExecSink, SandboxError, StopCause, Stream};
+use ralph_loop_domain::ports::{
+    Credentials, ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, StopCause, Stream,
+};
 use std::ops::ControlFlow;
 
 const TRIES: u32 = 12;
 /// How bubblewrap says that a mount failed.
-const WORDS: &[u8] = b"bwrap: Can't ";
+const MOUNT_FAILED: &str = "bwrap: Can't ";
 /// What the first process in the sandbox says on standard error before it starts the command. Nothing that a command prints
 /// afterwards can make it unsaid.
 pub(super) const BEGUN: &[u8] = b"\x01ralph: begun\n";
-/// More is no complaint of bubblewrap's.
-const MOST: usize = 4096;
+/// What it says next, with the reason, if the program cannot be started. A command that says the same as its first words only
+/// makes itself count as not started.
+pub(super) const NOT_STARTED: &[u8] = b"\x01ralph: not started: ";
+/// Most bytes of a launcher's words that are kept: the last ones.
+const LAUNCHER_WORDS_MAX: usize = 4096;
 
-/// Runs `start`, again where it failed to begin.
+/// Runs `request` by `start`, again if its sandbox could not be built for a mount. An agent's program that cannot be started
+/// is an error; any other command then ends as under a shell: a check may run what is yet to be written.
 pub(super) fn exec(
+    request: &ExecRequest,
     sink: &mut dyn ExecSink,
     mut start: impl FnMut(&mut dyn ExecSink) -> Result<ExecOutcome, SandboxError>,
 ) -> Result<ExecOutcome, SandboxError> {
-    for _ in 1..TRIES {
-        let mut first = FirstWords { sink, held: Vec::new(), begun: false };
-        let outcome = start(&mut first);
-        let failed = !first.begun && first.held.starts_with(WORDS);
-        if !(failed && outcome.as_ref().is_ok_and(|outcome| outcome.end == ExecEnd::Exited(1))) {
-            first.release();
-            return outcome;
+    let program = request.argv.first().map_or("", String::as_str);
+    let mut tries = 1;
+    loop {
+        let mut words = FirstWords { sink: &mut *sink, held: Vec::new(), stage: Stage::Launching };
+        let outcome = start(&mut words)?;
+        let said = String::from_utf8_lossy(&words.held).trim().to_owned();
+        match (words.stage, outcome.end) {
+            (Stage::Launching, ExecEnd::Exited(1)) if said.starts_with(MOUNT_FAILED) && tries < TRIES => {
+                tries += 1
+            }
+            (Stage::Launching, ExecEnd::Exited(_) | ExecEnd::Signaled(_)) => {
+                return Err(SandboxError::Broken(match said.as_str() {
+                    "" => format!("it ended before `{program}` was started, without a word"),
+                    said => said.strip_prefix("ralph: ").unwrap_or(said).to_owned(),
+                }));
+            }
+            (Stage::Starting, ExecEnd::Exited(_)) if words.held.starts_with(NOT_STARTED) => {
+                let reason = said.get(NOT_STARTED.len()..).unwrap_or_default();
+                let error = super::request::cannot_start(program, reason.trim());
+                if request.credentials == Credentials::Agent {
+                    return Err(error);
+                }
+                sink.output(Stream::Stderr, format!("ralph: {error}\n").as_bytes());
+                return Ok(outcome);
+            }
+            _ => {
+                words.release();
+                return Ok(outcome);
+            }
         }
     }
-    let mut last = FirstWords { sink, held: Vec::new(), begun: false };
-    let outcome = start(&mut last);
-    last.release();
-    outcome
 }
 
-/// Holds what comes on standard error back until the command is known to have begun.
+/// How far the start of a command is known to have come.
+#[derive(Clone, Copy)]
+enum Stage {
+    /// The sandbox is being built.
+    Launching,
+    /// It is built; nothing is heard of the command yet, or the beginning of [`NOT_STARTED`].
+    Starting,
+    Running,
+}
+
+/// Holds what comes on standard error back until the command is known to run.
 struct FirstWords<'a> {
     sink: &'a mut dyn ExecSink,
     held: Vec<u8>,
-    begun: bool,
+    stage: Stage,
 }
 
 impl FirstWords<'_> {
     fn release(&mut self) {
+        self.stage = Stage::Running;
         if !self.held.is_empty() {
             self.sink.output(Stream::Stderr, &std::mem::take(&mut self.held));
         }
@@ -50,17 +89,22 @@ impl FirstWords<'_> {
 
 impl ExecSink for FirstWords<'_> {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        if self.begun || stream == Stream::Stdout {
+        if stream == Stream::Stdout || matches!(self.stage, Stage::Running) {
             return self.sink.output(stream, bytes);
         }
         self.held.extend_from_slice(bytes);
-        if self.held.starts_with(BEGUN) {
-            self.begun = true;
-            self.held.drain(..BEGUN.len());
-            self.release();
-        } else if self.held.len() > MOST {
-            // Nobody that this module knows of says so much.
-            self.begun = true;
+        if matches!(self.stage, Stage::Launching) {
+            let Some(at) = self.held.windows(BEGUN.len()).position(|part| part == BEGUN) else {
+                let over = self.held.len().saturating_sub(LAUNCHER_WORDS_MAX);
+                self.held.drain(..over);
+                return;
+            };
+            self.stage = Stage::Starting;
+            // A warning of the loader, for example: no launcher failed.
+            self.held.drain(..at + BEGUN.len());
+        }
+        let failing = self.held.starts_with(NOT_STARTED) || NOT_STARTED.starts_with(&self.held);
+        if !failing || self.held.len() > LAUNCHER_WORDS_MAX {
             self.release();
         }
     }
@@ -87,29 +131,73 @@ mod tests {
         }
     }
 
-    fn tries(words: &[&[u8]], code: i32) -> (u32, String) {
+    type Tried = (u32, String, Result<ExecEnd, String>);
+
+    fn tries(words: &[&[u8]], end: ExecEnd) -> Tried {
+        tries_as(Credentials::Agent, words, end)
+    }
+
+    fn tries_as(credentials: Credentials, words: &[&[u8]], end: ExecEnd) -> Tried {
         let (mut count, mut heard) = (0, Heard::default());
-        let done = exec(&mut heard, |sink| {
+        let mut request = ExecRequest::new(vec!["tool".into()]);
+        request.credentials = credentials;
+        let done = exec(&request, &mut heard, |sink| {
             count += 1;
             for word in words {
                 sink.output(Stream::Stderr, word);
             }
-            Ok(ExecOutcome { end: ExecEnd::Exited(code), duration: Duration::ZERO, survivors: 0 })
+            Ok(ExecOutcome { end, duration: Duration::ZERO, survivors: 0 })
         });
-        assert_eq!(done.unwrap().end, ExecEnd::Exited(code));
-        (count, String::from_utf8(heard.0).unwrap())
+        let end = done.map(|done| done.end).map_err(|error| error.to_string());
+        (count, String::from_utf8(heard.0).unwrap(), end)
     }
 
     #[test]
-    fn only_a_sandbox_that_was_not_built_is_built_again() {
-        let complaint = b"bwrap: Can't mount x\n".as_slice();
-        assert_eq!(tries(&[complaint], 1), (TRIES, "bwrap: Can't mount x\n".into()));
-        assert_eq!(tries(&[complaint], 2).0, 1);
-        // A command that says the same has begun.
-        assert_eq!(tries(&[BEGUN, complaint], 1), (1, "bwrap: Can't mount x\n".into()));
+    fn a_sandbox_that_was_not_built_is_an_error_and_a_mount_is_tried_again() {
+        let mount = b"bwrap: Can't mount x\n".as_slice();
+        let failed = |why: &str| (String::new(), Err(format!("the sandbox failed: {why}")));
+        let (count, heard, end) = tries(&[mount], ExecEnd::Exited(1));
+        assert_eq!((count, (heard, end)), (TRIES, failed("bwrap: Can't mount x")));
+        let once = |words: &[&[u8]], end| {
+            let (count, heard, end) = tries(words, end);
+            assert_eq!(count, 1);
+            (heard, end)
+        };
+        assert_eq!(once(&[b"ralph: no room\n"], ExecEnd::Exited(126)), failed("no room"));
+        let silent = "it ended before `tool` was started, without a word";
+        assert_eq!(once(&[], ExecEnd::Signaled(9)), failed(silent));
+        // One that was stopped says nothing about the sandbox.
+        assert_eq!(
+            once(&[mount], ExecEnd::TimedOut),
+            ("bwrap: Can't mount x\n".into(), Ok(ExecEnd::TimedOut))
+        );
+    }
+
+    #[test]
+    fn a_command_that_has_begun_says_what_it_likes() {
+        let mount = b"bwrap: Can't mount x\n".as_slice();
+        let ran = |words: &[&[u8]], code| {
+            let (count, heard, end) = tries(words, ExecEnd::Exited(code));
+            assert_eq!((count, end), (1, Ok(ExecEnd::Exited(code))));
+            heard.into_bytes()
+        };
+        assert_eq!(ran(&[BEGUN, mount], 1), mount);
         let (front, back) = BEGUN.split_at(4);
-        assert_eq!(tries(&[front, back, complaint], 1), (1, "bwrap: Can't mount x\n".into()));
-        assert_eq!(tries(&[BEGUN, BEGUN], 0), (1, String::from_utf8(BEGUN.to_vec()).unwrap()));
-        assert_eq!(tries(&[b"ralph: no such program\n"], 127).1, "ralph: no such program\n");
+        assert_eq!(ran(&[front, back, mount], 1), mount);
+        assert_eq!(ran(&[b"ld.so: a warning\n", BEGUN, mount], 0), mount);
+        assert_eq!(ran(&[BEGUN, BEGUN], 0), BEGUN);
+        assert_eq!(ran(&[BEGUN], 0), b"");
+        // The beginning of the words for a failed start, and those words later on.
+        assert_eq!(ran(&[BEGUN, b"\x01ralph: n"], 3), b"\x01ralph: n");
+        assert_eq!(ran(&[BEGUN, b"x", NOT_STARTED], 127), [b"x", NOT_STARTED].concat());
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_started_is_told_from_one_that_fails() {
+        let (front, back) = NOT_STARTED.split_at(9);
+        let (words, end) = ([BEGUN, front, back, b"no such file\n"], ExecEnd::Exited(127));
+        let said = "cannot start `tool`: no such file";
+        assert_eq!(tries(&words, end), (1, String::new(), Err(said.into())));
+        assert_eq!(tries_as(Credentials::None, &words, end), (1, format!("ralph: {said}\n"), Ok(end)));
     }
 }

@@ -1,6 +1,6 @@
 //! One command from its start to its end: a single loop over its streams and its guard.
 
-use super::isolation::{LoggedIn, Runtime, Workspace};
+use super::isolation::{LeftBehind, LoggedIn, Runtime, Workspace};
 use super::link::GuardLink;
 use super::request::{self, Prepared};
 use super::{GuardTurn, Shared};
@@ -11,10 +11,12 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{Pid, read};
-use ralph_domain::ports::{ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, StopCause, Stream};
+use ralph_loop_domain::ports::{
+    ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, StopCause, Stream,
+};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Longest sleep: the sink is asked at least this often.
@@ -95,8 +97,7 @@ fn prepare<'a>(
     // Before the places of mounts are made in the home: some may be in a folder of the agent's.
     let login = isolation.log_in(request)?;
     let prepared = request::prepare(workspace, shared, request, seen)?;
-    let after =
-        AfterExec { isolation, workspace, unwanted: prepared.unwanted.clone(), done: false, _login: login };
+    let after = AfterExec { isolation, workspace, left: prepared.left.clone(), done: false, _login: login };
     Ok((prepared, Some(after)))
 }
 
@@ -104,7 +105,7 @@ fn prepare<'a>(
 struct AfterExec<'a> {
     isolation: &'a Runtime,
     workspace: &'a Workspace,
-    unwanted: Vec<PathBuf>,
+    left: LeftBehind,
     done: bool,
     _login: Option<LoggedIn<'a>>,
 }
@@ -113,14 +114,14 @@ impl AfterExec<'_> {
     /// An error where the command left what cannot be put in order.
     fn finish(mut self) -> Result<(), SandboxError> {
         self.done = true;
-        self.isolation.command_ended(&self.workspace.host, &self.unwanted)
+        self.isolation.command_ended(&self.workspace.host, &self.left)
     }
 }
 
 impl Drop for AfterExec<'_> {
     fn drop(&mut self) {
         if !self.done {
-            let _ = self.isolation.command_ended(&self.workspace.host, &self.unwanted);
+            let _ = self.isolation.command_ended(&self.workspace.host, &self.left);
         }
     }
 }

@@ -6,7 +6,7 @@ use nix::fcntl::{OFlag, openat, renameat};
 use nix::libc;
 use nix::sys::stat::{FileStat, Mode, fchmod};
 use nix::unistd::{UnlinkatFlags, unlinkat};
-use ralph_domain::ports::{SandboxError, WriteMode};
+use ralph_loop_domain::ports::{SandboxError, WriteMode};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read as _, Write as _};

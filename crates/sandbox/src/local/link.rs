@@ -6,7 +6,7 @@ use crate::wire::{self, FromGuard, Received, ToGuard};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{Shutdown, shutdown};
 use nix::unistd::Pid;
-use ralph_domain::ports::SandboxError;
+use ralph_loop_domain::ports::SandboxError;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};

@@ -20,12 +20,14 @@ pub use provider::{LocalManaged, LocalProvider};
 use egress::Egress;
 use isolation::{LocalIsolation, Runtime, Workspace};
 use link::GuardLink;
-use ralph_domain::ports::{
+use ralph_loop_domain::installed::InstalledFolder;
+use ralph_loop_domain::ports::{
     Exchange, ExecOutcome, ExecRequest, ExecSink, ExecTrace, Sandbox, SandboxCapabilities, SandboxError,
     Surroundings, WriteMode,
 };
-use ralph_domain::secret_name::is_engine_secret;
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::secret_name::is_engine_secret;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_safe_fs::SafeDir;
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
@@ -170,7 +172,10 @@ impl LocalSandbox {
         seen: Option<&Path>,
     ) -> Result<ExecOutcome, SandboxError> {
         let run = |sink: &mut dyn ExecSink| exec::exec(&self.workspace, &self.shared, request, sink, seen);
-        let done = if self.shared.isolation.is_some() { again::exec(sink, run) } else { run(sink) };
+        let done = match self.shared.isolation {
+            Some(_) => again::exec(request, sink, run),
+            None => run(sink),
+        };
         match &done {
             Ok(done) => {
                 tracing::debug!(command = ?request.argv.first(), end = ?done.end, took = ?done.duration, survivors = done.survivors, "command ended")
@@ -198,7 +203,10 @@ impl Shared {
     }
 
     /// Waits for the guard to be free; `Break` where the sink stops the command before its turn.
-    fn turn(&self, sink: &mut dyn ExecSink) -> ControlFlow<ralph_domain::ports::StopCause, GuardTurn<'_>> {
+    fn turn(
+        &self,
+        sink: &mut dyn ExecSink,
+    ) -> ControlFlow<ralph_loop_domain::ports::StopCause, GuardTurn<'_>> {
         loop {
             sink.poll()?;
             let slot = self.slot();
@@ -303,23 +311,34 @@ impl Sandbox for LocalSandbox {
         Ok(Box::new(self.own_lane()?))
     }
 
-    /// In a sandbox it is a sandbox of its own: what commands here left in their home is not there.
     fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
+        self.with_lent(root, &[])
+    }
+
+    /// In a sandbox it is a sandbox of its own: what commands here left in their home is not there.
+    fn with_lent(&self, root: &Path, lent: &[InstalledFolder]) -> Result<Box<dyn Sandbox>, SandboxError> {
         let root = real_folder(root)?;
-        if self.shared.isolation.is_none() {
-            return Ok(Box::new(Self {
-                workspace: Workspace::plain(root),
-                shared: Arc::clone(&self.shared),
-            }));
+        let (workspace, shared) = if self.shared.isolation.is_none() {
+            (Workspace::plain(root), Arc::clone(&self.shared))
+        } else {
+            let mut options = self.shared.duplicate()?;
+            let folders = lent.iter().map(|folder| folder.from.clone()).collect();
+            options.isolation = options.isolation.with_new_folder(&self.workspace, folders);
+            let isolation = Runtime::start(&options)?.map(Arc::new);
+            let (env, slot) = (self.shared.env.clone(), Mutex::new(Slot::default()));
+            let workspace = workspace(root, isolation.as_deref());
+            (workspace, Arc::new(Shared { options, env, isolation, slot, freed: Condvar::new() }))
+        };
+        // Where the workspace does not stand at the repo's own path, a link leads there.
+        for folder in lent.iter().filter(|folder| !workspace.covers(&folder.from)) {
+            let linked = SafeDir::open(&workspace.host).and_then(|top| top.link(&folder.at, &folder.from));
+            linked.map_err(|error| SandboxError::File {
+                verb: "link",
+                path: folder.from.clone(),
+                reason: error.to_string(),
+            })?;
         }
-        let mut options = self.shared.duplicate()?;
-        options.isolation = options.isolation.with_new_folder(&self.workspace);
-        let isolation = Runtime::start(&options)?.map(Arc::new);
-        let (env, slot) = (self.shared.env.clone(), Mutex::new(Slot::default()));
-        Ok(Box::new(Self {
-            workspace: workspace(root, isolation.as_deref()),
-            shared: Arc::new(Shared { options, env, isolation, slot, freed: Condvar::new() }),
-        }))
+        Ok(Box::new(Self { workspace, shared }))
     }
 
     fn exchange(&self) -> Option<Exchange> {

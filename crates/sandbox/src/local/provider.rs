@@ -5,14 +5,15 @@ use super::{LocalOptions, LocalSandbox};
 use jiff::Timestamp;
 use nix::errno::Errno;
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
-use ralph_domain::id::RunId;
-use ralph_domain::money::Usd;
-use ralph_domain::ports::{
+use ralph_loop_domain::installed::InstalledFolder;
+use ralph_loop_domain::ports::{
     Capabilities, Exchange, ExecOutcome, ExecRequest, ExecSink, ExecTrace, ManagedSandbox, Preview,
     Resources, Sandbox, SandboxCapabilities, SandboxError, SandboxInfo, SandboxProvider, SandboxSpec,
     Surroundings, WriteMode,
 };
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::money::Usd;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -103,7 +104,7 @@ fn info(id: String, folder: &Path) -> SandboxInfo {
 }
 
 fn remove_all(folder: &Path) -> Result<(), SandboxError> {
-    ralph_safe_fs::remove_tree(folder).map_err(|error| failed("remove", folder, &error))
+    ralph_loop_safe_fs::remove_tree(folder).map_err(|error| failed("remove", folder, &error))
 }
 
 impl SandboxProvider for LocalProvider {
@@ -224,6 +225,9 @@ impl Sandbox for LocalManaged {
     }
     fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         self.sandbox.with_root(root)
+    }
+    fn with_lent(&self, root: &Path, lent: &[InstalledFolder]) -> Result<Box<dyn Sandbox>, SandboxError> {
+        self.sandbox.with_lent(root, lent)
     }
     fn exchange(&self) -> Option<Exchange> {
         self.sandbox.exchange()

@@ -1,16 +1,16 @@
 //! A request made ready for the guard: checked, with its files opened.
 
-use super::isolation::{Workspace, Wrapped};
+use super::isolation::{LeftBehind, Workspace, Wrapped};
 use super::{Shared, walk};
 use crate::wire::{self, SPAWN_FDS, Stage};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
-use ralph_domain::ports::{ExecRequest, SandboxError, Stdin};
+use ralph_loop_domain::ports::{ExecRequest, SandboxError, Stdin};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The descriptors of a command, theirs and ours.
 pub(super) struct Prepared {
@@ -25,8 +25,8 @@ pub(super) struct Prepared {
     pub(super) out: OwnedFd,
     /// Our end of its standard error.
     pub(super) err: OwnedFd,
-    /// What a sandboxed command must not leave in git's folder.
-    pub(super) unwanted: Vec<PathBuf>,
+    /// What is looked after when a sandboxed command has ended.
+    pub(super) left: LeftBehind,
 }
 
 impl Prepared {
@@ -84,21 +84,11 @@ pub(super) fn prepare(
         }
     };
     let body = in_memory(&body)?;
-    let unwanted = sandboxed.map_or_else(Vec::new, |Wrapped { unwanted, .. }| unwanted);
+    let left = sandboxed.map(|Wrapped { left, .. }| left).unwrap_or_default();
     let pipe = || crate::os::pipe().map_err(|errno| broken("no pipe for the command", errno));
     let (out, stdout) = pipe()?;
     let (err, stderr) = pipe()?;
-    Ok(Prepared {
-        body,
-        variables,
-        folder,
-        stdin: stdin(&request.stdin)?,
-        stdout,
-        stderr,
-        out,
-        err,
-        unwanted,
-    })
+    Ok(Prepared { body, variables, folder, stdin: stdin(&request.stdin)?, stdout, stderr, out, err, left })
 }
 
 /// The whole environment: what is inherited, what the request adds, what a sandbox always says.

@@ -1,7 +1,7 @@
 //! The commands that every memory sandbox knows.
 
 use super::{MemoryExit, MemoryFiles};
-use ralph_domain::ports::ExecRequest;
+use ralph_loop_domain::ports::ExecRequest;
 
 /// Runs a built-in command; `None` for any other.
 pub(super) fn built_in(request: &ExecRequest, files: &MemoryFiles) -> Option<MemoryExit> {

@@ -1,8 +1,8 @@
 //! Differences between two maps of files, by counting lines.
 
 use super::MemoryFiles;
-use ralph_domain::event::FileChange;
-use ralph_domain::id::Digest;
+use ralph_loop_protocol::event::FileChange;
+use ralph_loop_protocol::id::Digest;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The changed files, in the order of their paths.

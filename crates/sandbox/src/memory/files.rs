@@ -1,7 +1,7 @@
 //! A folder as a map.
 
-use ralph_domain::id::Digest;
-use ralph_domain::ports::SandboxError;
+use ralph_loop_domain::ports::SandboxError;
+use ralph_loop_protocol::id::Digest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

@@ -14,7 +14,7 @@ pub use files::MemoryFiles;
 pub use provider::{MemoryManaged, MemoryProvider};
 pub use workspace::MemoryWorkspace;
 
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError, Stream,
     Surroundings, WriteMode,
 };

@@ -2,12 +2,12 @@
 
 use super::{MemorySandbox, files};
 use jiff::Timestamp;
-use ralph_domain::id::RunId;
-use ralph_domain::money::Usd;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Capabilities, ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Resources, Sandbox,
     SandboxCapabilities, SandboxError, SandboxInfo, SandboxProvider, SandboxSpec, Surroundings, WriteMode,
 };
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::money::Usd;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

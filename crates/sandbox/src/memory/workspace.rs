@@ -2,14 +2,14 @@
 
 use super::{MemoryFiles, MemorySandbox, MemoryState, diff, lock};
 use jiff::Timestamp;
-use ralph_domain::event::{FileChange, RefMove};
-use ralph_domain::id::{CommitId, Digest, TreeId};
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Baseline, Checkpoint, CheckpointRequest, GitRemote, Lease, Outgoing, OutgoingPart, OutgoingSide,
     Publisher, Push, PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
 };
-use ralph_domain::protect::{ProtectedChange, ProtectedKind, covers};
-use ralph_domain::spec::LeftWork;
+use ralph_loop_domain::protect::{ProtectedChange, ProtectedKind, covers};
+use ralph_loop_protocol::event::{FileChange, RefMove};
+use ralph_loop_protocol::id::{CommitId, Digest, TreeId};
+use ralph_loop_task::spec::LeftWork;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -286,6 +286,10 @@ impl Workspace for MemoryWorkspace {
     /// Every file is recorded.
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
         Ok(Vec::new())
+    }
+
+    fn copy_unrecorded(&self, _: &str, _: &Path, _: &Path) -> Result<bool, WorkspaceError> {
+        Ok(false)
     }
 
     fn submodule_files(&self) -> Result<BTreeMap<String, String>, WorkspaceError> {

@@ -5,7 +5,7 @@ use crate::paths;
 use crate::shell::files::Files;
 use crate::shell::tree::{self, Whose};
 use crate::shell::{HELPER, MARK, ScriptOutput, Shell, new_mark, wrap};
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxCapabilities, SandboxError,
     Stdin, StopCause, Stream, Surroundings, WriteMode,
 };

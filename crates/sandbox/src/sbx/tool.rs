@@ -3,10 +3,10 @@
 use super::SbxOptions;
 use crate::shell::ScriptOutput;
 use crate::{LocalOptions, LocalSandbox};
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, Sandbox as _, SandboxError, Stdin, StopCause, Stream,
 };
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::vars::Vars;
 use serde_json::Value;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 //! between the two, but then it reaches only what it reaches anyway: the wall is the sandbox, the workspace is manners.
 
 use super::{ScriptOutput, Shell};
-use ralph_domain::ports::{SandboxError, WriteMode};
+use ralph_loop_domain::ports::{SandboxError, WriteMode};
 use std::path::Path;
 
 /// From the root `$1` and the path `$2` to the real place `$t`; ends with 90 where it is outside or in git's folder.

@@ -7,7 +7,7 @@ pub(crate) mod files;
 pub(crate) mod tree;
 pub(crate) mod wrap;
 
-use ralph_domain::ports::SandboxError;
+use ralph_loop_domain::ports::SandboxError;
 
 /// The variable that marks every process of one command; `;` ends its value, so that no mark is the start of another.
 pub(crate) const MARK: &str = "RALPH_EXEC";

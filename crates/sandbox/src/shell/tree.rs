@@ -5,7 +5,7 @@
 //! those are gone too it belongs to nobody, and ends as soon as no other command runs.
 
 use super::{HELPER, KEEPER, MARK, Shell};
-use ralph_domain::ports::SandboxError;
+use ralph_loop_domain::ports::SandboxError;
 
 /// `$1` the signal, `$2` the mark or `all`, `$3` `orphans` where what belongs to nobody ends too.
 ///

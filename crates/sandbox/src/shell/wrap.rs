@@ -1,6 +1,6 @@
 //! A command started in its folder.
 
-use ralph_domain::ports::{ExecRequest, SandboxError};
+use ralph_loop_domain::ports::{ExecRequest, SandboxError};
 use std::path::Path;
 
 /// Goes to the folder, makes sure that it is inside, looks for the program, and becomes it. What fails before that is told

@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "these are tests")]
 #![allow(dead_code, reason = "each test binary uses its part")]
 
-use ralph_domain::ports::{ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, StopCause, Stream};
-use ralph_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_domain::ports::{
+    ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, StopCause, Stream,
+};
+use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -20,7 +22,7 @@ pub const PROBE: &str = env!("CARGO_BIN_EXE_guard-probe");
 pub fn options(run_id: &str) -> LocalOptions {
     LocalOptions {
         guard_exe: Some(PathBuf::from(PROBE)),
-        ..LocalOptions::new(run_id, &ralph_testkit::vars())
+        ..LocalOptions::new(run_id, &ralph_loop_testkit::vars())
     }
 }
 
@@ -31,7 +33,7 @@ pub struct Box_ {
 
 /// A sandbox as the binary `ralph` has it: what a killed guard leaves behind comes to this process.
 pub fn fresh() -> Box_ {
-    ralph_sandbox::adopt_orphans().unwrap();
+    ralph_loop_sandbox::adopt_orphans().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let run_id = dir.path().file_name().unwrap().to_str().unwrap().trim_start_matches('.').to_owned();
     let sandbox = LocalSandbox::start(dir.path(), options(&run_id)).unwrap();

@@ -32,10 +32,10 @@ pub struct CostRow {
     pub runs: i64,
     /// Sessions.
     pub sessions: i64,
-    /// What is known of their cost.
-    pub cost_usd: f64,
-    /// Tokens, where they are known.
-    pub tokens: i64,
+    /// What is known of their cost; nothing if no session's cost is known.
+    pub cost_usd: Option<f64>,
+    /// Tokens; nothing if no session reported any.
+    pub tokens: Option<i64>,
     /// Sessions whose cost nobody knows.
     pub unknown_sessions: i64,
 }
@@ -50,8 +50,8 @@ pub struct CostSums {
     pub since: Timestamp,
     /// The sums.
     pub rows: Vec<CostRow>,
-    /// Everything that is known.
-    pub cost_usd: f64,
+    /// Everything that is known; nothing if no session's cost is known.
+    pub cost_usd: Option<f64>,
 }
 
 const DAY: i64 = 24 * 3600 * 1000;
@@ -79,18 +79,30 @@ impl Index {
                 name: if by == CostsBy::Day { day(&name) } else { name },
                 runs,
                 sessions,
-                cost_usd,
-                tokens,
+                cost_usd: known(cost_usd, unknown_sessions),
+                tokens: (tokens > 0 || sessions == 0).then_some(tokens),
                 unknown_sessions,
             })
             .collect();
         rows.sort_by(|a, b| match by {
             CostsBy::Day => a.name.cmp(&b.name),
-            _ => b.cost_usd.total_cmp(&a.cost_usd).then_with(|| a.name.cmp(&b.name)),
+            _ => {
+                known_first(b.cost_usd).total_cmp(&known_first(a.cost_usd)).then_with(|| a.name.cmp(&b.name))
+            }
         });
-        let cost_usd = rows.iter().map(|row| row.cost_usd).sum();
+        let sum = rows.iter().filter_map(|row| row.cost_usd).sum();
+        let cost_usd = known(sum, rows.iter().map(|row| row.unknown_sessions).sum());
         Ok(CostSums { by, since, rows, cost_usd })
     }
+}
+
+/// A sum of costs; nothing where all of it is of sessions whose cost is unknown.
+fn known(sum: f64, unknown_sessions: i64) -> Option<f64> {
+    (sum > 0.0 || unknown_sessions == 0).then_some(sum)
+}
+
+fn known_first(cost: Option<f64>) -> f64 {
+    cost.unwrap_or(-1.0)
 }
 
 /// The day of this number, as `2026-11-17`.

@@ -313,7 +313,7 @@ impl Index {
 /// The words that are searched for.
 fn words_of(query: &ListQuery) -> Vec<String> {
     let search = query.q.as_deref().unwrap_or_default().to_lowercase();
-    let words = ralph_domain::text::head(&search, SEARCH_MAX).split_whitespace().take(8);
+    let words = ralph_loop_protocol::text::head(&search, SEARCH_MAX).split_whitespace().take(8);
     words.map(str::to_owned).collect()
 }
 

@@ -1,10 +1,11 @@
 //! The index: one row per run, so that lists, searches and sums do not read a hundred thousand journals. It is never the truth.
 //! Thrown away, it is made again from the records of the runs, with the same rows.
 //!
-//! SQLite in the server's own folder, or Postgres where `RALPH_DB_URL` names one. Both speak the same statements.
+//! SQLite in the server's own folder, or the file or Postgres that `RALPH_DB_URL` names. Both speak the same statements.
 
 mod costs;
 mod counts;
+mod file;
 mod keys;
 mod list;
 mod read;
@@ -22,14 +23,13 @@ pub use write::Indexed;
 
 use crate::home::ServerHome;
 use counts::Counts;
-use ralph_app::AppError;
+use file::IndexFile;
+use ralph_loop_app::AppError;
 use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
-};
+use sqlx::sqlite::SqlitePool;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::time::Duration;
 use words::Words;
@@ -43,6 +43,8 @@ const WAIT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Index {
     pool: Pool,
+    file: Option<IndexFile>,
+    set_aside: Option<PathBuf>,
     totals: Counts<i64>,
     by_status: Counts<BTreeMap<String, i64>>,
     words: Words,
@@ -66,28 +68,68 @@ macro_rules! on {
 pub(crate) use on;
 
 impl Index {
-    /// Opens it: the database of this address, else a file in the server's folder. A file that is damaged is made anew.
-    pub async fn open(url: Option<&str>, home: &ServerHome) -> Result<Self, AppError> {
-        let pool = match url {
+    /// Opens the database that the URL names, or a file in the server's folder. A relative file is one in `folder`. An index that
+    /// is damaged is set aside; a file that isn't an index is refused.
+    pub async fn open(url: Option<&str>, folder: &Path, home: &ServerHome) -> Result<Self, AppError> {
+        let file = match url {
             Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
-                Pool::Postgres(postgres(url).await?)
+                let index = Self::of(Pool::Postgres(postgres(url).await?), None, None);
+                schema::migrate(&index).await.map_err(|error| no_tables(&error))?;
+                return Ok(index);
             }
-            Some(url) => match url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:")) {
-                Some(path) => Pool::Sqlite(sqlite(Path::new(path)).await?),
-                None => {
-                    return Err(AppError::usage("RALPH_DB_URL names no database that ralph knows")
-                        .hint("`postgres://user:password@host/name`, or `sqlite:FILE`"));
-                }
-            },
-            None => Pool::Sqlite(sqlite(&home.file("index.sqlite")).await?),
+            Some(url) => IndexFile::of_url(url, folder).ok_or_else(|| {
+                AppError::usage("RALPH_DB_URL doesn't name a database that `ralph` knows")
+                    .hint("write `postgres://user:password@host/name`, `sqlite:///FILE` (in the working folder) or `sqlite:////FILE` (absolute)")
+            })?,
+            None => IndexFile::in_home(home),
         };
-        let index =
-            Self { pool, totals: Counts::default(), by_status: Counts::default(), words: Words::default() };
-        schema::migrate(&index).await.map_err(|error| {
-            AppError::environment(format!("the tables of the index cannot be made: {error}"))
-                .hint("`ralph index rebuild` makes it anew; nothing else is lost with it")
-        })?;
+        let moved = file.claim().await?;
+        match Self::of_file(&file, moved).await {
+            Err(error) if file::is_damage(&error) => Self::in_place_of(&file).await,
+            opened => opened.map_err(|error| file.unusable(&error)),
+        }
+    }
+
+    fn of(pool: Pool, file: Option<IndexFile>, set_aside: Option<PathBuf>) -> Self {
+        Self {
+            pool,
+            file,
+            set_aside,
+            totals: Counts::default(),
+            by_status: Counts::default(),
+            words: Words::default(),
+        }
+    }
+
+    async fn of_file(file: &IndexFile, set_aside: Option<PathBuf>) -> Result<Self, sqlx::Error> {
+        let index = Self::of(Pool::Sqlite(file.connect().await?), Some(file.clone()), set_aside);
+        schema::migrate(&index).await?;
         Ok(index)
+    }
+
+    /// An empty index in the place of a damaged one.
+    async fn in_place_of(file: &IndexFile) -> Result<Self, AppError> {
+        let moved = file.set_aside()?;
+        file.claim().await?;
+        Self::of_file(file, Some(moved)).await.map_err(|error| file.unusable(&error))
+    }
+
+    /// The same without any row. A damaged file is set aside for that.
+    pub async fn emptied(self) -> Result<Self, AppError> {
+        match (self.clear().await, &self.file) {
+            (Ok(()), _) => Ok(self),
+            (Err(error), Some(file)) if file::is_damage(&error) => {
+                self.close().await;
+                Self::in_place_of(file).await
+            }
+            (Err(error), Some(file)) => Err(file.unusable(&error)),
+            (Err(error), None) => Err(no_tables(&error)),
+        }
+    }
+
+    /// Where a damaged index was moved to when this one was opened.
+    pub fn set_aside(&self) -> Option<&Path> {
+        self.set_aside.as_deref()
     }
 
     /// Which database it is, in one word.
@@ -114,40 +156,10 @@ impl Index {
     }
 }
 
-async fn sqlite(path: &Path) -> Result<SqlitePool, AppError> {
-    let open = || async {
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            // It can be made again: what a power cut takes is no loss.
-            .synchronous(SqliteSynchronous::Off)
-            .busy_timeout(WAIT);
-        SqlitePoolOptions::new()
-            .max_connections(CONNECTIONS)
-            .acquire_timeout(WAIT)
-            .connect_with(options)
-            .await
-    };
-    match open().await {
-        Ok(pool) => Ok(pool),
-        Err(sqlx::Error::Database(_)) => {
-            // Not a database any more. Nothing but this index was in it.
-            for end in ["", "-wal", "-shm"] {
-                let mut name = path.as_os_str().to_owned();
-                name.push(end);
-                let _ = std::fs::remove_file(name);
-            }
-            open().await.map_err(|error| unusable(&path.display().to_string(), &error))
-        }
-        Err(error) => Err(unusable(&path.display().to_string(), &error)),
-    }
-}
-
 async fn postgres(url: &str) -> Result<PgPool, AppError> {
     let wrong = |error: &sqlx::Error| {
         // The address may hold a password, and so may what is said of it.
-        let said = ralph_domain::text::one_line(&error.to_string().replace(url, "RALPH_DB_URL"), 200);
+        let said = ralph_loop_protocol::text::one_line(&error.to_string().replace(url, "RALPH_DB_URL"), 200);
         AppError::environment(format!("the database of RALPH_DB_URL cannot be used: {said}"))
             .hint("check the address and that Postgres runs there; without RALPH_DB_URL the index is a file")
     };
@@ -166,7 +178,8 @@ async fn postgres(url: &str) -> Result<PgPool, AppError> {
         .map_err(|error| wrong(&error))
 }
 
-fn unusable(place: &str, error: &sqlx::Error) -> AppError {
-    AppError::environment(format!("the index `{place}` cannot be used: {error}"))
-        .hint("remove the file: it is made again from the records of the runs")
+fn no_tables(error: &sqlx::Error) -> AppError {
+    AppError::environment("cannot make the tables of the index in the database of RALPH_DB_URL")
+        .cause(error.to_string())
+        .hint("give its login the right to create tables in the schema `ralph_index`")
 }

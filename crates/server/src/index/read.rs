@@ -2,11 +2,11 @@
 
 use super::{Indexed, Spend};
 use crate::row::RunRow;
-use ralph_app::facts::RunReading;
-use ralph_app::{Environment, asked_by};
-use ralph_domain::id::RunId;
-use ralph_journal::layout::StateHome;
-use ralph_journal::registry::Registration;
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::{Environment, asked_by};
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_protocol::id::RunId;
 
 /// The ids of every registered run, without opening any.
 pub fn entries(home: &StateHome) -> Vec<RunId> {

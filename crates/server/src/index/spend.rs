@@ -1,9 +1,9 @@
 //! What the sessions of a run cost, from its receipts.
 
 use jiff::Timestamp;
-use ralph_app::facts::RunReading;
-use ralph_app::repo_file;
-use ralph_domain::receipt::Receipt;
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::repo_file;
+use ralph_loop_protocol::receipt::Receipt;
 
 /// Money below this is a rounding error.
 const NOTHING: f64 = 0.000_001;
@@ -44,7 +44,7 @@ impl Spend {
         let totals = &reading.state.spending.totals;
         let told: f64 = parts.iter().map(|part| part.cost_usd).sum();
         let sessions = i64::from(totals.sessions) - i64::try_from(parts.len()).unwrap_or(0);
-        let rest = totals.cost.dollars() - told;
+        let rest = totals.cost.at_least().dollars() - told;
         if rest > NOTHING || sessions > 0 {
             let tokens: i64 = parts.iter().map(|part| part.tokens).sum();
             parts.push(Self {
@@ -53,9 +53,9 @@ impl Spend {
                 agent: OTHER.to_owned(),
                 model: OTHER.to_owned(),
                 cost_usd: rest.max(0.0),
-                tokens: (i64::try_from(totals.tokens.total()).unwrap_or(i64::MAX) - tokens).max(0),
+                tokens: (i64::try_from(totals.tokens.at_least()).unwrap_or(i64::MAX) - tokens).max(0),
                 sessions: sessions.max(0),
-                unpriced: 0,
+                unpriced: if rest > NOTHING || totals.cost.whole().is_some() { 0 } else { sessions.max(0) },
             });
         }
         parts
@@ -67,10 +67,10 @@ impl Spend {
             at: receipt.ended_at,
             agent: receipt.agent.to_string(),
             model: receipt.model.clone().unwrap_or_else(|| "not known".to_owned()),
-            cost_usd: receipt.cost_usd.map_or(0.0, |cost| cost.dollars()),
+            cost_usd: receipt.cost.at_least().dollars(),
             tokens: i64::try_from(receipt.tokens.map_or(0, |t| t.total())).unwrap_or(i64::MAX),
             sessions: 1,
-            unpriced: i64::from(receipt.cost_usd.is_none()),
+            unpriced: i64::from(receipt.cost.known().is_none()),
         }
     }
 }

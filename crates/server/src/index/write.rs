@@ -2,6 +2,7 @@
 
 use super::{Index, Spend, on, schema};
 use crate::row::RunRow;
+use ralph_loop_protocol::money::Usd;
 use std::collections::HashMap;
 
 /// What the index keeps of one run.
@@ -42,7 +43,8 @@ impl Index {
                     .bind(i64::from(!row.is_over()))
                     .bind(row.created_at.as_millisecond())
                     .bind(row.updated_at.as_millisecond())
-                    .bind(row.cost_usd)
+                    // Last of all in the order of costs.
+                    .bind(row.cost.known().map_or(-1.0, Usd::dollars))
                     .bind(i64::from(row.iteration))
                     .bind(row.loop_score.unwrap_or(-1.0))
                     .bind(row.search_text())

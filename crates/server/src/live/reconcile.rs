@@ -2,8 +2,8 @@
 
 use super::Live;
 use crate::index::{Indexed, entries, read_run};
-use ralph_domain::id::RunId;
-use ralph_journal::registry;
+use ralph_loop_journal::registry;
+use ralph_loop_protocol::id::RunId;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 

@@ -4,11 +4,11 @@ use super::watch::Seen;
 use super::{Live, LiveRun};
 use crate::index::{Indexed, read_run};
 use jiff::Timestamp;
-use ralph_app::AppError;
-use ralph_core::clock::SystemClock;
-use ralph_domain::id::RunId;
-use ralph_domain::ports::Clock as _;
-use ralph_journal::registry;
+use ralph_loop_app::AppError;
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_journal::registry;
+use ralph_loop_protocol::id::RunId;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 

@@ -3,12 +3,12 @@
 use crate::index::{Indexed, Spend};
 use crate::row::RunRow;
 use jiff::Timestamp;
-use ralph_app::facts::RunReading;
-use ralph_app::{AppError, Environment, asked_by};
-use ralph_domain::view::RunView;
-use ralph_journal::lock;
-use ralph_journal::registry::Registration;
-use ralph_journal::stream::{Cursor, RunStream, StreamItem, StreamStart};
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::{AppError, Environment, asked_by};
+use ralph_loop_domain::view::RunView;
+use ralph_loop_journal::lock;
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_journal::stream::{Cursor, RunStream, StreamItem, StreamStart};
 
 /// A run whose state is held in memory.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl LiveRun {
         let reading = &mut self.reading;
         let holder = lock::holder(&reading.entry.run_dir().lock());
         let here = holder.filter(|h| h.run_id == reading.entry.run_id && lock::is_alive(h.pid));
-        reading.driver = here.or_else(|| ralph_app::adopt::driver_elsewhere(&reading.entry.run_dir()));
+        reading.driver = here.or_else(|| ralph_loop_app::adopt::driver_elsewhere(&reading.entry.run_dir()));
         reading.now = now;
         if let Some(end) = &reading.state.result.finished {
             reading.last_event = end.at;

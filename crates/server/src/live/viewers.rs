@@ -1,7 +1,7 @@
 //! Who looks at a run: woken when something happens to it.
 
 use super::Live;
-use ralph_domain::id::RunId;
+use ralph_loop_protocol::id::RunId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use tokio::sync::watch;

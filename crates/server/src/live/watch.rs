@@ -1,8 +1,8 @@
 //! One watch for all records: `inotify` instances are few, so there is one, with one entry per folder. Where the machine has
 //! none, or no room, the runs are looked at now and then instead.
 
-use ralph_domain::id::RunId;
-use ralph_journal::layout::StateHome;
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_protocol::id::RunId;
 use std::path::Path;
 
 /// Folders that are watched at most.

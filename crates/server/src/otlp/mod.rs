@@ -6,9 +6,9 @@ mod spans;
 
 use crate::live::RowChange;
 use crate::server::Server;
-use ralph_app::facts::RunReading;
-use ralph_domain::id::RunId;
-use ralph_journal::registry;
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_journal::registry;
+use ralph_loop_protocol::id::RunId;
 use send::Collector;
 use std::collections::HashMap;
 use std::sync::Arc;

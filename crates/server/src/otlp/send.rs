@@ -1,7 +1,7 @@
 //! Sending to a collector.
 
-use ralph_domain::vars::Vars;
-use ralph_http::{
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_http::{
     Client, ClientOptions, Failure, HeaderName, HeaderValue, Method, ProxySettings, Request, Url, never_stop,
 };
 use serde_json::Value;

@@ -1,12 +1,13 @@
 //! From the record of a run to spans.
 
 use jiff::{SignedDuration, Timestamp};
-use ralph_app::facts::RunReading;
-use ralph_app::repo_file;
-use ralph_domain::event::Verdict;
-use ralph_domain::id::Digest;
-use ralph_domain::outcome::EndReason;
-use ralph_domain::receipt::Receipt;
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::repo_file;
+use ralph_loop_protocol::event::Verdict;
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_protocol::money::{Cost, Usd};
+use ralph_loop_protocol::outcome::EndReason;
+use ralph_loop_protocol::receipt::Receipt;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -41,12 +42,12 @@ pub(super) fn of(reading: &RunReading, from: u32) -> Vec<Value> {
                 ("gen_ai.provider.name", "ralph".into()),
                 ("gen_ai.agent.name", "ralph".into()),
                 ("gen_ai.conversation.id", run.into()),
-                ("gen_ai.usage.input_tokens", totals.tokens.input.into()),
-                ("gen_ai.usage.output_tokens", totals.tokens.output.into()),
+                ("gen_ai.usage.input_tokens", totals.tokens.known().map(|tokens| tokens.input).into()),
+                ("gen_ai.usage.output_tokens", totals.tokens.known().map(|tokens| tokens.output).into()),
                 ("ralph.run.id", run.into()),
                 ("ralph.run.status", state.status().as_str().into()),
                 ("ralph.run.iterations", state.iterations.count.into()),
-                ("ralph.run.cost_usd", totals.cost.dollars().into()),
+                ("ralph.run.cost_usd", dollars(totals.cost)),
                 ("ralph.run.title", state.spec.task.title.as_str().into()),
             ]),
             "status": { "code": if end.reason == EndReason::Completed { OK } else { ERROR }, "message": end.summary },
@@ -68,7 +69,6 @@ impl Trace<'_> {
         let id = hex(&format!("{}/{number}", self.run), 16);
         let model = receipt.model.as_deref().unwrap_or("unknown");
         let provider = model.split_once('/').map_or(receipt.agent.as_str(), |(provider, _)| provider);
-        let tokens = receipt.tokens.unwrap_or_default();
         let failed = matches!(receipt.verdict, Verdict::SessionFailed);
         let mut spans = vec![json!({
             "traceId": self.id,
@@ -84,11 +84,11 @@ impl Trace<'_> {
                 ("gen_ai.agent.name", receipt.agent.as_str().into()),
                 ("gen_ai.conversation.id", self.run.into()),
                 ("gen_ai.request.model", model.into()),
-                ("gen_ai.usage.input_tokens", tokens.input.into()),
-                ("gen_ai.usage.output_tokens", tokens.output.into()),
+                ("gen_ai.usage.input_tokens", receipt.tokens.map(|tokens| tokens.input).into()),
+                ("gen_ai.usage.output_tokens", receipt.tokens.map(|tokens| tokens.output).into()),
                 ("ralph.iteration", number.into()),
                 ("ralph.verdict", serde_json::to_value(receipt.verdict).unwrap_or_default()),
-                ("ralph.cost_usd", receipt.cost_usd.map_or(0.0, |cost| cost.dollars()).into()),
+                ("ralph.cost_usd", dollars(receipt.cost)),
                 ("ralph.files_changed", (receipt.files_changed as u64).into()),
             ]),
             "status": { "code": if failed { ERROR } else { OK } },
@@ -142,6 +142,11 @@ fn nanos(at: Timestamp) -> String {
 }
 
 /// Attributes as the protocol writes them; what is not known is left out.
+/// What is known of a cost, as an attribute; what is unknown is left out.
+fn dollars(cost: Cost) -> Value {
+    cost.known().map(Usd::dollars).into()
+}
+
 fn attributes(pairs: &[(&str, Value)]) -> Vec<Value> {
     let value = |value: &Value| match value {
         Value::String(text) => Some(json!({ "stringValue": text })),

@@ -1,7 +1,7 @@
 //! Login codes: an address with one opens the page without a token being typed. Each works once, for one minute.
 
 use super::{random_bytes, same};
-use ralph_app::AppError;
+use ralph_loop_app::AppError;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ pub struct LoginCodes(Mutex<Vec<(String, Instant)>>);
 impl LoginCodes {
     /// A new code.
     pub fn make(&self) -> Result<String, AppError> {
-        let code = ralph_domain::id::hex(&random_bytes::<16>()?);
+        let code = ralph_loop_protocol::id::hex(&random_bytes::<16>()?);
         let mut codes = self.0.lock().unwrap_or_else(|e| e.into_inner());
         codes.retain(|(_, at)| at.elapsed() < AGE);
         if codes.len() >= MOST {

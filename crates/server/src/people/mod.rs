@@ -37,15 +37,16 @@ impl Role {
 }
 
 /// 256 bits that nobody can guess, as text.
-pub(crate) fn random_token() -> Result<String, ralph_app::AppError> {
-    Ok(ralph_domain::id::hex(&random_bytes::<32>()?))
+pub(crate) fn random_token() -> Result<String, ralph_loop_app::AppError> {
+    Ok(ralph_loop_protocol::id::hex(&random_bytes::<32>()?))
 }
 
 /// Bytes that nobody can guess.
-pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], ralph_app::AppError> {
+pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], ralph_loop_app::AppError> {
     let mut bytes = [0u8; N];
-    getrandom::fill(&mut bytes)
-        .map_err(|e| ralph_app::AppError::environment(format!("this machine gives no random bytes: {e}")))?;
+    getrandom::fill(&mut bytes).map_err(|e| {
+        ralph_loop_app::AppError::environment(format!("this machine gives no random bytes: {e}"))
+    })?;
     Ok(bytes)
 }
 

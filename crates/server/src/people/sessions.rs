@@ -6,7 +6,7 @@ use crate::home::ServerHome;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
-use ralph_app::AppError;
+use ralph_loop_app::AppError;
 use ring::hmac;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -94,7 +94,7 @@ impl Sessions {
     /// A cookie for this person.
     pub fn issue(&self, people: &People, name: &str, now: Timestamp) -> Result<String, AppError> {
         let mark = people.by_name(name).map(|(_, mark)| mark).unwrap_or_default();
-        let nonce = ralph_domain::id::hex(&random_bytes::<8>()?);
+        let nonce = ralph_loop_protocol::id::hex(&random_bytes::<8>()?);
         let claims = serde_json::json!([name, now.as_second() + AGE, mark, nonce]).to_string();
         let text = URL_SAFE_NO_PAD.encode(claims);
         Ok(format!("{text}.{}", self.sign("session", &text)))

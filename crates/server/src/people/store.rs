@@ -3,8 +3,8 @@
 use super::{Role, random_token, same};
 use crate::home::ServerHome;
 use jiff::Timestamp;
-use ralph_app::AppError;
-use ralph_domain::id::Digest;
+use ralph_loop_app::AppError;
+use ralph_loop_protocol::id::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

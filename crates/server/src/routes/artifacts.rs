@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use ralph_safe_fs::{Kind, Links, SafeDir};
+use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use serde::Serialize;
 use std::path::{Component, Path as FilePath};
 use std::sync::Arc;
@@ -97,7 +97,7 @@ pub(crate) async fn file(
     // Whatever stands before it that means nothing (`./`), the first real part decides.
     let first = FilePath::new(&name).components().find(|part| !matches!(part, Component::CurDir));
     let hidden = matches!(first, Some(Component::Normal(part)) if HIDDEN.iter().any(|name| part == *name));
-    if hidden || !ralph_domain::config::is_inside(&name) {
+    if hidden || !ralph_loop_task::config::is_inside(&name) {
         return Err(Problem::missing("there is no such file in the record"));
     }
     let kind = match kind(&name) {

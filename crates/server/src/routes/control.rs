@@ -9,13 +9,13 @@ use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use ralph_app::facts::RunReading;
-use ralph_core::handle::{ControlOutcome, RunHandle};
-use ralph_domain::control::{BudgetChange, Control};
-use ralph_domain::id::AgentName;
-use ralph_domain::money::Usd;
-use ralph_domain::outcome::EndReason;
-use ralph_journal::registry::Registration;
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_core::handle::{ControlOutcome, RunHandle};
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_protocol::control::{BudgetChange, Control};
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_protocol::outcome::EndReason;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -130,7 +130,7 @@ impl Steering {
         let handle = RunHandle::new(entry.run_dir(), caller.actor());
         let reading = RunReading::load(server.app.environment(), entry)?;
         // A worker of the fleet drives it, or will: what is said to it goes there.
-        let driven = handle.is_driven() || ralph_app::adopt::is_of_fleet(&reading.entry.run_dir());
+        let driven = handle.is_driven() || ralph_loop_app::adopt::is_of_fleet(&reading.entry.run_dir());
         Ok(Self { server, caller, reading, handle, driven })
     }
 
@@ -181,7 +181,7 @@ impl Steering {
             "budget" => Control::Budget(budget(body)?),
             "apply" => return Ok(None),
             other => {
-                let shown = ralph_domain::text::one_line(other, 40);
+                let shown = ralph_loop_protocol::text::one_line(other, 40);
                 return Err(
                     Problem::bad(format!("there is no control `{shown}`")).hint("`/api/docs` lists them")
                 );
@@ -197,7 +197,7 @@ impl Steering {
             return Ok(Some(agent));
         }
         let known: Vec<&str> = settings.agents.iter().map(|a| a.name.as_str()).collect();
-        let shown = ralph_domain::text::one_line(name, 60);
+        let shown = ralph_loop_protocol::text::one_line(name, 60);
         Err(Problem::refused(format!("there is no agent `{shown}` in this run"))
             .hint(format!("its agents: {}", known.join(", "))))
     }
@@ -216,7 +216,7 @@ impl Steering {
     }
 
     fn refuse_over(&self, kind: &str) -> Result<(), Problem> {
-        let of_fleet = || ralph_app::adopt::is_of_fleet(&self.entry().run_dir());
+        let of_fleet = || ralph_loop_app::adopt::is_of_fleet(&self.entry().run_dir());
         match &self.reading.state.result.finished {
             // No worker looks at it again: a word to it would wait for ever.
             Some(end) if of_fleet() => Err(Problem::conflict(format!("the run is over: {}", end.summary))
@@ -295,7 +295,7 @@ impl Steering {
         let mut last = None;
         for control in found.controls(&state.spec.task.text) {
             sent.push(control.name());
-            last = Some(ralph_journal::inbox::send(&self.entry().run_dir(), &from, control)?.id);
+            last = Some(ralph_loop_journal::inbox::send(&self.entry().run_dir(), &from, control)?.id);
         }
         let outcome = match (&last, self.driven) {
             (Some(letter), true)

@@ -14,12 +14,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
-use ralph_app::race::RaceBy;
-use ralph_app::{Overrides, PlaceRequest, RaceRequest, RunRequest, TaskInput, Unfinished};
-use ralph_domain::config::{Isolation, Mode, ProviderName, SandboxConfig};
-use ralph_domain::dialect::Publish;
-use ralph_domain::id::{Digest, RunId};
-use ralph_domain::text::one_line;
+use ralph_loop_app::race::RaceBy;
+use ralph_loop_app::{Overrides, PlaceRequest, RaceRequest, RunRequest, TaskInput, Unfinished};
+use ralph_loop_protocol::id::{Digest, RunId};
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::config::{Isolation, Mode, ProviderName, SandboxConfig};
+use ralph_loop_task::dialect::Publish;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -299,7 +299,7 @@ pub(crate) async fn create(
     let goes_to_fleet = server.fleet.is_some() && place.is_address && body.race.is_empty();
     body.labels(goes_to_fleet)?;
     let now = server.now();
-    let mut run = ralph_core::run_id::new(now);
+    let mut run = ralph_loop_core::run_id::new(now);
     let key = idempotency_key(&headers, &caller)?;
     let mut before = None;
     if let Some(key) = &key {
@@ -355,7 +355,7 @@ impl Wanted {
     ) -> Result<RunRow, Problem> {
         let Self { run, mut request, place, body, now } = self;
         request.run_id = Some(run.clone());
-        ralph_app::race::enter(&mut request, now)?;
+        ralph_loop_app::race::enter(&mut request, now)?;
         let queued = Queued {
             id: run.clone(),
             title: body.title(),

@@ -7,8 +7,8 @@ use crate::problem::Problem;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
-use ralph_app::debug::{self, DebugCommand};
-use ralph_app::facts::RunReading;
+use ralph_loop_app::debug::{self, DebugCommand};
+use ralph_loop_app::facts::RunReading;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

@@ -6,11 +6,11 @@ use crate::problem::Problem;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
-use ralph_app::facts::RunReading;
-use ralph_app::repo_file;
-use ralph_domain::event::EventBody;
-use ralph_domain::id::Seq;
-use ralph_protocol::diagnosis::Report;
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::repo_file;
+use ralph_loop_protocol::diagnosis::Report;
+use ralph_loop_protocol::event::EventBody;
+use ralph_loop_protocol::id::Seq;
 use serde::Serialize;
 use std::sync::Arc;
 

@@ -8,8 +8,8 @@ use crate::stream::event_frame;
 use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use ralph_domain::id::Seq;
-use ralph_journal::stream::{RunStream, StreamItem, StreamStart};
+use ralph_loop_journal::stream::{RunStream, StreamItem, StreamStart};
+use ralph_loop_protocol::id::Seq;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub(crate) struct EventFrame {
     /// Its number.
     seq: u64,
     /// The line of the journal.
-    event: ralph_protocol::event::Event,
+    event: ralph_loop_protocol::event::Event,
     /// One plain sentence; nothing for events that only the engine needs.
     text: Option<String>,
     /// plain, muted, good, attention or bad.

@@ -11,12 +11,12 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use ralph_app::facts::RunReading;
-use ralph_core::handle::{ControlOutcome, RunHandle};
-use ralph_domain::control::Control;
-use ralph_domain::id::Digest;
-use ralph_journal::registry::Registration;
-use ralph_safe_fs::{Kind, Links, SafeDir};
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_core::handle::{ControlOutcome, RunHandle};
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::{Path as FilePath, PathBuf};
@@ -158,7 +158,7 @@ pub(crate) async fn folder(
     Ok(Json(folder))
 }
 
-fn listed(space: &Workspace, folder: &str, entry: &ralph_safe_fs::Entry) -> Option<FolderEntry> {
+fn listed(space: &Workspace, folder: &str, entry: &ralph_loop_safe_fs::Entry) -> Option<FolderEntry> {
     let name = entry.name.to_str()?.to_owned();
     let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
     shown_path(&path).ok()?;

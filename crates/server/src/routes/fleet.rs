@@ -13,12 +13,12 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{ConnectInfo, Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use ralph_domain::text::one_line;
-use ralph_fleet::delivery::{DELIVERY_MAX, Delivery, is_signed};
-use ralph_fleet::login::{EnrolRequest, Login};
-use ralph_fleet::occasion::{self, Done};
-use ralph_fleet::runs::NewRun;
-use ralph_fleet::{FleetError, enrol, runs, workers};
+use ralph_loop_fleet::delivery::{DELIVERY_MAX, Delivery, is_signed};
+use ralph_loop_fleet::login::{EnrolRequest, Login};
+use ralph_loop_fleet::occasion::{self, Done};
+use ralph_loop_fleet::runs::NewRun;
+use ralph_loop_fleet::{FleetError, enrol, runs, workers};
+use ralph_loop_protocol::text::one_line;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl From<FleetError> for Problem {
             FleetError::Held { .. } | FleetError::Over { .. } => StatusCode::CONFLICT,
             FleetError::Database(_) | FleetError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
-        let error = ralph_app::AppError::from(error);
+        let error = ralph_loop_app::AppError::from(error);
         Self::new(status, error.message.clone()).hint(error.next())
     }
 }

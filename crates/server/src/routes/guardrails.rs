@@ -5,10 +5,10 @@ use crate::extract::Answer;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
-use ralph_app::facts::RunReading;
-use ralph_app::repo_file;
-use ralph_domain::guardrail;
-use ralph_journal::layout::RalphDir;
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::repo_file;
+use ralph_loop_domain::guardrail;
+use ralph_loop_journal::layout::RalphDir;
 use serde::Serialize;
 use std::sync::Arc;
 

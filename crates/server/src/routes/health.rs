@@ -77,22 +77,23 @@ async fn text(server: &Server) -> Result<String, Problem> {
     }
     let costs = server.index.costs(crate::index::CostsBy::Agent, jiff::Timestamp::UNIX_EPOCH).await?;
     text.push_str(&head("ralph_cost_usd", "gauge", "What the runs of this machine have cost, by agent."));
-    for row in &costs.rows {
-        let _ = writeln!(text, "ralph_cost_usd{{agent=\"{}\"}} {}", label(&row.name), row.cost_usd);
+    // A sample says a number; of what is unknown there is none.
+    for (name, cost) in costs.rows.iter().filter_map(|row| Some((&row.name, row.cost_usd?))) {
+        let _ = writeln!(text, "ralph_cost_usd{{agent=\"{}\"}} {cost}", label(name));
     }
     text.push_str(&head(
         "ralph_tokens",
         "gauge",
         "Tokens that the runs of this machine have used, by agent.",
     ));
-    for row in &costs.rows {
-        let _ = writeln!(text, "ralph_tokens{{agent=\"{}\"}} {}", label(&row.name), row.tokens);
+    for (name, tokens) in costs.rows.iter().filter_map(|row| Some((&row.name, row.tokens?))) {
+        let _ = writeln!(text, "ralph_tokens{{agent=\"{}\"}} {tokens}", label(name));
     }
     Ok(text)
 }
 
 fn resident_bytes() -> Option<u64> {
-    let text = String::from_utf8(ralph_safe_fs::read_plain("/proc/self/statm", 4096).ok()?).ok()?;
+    let text = String::from_utf8(ralph_loop_safe_fs::read_plain("/proc/self/statm", 4096).ok()?).ok()?;
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * 4096)
 }

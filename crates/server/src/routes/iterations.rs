@@ -7,15 +7,15 @@ use crate::routes::artifacts::{ArtifactInfo, artifacts_in};
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
-use ralph_app::facts::RunReading;
-use ralph_app::repo_file;
-use ralph_app::timeline::{MetricValue, RunTimeline};
-use ralph_domain::event::FileChange;
-use ralph_domain::money::Tokens;
-use ralph_domain::receipt::Receipt;
-use ralph_domain::state::IterationSummary;
-use ralph_domain::text::head;
-use ralph_protocol::view::IterationView;
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::repo_file;
+use ralph_loop_app::timeline::{MetricValue, RunTimeline};
+use ralph_loop_domain::state::IterationSummary;
+use ralph_loop_protocol::event::FileChange;
+use ralph_loop_protocol::money::Tokens;
+use ralph_loop_protocol::receipt::Receipt;
+use ralph_loop_protocol::text::head;
+use ralph_loop_protocol::view::IterationView;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path as FilePath;
@@ -136,7 +136,7 @@ fn row(summary: &IterationSummary, metric: Option<&MetricValue>, folder: &FilePa
             files: summary.files,
             added: summary.added,
             removed: summary.removed,
-            cost_usd: summary.cost,
+            cost: summary.cost(),
             duration_ms: summary.duration_ms,
             loop_score: summary.loop_score,
             tests: summary.tests,

@@ -146,7 +146,7 @@ pub fn router(server: Arc<Server>) -> Router {
         .route("/fleet/workers/{worker}/drain", post(fleet::drain))
         .route(
             "/hooks/github",
-            post(fleet::github).layer(DefaultBodyLimit::max(ralph_fleet::delivery::DELIVERY_MAX)),
+            post(fleet::github).layer(DefaultBodyLimit::max(ralph_loop_fleet::delivery::DELIVERY_MAX)),
         )
         .route("/people", get(access::people).post(access::add_person))
         .route("/people/{name}", delete(access::remove_person));

@@ -11,10 +11,10 @@ use crate::server::Server;
 use axum::extract::{Path, Request, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse as _, Response};
-use ralph_app::{App, AppError};
-use ralph_domain::id::RunId;
-use ralph_domain::text::one_line;
-use ralph_mcp::{Desk, RalphServer};
+use ralph_loop_app::{App, AppError};
+use ralph_loop_mcp::{Desk, RalphServer};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::text::one_line;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -31,13 +31,13 @@ pub(crate) async fn mcp(State(server): State<Arc<Server>>, caller: Caller, reque
         return problem.into_response();
     }
     let role = match caller.person.role {
-        Role::Viewer => ralph_mcp::Role::Viewer,
-        Role::Operator | Role::Admin => ralph_mcp::Role::Operator,
+        Role::Viewer => ralph_loop_mcp::Role::Viewer,
+        Role::Operator | Role::Admin => ralph_loop_mcp::Role::Operator,
     };
     let app = App::new(server.app.environment().clone().with_face("mcp"));
     let hosts = if server.is_local { LOCAL_HOSTS } else { &[] };
     let desk = WebDesk { server, caller, runtime: Handle::current() };
-    let service = ralph_mcp::http_service(RalphServer::at_desk(app, Arc::new(desk), role), hosts);
+    let service = ralph_loop_mcp::http_service(RalphServer::at_desk(app, Arc::new(desk), role), hosts);
     service.handle(request).await.map(axum::body::Body::new)
 }
 
@@ -92,8 +92,9 @@ impl Desk for WebDesk {
         let (_, row) = self.runtime.block_on(asked).map_err(|problem| told(&problem))?;
         let row = serde_json::to_value(&row.0).unwrap_or_default();
         let race = row["id"].as_str().and_then(|run| RunId::parse(run).ok());
-        let race = race.and_then(|run| ralph_app::races::of_run(self.server.app.environment(), &run).ok()?);
-        let named = |race: ralph_app::race::RaceView| -> Value {
+        let race =
+            race.and_then(|run| ralph_loop_app::races::of_run(self.server.app.environment(), &run).ok()?);
+        let named = |race: ralph_loop_app::race::RaceView| -> Value {
             race.runs.iter().map(|one| json!({"name": one.name, "run_id": one.run_id})).collect()
         };
         Ok(json!({

@@ -6,7 +6,7 @@ use crate::problem::Problem;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
-use ralph_app::repo_file;
+use ralph_loop_app::repo_file;
 use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::sync::Arc;

@@ -53,7 +53,7 @@ fn unpacked(file: &PageFile) -> Vec<u8> {
 }
 
 fn index() -> Response {
-    let Ok(nonce) = random_bytes::<16>().map(|bytes| ralph_domain::id::hex(&bytes)) else {
+    let Ok(nonce) = random_bytes::<16>().map(|bytes| ralph_loop_protocol::id::hex(&bytes)) else {
         return Problem::internal("this machine gives no random bytes").into_response();
     };
     let text = page::index().replace(NONCE, &nonce);

@@ -9,13 +9,13 @@ use crate::problem::Problem;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::State;
-use ralph_app::lint::lint_task;
-use ralph_app::task_source::{self, TaskSource};
-use ralph_app::{Environment, SilentReporter, Unfinished, models, repo_file, settings, task_templates};
-use ralph_domain::dialect::{Dialect, TaskTexts, detect_text};
-use ralph_domain::lint::LintReport;
-use ralph_git::Repo;
-use ralph_git::place::branch_names;
+use ralph_loop_app::lint::lint_task;
+use ralph_loop_app::task_source::{self, TaskSource};
+use ralph_loop_app::{Environment, SilentReporter, Unfinished, models, repo_file, settings, task_templates};
+use ralph_loop_git::Repo;
+use ralph_loop_git::place::branch_names;
+use ralph_loop_task::dialect::{Dialect, TaskTexts, detect_text};
+use ralph_loop_task::lint::LintReport;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -314,7 +314,7 @@ pub(super) async fn known_repo(server: &Server, repo: &str) -> Result<PathBuf, P
     let known = repos_of(server).await?;
     let found = known.iter().map(PathBuf::from).find(|path| *path == wanted || *path == real);
     found.ok_or_else(|| {
-        let shown = ralph_domain::text::one_line(repo, 120);
+        let shown = ralph_loop_protocol::text::one_line(repo, 120);
         Problem::forbidden(format!("runs are not started in `{shown}` from here"))
             .hint("`ralph serve --repo DIR` adds a folder; one that has had a run is known by itself")
     })

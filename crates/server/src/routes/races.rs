@@ -7,9 +7,9 @@ use crate::problem::Problem;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
-use ralph_app::race::RaceView;
-use ralph_app::races;
-use ralph_domain::id::RunId;
+use ralph_loop_app::race::RaceView;
+use ralph_loop_app::races;
+use ralph_loop_protocol::id::RunId;
 use std::sync::Arc;
 
 /// Races of the list.

@@ -8,10 +8,10 @@ use crate::row::RunRow;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
-use ralph_app::race::RaceView;
-use ralph_app::races;
-use ralph_domain::config::Mode;
-use ralph_domain::view::RunView;
+use ralph_loop_app::race::RaceView;
+use ralph_loop_app::races;
+use ralph_loop_domain::view::RunView;
+use ralph_loop_task::config::Mode;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -133,7 +133,7 @@ fn actions(run: &LiveRun, mode: Mode) -> Vec<&'static str> {
     let state = &run.reading().state;
     if let Some(end) = &state.result.finished {
         // No worker goes on with a run that is over.
-        if ralph_app::adopt::is_of_fleet(&run.reading().entry.run_dir()) {
+        if ralph_loop_app::adopt::is_of_fleet(&run.reading().entry.run_dir()) {
             return Vec::new();
         }
         return if end.reason.is_budget() { vec!["budget", "diagnose"] } else { vec!["diagnose"] };

@@ -9,11 +9,11 @@ use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use ralph_app::facts::RunReading;
-use ralph_domain::id::RunId;
-use ralph_fleet::runs;
-use ralph_fleet::store::ArtifactStore;
-use ralph_journal::registry::{self, Registration};
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_fleet::runs;
+use ralph_loop_fleet::store::ArtifactStore;
+use ralph_loop_journal::registry::{self, Registration};
+use ralph_loop_protocol::id::RunId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ pub(crate) async fn remove(
     let of_fleet = server
         .blocking(move || {
             caller.note(&own, "remove", Some(entry.run_id.as_str()), None)?;
-            let of_fleet = ralph_app::adopt::is_of_fleet(&entry.run_dir());
+            let of_fleet = ralph_loop_app::adopt::is_of_fleet(&entry.run_dir());
             remove_record(&own, &entry)?;
             Ok(of_fleet)
         })
@@ -112,7 +112,7 @@ fn remove_record(server: &Server, entry: &Registration) -> Result<(), Problem> {
     // First the record: a run without one is shown as gone.
     let record = server.home.record(&entry.run_id);
     if entry.run_dir() == record && record.path().is_dir() {
-        ralph_safe_fs::remove_tree(record.path()).map_err(failed)?;
+        ralph_loop_safe_fs::remove_tree(record.path()).map_err(failed)?;
     }
     std::fs::remove_file(server.home.registration(&entry.run_id)).map_err(failed)
 }

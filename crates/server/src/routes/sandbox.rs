@@ -7,9 +7,9 @@ use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
 use jiff::Timestamp;
-use ralph_domain::event::EventBody;
-use ralph_domain::id::Seq;
-use ralph_protocol::view::SandboxView;
+use ralph_loop_protocol::event::EventBody;
+use ralph_loop_protocol::id::Seq;
+use ralph_loop_protocol::view::SandboxView;
 use serde::Serialize;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ pub(crate) async fn sandbox(
     Ok(Json(answer))
 }
 
-fn refused(server: &Server, entry: &ralph_journal::registry::Registration) -> Vec<String> {
+fn refused(server: &Server, entry: &ralph_loop_journal::registry::Registration) -> Vec<String> {
     let events = server.app.handle(entry).follow(Seq(0)).poll().unwrap_or_default();
     let mut hosts: Vec<String> = events
         .into_iter()
@@ -142,11 +142,11 @@ const SEEN_AT: &str = "people see it at ";
 
 /// Addresses that stand in what the run shows.
 fn previews(
-    dir: &ralph_journal::layout::RunDir,
+    dir: &ralph_loop_journal::layout::RunDir,
     elsewhere: bool,
     sandboxes: &[SandboxView],
 ) -> Vec<PreviewLink> {
-    let bytes = ralph_safe_fs::read_plain(dir.live(), LIVE_MAX).unwrap_or_default();
+    let bytes = ralph_loop_safe_fs::read_plain(dir.live(), LIVE_MAX).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     // `localhost` of a container or a cloud is not that of whoever reads the page.
     let mut found = if elsewhere { seen_outside(&text, sandboxes) } else { of_this_machine(&text) };

@@ -1,8 +1,8 @@
 //! Which paths of a workspace are shown.
 
 use crate::problem::Problem;
-use ralph_domain::config::is_inside;
-use ralph_domain::secret_name::{FileSecrecy, file_secrecy, is_secret_folder};
+use ralph_loop_domain::secret_name::{FileSecrecy, file_secrecy, is_secret_folder};
+use ralph_loop_task::config::is_inside;
 use std::path::{Component, Path as FilePath, PathBuf};
 
 /// A path of the workspace that may be shown. What leads elsewhere, is git's or looks like a secret is refused.

@@ -9,15 +9,15 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use ralph_app::facts::RunReading;
-use ralph_app::lint::lint_task;
-use ralph_app::task_source::TaskSource;
-use ralph_core::handle::{ControlOutcome, RunHandle};
-use ralph_domain::control::{Control, Letter};
-use ralph_domain::dialect::TaskTexts;
-use ralph_domain::id::Digest;
-use ralph_journal::inbox;
-use ralph_journal::registry::Registration;
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::lint::lint_task;
+use ralph_loop_app::task_source::TaskSource;
+use ralph_loop_core::handle::{ControlOutcome, RunHandle};
+use ralph_loop_journal::inbox;
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_protocol::control::{Control, Letter};
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_task::dialect::TaskTexts;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -137,7 +137,7 @@ pub(super) async fn save(
     let _alone = server.edit_alone(&entry.run_id).await;
     let own = server.clone();
     let saved = server.blocking(move || edit(&own, &caller, &entry, &wanted, &text)).await?;
-    server.live.touch(&ralph_domain::id::RunId::new(run));
+    server.live.touch(&ralph_loop_protocol::id::RunId::new(run));
     Ok(saved)
 }
 

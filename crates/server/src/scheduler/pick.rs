@@ -53,8 +53,8 @@ impl Limits {
 mod tests {
     use super::*;
     use jiff::Timestamp;
-    use ralph_app::RunRequest;
-    use ralph_domain::id::RunId;
+    use ralph_loop_app::RunRequest;
+    use ralph_loop_protocol::id::RunId;
 
     fn queued(person: &str, repo: &str, provider: &str) -> Queued {
         Queued {
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(next(&waiting, &[run(0), run(1), run(3)], &limits), None, "the server is full");
         let mut race = queued("eve", "c", "local");
         let runs = ["x", "y", "z"].map(RunId::new).to_vec();
-        race.request.race = Some(ralph_app::RaceRequest { runs, ..Default::default() });
+        race.request.race = Some(ralph_loop_app::RaceRequest { runs, ..Default::default() });
         let both = [race.clone(), queued("ann", "a", "local")];
         assert_eq!(next(&both, &[], &limits), Some(0));
         assert_eq!(race.load().len(), 3);

@@ -4,12 +4,12 @@ use crate::live::Driven;
 use crate::problem::Problem;
 use crate::row::RunRow;
 use jiff::Timestamp;
-use ralph_app::RunRequest;
-use ralph_domain::id::RunId;
-use ralph_domain::vars::Vars;
-use ralph_journal::artifacts;
-use ralph_journal::layout::StateHome;
-use ralph_journal::registry;
+use ralph_loop_app::RunRequest;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_journal::artifacts;
+use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::registry;
+use ralph_loop_protocol::id::RunId;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -165,7 +165,7 @@ pub(crate) fn read_queue(folder: &Path) -> Vec<Queued> {
         .flatten()
         .filter(|entry| entry.path().extension().is_some_and(|end| end == "json"))
         .filter_map(|entry| {
-            serde_json::from_slice(&ralph_safe_fs::read_plain(entry.path(), FILE_MAX).ok()?).ok()
+            serde_json::from_slice(&ralph_loop_safe_fs::read_plain(entry.path(), FILE_MAX).ok()?).ok()
         })
         .collect();
     found.sort_by(|a: &Queued, b: &Queued| (a.at, &a.id).cmp(&(b.at, &b.id)));

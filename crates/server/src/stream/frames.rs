@@ -1,9 +1,9 @@
 //! What goes over the wire, one JSON object each.
 
 use jiff::tz::TimeZone;
-use ralph_domain::describe::{Tone, describe_in};
-use ralph_journal::live::LiveRecord;
-use ralph_journal::tail::JournalLine;
+use ralph_loop_journal::live::LiveRecord;
+use ralph_loop_journal::tail::JournalLine;
+use ralph_loop_protocol::describe::{Tone, describe_in};
 use serde_json::Value;
 
 /// How an event is to be taken, in one word.

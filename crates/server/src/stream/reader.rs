@@ -4,9 +4,9 @@ use super::FromQuery;
 use super::frames::{event_frame, missed_frame, output_frame};
 use crate::problem::Problem;
 use jiff::tz::TimeZone;
-use ralph_domain::id::Seq;
-use ralph_journal::layout::RunDir;
-use ralph_journal::stream::{Cursor, RunStream, StreamItem, StreamStart};
+use ralph_loop_journal::layout::RunDir;
+use ralph_loop_journal::stream::{Cursor, RunStream, StreamItem, StreamStart};
+use ralph_loop_protocol::id::Seq;
 
 /// One watcher's place in a run.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::response::Response;
 use futures_util::stream;
-use ralph_journal::registry::Registration;
+use ralph_loop_journal::registry::Registration;
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Agents in the configuration: who works and how it is called.
 
-use ralph_protocol::id::AgentName;
+use ralph_loop_protocol::id::AgentName;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;

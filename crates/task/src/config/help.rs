@@ -1,7 +1,7 @@
 //! Help in the configuration: the doctor, the critic and the roles that agents may take in turn.
 
-use ralph_protocol::id::AgentName;
-pub use ralph_protocol::role::Role;
+use ralph_loop_protocol::id::AgentName;
+pub use ralph_loop_protocol::role::Role;
 use serde::{Deserialize, Serialize};
 
 /// The doctor: reads the record of a run and says what is wrong.

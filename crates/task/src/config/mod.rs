@@ -41,8 +41,8 @@ pub use share::Share;
 pub use stuck::{StuckConfig, StuckWeights, WINDOW};
 
 use jiff::Timestamp;
-use ralph_protocol::id::AgentName;
-use ralph_protocol::money::Usd;
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::money::Usd;
 use serde::{Deserialize, Serialize};
 
 /// One configuration file, exactly as written. Every key is optional.

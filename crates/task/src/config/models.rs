@@ -198,7 +198,7 @@ impl Models {
         for (key, name) in [("default", &self.default), ("fallback", &self.fallback)] {
             let Some(name) = name.as_deref().filter(|name| self.get(name).is_none()) else { continue };
             let known = || self.profiles.keys().map(String::as_str);
-            let hint = match ralph_protocol::text::nearest(name, known()) {
+            let hint = match ralph_loop_protocol::text::nearest(name, known()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("there are {}", known().collect::<Vec<_>>().join(", ")),
             };

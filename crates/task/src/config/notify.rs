@@ -3,7 +3,7 @@
 //! It counts only from the user's own configuration, environment and flags: a repo must not be able to run a command on
 //! the user's machine or to send word to a server of its choice.
 
-use ralph_protocol::notification::Occasion;
+use ralph_loop_protocol::notification::Occasion;
 use serde::{Deserialize, Serialize};
 
 /// The variable that names a Slack-compatible webhook, where nothing else does.
@@ -165,7 +165,7 @@ impl NotifyConfig {
             NotifyKind::Email => {
                 self.from.iter().chain(&self.to).find(|address| !is_address(address)).map(|address| {
                     (
-                        format!("`{}` is no mail address", ralph_protocol::text::one_line(address, 80)),
+                        format!("`{}` is no mail address", ralph_loop_protocol::text::one_line(address, 80)),
                         "for example `me@example.org`",
                     )
                 })

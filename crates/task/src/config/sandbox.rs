@@ -1,6 +1,6 @@
 //! Where a run's commands are to run: on this machine, or in a sandbox of a provider.
 
-use ralph_protocol::money::Usd;
+use ralph_loop_protocol::money::Usd;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use super::{
     TestsPolicy, VerifierConfig,
 };
 use crate::budget::Budgets;
-use ralph_protocol::id::AgentName;
+use ralph_loop_protocol::id::AgentName;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Stuck detection in the configuration: how many iterations make a pattern, how far the rules look back, and what each
 //! signal weighs.
 
-use ralph_protocol::money::Usd;
-use ralph_protocol::signals::Signal;
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_protocol::signals::Signal;
 use serde::{Deserialize, Serialize};
 
 /// How many iterations are remembered.

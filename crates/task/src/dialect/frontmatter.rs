@@ -5,7 +5,7 @@ use super::json::unknown_key_fix;
 use super::metric_section::MetricSection;
 use crate::config::{CommandLine, Mode, RequiredProof, TestsPolicy};
 use crate::criterion::Span;
-use ralph_protocol::money::Usd;
+use ralph_loop_protocol::money::Usd;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_saphyr::{Error, Spanned};
 use std::collections::BTreeMap;
@@ -220,7 +220,7 @@ pub fn read(
                 place,
                 format!(
                     "there is no key `{}` in the frontmatter",
-                    ralph_protocol::text::one_line(&key.value, 60)
+                    ralph_loop_protocol::text::one_line(&key.value, 60)
                 ),
                 unknown_key_fix(&key.value, KEYS.iter().copied()),
             ));
@@ -250,7 +250,7 @@ fn explain(error: &Error, key: Option<&str>, file: &str, place: Span) -> Diagnos
     let (rule, message, fix) = match inner {
         Error::SerdeUnknownField { field, expected, .. } => (
             "unknown-key",
-            format!("{subject}there is no key `{}` here", ralph_protocol::text::one_line(field, 60)),
+            format!("{subject}there is no key `{}` here", ralph_loop_protocol::text::one_line(field, 60)),
             unknown_key_fix(field, expected.iter().copied()),
         ),
         Error::DuplicateMappingKey { key, .. } => (
@@ -280,10 +280,14 @@ fn explain(error: &Error, key: Option<&str>, file: &str, place: Span) -> Diagnos
                 ("wrong-type", format!("{subject}the value is not a command"), fix.into())
             } else if key.is_some() {
                 let fix = "give a value of the right kind; `docs/TASKS.md` shows every key";
-                ("wrong-type", format!("{subject}{}", ralph_protocol::text::one_line(text, 200)), fix.into())
+                (
+                    "wrong-type",
+                    format!("{subject}{}", ralph_loop_protocol::text::one_line(text, 200)),
+                    fix.into(),
+                )
             } else {
                 let fix = "fix the YAML at this place; texts with `:` or `#` need quotes";
-                ("not-yaml", ralph_protocol::text::one_line(text, 200), fix.into())
+                ("not-yaml", ralph_loop_protocol::text::one_line(text, 200), fix.into())
             }
         }
     };

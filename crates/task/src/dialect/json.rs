@@ -2,7 +2,7 @@
 //! single value can be replaced without touching another byte.
 
 use super::diagnostic::{Diagnostic, Lines};
-use ralph_protocol::text::nearest;
+use ralph_loop_protocol::text::nearest;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -148,7 +148,10 @@ fn check_keys(
                     "unknown-key",
                     file,
                     place,
-                    format!("there is no key `{}` here", ralph_protocol::text::one_line(&member.key, 60)),
+                    format!(
+                        "there is no key `{}` here",
+                        ralph_loop_protocol::text::one_line(&member.key, 60)
+                    ),
                     unknown_key_fix(&member.key, known),
                 ));
             }
@@ -162,7 +165,7 @@ fn check_keys(
 /// The fix for a key that does not exist: the likely one, or all.
 pub(crate) fn unknown_key_fix<'a>(key: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     // A key of a megabyte is no slip, and the distance of two words costs their product.
-    match nearest(ralph_protocol::text::head(key, 64), known.clone()) {
+    match nearest(ralph_loop_protocol::text::head(key, 64), known.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => {
             let all: Vec<String> =
@@ -198,7 +201,7 @@ impl Problem {
             "give a value of the right kind; `docs/TASKS.md` shows every key"
         };
         let offset = lines.start_of(error.line()) + error.column().saturating_sub(1);
-        Self { offset, message: ralph_protocol::text::one_line(&message, 300), fix: fix.into() }
+        Self { offset, message: ralph_loop_protocol::text::one_line(&message, 300), fix: fix.into() }
     }
 }
 

@@ -25,7 +25,8 @@ impl Criteria<'_> {
             let place = nodes.get(at).map_or(Span::START, |node| self.lines.place(node.range.start));
             let id = entry.id.clone().unwrap_or_else(|| format!("C{}", at + 1));
             if !names::is_usable_id(&id) {
-                let message = format!("the id `{}` is not usable", ralph_protocol::text::one_line(&id, 60));
+                let message =
+                    format!("the id `{}` is not usable", ralph_loop_protocol::text::one_line(&id, 60));
                 let fix = "use letters, digits, `-`, `_` and `.`";
                 self.found.push(Diagnostic::error("bad-id", self.file, place, message, fix));
             }
@@ -36,7 +37,7 @@ impl Criteria<'_> {
             }
             let Some(check) = self.check(entry, &id, place) else { continue };
             let text = match entry.description.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
-                Some(text) => ralph_protocol::text::one_line(text, 4_000),
+                Some(text) => ralph_loop_protocol::text::one_line(text, 4_000),
                 None => check.describe(),
             };
             out.push(Criterion { id, text, milestone: None, check, ticked: false, place });
@@ -49,7 +50,7 @@ impl Criteria<'_> {
             let fix = json::unknown_key_fix(&entry.kind, KINDS.iter().map(|(kind, _)| *kind));
             let message = format!(
                 "there is no criterion of type `{}`",
-                ralph_protocol::text::one_line(&entry.kind, 60)
+                ralph_loop_protocol::text::one_line(&entry.kind, 60)
             );
             let fix = fix.replace("the keys are", "the types are");
             self.found.push(Diagnostic::error("unknown-type", self.file, place, message, fix));
@@ -85,7 +86,7 @@ impl Criteria<'_> {
         {
             let message = format!(
                 "the path `{}` of `{id}` cannot be looked at: {problem}",
-                ralph_protocol::text::one_line(path, 80)
+                ralph_loop_protocol::text::one_line(path, 80)
             );
             let fix = "name a file below the working folder";
             self.found.push(Diagnostic::error("bad-path", self.file, place, message, fix));

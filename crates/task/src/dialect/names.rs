@@ -1,6 +1,6 @@
 //! Names that a task gives or that are made from its title: slugs, ids and branches.
 
-use ralph_protocol::id::Digest;
+use ralph_loop_protocol::id::Digest;
 
 /// Longest slug.
 const MAX_SLUG: usize = 40;

@@ -95,7 +95,7 @@ fn stories(old: &TasksJson, new: &TasksJson, out: &mut Vec<String>) {
             match left.get_mut(criterion.trim()) {
                 Some(count) if *count > 0 => *count -= 1,
                 _ => {
-                    let short = ralph_protocol::text::one_line(criterion, 80);
+                    let short = ralph_loop_protocol::text::one_line(criterion, 80);
                     out.push(format!("`acceptanceCriteria` of `{id}`: one is gone: {short}"));
                 }
             }

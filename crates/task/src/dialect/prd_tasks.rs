@@ -138,7 +138,7 @@ pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<Tas
             at("branchName"),
             format!(
                 "`{}` is no branch name: {problem}",
-                ralph_protocol::text::one_line(&tasks.branch_name, 80)
+                ralph_loop_protocol::text::one_line(&tasks.branch_name, 80)
             ),
             "for example `ralph/sign-in`",
         ));
@@ -156,7 +156,7 @@ fn task(tasks: TasksJson, places: &[Span], keys: BTreeMap<String, Span>, files: 
         .map(str::trim)
         .find(|text| !text.is_empty())
         .unwrap_or("plan");
-    let title = ralph_protocol::text::one_line(title, 80);
+    let title = ralph_loop_protocol::text::one_line(title, 80);
     let prompt = files.beside("prompt.md").map(|(_, text)| text).filter(|text| !text.trim().is_empty());
     let goal = match prompt {
         Some(prompt) => prompt.trim_start_matches('\u{feff}').replace("\r\n", "\n").trim().to_owned(),
@@ -166,7 +166,7 @@ fn task(tasks: TasksJson, places: &[Span], keys: BTreeMap<String, Span>, files: 
     task.keys = keys;
     task.completion = Completion::Claim;
     if !tasks.description.trim().is_empty() {
-        task.summary = ralph_protocol::text::one_line(&tasks.description, 72);
+        task.summary = ralph_loop_protocol::text::one_line(&tasks.description, 72);
     }
     task.git.branch = Some(if tasks.branch_name.is_empty() {
         names::branch(&task.task_id, &task.slug)
@@ -203,7 +203,7 @@ fn check_story(story: &Story, node: &Node, file: &str, lines: &Lines<'_>, found:
             "bad-id",
             file,
             of("id"),
-            format!("the id `{}` is not usable", ralph_protocol::text::one_line(&story.id, 60)),
+            format!("the id `{}` is not usable", ralph_loop_protocol::text::one_line(&story.id, 60)),
             "use letters, digits, `-`, `_` and `.`, for example `US-001`",
         ));
     }
@@ -271,8 +271,8 @@ fn check_links(stories: &[Story], places: &[Span], file: &str, found: &mut Vec<D
             // Near words are looked for in short lists only: the search costs a walk over all ids.
             let near = (stories.len() <= 500)
                 .then(|| {
-                    ralph_protocol::text::nearest(
-                        ralph_protocol::text::head(needed, 64),
+                    ralph_loop_protocol::text::nearest(
+                        ralph_loop_protocol::text::head(needed, 64),
                         first.keys().copied(),
                     )
                 })
@@ -288,7 +288,7 @@ fn check_links(stories: &[Story], places: &[Span], file: &str, found: &mut Vec<D
                 format!(
                     "`{}` depends on `{}`, which is no story",
                     story.id,
-                    ralph_protocol::text::one_line(needed, 60)
+                    ralph_loop_protocol::text::one_line(needed, 60)
                 ),
                 fix,
             ));
@@ -302,7 +302,7 @@ fn check_links(stories: &[Story], places: &[Span], file: &str, found: &mut Vec<D
             place(at),
             format!(
                 "the dependencies go in a circle: {}",
-                ralph_protocol::text::one_line(&way.join(" → "), 400)
+                ralph_loop_protocol::text::one_line(&way.join(" → "), 400)
             ),
             "remove one of these `dependsOn`",
         ));

@@ -9,7 +9,7 @@ use super::template::{self, Vars};
 use super::{TaskTexts, names};
 use crate::config::{CommandLine, Mode, RequiredProof, TestsPolicy};
 use crate::criterion::Span;
-use ralph_protocol::money::Usd;
+use ralph_loop_protocol::money::Usd;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -245,7 +245,7 @@ pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<Tas
     let criteria = criteria.read(&written.acceptance_criteria, root.get("acceptance_criteria"));
 
     let title = written.task.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("task");
-    let title = ralph_protocol::text::one_line(title.trim_start_matches('#').trim(), 80);
+    let title = ralph_loop_protocol::text::one_line(title.trim_start_matches('#').trim(), 80);
     let goal = written.task.replace("\r\n", "\n").trim().to_owned();
     let mut task = TaskFile::new(Dialect::RalphJson, file, &title, goal);
     task.criteria = criteria;
@@ -349,7 +349,7 @@ impl RalphJsonReader<'_> {
         {
             let message = format!(
                 "`{}` cannot be the working folder: {problem}",
-                ralph_protocol::text::one_line(dir, 80)
+                ralph_loop_protocol::text::one_line(dir, 80)
             );
             self.refuse("bad-path", "repository.working_dir", message, "name a folder below the repository");
         }
@@ -357,13 +357,15 @@ impl RalphJsonReader<'_> {
             && let Some(problem) = names::branch_problem(branch)
         {
             let message =
-                format!("`{}` is no branch name: {problem}", ralph_protocol::text::one_line(branch, 80));
+                format!("`{}` is no branch name: {problem}", ralph_loop_protocol::text::one_line(branch, 80));
             self.refuse("bad-branch", "repository.branch", message, "name a branch of the repository");
         }
         for path in &written.context_files {
             if let Some(problem) = names::path_problem(path) {
-                let message =
-                    format!("`{}` is no context file: {problem}", ralph_protocol::text::one_line(path, 80));
+                let message = format!(
+                    "`{}` is no context file: {problem}",
+                    ralph_loop_protocol::text::one_line(path, 80)
+                );
                 self.refuse("bad-path", "context_files", message, "name a file below the repository");
             }
         }
@@ -396,8 +398,10 @@ impl RalphJsonReader<'_> {
         if let Some(branch) = &git.feature_branch {
             let filled = template::NAMES.iter().fold(Vars::new(), |vars, name| vars.with(name, "x"));
             if let Some(problem) = names::branch_problem(&template::fill(branch, &filled)) {
-                let message =
-                    format!("`{}` is no branch name: {problem}", ralph_protocol::text::one_line(branch, 80));
+                let message = format!(
+                    "`{}` is no branch name: {problem}",
+                    ralph_loop_protocol::text::one_line(branch, 80)
+                );
                 self.refuse(
                     "bad-branch",
                     "git.feature_branch",

@@ -142,7 +142,7 @@ impl TaskFile {
             goal,
             task_id: super::names::derived_id(title),
             ticket_id: None,
-            summary: ralph_protocol::text::one_line(title, 72),
+            summary: ralph_loop_protocol::text::one_line(title, 72),
             slug: super::names::slug(title),
             criteria: Vec::new(),
             stories: Vec::new(),

@@ -1,17 +1,17 @@
 //! A program that knows the packaged crates alone: a sandbox of its own passes the suite of all sandboxes, and two agents run in
 //! one process on a current-thread runtime.
 
-use ralph_core::{Completion, LoopAgent};
-use ralph_domain::event::SessionEnd;
-use ralph_domain::id::AgentName;
-use ralph_domain::money::Usage;
-use ralph_domain::ports::{
+use ralph_loop_core::{Completion, LoopAgent};
+use ralph_loop_domain::ports::{
     Agent, AgentRequests, Capabilities, ExecOutcome, ExecRequest, ExecSink, ReleaseWhen, Sandbox,
     SandboxCapabilities, SandboxError, SessionReport, SessionRequest, SessionSink, WriteMode,
 };
-use ralph_sandbox::memory::{MemorySandbox, MemoryWorkspace};
-use ralph_sandbox::{LocalOptions, LocalSandbox};
-use ralph_testkit::conformance::{self, Subject};
+use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::money::Usage;
+use ralph_loop_sandbox::memory::{MemorySandbox, MemoryWorkspace};
+use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
+use ralph_loop_testkit::conformance::{self, Subject};
 use std::path::Path;
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ fn agent(folder: &Path, name: &str) -> LoopAgent {
 
 /// Tries all of it.
 pub fn main() {
-    ralph_sandbox::init();
+    ralph_loop_sandbox::init();
     let temp = tempfile::tempdir().expect("a folder");
     let place = temp.path().join("sandbox");
     std::fs::create_dir(&place).expect("a folder");

@@ -13,7 +13,7 @@
 #[path = "ralph-bench/fleet.rs"]
 mod fleet;
 
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -11,8 +11,8 @@
     reason = "a benchmark prints, measures and starts the binary"
 )]
 
-use ralph_hooks::guard::{AllowRules, Guard, Places};
-use ralph_testkit::guard::{Disguised, Half, Label, dangerous, published};
+use ralph_loop_hooks::guard::{AllowRules, Guard, Places};
+use ralph_loop_testkit::guard::{Disguised, Half, Label, dangerous, published};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
@@ -52,7 +52,11 @@ fn guard() -> Guard {
     Guard::new(places, AllowRules::default())
 }
 
-fn timed(guard: &Guard, command: &str, times: &mut Vec<Duration>) -> Option<ralph_hooks::guard::Refusal> {
+fn timed(
+    guard: &Guard,
+    command: &str,
+    times: &mut Vec<Duration>,
+) -> Option<ralph_loop_hooks::guard::Refusal> {
     let start = Instant::now();
     let verdict = guard.judge_command(command);
     times.push(start.elapsed());

@@ -1,7 +1,7 @@
 //! The scripted model server, for shell scripts and people: prints its address as one line, serves until it is ended.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a small program that talks to its caller")]
 
-use ralph_testkit::model_server::{ModelServer, SCENARIOS, Script};
+use ralph_loop_testkit::model_server::{ModelServer, SCENARIOS, Script};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 

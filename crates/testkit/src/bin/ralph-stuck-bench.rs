@@ -5,11 +5,11 @@
 //! the half that rules may be chosen on, `--verbose` also the misses of the others and the delays of every family.
 #![allow(clippy::print_stdout, reason = "a benchmark prints a table")]
 
-use ralph_domain::config::StuckConfig;
-use ralph_domain::stuck::{self, Trace, WINDOW};
-use ralph_testkit::trajectories::detectors::Detector;
-use ralph_testkit::trajectories::report::{judge, play_all};
-use ralph_testkit::trajectories::{Split, Trajectory, all};
+use ralph_loop_domain::stuck::{self, Trace, WINDOW};
+use ralph_loop_task::config::StuckConfig;
+use ralph_loop_testkit::trajectories::detectors::Detector;
+use ralph_loop_testkit::trajectories::report::{judge, play_all};
+use ralph_loop_testkit::trajectories::{Split, Trajectory, all};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -88,10 +88,10 @@ fn reading() -> Duration {
             std::hint::black_box(stuck::patch::sketch(&patch));
             std::hint::black_box(stuck::failure::signature("tests", Some(1), &output));
             std::hint::black_box((
-                ralph_evidence::failing::failing_tests(&output),
-                ralph_evidence::failing::problems(&output),
+                ralph_loop_evidence::failing::failing_tests(&output),
+                ralph_loop_evidence::failing::problems(&output),
             ));
-            std::hint::black_box(ralph_evidence::failing::gap(&output));
+            std::hint::black_box(ralph_loop_evidence::failing::gap(&output));
             started.elapsed()
         })
         .collect();

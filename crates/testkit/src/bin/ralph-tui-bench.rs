@@ -10,8 +10,8 @@
 )]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark fails by panicking")]
 
-use ralph_testkit::{TestEnv, TestRepo};
-use ralph_tui::bench::Stage;
+use ralph_loop_testkit::{TestEnv, TestRepo};
+use ralph_loop_tui::bench::Stage;
 use serde_json::json;
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};

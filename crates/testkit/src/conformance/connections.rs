@@ -2,7 +2,7 @@
 
 use super::fixture::{LONGEST, eq, exec, wrong};
 use super::{Check, Fault, Fixture, Need};
-use ralph_domain::ports::{ExecEnd, ExecSink, StopCause, Stream};
+use ralph_loop_domain::ports::{ExecEnd, ExecSink, StopCause, Stream};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,7 +82,11 @@ fn at_once(fixture: &Fixture<'_>) -> Result<(), Fault> {
 fn same_files(fixture: &Fixture<'_>) -> Result<(), Fault> {
     fixture.folder()?;
     let connection = fixture.sandbox().new_connection()?;
-    connection.write(&fixture.path("x"), b"from a connection", ralph_domain::ports::WriteMode::Replace)?;
+    connection.write(
+        &fixture.path("x"),
+        b"from a connection",
+        ralph_loop_domain::ports::WriteMode::Replace,
+    )?;
     eq("the file", fixture.sandbox().read(&fixture.path("x"))?, Some(b"from a connection".to_vec()))?;
     eq("the root", connection.root().to_owned(), fixture.sandbox().root().to_owned())
 }

@@ -2,7 +2,7 @@
 
 use super::fixture::{Keep, eq, wrong};
 use super::{Check, Fault, Fixture, Need};
-use ralph_domain::ports::{ExecEnd, StopCause};
+use ralph_loop_domain::ports::{ExecEnd, StopCause};
 use std::time::Duration;
 
 pub(super) const CHECKS: &[Check] = &[

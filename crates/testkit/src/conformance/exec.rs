@@ -2,7 +2,7 @@
 
 use super::fixture::{eq, wrong};
 use super::{Check, Fault, Fixture, Need};
-use ralph_domain::ports::{ExecEnd, ExecRequest, Stdin};
+use ralph_loop_domain::ports::{ExecEnd, ExecRequest, Stdin};
 
 pub(super) const CHECKS: &[Check] = &[
     Check { name: "exec: the exit code comes back", needs: &[], run: exit_code },

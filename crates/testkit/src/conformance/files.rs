@@ -2,7 +2,7 @@
 
 use super::fixture::{at, eq, wrong};
 use super::{Check, Fault, Fixture, Need};
-use ralph_domain::ports::WriteMode::{Append, Replace};
+use ralph_loop_domain::ports::WriteMode::{Append, Replace};
 
 pub(super) const CHECKS: &[Check] = &[
     Check { name: "files: write, append, read, list, remove", needs: &[], run: round },
@@ -80,7 +80,8 @@ fn names(fixture: &Fixture<'_>) -> Result<(), Fault> {
 
 fn seen_by_commands(fixture: &Fixture<'_>) -> Result<(), Fault> {
     fixture.sandbox().write(&fixture.path("in.txt"), b"from outside\n", Replace)?;
-    let mut request = ralph_domain::ports::ExecRequest::new(["cat", "in.txt"].map(String::from).to_vec());
+    let mut request =
+        ralph_loop_domain::ports::ExecRequest::new(["cat", "in.txt"].map(String::from).to_vec());
     request.cwd = fixture.folder()?;
     eq("what a command reads", fixture.exec(&request)?.stdout(), "from outside\n".to_owned())
 }

@@ -1,7 +1,7 @@
 //! What a check works with: the sandbox, a folder of its own, and a sink that keeps what it is given.
 
 use super::{Fault, Subject};
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     ExecEnd, ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxProvider,
     SandboxSpec, StopCause, Stream, WriteMode,
 };

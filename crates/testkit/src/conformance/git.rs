@@ -2,7 +2,7 @@
 
 use super::fixture::{Done, eq, wrong};
 use super::{Check, Fault, Fixture};
-use ralph_domain::ports::{ExecEnd, WriteMode::Replace};
+use ralph_loop_domain::ports::{ExecEnd, WriteMode::Replace};
 
 pub(super) const CHECKS: &[Check] = &[
     Check { name: "git: clone, status, diff, branch, commit, push", needs: &[], run: round },

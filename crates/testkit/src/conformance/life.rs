@@ -2,7 +2,7 @@
 
 use super::fixture::{eq, wrong};
 use super::{Check, Fault, Fixture, Need};
-use ralph_domain::ports::{Preview, SandboxInfo, WriteMode::Replace};
+use ralph_loop_domain::ports::{Preview, SandboxInfo, WriteMode::Replace};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::Path;

@@ -24,7 +24,7 @@ mod report;
 pub use fixture::Fixture;
 pub use report::{Report, Verdict};
 
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     Capabilities, ManagedSandbox, Preview, Sandbox, SandboxError, SandboxProvider, SandboxSpec,
 };
 use std::net::SocketAddr;

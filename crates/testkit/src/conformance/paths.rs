@@ -2,7 +2,7 @@
 
 use super::fixture::{at, wrong};
 use super::{Check, Fault, Fixture};
-use ralph_domain::ports::{SandboxError, WriteMode::Replace};
+use ralph_loop_domain::ports::{SandboxError, WriteMode::Replace};
 use std::path::Path;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -19,7 +19,7 @@ fn refused(fixture: &Fixture<'_>, path: &Path) -> Result<(), Fault> {
     };
     outside("reading", s.read(path).map(drop))?;
     outside("writing", s.write(path, b"x", Replace))?;
-    outside("appending to", s.write(path, b"x", ralph_domain::ports::WriteMode::Append))?;
+    outside("appending to", s.write(path, b"x", ralph_loop_domain::ports::WriteMode::Append))?;
     outside("listing", s.list(path).map(drop))
 }
 

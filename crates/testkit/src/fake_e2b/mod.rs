@@ -1,6 +1,6 @@
 //! E2B on this machine: its API and the `envd` inside, with sandboxes that are folders whose commands really run.
 //!
-//! Held to the vendor's published specification and to its own SDK by the tests of `ralph-providers`.
+//! Held to the vendor's published specification and to its own SDK by the tests of `ralph-loop-providers`.
 
 mod api;
 mod envd;

@@ -1,7 +1,7 @@
 //! GitHub on this machine: its REST API, the mutations that drafts need, and a real `git http-backend` behind `/octo/app.git`.
 //!
 //! The same under `/api/v3` and `/api/graphql`, as Enterprise servers have it. Held to the vendor's published specification
-//! by the tests of `ralph-forge`.
+//! by the tests of `ralph-loop-forge`.
 #![allow(clippy::disallowed_methods, reason = "tokens end by the clock")]
 
 mod api;

@@ -1,6 +1,6 @@
 //! Vercel Sandbox on this machine, with sandboxes that are folders whose commands really run.
 //!
-//! There is no published specification; the vendor's own SDK, run against it by the tests of `ralph-providers`, checks every
+//! There is no published specification; the vendor's own SDK, run against it by the tests of `ralph-loop-providers`, checks every
 //! answer's shape.
 
 mod api;

@@ -2,7 +2,7 @@
 //! our own model client can be tested without a model, a key or a network.
 //!
 //! ```
-//! use ralph_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script};
+//! use ralph_loop_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script};
 //!
 //! let server = ModelServer::start()?;
 //! let script = Script::turns([Action::write("a.txt", "hello\n"), Action::text("<promise>COMPLETE</promise>")])

@@ -1,8 +1,8 @@
 //! The detectors that the benchmark compares. Each says at which iteration (from 0) it calls a run stuck.
 
 use super::play::{Played, Seen};
-use ralph_domain::config::StuckConfig;
-use ralph_domain::stuck::{self, Trace, WINDOW};
+use ralph_loop_domain::stuck::{self, Trace, WINDOW};
+use ralph_loop_task::config::StuckConfig;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A detector.

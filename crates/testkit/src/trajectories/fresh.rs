@@ -2,7 +2,7 @@
 
 use super::runner::{Check, Failing};
 use super::scene::{Scene, tool};
-use ralph_domain::event::SessionEnd;
+use ralph_loop_protocol::event::SessionEnd;
 
 /// Circling: debug output goes in and out of ever other files; the same test fails.
 pub fn debug_prints(s: &mut Scene) {

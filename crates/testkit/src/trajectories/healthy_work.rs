@@ -225,7 +225,7 @@ pub fn feature(s: &mut Scene) {
 
 /// One empty session, one that timed out, between good ones.
 pub fn hiccups(s: &mut Scene) {
-    use ralph_domain::event::SessionEnd;
+    use ralph_loop_protocol::event::SessionEnd;
     s.good_start(2, 3);
     let step = s.step();
     step.end = SessionEnd::Empty;

@@ -5,12 +5,12 @@
 
 use super::runner::Ecosystem;
 use super::scene::{Scene, Step};
-use ralph_domain::event::{FileChange, SessionEnd};
-use ralph_domain::money::Usd;
-use ralph_domain::stuck::patch;
-use ralph_domain::stuck::{Ending, Evidence, SessionCall, SessionWatch, Trace, failure, plan};
-use ralph_evidence::test_report::TestScanner;
-use ralph_evidence::{environment, failing, numbers};
+use ralph_loop_domain::stuck::patch;
+use ralph_loop_domain::stuck::{Ending, Evidence, SessionCall, SessionWatch, Trace, failure, plan};
+use ralph_loop_evidence::test_report::TestScanner;
+use ralph_loop_evidence::{environment, failing, numbers};
+use ralph_loop_protocol::event::{FileChange, SessionEnd};
+use ralph_loop_protocol::money::Usd;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -158,7 +158,7 @@ fn trace(n: usize, step: &Step, eco: Ecosystem, diff: Diff, output: &str) -> Tra
     let changed = !diff.files.is_empty();
     let passes = step.check.passes();
     let refused =
-        step.refused.as_ref().map(|why| ralph_domain::state::proof_failure(std::slice::from_ref(why)));
+        step.refused.as_ref().map(|why| ralph_loop_domain::state::proof_failure(std::slice::from_ref(why)));
     let failure = match (&step.end, passes) {
         (_, true) if refused.is_some() => refused,
         (_, false) => Some(failure::signature(eco.command(), Some(1), output)),

@@ -2,7 +2,7 @@
 
 use super::rng::Rng;
 use super::runner::{Check, Ecosystem, Failing};
-use ralph_domain::event::SessionEnd;
+use ralph_loop_protocol::event::SessionEnd;
 use std::collections::BTreeMap;
 
 /// A tool call of a session.

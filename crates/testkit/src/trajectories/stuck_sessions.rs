@@ -2,7 +2,7 @@
 
 use super::runner::Check;
 use super::scene::{Scene, tool};
-use ralph_domain::event::SessionEnd;
+use ralph_loop_protocol::event::SessionEnd;
 
 const LONG: usize = 8;
 

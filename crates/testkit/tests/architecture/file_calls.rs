@@ -1,5 +1,5 @@
 //! One door: ordinary file calls stand only where it is known whose files they touch. Everything that a repo or an agent may
-//! have written is read and written through `ralph-safe-fs` (or `repo_file`, `RalphDir`, `plain`, which stand on it).
+//! have written is read and written through `ralph-loop-safe-fs` (or `repo_file`, `RalphDir`, `plain`, which stand on it).
 
 use super::{collect, lines_before_tests, root};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 const HOMES: &[(&str, &[(&str, usize)])] = &[
     (
         "names in a folder, whose files are read through `repo_file`; and this process's own mappings",
-        &[("app/src/screen/agent_programs.rs", 1), ("cli/src/own_code.rs", 1)],
+        &[("cli/src/own_code.rs", 1)],
     ),
     (
         "the door itself, or a handle that the caller has opened",
@@ -59,6 +59,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("core/src/run_writer.rs", 1),
             ("core/src/step/as_at_start.rs", 1),
             ("core/src/step/baseline_checks.rs", 5),
+            ("core/src/step/installed.rs", 1),
             ("core/src/step/checkpoint.rs", 1),
             ("fleet/src/keeper.rs", 1),
             ("fleet/src/login.rs", 4),
@@ -81,7 +82,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("providers/src/exec.rs", 1),
             ("server/src/audit.rs", 2),
             ("server/src/home.rs", 3),
-            ("server/src/index/mod.rs", 1),
+            ("server/src/index/file.rs", 2),
             ("server/src/index/read.rs", 1),
             ("server/src/live/watch.rs", 1),
             ("server/src/routes/runs.rs", 1),
@@ -173,7 +174,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("sandbox/src/local/isolation/hide.rs", 2),
             ("sandbox/src/local/isolation/launch.rs", 1),
             ("sandbox/src/local/isolation/limits.rs", 7),
-            ("sandbox/src/local/isolation/runtime.rs", 6),
+            ("sandbox/src/local/isolation/runtime.rs", 7),
             ("sandbox/src/local/isolation/same_path.rs", 1),
             ("sandbox/src/local/isolation/tools.rs", 2),
             ("sandbox/src/local/isolation/wrap.rs", 2),
@@ -195,8 +196,8 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
         ],
     ),
     (
-        "the prefix that the user installed `ralph` below, and archives whose sum was compared",
-        &[("upgrade/src/archive.rs", 3), ("upgrade/src/place.rs", 1), ("upgrade/src/take.rs", 13)],
+        "names and stamps of installed dependencies; nothing is opened",
+        &[("core/src/proof/installed_marks.rs", 1)],
     ),
     ("what is shown of a record in `.ralph/`: made anew, never read back", &[("journal/src/shown.rs", 16)]),
     (
@@ -278,7 +279,7 @@ fn ordinary_file_calls_stand_only_where_it_is_known_whose_files_they_touch() {
     }
     super::assert_none(
         &wrong,
-        "could an agent or a repo have written these files? Then go through `ralph-safe-fs` or `repo_file`; else say in \
+        "could an agent or a repo have written these files? Then go through `ralph-loop-safe-fs` or `repo_file`; else say in \
          `architecture/file_calls.rs` whose they are:",
     );
 }

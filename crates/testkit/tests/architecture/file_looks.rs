@@ -21,7 +21,6 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
         &[
             ("agents/src/tools/kit/read_file.rs", 1),
             ("app/src/fleet_mark.rs", 1),
-            ("app/src/isolation.rs", 1),
             ("app/src/older.rs", 3),
             ("app/src/repo_file.rs", 4),
             ("app/src/resume/adopt.rs", 1),
@@ -72,6 +71,10 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
          at again",
         &[
             ("core/src/step/workspace_setup.rs", 1),
+            ("core/src/step/installed.rs", 2),
+            ("app/src/installed.rs", 1),
+            ("app/src/assumptions.rs", 1),
+            ("app/src/isolation.rs", 1),
             ("cli/src/command/archive.rs", 2),
             ("cli/src/command/serve.rs", 1),
             ("server/src/index/read.rs", 1),
@@ -99,7 +102,6 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("hooks/src/project.rs", 2),
             ("mcp/src/resources.rs", 1),
             ("cli/src/command/archive/commit.rs", 1),
-            ("cli/src/command/convert/to_plan.rs", 1),
             ("cli/src/command/doctor/agents.rs", 3),
             ("cli/src/command/home.rs", 2),
             ("cli/src/command/lint/probe.rs", 1),
@@ -122,7 +124,6 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("sandbox/src/local/mod.rs", 1),
             ("sandbox/src/local/watch/tracer.rs", 1),
             ("sandbox/src/sbx/tool.rs", 2),
-            ("upgrade/src/place.rs", 1),
         ],
     ),
 ];

@@ -1,8 +1,8 @@
 //! Where a server is, and the token for it.
 
-use ralph_app::AppError;
-use ralph_domain::text::one_line;
-use ralph_http::{Url, is_loopback};
+use ralph_loop_app::AppError;
+use ralph_loop_http::{Url, is_loopback};
+use ralph_loop_protocol::text::one_line;
 
 /// A server and how it is asked.
 #[derive(Clone)]

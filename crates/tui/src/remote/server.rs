@@ -1,14 +1,14 @@
 //! One question to a server, and its answer.
 
 use super::address::ServerAddress;
-use ralph_app::{AppError, Environment};
-use ralph_domain::control::Control;
-use ralph_domain::text::one_line;
-use ralph_http::{
+use ralph_loop_app::{AppError, Environment};
+use ralph_loop_http::{
     Client, ClientOptions, Failure, HeaderName, HeaderValue, Method, ProxySettings, Request, Url, never_stop,
 };
-use ralph_protocol::race::RaceView;
-use ralph_protocol::view::RunView;
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::race::RaceView;
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_protocol::view::RunView;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -191,7 +191,7 @@ fn control_body(control: &Control) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_domain::id::AgentName;
+    use ralph_loop_protocol::id::AgentName;
 
     fn server(url: &str) -> Server {
         let address = ServerAddress::new(url, "t0ken", false).unwrap();

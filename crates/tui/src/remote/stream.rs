@@ -1,12 +1,12 @@
 //! What a run of a server tells, as it comes: server-sent events, read as the items that a stream of this machine has.
 
 use super::server::Server;
-use ralph_app::AppError;
-use ralph_domain::id::Seq;
-use ralph_http::{Client, Failure, HeaderName, HeaderValue, Method, Response};
-use ralph_journal::live::LiveRecord;
-use ralph_journal::stream::StreamItem;
-use ralph_journal::tail::JournalLine;
+use ralph_loop_app::AppError;
+use ralph_loop_http::{Client, Failure, HeaderName, HeaderValue, Method, Response};
+use ralph_loop_journal::live::LiveRecord;
+use ralph_loop_journal::stream::StreamItem;
+use ralph_loop_journal::tail::JournalLine;
+use ralph_loop_protocol::id::Seq;
 use serde_json::Value;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -138,7 +138,7 @@ fn item(line: &[u8], place: &mut Place) -> Option<StreamItem> {
         "event" => {
             let raw = frame["event"].take();
             let text = raw.to_string();
-            let event: ralph_domain::event::Event = serde_json::from_value(raw).ok()?;
+            let event: ralph_loop_protocol::event::Event = serde_json::from_value(raw).ok()?;
             if event.seq.0 <= place.seq {
                 return None;
             }

@@ -2,11 +2,11 @@
 
 use super::perform::World;
 use crate::data::{Baseline, LintLine};
-use ralph_app::scratch::Scratch;
-use ralph_app::{AppError, lint, task_source};
-use ralph_domain::dialect::Dialect;
-use ralph_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
-use ralph_domain::text::one_line;
+use ralph_loop_app::scratch::Scratch;
+use ralph_loop_app::{AppError, lint, task_source};
+use ralph_loop_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::dialect::Dialect;
 use std::ops::ControlFlow;
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use super::perform::World;
 use crate::msg::Msg;
-use ralph_app::{AppError, own_program};
+use ralph_loop_app::{AppError, own_program};
 
 /// Runs one to its end.
 pub fn run(world: &World, words: &[String], done: &str) -> Result<(), AppError> {

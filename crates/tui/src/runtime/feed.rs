@@ -5,10 +5,11 @@ use crate::data::{Happened, ToneLine};
 use crate::log::Kind;
 use crate::msg::{Live, Msg};
 use jiff::tz::TimeZone;
-use ralph_domain::describe::{describe_in, details};
-use ralph_domain::text::one_line;
-use ralph_journal::live::LiveBody;
-use ralph_journal::stream::StreamItem;
+use ralph_loop_journal::live::{LiveBody, LiveRecord};
+use ralph_loop_journal::stream::StreamItem;
+use ralph_loop_protocol::describe::{describe_in, details};
+use ralph_loop_protocol::in_session::SessionCost;
+use ralph_loop_protocol::text::one_line;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
@@ -48,9 +49,11 @@ impl Feed {
                     happened.push(Happened { at: line.event.at, line: ToneLine::new(tone, words), details });
                 }
                 StreamItem::Live(record) => {
-                    let lines = shown(&record.body);
-                    bytes +=
-                        lines.as_ref().map_or(0, |(Live::Piece(_, text) | Live::Line(_, text))| text.len());
+                    let lines = shown(record);
+                    bytes += match &lines {
+                        Some(Live::Piece(_, text) | Live::Line(_, text)) => text.len(),
+                        Some(Live::Spent(_)) | None => 0,
+                    };
                     live.extend(lines);
                 }
                 StreamItem::Missed(records) => {
@@ -76,8 +79,8 @@ impl Feed {
 }
 
 /// A live record as lines of the log; nothing where it says nothing to people.
-fn shown(body: &LiveBody) -> Option<Live> {
-    Some(match body {
+fn shown(record: &LiveRecord) -> Option<Live> {
+    Some(match &record.body {
         LiveBody::Text { text } => Live::Piece(Kind::Said, text.clone()),
         LiveBody::Stderr { text } => Live::Piece(Kind::Stderr, text.clone()),
         LiveBody::CheckOutput { text, .. } => Live::Piece(Kind::Check, text.clone()),
@@ -88,6 +91,9 @@ fn shown(body: &LiveBody) -> Option<Live> {
         LiveBody::LeftOut { bytes } => {
             Live::Line(Kind::Note, format!("… {bytes} bytes left out; the logs have them"))
         }
-        LiveBody::ToolResult { .. } | LiveBody::Tokens(_) | LiveBody::Unknown => return None,
+        LiveBody::Tokens { cost_usd, .. } => {
+            Live::Spent(cost_usd.map(|sum| SessionCost { at: record.at, sum }))
+        }
+        LiveBody::ToolResult { .. } | LiveBody::Unknown => return None,
     })
 }

@@ -3,13 +3,12 @@
 use super::perform::World;
 use crate::data::{AgentFact, AgentState, Problem, RepoFacts, RunRow};
 use crate::msg::Msg;
-use ralph_app::{AppError, Environment, consult, isolation, project, repo_file, settings, task_source};
-use ralph_domain::config::{AgentSelection, Isolation, join_argv};
-use ralph_domain::money::{CostBasis, Usd};
-use ralph_domain::sanitize;
-use ralph_domain::text::one_line;
-use ralph_git::{Git, Repo, RepoError};
-use ralph_journal::layout::RalphDir;
+use ralph_loop_app::{AppError, Environment, consult, isolation, project, repo_file, settings, task_source};
+use ralph_loop_git::{Git, Repo, RepoError};
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::sanitize;
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::config::{AgentSelection, Isolation, join_argv};
 use std::path::Path;
 
 /// Files that are offered after `@`.
@@ -118,13 +117,8 @@ pub fn runs(world: &World) -> Result<Vec<RunRow>, AppError> {
             (Some(now), Some(most)) => format!("{now}/{most}"),
             _ => "–".to_owned(),
         },
-        cost: match (run.cost_usd, run.cost_basis) {
-            (None, _) => "–".to_owned(),
-            (Some(Usd::ZERO), Some(CostBasis::Unknown)) => "unknown".to_owned(),
-            (Some(cost), Some(CostBasis::Unknown)) => format!("{cost}+"),
-            (Some(cost), _) => cost.to_string(),
-        },
-        at: run.last_event_at.unwrap_or(run.created_at),
+        cost: run.cost.to_string(),
+        at: run.active_at.unwrap_or(run.created_at),
         id: run.run_id,
         status: run.status,
         folder: run.folder,

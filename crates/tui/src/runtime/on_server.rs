@@ -6,13 +6,14 @@ use crate::data::{RunRow, ToneLine};
 use crate::msg::{Effect, Msg};
 use crate::remote::Server;
 use jiff::Timestamp;
-use ralph_app::AppError;
-use ralph_domain::control::Control;
-use ralph_domain::describe::Tone;
-use ralph_domain::money::Usd;
-use ralph_domain::receipt::Receipt;
-use ralph_domain::sanitize;
-use ralph_domain::text::one_line;
+use ralph_loop_app::AppError;
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::money::Cost;
+use ralph_loop_protocol::receipt::Receipt;
+use ralph_loop_protocol::sanitize;
+use ralph_loop_protocol::text::one_line;
+use serde::Deserialize as _;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -85,10 +86,8 @@ fn row(run: &Value) -> RunRow {
             0 => "–".to_owned(),
             most => format!("{}/{most}", whole("iteration")),
         },
-        cost: match run["cost_usd"].as_f64() {
-            Some(cost) if cost > 0.0 => Usd::from_dollars(cost).to_string(),
-            _ => "–".to_owned(),
-        },
+        // A server of an earlier version does not say how the cost is known.
+        cost: Cost::deserialize(run).unwrap_or(Cost::UNKNOWN).to_string(),
         at,
         folder: PathBuf::from(text("repo", 300)),
         here: true,

@@ -3,7 +3,7 @@
 
 use super::terminal::Screen;
 use crate::data::Problem;
-use ralph_app::Environment;
+use ralph_loop_app::Environment;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 

@@ -4,7 +4,7 @@ use super::watch::Watcher;
 use super::{Inbound, checks, command, look, on_server, runs, setup, spec, start};
 use crate::msg::{Effect, Msg};
 use crate::remote::Server;
-use ralph_app::{App, AppError, Environment};
+use ralph_loop_app::{App, AppError, Environment};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,7 +43,7 @@ impl World {
 
     /// The top of the repo.
     pub fn top(&self) -> PathBuf {
-        ralph_app::find::top(&self.folder)
+        ralph_loop_app::find::top(&self.folder)
     }
 
     /// The number of questions that were stopped so far.

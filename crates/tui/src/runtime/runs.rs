@@ -4,15 +4,15 @@ use super::perform::World;
 use super::tabs;
 use crate::data::ToneLine;
 use crate::msg::Msg;
-use ralph_app::taking_home::{RunChanges, RunFiles};
-use ralph_app::{AppError, own_program, repo_file, steer};
-use ralph_domain::control::{BudgetChange, Control};
-use ralph_domain::describe::Tone;
-use ralph_domain::receipt::Receipt;
-use ralph_domain::sanitize;
-use ralph_domain::text::{one_line, tail};
-use ralph_journal::layout::RalphDir;
-use ralph_journal::registry::Registration;
+use ralph_loop_app::taking_home::{RunChanges, RunFiles};
+use ralph_loop_app::{AppError, own_program, repo_file, steer};
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_journal::registry::Registration;
+use ralph_loop_protocol::control::{BudgetChange, Control};
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::receipt::Receipt;
+use ralph_loop_protocol::sanitize;
+use ralph_loop_protocol::text::{one_line, tail};
 
 /// Bytes of a patch in a tab, and in the pager.
 const TAB_MAX: usize = 512 * 1024;

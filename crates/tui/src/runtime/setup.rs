@@ -3,10 +3,10 @@
 use super::perform::World;
 use crate::data::{AgentState, Problem};
 use crate::msg::Msg;
-use ralph_app::{AppError, RunRequest, own_program, repo_file};
-use ralph_domain::config::ConfigFile;
-use ralph_domain::text::one_line;
-use ralph_journal::layout::RalphDir;
+use ralph_loop_app::{AppError, RunRequest, own_program, repo_file};
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::config::ConfigFile;
 use serde_json::{Value, json};
 
 /// Asks an agent, as `ralph probe` does.

@@ -3,13 +3,13 @@
 use super::perform::World;
 use crate::data::StartWish;
 use crate::msg::Msg;
-use ralph_app::race::RaceBy;
-use ralph_app::{
+use ralph_loop_app::race::RaceBy;
+use ralph_loop_app::{
     AppError, Asked, ErrorKind, Overrides, PlaceRequest, RaceRequest, RunRequest, SilentReporter, TaskInput,
     Unfinished,
 };
-use ralph_domain::dialect::Publish;
-use ralph_domain::text::one_line;
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::dialect::Publish;
 use std::path::PathBuf;
 
 /// Lines of a question.

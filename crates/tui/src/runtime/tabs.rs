@@ -1,10 +1,11 @@
 //! What stands in the tabs of a run that are loaded when somebody looks at them; the same for runs of this machine and of a server.
 
 use crate::data::ToneLine;
-use ralph_domain::describe::Tone;
-use ralph_domain::receipt::Receipt;
-use ralph_domain::sanitize;
-use ralph_domain::text::{count, duration, one_line};
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::money::Cost;
+use ralph_loop_protocol::receipt::Receipt;
+use ralph_loop_protocol::sanitize;
+use ralph_loop_protocol::text::{count, duration, one_line};
 use std::time::Duration;
 
 /// A changed file: what happened to it, lines added and removed, its path.
@@ -40,7 +41,10 @@ pub fn changes(files: Vec<ToneLine>, patch: &str, cut: bool) -> Vec<ToneLine> {
 /// What an iteration has to show for itself.
 pub fn receipt(number: u32, receipt: &Receipt) -> Vec<ToneLine> {
     let took = duration(Duration::from_millis(receipt.session_ms));
-    let cost = receipt.cost_usd.map_or_else(|| "unknown".to_owned(), |cost| receipt.cost_basis.words(cost));
+    let cost = match receipt.cost {
+        Cost::UNKNOWN => Cost::UNKNOWN.alone(),
+        cost => cost.with_basis(),
+    };
     let tokens = receipt.tokens.map_or_else(String::new, |t| format!("  {} in, {} out", t.input, t.output));
     let model =
         receipt.model.as_deref().map(|model| format!("  {}", one_line(model, 60))).unwrap_or_default();

@@ -3,7 +3,7 @@
 
 use super::Inbound;
 use crate::view::Drawn;
-use ralph_app::AppError;
+use ralph_loop_app::AppError;
 use ratatui::Frame;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;

@@ -9,8 +9,8 @@ use crate::model::{BaselineState, DIALECTS, Model, Notice, SPECS};
 use crate::msg::Effect;
 use crate::text::{pad, wrap};
 use crate::theme::{Role, Sign};
-use ralph_app::phrases::since;
-use ralph_domain::text::{clock, count};
+use ralph_loop_app::phrases::since;
+use ralph_loop_protocol::text::{clock, count};
 use ratatui::layout::Rect;
 
 /// Opens it: the task gets its promise, and is looked through.

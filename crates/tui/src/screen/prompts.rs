@@ -1,7 +1,7 @@
 //! What agents are asked in the Spec Studio and in a review round.
 
 use crate::data::Message;
-use ralph_domain::text::{head, tail};
+use ralph_loop_protocol::text::{head, tail};
 
 /// Bytes of the talk, of the draft and of what is known of the repo.
 const TALK_MAX: usize = 24 * 1024;

@@ -8,9 +8,10 @@ use crate::keys::Action;
 use crate::model::{Model, Notice, Reviewer};
 use crate::msg::Effect;
 use crate::text::{pad, wrap};
-use crate::theme::{Role, Sign, agent_number};
-use ralph_app::phrases::since;
-use ralph_domain::text::{clock, count};
+use crate::theme::{Role, Sign};
+use ralph_loop_app::phrases::since;
+use ralph_loop_protocol::look::agent_color;
+use ralph_loop_protocol::text::{clock, count};
 use ratatui::layout::Rect;
 
 /// Begins a round: all agents but the one that was talked to; that one where there is no other.
@@ -139,7 +140,7 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
                 (Role::Bad, format!("{} {}", canvas.theme.sign(Sign::Bad), wrong.what))
             }
         };
-        canvas.line(area, row, &[(Role::Agent(agent_number(name)), pad(name, 12)), (role, words)]);
+        canvas.line(area, row, &[(Role::Agent(agent_color(name)), pad(name, 12)), (role, words)]);
         row += 1;
         if let Reviewer::Failed(wrong) = state {
             row = problem(canvas, area, row, wrong);

@@ -9,14 +9,15 @@ use crate::log::Kind;
 use crate::model::{HAPPENED_MAX, Model, Notice, Overlay, Purpose, RACE_TAB, RunScreen, TABS};
 use crate::msg::{Effect, Live};
 use crate::text::{pad, width};
-use crate::theme::{Role, Sign, agent_number, of_status};
-use ralph_app::phrases::{ago, left};
-use ralph_domain::budget::BudgetKind;
-use ralph_domain::control::Control;
-use ralph_domain::money::{CostBasis, Usd};
-use ralph_domain::status::Status;
-use ralph_domain::text::{clock, one_line};
-use ralph_protocol::view::{AgentStanding, RunView};
+use crate::theme::{Role, Sign};
+use ralph_loop_app::phrases::{ago, left};
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::look::agent_color;
+use ralph_loop_protocol::money::{Cost, Usd};
+use ralph_loop_protocol::status::Status;
+use ralph_loop_protocol::text::{clock, one_line};
+use ralph_loop_protocol::view::{AgentStanding, RunView};
+use ralph_loop_task::budget::BudgetKind;
 use ratatui::layout::Rect;
 use std::time::Duration;
 
@@ -37,6 +38,7 @@ pub fn told(run: &mut RunScreen, happened: Vec<Happened>, live: Vec<Live>) {
         match item {
             Live::Piece(kind, text) => run.log.piece(kind, &text),
             Live::Line(kind, text) => run.log.line(kind, &text),
+            Live::Spent(cost) => run.session_cost = cost,
         }
     }
     // What is looked at stays in its place while older lines go.
@@ -181,8 +183,8 @@ pub fn top_bar(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.line(area, 0, &[(Role::Strong, name(model)), (Role::Text, one_line(&model.run.id, 100))]);
         return;
     };
-    let (sign, role) = of_status(view.status);
-    let mut tail = vec![(role, format!("{} {}", canvas.theme.sign(sign), view.status))];
+    let (sign, role) = canvas.theme.look(view.status.as_str());
+    let mut tail = vec![(role, format!("{sign} {}", view.status))];
     let muted = |text: String| (Role::Muted, text);
     tail.push(muted(format!("  iteration {}", iterations(view))));
     let wide = area.width >= 110;
@@ -192,8 +194,8 @@ pub fn top_bar(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     for kind in [BudgetKind::Cost, BudgetKind::Time] {
         let Some(budget) = view.budgets.iter().find(|budget| budget.budget == kind) else { continue };
         let words = match kind {
-            BudgetKind::Cost => format!("  {}", cost(view)),
-            _ => format!("  {}/{}", seconds(budget.used), seconds(budget.limit)),
+            BudgetKind::Cost => format!("  {}", cost(model, view)),
+            _ => format!("  {}/{}", seconds(view.worked_until(model.now)), seconds(budget.limit)),
         };
         tail.push((share_role(budget.share), words));
     }
@@ -230,15 +232,13 @@ pub fn iterations(view: &RunView) -> String {
 }
 
 /// `$1.34/$10`.
-pub fn cost(view: &RunView) -> String {
+pub fn cost(model: &Model, view: &RunView) -> String {
     let limit = view.budgets.iter().find(|budget| budget.budget == BudgetKind::Cost);
-    let used = match view.spent.cost_basis {
-        // What is not known is never a zero.
-        CostBasis::Unknown if view.spent.cost_usd == Usd::ZERO => return "cost unknown".to_owned(),
-        CostBasis::Unknown => format!("at least {}", view.spent.cost_usd),
-        _ => view.spent.cost_usd.to_string(),
-    };
-    limit.map_or(used.clone(), |limit| format!("{used}/{}", Usd::from_dollars(limit.limit)))
+    let used = view.cost_with(model.run.session_cost);
+    match limit.filter(|_| used != Cost::UNKNOWN) {
+        Some(limit) => format!("{used}/{}", Usd::from_dollars(limit.limit)),
+        None => used.alone(),
+    }
 }
 
 fn seconds(seconds: f64) -> String {
@@ -308,10 +308,15 @@ fn now_line(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) 
 }
 
 /// What a person is asked: the question, the evidence, the answers as keys.
-fn question(canvas: &mut Canvas<'_>, area: Rect, row: u16, needs: &ralph_protocol::view::NeedsView) -> u16 {
+fn question(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    row: u16,
+    needs: &ralph_loop_protocol::view::NeedsView,
+) -> u16 {
     let inside = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     canvas.rule(area, row);
-    let sign = canvas.theme.sign(Sign::Pause);
+    let sign = canvas.theme.sign(Sign::NeedsYou);
     let mut row = canvas.text(
         inside,
         row + 1,
@@ -365,7 +370,7 @@ fn tabs(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row:
 
 /// The tag of an agent.
 pub fn agent_tag(name: &str, cells: usize) -> (Role, String) {
-    (Role::Agent(agent_number(name)), pad(name, cells))
+    (Role::Agent(agent_color(name)), pad(name, cells))
 }
 
 /// The role of a line of output.

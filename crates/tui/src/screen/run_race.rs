@@ -6,9 +6,10 @@ use crate::keys::Action;
 use crate::model::Model;
 use crate::msg::Effect;
 use crate::text::{pad, width};
-use crate::theme::{Role, Sign, agent_number};
-use ralph_domain::text::one_line;
-use ralph_protocol::race::{RaceRun, RaceView, cost_words};
+use crate::theme::{Role, Sign};
+use ralph_loop_protocol::look::agent_color;
+use ralph_loop_protocol::race::{RaceRun, RaceView};
+use ralph_loop_protocol::text::one_line;
 use ratatui::layout::Rect;
 
 /// Columns of a status and of a cost.
@@ -42,8 +43,7 @@ pub fn view(model: &Model, race: &RaceView, canvas: &mut Canvas<'_>, area: Rect)
         canvas.hit(area, row, Action::Row(at));
     }
     let below = u16::try_from(race.runs.len()).unwrap_or(u16::MAX).saturating_add(3);
-    let spent = cost_words(race.cost_usd, race.cost_basis);
-    let spent = format!("together: {spent}, {} at most", race.budget_usd);
+    let spent = format!("together: {}, {} at most", race.cost.alone(), race.budget_usd);
     canvas.line(area, below, &[(Role::Muted, spent)]);
     if let Some(why) = &race.ended {
         canvas.line(
@@ -74,17 +74,14 @@ fn line(
         _ if won && run.proven => (Role::Good, "wins".to_owned()),
         _ if won => (Role::Attention, "wins".to_owned()),
         "done" => (Role::Text, run.status.clone()),
-        "failed" => (Role::Bad, run.status.clone()),
-        "needs you" | "paused" | "waiting" => (Role::Attention, run.status.clone()),
-        "stopped" => (Role::Muted, run.status.clone()),
-        _ => (Role::Accent, run.status.clone()),
+        word => (canvas.theme.look(word).1, word.to_owned()),
     };
     let name = one_line(&run.name, 40);
     vec![
         (Role::Accent, format!("{mark} ")),
-        (Role::Agent(agent_number(&name)), pad(&name, names + 2)),
+        (Role::Agent(agent_color(&name)), pad(&name, names + 2)),
         (status.0, pad(&one_line(&status.1, STATUS), STATUS)),
-        (Role::Text, pad(&run.cost_words(), COST)),
+        (Role::Text, pad(&run.cost.alone(), COST)),
         (Role::Muted, one_line(&run.detail, 300)),
     ]
 }

@@ -5,11 +5,11 @@ use crate::draw::{Canvas, Span, share_role};
 use crate::model::Model;
 use crate::text::{contains, pad, width, wrap};
 use crate::theme::{Role, Sign, of_tone};
-use ralph_domain::budget::BudgetKind;
-use ralph_domain::event::{CheckResult, SessionEnd, Verdict};
-use ralph_domain::money::{CostBasis, Usd};
-use ralph_domain::text::{clock, count, duration, one_line};
-use ralph_protocol::view::{AgentStanding, AgentView, IterationView, RunView};
+use ralph_loop_protocol::event::{CheckResult, SessionEnd, Verdict};
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_protocol::text::{clock, count, duration, one_line};
+use ralph_loop_protocol::view::{AgentStanding, IterationView, RunView};
+use ralph_loop_task::budget::BudgetKind;
 use ratatui::layout::Rect;
 use std::time::Duration;
 
@@ -52,12 +52,13 @@ fn lines(model: &Model, canvas: &mut Canvas<'_>, area: Rect, all: &[Vec<Span>]) 
 fn timeline(model: &Model, view: &RunView, canvas: &Canvas<'_>, area: Rect) -> Vec<Vec<Span>> {
     let mut all = Vec::new();
     if let Some(current) = &view.current {
-        let since = ralph_app::phrases::since(current.started_at, model.now);
+        let since = ralph_loop_app::phrases::since(current.started_at, model.now);
         let model_name = current.model.as_deref().map(|name| format!("  {name}")).unwrap_or_default();
+        let (sign, role) = canvas.theme.look(view.status.as_str());
         all.push(vec![
             (Role::Strong, format!("{:>3}  ", current.iteration)),
             agent_tag(current.agent.as_str(), 9),
-            (Role::Accent, format!("{} {}  {}", canvas.theme.sign(Sign::Now), view.status, clock(since))),
+            (role, format!("{sign} {}  {}", view.status, clock(since))),
             (Role::Muted, model_name),
         ]);
     }
@@ -106,13 +107,21 @@ fn card(it: &IterationView, failed_before: Option<u64>, canvas: &Canvas<'_>) -> 
         },
         (verdict, _) => verdict.words().to_owned(),
     };
-    let cost = it.cost_usd.map(|cost| format!("  {cost}")).unwrap_or_default();
     let took = clock(Duration::from_millis(it.duration_ms));
     vec![
         (Role::Strong, format!("{:>3}  ", it.iteration)),
         agent_tag(it.agent.as_str(), 9),
         (role, format!("{} {words}", canvas.theme.sign(sign))),
-        (Role::Muted, format!("  +{} −{}  {}{cost}  {took}", it.added, it.removed, count(it.files, "file"))),
+        (
+            Role::Muted,
+            format!(
+                "  +{} −{}  {}  {}  {took}",
+                it.added,
+                it.removed,
+                count(it.files, "file"),
+                it.cost.alone()
+            ),
+        ),
     ]
 }
 
@@ -241,14 +250,15 @@ pub fn side(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) 
         row += 1;
     }
     row = sparks(view, canvas, area, row + 1);
-    row = budgets(view, canvas, area, row + 1);
+    row = budgets(model, view, canvas, area, row + 1);
     canvas.line(area, row + 1, &[(Role::Strong, "Agents".into())]);
     for (row, agent) in (row + 2..area.height).zip(&view.agents) {
         let (role, words) = match agent.standing {
             AgentStanding::Working => (Role::Accent, "working".to_owned()),
             AgentStanding::Free => (Role::Muted, "free".to_owned()),
             AgentStanding::Resting => {
-                let until = agent.until.map(|until| ralph_app::phrases::left(until, model.now, &model.zone));
+                let until =
+                    agent.until.map(|until| ralph_loop_app::phrases::left(until, model.now, &model.zone));
                 (Role::Attention, format!("rate limited {}", until.unwrap_or_default()))
             }
             AgentStanding::Dropped => {
@@ -257,7 +267,7 @@ pub fn side(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) 
         };
         let used = match agent.sessions {
             0 => String::new(),
-            n => format!(" {n}× {}", agent_cost(agent)),
+            n => format!(" {n}× {}", agent.cost.alone()),
         };
         let tag = agent_tag(agent.name.as_str(), 10);
         let line = Rect { width: area.width.saturating_sub(width(&used) as u16), ..area };
@@ -270,21 +280,11 @@ pub fn side(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) 
     }
 }
 
-/// What an agent has cost, short.
-fn agent_cost(agent: &AgentView) -> String {
-    match agent.cost_basis {
-        CostBasis::Unknown if agent.cost_usd == Usd::ZERO => "cost unknown".to_owned(),
-        CostBasis::Unknown => format!("at least {}", agent.cost_usd),
-        CostBasis::Estimated => format!("about {}", agent.cost_usd),
-        CostBasis::Reported => agent.cost_usd.to_string(),
-    }
-}
-
 /// Where there is no column beside the tab: whether it gets closer, in one line.
 pub fn closer(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) {
     let (met, all, what) = match view.criteria.as_slice() {
         [] => {
-            let passed = |check: &&ralph_protocol::view::CheckView| {
+            let passed = |check: &&ralph_loop_protocol::view::CheckView| {
                 check.last.as_ref().is_some_and(|last| last.passed)
             };
             (view.checks.iter().filter(passed).count(), view.checks.len(), "check")
@@ -334,19 +334,20 @@ fn sparks(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 
     }
 }
 
-fn budgets(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, mut row: u16) -> u16 {
+fn budgets(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect, mut row: u16) -> u16 {
     for budget in &view.budgets {
+        let plain = |number: f64| number.to_string();
+        let time = |s: f64| clock(Duration::try_from_secs_f64(s.max(0.0)).unwrap_or_default());
+        let used = |words: &dyn Fn(f64) -> String| budget.used.map_or_else(|| "unknown".to_owned(), words);
         let (label, used, limit) = match budget.budget {
-            BudgetKind::Iterations => ("iterations", format!("{}", budget.used), format!("{}", budget.limit)),
-            BudgetKind::Cost => {
-                let usd = ralph_domain::money::Usd::from_dollars;
-                ("cost", usd(budget.used).to_string(), usd(budget.limit).to_string())
-            }
-            BudgetKind::Time => {
-                let time = |s: f64| clock(Duration::try_from_secs_f64(s.max(0.0)).unwrap_or_default());
-                ("time", time(budget.used), time(budget.limit))
-            }
-            BudgetKind::Tokens => ("tokens", format!("{}", budget.used), format!("{}", budget.limit)),
+            BudgetKind::Iterations => ("iterations", used(&plain), plain(budget.limit)),
+            BudgetKind::Cost => (
+                "cost",
+                view.cost_with(model.run.session_cost).to_string(),
+                Usd::from_dollars(budget.limit).to_string(),
+            ),
+            BudgetKind::Time => ("time", time(view.worked_until(model.now)), time(budget.limit)),
+            BudgetKind::Tokens => ("tokens", used(&plain), plain(budget.limit)),
         };
         let bar = canvas.steps(budget.share, if area.width >= 44 { 16 } else { 10 });
         canvas.line(

@@ -10,8 +10,9 @@ use crate::keys::Action;
 use crate::model::{Model, Notice};
 use crate::msg::Effect;
 use crate::text::pad;
-use crate::theme::{Role, Sign, agent_number};
-use ralph_app::phrases::since;
+use crate::theme::{Role, Sign};
+use ralph_loop_app::phrases::since;
+use ralph_loop_protocol::look::agent_color;
 use ratatui::layout::Rect;
 use serde_json::json;
 
@@ -163,7 +164,7 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
             row,
             &[
                 (Role::Accent, format!("{mark} ")),
-                (Role::Agent(agent_number(name)), pad(name, 12)),
+                (Role::Agent(agent_color(name)), pad(name, 12)),
                 (role, pad(&words, 34)),
                 (Role::Muted, detail.unwrap_or_default()),
             ],

@@ -93,7 +93,10 @@ pub fn open(model: &mut Model, text: Option<String>) -> Vec<Effect> {
 }
 
 fn first_line(text: &str) -> String {
-    ralph_domain::text::one_line(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default(), 60)
+    ralph_loop_protocol::text::one_line(
+        text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default(),
+        60,
+    )
 }
 
 /// `ralph/keep-the-order`.

@@ -10,10 +10,11 @@ use crate::keys::Action;
 use crate::model::{Answer, Model, Notice, Studio};
 use crate::msg::Effect;
 use crate::text::wrap;
-use crate::theme::{Role, Sign, agent_number};
-use ralph_app::phrases::since;
-use ralph_domain::sanitize;
-use ralph_domain::text::clock;
+use crate::theme::{Role, Sign};
+use ralph_loop_app::phrases::since;
+use ralph_loop_protocol::look::agent_color;
+use ralph_loop_protocol::sanitize;
+use ralph_loop_protocol::text::clock;
 use ratatui::layout::Rect;
 
 /// The questions of the plain form, and the section that each answer goes to.
@@ -282,7 +283,7 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.right(
         foot,
         0,
-        &[(Role::Muted, " to ".into()), (Role::Agent(agent_number(&who)), format!("{who} "))],
+        &[(Role::Muted, " to ".into()), (Role::Agent(agent_color(&who)), format!("{who} "))],
     );
     for (row, name) in (1..).zip(&offered) {
         canvas.line(foot, row, &[(Role::Muted, format!("  @{name}"))]);
@@ -309,7 +310,7 @@ fn talk(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let cells = usize::from(area.width).saturating_sub(2);
     let mut lines: Vec<(Role, String)> = Vec::new();
     let mut say = |who: &str, text: &str| {
-        let role = if who == "you" { Role::Strong } else { Role::Agent(agent_number(who)) };
+        let role = if who == "you" { Role::Strong } else { Role::Agent(agent_color(who)) };
         lines.push((role, who.to_owned()));
         lines.extend(
             text.lines().flat_map(|line| wrap(line, cells)).map(|piece| (Role::Text, format!("  {piece}"))),

@@ -7,10 +7,10 @@ use crate::keys::{self, Action};
 use crate::model::{Model, Overlay};
 use crate::msg::Effect;
 use crate::text::pad;
-use crate::theme::{Role, Sign, of_status, of_tone};
-use ralph_domain::text::{count, duration, one_line};
-use ralph_protocol::level::ProofLevel;
-use ralph_protocol::view::RunView;
+use crate::theme::{Role, Sign, of_tone};
+use ralph_loop_protocol::level::ProofLevel;
+use ralph_loop_protocol::text::{count, duration, one_line};
+use ralph_loop_protocol::view::RunView;
 use ratatui::layout::Rect;
 use std::time::Duration;
 
@@ -67,14 +67,14 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.line(area, 0, &[(Role::Muted, "reading the run …".into())]);
         return;
     };
-    let (sign, role) = of_status(view.status);
+    let (sign, role) = canvas.theme.look(view.status.as_str());
     let end = view.finished.as_ref().map_or(view.now.as_str(), |end| end.summary.as_str());
-    let head = format!("{} {}: {}", canvas.theme.sign(sign), view.status, one_line(end, 400));
+    let head = format!("{sign} {}: {}", view.status, one_line(end, 400));
     let row = canvas.text(area, 0, role, &head) + 1;
     let body = without(area, row, 0);
     let (left, right) =
         if area.width >= 100 { beside(body, area.width / 2) } else { (body, Rect::default()) };
-    let used = facts(view, canvas, left);
+    let used = facts(model, view, canvas, left);
     let files = if right.width > 0 { right } else { without(left, used + 1, 0) };
     if right.width > 0 {
         canvas.bar_down(right.x.saturating_sub(1), right);
@@ -84,7 +84,7 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     changes(model, canvas, Rect { x: files.x + indent, width: files.width.saturating_sub(indent), ..files });
 }
 
-fn facts(view: &RunView, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
+fn facts(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
     let label = |text: &str| (Role::Muted, pad(text, usize::from(LABEL)));
     let (proof_role, proof_words) = proof(view);
     let sign = canvas.theme.sign(if proof_role == Role::Good { Sign::Good } else { Sign::Note });
@@ -108,13 +108,9 @@ fn facts(view: &RunView, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
     let time =
         duration(Duration::try_from_secs_f64(view.elapsed_seconds.max(0.0).floor()).unwrap_or_default());
     lines.push(vec![label("iterations"), (Role::Text, format!("{} in {time}", iterations(view)))]);
-    lines.push(vec![label("cost"), (Role::Text, cost(view))]);
+    lines.push(vec![label("cost"), (Role::Text, cost(model, view))]);
     for agent in view.agents.iter().filter(|agent| agent.sessions > 0) {
-        let words = format!(
-            "{}, {}",
-            agent.cost_basis.words(agent.cost_usd),
-            count(agent.sessions as usize, "session")
-        );
+        let words = format!("{}, {}", agent.cost.with_basis(), count(agent.sessions as usize, "session"));
         lines.push(vec![label(""), agent_tag(agent.name.as_str(), 10), (Role::Text, words)]);
     }
     let met = view.criteria.iter().filter(|one| one.met).count();

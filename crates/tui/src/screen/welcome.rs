@@ -7,10 +7,10 @@ use crate::keys::Action;
 use crate::model::Model;
 use crate::msg::Effect;
 use crate::text::{pad, width};
-use crate::theme::{Role, Sign, of_status};
-use ralph_app::phrases::ago;
-use ralph_domain::status::Status;
-use ralph_domain::text::count;
+use crate::theme::{Role, Sign};
+use ralph_loop_app::phrases::ago;
+use ralph_loop_protocol::look::agent_color;
+use ralph_loop_protocol::text::count;
 use ratatui::layout::Rect;
 
 /// Runs that are listed here.
@@ -193,7 +193,7 @@ fn agents(model: &Model, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 {
     let most = if few { 4 } else { usize::from(area.height / 3) };
     for agent in shown.iter().take(most) {
         let (role, words) = agent_words(canvas, &agent.state);
-        let tag = (Role::Agent(crate::theme::agent_number(&agent.name)), pad(&agent.name, 11));
+        let tag = (Role::Agent(agent_color(&agent.name)), pad(&agent.name, 11));
         canvas.line(area, row, &[tag, (role, pad(&words, 16)), (Role::Muted, format!("  {}", agent.detail))]);
         row += 1;
     }
@@ -249,10 +249,9 @@ fn runs(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
 
 /// One run in a list.
 pub fn run_line(model: &Model, canvas: &mut Canvas<'_>, area: Rect, row: u16, run: &RunRow, chosen: bool) {
-    let status = Status::ALL.into_iter().find(|status| status.as_str() == run.status);
-    let (sign, role) = status.map_or((Sign::Note, Role::Muted), of_status);
+    let (sign, role) = canvas.theme.look(&run.status);
     let tail = format!(" {:>7} {:>7} {:>10}", run.iteration, run.cost, ago(run.at, model.now));
-    let head = format!("{} {}", canvas.theme.sign(sign), pad(&run.status, 10));
+    let head = format!("{sign} {}", pad(&run.status, 10));
     let room = usize::from(area.width).saturating_sub(width(&head) + width(&tail) + 1);
     let spans = [(role, head), (Role::Text, format!(" {}", pad(&run.title, room))), (Role::Muted, tail)];
     if chosen {

@@ -13,11 +13,11 @@ use crate::update::update;
 use crate::view::view;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use ralph_domain::describe::Tone;
-use ralph_domain::id::RunId;
-use ralph_domain::money::{CostBasis, Usd};
-use ralph_protocol::race::{RaceBy, RaceRun, RaceView};
-use ralph_protocol::view::RunView;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::money::{Cost, Usd};
+use ralph_loop_protocol::race::{RaceBy, RaceRun, RaceView};
+use ralph_loop_protocol::view::RunView;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -107,7 +107,7 @@ pub fn run_json() -> Value {
     let iteration = |n: u32, agent: &str, passed: u64, failed: u64, message: &str| {
         json!({
             "iteration": n, "agent": agent, "verdict": "checks_fail", "end": { "how": "completed" }, "message": message,
-            "files": 4, "added": 41, "removed": 12, "cost_usd": 0.21, "duration_ms": 178_000,
+            "files": 4, "added": 41, "removed": 12, "cost_usd": 0.21, "cost_basis": "reported", "duration_ms": 178_000,
             "loop_score": 0.1 * f64::from(n), "tests": { "passed": passed, "failed": failed },
             "ended_at": "2026-11-15T14:36:00Z",
         })
@@ -183,8 +183,7 @@ pub fn race(winner: Option<&str>) -> RaceView {
         detail: "iteration 2/10".into(),
         iteration: 2,
         max_iterations: 10,
-        cost_usd: Usd::from_dollars(cost),
-        cost_basis: CostBasis::Reported,
+        cost: Cost::reported(Usd::from_dollars(cost)),
         best: None,
         proven: winner == Some(id),
         exit_code: None,
@@ -194,8 +193,7 @@ pub fn race(winner: Option<&str>) -> RaceView {
         title: "Keep the order".into(),
         by: RaceBy::First,
         budget_usd: Usd::from_dollars(10.0),
-        cost_usd: Usd::from_dollars(1.5),
-        cost_basis: CostBasis::Reported,
+        cost: Cost::reported(Usd::from_dollars(1.5)),
         winner: winner.map(RunId::new),
         ended: winner.map(|_| "codex was proven first".into()),
         over: winner.is_some(),

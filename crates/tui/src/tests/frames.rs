@@ -53,7 +53,7 @@ fn the_best_number_so_far_is_seen_in_every_size() {
     for size in SIZES {
         let mut model = on(Screen::Run, COLOURS, size);
         let mut view = run_view();
-        view.best = Some(ralph_protocol::view::BestNumber {
+        view.best = Some(ralph_loop_protocol::view::BestNumber {
             name: "bench".into(),
             value: 61.0,
             noise: Some(0.8),

@@ -5,9 +5,9 @@ use crate::data::{Problem, Screen};
 use crate::model::{Model, Notice, Overlay};
 use crate::msg::{Effect, Msg};
 use crate::update::update;
-use ralph_domain::control::Control;
-use ralph_domain::id::RunId;
-use ralph_domain::status::Status;
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::status::Status;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 
 fn key(model: &mut Model, c: char) -> Vec<Effect> {

@@ -22,7 +22,13 @@ export default function Charts() {
   }
   const labels = rows.map((one) => String(one.iteration));
   let sum = 0;
-  const total = rows.map((one) => (sum += one.cost_usd ?? 0));
+  // A sum that lacks a part is no sum.
+  let whole = true;
+  const total = rows.map((one) => {
+    sum += one.cost_usd ?? 0;
+    whole &&= one.cost_usd !== null && one.cost_usd !== undefined && one.cost_basis !== "unknown";
+    return whole ? sum : null;
+  });
   const metric = rows.map((one) => one.metric ?? null);
   return (
     <div className="pane charts">

@@ -1,5 +1,5 @@
 import type { IterationLine } from "../../api/types";
-import { clock, count, money } from "../../lib/format";
+import { clock, count, costAlone } from "../../lib/format";
 import { endWords, verdictTone, verdictWords } from "../../lib/status";
 import { runPath } from "../../router";
 import { A, Ago } from "../../ui/basics";
@@ -32,7 +32,7 @@ export function IterationCard({ one, before }: { one: IterationLine; before: Ite
         <div className="card-facts num small muted">
           {tests && <span>tests {tests}</span>}
           <span>{one.files > 0 ? <>{count(one.files, "file")} <span className="tone-good">+{one.added}</span> <span className="tone-bad">−{one.removed}</span></> : "no change"}</span>
-          <span>{money(one.cost_usd)}</span>
+          <span>{costAlone(one)}</span>
           <span>{clock(one.duration_ms / 1000)}</span>
           <span><Ago at={one.ended_at} narrow /></span>
         </div>

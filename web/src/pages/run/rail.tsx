@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import { useRunsList } from "../../live/runs-list";
 import { useWide } from "../../lib/hooks";
-import { isOver } from "../../lib/status";
+import { byAttention } from "../../lib/status";
 import { runPath } from "../../router";
 import { A, Ago, cx } from "../../ui/basics";
 import { StatusMark } from "../../ui/signs";
@@ -15,10 +15,7 @@ export function Rail({ current }: { current: string }) {
 
 function Inside({ current }: { current: string }) {
   const list = useRunsList(QUERY);
-  const rows = useMemo(() => {
-    const rank = (status: string) => (status === "needs you" ? 0 : isOver(status) ? 2 : 1);
-    return [...list.rows].sort((a, b) => rank(a.status) - rank(b.status)).slice(0, 60);
-  }, [list.rows]);
+  const rows = useMemo(() => byAttention(list.rows).slice(0, 60), [list.rows]);
   return (
     <nav className="rail" aria-label="Other runs">
       <ul>

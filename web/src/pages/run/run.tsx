@@ -1,12 +1,13 @@
 import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState, type ReactElement } from "react";
 import { asProblem } from "../../api/client";
 import type { RunRow } from "../../api/types";
-import { money, span } from "../../lib/format";
-import { useNow, useTitle, useWide } from "../../lib/hooks";
+import { costAlone, money, span } from "../../lib/format";
+import { useNow, useTimeWords, useTitle, useWide } from "../../lib/hooks";
 import { useKeys } from "../../lib/keys";
 import { isOver } from "../../lib/status";
 import { remembered } from "../../lib/storage";
 import { useRunsLive } from "../../live/list-store";
+import { costSoFar, workedSeconds } from "../../live/run-state";
 import { useRun } from "../../live/run-store";
 import { go, racePath, runPath, TABS, type Tab } from "../../router";
 import { useMaySteer } from "../../session";
@@ -197,8 +198,6 @@ function RaceLine() {
 
 function Head({ onSide, sideOpen }: { onSide: () => void; sideOpen: boolean }) {
   const { view, id } = useRunHere();
-  const cost = view.budgets.find((b) => b.budget === "cost");
-  const time = view.budgets.find((b) => b.budget === "time");
   const iterations = view.budgets.find((b) => b.budget === "iterations");
   const number = view.current?.iteration ?? view.iterations;
   return (
@@ -212,8 +211,8 @@ function Head({ onSide, sideOpen }: { onSide: () => void; sideOpen: boolean }) {
       <div className="run-facts">
         <StatusMark status={view.status} />
         <span className="num">iteration {number}{iterations ? ` of ${iterations.limit}` : ""}</span>
-        <span className="num" title="Time at work, of its budget">{span(view.working_seconds)}{time ? ` of ${span(time.limit)}` : ""}</span>
-        <span className="num">{money(view.spent.cost_usd)}{cost ? ` of ${money(cost.limit)}` : ""}{view.spent.cost_basis === "unknown" ? " (not all known)" : ""}</span>
+        <Worked />
+        <Spent />
       </div>
       <RaceLine />
       {view.status !== "needs you" && <NowLine />}
@@ -225,6 +224,22 @@ function Head({ onSide, sideOpen }: { onSide: () => void; sideOpen: boolean }) {
       </div>
     </header>
   );
+}
+
+/** Time at work; it goes on while a session works. */
+function Worked() {
+  const { view } = useRunHere();
+  const words = useTimeWords((now) => span(workedSeconds(view, now)));
+  const limit = view.budgets.find((b) => b.budget === "time")?.limit;
+  return <span className="num" title="Time at work, of its budget">{words}{limit ? ` of ${span(limit)}` : ""}</span>;
+}
+
+/** Money, with the estimate of the session that works. */
+function Spent() {
+  const { view, run } = useRunHere();
+  const limit = view.budgets.find((b) => b.budget === "cost")?.limit;
+  const words = costAlone(costSoFar(view, run.sessionCost));
+  return <span className="num">{words}{limit && words !== "cost unknown" ? ` of ${money(limit)}` : ""}</span>;
 }
 
 /** The stream of this run, where it is not there. */

@@ -1,6 +1,7 @@
 import type { BudgetView } from "../../api/types";
-import { basename, count, millis, money, span, tokens, until } from "../../lib/format";
+import { basename, cost, type Cost, costAlone, count, millis, money, span, tokens, until } from "../../lib/format";
 import { useNow } from "../../lib/hooks";
+import { costSoFar, workedSeconds } from "../../live/run-state";
 import { proofWords } from "../../lib/status";
 import { Copy, Out, Section } from "../../ui/basics";
 import { AgentTag, Bar, Clock } from "../../ui/signs";
@@ -9,23 +10,25 @@ import { withCode } from "./now-line";
 
 const LABELS = { iterations: "iterations", time: "time", cost: "cost", tokens: "tokens" } as const;
 
-export function budgetWords(budget: BudgetView): string {
-  const { used, limit } = budget;
+/** How much of a budget is used at this moment: in words, and as a share. */
+export function budgetUse(budget: BudgetView, spent: Cost, worked: number): { words: string; share: number } {
+  const { limit, used } = budget;
+  const of = (part: number) => (limit > 0 ? part / limit : budget.share);
   switch (budget.budget) {
     case "iterations":
-      return `${used} of ${limit}`;
+      return { words: `${used ?? 0} of ${limit}`, share: budget.share };
     case "time":
-      return `${span(used)} of ${span(limit)}`;
+      return { words: `${span(worked)} of ${span(limit)}`, share: of(worked) };
     case "cost":
-      return `${money(used)} of ${money(limit)}`;
+      return { words: `${cost(spent)} of ${money(limit)}`, share: of(spent.cost_usd ?? 0) };
     case "tokens":
-      return `${tokens(used)} of ${tokens(limit)}`;
+      return { words: `${used === null || used === undefined ? "unknown" : tokens(used)} of ${tokens(limit)}`, share: budget.share };
   }
 }
 
 /** The right column: budgets, pull request and proof, agents and cooldowns, sandbox. */
 export function Side() {
-  const { view, mode } = useRunHere();
+  const { view, mode, run } = useRunHere();
   const now = useNow();
   const proof = view.proof;
   const { spent } = view;
@@ -33,20 +36,22 @@ export function Side() {
     <>
       <Section title="Budgets">
         <dl className="budgets">
-          {view.budgets.map((budget) => (
-            <div key={budget.budget} className="budget">
-              <dt>{LABELS[budget.budget]}</dt>
-              <dd className="num">{budgetWords(budget)}</dd>
-              <dd className="budget-bar"><Bar share={budget.share} label={LABELS[budget.budget]} /></dd>
-            </div>
-          ))}
+          {view.budgets.map((budget) => {
+            const { words, share } = budgetUse(budget, costSoFar(view, run.sessionCost), workedSeconds(view, now));
+            return (
+              <div key={budget.budget} className="budget">
+                <dt>{LABELS[budget.budget]}</dt>
+                <dd className="num">{words}</dd>
+                <dd className="budget-bar"><Bar share={share} label={LABELS[budget.budget]} /></dd>
+              </div>
+            );
+          })}
         </dl>
         {view.deadline && <p className="small muted">ends at the latest {until(view.deadline, now)}</p>}
         <p className="small muted num">
-          {tokens(spent.tokens.input + spent.tokens.output)} tokens · {count(spent.sessions, "session")}
+          {spent.tokens ? `${tokens(spent.tokens.input + spent.tokens.output)} tokens` : "tokens unknown"} · {count(spent.sessions, "session")}
           {spent.saved_usd > 0 && <> · caches saved {money(spent.saved_usd)}</>}
           {spent.compute_usd ? <> · sandboxes about {money(spent.compute_usd)}</> : null}
-          {spent.cost_basis !== "reported" && <> · cost {spent.cost_basis}</>}
         </p>
       </Section>
       <Section title="Result">
@@ -82,7 +87,7 @@ export function Side() {
                 {agent.standing === "dropped" && <span className="tone-bad">disabled for this run</span>}
                 {agent.standing === "free" && <span className="muted">free</span>}
               </span>
-              <span className="small muted num">{count(agent.sessions, "session")} · {money(agent.cost_usd)}</span>
+              <span className="small muted num">{count(agent.sessions, "session")} · {costAlone(agent)}</span>
               {agent.reason && <span className="small muted wide-cell">{agent.reason}</span>}
             </li>
           ))}

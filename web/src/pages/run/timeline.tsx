@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { api } from "../../api/calls";
 import type { EventLine, IterationLine, Receipt } from "../../api/types";
-import { bytes, clock, count, millis, money, tokens } from "../../lib/format";
+import { bytes, clock, cost, costAlone, count, millis, tokens } from "../../lib/format";
 import { useLoad } from "../../lib/hooks";
 import { endWords, verdictTone, verdictWords } from "../../lib/status";
 import { runPath, setQuery } from "../../router";
@@ -72,7 +72,7 @@ function Row({ one, before, open }: { one: IterationLine; before: IterationLine 
         <span className="num small t-facts">
           {tests && <span>{tests}</span>}
           <span>{one.files > 0 ? <>{count(one.files, "file")} <span className="tone-good">+{one.added}</span> <span className="tone-bad">−{one.removed}</span></> : <span className="muted">no change</span>}</span>
-          <span>{money(one.cost_usd)}</span>
+          <span>{costAlone(one)}</span>
           <span>{clock(one.duration_ms / 1000)}</span>
           <LoopBar score={one.loop_score} />
           <span className="muted"><Ago at={one.ended_at} narrow /></span>
@@ -142,7 +142,7 @@ function ReceiptTable({ receipt }: { receipt: Receipt }) {
     ["session", `${millis(receipt.session_ms)}${receipt.exit_code !== null && receipt.exit_code !== undefined ? `, exit code ${receipt.exit_code}` : ""}`],
     ["model", receipt.model ?? "not known"],
     ["tokens", t ? `${tokens(t.input)} in, ${tokens(t.output)} out${t.cached ? `, ${tokens(t.cached)} from cache` : ""}` : "not known"],
-    ["cost", `${money(receipt.cost_usd)} (${receipt.cost_basis}), ${money(receipt.total_cost_usd)} so far`],
+    ["cost", cost(receipt)],
     ["promised", receipt.promised ? "yes" : "no"],
     ["commit", receipt.commit ? <span className="mono">{receipt.commit.slice(0, 10)} <Copy text={receipt.commit} label="the commit" /></span> : "nothing changed"],
   ];

@@ -6,7 +6,7 @@
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, mkdirat};
-use ralph_domain::ports::Sandbox;
+use ralph_loop_domain::ports::Sandbox;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 
 use super::folder::TempFolder;
 use crate::tools::process::Background;
-use ralph_domain::ports::{ExecRequest, Loopback, Sandbox, Surroundings};
+use ralph_loop_domain::ports::{ExecRequest, Loopback, Sandbox, Surroundings};
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;

@@ -12,7 +12,7 @@ pub(crate) use shot::Shot;
 
 use crate::tools::halt::Halt;
 use page::Page;
-use ralph_domain::ports::{BrowserInfo, Sandbox};
+use ralph_loop_domain::ports::{BrowserInfo, Sandbox};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -191,14 +191,15 @@ impl DevTools {
     fn why_dead(&self) -> String {
         use super::launch::{MISSING, MISSING_CODE};
         use crate::tools::process::ProcessEnd;
-        use ralph_domain::ports::ExecEnd;
+        use ralph_loop_domain::ports::ExecEnd;
         let view = self.chromium.process.view();
         let state = view.state();
         match &state.ended {
             Some(ProcessEnd::Exec(ExecEnd::Exited(MISSING_CODE))) => MISSING.to_owned(),
             Some(ended) => {
                 let output = state.output();
-                let last = ralph_domain::text::one_line(ralph_domain::text::tail(&output, 600), 600);
+                let last =
+                    ralph_loop_protocol::text::one_line(ralph_loop_protocol::text::tail(&output, 600), 600);
                 format!("the browser {}: {last}", ended.words())
             }
             None => "the browser is gone".to_owned(),

@@ -5,7 +5,7 @@ use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use crate::tools::browser::MAIN;
 use crate::tools::path_rules::PathAccess;
-use ralph_domain::model::ToolSpec;
+use ralph_loop_domain::model::ToolSpec;
 use serde_json::json;
 
 pub(super) struct OpenBrowser;

@@ -3,9 +3,9 @@
 use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use crate::tools::path_rules::PathAccess;
-use ralph_domain::model::ToolSpec;
-use ralph_domain::ports::WriteMode;
-use ralph_domain::text;
+use ralph_loop_domain::model::ToolSpec;
+use ralph_loop_domain::ports::WriteMode;
+use ralph_loop_protocol::text;
 use serde_json::json;
 
 pub(super) struct EditFile;

@@ -4,7 +4,7 @@ use super::screenshot::shown;
 use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use crate::tools::browser::{MAIN, PageInput};
-use ralph_domain::model::ToolSpec;
+use ralph_loop_domain::model::ToolSpec;
 use serde_json::json;
 
 pub(super) struct Interact;

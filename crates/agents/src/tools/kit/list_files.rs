@@ -2,10 +2,10 @@
 
 use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
-use ralph_domain::model::ToolSpec;
-use ralph_domain::ports::Sandbox;
-use ralph_domain::protect::covers;
-use ralph_domain::text;
+use ralph_loop_domain::model::ToolSpec;
+use ralph_loop_domain::ports::Sandbox;
+use ralph_loop_domain::protect::covers;
+use ralph_loop_protocol::text;
 use serde_json::json;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

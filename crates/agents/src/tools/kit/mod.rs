@@ -21,9 +21,9 @@ use super::browser::Browsers;
 use super::halt::Halt;
 use super::path_rules::PathRules;
 use super::process::Processes;
-use ralph_domain::model::{Image, ToolSpec};
-use ralph_domain::ports::{Sandbox, Stream};
-use ralph_domain::redact::Redactor;
+use ralph_loop_domain::model::{Image, ToolSpec};
+use ralph_loop_domain::ports::{Sandbox, Stream};
+use ralph_loop_domain::redact::Redactor;
 use serde_json::{Value, json};
 use std::path::Path;
 

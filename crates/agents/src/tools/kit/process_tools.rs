@@ -2,8 +2,8 @@
 
 use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
-use ralph_domain::model::ToolSpec;
-use ralph_domain::text;
+use ralph_loop_domain::model::ToolSpec;
+use ralph_loop_protocol::text;
 use serde_json::json;
 
 /// Lines of output where a call names no number.

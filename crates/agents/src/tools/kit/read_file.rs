@@ -3,8 +3,8 @@
 use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use crate::tools::path_rules::PathAccess;
-use ralph_domain::model::ToolSpec;
-use ralph_domain::text;
+use ralph_loop_domain::model::ToolSpec;
+use ralph_loop_protocol::text;
 use serde_json::json;
 use std::fs::File;
 use std::io::Read as _;

@@ -5,7 +5,7 @@ use crate::tools::args::Args;
 use crate::tools::browser::{MAIN, PageView, Shot};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ralph_domain::model::{Image, ToolSpec};
+use ralph_loop_domain::model::{Image, ToolSpec};
 use serde_json::json;
 use std::fs::OpenOptions;
 use std::io::Write as _;

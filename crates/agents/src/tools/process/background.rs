@@ -4,7 +4,7 @@ use super::address;
 use super::ready::Signal;
 use super::requests;
 use crate::bounded::Tail;
-use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox, StopCause, Stream};
+use ralph_loop_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox, StopCause, Stream};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -94,7 +94,7 @@ impl ProcessState {
             return;
         }
         let text = self.recent.text() + &String::from_utf8_lossy(bytes);
-        let text = ralph_domain::sanitize::block(&text);
+        let text = ralph_loop_protocol::sanitize::block(&text);
         if looks {
             self.url = address::find(&text);
         }

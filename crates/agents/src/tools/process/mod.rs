@@ -13,8 +13,8 @@ pub(crate) use ready::{Ready, Signal};
 use crate::tools::halt::Halt;
 use background::ProcessShared;
 use idle::IdleAction;
-use ralph_domain::ports::{ExecRequest, ProcessInfo, Sandbox};
-use ralph_domain::text;
+use ralph_loop_domain::ports::{ExecRequest, ProcessInfo, Sandbox};
+use ralph_loop_protocol::text;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -126,7 +126,10 @@ impl Processes {
         let process = all.get_mut(name).ok_or_else(|| nobody(name, &known))?;
         process.asked = Instant::now();
         let output = process.background.view().state().output();
-        Ok((listed(name, process, Instant::now()), ralph_domain::sanitize::block(&output).into_owned()))
+        Ok((
+            listed(name, process, Instant::now()),
+            ralph_loop_protocol::sanitize::block(&output).into_owned(),
+        ))
     }
 
     /// Ends a process; says how it had ended where it was over already.

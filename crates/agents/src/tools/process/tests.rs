@@ -1,7 +1,7 @@
 //! Processes over a sandbox that plays them, so that time can pass without waiting.
 
 use super::*;
-use ralph_domain::ports::{
+use ralph_loop_domain::ports::{
     ExecEnd, ExecOutcome, ExecSink, SandboxCapabilities, SandboxError, StopCause, Stream, Surroundings,
     WriteMode,
 };

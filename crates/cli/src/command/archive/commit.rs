@@ -1,7 +1,7 @@
 //! Committing a few named files and nothing else: what is staged or changed besides stays as it is.
 
 use crate::error::CommandError;
-use ralph_git::Repo;
+use ralph_loop_git::Repo;
 use std::path::{Path, PathBuf};
 
 /// What was committed.
@@ -34,7 +34,7 @@ pub fn refuse_half_done(repo: &Repo) -> Result<(), CommandError> {
 /// Commits these files as they are in the work tree.
 pub fn commit(repo: &Repo, paths: &[PathBuf], message: &str) -> Result<Committed, CommandError> {
     let git = repo.git();
-    let from = |error: ralph_git::GitError| CommandError::from(ralph_git::Error::from(error));
+    let from = |error: ralph_loop_git::GitError| CommandError::from(ralph_loop_git::Error::from(error));
     let (ignored, kept): (Vec<PathBuf>, Vec<PathBuf>) =
         paths.iter().cloned().partition(|path| is_ignored(repo, path));
     if kept.is_empty() {

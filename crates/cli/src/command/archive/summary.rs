@@ -2,11 +2,11 @@
 
 use crate::error::CommandError;
 use jiff::Timestamp;
-use ralph_app::facts::RunReading;
-use ralph_app::{Environment, find};
-use ralph_domain::dialect::prd_tasks::TasksJson;
-use ralph_domain::money::{CostBasis, Usd};
-use ralph_domain::text::one_line;
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::{Environment, find};
+use ralph_loop_protocol::money::Cost;
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::dialect::prd_tasks::TasksJson;
 use std::path::Path;
 
 /// A plan in numbers.
@@ -28,9 +28,7 @@ pub struct Summary {
     /// Their iterations.
     pub iterations: u32,
     /// Their cost.
-    pub cost: Usd,
-    /// How the cost is known; the least certain of all runs.
-    pub basis: CostBasis,
+    pub cost: Cost,
 }
 
 impl Summary {
@@ -57,8 +55,7 @@ impl Summary {
             archived: now,
             runs: 0,
             iterations: 0,
-            cost: Usd::ZERO,
-            basis: CostBasis::Reported,
+            cost: Cost::default(),
         };
         for run in find::runs_of(&env.state_home()?, top) {
             // A run of an earlier plan is in that plan's summary.
@@ -72,7 +69,6 @@ impl Summary {
             out.runs += 1;
             out.iterations += facts.state.iterations.count;
             out.cost += facts.state.spending.totals.cost;
-            out.basis = out.basis.max(facts.state.spending.totals.basis);
         }
         Ok(out)
     }
@@ -88,11 +84,7 @@ impl Summary {
         let started = self.started.map_or_else(|| "not known".to_owned(), day);
         out.push_str(&format!("- started: {started}\n- archived: {}\n", day(self.archived)));
         out.push_str(&format!("- runs: {}\n- iterations: {}\n", self.runs, self.iterations));
-        let cost = match (self.runs, self.basis) {
-            (0, _) => "none".to_owned(),
-            (_, CostBasis::Reported) => self.cost.to_string(),
-            (_, basis) => format!("{} ({})", self.cost, basis.as_str()),
-        };
+        let cost = if self.runs == 0 { "none".to_owned() } else { self.cost.to_string() };
         out.push_str(&format!("- cost: {cost}\n\n## Stories\n\n"));
         for (passes, story) in &self.stories {
             out.push_str(&format!("- [{}] {story}\n", if *passes { "x" } else { " " }));

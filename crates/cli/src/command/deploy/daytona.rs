@@ -4,15 +4,15 @@
 
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_app::{App, Environment, find};
-use ralph_domain::describe::Tone;
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{
+use ralph_loop_app::{App, Environment, find};
+use ralph_loop_domain::ports::{
     ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, SandboxError, SandboxProvider as _,
     SandboxSpec, StopCause, Stream, WriteMode,
 };
-use ralph_domain::text;
-use ralph_providers::{Daytona, DaytonaOptions};
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::text;
+use ralph_loop_providers::{Daytona, DaytonaOptions};
 use serde_json::json;
 use std::io::Read as _;
 use std::ops::ControlFlow;

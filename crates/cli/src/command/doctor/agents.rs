@@ -3,19 +3,23 @@
 
 use super::{Area, DoctorCheck, Status};
 use crate::words::home_path;
-use ralph_agents::{Route, presets};
-use ralph_app::Environment;
-use ralph_app::scratch::Scratch;
-use ralph_app::{model_access, models, settings};
-use ralph_domain::config::{AgentConfig, AgentKind, ConfigFile};
-use ralph_domain::dialect::ModelChoice;
-use ralph_domain::id::AgentName;
-use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
-use ralph_domain::text::one_line;
+use ralph_loop_agents::{Route, presets};
+use ralph_loop_app::scratch::Scratch;
+use ralph_loop_app::settings::LoadedSettings;
+use ralph_loop_app::{AppError, Environment};
+use ralph_loop_app::{isolation, model_access, models, settings};
+use ralph_loop_core::Refusals;
+use ralph_loop_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::config::{AgentConfig, AgentKind, ConfigFile, Isolation};
+use ralph_loop_task::dialect::ModelChoice;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Characters of what `--version` printed.
+const SAID_MAX: usize = 120;
 /// Longest wait for `--version`.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -44,23 +48,24 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile, asked: &ModelCho
     let mut usable = 0;
     let programs = settings::programs(env, top);
     let found: Vec<_> = presets::NAMES.map(|name| (name, programs.outside(name))).into();
-    // Some take seconds to tell their version, so all are asked at once, each in a sandbox of its own.
-    let versions: Vec<Option<DoctorCheck>> = std::thread::scope(|scope| {
+    let trial = Trial { env, top, loaded: settings::load(env, top).ok(), path: programs.guarded_path() };
+    // Some take seconds to print their version, so all are asked at once, each in a sandbox of its own.
+    let versions: Vec<Option<(DoctorCheck, bool)>> = std::thread::scope(|scope| {
         let asked: Vec<_> = found
             .iter()
             .map(|(name, program)| {
-                let program = program.as_deref()?;
-                Some(scope.spawn(move || installed(env, name, program)))
+                let (trial, program) = (&trial, program.as_deref()?);
+                Some(scope.spawn(move || trial.installed(name, program)))
             })
             .collect();
         asked.into_iter().map(|thread| thread?.join().ok()).collect()
     });
     for ((name, _), version) in found.iter().zip(versions) {
         match version {
-            Some(check) => {
+            Some((check, starts)) => {
                 checks.push(check);
                 checks.push(login(name, &|key| env.vars().is_filled(key), env.vars().home()));
-                usable += 1;
+                usable += usize::from(starts);
             }
             None => {
                 let check = DoctorCheck::warn(Area::Agents, *name, "not installed");
@@ -138,42 +143,109 @@ fn profiles(env: &Environment, top: &Path, asked: &ModelChoice, calls: bool) -> 
     missing.collect()
 }
 
-fn installed(env: &Environment, name: &str, program: &Path) -> DoctorCheck {
-    let place = home_path(program);
-    // Where none can be made, the machine's checks say so.
-    let Ok(scratch) = Scratch::new(env, &format!("doctor-{name}")) else {
-        return DoctorCheck::ok(Area::Agents, name, place);
-    };
-    let mut request = ExecRequest::new(vec![program.display().to_string(), "--version".into()]);
-    request.timeout = Some(TIMEOUT);
-    let mut sink = Output::default();
-    let end = scratch.sandbox.exec(&request, &mut sink).map(|outcome| outcome.end);
-    let said = one_line(version_line(&String::from_utf8_lossy(&sink.bytes)), 80);
-    match end {
-        Ok(ExecEnd::Exited(0)) => match presets::too_old(name, &said) {
-            Some((message, fix)) => {
-                DoctorCheck::warn(Area::Agents, name, format!("{place}, {message}")).fix(fix)
-            }
-            None => {
-                let version = if said.is_empty() { "no version told" } else { &said };
-                DoctorCheck::ok(Area::Agents, name, format!("{place}, {version}"))
-            }
-        },
-        Ok(ExecEnd::TimedOut) => DoctorCheck::warn(
-            Area::Agents,
-            name,
-            format!("{place} did not tell its version within {} s", TIMEOUT.as_secs()),
-        )
-        .fix(format!("run `{name} --version` by hand to see why")),
-        Ok(_) if said.contains("node") => {
-            DoctorCheck::warn(Area::Agents, name, format!("{place} does not start: {said}"))
+/// Starts installed agents as a run would.
+struct Trial<'a> {
+    env: &'a Environment,
+    top: &'a Path,
+    loaded: Option<LoadedSettings>,
+    path: String,
+}
+
+/// How `--version` ended, and what it printed.
+struct Tried {
+    end: Result<ExecEnd, String>,
+    said: String,
+}
+
+impl Tried {
+    fn starts(&self) -> bool {
+        self.end == Ok(ExecEnd::Exited(0))
+    }
+
+    fn cause(&self) -> &str {
+        match &self.end {
+            Err(error) => error,
+            Ok(_) => &self.said,
+        }
+    }
+}
+
+impl Trial<'_> {
+    /// What `--version` of an agent says in the sandbox, and whether the agent can be started there.
+    fn installed(&self, name: &str, program: &Path) -> (DoctorCheck, bool) {
+        let place = home_path(program);
+        let isolation = self.isolation();
+        let tried = self.version(name, program, isolation);
+        let warn = |message: String| DoctorCheck::warn(Area::Agents, name, message);
+        if tried.starts() {
+            let check = match presets::too_old(name, &tried.said) {
+                Some((message, fix)) => warn(format!("{place}, {message}")).fix(fix),
+                None => {
+                    let version = if tried.said.is_empty() { "no version told" } else { &tried.said };
+                    DoctorCheck::ok(Area::Agents, name, format!("{place}, {version}"))
+                }
+            };
+            return (check, true);
+        }
+        if tried.end == Ok(ExecEnd::TimedOut) {
+            let check = warn(format!("{place} did not tell its version within {} s", TIMEOUT.as_secs()));
+            return (check.fix(format!("run `{name} --version` by hand to see why")), true);
+        }
+        let cause = tried.cause();
+        let check = if isolation != Isolation::None && self.version(name, program, Isolation::None).starts() {
+            warn(format!("{place} does not start in the sandbox ({cause})"))
+                .why("it starts outside the sandbox, but runs work inside")
+                .fix("report it with `ralph bug-report`; `ralph run --isolation none` runs it with all your rights, for repos you trust")
+        } else if cause.contains("node") {
+            warn(format!("{place} does not start: {cause}"))
                 .why("it needs Node.js, and finds it through PATH")
                 .fix("install Node.js 20 or newer, or add its folder to PATH")
-        }
-        Ok(_) => DoctorCheck::warn(Area::Agents, name, format!("{place} does not start: {said}"))
-            .fix(presets::install_hint(name).unwrap_or_default()),
-        Err(error) => DoctorCheck::warn(Area::Agents, name, error.to_string())
-            .fix(presets::install_hint(name).unwrap_or_default()),
+        } else {
+            warn(format!("{place} does not start: {cause}"))
+                .fix(presets::install_hint(name).unwrap_or_default())
+        };
+        (check, false)
+    }
+
+    /// That of a run here. If this machine has none, its own check says so.
+    fn isolation(&self) -> Isolation {
+        let asked = self.loaded.as_ref().and_then(|loaded| loaded.user_isolation).unwrap_or_default();
+        isolation::resolve(self.env, asked).unwrap_or(Isolation::None)
+    }
+
+    fn version(&self, name: &str, program: &Path, isolation: Isolation) -> Tried {
+        let mut sink = Output::default();
+        let end = self.run(name, program, isolation, &mut sink).map_err(|error| error.message);
+        let text = String::from_utf8_lossy(&sink.bytes);
+        let line = match end {
+            Ok(ExecEnd::Exited(0)) => version_line(&text),
+            _ => text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or(""),
+        };
+        Tried { end, said: one_line(line, SAID_MAX) }
+    }
+
+    fn run(
+        &self,
+        name: &str,
+        program: &Path,
+        isolation: Isolation,
+        sink: &mut Output,
+    ) -> Result<ExecEnd, AppError> {
+        let program = program.display().to_string();
+        let agent = AgentConfig::command(name, &[&program, "--version"]);
+        let settings = match &self.loaded {
+            Some(loaded) => loaded.alone(&agent, Some(isolation)),
+            None => {
+                let agents = Some(vec![agent.clone()]);
+                ConfigFile { agents, isolation: Some(isolation), ..ConfigFile::default() }.resolve()
+            }
+        };
+        let purpose = format!("doctor-{name}");
+        let scratch = Scratch::for_agents(self.env, &purpose, self.top, &settings, &Refusals::default())?;
+        let mut request = ExecRequest::new(agent.command_argv);
+        request.timeout = Some(TIMEOUT);
+        request.env = vec![("PATH".to_owned(), self.path.clone())];
+        Ok(scratch.sandbox.exec(&request, sink)?.end)
     }
 }
 

@@ -1,16 +1,16 @@
 //! The code host: is one known behind the remote, are the credentials good, may they push.
 
 use super::{Area, DoctorCheck, Status};
-use ralph_app::{Environment, handover};
-use ralph_domain::config::{ConfigFile, Publish};
-use ralph_git::Repo;
+use ralph_loop_app::{Environment, handover};
+use ralph_loop_git::Repo;
+use ralph_loop_task::config::{ConfigFile, Publish};
 use std::path::Path;
 
 /// That the task alone has the work pushed: neither a flag nor the configuration asks for it.
 pub fn pushes(file: &ConfigFile, url: &str) -> Option<DoctorCheck> {
     let settings = file.clone().resolve();
     settings.handover.pushes().then(|| {
-        let url = ralph_domain::address::without_login(url);
+        let url = ralph_loop_domain::address::without_login(url);
         let what = format!("a run pushes its work to {url} after each iteration");
         DoctorCheck::warn(Area::Repo, "publish", what)
             .why("the task names that repo, and the clone that the run works in is thrown away later")

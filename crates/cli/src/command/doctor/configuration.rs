@@ -3,12 +3,12 @@
 use super::programs::cannot_start;
 use super::{Area, DoctorCheck};
 use crate::words::home_path;
-use ralph_app::providers::ConfiguredProvider;
-use ralph_app::trust::Ask;
-use ralph_app::{App, Environment, RunRequest, project, repo_file};
-use ralph_domain::config::{ConfigFile, Isolation, join_argv};
-use ralph_domain::text::one_line;
-use ralph_journal::layout::RalphDir;
+use ralph_loop_app::providers::ConfiguredProvider;
+use ralph_loop_app::trust::Ask;
+use ralph_loop_app::{App, Environment, RunRequest, project, repo_file};
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::config::{ConfigFile, Isolation, join_argv};
 use std::path::Path;
 
 /// Reads both files; each is judged by itself, so that one bad file does not hide the other.

@@ -3,11 +3,11 @@
 use super::{Area, DoctorCheck};
 use crate::error::CommandError;
 use crate::words::{home_path, size};
-use ralph_app::{Environment, clean};
-use ralph_domain::config::Isolation;
-use ralph_git::Git;
-use ralph_sandbox::isolation::detect::LANDLOCK_GAPS;
-use ralph_sandbox::isolation::{IsolationReport, detect};
+use ralph_loop_app::{Environment, clean};
+use ralph_loop_git::Git;
+use ralph_loop_sandbox::isolation::detect::LANDLOCK_GAPS;
+use ralph_loop_sandbox::isolation::{IsolationReport, detect};
+use ralph_loop_task::config::Isolation;
 use std::path::Path;
 use std::time::Duration;
 

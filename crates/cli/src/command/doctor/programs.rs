@@ -1,9 +1,9 @@
 //! Whether a check's command can start: its program, the programs of a shell line, the module that Python is to run.
 
 use super::agents::{Output, locate};
-use ralph_app::Environment;
-use ralph_app::scratch::Scratch;
-use ralph_domain::ports::{ExecEnd, ExecRequest, Sandbox as _};
+use ralph_loop_app::Environment;
+use ralph_loop_app::scratch::Scratch;
+use ralph_loop_domain::ports::{ExecEnd, ExecRequest, Sandbox as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -117,7 +117,7 @@ fn python_module(argv: &[String]) -> Option<&str> {
 /// Whether a Python has no such module. One of the repo is not started: its folder is looked into.
 fn lacks_module(env: &Environment, top: &Path, program: &str, module: &str) -> bool {
     if ["unittest", "doctest", "compileall", "py_compile"].contains(&module)
-        || ralph_app::repo_file::is_file(&top.join(format!("{module}.py")))
+        || ralph_loop_app::repo_file::is_file(&top.join(format!("{module}.py")))
         || top.join(module).is_dir()
     {
         return false;
@@ -126,7 +126,7 @@ fn lacks_module(env: &Environment, top: &Path, program: &str, module: &str) -> b
         let Some(home) = top.join(program).parent().and_then(Path::parent).map(Path::to_owned) else {
             return false;
         };
-        let versions = ralph_app::repo_file::entries(&home.join("lib"), 20);
+        let versions = ralph_loop_app::repo_file::entries(&home.join("lib"), 20);
         let packages: Vec<_> = versions
             .into_iter()
             .map(|entry| home.join("lib").join(entry.name).join("site-packages"))

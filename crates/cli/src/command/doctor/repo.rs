@@ -1,8 +1,8 @@
 //! The repo: is there one, has it a commit, on which branch, who signs.
 
 use super::{Area, DoctorCheck};
-use ralph_app::Environment;
-use ralph_git::{GitFailure, Repo, RepoError};
+use ralph_loop_app::Environment;
+use ralph_loop_git::{GitFailure, Repo, RepoError};
 use std::path::Path;
 
 /// Everything about the repo around a folder; `cloned` is the one that the task names.

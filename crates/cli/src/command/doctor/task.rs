@@ -3,13 +3,13 @@
 
 use super::{Area, DoctorCheck, Status};
 use crate::words::size;
-use ralph_app::lint::lint_task;
-use ralph_app::{Environment, task_source};
-use ralph_domain::config::ConfigFile;
-use ralph_domain::dialect::adopt::adopt;
-use ralph_domain::dialect::{Dialect, ModelChoice, TaskFile};
-use ralph_domain::lint::template_words;
-use ralph_domain::spec::Task;
+use ralph_loop_app::lint::lint_task;
+use ralph_loop_app::{Environment, task_source};
+use ralph_loop_task::config::ConfigFile;
+use ralph_loop_task::dialect::adopt::adopt;
+use ralph_loop_task::dialect::{Dialect, ModelChoice, TaskFile};
+use ralph_loop_task::lint::template_words;
+use ralph_loop_task::spec::Task;
 use std::path::Path;
 
 /// What the task of a folder says.

@@ -4,15 +4,15 @@ use super::{InitArgs, draft, print_next, set_up_state, write_config};
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::task_files::{self, NewTask};
-use ralph_app::project::project_commands;
-use ralph_app::{Environment, repo_file, task_source};
-use ralph_core::clock::SystemClock;
-use ralph_domain::config::join_argv;
-use ralph_domain::describe::Tone;
-use ralph_domain::dialect::Dialect;
-use ralph_domain::ports::Clock as _;
-use ralph_git::Repo;
-use ralph_journal::layout::RalphDir;
+use ralph_loop_app::project::project_commands;
+use ralph_loop_app::{Environment, repo_file, task_source};
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_git::Repo;
+use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_task::config::join_argv;
+use ralph_loop_task::dialect::Dialect;
 use serde_json::json;
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub fn write(
     let commands = project_commands(top);
     let title =
         args.name.as_deref().map(str::trim).filter(|name| !name.is_empty()).unwrap_or(task_files::UNNAMED);
-    let title = ralph_domain::text::one_line(title, 80);
+    let title = ralph_loop_protocol::text::one_line(title, 80);
     let task = NewTask {
         title: &title,
         base_branch: repo.and_then(|repo| repo.branch.as_deref()),
@@ -126,15 +126,14 @@ fn refuse_other_task(dialect: Dialect, top: &Path) -> Result<(), CommandError> {
         .filter(|other| *other != dialect)
         .map(Dialect::main_file)
         .collect();
-    let Some(first) = others.first() else { return Ok(()) };
-    let wanted = dialect.main_file();
+    if others.is_empty() {
+        return Ok(());
+    }
     Err(CommandError::usage(format!(
         "there is a task of another kind here already: `{}`; nothing was written",
         others.join("`, `")
     ))
-    .hint(format!(
-        "`ralph convert {first} {wanted}` turns it into one of this kind; `--force` writes `{wanted}` beside it, and each run then names the one that is meant"
-    )))
+    .hint(format!("pass `--force` to add `{}`; then name the task file in `ralph run`", dialect.main_file())))
 }
 
 fn refuse_existing(files: &[(&str, String)], top: &Path) -> Result<(), CommandError> {

@@ -7,19 +7,19 @@ use crate::confirm::{Left, answer};
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::signals;
-use ralph_agents::{BackendAsker, CliAgent, HttpModelClient, presets};
-use ralph_app::project::project_commands;
-use ralph_app::scratch::Scratch;
-use ralph_app::{App, Environment, models, repo_file, settings};
-use ralph_core::clock::SystemClock;
-use ralph_core::{CancelFlag, Refusals};
-use ralph_domain::config::{AgentConfig, AgentKind, Settings, join_argv};
-use ralph_domain::dialect::prd_tasks::{self, TasksJson};
-use ralph_domain::id::RunId;
-use ralph_domain::ports::{
+use ralph_loop_agents::{BackendAsker, CliAgent, HttpModelClient, presets};
+use ralph_loop_app::project::project_commands;
+use ralph_loop_app::scratch::Scratch;
+use ralph_loop_app::{App, Environment, models, repo_file, settings};
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_core::{CancelFlag, Refusals};
+use ralph_loop_domain::ports::{
     AskSink, AskTarget, AskedAgent, Asker as _, Clock as _, EarlierAnswer, Question, Sandbox as _, StopCause,
 };
-use ralph_domain::text::{head, one_line};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_protocol::text::{head, one_line};
+use ralph_loop_task::config::{AgentConfig, AgentKind, Settings, join_argv};
+use ralph_loop_task::dialect::prd_tasks::{self, TasksJson};
 use serde::Deserialize;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -29,6 +29,8 @@ use std::time::Duration;
 const SYSTEM: &str = include_str!("ask.md");
 /// Rounds of questions.
 const ROUNDS_MAX: usize = 12;
+/// Answers in a row that can't be used before the conversation ends.
+const UNUSABLE_MAX: usize = 3;
 /// Questions of one round.
 const QUESTIONS_MAX: usize = 6;
 /// Longest wait for one turn.
@@ -68,6 +70,8 @@ pub struct Planner {
     earlier: Vec<EarlierAnswer>,
     /// The answer that held the plan.
     last: String,
+    /// Answers in a row that couldn't be used.
+    unusable: usize,
 }
 
 struct Cancelled<'a>(&'a CancelFlag);
@@ -132,6 +136,7 @@ impl Planner {
             cancel: signals::install(),
             earlier: Vec::new(),
             last: String::new(),
+            unusable: 0,
         };
         planner.prompt = planner.first_prompt(wish, prd.as_deref());
         Ok(planner)
@@ -144,9 +149,33 @@ impl Planner {
 
     /// Lets the plan be made again.
     pub fn change(&mut self, words: &str) {
+        self.unusable = 0;
         let then =
             format!("The plan must be different: {words}\nAnswer with the whole object again, or ask.");
         self.earlier.push(EarlierAnswer { answer: std::mem::take(&mut self.last), then });
+    }
+
+    /// Lets the plan be made again because the linter refuses it; fails if that keeps happening.
+    pub fn refuse(&mut self, why: &str) -> Result<(), CommandError> {
+        let then = format!("The linter refuses the plan: {why}\nAnswer with the whole object again.");
+        let answer = std::mem::take(&mut self.last);
+        self.reject(answer, then, format!("the linter refuses its plan: {why}"))
+    }
+
+    /// Asks for another answer instead of one that can't be used; `why` is for the user.
+    fn reject(&mut self, answer: String, then: String, why: String) -> Result<(), CommandError> {
+        self.unusable += 1;
+        if self.unusable < UNUSABLE_MAX {
+            self.earlier.push(EarlierAnswer { answer, then });
+            return Ok(());
+        }
+        let name = &self.agent.name;
+        let message =
+            format!("{name} gave {UNUSABLE_MAX} answers in a row that aren't a plan; nothing was written");
+        let why = self.env.redactor(&self.top).text(&why).into_owned();
+        Err(CommandError::environment(message).cause(why).hint(format!(
+            "`ralph probe {name}` tries the agent; `ralph plan --agent NAME` asks another, `ralph plan --form` none"
+        )))
     }
 
     /// Talks until there is a plan.
@@ -154,31 +183,44 @@ impl Planner {
         while self.may_go_on() {
             out.say(format!("{} thinks …", self.agent.name));
             let text = self.ask()?;
-            let then = match turn(&text, self.has_prd) {
+            let (then, why) = match turn(&text, self.has_prd) {
                 Ok(Turn { tasks: Some(tasks), prd, .. }) => match stories(&tasks) {
                     Ok(tasks) => {
                         self.last = text;
                         return Ok(PlanDraft { prd: prd.unwrap_or_default(), tasks });
                     }
-                    Err(why) => format!("`tasks` cannot be used: {why}. Answer with the whole object again."),
+                    Err(why) => (
+                        format!("`tasks` cannot be used: {why}. Answer with the whole object again."),
+                        format!("its `tasks` can't be used: {why}"),
+                    ),
                 },
-                Ok(turn) if turn.questions.is_empty() => {
-                    "Answer with `questions` or with `prd` and `tasks`.".to_owned()
-                }
-                Ok(_) if !self.asks => {
+                Ok(turn) if turn.questions.is_empty() => (
+                    "Answer with `questions` or with `prd` and `tasks`.".to_owned(),
+                    quoted("it answers neither with questions nor with a plan", &text),
+                ),
+                Ok(_) if !self.asks => (
                     "Nobody can be asked. Take your own recommendation for each and answer with the plan."
-                        .to_owned()
+                        .to_owned(),
+                    quoted("it asks although you can't answer", &text),
+                ),
+                Ok(turn) => {
+                    let then = said(&turn.questions, out)?;
+                    self.unusable = 0;
+                    self.earlier.push(EarlierAnswer { answer: text, then });
+                    continue;
                 }
-                Ok(turn) => said(&turn.questions, out)?,
-                Err(why) => format!("That was no such JSON object ({why}). Answer with the object alone."),
+                Err(why) => (
+                    format!("That was no such JSON object ({why}). Answer with the object alone."),
+                    quoted("it doesn't answer with the JSON object of a plan", &text),
+                ),
             };
-            self.earlier.push(EarlierAnswer { answer: text, then });
+            self.reject(text, then, why)?;
         }
         Err(CommandError::environment(format!(
             "{} has not made a plan after {ROUNDS_MAX} turns; nothing was written",
             self.agent.name
         ))
-        .hint("say more of what is wanted, choose another agent with `--agent`, or use `--form`"))
+        .hint("say more of what you want, choose another agent with `--agent`, or use `--form`"))
     }
 
     fn ask(&self) -> Result<String, CommandError> {
@@ -264,7 +306,7 @@ impl Planner {
                 text.push_str(&format!("\n## {name}\n\n{}\n", head(&file, EXCERPT)));
             }
         }
-        if let Ok(repo) = ralph_git::Repo::discover(self.env.vars(), &self.top)
+        if let Ok(repo) = ralph_loop_git::Repo::discover(self.env.vars(), &self.top)
             && let Ok(files) = repo.git().call(["ls-files"]).run()
         {
             text.push_str(&format!("\n## Files\n\n{}\n", head(&files.text(), EXCERPT)));
@@ -292,6 +334,11 @@ fn said(questions: &[Asked], out: &Out) -> Result<String, Left> {
         then.push_str(&format!("- {}: {words}\n", one_line(&asked.question, 500)));
     }
     Ok(then)
+}
+
+/// What is wrong with an answer, and its beginning.
+fn quoted(what: &str, answer: &str) -> String {
+    format!("{what}: \"{}\"", one_line(answer, 300))
 }
 
 /// The JSON object in an answer, whatever stands around it.

@@ -1,9 +1,9 @@
 //! A plan before it is written.
 
 use crate::error::CommandError;
-use ralph_domain::dialect::names;
-use ralph_domain::dialect::prd_tasks::TasksJson;
-use ralph_domain::text::{count, one_line};
+use ralph_loop_protocol::text::{count, one_line};
+use ralph_loop_task::dialect::names;
+use ralph_loop_task::dialect::prd_tasks::TasksJson;
 
 /// Requirements and stories.
 #[derive(Debug, Clone, Default)]

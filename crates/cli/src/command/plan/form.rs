@@ -4,11 +4,10 @@ use super::draft::PlanDraft;
 use crate::confirm::answer;
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_app::project::project_commands;
-use ralph_domain::config::{CommandLine, join_argv};
-use ralph_domain::dialect::prd_tasks::{Story, TasksJson};
-use ralph_domain::text::one_line;
-use std::path::Path;
+use ralph_loop_app::project::ProjectCommands;
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::config::{CommandLine, join_argv};
+use ralph_loop_task::dialect::prd_tasks::{Story, TasksJson};
 
 /// The layers of a change, in the order in which they are built.
 const LAYERS: [(&str, &str); 5] = [
@@ -28,16 +27,19 @@ const SECTIONS: [(&str, &str); 6] = [
     ("Risks", "What could go wrong?"),
 ];
 
-/// Asks for a plan.
-pub fn fill(wish: &str, top: &Path, out: &Out) -> Result<PlanDraft, CommandError> {
+/// Asks for a plan; for its requirements only if there are none yet.
+pub fn fill(
+    wish: &str,
+    prd: Option<String>,
+    commands: &ProjectCommands,
+    out: &Out,
+) -> Result<PlanDraft, CommandError> {
     let project = answer("A short name for it: ", out)?.unwrap_or_else(|| one_line(wish, 60));
-    let mut prd = format!("# {project}\n\n## Summary\n\n{wish}\n");
-    for (title, question) in SECTIONS {
-        if let Some(text) = answer(&format!("{question} (empty: none) "), out)? {
-            prd.push_str(&format!("\n## {title}\n\n{text}\n"));
-        }
-    }
-    let found = project_commands(top).tests.first().map(|command| join_argv(&command.argv));
+    let prd = match prd {
+        Some(prd) => prd,
+        None => requirements(&project, wish, out)?,
+    };
+    let found = commands.tests.first().map(|command| join_argv(&command.argv));
     let shown = found.as_deref().map(|command| format!(" (empty: `{command}`)")).unwrap_or_default();
     let verify = answer(&format!("Which command proves it?{shown} "), out)?.or(found);
     let tasks = TasksJson {
@@ -48,6 +50,16 @@ pub fn fill(wish: &str, top: &Path, out: &Out) -> Result<PlanDraft, CommandError
         ..TasksJson::default()
     };
     Ok(PlanDraft { prd, tasks })
+}
+
+fn requirements(project: &str, wish: &str, out: &Out) -> Result<String, CommandError> {
+    let mut prd = format!("# {project}\n\n## Summary\n\n{wish}\n");
+    for (title, question) in SECTIONS {
+        if let Some(text) = answer(&format!("{question} (empty: none) "), out)? {
+            prd.push_str(&format!("\n## {title}\n\n{text}\n"));
+        }
+    }
+    Ok(prd)
 }
 
 fn stories(out: &Out) -> Result<Vec<Story>, CommandError> {

@@ -2,15 +2,15 @@
 
 use crate::question::tiny_question;
 use jiff::Timestamp;
-use ralph_agents::HttpModelClient;
-use ralph_agents::probe::{ProbeReport, ProbeStatus};
-use ralph_app::Environment;
-use ralph_app::model_access::profile_name;
-use ralph_app::models::LoadedModels;
-use ralph_core::CancelFlag;
-use ralph_domain::config::{AgentConfig, Profile};
-use ralph_domain::model::{ModelClient as _, ModelErrorKind, ModelSink};
-use ralph_domain::ports::StopCause;
+use ralph_loop_agents::HttpModelClient;
+use ralph_loop_agents::probe::{ProbeReport, ProbeStatus};
+use ralph_loop_app::Environment;
+use ralph_loop_app::model_access::profile_name;
+use ralph_loop_app::models::LoadedModels;
+use ralph_loop_core::CancelFlag;
+use ralph_loop_domain::model::{ModelClient as _, ModelErrorKind, ModelSink};
+use ralph_loop_domain::ports::StopCause;
+use ralph_loop_task::config::{AgentConfig, Profile};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

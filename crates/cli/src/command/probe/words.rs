@@ -1,14 +1,14 @@
 //! What an agent that is tried prints: a login address or a question is shown at once, the rest where it does not answer.
 
 use crate::output::Out;
-use ralph_agents::probe::{ProbeReport, ProbeStatus};
-use ralph_core::CancelFlag;
-use ralph_core::clock::SystemClock;
-use ralph_domain::config::AgentConfig;
-use ralph_domain::describe::Tone;
-use ralph_domain::ports::{Clock as _, SessionSink, StopCause, Stream};
-use ralph_domain::redact::Redactor;
-use ralph_domain::text::{one_line, tail};
+use ralph_loop_agents::probe::{ProbeReport, ProbeStatus};
+use ralph_loop_core::CancelFlag;
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::{Clock as _, SessionSink, StopCause, Stream};
+use ralph_loop_domain::redact::Redactor;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::text::{one_line, tail};
+use ralph_loop_task::config::AgentConfig;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;

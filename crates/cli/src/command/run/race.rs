@@ -6,14 +6,13 @@ use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::signals;
 use crate::table;
-use ralph_app::race::{Race, RaceBy, RaceRun, RaceView};
-use ralph_app::{App, RaceRequest, RunRequest};
-use ralph_core::clock::SystemClock;
-use ralph_domain::describe::Tone;
-use ralph_domain::dialect::Publish;
-use ralph_domain::ports::Clock as _;
-use ralph_domain::race::cost_words;
-use ralph_domain::text::{clock, one_line};
+use ralph_loop_app::race::{Race, RaceBy, RaceRun, RaceView};
+use ralph_loop_app::{App, RaceRequest, RunRequest};
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::text::{clock, one_line};
+use ralph_loop_task::dialect::Publish;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -92,7 +91,7 @@ fn draw(out: &Out, race: &Race, now: Duration, before: usize) -> usize {
         let pad = " ".repeat(wide.saturating_sub(table::width(&name)));
         let age =
             if lane.run.is_running() { clock(now.saturating_sub(lane.run.since())) } else { String::new() };
-        let (status, cost) = (&run.status, run.cost_words());
+        let (status, cost) = (&run.status, run.cost.alone());
         let line = format!("{status:<9} {name}{pad} {cost:>8} {age:>6}  {}", one_line(&run.detail, 120));
         lines.push(format!("{} {}", out.status_sign(status), table::fit(&line, room)));
     }
@@ -119,14 +118,10 @@ fn summary(race: &Race, cancelled: bool, out: &Out) -> u8 {
         out.say(format!("  {who} were ended: {why}"));
     }
     for run in &view.runs {
-        let (status, cost) = (&run.status, run.cost_words());
+        let (status, cost) = (&run.status, run.cost.alone());
         out.say(format!("  {status:<9} {}, {cost}: {}", run.name, one_line(&run.detail, 160)));
     }
-    out.say(format!(
-        "  together: {}, {} at most",
-        cost_words(view.cost_usd, view.cost_basis),
-        view.budget_usd
-    ));
+    out.say(format!("  together: {}, {} at most", view.cost.alone(), view.budget_usd));
     if let Some(RaceRun { run_id: run, .. }) = view.winning() {
         out.say(format!(
             "{} `ralph apply {run}` brings it into your own folder; `ralph diff {run}` shows it",
@@ -135,6 +130,12 @@ fn summary(race: &Race, cancelled: bool, out: &Out) -> u8 {
         if race.wanted() != Publish::None {
             out.say("  nothing was pushed, though `publish` asks for it: a race leaves that to you");
         }
+    } else if let Some(run) = view.runs.iter().find(|run| run.proven) {
+        let next = out.err(Tone::Plain, "next:");
+        out.say(format!(
+            "{next} choose a proven result; `ralph apply {}` takes that of {}",
+            run.run_id, run.name
+        ));
     }
     if out.json {
         out.value(&object(race, &view, code));
@@ -151,13 +152,13 @@ fn object(race: &Race, view: &RaceView, code: u8) -> Value {
         .map(|(run, lane)| {
             json!({
                 "name": run.name, "run_id": run.begun.then_some(&run.run_id), "exit_code": run.exit_code,
-                "cost_usd": run.cost_usd, "cost_basis": run.cost_basis, "result": lane.run.result(),
+                "cost_usd": run.cost.known(), "cost_basis": run.cost.basis(), "result": lane.run.result(),
             })
         })
         .collect();
     let winner = view.winning().map(|run| json!({ "name": run.name, "run_id": run.run_id }));
     json!({
         "success": code == 0, "race": view.id, "winner": winner,
-        "cost_usd": view.cost_usd, "cost_basis": view.cost_basis, "runs": runs,
+        "cost_usd": view.cost.known(), "cost_basis": view.cost.basis(), "runs": runs,
     })
 }

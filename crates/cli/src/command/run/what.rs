@@ -2,7 +2,7 @@
 
 use super::RunArgs;
 use crate::error::CommandError;
-use ralph_app::TaskInput;
+use ralph_loop_app::TaskInput;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ pub fn files(args: &RunArgs, folder: &Path) -> Result<Vec<PathBuf>, CommandError
     let exists = |word: &String| folder.join(word).symlink_metadata().is_ok();
     let is_named = |word: &String| word.contains('/') || word.ends_with(".md") || word.ends_with(".json");
     if !args.tasks.iter().any(|word| exists(word) || is_named(word) || is_sentence(word, folder)) {
-        let whole = ralph_domain::text::one_line(&args.tasks.join(" "), 80);
+        let whole = ralph_loop_protocol::text::one_line(&args.tasks.join(" "), 80);
         return Err(CommandError::usage(
             "none of these is a task file, and a sentence is one argument".to_owned(),
         )
@@ -52,7 +52,7 @@ pub fn files(args: &RunArgs, folder: &Path) -> Result<Vec<PathBuf>, CommandError
         None => Ok(args.tasks.iter().map(PathBuf::from).collect()),
         Some(word) => Err(CommandError::usage(format!(
             "one sentence at a time: `{}` is not a task file",
-            ralph_domain::text::one_line(word, 60)
+            ralph_loop_protocol::text::one_line(word, 60)
         ))
         .hint(
             "put one sentence into quotes (`ralph run \"Fix the failing tests\"`), or name task files only",

@@ -4,12 +4,12 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::table::{Cell, Table, columns};
 use crate::words::ago;
-use ralph_app::App;
-use ralph_app::provider_calls::{self, FoundSandboxes};
-use ralph_app::providers::providers;
-use ralph_core::clock::SystemClock;
-use ralph_domain::describe::Tone;
-use ralph_domain::ports::{Clock as _, SandboxInfo};
+use ralph_loop_app::App;
+use ralph_loop_app::provider_calls::{self, FoundSandboxes};
+use ralph_loop_app::providers::providers;
+use ralph_loop_core::clock::SystemClock;
+use ralph_loop_domain::ports::{Clock as _, SandboxInfo};
+use ralph_loop_protocol::describe::Tone;
 use serde_json::json;
 
 /// Shows only what ralph has made, of every provider that is configured here: a container engine, a tool for microVMs, a

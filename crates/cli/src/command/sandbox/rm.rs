@@ -2,13 +2,13 @@
 
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_app::facts::RunReading;
-use ralph_app::provider_calls::{self, FoundSandboxes};
-use ralph_app::providers::providers;
-use ralph_app::{App, Environment};
-use ralph_domain::id::RunId;
-use ralph_domain::ports::SandboxInfo;
-use ralph_journal::registry;
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::provider_calls::{self, FoundSandboxes};
+use ralph_loop_app::providers::providers;
+use ralph_loop_app::{App, Environment};
+use ralph_loop_domain::ports::SandboxInfo;
+use ralph_loop_journal::registry;
+use ralph_loop_protocol::id::RunId;
 use serde_json::json;
 
 /// Removes sandboxes with their files. Only what ralph has made can be removed, and what a living run uses stays, unless
@@ -36,7 +36,7 @@ pub fn run(args: RmArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     let FoundSandboxes { sandboxes, problems } =
         provider_calls::list_all(&providers(env), provider_calls::limit(env));
     let wanted = |info: &SandboxInfo, id: &String| {
-        info.id == *id || info.run.as_ref().is_some_and(|run| ralph_sandbox::hosted::is_of_run(run, id))
+        info.id == *id || info.run.as_ref().is_some_and(|run| ralph_loop_sandbox::hosted::is_of_run(run, id))
     };
     if let Some(unknown) = args.ids.iter().find(|id| !sandboxes.iter().any(|(info, _)| wanted(info, id))) {
         return Err(match problems.first() {
@@ -86,6 +86,6 @@ fn in_use(env: &Environment, run: &RunId) -> bool {
     let Ok(home) = env.state_home() else { return false };
     let registered = registry::all(&home)
         .into_iter()
-        .find(|entry| ralph_sandbox::hosted::is_of_run(run, entry.run_id.as_str()));
+        .find(|entry| ralph_loop_sandbox::hosted::is_of_run(run, entry.run_id.as_str()));
     registered.and_then(|entry| RunReading::load(env, entry).ok()).is_some_and(|facts| facts.driver.is_some())
 }

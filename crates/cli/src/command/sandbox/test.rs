@@ -3,11 +3,11 @@
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::parse::isolation;
-use ralph_app::{App, isolation};
-use ralph_domain::config::Isolation;
-use ralph_domain::describe::Tone;
-use ralph_domain::text::count;
-use ralph_sandbox::escapes::{self, AttemptResult, Row};
+use ralph_loop_app::{App, isolation};
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::text::count;
+use ralph_loop_sandbox::escapes::{self, AttemptResult, Row};
+use ralph_loop_task::config::Isolation;
 use std::path::Path;
 
 /// Each way out is tried by a program in the sandbox, where it must fail, and, where that is harmless, without it, where

@@ -3,11 +3,11 @@
 use crate::output::{Out, Sign};
 use crate::run_text::{check_standing, check_words, failing_result, quoted, setup_words};
 use crate::table::{columns, wrap};
-use ralph_app::facts::RunReading;
-use ralph_domain::describe::Tone;
-use ralph_domain::event::CheckResult;
-use ralph_domain::text::count;
-use ralph_protocol::view::CheckView;
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::event::CheckResult;
+use ralph_loop_protocol::text::count;
+use ralph_loop_protocol::view::CheckView;
 use serde_json::json;
 
 /// Lines of a failing check that are shown.

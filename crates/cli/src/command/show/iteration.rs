@@ -6,14 +6,14 @@ use crate::output::{Out, Sign};
 use crate::table::{Cell, Table, columns, wrap};
 use crate::words::{ago, heading, local, row, short_count, size, tests, verdict_sign};
 use jiff::Timestamp;
-use ralph_app::facts::RunReading;
-use ralph_app::repo_file;
-use ralph_app::timeline::RunTimeline;
-use ralph_domain::describe::Tone;
-use ralph_domain::event::{CheckResult, FileChange, SessionEnd, Verdict};
-use ralph_domain::money::{CostBasis, Tokens, Usd};
-use ralph_domain::protect::ProtectedChange;
-use ralph_domain::text::{count, duration, one_line};
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::repo_file;
+use ralph_loop_app::timeline::RunTimeline;
+use ralph_loop_domain::protect::ProtectedChange;
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::event::{CheckResult, FileChange, SessionEnd, Verdict};
+use ralph_loop_protocol::money::{Cost, Tokens, Usd};
+use ralph_loop_protocol::text::{count, duration, one_line};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -37,8 +37,8 @@ struct Receipt {
     tokens: Option<Tokens>,
     #[serde(default)]
     saved_usd: Option<Usd>,
-    cost_usd: Option<Usd>,
-    cost_basis: CostBasis,
+    #[serde(flatten)]
+    cost: Cost,
     commit: Option<String>,
     lines_added: u64,
     lines_removed: u64,
@@ -111,11 +111,7 @@ fn print_receipt(receipt: &Receipt, now: Timestamp, story: &RunTimeline, out: &O
         row(out, "ended", &words);
     }
     row(out, "promise", if receipt.promised { "given" } else { "not given" });
-    let cost = match (receipt.cost_usd, receipt.cost_basis) {
-        (None, _) => "unknown".to_owned(),
-        (Some(cost), basis) => format!("{cost} ({})", basis.as_str()),
-    };
-    row(out, "cost", &cost);
+    row(out, "cost", &receipt.cost.with_basis());
     if let Some(tokens) = receipt.tokens {
         let (input, output, cached) =
             (short_count(tokens.input), short_count(tokens.output), short_count(tokens.cached));

@@ -5,11 +5,11 @@ use crate::output::{Out, Sign};
 use crate::table::{Cell, Table, columns};
 use crate::words::{ago, heading};
 use jiff::Timestamp;
-use ralph_app::facts::RunReading;
-use ralph_app::repo_file;
-use ralph_domain::describe::Tone;
-use ralph_domain::proof::{Proof, ProofCheck, ProofLevel};
-use ralph_domain::text::{duration, one_line};
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::repo_file;
+use ralph_loop_domain::proof::{Proof, ProofCheck, ProofLevel};
+use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::text::{duration, one_line};
 use std::path::Path;
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ fn weakened(proof: &Proof) -> Vec<String> {
     if proof.weakened.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![format!("{}:", ralph_protocol::weakened::summary(&proof.weakened))];
+    let mut lines = vec![format!("{}:", ralph_loop_protocol::weakened::summary(&proof.weakened))];
     for finding in proof.weakened.iter().take(WEAKENED_MAX) {
         let line = finding.line.map_or_else(String::new, |n| format!(":{n}"));
         let text = format!("{}{line}  {}  {}", finding.path, finding.kind.words(), finding.excerpt);

@@ -5,11 +5,11 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::run_text as view;
 use crate::words::{ago, card, heading, home_path, local, row, size};
-use ralph_app::facts::RunReading;
-use ralph_app::timeline::RunTimeline;
-use ralph_app::{repo_file, status};
-use ralph_domain::config::{AgentSelection, Completion};
-use ralph_domain::text::{count, duration};
+use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::timeline::RunTimeline;
+use ralph_loop_app::{repo_file, status};
+use ralph_loop_protocol::text::{count, duration};
+use ralph_loop_task::config::{AgentSelection, Completion};
 use serde_json::{Value, json};
 
 /// Iterations listed; older ones are counted.

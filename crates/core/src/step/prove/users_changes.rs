@@ -5,10 +5,10 @@ use super::{ProofFindings, ProofSubject};
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::proof::difference;
-use ralph_domain::dialect::Publish;
-use ralph_domain::id::CommitId;
-use ralph_domain::setup;
-use ralph_domain::spec::WorkspaceKind;
+use ralph_loop_domain::setup;
+use ralph_loop_protocol::id::CommitId;
+use ralph_loop_task::dialect::Publish;
+use ralph_loop_task::spec::WorkspaceKind;
 
 /// Names that are told and kept.
 const TOLD: usize = 5;
@@ -106,23 +106,16 @@ impl Driver {
     ) -> Result<(), DriveError> {
         // What an earlier run left is not the user's to commit unseen.
         self.start_for_proof(&subject.baseline.start, &subject.baseline.head)?;
-        let unrecorded = self.workspace.unrecorded()?;
+        let mut unrecorded = self.workspace.unrecorded()?;
+        let installed = self.usable_installed();
+        unrecorded.retain(|path| !installed.iter().any(|one| path.trim_end_matches('/') == one.at));
         let files = self.workspace.changes(subject.commit.as_str(), subject.tree.as_str())?;
         let dirty: Vec<String> = files.into_iter().filter(|f| f.status != 'D').map(|f| f.path).collect();
         if let Some(line) = difference::line(&unrecorded, &dirty, &found.output) {
             found.fail(line);
         }
-        let state = &self.ctx.state;
-        let below = state.spec.task.working_dir.clone().unwrap_or_default();
-        let has = |name: &str| {
-            [state.spec.workspace.join(name), state.spec.workspace.join(&below).join(name)]
-                .iter()
-                .any(|path| path.is_file())
-        };
-        if state.spec.settings.setup_commands.is_empty()
-            && let Some((folder, setup)) = setup::missing_setup(&unrecorded, has)
-        {
-            found.hint = Some(setup::setup_hint(&folder, setup.command));
+        if let Some(hint) = self.missing_setup_hint()? {
+            found.hint = Some(hint);
             return Ok(());
         }
         let needed: Vec<&str> =

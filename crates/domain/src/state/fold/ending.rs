@@ -1,10 +1,10 @@
 //! The end of an iteration: what it counts for.
 
-use crate::event::{SessionEnd, Verdict};
 use crate::state::{Current, HISTORY, IterationSummary, RunFacts};
 use crate::stuck::Signals;
 use jiff::Timestamp;
-use ralph_protocol::test_counts::TestCounts;
+use ralph_loop_protocol::event::{SessionEnd, Verdict};
+use ralph_loop_protocol::test_counts::TestCounts;
 
 impl RunFacts {
     pub(super) fn iteration_ended(
@@ -81,7 +81,8 @@ impl RunFacts {
             files,
             added,
             removed,
-            cost: session.as_ref().and_then(|s| s.usage.cost),
+            known_cost: session.as_ref().and_then(|s| s.usage.cost),
+            cost_basis: session.as_ref().map(|s| s.usage.basis).unwrap_or_default(),
             duration_ms: session.as_ref().map_or(0, |s| s.duration_ms),
             loop_score,
             failing: Vec::new(),

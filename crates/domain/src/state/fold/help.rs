@@ -1,12 +1,12 @@
 //! Circling and what is done about it: gutters, mitigations, the doctor, the critic.
 
-use crate::event::{Criticised, Diagnosed, Rung, WentBack};
-use crate::id::AgentName;
-use crate::money::Usage;
-use crate::outcome::HumanReason;
 use crate::state::{BestFiles, Gutter, NeedsHuman, RunFacts};
 use crate::stuck::StuckKind;
-use ralph_protocol::stuck::{MeasuredNumber, StuckDetails};
+use ralph_loop_protocol::event::{Criticised, Diagnosed, Rung, WentBack};
+use ralph_loop_protocol::id::AgentName;
+use ralph_loop_protocol::money::Usage;
+use ralph_loop_protocol::outcome::HumanReason;
+use ralph_loop_protocol::stuck::{MeasuredNumber, StuckDetails};
 
 /// Sessions in a row that leave what is missing around the checks as it is.
 const FAULTS_MAX: u32 = 2;
@@ -102,12 +102,11 @@ impl RunFacts {
 
     /// Money and tokens of a call that is no session.
     fn spent_beside(&mut self, usage: &Usage) {
-        self.spending.totals.cost += usage.cost.unwrap_or_default();
+        self.spending.totals.cost += usage.spent();
         self.spending.totals.saved += usage.saved.unwrap_or_default();
-        self.spending.totals.tokens += usage.tokens.unwrap_or_default();
-        self.spending.totals.basis = self.spending.totals.basis.max(usage.basis);
+        self.spending.totals.tokens += usage.tokens;
         self.spending.helpers.calls += 1;
-        self.spending.helpers.cost += usage.cost.unwrap_or_default();
-        self.spending.helpers.tokens += usage.tokens.unwrap_or_default();
+        self.spending.helpers.cost += usage.spent();
+        self.spending.helpers.tokens += usage.tokens;
     }
 }

@@ -1,9 +1,10 @@
 //! One iteration: the session, what it left, the checks on it.
 
-use crate::event::{CheckResult, EventBody, SessionEnd};
 use crate::state::{ChangeFacts, Current, RunFacts, SessionFacts, Stage, TOUCHED};
 use crate::stuck::Trace;
 use jiff::Timestamp;
+use ralph_loop_protocol::event::{CheckResult, EventBody, SessionEnd};
+use ralph_loop_protocol::money::Cost;
 
 impl RunFacts {
     pub(super) fn iteration_started(&mut self, body: &EventBody, at: Timestamp) {
@@ -72,16 +73,17 @@ impl RunFacts {
     fn session_ended(&mut self, session: SessionFacts) {
         self.spending.totals.working_ms += session.duration_ms;
         self.spending.totals.sessions += 1;
-        let cost = session.usage.cost.unwrap_or_default();
-        let tokens = session.usage.tokens.unwrap_or_default();
         // An interrupted session may have cost something nobody can know, but it does not make the rest a guess.
-        let counts = session.end != SessionEnd::Interrupted;
+        let (cost, tokens) = match session.end {
+            SessionEnd::Interrupted => {
+                let known = session.usage.cost.unwrap_or_default();
+                (Cost::reported(known), Some(session.usage.tokens.unwrap_or_default()))
+            }
+            _ => (session.usage.spent(), session.usage.tokens),
+        };
         self.spending.totals.cost += cost;
         self.spending.totals.saved += session.usage.saved.unwrap_or_default();
         self.spending.totals.tokens += tokens;
-        if counts {
-            self.spending.totals.basis = self.spending.totals.basis.max(session.usage.basis);
-        }
         match &session.end {
             SessionEnd::Empty => {
                 self.iterations.empty_answers += 1;
@@ -115,9 +117,6 @@ impl RunFacts {
             totals.sessions += 1;
             totals.cost += cost;
             totals.tokens += tokens;
-            if counts {
-                totals.basis = totals.basis.max(session.usage.basis);
-            }
             current.stage = Stage::Worked;
             current.session = Some(session);
         }

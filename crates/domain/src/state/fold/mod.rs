@@ -9,7 +9,7 @@ mod standing;
 pub use proof::proof_failure;
 
 use super::{RunFacts, WaitFacts};
-use crate::event::{Event, EventBody};
+use ralph_loop_protocol::event::{Event, EventBody};
 
 impl RunFacts {
     /// Folds one event in.

@@ -1,11 +1,11 @@
 //! The final check and what only a person can fix of it.
 
-use crate::event::EventBody;
-use crate::id::{AgentName, CommitId, Digest};
-use crate::outcome::HumanReason;
 use crate::state::{NeedsHuman, ProofFacts, Published, RunFacts};
 use crate::stuck::failure::signature;
-use ralph_protocol::level::ProofLevel;
+use ralph_loop_protocol::event::EventBody;
+use ralph_loop_protocol::id::{AgentName, CommitId, Digest};
+use ralph_loop_protocol::level::ProofLevel;
+use ralph_loop_protocol::outcome::HumanReason;
 
 /// Final checks in a row that fail for a reason that no agent can fix.
 const HINTS_MAX: u32 = 2;

@@ -1,12 +1,12 @@
 //! The run itself: its spec, who drives it, who rests, what it waits for, what it asks.
 
-use crate::event::{Baseline, Moved, Placed, RefMove};
-use crate::id::{AgentName, Digest};
-use crate::lease::DriverLease;
-use crate::outcome::{EndReason, HumanReason};
 use crate::select::Cooldown;
 use crate::state::{Finished, NeedsHuman, RunFacts};
 use jiff::Timestamp;
+use ralph_loop_protocol::event::{Baseline, Moved, Placed, RefMove};
+use ralph_loop_protocol::id::{AgentName, Digest};
+use ralph_loop_protocol::lease::DriverLease;
+use ralph_loop_protocol::outcome::{EndReason, HumanReason};
 use std::collections::BTreeMap;
 
 /// Names in a sentence for a person; the event has more of them.

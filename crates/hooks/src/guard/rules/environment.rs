@@ -2,7 +2,7 @@
 
 use super::Call;
 use crate::guard::category::{Category, Refusal};
-use ralph_domain::secret_name::is_secret_name;
+use ralph_loop_domain::secret_name::is_secret_name;
 
 pub(super) fn rule(call: &Call<'_>) -> Option<Refusal> {
     let refuse = || call.refuse(Category::Environment, "The environment holds keys.");

@@ -1,6 +1,6 @@
 //! `env | grep NAME`: the environment, of which only variables are shown that hold no secret.
 
-use ralph_domain::secret_name::is_secret_name;
+use ralph_loop_domain::secret_name::is_secret_name;
 
 /// What prints the environment.
 const ALL: &[&str] = &["env", "printenv", "set", "export", "export -p", "declare -x"];

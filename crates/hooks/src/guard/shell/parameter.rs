@@ -4,7 +4,7 @@ use super::Shell;
 use crate::guard::value::{Field, Taint, UNKNOWN, Value};
 use crate::guard::wild;
 use brush_parser::word::{Parameter, ParameterExpr as Expr, SpecialParameter, SubstringMatchKind};
-use ralph_domain::secret_name::is_secret_name;
+use ralph_loop_domain::secret_name::is_secret_name;
 
 impl Shell<'_> {
     /// What a parameter comes to: one text, or several for `$@` and whole arrays.

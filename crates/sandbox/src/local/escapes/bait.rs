@@ -1,7 +1,7 @@
 //! What the attempts are after: files, a process, a port and a socket outside the sandbox.
 
 use crate::{LocalOptions, LocalSandbox};
-use ralph_domain::ports::{ExecRequest, ExecSink, Sandbox as _, SandboxError, StopCause, Stream};
+use ralph_loop_domain::ports::{ExecRequest, ExecSink, Sandbox as _, SandboxError, StopCause, Stream};
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};

@@ -2,7 +2,7 @@
 //! there afterwards. Each is laid in the sandbox; then the engine's own calls are made, which must be led nowhere.
 
 use super::bait::Bait;
-use ralph_safe_fs::{Links, SafeDir};
+use ralph_loop_safe_fs::{Links, SafeDir};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 

@@ -15,9 +15,11 @@ use super::isolation::{IsolationSpec, Limits, LocalIsolation, detect};
 use attempts::{ATTEMPTS, Attempt, Control};
 use bait::Bait;
 use doors::{DOORS, Door};
-use ralph_domain::config::Isolation;
-use ralph_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, SandboxError, StopCause, Stream};
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::ports::{
+    ExecEnd, ExecRequest, ExecSink, Sandbox as _, SandboxError, StopCause, Stream,
+};
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_task::config::Isolation;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -220,7 +222,7 @@ fn try_door(
     if try_one(sandbox, &lay, bait, program)? != AttemptResult::Escaped {
         return Err(SandboxError::Broken(format!("in the sandbox, `{}` should work and does not", door.lay)));
     }
-    let tree = ralph_safe_fs::SafeDir::open(work).map_err(|error| SandboxError::File {
+    let tree = ralph_loop_safe_fs::SafeDir::open(work).map_err(|error| SandboxError::File {
         verb: "open",
         path: work.to_owned(),
         reason: error.to_string(),

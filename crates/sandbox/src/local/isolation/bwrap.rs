@@ -1,6 +1,8 @@
 //! The arguments that make bubblewrap build the sandbox.
 
+use super::covers::CoverMounts;
 use super::same_path::{self, Workspace};
+use super::tools::Shown;
 use super::{IsolationSpec, git, hide};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -35,17 +37,19 @@ pub(super) struct View<'a> {
     pub(super) run_home: &'a Path,
     pub(super) program: &'a Path,
     pub(super) socket: Option<&'a Path>,
-    /// What of the hidden places is shown.
-    pub(super) tools: &'a [PathBuf],
     pub(super) hidden: &'a [PathBuf],
-    /// Links to make, with where they lead.
-    pub(super) links: &'a [(PathBuf, PathBuf)],
+    /// What of the hidden places is shown.
+    pub(super) shown: &'a Shown,
     pub(super) workspace: &'a Workspace,
     /// An empty file, and the one that says where borrowed objects are.
     pub(super) nothing: &'a Path,
     pub(super) alternates: &'a Path,
-    /// Where programs stand that the workspace covers.
-    pub(super) programs: &'a [(PathBuf, PathBuf)],
+    /// An empty folder.
+    pub(super) empty: &'a Path,
+    /// What of the workspace this command finds empty.
+    pub(super) covers: &'a CoverMounts,
+    /// What stands at another path than its own, as programs that the workspace covers.
+    pub(super) placed: &'a [(PathBuf, PathBuf)],
     /// As the command sees it.
     pub(super) cwd: &'a Path,
 }
@@ -126,15 +130,16 @@ pub(super) fn command(view: &View<'_>) -> (Vec<OsString>, git::GitMounts) {
         args.mount("--ro-bind", Path::new("/dev/null"), &socket);
     }
     args.mount("--bind", view.run_home, view.home);
-    // What is bound twice is bound by the last one, so the outer places come first.
-    let shown = view.tools.iter().chain(&spec.programs).chain(&spec.read_only);
+    let shown = view.shown.mounts.iter().chain(&spec.lent);
     for place in shown.filter(|place| !workspace.covers(place)) {
         args.mount("--ro-bind-try", place, place);
     }
     for place in &spec.writable {
         args.mount("--bind-try", place, place);
     }
-    for (at, target) in view.links {
+    // Those in the home are made in the run's own.
+    let links = view.shown.links.iter().filter(|(at, _)| !at.starts_with(view.home) && !workspace.covers(at));
+    for (at, target) in links {
         args.mount("--symlink", target, at);
     }
     args.mount("--bind", &workspace.host, &workspace.inside);
@@ -144,11 +149,17 @@ pub(super) fn command(view: &View<'_>) -> (Vec<OsString>, git::GitMounts) {
         args.mount(if *writable { "--bind" } else { "--ro-bind" }, path, &inside);
     }
     args.borrowed_objects(view);
-    for place in spec.read_only.iter().filter(|place| workspace.covers(place)) {
+    for place in spec.read_only.iter().chain(&spec.lent).filter(|place| workspace.covers(place)) {
         args.mount("--ro-bind-try", place, place);
     }
-    for (program, place) in view.programs {
-        args.mount("--ro-bind-try", program, place);
+    for place in &view.covers.folders {
+        args.mount("--ro-bind", view.empty, place);
+    }
+    for place in &view.covers.files {
+        args.mount("--ro-bind", view.nothing, place);
+    }
+    for (from, place) in view.placed {
+        args.mount("--ro-bind-try", from, place);
     }
     args.mount("--ro-bind", view.program, Path::new(PROGRAM));
     if let Some(socket) = view.socket {

@@ -3,8 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "bubblewrap is tried on nothing before it is relied on")]
 
 use super::{IsolationSpec, LocalIsolation, limits};
-use ralph_domain::config::Isolation;
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_task::config::Isolation;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,7 +1,7 @@
 //! Which variables of this process a sandboxed command inherits.
 
 use super::IsolationSpec;
-use ralph_domain::secret_name::{is_engine_secret, is_secret_name};
+use ralph_loop_domain::secret_name::{is_engine_secret, is_secret_name};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 

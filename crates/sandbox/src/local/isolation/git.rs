@@ -4,8 +4,8 @@
 //! whatever else is allowed, and the folder is a mount of its own: a mount cannot be renamed, so no other folder takes its place.
 
 use super::GitAccess;
-use ralph_domain::ports::SandboxError;
-use ralph_safe_fs::{Kind, Links, SafeDir};
+use ralph_loop_domain::ports::SandboxError;
+use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -129,9 +129,9 @@ pub fn tidy_git(root: &Path) -> Result<(), SandboxError> {
 /// Gives the owner of the workspace the rights to the folders back that the engine writes in. A command may have taken them, by
 /// mistake or to have the run end; what cannot be given back is told by whoever needs it.
 pub(super) fn restore_rights(root: &Path) {
-    ralph_safe_fs::restore_owner(root).ok();
-    ralph_safe_fs::restore_owner(root.join(".git")).ok();
-    ralph_safe_fs::restore_owner_below(root.join(".ralph")).ok();
+    ralph_loop_safe_fs::restore_owner(root).ok();
+    ralph_loop_safe_fs::restore_owner(root.join(".git")).ok();
+    ralph_loop_safe_fs::restore_owner_below(root.join(".ralph")).ok();
 }
 
 /// A worktree's own git folder and the one it shares. The folder must name the worktree in turn: else somebody has made
@@ -161,7 +161,8 @@ fn worktree(root: &Path) -> Option<(SafeDir, SafeDir)> {
 pub(super) fn clean(unwanted: &[PathBuf]) -> Result<(), SandboxError> {
     for path in unwanted {
         let Some(folder) = path.parent() else { continue };
-        let removed = ralph_safe_fs::restore_owner(folder).and_then(|()| ralph_safe_fs::remove_tree(path));
+        let removed =
+            ralph_loop_safe_fs::restore_owner(folder).and_then(|()| ralph_loop_safe_fs::remove_tree(path));
         // Where the folder itself is gone, so is what was in it.
         if let Err(error) = removed
             && path.symlink_metadata().is_ok()

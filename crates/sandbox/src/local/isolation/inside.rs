@@ -5,7 +5,7 @@
 use super::limits::Limits;
 use super::seccomp::{self, Network};
 use super::{landlock, landlock::Rules};
-use crate::local::again::BEGUN;
+use crate::local::again::{BEGUN, NOT_STARTED};
 use crate::local::egress::bridge;
 use crate::local::watch::WATCHED;
 use nix::sys::prctl;
@@ -137,12 +137,12 @@ impl Inside {
             command.env_clear().envs(variables);
         }
         if !self.first {
-            return Ok(cannot(program, &command.exec()));
+            return Ok(cannot(&command.exec()));
         }
         // The memory of this process is nobody's business in here.
         prctl::set_dumpable(false).ok();
         match command.spawn() {
-            Err(error) => Ok(cannot(program, &error)),
+            Err(error) => Ok(cannot(&error)),
             Ok(child) => Ok(wait_for(child.id())),
         }
     }
@@ -157,8 +157,8 @@ fn read_variables(number: i32) -> Result<Vec<(OsString, OsString)>, String> {
     Ok(crate::wire::decode_variables(&bytes))
 }
 
-fn cannot(program: &OsString, error: &std::io::Error) -> i32 {
-    complain(&format!("cannot start `{}`: {error}", program.display()));
+fn cannot(error: &std::io::Error) -> i32 {
+    std::io::stderr().write_all(&[NOT_STARTED, error.to_string().as_bytes(), b"\n"].concat()).ok();
     if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }
 }
 

@@ -1,7 +1,7 @@
 //! The secret values in the files that agents log in with, for whoever keeps them out of texts.
 
 use super::auth::{AuthFile, auth_files, plain_file};
-use ralph_domain::secret_name::is_secret_name;
+use ralph_loop_domain::secret_name::is_secret_name;
 use serde_json::Value;
 use std::path::Path;
 

@@ -6,8 +6,8 @@
 
 use super::auth::{AuthFile, MOST, gather, own_places, take_back};
 use super::shared::files_of;
-use ralph_domain::config::Share;
-use ralph_safe_fs::{Kind, Links, SafeDir};
+use ralph_loop_safe_fs::{Kind, Links, SafeDir};
+use ralph_loop_task::config::Share;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -145,7 +145,7 @@ impl Logins {
                 continue;
             }
             if folder.remove(&inside).is_err() && folder.facts(&inside).is_ok() {
-                ralph_safe_fs::remove_tree(self.folder.join(&inside)).ok();
+                ralph_loop_safe_fs::remove_tree(self.folder.join(&inside)).ok();
             }
         }
     }
@@ -166,7 +166,7 @@ fn clear_the_way(folder: &SafeDir, place: &Path) -> io::Result<()> {
     }
     let there = Path::new(HOME).join(place);
     if folder.remove(&there).is_err() {
-        ralph_safe_fs::remove_tree(folder.path().join(&there)).ok();
+        ralph_loop_safe_fs::remove_tree(folder.path().join(&there)).ok();
     }
     match folder.facts(&there) {
         Ok(_) => Err(io::Error::other(format!("`{}` in the run's home cannot be removed", place.display()))),

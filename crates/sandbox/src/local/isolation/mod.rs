@@ -8,6 +8,7 @@
 
 mod auth;
 mod bwrap;
+mod covers;
 pub mod detect;
 mod env;
 mod git;
@@ -28,10 +29,13 @@ mod same_path;
 mod seccomp;
 mod shared;
 mod tools;
+mod trail;
+mod versions;
 mod wrap;
 
 pub use auth::{AuthFile, auth_files, key_variables};
 pub(crate) use auth::{gather, take_back};
+pub use covers::{Covers, folders_to, place_below};
 pub use detect::{Finding, IsolationReport, detect};
 pub use git::{git_mounts, tidy_git};
 pub use limits::Limits;
@@ -46,7 +50,7 @@ pub(crate) use launch::main as launch_main;
 pub(super) use logins::LoggedIn;
 pub(super) use runtime::Runtime;
 pub(super) use same_path::Workspace;
-pub(super) use wrap::Wrapped;
+pub(super) use wrap::{LeftBehind, Wrapped};
 
 use super::egress::EgressPolicy;
 use crate::GitIdentity;
@@ -76,14 +80,16 @@ impl LocalIsolation {
         }
     }
 
-    /// The same sandbox with a folder, and so a home, of its own; its workspace may borrow objects of that of this one.
-    pub(super) fn with_new_folder(&self, workspace: &Workspace) -> Self {
+    /// The same sandbox with a folder, and so a home, of its own, and with these folders lent; its workspace may borrow objects
+    /// of that of this one.
+    pub(super) fn with_new_folder(&self, workspace: &Workspace, lent: Vec<PathBuf>) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let mut other = self.clone();
         if let Self::Bwrap(spec) | Self::Landlock(spec) = &mut other {
             let mut name = spec.folder.file_name().unwrap_or_default().to_owned();
             name.push(format!("-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
             spec.folder.set_file_name(name);
+            spec.lent = lent;
             if !spec.objects.is_empty() {
                 spec.objects.extend(git::own_objects(&workspace.host));
             }
@@ -114,6 +120,8 @@ pub struct IsolationSpec {
     pub pass_env: Vec<String>,
     /// Variables that only sessions of this program get, by its full path: the keys of an agent.
     pub keys: BTreeMap<String, Vec<String>>,
+    /// What of the workspace sessions of a program find empty, by its full path. Only bubblewrap can do that.
+    pub covers: BTreeMap<String, Covers>,
     /// Where commands see the workspace: the path of the user's own repo, whose copy or checkout it is. Only bubblewrap can do
     /// that; elsewhere, and where that path holds the home or parts of the system, the workspace stands at its own path.
     /// Its `.git` must then be a folder.
@@ -122,11 +130,15 @@ pub struct IsolationSpec {
     pub objects: Vec<PathBuf>,
     /// Who commits.
     pub identity: Option<GitIdentity>,
-    /// Files and folders of programs that are given keys. Those in the place of the workspace are not the agent's to change:
-    /// they stand elsewhere in the sandbox.
+    /// Programs that are given keys, by their paths: each is there with the links that lead to its file and with its tool. Those
+    /// in the place of the workspace are not the agent's to change: they stand elsewhere in the sandbox.
     pub programs: Vec<PathBuf>,
     /// More folders and files that can be read, though their place is hidden.
     pub read_only: Vec<PathBuf>,
+    /// Folders with installed dependencies of the user's repo, which stand in the workspace for reading only.
+    pub lent: Vec<PathBuf>,
+    /// Virtual environments that commands use: what those were made from can be read, too.
+    pub environments: Vec<PathBuf>,
     /// More folders that can be written.
     pub writable: Vec<PathBuf>,
     /// More places that must not be seen, as the state of other runs.
@@ -146,11 +158,14 @@ impl IsolationSpec {
             logins: BTreeMap::new(),
             pass_env: Vec::new(),
             keys: BTreeMap::new(),
+            covers: BTreeMap::new(),
             workspace_at: None,
             objects: Vec::new(),
             identity: None,
             programs: Vec::new(),
             read_only: Vec::new(),
+            lent: Vec::new(),
+            environments: Vec::new(),
             writable: Vec::new(),
             hidden: Vec::new(),
             egress: None,

@@ -3,16 +3,20 @@
 use super::limits::Groups;
 use super::logins::{HOME, KEPT, LoggedIn, Logins};
 use super::same_path::{self, Workspace};
-use super::wrap::{ALTERNATES, NOTHING};
-use super::{IsolationSpec, LocalIsolation, detect, hide, tools};
+use super::tools::{self, Shown, Wanted};
+use super::wrap::{ALTERNATES, EMPTY, LeftBehind, NOTHING};
+use super::{IsolationSpec, LocalIsolation, covers, detect, hide, versions};
 use crate::local::LocalOptions;
 use crate::local::egress::Egress;
-use ralph_domain::ports::{Credentials, Exchange, ExecRequest, Loopback, SandboxError};
-use ralph_domain::vars::Vars;
+use ralph_loop_domain::ports::{Credentials, Exchange, ExecRequest, Loopback, SandboxError};
+use ralph_loop_domain::vars::Vars;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+
+/// The folder in the sandbox's own with the versions that the user has chosen.
+const VERSIONS: &str = "versions";
 
 /// Which kind of sandbox stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,10 +37,11 @@ pub(crate) struct Runtime {
     pub(super) run_home: PathBuf,
     /// This program, where bubblewrap can find it.
     pub(super) program: PathBuf,
-    pub(super) tools: Vec<PathBuf>,
     pub(super) hidden: Vec<PathBuf>,
-    /// Links outside the home that are made in the sandbox, with where they lead.
-    pub(super) links: Vec<(PathBuf, PathBuf)>,
+    /// What of the hidden places is shown all the same.
+    pub(super) shown: Shown,
+    /// Files that stand at another path in the sandbox, read-only: where they are, and that path.
+    pub(super) placed: Vec<(PathBuf, PathBuf)>,
     pub(super) groups: Groups,
     pub(super) egress: Option<Egress>,
     logins: Logins,
@@ -70,10 +75,11 @@ impl Runtime {
         // What a process that was killed has left there, a command may have written.
         for path in [&run_home, &temporary, &spec.folder.join(KEPT)] {
             if fs::remove_file(path).is_err() {
-                ralph_safe_fs::remove_tree(path).ok();
+                ralph_loop_safe_fs::remove_tree(path).ok();
             }
         }
         folder(&run_home)?;
+        folder(&spec.folder.join(EMPTY))?;
         if kind == Kind::Landlock {
             folder(&temporary)?;
         }
@@ -88,26 +94,39 @@ impl Runtime {
         {
             fs::write(spec.folder.join(name), text).map_err(|error| broken(name, error))?;
         }
+        let mut placed = Vec::new();
+        folder(&spec.folder.join(VERSIONS))?;
+        for (number, (name, bytes)) in versions::chosen(&home).into_iter().enumerate() {
+            let file = match kind {
+                Kind::Bwrap(_) => spec.folder.join(VERSIONS).join(number.to_string()),
+                Kind::Landlock => run_home.join(name),
+            };
+            folder(file.parent().unwrap_or(&file))?;
+            fs::write(&file, bytes).map_err(|error| broken("the chosen versions", error))?;
+            placed.push((file, home.join(name)));
+        }
         let mut more = spec.hidden.clone();
         more.push(spec.folder.clone());
         let hidden = hide::folders(&home, &more);
         // The repo by its own name and by where it really is.
         let real = spec.workspace_at.as_ref().and_then(|at| at.canonicalize().ok());
         let trees: Vec<&Path> = spec.workspace_at.as_deref().into_iter().chain(real.as_deref()).collect();
-        let tools = tools::visible(&home, |name| vars.get_os(name), &hidden, &trees);
+        let wanted = Wanted {
+            home: &home,
+            hidden: &hidden,
+            trees: &trees,
+            programs: &spec.programs,
+            named: &spec.read_only,
+            environments: &spec.environments,
+        };
+        let mut shown = tools::shown(&wanted, |name| vars.get_os(name));
         let at = spec.workspace_at.as_deref().filter(|_| kind != Kind::Landlock);
         let here = vars.get_os("PWD").map(Path::new).filter(|path| path.is_absolute());
         let links = at.map_or_else(Vec::new, |at| same_path::links_to(at, &home, here));
-        let (in_home, links): (Vec<_>, Vec<_>) =
-            links.into_iter().partition(|(name, _)| name.starts_with(&home));
-        for (name, target) in in_home {
-            let below = name.strip_prefix(&home).unwrap_or(&name);
-            let made = ralph_safe_fs::SafeDir::open(&run_home).and_then(|home| home.link(below, &target));
-            made.map_err(|error| broken("a link to the repo", error))?;
-        }
         // What is not hidden is there anyway.
-        let links = links.into_iter().filter(|(name, _)| hidden.iter().any(|place| name.starts_with(place)));
-        let links = links.collect();
+        shown
+            .links
+            .extend(links.into_iter().filter(|(name, _)| hidden.iter().any(|place| name.starts_with(place))));
         let egress = match &spec.egress {
             None => None,
             Some(policy) => Some(
@@ -118,7 +137,7 @@ impl Runtime {
         let program =
             real_program(options.program()?, &spec.folder).map_err(|error| broken("this program", error))?;
         let groups = Groups::make(&group_name(run_id), &spec.limits);
-        Ok(Some(Self { kind, spec, home, run_home, program, tools, hidden, links, groups, egress, logins }))
+        Ok(Some(Self { kind, spec, home, run_home, program, hidden, shown, placed, groups, egress, logins }))
     }
 
     /// The workspace `root`, and where commands see it.
@@ -138,9 +157,10 @@ impl Runtime {
     }
 
     /// After each command.
-    pub(crate) fn command_ended(&self, root: &Path, unwanted: &[PathBuf]) -> Result<(), SandboxError> {
+    pub(crate) fn command_ended(&self, root: &Path, left: &LeftBehind) -> Result<(), SandboxError> {
         super::git::restore_rights(root);
-        super::git::clean(unwanted)
+        covers::remove_made(root, &left.made);
+        super::git::clean(&left.unwanted)
     }
 
     /// A new file for what a watched command is seen to do, where no command can see it; `None` where commands cannot be watched: a
@@ -181,10 +201,10 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        for name in [HOME, KEPT, "tmp", "egress.sock", "ralph", NOTHING, ALTERNATES] {
+        for name in [HOME, KEPT, VERSIONS, "tmp", "egress.sock", "ralph", NOTHING, ALTERNATES, EMPTY] {
             let path = self.spec.folder.join(name);
             // Also where folders were made read-only, as Go does with its modules.
-            ralph_safe_fs::remove_tree(&path).ok();
+            ralph_loop_safe_fs::remove_tree(&path).ok();
         }
         fs::remove_dir(&self.spec.folder).ok();
     }

@@ -1,8 +1,9 @@
 //! The workspace at another path than its own: at the one of the user's repo, so that virtual environments, shebangs and
 //! settings that name it by its full path work on the agent's copy as they do on the user's tree.
 
-use ralph_domain::ports::SandboxError;
-use ralph_safe_fs::{Kind, SafeDir};
+use super::tools::parts_in_repo;
+use ralph_loop_domain::ports::SandboxError;
+use ralph_loop_safe_fs::{Kind, SafeDir};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -83,7 +84,8 @@ pub(super) fn alternates(stores: usize) -> String {
 /// Programs that the workspace would cover, each with its place in the sandbox. Of two in each other the outer one counts: a
 /// program finds what it is made of around itself.
 pub(super) fn covered_programs(workspace: &Workspace, programs: &[PathBuf]) -> Vec<(PathBuf, PathBuf)> {
-    let covered: Vec<&PathBuf> = programs.iter().filter(|path| workspace.covers(path)).collect();
+    let parts: Vec<PathBuf> = programs.iter().flat_map(|program| parts_in_repo(program)).collect();
+    let covered: Vec<&PathBuf> = parts.iter().filter(|path| workspace.covers(path)).collect();
     let outer = |path: &Path| !covered.iter().any(|other| *other != path && path.starts_with(other));
     let mut found: Vec<&PathBuf> = covered.iter().copied().filter(|path| outer(path)).collect();
     found.sort();
@@ -143,8 +145,27 @@ pub(super) fn make_mount_point(base: &SafeDir, below: &Path, wanted: Kind) -> io
     Ok(())
 }
 
-/// The same for something of this machine that is mounted at its own path, where that is below `from`, whose content stands
-/// in `base`. What does not exist is not mounted.
+/// Makes a link below `base`, which commands can write, in place of whatever is there.
+pub(super) fn make_link(base: &Path, below: &Path, target: &Path) -> Result<(), SandboxError> {
+    let made = SafeDir::open(base).and_then(|base| {
+        if base.read_link(below).is_ok_and(|said| said == target) {
+            return Ok(());
+        }
+        if let Some(folder) = below.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            make_mount_point(&base, folder, Kind::Folder)?;
+        }
+        base.remove(below)?;
+        base.link(below, target)
+    });
+    made.map_err(|error| cannot_be_made(below, &error))
+}
+
+fn cannot_be_made(below: &Path, error: &io::Error) -> SandboxError {
+    SandboxError::Broken(format!("`{}` cannot be made in the sandbox: {error}", below.display()))
+}
+
+/// Makes the place of something of this machine that is mounted at its own path, if that is below `from`, whose content is in
+/// `base`. What does not exist is not mounted.
 pub(super) fn make_place_of(base: &Path, from: &Path, place: &Path) -> Result<(), SandboxError> {
     let Ok(below) = place.strip_prefix(from) else { return Ok(()) };
     if below.as_os_str().is_empty() {
@@ -158,9 +179,7 @@ pub(super) fn make_place_of(base: &Path, from: &Path, place: &Path) -> Result<()
 /// The place of a mount below `base`, or why there can be none.
 pub(super) fn make_below(base: &Path, below: &Path, kind: Kind) -> Result<(), SandboxError> {
     let made = SafeDir::open(base).and_then(|base| make_mount_point(&base, below, kind));
-    made.map_err(|error| {
-        SandboxError::Broken(format!("`{}` cannot be mounted in the sandbox: {error}", below.display()))
-    })
+    made.map_err(|error| cannot_be_made(below, &error))
 }
 
 #[cfg(test)]
@@ -197,9 +216,7 @@ mod tests {
     #[test]
     fn a_program_of_the_repo_stands_apart_with_all_around_it() {
         let workspace = Workspace { host: "/copy".into(), inside: "/repo".into() };
-        let programs =
-            ["/repo/node_modules/.bin/x", "/repo/node_modules/x/x.js", "/repo/node_modules", "/usr/bin/y"]
-                .map(PathBuf::from);
+        let programs = ["/repo/node_modules/.bin/x", "/usr/bin/y"].map(PathBuf::from);
         let covered = covered_programs(&workspace, &programs);
         assert_eq!(
             covered,

@@ -1,7 +1,7 @@
 //! What of the user's own settings an agent gets in its sandbox: nothing but its login, unless the user shares more.
 
 use super::auth::{AuthFile, auth_files};
-use ralph_domain::config::Share;
+use ralph_loop_task::config::Share;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,11 @@
-//! What of a hidden home is still needed: the programs on the PATH and what they are made of. Read-only.
+//! What of hidden places is still needed: the programs on the PATH, those that are named, and what they are made of. Real files
+//! and folders are shown as they are, links as links: nothing is ever mounted over a link.
 
-use std::collections::BTreeSet;
+use super::trail::Trail;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -51,7 +55,10 @@ const NEVER: [&str; 12] = [
 ];
 
 /// Most entries looked at in one folder of the PATH.
-const ENTRIES: usize = 500;
+const ENTRIES: usize = 5000;
+
+/// Most bytes of the first line of a script that are read.
+const FIRST_LINE_MAX: u64 = 256;
 
 /// Most bytes of a `pyvenv.cfg`.
 const CONFIG_MAX: u64 = 64 * 1024;
@@ -72,9 +79,10 @@ const NAMED: [&str; 12] = [
     "CONDA_PREFIX",
 ];
 
-/// What tells the folder of a tool, with its `bin`, from any other: a virtual environment, conda, Go, Node, Java, .NET, version
-/// managers.
-const ROOTS: [&str; 10] = [
+/// What tells the folder of a tool, with its `bin`, from any other: Homebrew, a virtual environment, conda, Go, Node, Java, .NET,
+/// version managers.
+const ROOTS: [&str; 11] = [
+    "Cellar",
     "pyvenv.cfg",
     "conda-meta",
     "src/runtime",
@@ -87,148 +95,259 @@ const ROOTS: [&str; 10] = [
     "tools/image",
 ];
 
-/// What to show of the places in `hidden`, by the variables `var` of the user. What lies in `trees`, or leads through one, is not
-/// the user's word: of that only what looks like a tool is shown.
-pub(super) fn visible<'a>(
-    home: &Path,
-    var: impl Fn(&str) -> Option<&'a OsStr>,
-    hidden: &[PathBuf],
-    trees: &[&Path],
-) -> Vec<PathBuf> {
-    let below = |path: &Path| hidden.iter().any(|place| path.starts_with(place));
-    let mut found = BTreeSet::new();
-    let named = NAMED.iter().filter_map(|name| var(name)).map(PathBuf::from);
-    for root in named.filter(|root| root.is_absolute() && below(root) && is_root(home, root)) {
-        found.extend(behind(home, &root).filter(|path| below(path)));
-        found.insert(root);
+/// What the sandbox shows of hidden places.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Shown {
+    /// Files and folders by their real paths, none inside another: read-only.
+    pub(super) mounts: Vec<PathBuf>,
+    /// Links outside those, each with what it says.
+    pub(super) links: BTreeMap<PathBuf, PathBuf>,
+}
+
+/// Where to look, and what is asked for by name.
+pub(super) struct Wanted<'a> {
+    /// The user's home.
+    pub(super) home: &'a Path,
+    /// The hidden places.
+    pub(super) hidden: &'a [PathBuf],
+    /// The repo. Its links are not the user's word: behind them, only what looks like a tool is shown.
+    pub(super) trees: &'a [&'a Path],
+    /// Programs, each shown with its tool.
+    pub(super) programs: &'a [PathBuf],
+    /// Files and folders, each shown alone.
+    pub(super) named: &'a [PathBuf],
+    /// Virtual environments: the Python that each was made from is shown.
+    pub(super) environments: &'a [PathBuf],
+}
+
+/// Finds what to show: what is wanted by name, and what the variables `var` of the user lead to.
+pub(super) fn shown<'a>(wanted: &Wanted<'_>, var: impl Fn(&str) -> Option<&'a OsStr>) -> Shown {
+    let mut view =
+        View { wanted, mounts: BTreeSet::new(), links: BTreeMap::new(), followed: BTreeSet::new() };
+    for root in NAMED.iter().filter_map(|name| var(name)).map(Path::new) {
+        view.show(root, |view, root, _| view.is_root(root).then(|| root.to_owned()));
+    }
+    for environment in wanted.environments {
+        view.show_behind(environment, environment);
     }
     for manager in MANAGERS {
-        let folder = home.join(manager);
-        if folder.is_dir() {
-            found.insert(folder);
-        }
+        let folder = wanted.home.join(manager);
+        view.show(&folder, |_, folder, by_repo| (folder.is_dir() && !by_repo).then(|| folder.to_owned()));
     }
-    for folder in var("PATH").map(std::env::split_paths).into_iter().flatten() {
-        if !folder.is_absolute() || !folder.is_dir() {
-            continue;
-        }
-        if below(&folder) && folder != home {
-            found.insert(folder.clone());
-            if let Some(root) = root_of(home, &folder) {
-                found.extend(behind(home, &root).filter(|path| below(path)));
-                found.insert(root);
-            }
-        }
+    let path = var("PATH").map(std::env::split_paths).into_iter().flatten();
+    for folder in path.filter(|folder| folder.is_absolute()) {
+        view.show(&folder, |view, folder, by_repo| {
+            let own = (folder.is_dir() && !by_repo).then(|| folder.to_owned());
+            view.root_of(folder).or(own)
+        });
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten().take(ENTRIES);
         for link in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink())) {
-            if let Ok(target) = link.path().canonicalize()
-                && below(&target)
-            {
-                let own = !leads_through(&link.path(), trees);
-                found.extend(if own { Some(package(home, &target)) } else { tool_around(home, &target) });
-            }
+            view.show(&link.path(), |view, file, by_repo| match by_repo {
+                true => view.tool_around(file),
+                false => is_program(file).then(|| view.package(file)),
+            });
         }
     }
-    let secret = |path: &Path| {
-        !path.starts_with(home.join(".claude/local"))
-            && path.strip_prefix(home).is_ok_and(|inside| {
-                inside
-                    .components()
-                    .next()
-                    .is_none_or(|first| NEVER.iter().any(|name| first.as_os_str() == *name))
+    for program in wanted.programs {
+        view.show(program, |view, file, by_repo| match by_repo {
+            true => Some(view.tool_around(file).unwrap_or_else(|| file.to_owned())),
+            false => Some(view.package(file)),
+        });
+    }
+    for path in wanted.programs.iter().chain(wanted.named) {
+        view.show_named(path);
+    }
+    view.finish()
+}
+
+/// The parts of a program that is in the repo: itself, its real file, and all packages around it.
+pub(super) fn parts_in_repo(program: &Path) -> Vec<PathBuf> {
+    let real = Trail::of(program).map(|trail| trail.end);
+    [Some(program), real.as_deref(), packages(program)].into_iter().flatten().map(Path::to_owned).collect()
+}
+
+/// The outermost folder of node packages around a file.
+fn packages(file: &Path) -> Option<&Path> {
+    file.ancestors().filter(|at| at.file_name() == Some(OsStr::new("node_modules"))).last()
+}
+
+struct View<'a> {
+    wanted: &'a Wanted<'a>,
+    mounts: BTreeSet<PathBuf>,
+    links: BTreeMap<PathBuf, PathBuf>,
+    /// Real files whose interpreters are known.
+    followed: BTreeSet<PathBuf>,
+}
+
+impl View<'_> {
+    /// Shows what `path` names, with the links that lead there and what it is made of. `whole` says what to show around its real
+    /// file or folder; the last argument is whether a link of the repo led there.
+    fn show(&mut self, path: &Path, whole: impl Fn(&Self, &Path, bool) -> Option<PathBuf>) {
+        let Some(trail) = Trail::of(path) else { return };
+        if !self.is_hidden(&trail.end) && !trail.links.iter().any(|(at, _)| self.is_hidden(at)) {
+            return;
+        }
+        let by_repo = trail.leads_through(self.wanted.trees);
+        let part = whole(self, &trail.end, by_repo);
+        let hidden = self.is_hidden(&trail.end);
+        let Some(part) = part.filter(|part| !hidden || self.may_be_seen(part)) else { return };
+        // Logins are put at these names: a link there would take their place.
+        if !trail.links.iter().all(|(at, _)| self.may_be_seen(at)) {
+            return;
+        }
+        self.links.extend(trail.links);
+        self.show_behind(&part, &trail.end);
+        if hidden {
+            self.mounts.insert(part);
+        }
+    }
+
+    /// Shows what is asked for by name, wherever it is, and nothing around it; of a script its interpreter, too.
+    fn show_named(&mut self, path: &Path) {
+        let Some(trail) = Trail::of(path) else { return };
+        if self.is_hidden(&trail.end) && !self.wanted.home.starts_with(&trail.end) {
+            self.mounts.insert(trail.end.clone());
+        }
+        let links: Vec<_> = trail.links.into_iter().filter(|(at, _)| self.may_be_seen(at)).collect();
+        self.links.extend(links);
+        self.show_behind(&trail.end, &trail.end);
+    }
+
+    /// Shows what the tool in `part` with the program `end` was made from: the Python of a virtual environment, and the
+    /// interpreter of a script.
+    fn show_behind(&mut self, part: &Path, end: &Path) {
+        if !self.followed.insert(end.to_owned()) {
+            return;
+        }
+        for behind in python_of(part).into_iter().chain(interpreter(end)) {
+            self.show(&behind, |view, end, _| match end.is_dir() {
+                true => view.root_of(end),
+                false => view.tool_around(end),
+            });
+        }
+    }
+
+    fn finish(self) -> Shown {
+        let outer = |path: &Path| path.ancestors().skip(1).any(|around| self.mounts.contains(around));
+        let mounts: Vec<PathBuf> = self.mounts.iter().filter(|path| !outer(path)).cloned().collect();
+        let seen = |at: &Path| !self.is_hidden(at) || mounts.iter().any(|mount| at.starts_with(mount));
+        let links = self.links.iter().filter(|(at, _)| !seen(at)).map(|(at, to)| (at.clone(), to.clone()));
+        Shown { links: links.collect(), mounts }
+    }
+
+    fn is_hidden(&self, path: &Path) -> bool {
+        self.wanted.hidden.iter().any(|place| path.starts_with(place))
+    }
+
+    /// Whether a real file or folder may be shown: never a whole hidden place, and none of [`NEVER`] but the packages in it.
+    fn may_be_seen(&self, path: &Path) -> bool {
+        let home = self.wanted.home;
+        let tool = path.starts_with(home.join(".claude/local"))
+            || path.components().any(|part| part.as_os_str() == "node_modules");
+        (!self.is_secret(path) || tool)
+            && !home.starts_with(path)
+            && !self.wanted.hidden.iter().any(|place| place == path)
+    }
+
+    fn is_secret(&self, path: &Path) -> bool {
+        let first = |inside: &Path| inside.components().next().map(|part| part.as_os_str().to_owned());
+        let inside = path.strip_prefix(self.wanted.home).ok();
+        inside.is_some_and(|inside| first(inside).is_none_or(|first| NEVER.iter().any(|name| first == *name)))
+    }
+
+    /// The folder of the tool whose programs are in `programs`.
+    fn root_of(&self, programs: &Path) -> Option<PathBuf> {
+        let own =
+            ["bin", "shims", "condabin"].iter().any(|name| programs.file_name() == Some(OsStr::new(name)));
+        programs.parent().filter(|root| own && self.is_root(root)).map(Path::to_owned)
+    }
+
+    /// Whether a folder is that of a tool and of nothing else.
+    fn is_root(&self, folder: &Path) -> bool {
+        let python = || {
+            let libraries =
+                std::fs::read_dir(folder.join("lib")).into_iter().flatten().flatten().take(ENTRIES);
+            libraries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("python"))
+        };
+        !self.is_shared(folder, true)
+            && (ROOTS.iter().any(|name| folder.join(name).exists())
+                || folder.join("bin").is_dir() && python())
+    }
+
+    /// Whether a folder holds more than one tool: the home and all around it, and those in which managers have their folders.
+    fn is_shared(&self, folder: &Path, own_bin: bool) -> bool {
+        let home = self.wanted.home;
+        let mut managers = MANAGERS.iter().map(|name| home.join(name));
+        home.starts_with(folder)
+            || managers.any(|manager| {
+                manager != folder
+                    && manager.starts_with(folder)
+                    && !(own_bin && manager.parent() == Some(folder) && manager.ends_with("bin"))
             })
-    };
-    found.retain(|path| !secret(path) && !hidden.contains(path));
-    // The outer one of two shows the inner one, too.
-    let all: Vec<PathBuf> = found.into_iter().collect();
-    all.iter()
-        .filter(|path| !all.iter().any(|other| other != *path && path.starts_with(other)))
-        .cloned()
-        .collect()
+    }
+
+    /// The tool that a program belongs to, where it is clearly one.
+    fn tool_around(&self, program: &Path) -> Option<PathBuf> {
+        is_program(program).then(|| program.parent().and_then(|programs| self.root_of(programs))).flatten()
+    }
+
+    /// What a program needs around itself: the folder of all node packages, that of its tool, or its own.
+    fn package(&self, file: &Path) -> PathBuf {
+        let around = file.parent().filter(|folder| !self.is_shared(folder, false));
+        let tool = || file.parent().and_then(|programs| self.root_of(programs));
+        match packages(file) {
+            Some(packages) => packages.to_owned(),
+            None => tool().unwrap_or_else(|| around.unwrap_or(file).to_owned()),
+        }
+    }
 }
 
-/// The folder of the tool whose programs are in `programs`.
-fn root_of(home: &Path, programs: &Path) -> Option<PathBuf> {
-    let own = ["bin", "shims", "condabin"].iter().any(|name| programs.file_name() == Some(OsStr::new(name)));
-    programs.parent().filter(|root| own && is_root(home, root)).map(Path::to_owned)
-}
-
-/// Whether a folder is that of a tool and of nothing else.
-fn is_root(home: &Path, folder: &Path) -> bool {
-    // What is installed there lies beside everything that programs keep.
-    let shared = folder.starts_with(home) && folder == home.join(".local");
-    let python = || {
-        let libraries = std::fs::read_dir(folder.join("lib")).into_iter().flatten().flatten().take(ENTRIES);
-        libraries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("python"))
-    };
-    !shared
-        && !home.starts_with(folder)
-        && (ROOTS.iter().any(|name| folder.join(name).exists()) || folder.join("bin").is_dir() && python())
-}
-
-/// What a virtual environment was made from: the Python whose libraries it uses.
-fn behind(home: &Path, root: &Path) -> impl Iterator<Item = PathBuf> {
-    // It may lie in the repo: never waited for, and no more than it can be.
-    let config = ralph_safe_fs::read_plain(root.join("pyvenv.cfg"), CONFIG_MAX).unwrap_or_default();
-    let config = String::from_utf8_lossy(&config).into_owned();
-    let programs = config.lines().find_map(|line| {
+/// The folder with the Python that a virtual environment was made from.
+fn python_of(environment: &Path) -> Option<PathBuf> {
+    // It may be in the repo: never waited for, and no more than it can be.
+    let config = ralph_loop_safe_fs::read_plain(environment.join("pyvenv.cfg"), CONFIG_MAX).ok()?;
+    String::from_utf8_lossy(&config).lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;
         (name.trim() == "home").then(|| PathBuf::from(value.trim()))
-    });
-    // By its own name and by where it really is: links lead from the one to the other.
-    let real = programs.as_ref().and_then(|path| path.canonicalize().ok());
-    let home = home.to_owned();
-    programs.into_iter().chain(real).filter_map(move |path| root_of(&home, &path))
+    })
 }
 
-/// Whether a link lies in one of `trees`, or one of the links on its way does.
-fn leads_through(link: &Path, trees: &[&Path]) -> bool {
-    const LINKS: usize = 40;
-    let mut at = link.to_owned();
-    for _ in 0..LINKS {
-        let (Some(folder), Some(name)) =
-            (at.parent().and_then(|folder| folder.canonicalize().ok()), at.file_name())
-        else {
-            return true;
-        };
-        let place = folder.join(name);
-        if trees.iter().any(|tree| place.starts_with(tree)) {
-            return true;
-        }
-        match std::fs::read_link(&place) {
-            Ok(target) => at = folder.join(target),
-            Err(_) => return false,
-        }
-    }
-    true
-}
-
-/// The tool that a program belongs to, where it is clearly one.
-fn tool_around(home: &Path, target: &Path) -> Option<PathBuf> {
-    is_program(target).then(|| target.parent().and_then(|programs| root_of(home, programs))).flatten()
+/// The program that runs a script, by its first line.
+fn interpreter(script: &Path) -> Option<PathBuf> {
+    let mut start = Vec::new();
+    let file = is_program(script).then(|| ralph_loop_safe_fs::open_plain(script).ok()).flatten()?;
+    file.take(FIRST_LINE_MAX).read_to_end(&mut start).ok()?;
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let word = line.split(u8::is_ascii_whitespace).find(|word| !word.is_empty())?;
+    Some(PathBuf::from(OsStr::from_bytes(word)))
 }
 
 fn is_program(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// The folder that a program needs around itself: that of all node packages, that of its tool, or its own.
-fn package(home: &Path, target: &Path) -> PathBuf {
-    let modules = target.ancestors().filter(|at| at.file_name() == Some(OsStr::new("node_modules"))).last();
-    match (modules, target.parent()) {
-        (Some(modules), _) => modules.to_owned(),
-        (None, Some(parent)) if root_of(home, parent).is_some() => {
-            root_of(home, parent).unwrap_or_else(|| parent.to_owned())
-        }
-        (None, Some(parent)) if parent != home && home.starts_with(parent) => target.to_owned(),
-        (None, Some(parent)) if parent != home => parent.to_owned(),
-        _ => target.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn program(path: &Path, text: &str) {
+        std::fs::write(path, text).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn mounts<'a>(home: &Path, trees: &[&Path], var: impl Fn(&str) -> Option<&'a OsStr>) -> Vec<PathBuf> {
+        shown_with(home, trees, &[], var)
+    }
+
+    fn shown_with<'a>(
+        home: &Path,
+        trees: &[&Path],
+        environments: &[PathBuf],
+        var: impl Fn(&str) -> Option<&'a OsStr>,
+    ) -> Vec<PathBuf> {
+        let hidden = [home.to_owned()];
+        shown(&Wanted { home, hidden: &hidden, trees, programs: &[], named: &[], environments }, var).mounts
+    }
 
     #[test]
     fn programs_are_shown_and_secrets_are_not() {
@@ -237,12 +356,11 @@ mod tests {
         for folder in [".local/bin", ".ssh", "app/node_modules/x/bin", ".claude/local"] {
             std::fs::create_dir_all(home.join(folder)).unwrap();
         }
-        std::fs::write(home.join("app/node_modules/x/bin/x.js"), "").unwrap();
+        program(&home.join("app/node_modules/x/bin/x.js"), "");
         std::os::unix::fs::symlink(home.join("app/node_modules/x/bin/x.js"), home.join(".local/bin/x"))
             .unwrap();
         let path = std::env::join_paths([home.join(".local/bin"), home.join(".ssh"), home.clone()]).unwrap();
-        let shown =
-            visible(&home, |name| (name == "PATH").then_some(&*path), std::slice::from_ref(&home), &[]);
+        let shown = mounts(&home, &[], |name| (name == "PATH").then_some(&*path));
         assert_eq!(shown, [".claude/local", ".local/bin", "app/node_modules"].map(|p| home.join(p)));
     }
 
@@ -265,8 +383,7 @@ mod tests {
             std::fs::create_dir_all(home.join(folder)).unwrap();
         }
         for file in ["work/notes.txt", "secrets/bin/python3", "py/bin/python3"] {
-            std::fs::write(home.join(file), "").unwrap();
-            std::fs::set_permissions(home.join(file), std::fs::Permissions::from_mode(0o755)).unwrap();
+            program(&home.join(file), "");
         }
         let link = |target: &str, name: &str| symlink(home.join(target), home.join(name)).unwrap();
         link("work/notes.txt", "repo/bin/x");
@@ -282,9 +399,44 @@ mod tests {
         let path = path.unwrap();
         let repo = home.join("repo");
         let var = |name: &str| (name == "PATH").then_some(&*path);
-        let shown = visible(&home, var, std::slice::from_ref(&home), &[&repo]);
+        let shown = mounts(&home, &[&repo], var);
         let wanted = [".local/bin", ".local/lib", "py", "repo/.venv/bin", "repo/bin"];
         assert_eq!(shown, wanted.map(|folder| home.join(folder)));
+    }
+
+    #[test]
+    fn what_is_named_is_shown_alone_and_folders_of_many_things_never() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        for file in ["x/agent", "letters/script", "dot/claude/run", ".local/share/tool", ".cargo/tool"] {
+            std::fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();
+            program(&home.join(file), "#!/bin/sh\n");
+        }
+        std::fs::create_dir_all(home.join("bin")).unwrap();
+        std::fs::create_dir_all(home.join(".local/share/claude")).unwrap();
+        let link = |target: &str, name: &str| symlink(home.join(target), home.join(name)).unwrap();
+        link("dot/claude", ".claude");
+        link(".claude/run", "bin/secret");
+        link(".local/share/tool", "bin/tool");
+        link(".cargo/tool", "bin/cargo-tool");
+        link("letters", "bin/letters");
+        link("x/agent", "agent");
+        let hidden = [home.clone()];
+        let named = [home.join("agent"), home.join("missing"), home.clone()];
+        let wanted = Wanted {
+            home: &home,
+            hidden: &hidden,
+            trees: &[],
+            programs: &[],
+            named: &named,
+            environments: &[],
+        };
+        let path = home.join("bin");
+        let found = shown(&wanted, |name| (name == "PATH").then_some(path.as_os_str()));
+        let mounts = [".cargo/tool", ".local/share/claude", ".local/share/tool", "bin", "x/agent"];
+        assert_eq!(found.mounts, mounts.map(|name| home.join(name)));
+        assert_eq!(found.links, [(home.join("agent"), home.join("x/agent"))].into());
     }
 
     #[test]
@@ -311,6 +463,15 @@ mod tests {
         std::fs::create_dir(home.join("bin")).unwrap();
         let python = home.join("pythons/3.12/bin");
         std::fs::write(home.join("venvs/x/pyvenv.cfg"), format!("home = {}\n", python.display())).unwrap();
+        let own = home.join("repo/.venv");
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::create_dir_all(home.join("pythons/3.13/bin")).unwrap();
+        std::fs::create_dir_all(home.join("pythons/3.13/lib/python3.13")).unwrap();
+        std::fs::write(
+            own.join("pyvenv.cfg"),
+            format!("home = {}\n", home.join("pythons/3.13/bin").display()),
+        )
+        .unwrap();
         let bins = ["venvs/x/bin", "sdk/go/bin", "private/bin", ".ssh/bin", ".local/bin", "bin"];
         let path = std::env::join_paths(bins.map(|folder| home.join(folder))).unwrap();
         let (rust, letters, keys) = (home.join("rust"), home.join("private"), home.join(".ssh"));
@@ -322,9 +483,18 @@ mod tests {
             "VOLTA_HOME" => Some(home.as_os_str()),
             _ => None,
         };
-        let shown = visible(&home, var, std::slice::from_ref(&home), &[]);
-        let wanted =
-            [".local/bin", ".local/lib", "bin", "private/bin", "pythons/3.12", "rust", "sdk/go", "venvs/x"];
+        let shown = shown_with(&home, &[], &[own], var);
+        let wanted = [
+            ".local/bin",
+            ".local/lib",
+            "bin",
+            "private/bin",
+            "pythons/3.12",
+            "pythons/3.13",
+            "rust",
+            "sdk/go",
+            "venvs/x",
+        ];
         assert_eq!(shown, wanted.map(|folder| home.join(folder)));
     }
 }

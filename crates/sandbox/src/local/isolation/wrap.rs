@@ -1,17 +1,20 @@
 //! From a command to the sandboxed command.
 
+use super::covers::{self, CoverMounts};
 use super::runtime::{Kind, Runtime};
 use super::same_path::{self, Workspace};
 use super::{bwrap, env, git, hide};
 use crate::local::egress::INSIDE_PORT;
 use crate::local::watch::WATCHED;
 use crate::wire::VARIABLES_FD;
-use ralph_domain::ports::{Credentials, ExecRequest, SandboxError};
+use ralph_loop_domain::ports::{Credentials, ExecRequest, SandboxError};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// An empty file in the sandbox's folder, to mount over what must say nothing.
 pub(super) const NOTHING: &str = "nothing";
+/// An empty folder there, for the same.
+pub(super) const EMPTY: &str = "empty";
 /// The file there that says where borrowed objects stand in the sandbox.
 pub(super) const ALTERNATES: &str = "alternates";
 
@@ -24,8 +27,17 @@ pub(crate) struct Wrapped {
     pub(crate) launchers: Vec<(OsString, OsString)>,
     /// The environment of the command, before the request's own variables.
     pub(crate) env: Vec<(OsString, OsString)>,
-    /// What git's folder must not hold afterwards.
-    pub(crate) unwanted: Vec<PathBuf>,
+    /// What is looked after when the command has ended.
+    pub(crate) left: LeftBehind,
+}
+
+/// What is looked after when a sandboxed command has ended.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LeftBehind {
+    /// What git's folder must not hold.
+    pub(super) unwanted: Vec<PathBuf>,
+    /// Folders of the workspace that were made to mount over.
+    pub(super) made: Vec<PathBuf>,
 }
 
 impl Runtime {
@@ -48,6 +60,7 @@ impl Runtime {
         let program = request.argv.first().map_or("", String::as_str);
         self.find_program(program, workspace, request, inherited)?;
         let programs = same_path::covered_programs(workspace, &self.spec.programs);
+        let placed = [programs.as_slice(), &self.placed].concat();
         let mut command = self.launcher();
         if let Some(seen) = seen {
             let watcher: [OsString; 5] = [
@@ -59,9 +72,10 @@ impl Runtime {
             ];
             command.splice(..0, watcher);
         }
-        let (mut isolation, unwanted) = match &self.kind {
+        let (mut isolation, left) = match &self.kind {
             Kind::Bwrap(bwrap) => {
                 self.make_mount_points(workspace)?;
+                let covers = self.covers(workspace, cwd, request)?;
                 let (args, git) = bwrap::command(&bwrap::View {
                     bwrap,
                     spec: &self.spec,
@@ -69,16 +83,17 @@ impl Runtime {
                     run_home: &self.run_home,
                     program: &self.program,
                     socket: self.egress.as_ref().map(|egress| egress.socket()),
-                    tools: &self.tools,
+                    shown: &self.shown,
                     hidden: &self.hidden,
-                    links: &self.links,
                     workspace,
                     nothing: &self.spec.folder.join(NOTHING),
                     alternates: &self.spec.folder.join(ALTERNATES),
-                    programs: &programs,
+                    empty: &self.spec.folder.join(EMPTY),
+                    covers: &covers,
+                    placed: &placed,
                     cwd: &workspace.to_inside(cwd),
                 });
-                (args, git.unwanted)
+                (args, LeftBehind { unwanted: git.unwanted, made: covers.made })
             }
             Kind::Landlock => self.landlocked(root),
         };
@@ -95,22 +110,44 @@ impl Runtime {
             command.into_iter().map(|word| word.into_string().map_err(not_text)).collect::<Result<_, _>>()?;
         let agent = (request.credentials == Credentials::Agent).then_some(program);
         let launchers = env::of_launchers(inherited, &[&self.home, &workspace.host, &workspace.inside]);
-        Ok(Wrapped { argv, launchers, env: self.environment(agent, inherited), unwanted })
+        Ok(Wrapped { argv, launchers, env: self.environment(agent, inherited), left })
     }
 
-    /// Makes the places of mounts that commands could have put a link in the way of: those in the run's home, and those in
-    /// the workspace.
+    /// What of the workspace this command finds empty: settings of the agent CLI whose session it is.
+    fn covers(
+        &self,
+        workspace: &Workspace,
+        cwd: &Path,
+        request: &ExecRequest,
+    ) -> Result<CoverMounts, SandboxError> {
+        let program = request.argv.first().filter(|_| request.credentials == Credentials::Agent);
+        match program.and_then(|program| self.spec.covers.get(program)) {
+            Some(covers) => covers::mounts(workspace, cwd, covers),
+            None => Ok(CoverMounts::default()),
+        }
+    }
+
+    /// Makes the links of the run's home, and the places of mounts that commands could have put a link in the way of: those in
+    /// the run's home, and those in the workspace.
     fn make_mount_points(&self, workspace: &Workspace) -> Result<(), SandboxError> {
         let spec = &self.spec;
-        let shown = self.tools.iter().chain(&spec.programs).chain(&spec.read_only).chain(&spec.writable);
+        for (at, target) in &self.shown.links {
+            if let Ok(below) = at.strip_prefix(&self.home) {
+                same_path::make_link(&self.run_home, below, target)?;
+            }
+        }
+        let shown = self.shown.mounts.iter().chain(&spec.lent).chain(&spec.writable);
         let objects = spec.objects.iter().filter(|_| !workspace.is_moved());
         for place in shown.chain(objects).filter(|place| !workspace.covers(place)) {
             same_path::make_place_of(&self.run_home, &self.home, place)?;
         }
-        if let Ok(below) = workspace.inside.strip_prefix(&self.home) {
-            same_path::make_below(&self.run_home, below, ralph_safe_fs::Kind::Folder)?;
+        for below in self.placed.iter().filter_map(|(_, place)| place.strip_prefix(&self.home).ok()) {
+            same_path::make_below(&self.run_home, below, ralph_loop_safe_fs::Kind::File)?;
         }
-        for place in spec.read_only.iter().filter(|place| workspace.covers(place)) {
+        if let Ok(below) = workspace.inside.strip_prefix(&self.home) {
+            same_path::make_below(&self.run_home, below, ralph_loop_safe_fs::Kind::Folder)?;
+        }
+        for place in spec.read_only.iter().chain(&spec.lent).filter(|place| workspace.covers(place)) {
             same_path::make_place_of(&workspace.host, &workspace.inside, place)?;
         }
         Ok(())
@@ -186,7 +223,7 @@ impl Runtime {
         Err(super::super::request::cannot_start(program, "there is no such program on the PATH"))
     }
 
-    fn landlocked(&self, root: &Path) -> (Vec<OsString>, Vec<PathBuf>) {
+    fn landlocked(&self, root: &Path) -> (Vec<OsString>, LeftBehind) {
         let git = git::mounts(root, self.spec.git);
         let mut args: Vec<OsString> = vec![self.program.clone().into(), "__inside".into()];
         let mut flag = |name: &str, path: &Path| args.extend([name.into(), path.into()]);
@@ -199,8 +236,9 @@ impl Runtime {
             }
         }
         let spec = &self.spec;
-        let shown = self.tools.iter().chain(&spec.programs).chain(&spec.read_only).chain(&spec.objects);
-        for path in shown.chain([&self.program]) {
+        let shown =
+            self.shown.mounts.iter().chain(&spec.programs).chain(&spec.read_only).chain(&spec.objects);
+        for path in shown.chain(&spec.lent).chain([&self.program]) {
             flag("--read", path);
         }
         let temporary = self.spec.folder.join("tmp");
@@ -219,7 +257,7 @@ impl Runtime {
         for port in ports.collect::<Vec<_>>() {
             args.extend(["--connect".into(), port.to_string().into()]);
         }
-        (args, git.unwanted)
+        (args, LeftBehind { unwanted: git.unwanted, made: Vec::new() })
     }
 
     /// Every entry of a folder that holds nothing hidden.

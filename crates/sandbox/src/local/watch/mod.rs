@@ -16,7 +16,7 @@ mod watcher;
 #[cfg(target_os = "linux")]
 pub(crate) use watcher::main;
 
-use ralph_domain::ports::ExecTrace;
+use ralph_loop_domain::ports::ExecTrace;
 use std::path::Path;
 
 /// The flag by which the first process of a sandbox knows that somebody watches.

@@ -7,7 +7,7 @@ use crate::os::trace::{self, Call, Stop};
 use nix::errno::Errno;
 use nix::libc;
 use nix::unistd::Pid;
-use ralph_domain::ports::{ExecTrace, TraceKind, TraceStep};
+use ralph_loop_domain::ports::{ExecTrace, TraceKind, TraceStep};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

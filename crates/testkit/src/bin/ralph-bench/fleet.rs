@@ -1,12 +1,12 @@
 //! What a fleet costs: an append, an iteration, a take-over, and how fast runs are finished beside plain processes.
 
-use ralph_app::{Overrides, PlaceRequest, RunRequest, TaskInput};
-use ralph_domain::config::Isolation;
-use ralph_domain::id::RunId;
-use ralph_fleet::runs::{self, NewRun};
-use ralph_fleet::{Fleet, lease, seal, workers};
-use ralph_testkit::env::until;
-use ralph_testkit::{TestEnv, TestRepo};
+use ralph_loop_app::{Overrides, PlaceRequest, RunRequest, TaskInput};
+use ralph_loop_fleet::runs::{self, NewRun};
+use ralph_loop_fleet::{Fleet, lease, seal, workers};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_task::config::Isolation;
+use ralph_loop_testkit::env::until;
+use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -231,7 +231,7 @@ impl Bench {
     }
 
     fn statements(&self) -> f64 {
-        self.fleet.wait(ralph_fleet::db::statements(self.fleet.pool())).unwrap() as f64
+        self.fleet.wait(ralph_loop_fleet::db::statements(self.fleet.pool())).unwrap() as f64
     }
 
     /// From the death of a machine until another worker holds its run, with the usual lease.

@@ -1,0 +1,117 @@
+//! How each known CLI is started so that it reads no settings of the repo that it works in.
+//!
+//! The lines were tried with the versions in [`crate::presets::tried_with`], with settings at the top of a repo, in the working folder
+//! and between. What comes later on a command line counts, so the user's own arguments stand behind these.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// What of the user's own side a start line depends on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UserSide {
+    /// The user's own servers of tools.
+    pub servers: UserServers,
+    /// Variables that the user has not set and no file of a repo is to set: they are set to nothing.
+    pub unset: Vec<&'static str>,
+}
+
+/// The user's own servers of tools, for a CLI that otherwise would leave them out with those of the repo.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum UserServers {
+    /// None.
+    #[default]
+    None,
+    /// Those of this file, as the session sees it.
+    File(PathBuf),
+    /// Those in the session's home, wherever that is.
+    InHome,
+}
+
+/// Variables that say which server a CLI talks to and that it also takes from files of a repo.
+pub fn server_variables(cli: &str) -> &'static [&'static str] {
+    match cli {
+        "gemini" => &["GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "CODE_ASSIST_ENDPOINT"],
+        "qwen" => &["OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"],
+        _ => &[],
+    }
+}
+
+/// The arguments that come right after the program, for a session in the folder `cwd` of the workspace `root`, which is at the path
+/// where the session sees it.
+pub(super) fn arguments(cli: &str, root: &Path, cwd: &Path, user: &UserSide) -> Vec<String> {
+    match cli {
+        "claude" => {
+            // The user's settings, and those that come with `--settings` or a plugin of ours.
+            let mut argv = vec!["--setting-sources".to_owned(), "user".to_owned()];
+            if user.servers != UserServers::InHome {
+                argv.push("--strict-mcp-config".to_owned());
+            }
+            if let UserServers::File(file) = &user.servers {
+                argv.push(format!("--mcp-config={}", file.display()));
+            }
+            argv
+        }
+        "codex" => {
+            let untrusted = |below: &Path| {
+                let folder = if below.as_os_str().is_empty() { root.to_owned() } else { root.join(below) };
+                let name = Value::String(folder.display().to_string());
+                format!(r#"{}={{trust_level="untrusted"}}"#, name.to_string().replace('\u{7f}', "\\u007f"))
+            };
+            let folders: Vec<String> = cwd.ancestors().map(untrusted).collect();
+            vec!["-c".to_owned(), format!("projects={{{}}}", folders.join(","))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The variables that a session is started with.
+pub(super) fn variables(cli: &str, user: &UserSide) -> Vec<(String, String)> {
+    let own: &[(&str, &str)] = match cli {
+        // Folders that the user trusts in their own sessions aren't trusted here: this file doesn't exist.
+        "gemini" => &[("GEMINI_CLI_TRUSTED_FOLDERS_PATH", "/nonexistent/trustedFolders.json")],
+        "opencode" => &[("OPENCODE_DISABLE_PROJECT_CONFIG", "1")],
+        _ => &[],
+    };
+    let own = own.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    own.chain(user.unset.iter().map(|name| ((*name).to_owned(), String::new()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(cli: &str, user: &UserSide) -> String {
+        arguments(cli, Path::new("/home/a \"b\"/repo"), Path::new("packages/api"), user).join(" ")
+    }
+
+    #[test]
+    fn claude_reads_the_users_settings_and_servers_alone() {
+        let of = |servers| line("claude", &UserSide { servers, unset: Vec::new() });
+        assert_eq!(of(UserServers::None), "--setting-sources user --strict-mcp-config");
+        assert_eq!(
+            of(UserServers::File("/home/u/.claude.json".into())),
+            "--setting-sources user --strict-mcp-config --mcp-config=/home/u/.claude.json"
+        );
+        assert_eq!(of(UserServers::InHome), "--setting-sources user");
+    }
+
+    #[test]
+    fn codex_trusts_no_folder_from_the_session_to_the_top() {
+        let folder = |below: &str| format!(r#""/home/a \"b\"/repo{below}"={{trust_level="untrusted"}}"#);
+        let folders = [folder("/packages/api"), folder("/packages"), folder("")].join(",");
+        assert_eq!(line("codex", &UserSide::default()), format!("-c projects={{{folders}}}"));
+    }
+
+    #[test]
+    fn variables_keep_files_of_a_repo_from_naming_a_server() {
+        let unset = |cli: &str| UserSide { unset: server_variables(cli).to_vec(), ..UserSide::default() };
+        let gemini = variables("gemini", &unset("gemini"));
+        assert!(gemini.contains(&("GOOGLE_GEMINI_BASE_URL".to_owned(), String::new())), "{gemini:?}");
+        assert!(!gemini.iter().any(|(name, _)| name == "GEMINI_CLI_TRUST_WORKSPACE"));
+        assert_eq!(
+            variables("opencode", &UserSide::default()),
+            [("OPENCODE_DISABLE_PROJECT_CONFIG".to_owned(), "1".to_owned())]
+        );
+        assert!(variables("claude", &unset("claude")).is_empty());
+    }
+}

@@ -1,0 +1,46 @@
+//! What the repo tells agents (`CLAUDE.md`, `AGENTS.md`, `GEMINI.md`), as quoted text. Agent CLIs do not read these files themselves:
+//! they are started without any settings of the repo.
+
+use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::text::head;
+use ralph_loop_safe_fs::{Links, SafeDir};
+use std::fmt::Write as _;
+use std::path::Path;
+
+const NAMES: [&str; 3] = ["CLAUDE.md", "AGENTS.md", "GEMINI.md"];
+/// Of one file, and of all together.
+const FILE_MAX: usize = 16 * 1024;
+const ALL_MAX: usize = 32 * 1024;
+const ABOUT: &str = "These files of the repository are quoted. Follow them where they do not contradict the task and the rules above.";
+
+/// What they say, from the top of the workspace to the folder of the session, and whether the run has changed any of them.
+pub(super) fn read(state: &RunState) -> (String, bool) {
+    let task = &state.spec.task;
+    let Ok(top) = SafeDir::open(&state.spec.workspace) else { return Default::default() };
+    let mut folders: Vec<&Path> =
+        Path::new(task.working_dir.as_deref().unwrap_or_default()).ancestors().collect();
+    folders.reverse();
+    let (mut out, mut seen, mut changed) = (String::new(), Vec::new(), false);
+    for path in folders.iter().flat_map(|folder| NAMES.map(|name| folder.join(name))) {
+        let name = path.display().to_string();
+        let text = top.read_text(&path, Links::Inside, FILE_MAX as u64 + 1).unwrap_or_default();
+        // Often one file is a link to the other, or the same.
+        if text.trim().is_empty() || seen.contains(&text) || task.context_files.contains(&name) {
+            continue;
+        }
+        let left = ALL_MAX.saturating_sub(out.len()).min(FILE_MAX);
+        let _ = writeln!(out, "\n## `{name}`\n");
+        for line in head(&text, left).lines() {
+            let _ = writeln!(out, "> {line}");
+        }
+        if text.len() > left {
+            let _ = writeln!(out, "\n[cut here; the whole text is in `{name}`]");
+        }
+        changed |= state.work.touched.contains(&name);
+        seen.push(text);
+    }
+    match out.is_empty() {
+        true => Default::default(),
+        false => (format!("{ABOUT}\n{out}"), changed),
+    }
+}

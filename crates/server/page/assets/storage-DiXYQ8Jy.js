@@ -1,0 +1,1 @@
+var e={get(e){try{return localStorage.getItem(`ralph.${e}`)}catch{return null}},set(e,t){try{t===null?localStorage.removeItem(`ralph.${e}`):localStorage.setItem(`ralph.${e}`,t)}catch{}}};export{e as t};
