@@ -62,11 +62,15 @@ impl Lane<'_> {
         self.run.code() == Some(0) && end.is_none_or(|end| end.reason == EndReason::Completed)
     }
 
-    /// Whether what proved it was there before, and is as it was. A result that passes only its own tests wins against nobody who
-    /// passes those of the start.
-    pub fn is_independent(&self) -> bool {
+    /// The level of its result; none if it has none.
+    pub fn level(&self) -> Option<ProofLevel> {
         let proof = self.state.as_ref().and_then(|state| state.result.proof.as_ref());
-        self.is_proven() && proof.is_some_and(|proof| proof.level == Some(ProofLevel::Independent))
+        proof.filter(|_| self.is_proven()).and_then(|proof| proof.level)
+    }
+
+    /// Whether it wins at once.
+    pub fn is_independent(&self) -> bool {
+        self.level() == Some(ProofLevel::Independent)
     }
 }
 
@@ -284,8 +288,8 @@ impl Race {
     fn best_of_proven(&self) -> Option<usize> {
         let lanes = self.lanes();
         let proven = lanes.iter().enumerate().filter(|(_, lane)| lane.is_proven());
-        let scored = proven.filter_map(|(at, lane)| Some((at, !lane.is_independent(), self.score(lane)?)));
-        scored.min_by(|(_, own, a), (_, other, b)| own.cmp(other).then(a.total_cmp(b))).map(|(at, ..)| at)
+        let scored = proven.filter_map(|(at, lane)| Some((at, lane.level(), self.score(lane)?)));
+        scored.min_by(|(_, one, a), (_, other, b)| other.cmp(one).then(a.total_cmp(b))).map(|(at, ..)| at)
     }
 
     /// How good a result is; less is better.

@@ -219,7 +219,7 @@ fn run_of(lane: &LaneRecord, state: Option<&RunState>) -> RaceRun {
         cost: state.map_or(Cost::UNKNOWN, |state| state.cost()),
         best,
         proven: completed
-            && proof.is_none_or(|proof| proof.level != Some(ProofLevel::OwnTests))
+            && proof.is_none_or(|proof| proof.level.is_none_or(ProofLevel::is_proven))
             && (lane.code == Some(0) || (lane.code.is_none() && finished.is_some())),
         exit_code: lane.code,
     }

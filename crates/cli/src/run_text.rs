@@ -121,19 +121,17 @@ fn criteria(facts: &RunReading, out: &Out) {
         let (sign, tone, words) = match (&proof.proof, proof.passed) {
             (None, _) => (Sign::Now, Tone::Muted, format!("checking {} {place}", proof.commit.short())),
             (Some(_), true) => {
-                let verdict = ProofLevel::verdict(proof.level);
-                let level =
-                    proof.level.map(|level| format!(", level: {}, {}", level.words(), proof.watched.words()));
-                let commit = proof.commit.short();
-                (
-                    Sign::Good,
-                    Tone::Good,
-                    format!("{verdict} at {commit} {place}{}", level.unwrap_or_default()),
-                )
+                let proven = proof.level.is_some_and(ProofLevel::is_proven);
+                let tone = if proven { Tone::Good } else { Tone::Attention };
+                (Sign::Good, tone, format!("{} at {} {place}", proof.headline(), proof.commit.short()))
             }
             (Some(_), false) => (Sign::Bad, Tone::Bad, format!("not proven: {}", proof.failed.join("; "))),
         };
         table.row([Cell::toned(tone, out.sign(sign)), "final check".into(), words.into()]);
+        for line in proof.difference.iter().chain(&proof.level_reason).take(3) {
+            table.row([Cell::from(""), "".into(), line.as_str().into()]);
+            below.push(Vec::new());
+        }
         for line in proof.harness.iter().take(HARNESS) {
             table.row([
                 Cell::toned(Tone::Attention, out.sign(Sign::Open)),

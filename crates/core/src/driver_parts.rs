@@ -15,7 +15,7 @@ use ralph_loop_domain::vars::Vars;
 use ralph_loop_journal::follow::Follower;
 use ralph_loop_journal::journal::{Journal, Places};
 use ralph_loop_journal::layout::RalphDir;
-use ralph_loop_protocol::event::{CheckResult, EventBody};
+use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::id::{MachineId, Seq, TreeId};
 use ralph_loop_protocol::lease::DriverLease;
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,8 +121,6 @@ pub struct Driver {
     pub(crate) baseline_due: bool,
     /// Files that earlier runs left, neither proven nor approved, as far as they were found.
     pub(crate) left_paths: BTreeSet<String>,
-    /// How the required checks end on the commit that the work stands on, where that was looked at.
-    pub(crate) results_of_head: Option<Vec<CheckResult>>,
 }
 
 impl Driver {
@@ -167,7 +165,6 @@ impl Driver {
             submodules_before: None,
             baseline_due: false,
             left_paths: BTreeSet::new(),
-            results_of_head: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::driver_parts::Driver;
 use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::level::ProofLevel;
 use ralph_loop_protocol::money::Usd;
 use ralph_loop_protocol::outcome::{EndReason, ErrorCode, HumanReason, RunError, RunResult};
 
@@ -62,7 +63,11 @@ impl Driver {
             saved_usd: Some(state.spending.totals.saved).filter(|saved| *saved > Usd::ZERO),
             elapsed_seconds: state.elapsed().as_secs_f64(),
             summary,
-            level: state.result.proof.as_ref().and_then(|proof| proof.level),
+            level: match &state.result.proof {
+                Some(proof) => proof.level,
+                None => (reason == EndReason::Completed).then_some(ProofLevel::AlreadyTrue),
+            },
+            difference: state.result.proof.as_ref().map(|proof| proof.difference.clone()).unwrap_or_default(),
             watched: state.result.proof.as_ref().filter(|proof| proof.passed).map(|proof| proof.watched),
             branch: self.result_branch(),
             work_ref: ralph_loop_domain::view::work_ref(state),
@@ -94,6 +99,9 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
         EndReason::MaxCost => (ErrorCode::MaxCost, larger_budget(), true),
         EndReason::MaxTokens => (ErrorCode::MaxTokens, larger_budget(), true),
         EndReason::Timeout => (ErrorCode::Timeout, larger_budget(), true),
+        EndReason::NoChange => {
+            (ErrorCode::Stuck, format!("`ralph nudge \"…\" --run {run}` gives a hint, or write a sharper task"), false)
+        }
         EndReason::Stuck => (ErrorCode::Stuck, format!("`ralph show {run}` shows what was tried"), false),
         EndReason::NeedsHuman => {
             let need = state.people.needs_human.as_ref();

@@ -144,6 +144,12 @@ fn between(state: &RunState) -> Step {
             ),
         );
     }
+    if state.is_already_true() {
+        return finish(EndReason::Completed, end_summary::success(state));
+    }
+    if state.is_idle() {
+        return finish(EndReason::NoChange, end_summary::no_change(state));
+    }
     if !state.people.recheck.is_empty() {
         return Step::Recheck { checks: state.people.recheck.iter().cloned().collect() };
     }
@@ -394,7 +400,8 @@ pub fn judge(state: &RunState) -> Verdict {
         !matches!(s.end, SessionEnd::Completed | SessionEnd::Stopped { cause: StopCause::Rotated })
     });
     match (claimed, proven) {
-        (true, true) => Verdict::Candidate,
+        (true, true) if state.has_diff() => Verdict::Candidate,
+        (true, true) if !session_failed => Verdict::NoChange,
         _ if session_failed => Verdict::SessionFailed,
         (true, false) if promised => Verdict::FalsePromise,
         _ if failing || disproved => Verdict::ChecksFail,

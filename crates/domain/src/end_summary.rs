@@ -27,40 +27,35 @@ fn capital(words: &str) -> String {
 
 /// The sentence about a run that reached its goal.
 pub(crate) fn success(state: &RunState) -> String {
-    let checks: Vec<&str> = state.spec.settings.required_verifiers.iter().map(String::as_str).collect();
-    let place = match state.result.proof.as_ref().is_some_and(|p| p.clean) {
-        true => "in a clean checkout",
-        false => "in place",
+    let checks = state.spec.settings.required_verifiers.join(", ");
+    let Some(proof) = &state.result.proof else {
+        return format!("Already true: {checks} passed on the original tree, so no session was started.");
     };
-    let look = match state.result.proof.as_ref().map_or(0, |p| p.weakened) {
-        0 => String::new(),
-        n => format!(" {}.", ralph_loop_protocol::weakened::summary_of(n as usize)),
-    };
-    let proof = state.result.proof.as_ref();
-    let level = proof.and_then(|p| p.level);
-    let (verdict, checks) = (ProofLevel::verdict(level), checks.join(", "));
-    let told = match (level, proof) {
-        (Some(level), Some(proof)) => format!(" Level: {}, {}.", level.words(), proof.watched.words()),
-        _ => String::new(),
-    };
-    let own = proof.map_or(&[][..], |p| p.harness.as_slice());
-    let own = match (level, own) {
-        (Some(ProofLevel::OwnTests), [first, rest @ ..]) => {
+    let place = if proof.clean { "in a clean checkout" } else { "in place" };
+    let shown = proof.difference.first().or(proof.level_reason.as_ref());
+    let shown = shown.map_or_else(String::new, |line| format!(" {}.", capital(&text::one_line(line, 200))));
+    let harness = match (proof.level, proof.harness.as_slice()) {
+        (Some(ProofLevel::Independent), _) | (_, []) => String::new(),
+        (_, [first, rest @ ..]) => {
             let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
             format!(" Changed by the run: {}{more}.", text::one_line(first, 160))
         }
-        _ => String::new(),
     };
-    let approved =
-        proof.and_then(|p| p.approved_by.as_deref()).map(|by| by.split(" via ").next().unwrap_or(by));
-    let approved =
-        approved.map_or_else(String::new, |by| format!(" The changed tests are approved by {by}."));
-    let verdict = capital(verdict);
     let best = crate::best::best(state).map_or_else(String::new, |best| format!(" Best: {}.", best.words()));
     format!(
-        "{verdict} after {}: {checks} passed {place}.{best}{look}{told}{own}{approved}",
+        "{} after {}: {checks} passed {place}.{best}{shown}{harness}",
+        capital(&proof.headline()),
         iterations(state)
     )
+}
+
+/// The sentence about a run whose sessions changed nothing.
+pub(crate) fn no_change(state: &RunState) -> String {
+    let checks = match state.spec.settings.required_verifiers.iter().all(|name| state.passes_now(name) == Some(true)) {
+        true => "the checks pass as they did before any work, so nothing shows that the task is done",
+        false => "the checks still fail",
+    };
+    format!("No change: two sessions in a row left the files as they were, and {checks}.")
 }
 
 /// What only a person can fix, behind the reason of an end.

@@ -2,14 +2,12 @@
 
 use crate::ports::{Notification, Occasion};
 use crate::state::{OpenOccasion, RunState};
-use ralph_loop_protocol::level::ProofLevel;
 use ralph_loop_protocol::money::Cost;
 use ralph_loop_protocol::text::{count, one_line};
 
 const TITLE: usize = 120;
 
 /// How the text of a success begins whose tests the run changed itself.
-const OWN_TESTS: &str = "Own tests pass";
 
 /// The message for an occasion of this run.
 pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
@@ -44,9 +42,7 @@ pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
             (format!("The run waits for a limit: {detail}{end}"), Some(format!("ralph status {run}")))
         }
         Occasion::Success => {
-            let own = state.result.proof.as_ref().and_then(|p| p.level) == Some(ProofLevel::OwnTests);
-            let text = if own { format!("{OWN_TESTS}. {detail}") } else { format!("Proven. {detail}") };
-            (text, Some(format!("ralph show {run}")))
+            (detail.clone(), Some(format!("ralph show {run}")))
         }
         Occasion::Failure => {
             (format!("The run ended without success. {detail}"), Some(format!("ralph show {run}")))
@@ -76,13 +72,13 @@ fn sentence(text: &str) -> String {
 
 /// The head line of a message: what a person reads on a locked screen.
 pub fn heading(message: &Notification) -> String {
+    let done = message.text.split(" after ").next().unwrap_or_default().to_lowercase();
     let what = match message.occasion {
         Occasion::Start => "started",
         Occasion::NeedsHuman => "needs you",
         Occasion::Gutter => "circles",
         Occasion::LimitWait => "waits for a limit",
-        Occasion::Success if message.text.starts_with(OWN_TESTS) => "own tests pass",
-        Occasion::Success => "proven",
+        Occasion::Success => done.split(':').next().unwrap_or_default(),
         Occasion::Failure => "ended without success",
     };
     format!("ralph: {what}: {}", message.title)

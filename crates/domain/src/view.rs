@@ -373,8 +373,10 @@ fn proof(state: &RunState) -> Option<ProofView> {
         passed: proof.passed,
         clean: proof.clean,
         failed: proof.failed.clone(),
-        weakened: proof.weakened,
+        headline: proof.headline(),
         level: proof.level,
+        level_reason: proof.level_reason.clone(),
+        difference: proof.difference.clone(),
         watched: proof.watched,
         harness: proof.harness.clone(),
     })

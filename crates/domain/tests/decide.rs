@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use ralph_loop_domain::budget_warning::budget_warnings;
 use ralph_loop_domain::decide::{Step, consequences, decide, judge};
 use ralph_loop_domain::ports::{Ask, Baseline, StopCause};
-use ralph_loop_domain::proof::{HarnessChange, TestsQuestion};
+use ralph_loop_domain::proof::{HarnessChange, HarnessSource, TestsQuestion};
 use ralph_loop_domain::protect::{ProtectedChange, ProtectedKind};
 use ralph_loop_domain::state::{RunFacts, RunState};
 use ralph_loop_domain::stuck::Signals;
@@ -209,7 +209,13 @@ impl Run {
 
     /// The final check asks about changed tests, and a person is asked.
     fn asks_about_tests(&mut self) -> &mut Self {
-        let changed = HarnessChange { path: "t.py".into(), key: None, what: "a test".into(), tests: true };
+        let changed = HarnessChange {
+            path: "t.py".into(),
+            added: false,
+            source: HarnessSource::Glob,
+            named: false,
+            what: "changed: tests".into(),
+        };
         let question = TestsQuestion { changed: vec![changed], ..TestsQuestion::default() };
         self.proven_or_asks(false, Some(Box::new(question)));
         let Step::AskPerson(need) = decide(&self.0) else { panic!("{:?}", decide(&self.0)) };
@@ -231,7 +237,8 @@ impl Run {
             proof: Digest::of(b""),
             failed,
             duration_ms: 5,
-            weakened: 0,
+            level_reason: None,
+            difference: Vec::new(),
             hint: None,
             level: None,
             watched: Default::default(),
@@ -829,7 +836,8 @@ fn after_a_person_mended_the_surroundings_checks_come_before_another_session() {
             proof: Digest::of(b""),
             failed: vec!["tests: exit code 1".into()],
             duration_ms: 5,
-            weakened: 0,
+            level_reason: None,
+            difference: Vec::new(),
             hint: Some("set it up".into()),
             level: None,
             watched: Default::default(),

@@ -1,38 +1,59 @@
-//! How much a proof is worth: who decided what a pass means, and whether anybody watched.
+//! What a proof is worth: its level, the harness behind it, and whether the checks were watched.
 
 use serde::{Deserialize, Serialize};
 
-/// How much the pass of a final check is worth: who decided what a pass means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What a final check shows (D35). A higher level ranks first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum ProofLevel {
-    /// What decides was there at the start, and is as it was.
-    Independent,
-    /// The run wrote or changed tests, their configuration or what runs them: its work passes its own tests.
+    /// Every written criterion passed at the start; no session ran.
+    AlreadyTrue,
+    /// The checks pass and nothing shows a difference.
+    Unverified,
+    /// New or changed tests fail on the original product and pass on the work.
     OwnTests,
+    /// Something that failed passes, judged by the original harness.
+    Independent,
 }
 
 impl ProofLevel {
-    /// In words, as everywhere: `independent`, `own tests`.
+    /// The level in two words: `independent`, `own tests`, `unverified`, `already true`.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Independent => "independent",
+            Self::AlreadyTrue => "already true",
+            Self::Unverified => "unverified",
             Self::OwnTests => "own tests",
+            Self::Independent => "independent",
         }
     }
 
-    /// The verdict of a pass, as a headline: the two levels share no word.
-    pub fn verdict(level: Option<Self>) -> &'static str {
-        match level {
-            Some(Self::OwnTests) => "own tests pass",
-            _ => "proven",
+    /// Whether the result is called proven.
+    pub fn is_proven(self) -> bool {
+        matches!(self, Self::OwnTests | Self::Independent)
+    }
+
+    /// The headline of a result, the same on every surface. `approved_by` accepted changes of original tests.
+    pub fn headline(level: Option<Self>, approved_by: Option<&str>) -> String {
+        match (level, approved_by) {
+            (Some(Self::Unverified), Some(by)) => format!("done, unverified (approved by {})", who(by)),
+            (_, Some(by)) => format!("own tests, originals changed (approved by {})", who(by)),
+            (Some(Self::Independent), None) => "proven, independent".to_owned(),
+            (Some(Self::OwnTests), None) => "proven by its own tests (original tests pass)".to_owned(),
+            (Some(Self::Unverified), None) => "done, unverified".to_owned(),
+            (Some(Self::AlreadyTrue), None) => "already true".to_owned(),
+            (None, None) => "not proven".to_owned(),
         }
     }
 }
 
-/// Whether the checks were watched: which files their runners opened, and which programs they started.
+/// `ana via cli` is `ana`.
+fn who(by: &str) -> &str {
+    by.split(" via ").next().unwrap_or(by)
+}
+
+/// Whether the checks were watched: which files their script runners executed and read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -40,13 +61,13 @@ impl ProofLevel {
 pub enum Watching {
     /// Every check that runs a command was watched to its end.
     Watched,
-    /// Names and keys of well-known files decided alone.
+    /// Only the list of globs decided.
     #[default]
     NotWatched,
 }
 
 impl Watching {
-    /// Whether nobody watched.
+    /// Whether the checks ran unwatched.
     pub fn is_not_watched(&self) -> bool {
         *self == Self::NotWatched
     }
@@ -60,41 +81,61 @@ impl Watching {
     }
 }
 
-/// Something that decides the result, or may, and that is not what it was at the start.
+/// Which rule makes a file part of the harness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
+pub enum HarnessSource {
+    /// The published list of globs.
+    Glob,
+    /// A glob of the configuration.
+    Config,
+    /// A script runner executed or read it while the checks ran on the original tree.
+    Watched,
+    /// Inline tests of a Rust source.
+    InlineTests,
+    /// A new module with the name of an installed one.
+    Shadow,
+}
+
+/// A change of the harness.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "harness_change"))]
 pub struct HarnessChange {
     /// The file.
     pub path: String,
-    /// The definition in it, where only that one counts: a target, a script, a section.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    /// What it is to the checks, and what became of it.
-    pub what: String,
-    /// Whether it counts as a test or as what sets tests up: then the checks of the start decide, or a person.
+    /// Whether the run added it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub tests: bool,
+    pub added: bool,
+    /// The rule that makes it part of the harness.
+    pub source: HarnessSource,
+    /// Whether the task names it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub named: bool,
+    /// What happened, and why the file counts.
+    pub what: String,
 }
 
 impl HarnessChange {
-    /// In one line.
+    /// `tests/a.py: changed: tests`.
     pub fn line(&self) -> String {
-        match &self.key {
-            Some(key) => format!("`{key}` in {}: {}", self.path, self.what),
-            None => format!("{}: {}", self.path, self.what),
-        }
+        format!("{}: {}", self.path, self.what)
     }
 
-    /// Whether there was nothing of it at the start.
-    pub fn is_new(&self) -> bool {
-        ["added by the run", "of the run's own", "came with the run"]
-            .iter()
-            .any(|words| self.what.contains(words))
+    /// Whether the file may well be the product: only its name, the watcher or the task speaks for it. Its change is listed and blocks nothing.
+    pub fn is_soft(&self) -> bool {
+        self.named || matches!(self.source, HarnessSource::Watched | HarnessSource::Shadow)
     }
 
-    /// What undoes it, in words.
+    /// Whether it is a manifest, which describes the product, too.
+    pub fn is_manifest(&self) -> bool {
+        self.what.ends_with("manifest, without its dependencies")
+    }
+
+    /// What undoes it.
     pub fn cure(&self) -> &'static str {
-        if self.is_new() { "take it out" } else { "bring it back as it was at the start" }
+        if self.added { "remove it" } else { "restore the original" }
     }
 }

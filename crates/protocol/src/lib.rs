@@ -37,4 +37,3 @@ pub mod stuck;
 pub mod test_counts;
 pub mod text;
 pub mod view;
-pub mod weakened;

@@ -25,6 +25,8 @@ pub enum EndReason {
     Timeout,
     /// Stuck, and no recovery step helped.
     Stuck,
+    /// Two sessions in a row left the tree as it was at the start.
+    NoChange,
     /// Waits for a person.
     NeedsHuman,
     /// A person stopped it after a session.
@@ -47,6 +49,7 @@ impl EndReason {
             Self::MaxTokens => "max_tokens",
             Self::Timeout => "timeout",
             Self::Stuck => "stuck",
+            Self::NoChange => "no_change",
             Self::NeedsHuman => "needs_human",
             Self::Stopped => "stopped",
             Self::Cancelled => "cancelled",
@@ -256,9 +259,12 @@ pub struct RunResult {
     pub elapsed_seconds: f64,
     /// In one sentence.
     pub summary: String,
-    /// Who decided what a pass of the final check means: `independent`, or the run's own tests.
+    /// What the result is worth.
     #[serde(default)]
     pub level: Option<ProofLevel>,
+    /// What failed without the work and passes with it, one line each.
+    #[serde(default)]
+    pub difference: Vec<String>,
     /// Whether the checks of the final check were watched.
     #[serde(default)]
     pub watched: Option<Watching>,
@@ -293,6 +299,7 @@ impl RunResult {
             elapsed_seconds: 0.0,
             summary: error.message.clone(),
             level: None,
+            difference: Vec::new(),
             watched: None,
             branch: None,
             work_ref: None,

@@ -3,10 +3,9 @@
 use crate::event::CheckResult;
 pub use crate::event::TestsQuestion;
 use crate::id::{AgentName, CommitId, RunId, TreeId};
-pub use crate::level::{HarnessChange, ProofLevel, Watching};
+pub use crate::level::{HarnessChange, HarnessSource, ProofLevel, Watching};
 use crate::money::{AgentTotals, Cost, TokenSum};
 use crate::protected::ProtectedChange;
-use crate::weakened::Finding;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,38 +36,49 @@ pub struct Proof {
     /// Where the checks ran: [`CLEAN_CHECKOUT`].
     #[cfg_attr(feature = "schema", schemars(extend("enum" = [CLEAN_CHECKOUT])))]
     pub place: String,
-    /// Changes of the user's own, not committed, that were checked along because the checks need them: the commit alone
-    /// does not pass. Bounded.
+    /// Your uncommitted changes that were checked along, because the commit alone doesn't pass. Bounded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<String>,
-    /// Who decided what a pass means; absent where it did not pass, and in proofs of earlier versions.
+    /// What the result is worth; absent if it didn't pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<ProofLevel>,
+    /// Why the level isn't higher.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What failed without the work and passes with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub difference: Vec<Difference>,
     /// Whether the checks were watched.
     #[serde(default)]
     pub watched: Watching,
-    /// What lowers the level, or may: changed tests, their configuration, what runs them, and files that a runner opened.
+    /// Every change of the harness.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub harness: Vec<HarnessChange>,
-    /// How the checks ended at the start, before the first session; empty where they were not run then.
+    /// The diff of these files, bounded.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub harness_diff: String,
+    /// Suppression comments that the run added.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suppressions: Vec<Suppression>,
+    /// How the checks ended on the original tree, before the first session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<CheckResult>,
-    /// Every required check.
+    /// Run B: every required check on the commit.
     pub checks: Vec<ProofCheck>,
-    /// How the checks ended with what decides as it was at the start, where the run changed some of it.
+    /// Run A: the commit with the original harness.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub start: Vec<CheckResult>,
-    /// What a person is asked, where only that is in the way of a pass.
+    pub original_harness: Vec<CheckResult>,
+    /// Run C: the original product with the new harness.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub original_product: Vec<CheckResult>,
+    /// What you are asked to approve, if that is all that is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<TestsQuestion>,
-    /// Who accepted the changed tests, where somebody did.
+    /// Who approved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
     /// What had to stay as it was.
     pub protected: ProtectedEvidence,
-    /// Changes that make tests say less, for a person to look at. They do not fail a proof by themselves.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub weakened: Vec<Finding>,
     /// What did not hold.
     pub failed: Vec<String>,
     /// What only a person can fix, where that is why it failed.
@@ -105,6 +115,65 @@ pub struct ProofCheck {
     pub result: CheckResult,
 }
 
+/// What failed without the work and passes with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "difference"))]
+pub struct Difference {
+    /// The check.
+    pub check: String,
+    /// Names of tests, or of the files with new tests. Bounded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<String>,
+    /// How it was shown.
+    pub kind: DifferenceKind,
+}
+
+/// How a difference was shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
+pub enum DifferenceKind {
+    /// The check failed on the original tree.
+    RedToGreen,
+    /// New or changed tests fail on the original product.
+    NewTests,
+    /// The original product doesn't build with the new tests.
+    DoesNotBuild,
+}
+
+impl Difference {
+    /// One line: `tests: failed before, passes now (test_a, test_b)`.
+    pub fn line(&self) -> String {
+        const SHOWN: usize = 3;
+        let mut names = self.tests.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+        if self.tests.len() > SHOWN {
+            names = format!("{names} and {} more", self.tests.len() - SHOWN);
+        }
+        let names = if names.is_empty() { names } else { format!(" ({names})") };
+        let what = match self.kind {
+            DifferenceKind::RedToGreen => "failed before, passes now",
+            DifferenceKind::NewTests => "new tests fail without the work",
+            DifferenceKind::DoesNotBuild => "the original doesn't build with the new tests",
+        };
+        format!("{}: {what}{names}", self.check)
+    }
+}
+
+/// A suppression comment that a run added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "suppression"))]
+pub struct Suppression {
+    /// The file.
+    pub path: String,
+    /// The line.
+    pub line: u64,
+    /// Its text, short.
+    pub text: String,
+}
+
 /// Protected paths.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -130,18 +199,19 @@ pub struct ScoreFacts {
 }
 
 impl Proof {
-    /// The same, once a person has accepted the changed tests that were all that stood in the way.
+    /// The proof after you approved what was asked.
     pub fn approved(self, by: &str) -> Self {
+        let level = self.question.as_ref().map_or(ProofLevel::OwnTests, TestsQuestion::level_if_approved);
         Self {
             passed: true,
-            level: Some(ProofLevel::OwnTests),
+            level: Some(level),
             failed: Vec::new(),
             approved_by: Some(by.to_owned()),
             ..self
         }
     }
 
-    /// Reads `proof.json`; files of earlier versions are fine.
+    /// Reads `proof.json`.
     pub fn parse(text: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(text)
     }

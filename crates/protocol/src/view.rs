@@ -407,15 +407,21 @@ pub struct ProofView {
     /// What did not hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<String>,
-    /// Changes to tests that a person should look at.
-    pub weakened: u32,
-    /// Who decided what a pass means, once it has passed.
+    /// The result in the words of every surface.
+    pub headline: String,
+    /// What the result is worth, once it has passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<ProofLevel>,
     /// Whether the checks were watched.
     #[serde(default)]
     pub watched: Watching,
-    /// What lowers the level, one line each.
+    /// Why the level isn't higher.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level_reason: Option<String>,
+    /// What failed without the work and passes with it, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub difference: Vec<String>,
+    /// Changes of the harness, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub harness: Vec<String>,
 }

@@ -91,6 +91,15 @@ pub struct Task {
     pub rules: Vec<String>,
 }
 
+impl Task {
+    /// Everything that you asked for: title, text and criteria.
+    pub fn words(&self) -> String {
+        let criteria = self.criteria.iter().map(|criterion| criterion.text.as_str());
+        let all: Vec<&str> = [self.title.as_str(), self.text.as_str()].into_iter().chain(criteria).collect();
+        all.join("\n")
+    }
+}
+
 fn prompt_md() -> Dialect {
     Dialect::PromptMd
 }

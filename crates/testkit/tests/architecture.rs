@@ -36,35 +36,35 @@ const ROWS: &[Row] = &[
     Row { name: "protocol", uses: &[], tests_use: &[] },
     Row { name: "safe-fs", uses: &[], tests_use: &[] },
     Row { name: "task", uses: &["protocol"], tests_use: &[] },
-    Row { name: "evidence", uses: &["protocol"], tests_use: &[] },
+    Row { name: "proof", uses: &["task", "protocol", "safe-fs"], tests_use: &[] },
     Row { name: "domain", uses: &["task", "protocol"], tests_use: &[] },
     Row { name: "http", uses: &["domain", "task", "protocol"], tests_use: &[] },
     Row { name: "git", uses: &["domain", "task", "protocol", "safe-fs"], tests_use: &["testkit"] },
     Row {
         name: "journal",
-        uses: &["git", "domain", "task", "evidence", "protocol", "safe-fs"],
+        uses: &["git", "domain", "task", "proof", "protocol", "safe-fs"],
         tests_use: &["testkit"],
     },
     Row {
         name: "sandbox",
-        uses: &["http", "git", "domain", "task", "evidence", "protocol", "safe-fs"],
+        uses: &["http", "git", "domain", "task", "proof", "protocol", "safe-fs"],
         tests_use: &["testkit"],
     },
     Row {
         name: "agents",
-        uses: &["http", "git", "domain", "task", "evidence", "protocol"],
+        uses: &["http", "git", "domain", "task", "proof", "protocol"],
         tests_use: &["sandbox", "testkit"],
     },
     Row { name: "providers", uses: &["http", "domain", "task", "protocol"], tests_use: &["testkit"] },
     Row { name: "notify", uses: &["http", "domain", "task", "protocol"], tests_use: &["testkit"] },
     Row {
         name: "forge",
-        uses: &["http", "git", "domain", "task", "evidence", "protocol"],
+        uses: &["http", "git", "domain", "task", "proof", "protocol"],
         tests_use: &["testkit"],
     },
     Row {
         name: "core",
-        uses: &["journal", "git", "domain", "task", "evidence", "protocol", "safe-fs"],
+        uses: &["journal", "git", "domain", "task", "proof", "protocol", "safe-fs"],
         tests_use: &["agents", "sandbox", "testkit"],
     },
     Row {
@@ -80,7 +80,7 @@ const ROWS: &[Row] = &[
             "notify",
             "domain",
             "task",
-            "evidence",
+            "proof",
             "protocol",
             "safe-fs",
         ],
@@ -89,13 +89,13 @@ const ROWS: &[Row] = &[
     Row { name: "hooks", uses: &["git", "domain", "task", "protocol", "safe-fs"], tests_use: &["testkit"] },
     Row {
         name: "mcp",
-        uses: &["app", "core", "journal", "git", "domain", "task", "evidence", "protocol"],
+        uses: &["app", "core", "journal", "git", "domain", "task", "proof", "protocol"],
         tests_use: &["testkit"],
     },
     Row {
         name: "fleet",
         uses: &[
-            "app", "core", "journal", "git", "http", "sandbox", "domain", "task", "evidence", "protocol",
+            "app", "core", "journal", "git", "http", "sandbox", "domain", "task", "proof", "protocol",
             "safe-fs",
         ],
         tests_use: &["testkit"],
@@ -103,14 +103,14 @@ const ROWS: &[Row] = &[
     Row {
         name: "server",
         uses: &[
-            "fleet", "mcp", "app", "core", "journal", "git", "http", "domain", "task", "evidence",
+            "fleet", "mcp", "app", "core", "journal", "git", "http", "domain", "task", "proof",
             "protocol", "safe-fs",
         ],
         tests_use: &["testkit"],
     },
     Row {
         name: "tui",
-        uses: &["app", "core", "journal", "git", "http", "domain", "task", "evidence", "protocol"],
+        uses: &["app", "core", "journal", "git", "http", "domain", "task", "proof", "protocol"],
         tests_use: &["testkit"],
     },
     Row {
@@ -132,7 +132,7 @@ const ROWS: &[Row] = &[
             "notify",
             "domain",
             "task",
-            "evidence",
+            "proof",
             "protocol",
             "safe-fs",
         ],
@@ -156,7 +156,7 @@ const ROWS: &[Row] = &[
             "notify",
             "domain",
             "task",
-            "evidence",
+            "proof",
             "protocol",
             "safe-fs",
         ],
@@ -165,7 +165,7 @@ const ROWS: &[Row] = &[
 ];
 
 /// Crates of data and decisions.
-const PURE: &[&str] = &["protocol", "task", "evidence", "domain"];
+const PURE: &[&str] = &["protocol", "task", "proof", "domain"];
 
 /// Crates that start processes, run tasks, open sockets, read clocks or draw: none of that belongs into what is pure.
 const NOT_IN_PURE: &str = "tokio async-std smol futures rayon nix libc rustix duct subprocess signal-hook ctrlc reqwest hyper \

@@ -255,7 +255,7 @@ fn is_accepted(state: &RunState) -> bool {
 /// Whether the run's own changes were proven by more than tests that it could change.
 fn is_proven(state: &RunState) -> bool {
     state.result.finished.as_ref().is_some_and(|end| end.reason == EndReason::Completed)
-        && state.result.proof.as_ref().is_some_and(|proof| proof.level != Some(ProofLevel::OwnTests))
+        && state.result.proof.as_ref().is_some_and(|proof| proof.level == Some(ProofLevel::Independent))
 }
 
 /// Whether somebody has merged a commit of a run into the branch that is checked out here, which is not the run's own.

@@ -110,7 +110,7 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     if !proven {
         let note = out.err(Tone::Attention, "note:");
         let what = match level {
-            Some(ProofLevel::OwnTests) => "this result passes its own tests, and is not proven",
+            Some(ProofLevel::Unverified) => "nothing shows that this result does what you asked",
             _ => "this run has not proven its result",
         };
         out.say(format!("{note} {what}: `ralph show {run}` tells why"));
@@ -119,11 +119,11 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     Ok(0)
 }
 
-/// Whether the result is proven, and the level of what it passed: its own tests prove nothing.
+/// Whether the result is proven, and its level.
 fn worth(reading: &RunReading) -> (bool, Option<ProofLevel>) {
     let proof = reading.state.result.proof.as_ref().filter(|proof| proof.passed);
     let level = proof.and_then(|proof| proof.level);
-    (proof.is_some() && level != Some(ProofLevel::OwnTests), level)
+    (level.is_some_and(ProofLevel::is_proven), level)
 }
 
 /// Which hooks did not run, and how they do.

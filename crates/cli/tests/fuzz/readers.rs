@@ -320,16 +320,16 @@ pub fn proxy(input: &[u8]) -> u64 {
 /// What test runners print.
 pub fn test_output(input: &[u8]) -> u64 {
     let text = text(input);
-    let mut report = ralph_loop_evidence::test_report::TestScanner::default();
+    let mut report = ralph_loop_proof::report::scanner::TestScanner::default();
     for piece in input.chunks(7) {
         report.feed(piece);
     }
-    let fault = ralph_loop_evidence::environment::fault(Some(1), &text, &|_| false);
+    let fault = ralph_loop_proof::report::environment::fault(Some(1), &text, &|_| false);
     hash((
-        ralph_loop_evidence::failing::failing_tests(&text).len(),
-        ralph_loop_evidence::failing::problems(&text).is_some(),
-        ralph_loop_evidence::failing::gap(&text).is_some(),
-        ralph_loop_evidence::numbers::measured(&text).len(),
+        ralph_loop_proof::report::failing::failing_tests(&text).len(),
+        ralph_loop_proof::report::failing::problems(&text).is_some(),
+        ralph_loop_proof::report::failing::gap(&text).is_some(),
+        ralph_loop_proof::report::numbers::measured(&text).len(),
         report.finish().is_some(),
         fault.is_some(),
     ))
@@ -338,17 +338,13 @@ pub fn test_output(input: &[u8]) -> u64 {
 /// Patches of an agent, and the files that checks lead to.
 pub fn patches(input: &[u8]) -> u64 {
     let text = text(input);
-    let found = ralph_loop_evidence::weakened::findings(&text).len();
+    let found = ralph_loop_proof::suppressions::added(&text).len();
     let (old, new) = text.split_at(text.floor_char_boundary(text.len() / 2));
-    let mut parts = 0;
-    for path in ["package.json", "pyproject.toml", "Makefile", "Cargo.toml", "tests/test_a.py", "a.test.ts"] {
-        parts += ralph_loop_evidence::harness::changed_parts(path, Some(old), Some(new)).len();
+    for path in ["package.json", "pyproject.toml", "Cargo.toml", "go.mod", "composer.json"] {
+        ralph_loop_proof::harness::manifest::is_dependency_edit(path, old, new);
     }
-    let words: Vec<String> = text.split_whitespace().take(20).map(str::to_owned).collect();
-    let whole = text.clone().into_owned();
-    ralph_loop_evidence::harness::reach(&words, "", &|_| Some(whole.clone()));
-    ralph_loop_evidence::test_command::simple_commands(&words);
-    hash((found, parts))
+    let inline = ralph_loop_proof::harness::rust_inline::with_tests_of(Some(old), new).len();
+    hash((found, inline))
 }
 
 /// What is shown of others' texts: nothing that steers a terminal is left.

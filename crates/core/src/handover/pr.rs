@@ -6,7 +6,6 @@ use crate::error::DriveError;
 use ralph_loop_domain::ports::{
     CiState, Forge, ForgeError, NewPr, NewStatus, PrChange, PrState, Publisher, PullRequest,
 };
-use ralph_loop_domain::proof::ProofLevel;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_protocol::event::{Effect, EventBody, PrOccasion, PrWritten, ReviewOutcome, ReviewSeen};
 
@@ -75,10 +74,9 @@ impl Driver {
                 state: CiState::Passed,
                 context: STATUS.into(),
                 description: {
-                    let level = self.ctx.state.result.proof.as_ref().and_then(|proof| proof.level);
-                    let verdict =
-                        if level == Some(ProofLevel::OwnTests) { "Own tests pass" } else { "Proven" };
-                    format!("{verdict} after {} iterations", self.ctx.state.iterations.count)
+                    let proof = self.ctx.state.result.proof.as_ref();
+                    let headline = proof.map(|proof| proof.headline()).unwrap_or_default();
+                    format!("{headline}, after {} iterations", self.ctx.state.iterations.count)
                 },
                 url: None,
             };

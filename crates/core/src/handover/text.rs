@@ -2,7 +2,7 @@
 
 use ralph_loop_domain::change_text::ChangeText;
 use ralph_loop_domain::decide::ending;
-use ralph_loop_domain::proof::{Proof, ProofLevel, evidence_markdown, plain};
+use ralph_loop_domain::proof::{Proof, evidence_markdown, plain};
 use ralph_loop_domain::state::RunState;
 use ralph_loop_protocol::event::PrOccasion;
 use ralph_loop_protocol::text::{count, duration, one_line};
@@ -172,24 +172,20 @@ fn is_met(state: &RunState, id: &str, why: PrOccasion) -> bool {
     state.work.met.contains(id) || (why == PrOccasion::Proven && !forge)
 }
 
+/// As a sentence.
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", letters.as_str())
+}
+
 fn status(state: &RunState, why: PrOccasion) -> String {
     let iterations = count(state.iterations.count as usize, "iteration");
     match why {
         PrOccasion::Proven => {
             let commit = state.result.proof.as_ref().map(|p| p.commit.short().to_owned()).unwrap_or_default();
-            let proof = state.result.proof.as_ref();
-            let watched = proof.map(|p| p.watched).unwrap_or_default().words();
-            let (verdict, level) = match proof.and_then(|p| p.level) {
-                Some(ProofLevel::OwnTests) => (
-                    "Own tests pass.",
-                    format!(" Level: own tests, {watched}: the run changed what decides."),
-                ),
-                Some(ProofLevel::Independent) => ("Proven.", format!(" Level: independent, {watched}.")),
-                None => ("Proven.", String::new()),
-            };
-            format!(
-                "**{verdict}** Every check passed in a clean checkout of `{commit}`, after {iterations}.{level}"
-            )
+            let headline = state.result.proof.as_ref().map(|proof| proof.headline()).unwrap_or_default();
+            format!("**{}** Every check passed in a clean checkout of `{commit}`, after {iterations}.", capital(&headline))
         }
         PrOccasion::Stopped => {
             let (_, why) = ending(state).unzip();

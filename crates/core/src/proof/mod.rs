@@ -1,22 +1,8 @@
-//! What the final check stands on: a checkout that nobody meddles with, surroundings that are those of the start, and
-//! words for what differs from the workspace.
+//! What the final check stands on: checkouts whose harness stays as it was, the surroundings of the start, and words for what
+//! the commit lacks.
 
-mod by_content;
-pub(crate) mod counts;
-pub(crate) mod difference;
 pub(crate) mod environment;
-pub(crate) mod findings;
-pub(crate) mod harness;
-mod harness_facts;
-mod ignored;
 pub(crate) mod installed_marks;
-mod places;
-mod plain_settings;
-mod planted;
-pub(crate) mod put_back;
-mod read_by_tests;
-mod relinked;
-mod renamed_tests;
-pub(crate) mod results;
 pub(crate) mod surroundings;
-pub(crate) mod watched;
+pub(crate) mod unrecorded;
+pub(crate) mod harness_files;

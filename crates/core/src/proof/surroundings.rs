@@ -2,7 +2,6 @@
 //! sandbox could put others in their place, so they are known by their marks from the start.
 
 use ralph_loop_domain::vars::Vars;
-use ralph_loop_evidence::test_command::simple_commands;
 use ralph_loop_protocol::id::Digest;
 use ralph_loop_task::config::Settings;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,14 +42,18 @@ pub(crate) fn fingerprints(vars: &Vars, settings: &Settings, workspace: [&Path; 
 
 /// The programs that checks name, and the usual ones.
 fn wanted(settings: &Settings) -> (BTreeSet<String>, BTreeSet<String>) {
-    let mut named = BTreeSet::new();
+    let (mut named, mut words) = (BTreeSet::new(), BTreeSet::new());
     let checks = settings.verifiers.iter().map(|v| v.command_argv.clone());
     for argv in checks.chain(settings.setup_commands.iter().map(|c| c.argv())) {
         named.extend(argv.first().cloned());
-        named.extend(simple_commands(&argv).into_iter().filter_map(|words| words.into_iter().next()));
+        // Any word of a line for a shell may be a program.
+        words.extend(argv.iter().skip(1).flat_map(|word| word.split([' ', ';', '&', '|', '(', ')'])).map(str::to_owned));
     }
-    named.retain(|name| !name.contains('/') && !name.is_empty());
-    (named, USUAL.iter().map(|name| (*name).to_owned()).collect())
+    for names in [&mut named, &mut words] {
+        names.retain(|name| !name.contains('/') && !name.is_empty());
+    }
+    words.extend(USUAL.iter().map(|name| (*name).to_owned()));
+    (named, words)
 }
 
 fn marks(

@@ -4,17 +4,16 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::log_tail::{last_lines, read_tail};
-use crate::proof::watched::Watched;
 use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::environment::is_work;
 use crate::step::measure;
-use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck};
+use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck, run_check};
 use ralph_loop_domain::installed::named;
 use ralph_loop_domain::ports::ExecTrace;
 use ralph_loop_domain::proof::Watching;
 use ralph_loop_domain::setup;
-use ralph_loop_evidence::environment::fault;
-use ralph_loop_evidence::numbers;
+use ralph_loop_proof::report::environment::fault;
+use ralph_loop_proof::report::numbers;
 use ralph_loop_journal::artifacts;
 use ralph_loop_protocol::event::{Baseline, BaselineChecks, CheckResult};
 use ralph_loop_protocol::id::Digest;
@@ -28,8 +27,6 @@ use std::path::{Path, PathBuf};
 const CACHED_MAX: usize = 50;
 /// What the checks of the start were seen to do, in the run's folder.
 const TRACE: &str = "baseline/trace.json";
-/// The settings in the home of the checks of the start, after the setup.
-const HOME: &str = "baseline/home-settings.txt";
 
 /// Bytes of a failed setup's output that are looked at.
 const SETUP_TAIL: u64 = 8 * 1024;
@@ -41,9 +38,6 @@ const CHECK_TAIL: u64 = 64 * 1024;
 struct BaselineRecord {
     checks: BaselineChecks,
     trace: ExecTrace,
-    /// Settings in the home of the checks, after the setup.
-    #[serde(default)]
-    home: Option<String>,
     /// What is installed in the user's folder lacks something, and the setup does not.
     #[serde(default)]
     installs: bool,
@@ -157,18 +151,10 @@ impl Driver {
         text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
     }
 
-    /// The settings in the home of the checks of the start, after the setup; `None` where nobody looked.
-    pub(crate) fn baseline_home(&self) -> Option<String> {
-        std::fs::read_to_string(self.ctx.run.path().join(HOME)).ok()
-    }
-
     fn keep_trace(&self, record: &BaselineRecord) -> Result<(), DriveError> {
         make_dir(&self.ctx.run.path().join("baseline"))?;
         let text = serde_json::to_vec(&record.trace).unwrap_or_default();
         artifacts::write(&self.ctx.run.path().join(TRACE), &text)?;
-        if let Some(home) = &record.home {
-            artifacts::write(&self.ctx.run.path().join(HOME), home.as_bytes())?;
-        }
         Ok(())
     }
 
@@ -187,7 +173,7 @@ impl Driver {
         let settings = &self.ctx.state.spec.settings;
         let known = serde_json::json!([
             // What is remembered of them.
-            "planted",
+            "red",
             baseline.tree,
             settings.verifiers,
             settings.setup_commands,
@@ -218,6 +204,7 @@ impl Driver {
         }
         let mut checks = BaselineChecks {
             results: Vec::new(),
+            red: Vec::new(),
             watched: Watching::Watched,
             setup_failed: None,
             setup_lines: Vec::new(),
@@ -226,9 +213,7 @@ impl Driver {
             metric: None,
         };
         let mut trace = ExecTrace::default();
-        let watched = Watched::take(folder, &[]);
-        let mut after = |seen: Option<&ExecTrace>| trace.steps.extend(watched.came(seen));
-        match self.run_setup(&checkout, logs, Some(&mut after))? {
+        match self.run_setup(&checkout, logs)? {
             SetupEnd::Ready => {}
             SetupEnd::Stopped => return Ok(None),
             SetupEnd::Failed { command, log } => {
@@ -242,11 +227,10 @@ impl Driver {
                 checks.setup_lines = last_lines(&output);
                 checks.setup_log = Some(log);
                 checks.setup_failed = Some(command);
-                return Ok(Some(BaselineRecord { checks, trace, home: None, installs: false }));
+                return Ok(Some(BaselineRecord { checks, trace, installs: false }));
             }
         }
         let (sandbox, env) = (&*checkout.sandbox, checkout.env.as_slice());
-        let home = self.home_settings(sandbox, env, logs)?;
         let mut runs = CheckRuns::default();
         for verifier in self.ctx.state.spec.settings.verifiers.clone() {
             let log = logs.join(format!("check-{}.log", verifier.name));
@@ -256,9 +240,18 @@ impl Driver {
                 Checked::Result(result, _, seen) => {
                     match seen {
                         Some(seen) => trace.steps.extend(seen.steps),
-                        None => {
-                            trace.steps.extend(watched.came(None));
-                            checks.watched = Watching::NotWatched;
+                        None => checks.watched = Watching::NotWatched,
+                    }
+                    if !result.passed && self.lack_of(&result).is_none() {
+                        let again = logs.join(format!("check-{}-again.log", verifier.name));
+                        let place = CheckPlace { log: &again, how: HowToCheck { env, watch: false }, ..place };
+                        match run_check(&mut self.ctx, &verifier, &place)? {
+                            Checked::Result(again, ..) if !again.passed => checks.red.push(verifier.name.clone()),
+                            Checked::Result(..) => self.ctx.notice(format!(
+                                "{} failed and passed on the same files: it's flaky, so it can't show a difference",
+                                verifier.name
+                            ))?,
+                            Checked::Stopped => return Ok(None),
                         }
                     }
                     checks.results.push(*result);
@@ -267,7 +260,7 @@ impl Driver {
             }
         }
         checks.metric = self.metric_of_start(logs);
-        Ok(Some(BaselineRecord { checks, trace, home, installs: false }))
+        Ok(Some(BaselineRecord { checks, trace, installs: false }))
     }
 
     /// The number that the run is to improve, as the checks of the start have just measured it.

@@ -4,7 +4,7 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::step::verify::run_logged;
 use ralph_loop_domain::installed::InstalledFolder;
-use ralph_loop_domain::ports::{ExecEnd, ExecRequest, ExecTrace, Sandbox};
+use ralph_loop_domain::ports::{ExecEnd, ExecRequest, Sandbox};
 use ralph_loop_journal::JournalError;
 use ralph_loop_task::config::CommandLine;
 use std::path::{Path, PathBuf};
@@ -22,9 +22,6 @@ pub(crate) enum SetupEnd {
     /// The run was stopped meanwhile.
     Stopped,
 }
-
-/// Looks at a checkout behind each setup command, and at what was seen of the command.
-pub(crate) type AfterSetup<'a> = &'a mut dyn FnMut(Option<&ExecTrace>);
 
 /// A clean checkout that is ready for its setup and its checks.
 pub(crate) struct Checkout {
@@ -62,20 +59,15 @@ impl Driver {
         done
     }
 
-    /// Runs the setup commands; `after` looks at the checkout behind each, and is told what was seen of it. Without it nobody watches.
-    pub(crate) fn run_setup(
-        &mut self,
-        checkout: &Checkout,
-        logs: &Path,
-        mut after: Option<AfterSetup<'_>>,
-    ) -> Result<SetupEnd, DriveError> {
+    /// Runs the setup commands.
+    pub(crate) fn run_setup(&mut self, checkout: &Checkout, logs: &Path) -> Result<SetupEnd, DriveError> {
         for (n, command) in checkout.setup.iter().enumerate() {
             let mut request = ExecRequest::new(command.argv());
             request.timeout = Some(SETUP_TIMEOUT);
             request.env.clone_from(&checkout.env);
             let log: PathBuf = logs.join(format!("setup-{}.log", n + 1));
             let run =
-                run_logged(&mut self.ctx, &*checkout.sandbox, &request, "setup", &log, after.is_some())?;
+                run_logged(&mut self.ctx, &*checkout.sandbox, &request, "setup", &log, false)?;
             let end = run.outcome.as_ref().map(|o| o.end);
             if self.ctx.ends_now() || matches!(end, Ok(ExecEnd::GuardLost | ExecEnd::Stopped(_))) {
                 return Ok(SetupEnd::Stopped);
@@ -83,9 +75,6 @@ impl Driver {
             if !end.as_ref().is_ok_and(|e| e.success()) {
                 let log = self.ctx.run.relative(&log);
                 return Ok(SetupEnd::Failed { command: command.display(), log });
-            }
-            if let Some(after) = &mut after {
-                after(run.trace.as_ref());
             }
         }
         Ok(SetupEnd::Ready)

@@ -6,7 +6,7 @@ use crate::error::DriveError;
 use crate::log_tail::read_tail;
 use ralph_loop_domain::ports::{ExecEnd, ExecRequest, ExecSink, StopCause, Stream};
 use ralph_loop_domain::state::RunState;
-use ralph_loop_evidence::environment::{fault, missing_program};
+use ralph_loop_proof::report::environment::{fault, missing_program};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -6,7 +6,7 @@ use crate::step::{environment, stuck_signs, tick};
 use ralph_loop_domain::state::{Current, RunState};
 use ralph_loop_domain::stuck::patch::{PATCH_MAX, PatchSketch};
 use ralph_loop_domain::stuck::{Evidence, SessionCall, SessionLoop, SessionWatch, plan};
-use ralph_loop_evidence::failing;
+use ralph_loop_proof::report::failing;
 use serde_json::Value;
 use std::path::Path;
 

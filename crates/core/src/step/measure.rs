@@ -4,7 +4,7 @@
 use crate::error::DriveError;
 use crate::log_tail::read_tail;
 use ralph_loop_domain::ports::ExecEnd;
-use ralph_loop_evidence::numbers::Measurement;
+use ralph_loop_proof::report::numbers::Measurement;
 use ralph_loop_task::config::{MetricConfig, VerifierConfig};
 use std::path::{Path, PathBuf};
 

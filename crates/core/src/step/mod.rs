@@ -1,15 +1,11 @@
 //! The steps, one file each: perform the effect, journal what happened.
 
-mod as_at_start;
 pub(crate) mod baseline_checks;
-mod between_checks;
 pub(crate) mod checkpoint;
 pub(crate) mod clean_checkout;
 pub(crate) mod consult;
-mod counts_at_start;
 pub(crate) mod environment;
 pub(crate) mod evidence;
-pub(crate) mod final_checks;
 mod go_back;
 mod hand_back;
 mod installed;
@@ -18,6 +14,8 @@ mod measure;
 pub(crate) mod mitigate;
 pub(crate) mod prepare;
 pub(crate) mod prove;
+mod trees;
+mod uncommitted;
 pub(crate) mod recheck;
 pub(crate) mod recorder;
 mod start_fault;

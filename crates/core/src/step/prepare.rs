@@ -2,12 +2,11 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::proof::{harness, surroundings};
+use crate::proof::surroundings;
 use crate::step::baseline_checks::BaselineEnd;
-use ralph_loop_domain::protect::CI_FILES;
 use ralph_loop_domain::secret_name::{FileSecrecy, file_secrecy};
 use ralph_loop_protocol::event::EventBody;
-use ralph_loop_safe_fs::{Links, SafeDir};
+use ralph_loop_safe_fs::SafeDir;
 use ralph_loop_task::spec::RunSpec;
 
 impl Driver {
@@ -85,35 +84,11 @@ impl Driver {
     }
 }
 
-/// Bytes of a file in which scripts and definitions are looked for.
-const FILE_MAX: u64 = 4 * 1024 * 1024;
-
-/// What must stay as it is, by the files that are in the workspace now.
+/// What must stay as it is: what you named, and the task.
 pub(crate) fn protected_patterns(spec: &RunSpec) -> Vec<String> {
-    let top = SafeDir::open(&spec.workspace).ok();
-    protected_in(spec, &|path| top.as_ref()?.read_text(path, Links::Inside, FILE_MAX).ok())
-}
-
-/// What must stay as it is: what the user named, the task, the scripts that verifiers and the setup lead to, CI files. Which
-/// scripts those are is read from the files that `read` gives.
-pub(crate) fn protected_in(spec: &RunSpec, read: harness::Read<'_>) -> Vec<String> {
     let mut patterns = spec.settings.protected_paths.clone();
     patterns.push(spec.task.source.clone());
-    let (task, below) = (task_words(spec), spec.task.working_dir.clone().unwrap_or_default());
-    let verifiers = spec.settings.verifiers.iter().map(|v| v.command_argv.as_slice());
-    patterns.extend(harness::fixed_scripts(verifiers, &below, &task, read));
-    let setup: Vec<Vec<String>> = spec.settings.setup_commands.iter().map(|command| command.argv()).collect();
-    patterns.extend(harness::fixed_scripts(setup.iter().map(Vec::as_slice), "", &task, read));
-    patterns.extend(CI_FILES.iter().map(|p| (*p).to_owned()));
     let mut seen = std::collections::BTreeSet::new();
     patterns.retain(|p| !p.is_empty() && seen.insert(p.clone()));
     patterns
-}
-
-/// What was asked for, in words.
-pub(crate) fn task_words(spec: &RunSpec) -> String {
-    let criteria = spec.task.criteria.iter().map(|criterion| criterion.text.as_str());
-    let all: Vec<&str> =
-        [spec.task.title.as_str(), spec.task.text.as_str()].into_iter().chain(criteria).collect();
-    all.join("\n")
 }

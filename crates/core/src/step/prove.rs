@@ -1,89 +1,64 @@
-//! Prove: the final check of the exact work commit, in a clean checkout and a sandbox of its own. What passes only in the
-//! workspace does not pass here, and the agent is told what differs.
-
-mod users_changes;
+//! Prove: the checks on the exact commit in a clean checkout, then on the trees that `ralph_loop_proof::state` asks for.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::proof::findings::HarnessFindings;
-use crate::proof::results::without_result;
 use crate::proof::surroundings;
-use crate::proof::watched::Watched;
-use crate::step::clean_checkout::{SetupEnd, make_dir};
-use crate::step::final_checks::CheckRun;
-use ralph_loop_domain::ports::{Baseline, ExecTrace, ReleaseWhen};
+use crate::step::trees::Checked;
+use ralph_loop_domain::ports::{Baseline, ReleaseWhen};
 use ralph_loop_domain::proof::{
-    CLEAN_CHECKOUT, HarnessChange, Proof, ProofCheck, ProofLevel, ProtectedEvidence, TestsQuestion, VERSION,
-    Watching,
+    CLEAN_CHECKOUT, HarnessChange, Proof, ProofCheck, ProtectedEvidence, VERSION, Watching,
 };
 use ralph_loop_domain::protect::ProtectedChange;
-use ralph_loop_evidence::weakened::{self, Finding};
 use ralph_loop_journal::artifacts;
-use ralph_loop_protocol::event::{CheckResult, EventBody};
-use ralph_loop_protocol::id::{CommitId, TreeId};
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use ralph_loop_proof::harness::Harness;
+use ralph_loop_proof::state::{Next, ProofState, Tree, TreeRun, Verdict, next};
+use ralph_loop_proof::suppressions;
+use ralph_loop_protocol::event::{CheckResult, EventBody, FileChange, ProofApproved};
+use ralph_loop_protocol::id::{CommitId, Digest, TreeId};
+use std::path::PathBuf;
 use std::time::Duration;
 
-/// Bytes of the patch in which weakened tests are looked for.
+/// Bytes of the patch that is read for suppression comments.
 const PATCH_MAX: usize = 8 * 1024 * 1024;
-/// Reasons that are kept.
-const FAILED_MAX: usize = 40;
-/// Changes to what decides that the journal tells.
-const TOLD_MAX: usize = 20;
+/// Bytes of the harness's diff that the proof holds.
+const DIFF_MAX: usize = 64 * 1024;
+/// Bytes of a file of the harness.
+const FILE_MAX: usize = 16 * 1024 * 1024;
+/// Lines that the journal holds.
+const LINES_MAX: usize = 20;
 
 /// What is to be proven.
 #[derive(Clone)]
-pub(super) struct ProofSubject {
+pub(super) struct Subject {
     /// What is handed over.
     pub(super) commit: CommitId,
-    /// What is checked out: the same, or with it the user's own changes that are not committed.
+    /// What is checked out: the commit, or with it your uncommitted changes.
     pub(super) checked: CommitId,
-    /// What that is compared with.
+    /// The original tree.
     pub(super) start: CommitId,
     pub(super) tree: TreeId,
     pub(super) baseline: Baseline,
     pub(super) logs: PathBuf,
-    /// The user's own changes in it.
-    beside: Vec<String>,
+    /// Your uncommitted changes in it.
+    pub(super) beside: Vec<String>,
 }
 
-/// What a proof found so far.
-#[derive(Default)]
-pub(super) struct ProofFindings {
-    pub(super) results: Vec<CheckResult>,
-    protected: Vec<ProtectedChange>,
-    pub(super) weakened: Vec<Finding>,
-    pub(super) failed: Vec<String>,
-    /// What the failed checks printed.
+/// A proof in the making.
+pub(super) struct Finding {
+    pub(super) state: ProofState,
+    pub(super) harness: Harness,
+    pub(super) verdict: Verdict,
+    /// What failed checks printed.
     pub(super) output: String,
-    hint: Option<String>,
-    /// What decides, and is not as it was.
-    pub(super) judged: Option<HarnessFindings>,
-    /// Whether changed tests explain another number of them.
-    pub(super) explained: bool,
-    pub(super) level: Option<ProofLevel>,
-    watched: Watching,
-    pub(super) harness: Vec<HarnessChange>,
-    /// How the checks ended with what decides as it was at the start.
-    pub(super) start: Vec<CheckResult>,
-    /// What a person is asked, where only that is in the way of a pass.
-    pub(super) question: Option<TestsQuestion>,
-}
-
-impl ProofFindings {
-    pub(super) fn fail(&mut self, why: impl Into<String>) {
-        let why = why.into();
-        if self.failed.len() < FAILED_MAX && !self.failed.contains(&why) {
-            self.failed.push(why);
-        }
-    }
+    /// What only you can fix.
+    pub(super) hint: Option<String>,
+    protected: Vec<ProtectedChange>,
 }
 
 impl Driver {
     pub(crate) fn prove(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("prove.before");
-        // Nothing of an agent lives while its work is proven: a process of its could meddle with the checkout.
+        // No process of an agent may live on and touch the checkout.
         for agent in &self.agents {
             agent.release_resources(ReleaseWhen::Everything);
             self.ctx.note_resources(&**agent);
@@ -92,139 +67,175 @@ impl Driver {
         let (Some(baseline), Some(tree)) = (state.baseline.clone(), state.work.tree.clone()) else {
             return Ok(());
         };
-        // Nothing was changed and yet everything passes: the start itself is what is proven.
         let commit = state.work.commit.clone().unwrap_or_else(|| baseline.head.clone());
-        let start = self.start_for_proof(&baseline.head, &baseline.head)?;
+        let start = self.original_commit(&baseline.head, &baseline.head)?;
         let started = self.ctx.clock.elapsed();
         self.ctx.record(EventBody::ProofStarted { commit: commit.clone(), clean: true })?;
         let logs = self.ctx.run.path().join("proof");
-        make_dir(&logs)?;
         let checked = commit.clone();
-        let mut subject = ProofSubject { commit, checked, start, tree, baseline, logs, beside: Vec::new() };
+        let mut subject = Subject { commit, checked, start, tree, baseline, logs, beside: Vec::new() };
         let protected = self.workspace.protected_changes()?;
         let protected = self.take_claims(self.ctx.state.iterations.count, protected)?;
-        // `None` where the run was stopped meanwhile.
-        let Some(mut found) = self.look_at(&subject, &protected)? else { return Ok(()) };
-        if let Some(beside) = self.with_users_changes(&subject, &found)? {
-            let Some(second) = self.look_at(&beside, &protected)? else { return Ok(()) };
-            if second.failed.is_empty() {
-                self.tell_users_changes(&beside)?;
+        // `None`: the run was stopped meanwhile.
+        let Some(mut found) = self.judge_subject(&subject, &protected)? else { return Ok(()) };
+        if found.verdict.question.is_none()
+            && let Some(beside) = self.include_uncommitted(&subject, &found.verdict)?
+        {
+            let Some(second) = self.judge_subject(&beside, &protected)? else { return Ok(()) };
+            if second.verdict.failed.is_empty() {
+                self.report_uncommitted(&beside)?;
                 (subject, found) = (beside, second);
             }
         }
-        if !self.hold_counts(&subject, &mut found)? || !self.check_as_at_start(&subject, &mut found)? {
-            return Ok(());
-        }
         self.ctx.boundary("prove.ran");
-        if !found.output.is_empty() {
+        if !found.output.is_empty() && !found.verdict.failed.is_empty() {
             self.explain(&subject, &mut found)?;
         }
         self.finish_proof(&subject, &found, started)
     }
 
-    /// Everything that is to be found out of a subject; `None` where the run was stopped meanwhile.
-    fn look_at(
+    /// Runs the checks on each tree that is due, until the result is known.
+    fn judge_subject(
         &mut self,
-        subject: &ProofSubject,
+        subject: &Subject,
         protected: &[ProtectedChange],
-    ) -> Result<Option<ProofFindings>, DriveError> {
-        let mut found = ProofFindings { protected: protected.to_vec(), ..ProofFindings::default() };
-        for change in protected {
-            found.fail(format!("protected path {} was {}", change.path, change.change.as_str()));
-        }
-        for missing in self.missing_from(subject)? {
-            found.fail(missing);
-        }
-        found.weakened = self.weakened(subject)?;
-        self.check_environment(&mut found);
-        if !self.in_clean_folder(|driver, folder| driver.prove_in(folder, subject, &mut found))? {
-            return Ok(None);
-        }
-        if found.results.iter().any(|result| !result.passed) {
-            let changes = self.workspace.changes(subject.start.as_str(), subject.checked.as_str())?;
-            if self.installs_after(&changes)? {
-                return self.look_at(subject, protected);
+    ) -> Result<Option<Finding>, DriveError> {
+        let mut found = self.begin_finding(subject, protected)?;
+        loop {
+            match next(&found.state) {
+                Next::Done(verdict) => {
+                    found.verdict = *verdict;
+                    return Ok(Some(found));
+                }
+                Next::RunChecks(tree) => match self.prove_tree(tree, subject, &mut found)? {
+                    Checked::Run(run) => drop(found.state.runs.insert(tree, run)),
+                    Checked::Stopped => return Ok(None),
+                },
             }
         }
-        for result in found.results.clone().iter().filter(|r| !r.passed) {
-            let why = result.why.as_deref().unwrap_or("failed");
-            found.fail(format!("{}: {why}", result.name));
-        }
-        // A required check that did not run has not passed. Where something else failed, that is why it did not.
-        if found.failed.is_empty() {
-            let required = &self.ctx.state.spec.settings.required_verifiers;
-            without_result(required, &found.results).into_iter().for_each(|why| found.fail(why));
-        }
-        Ok(Some(found))
     }
 
-    /// Whether the check itself is still the one from the start: programs of this machine, and what turns a failure into
-    /// a success.
-    fn check_environment(&self, found: &mut ProofFindings) {
+    fn begin_finding(
+        &self,
+        subject: &Subject,
+        protected: &[ProtectedChange],
+    ) -> Result<Finding, DriveError> {
         let state = &self.ctx.state;
-        if !state.surroundings.is_empty() {
-            let now = self.fingerprints();
-            let changed = surroundings::differences(&state.surroundings, &now);
-            if !changed.is_empty() {
-                found.hint = Some(
-                    "programs or settings that the checks use changed on this machine: look at them, and start a new run (`--new`) if they are yours"
-                        .to_owned(),
-                );
-            }
-            changed.into_iter().for_each(|why| found.fail(why));
+        let settings = &state.spec.settings;
+        let changes = self.workspace.changes(subject.start.as_str(), subject.checked.as_str())?;
+        let changes: Vec<FileChange> =
+            changes.into_iter().filter(|change| !self.is_task_file(&change.path)).collect();
+        let harness = Harness {
+            config: settings.harness.clone(),
+            watched: self.baseline_trace().executed_or_read().map(str::to_owned).collect(),
+            task: state.spec.task.words(),
+        };
+        let read = |commit: &CommitId, path: &str| {
+            let bytes = self.workspace.file_at(commit, path).ok().flatten()?;
+            (bytes.len() <= FILE_MAX).then(|| String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let harness_changes = harness.changes(
+            &changes,
+            &|path| read(&subject.start, path),
+            &|path| read(&subject.checked, path),
+        );
+        let patch = self.workspace.patch(subject.start.as_str(), subject.checked.as_str(), PATCH_MAX)?;
+        let mut suppressions = suppressions::added(&String::from_utf8_lossy(&patch));
+        for one in &mut suppressions {
+            one.text = self.ctx.redactor.text(&one.text).into_owned();
         }
-        for finding in found.weakened.clone().iter().filter(|f| weakened::decides_failure(f)) {
-            let line = finding.line.map_or_else(String::new, |n| format!(":{n}"));
-            found.fail(format!("{}{line} swallows failures of tests: `{}`", finding.path, finding.excerpt));
+        let (mut obstacles, mut hint) = (Vec::new(), None);
+        for change in protected {
+            obstacles.push(format!("protected path {} was {}", change.path, change.change.as_str()));
         }
+        obstacles.extend(self.missing_from(subject)?);
+        let replaced = surroundings::differences(&state.surroundings, &self.fingerprints());
+        if !state.surroundings.is_empty() && !replaced.is_empty() {
+            hint = Some(
+                "programs or settings that the checks use changed on this machine: look at them, and start a new run (`--new`) if they are yours"
+                    .to_owned(),
+            );
+            obstacles.extend(replaced);
+        }
+        let checks = state.baseline_checks.as_ref().filter(|checks| checks.setup_failed.is_none());
+        let proof = ProofState {
+            policy: settings.tests,
+            require: settings.require_proof,
+            required: settings.required_verifiers.clone(),
+            baseline: checks.map(|checks| self.comparable(subject, &harness, checks.results.clone())),
+            red: checks.map(|checks| checks.red.iter().cloned().collect()).unwrap_or_default(),
+            has_diff: !changes.is_empty(),
+            harness: harness_changes,
+            suppressions,
+            obstacles,
+            runs: Default::default(),
+        };
+        Ok(Finding {
+            state: proof,
+            harness,
+            verdict: Verdict::default(),
+            output: String::new(),
+            hint,
+            protected: protected.to_vec(),
+        })
     }
 
-    /// What the run's whole change does to tests.
-    fn weakened(&self, subject: &ProofSubject) -> Result<Vec<Finding>, DriveError> {
-        let patch = self.workspace.patch(subject.start.as_str(), subject.checked.as_str(), PATCH_MAX)?;
-        let mut found = weakened::findings(&String::from_utf8_lossy(&patch));
-        for finding in &mut found {
-            finding.excerpt = self.ctx.redactor.text(&finding.excerpt).into_owned();
+    /// The baseline without its counts if uncommitted tests of yours ran there and aren't in what is handed over.
+    fn comparable(
+        &self,
+        subject: &Subject,
+        harness: &Harness,
+        mut results: Vec<CheckResult>,
+    ) -> Vec<CheckResult> {
+        let dirty = &subject.baseline.dirty;
+        let tests_differ = subject.baseline.dirty_total > dirty.len()
+            || dirty.iter().any(|path| path.ends_with(".rs") || harness.matched(path).is_some());
+        if tests_differ && subject.beside.is_empty() && self.hands_over() {
+            results.iter_mut().for_each(|result| result.tests = None);
         }
-        Ok(found)
+        results
+    }
+
+    /// Whether a path is the task's own file, which the engine writes.
+    pub(super) fn is_task_file(&self, path: &str) -> bool {
+        let task = &self.ctx.state.spec.task;
+        path == task.source || crate::plan_progress::path(task).is_some_and(|progress| progress == path)
     }
 
     fn finish_proof(
         &mut self,
-        subject: &ProofSubject,
-        found: &ProofFindings,
+        subject: &Subject,
+        found: &Finding,
         started: Duration,
     ) -> Result<(), DriveError> {
-        let proof = self.record_of(subject, found)?;
-        let passed = proof.passed;
+        let proof = self.proof_of(subject, found)?;
         let text = serde_json::to_vec_pretty(&proof).unwrap_or_default();
         artifacts::write_durable(&self.ctx.run.proof(), &text)?;
-        if !passed {
-            let list = found.failed.join("\n");
-            self.ctx.error_entry(
-                &format!("iteration {}: the final check failed", self.ctx.state.iterations.count),
-                &list,
-            );
+        if !proof.passed {
+            let iteration = self.ctx.state.iterations.count;
+            self.ctx.error_entry(&format!("iteration {iteration}: the final check failed"), &proof.failed.join("\n"));
         }
         if let Some(hint) = &found.hint
             && self.ctx.state.result.setup_hint.is_none()
         {
             self.ctx.notice(hint.clone())?;
         }
+        let refused = proof.checks.iter().map(|check| &check.result).filter(|result| !result.passed);
         self.ctx.record(EventBody::ProofFinished {
             commit: subject.commit.clone(),
             tree: subject.tree.clone(),
-            passed,
-            proof: ralph_loop_protocol::id::Digest::of(&text),
-            failed: found.failed.clone(),
+            passed: proof.passed,
+            proof: Digest::of(&text),
+            failed: proof.failed.clone(),
             duration_ms: (self.ctx.clock.elapsed() - started).as_millis() as u64,
-            weakened: found.weakened.len() as u32,
             hint: found.hint.clone(),
-            level: found.level.filter(|_| passed),
-            watched: found.watched,
-            harness: found.harness.iter().take(TOLD_MAX).map(HarnessChange::line).collect(),
-            refused: found.results.iter().filter(|result| !result.passed).cloned().collect(),
-            question: found.question.clone().map(Box::new),
+            level: proof.level,
+            level_reason: proof.reason.clone().filter(|_| proof.passed),
+            difference: proof.difference.iter().take(LINES_MAX).map(|one| one.line()).collect(),
+            watched: proof.watched,
+            harness: proof.harness.iter().take(LINES_MAX).map(HarnessChange::line).collect(),
+            refused: refused.cloned().collect(),
+            question: proof.question.clone().map(Box::new),
         })?;
         self.ctx.flush()?;
         self.ctx.boundary("prove.after");
@@ -232,18 +243,21 @@ impl Driver {
     }
 
     /// `proof.json`.
-    fn record_of(&self, subject: &ProofSubject, found: &ProofFindings) -> Result<Proof, DriveError> {
+    fn proof_of(&self, subject: &Subject, found: &Finding) -> Result<Proof, DriveError> {
         let state = &self.ctx.state;
         let command = |name: &str| {
             let verifier = state.spec.settings.verifiers.iter().find(|v| v.name == name);
             verifier.map(ralph_loop_task::config::VerifierConfig::command_line).unwrap_or_default()
         };
-        let passed = found.failed.is_empty() && !found.results.is_empty();
         let check = |result: &CheckResult| ProofCheck {
             command: self.ctx.redactor.text(&command(&result.name)).into_owned(),
             commit: Some(subject.checked.clone()),
             result: result.clone(),
         };
+        let run = |tree: Tree| found.state.runs.get(&tree).map_or(&[][..], |run: &TreeRun| &run.results).to_vec();
+        let again = run(Tree::OriginalTests);
+        let verdict = &found.verdict;
+        let passed = verdict.failed.is_empty();
         Ok(Proof {
             version: VERSION,
             run_id: state.spec.run_id.clone(),
@@ -253,20 +267,24 @@ impl Driver {
             base: subject.baseline.head.clone(),
             place: CLEAN_CHECKOUT.to_owned(),
             beside: subject.beside.clone(),
-            level: found.level.filter(|_| passed),
-            watched: found.watched,
-            harness: found.harness.clone(),
+            level: verdict.level.filter(|_| passed),
+            reason: verdict.reason.clone(),
+            difference: verdict.difference.clone(),
+            watched: state.baseline_checks.as_ref().map_or(Watching::NotWatched, |checks| checks.watched),
+            harness: found.state.harness.clone(),
+            harness_diff: self.harness_diff(subject, &found.state.harness)?,
+            suppressions: found.state.suppressions.clone(),
             baseline: state.baseline_checks.as_ref().map(|c| c.results.clone()).unwrap_or_default(),
-            checks: found.results.iter().map(check).collect(),
-            start: found.start.clone(),
-            question: found.question.clone(),
+            checks: run(Tree::Commit).iter().map(check).collect(),
+            original_harness: if again.is_empty() { run(Tree::OriginalHarness) } else { again },
+            original_product: run(Tree::OriginalProduct),
+            question: verdict.question.clone(),
             approved_by: None,
             protected: ProtectedEvidence {
-                patterns: self.protected_now(subject)?,
+                patterns: super::prepare::protected_patterns(&state.spec),
                 changed: found.protected.clone(),
             },
-            weakened: found.weakened.clone(),
-            failed: found.failed.clone(),
+            failed: verdict.failed.clone(),
             hint: found.hint.clone(),
             iterations: state.iterations.count,
             agents: state.agents.by_agent.clone(),
@@ -277,23 +295,30 @@ impl Driver {
         })
     }
 
-    /// The patterns that protected something. A file that came during the run and that a verifier names never was.
-    pub(super) fn protected_now(&self, subject: &ProofSubject) -> Result<Vec<String>, DriveError> {
-        let head = &subject.start;
-        let mut patterns = super::prepare::protected_in(&self.ctx.state.spec, &|path| {
-            let bytes = self.workspace.file_at(head, path).ok().flatten()?;
-            Some(String::from_utf8_lossy(&bytes).into_owned())
-        });
-        let changes = self.workspace.changes(subject.baseline.tree.as_str(), subject.tree.as_str())?;
-        patterns.retain(|p| !changes.iter().any(|f| f.status == 'A' && f.path == *p));
-        Ok(patterns)
+    /// The diff of the changed harness files.
+    fn harness_diff(&self, subject: &Subject, changes: &[HarnessChange]) -> Result<String, DriveError> {
+        if changes.is_empty() {
+            return Ok(String::new());
+        }
+        let patch = self.workspace.patch(subject.start.as_str(), subject.checked.as_str(), PATCH_MAX)?;
+        let patch = String::from_utf8_lossy(&patch);
+        let mut diff = String::new();
+        for part in patch.split_inclusive("\ndiff --git ") {
+            let file = part.lines().next().unwrap_or_default().rsplit(" b/").next().unwrap_or_default();
+            if changes.iter().any(|change| change.path == file) && diff.len() + part.len() <= DIFF_MAX {
+                diff.push_str("diff --git ");
+                let part = part.strip_prefix("diff --git ").unwrap_or(part);
+                diff.push_str(part.strip_suffix("diff --git ").unwrap_or(part));
+            }
+        }
+        Ok(self.ctx.redactor.text(&diff).into_owned())
     }
 
-    /// The commit that is handed over must hold what was judged: it may differ from the tree in the user's own changes only.
-    fn missing_from(&self, subject: &ProofSubject) -> Result<Vec<String>, DriveError> {
+    /// The commit that is handed over must hold what was judged: it may differ from the tree in your own changes only.
+    fn missing_from(&self, subject: &Subject) -> Result<Option<String>, DriveError> {
         let baseline = &subject.baseline;
         if baseline.dirty_total > baseline.dirty.len() {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let files = self.workspace.changes(subject.commit.as_str(), subject.tree.as_str())?;
         let missing: Vec<String> = files
@@ -301,85 +326,33 @@ impl Driver {
             .map(|f| f.path)
             .filter(|path| !baseline.dirty.contains(path) && !path.starts_with(".ralph/"))
             .collect();
-        if missing.is_empty() {
-            return Ok(Vec::new());
-        }
-        Ok(vec![format!("the recorded commit does not hold the judged state of {}", missing.join(", "))])
+        Ok((!missing.is_empty())
+            .then(|| format!("the commit doesn't hold the judged state of {}", missing.join(", "))))
     }
 
-    fn prove_in(
-        &mut self,
-        folder: &Path,
-        subject: &ProofSubject,
-        found: &mut ProofFindings,
-    ) -> Result<bool, DriveError> {
-        if let Err(error) = self.workspace.checkout_clean(&subject.checked, folder) {
-            found.fail(error.to_string());
-            found.hint = Some(match error.hint {
-                Some(hint) => format!("{}: {hint}", error.reason),
-                None => error.reason,
-            });
-            return Ok(true);
-        }
-        let forged = self.workspace.verify_checkout(&subject.checked, folder)?;
-        if !forged.is_empty() {
-            forged.into_iter().for_each(|why| found.fail(why));
-            return Ok(true);
-        }
-        let watched = Watched::take(folder, &self.protected_now(subject)?);
-        let links = self.new_links_out(&watched, subject)?;
-        if !links.is_empty() {
-            found.fail(format!("links that lead out of the repository: {}", links.join(", ")));
-            return Ok(true);
-        }
-        let checkout = self.open_checkout(folder)?;
-        let mut came = BTreeSet::new();
-        let mut after = |seen: Option<&ExecTrace>| {
-            meddled(&watched, "the setup", found);
-            came.extend(watched.came(seen));
+    /// You approved the result: the proof says so, and counts.
+    pub(crate) fn approve_tests(&mut self) -> Result<(), DriveError> {
+        let state = &self.ctx.state;
+        let Some(by) = state.people.tests_approved_by.clone() else { return Ok(()) };
+        let Some(facts) = state.result.proof.clone() else { return Ok(()) };
+        let (path, asked) = (self.ctx.run.proof(), self.ctx.run.path().join("proof/asked.json"));
+        // A process that was killed here may have written one and not the other.
+        let found = [&path, &asked].into_iter().find_map(|path| {
+            let text = std::fs::read(path).ok().filter(|text| Some(Digest::of(text)) == facts.proof)?;
+            Proof::parse(&text).ok().map(|proof| (text, proof))
+        });
+        let Some((text, proof)) = found else {
+            let reason = format!("`{}` isn't what was journaled", path.display());
+            return self.ctx.record(EventBody::ProofVoided { reason }).map(|_| ());
         };
-        match self.run_setup(&checkout, &subject.logs, Some(&mut after))? {
-            SetupEnd::Ready => {}
-            SetupEnd::Stopped => return Ok(false),
-            SetupEnd::Failed { command, log } => {
-                found.fail(format!("setup command `{command}` failed in a clean checkout: see {log}"));
-                return Ok(true);
-            }
-        }
-        let (sandbox, env) = (&*checkout.sandbox, checkout.env.as_slice());
-        let home = self.home_settings(sandbox, env, &subject.logs)?;
-        let Some(run) = self.run_final_checks(sandbox, env, (&subject.tree, &subject.logs), &watched)? else {
-            return Ok(false);
-        };
-        let CheckRun { results, mut trace, all_seen, meddled, output, rewritten } = run;
-        trace.steps.extend(came);
-        for (heading, excerpt) in output {
-            self.ctx.error_entry(&heading, ralph_loop_protocol::text::tail_lines(&excerpt, 30));
-            found.output.push_str(&format!("{excerpt}\n"));
-        }
-        found.results = results;
-        meddled.into_iter().for_each(|why| found.fail(why));
-        found.watched = if all_seen { Watching::Watched } else { Watching::NotWatched };
-        self.judge_harness(folder, subject, (&watched, &trace, home), found)?;
-        for file in rewritten {
-            let what = "one check rewrote it in the home of the checks, and the next one found it";
-            found.judged.iter_mut().for_each(|judged| judged.lower(&format!("~/{file}"), None, what));
-        }
-        Ok(true)
+        artifacts::write_durable(&asked, &text)?;
+        let text = serde_json::to_vec_pretty(&proof.approved(&by)).unwrap_or_default();
+        artifacts::write_durable(&path, &text)?;
+        self.ctx.boundary("approve.written");
+        let approved = ProofApproved { commit: facts.commit, proof: Digest::of(&text), by };
+        self.ctx.record(EventBody::ProofApproved(approved))?;
+        self.ctx.flush()?;
+        self.ctx.boundary("approve.after");
+        Ok(())
     }
-
-    /// Links that the run made and that lead out of the repository: what is behind them is not in the commit.
-    fn new_links_out(&self, watched: &Watched, subject: &ProofSubject) -> Result<Vec<String>, DriveError> {
-        if watched.links_out.is_empty() {
-            return Ok(Vec::new());
-        }
-        let changes = self.workspace.changes(subject.start.as_str(), subject.checked.as_str())?;
-        let made = |path: &&String| changes.iter().any(|change| change.path == **path);
-        Ok(watched.links_out.iter().filter(made).cloned().collect())
-    }
-}
-
-/// What a command changed in the checkout that it must not.
-fn meddled(watched: &Watched, who: &str, found: &mut ProofFindings) {
-    watched.meddled(who).into_iter().for_each(|why| found.fail(why));
 }

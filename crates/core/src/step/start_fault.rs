@@ -7,9 +7,7 @@ use crate::step::environment::{is_work, program};
 use ralph_loop_domain::ports::Surroundings;
 use ralph_loop_domain::setup;
 use ralph_loop_domain::state::RunState;
-use ralph_loop_evidence::environment::fault;
-use ralph_loop_protocol::event::EventBody;
-use ralph_loop_protocol::outcome::HumanReason;
+use ralph_loop_proof::report::environment::fault;
 use ralph_loop_protocol::text::one_line;
 use ralph_loop_safe_fs::{Links, SafeDir};
 use ralph_loop_task::config::{Isolation, VerifierConfig};
@@ -33,8 +31,7 @@ impl Driver {
         };
         if let Some(message) = message {
             let message = format!("{message}; {ALL_THE_SAME}");
-            self.ctx.record(EventBody::NeedsHuman { reason: HumanReason::Setup, message })?;
-            self.ctx.flush()?;
+            self.ctx.notice(format!("warning: {message}"))?;
         }
         Ok(())
     }

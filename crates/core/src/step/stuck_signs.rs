@@ -9,7 +9,7 @@ use crate::step::verify::{CheckPlace, Checked, HowToCheck, run_check};
 use ralph_loop_domain::recovery;
 use ralph_loop_domain::state::{Current, RunState};
 use ralph_loop_domain::stuck::{self, Evidence, Signals, Trace, paths};
-use ralph_loop_evidence::numbers;
+use ralph_loop_proof::report::numbers;
 use ralph_loop_protocol::id::Digest;
 use ralph_loop_protocol::stuck::{MeasuredNumber, StuckDetails};
 use ralph_loop_protocol::text::{one_line, tail_lines};

@@ -9,10 +9,8 @@ use crate::step::measure::{self, Measured};
 use ralph_loop_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, ExecTrace, Sandbox, SandboxError, StopCause, Stream,
 };
-use ralph_loop_evidence::failing::failing_tests;
-use ralph_loop_evidence::harness::always_reports;
-use ralph_loop_evidence::node_tests::has_node_tests;
-use ralph_loop_evidence::test_report::TestScanner;
+use ralph_loop_proof::report::failing::failing_tests;
+use ralph_loop_proof::report::scanner::TestScanner;
 use ralph_loop_journal::artifacts::{FinishedLog, OutputLog};
 use ralph_loop_journal::live::LiveStream;
 use ralph_loop_protocol::budget::BudgetKind;
@@ -20,7 +18,6 @@ use ralph_loop_protocol::event::{CheckResult, EventBody};
 use ralph_loop_protocol::id::TreeId;
 use ralph_loop_protocol::text::{count, duration, tail, tail_lines};
 use ralph_loop_task::config::{Expect, VerifierConfig};
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -165,7 +162,6 @@ pub(crate) fn run_check(
         Err(error) => (Err(error.to_string()), Duration::ZERO, 0),
     };
     let tests = run.tests;
-    let early = ended_early(ctx, sandbox, &run.test_files);
     // Only an exit with 0 can pass; every other way to end is a reason why not, or no result at all.
     let why = match &end {
         Ok(ExecEnd::Stopped(_) | ExecEnd::GuardLost) => return Ok(Checked::Stopped),
@@ -175,12 +171,9 @@ pub(crate) fn run_check(
         Ok(ExecEnd::Exited(0)) if run.unfinished => {
             Some("tests began and ended without their result: what they run ended the process".to_owned())
         }
-        Ok(ExecEnd::Exited(0)) if run.failed_at_end > 0 && always_reports(&verifier.command_argv) => {
+        Ok(ExecEnd::Exited(0)) if run.failed_at_end > 0 => {
             let tests = count(run.failed_at_end as usize, "test");
             Some(format!("its own report says that {tests} failed, though it ended with 0"))
-        }
-        Ok(ExecEnd::Exited(0)) if early.is_some() => {
-            early.map(|file| format!("{file} ended before its tests were reported"))
         }
         Ok(ExecEnd::Exited(0)) => match &verifier.expect {
             Some(Expect::Output { pattern }) if !pattern.matches(&read_tail(log_path, OUTPUT_MAX)) => {
@@ -218,28 +211,6 @@ pub(crate) fn run_check(
         last_lines: if passed { Vec::new() } else { last_lines(&run.excerpt) },
     };
     Ok(Checked::Result(Box::new(result), run.excerpt, run.trace))
-}
-
-/// The file with tests that was reported itself in their place, if there is one.
-fn ended_early(ctx: &Context, sandbox: &dyn Sandbox, files: &BTreeSet<String>) -> Option<String> {
-    let folder = ctx.state.spec.task.working_dir.clone().unwrap_or_default();
-    files
-        .iter()
-        .find(|file| {
-            // A whole path is the one of the sandbox: the part of it that is in the workspace is looked for.
-            let mut rest = file.trim_start_matches('/');
-            loop {
-                let read = |path: &Path| sandbox.read(path).ok().flatten();
-                if let Some(bytes) = read(Path::new(rest)).or_else(|| read(&Path::new(&folder).join(rest))) {
-                    break has_node_tests(&String::from_utf8_lossy(&bytes));
-                }
-                match rest.split_once('/') {
-                    Some((_, below)) => rest = below,
-                    None => break false,
-                }
-            }
-        })
-        .cloned()
 }
 
 /// A check that runs no command: of a file, or of the calling program. `None` where a command is to be run.
@@ -306,8 +277,6 @@ pub(crate) struct LoggedRun {
     pub unfinished: bool,
     /// Tests that failed by the last report.
     pub failed_at_end: u64,
-    /// Files that were reported in the place of the tests in them.
-    pub test_files: BTreeSet<String>,
     pub excerpt: String,
     pub log: FinishedLog,
     pub trace: Option<ExecTrace>,
@@ -371,14 +340,13 @@ pub(crate) fn run_logged(
     }
     let excerpt = String::from_utf8_lossy(&excerpt);
     let excerpt = tail(&excerpt, EXCERPT).to_owned();
-    let (unfinished, test_files) = (scanner.is_unfinished(), scanner.files().clone());
+    let unfinished = scanner.is_unfinished();
     let failed_at_end = scanner.failed_at_end();
     Ok(LoggedRun {
         outcome,
         tests: scanner.finish(),
         unfinished,
         failed_at_end,
-        test_files,
         excerpt,
         log,
         trace,

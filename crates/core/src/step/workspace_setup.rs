@@ -41,7 +41,7 @@ impl Driver {
         // The sandbox is lent to the commands, which need the rest of the driver, too.
         let sandbox = self.sandbox.new_connection()?;
         let workspace = Checkout { sandbox, env: Vec::new(), setup, installed };
-        match self.run_setup(&workspace, &logs, None)? {
+        match self.run_setup(&workspace, &logs)? {
             SetupEnd::Stopped if self.ctx.ends_now() || self.ctx.state.spending.cut_short => Ok(false),
             SetupEnd::Stopped => {
                 Err(SandboxError::Broken("whoever watches over its commands died during the setup".into())

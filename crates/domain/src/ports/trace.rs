@@ -10,6 +10,14 @@ pub struct ExecTrace {
     pub steps: BTreeSet<TraceStep>,
 }
 
+impl ExecTrace {
+    /// The files that script runners executed or read.
+    pub fn executed_or_read(&self) -> impl Iterator<Item = &str> {
+        let seen = self.steps.iter().filter(|step| matches!(step.kind, TraceKind::Ran | TraceKind::Read));
+        seen.map(|step| step.path.as_str())
+    }
+}
+
 /// One thing that was done to a file of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TraceStep {

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 /// Rows of the table of checks.
 const CHECKS_MAX: usize = 60;
-/// Weakened tests that are listed.
-const WEAKENED_MAX: usize = 20;
-/// Changes to what decides that are listed.
+/// Changes of the harness, differences and suppressions that are listed.
 const HARNESS_MAX: usize = 20;
 /// Reasons that are listed.
 const FAILED_MAX: usize = 20;
@@ -23,51 +21,51 @@ const COMMAND_MAX: usize = 120;
 /// request whatever an agent wrote.
 pub fn evidence_markdown(proof: &Proof) -> String {
     let mut out = String::from("### Evidence\n\n");
-    let word = match (proof.passed, proof.level) {
-        (false, _) => "**Not proven**",
-        (true, Some(ProofLevel::OwnTests)) => "**Own tests pass**",
-        (true, _) => "**Proven**",
-    };
+    let approved_by = proof.approved_by.as_deref().filter(|_| proof.passed);
+    let headline = ProofLevel::headline(proof.level.filter(|_| proof.passed), approved_by);
     let _ = writeln!(
         out,
-        "{word} at {} ({}), from base {}.\n",
+        "**{}** at {} ({}), from base {}.\n",
+        plain(&headline, 120),
         code(proof.commit.short(), 40),
         plain(&proof.place, 40),
         code(proof.base.short(), 40)
     );
-    level(&mut out, proof);
-    if let Some(by) = proof.approved_by.as_deref().filter(|_| proof.passed) {
-        let by = by.split(" via ").next().unwrap_or(by);
-        let _ = writeln!(
-            out,
-            "The changed tests were approved by {}; as they were at the start, they do not pass.\n",
-            plain(by, 60)
-        );
-    }
+    difference(&mut out, proof);
     checks(&mut out, proof);
     failed(&mut out, proof);
     effort(&mut out, proof);
-    weakened(&mut out, proof);
+    protected(&mut out, proof);
     out
 }
 
-/// Who decided what a pass means, and what the run changed of it.
-fn level(out: &mut String, proof: &Proof) {
-    let Some(level) = proof.level.filter(|_| proof.passed) else { return };
-    let meaning = match level {
-        ProofLevel::Independent => "what decides is as it was at the start",
-        ProofLevel::OwnTests => "the run changed what decides: read it before you rely on it",
-    };
-    let _ = writeln!(out, "Level: **{}**, {} ({meaning}).\n", level.words(), proof.watched.words());
-    for change in proof.harness.iter().take(HARNESS_MAX) {
-        let _ = writeln!(out, "- {}", plain(&change.line(), 200));
+/// What failed without the work, and what the run changed of the harness.
+fn difference(out: &mut String, proof: &Proof) {
+    if proof.passed {
+        if let Some(reason) = &proof.reason {
+            let _ = writeln!(out, "{}.\n", plain(reason, 200));
+        }
+        let lines = proof.difference.iter().map(super::Difference::line);
+        list(out, "Failed without the work, passes with it:", lines);
     }
-    if proof.harness.len() > HARNESS_MAX {
-        let _ = writeln!(out, "- … and {} more in `proof.json`", proof.harness.len() - HARNESS_MAX);
+    list(out, "Changes of the harness:", proof.harness.iter().map(super::HarnessChange::line));
+    let suppressions = proof.suppressions.iter().map(|one| format!("{}:{}: {}", one.path, one.line, one.text));
+    list(out, "Suppression comments added:", suppressions);
+}
+
+fn list(out: &mut String, heading: &str, lines: impl ExactSizeIterator<Item = String>) {
+    let all = lines.len();
+    if all == 0 {
+        return;
     }
-    if !proof.harness.is_empty() {
-        out.push('\n');
+    let _ = writeln!(out, "{heading}\n");
+    for line in lines.take(HARNESS_MAX) {
+        let _ = writeln!(out, "- {}", plain(&line, 200));
     }
+    if all > HARNESS_MAX {
+        let _ = writeln!(out, "- … and {} more in `proof.json`", all - HARNESS_MAX);
+    }
+    out.push('\n');
 }
 
 fn checks(out: &mut String, proof: &Proof) {
@@ -153,34 +151,12 @@ fn effort(out: &mut String, proof: &Proof) {
     );
 }
 
-fn weakened(out: &mut String, proof: &Proof) {
+fn protected(out: &mut String, proof: &Proof) {
     let protected = count(proof.protected.patterns.len(), "protected pattern");
-    match proof.protected.changed.len() {
-        0 => {
-            let _ = writeln!(out, "Protected paths: as at the base ({protected}).");
-        }
-        n => {
-            let _ = writeln!(out, "Protected paths: {n} changed ({protected}).");
-        }
-    }
-    if proof.weakened.is_empty() {
-        out.push_str("Tests: no sign that one was weakened.\n");
-        return;
-    }
-    let _ = writeln!(out, "\n#### {}\n", ralph_loop_protocol::weakened::summary(&proof.weakened));
-    for finding in proof.weakened.iter().take(WEAKENED_MAX) {
-        let line = finding.line.map_or_else(String::new, |n| format!(":{n}"));
-        let _ = writeln!(
-            out,
-            "- {}: {} {}",
-            code(&format!("{}{line}", finding.path), 200),
-            finding.kind.words(),
-            if finding.excerpt.is_empty() { String::new() } else { code(&finding.excerpt, 160) }
-        );
-    }
-    if proof.weakened.len() > WEAKENED_MAX {
-        let _ = writeln!(out, "- … and {} more in `proof.json`", proof.weakened.len() - WEAKENED_MAX);
-    }
+    let _ = match proof.protected.changed.len() {
+        0 => writeln!(out, "Protected paths: unchanged ({protected})."),
+        n => writeln!(out, "Protected paths: {n} changed ({protected})."),
+    };
 }
 
 /// Text that is shown as it is. Entities instead of backslashes: they hold inside tables, too.

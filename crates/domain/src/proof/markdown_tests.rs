@@ -1,12 +1,13 @@
 use super::*;
-use crate::proof::{HarnessChange, ProtectedEvidence, ScoreFacts, Watching};
+use crate::proof::{
+    Difference, DifferenceKind, HarnessChange, HarnessSource, ProtectedEvidence, ScoreFacts, Suppression, Watching,
+};
 use crate::protect::{ProtectedChange, ProtectedKind};
 use crate::state::AgentTotals;
 use ralph_loop_protocol::event::CheckResult;
 use ralph_loop_protocol::id::{AgentName, CommitId, Digest, RunId, TreeId};
 use ralph_loop_protocol::money::{Cost, Tokens, Usd};
 use ralph_loop_protocol::test_counts::TestCounts;
-use ralph_loop_protocol::weakened::{Finding, WeakKind};
 
 fn check(name: &str, command: &str) -> ProofCheck {
     ProofCheck {
@@ -40,15 +41,23 @@ fn proof() -> Proof {
         place: "clean checkout".into(),
         beside: Vec::new(),
         level: Some(ProofLevel::Independent),
+        reason: None,
+        difference: vec![Difference {
+            check: "M1.1".into(),
+            tests: vec!["test_a".into(), "test_b".into()],
+            kind: DifferenceKind::RedToGreen,
+        }],
         watched: Watching::NotWatched,
         harness: Vec::new(),
+        harness_diff: String::new(),
+        suppressions: Vec::new(),
         baseline: Vec::new(),
-        start: Vec::new(),
+        original_harness: Vec::new(),
+        original_product: Vec::new(),
         question: None,
         approved_by: None,
         checks: vec![check("M1.1", "cargo test --workspace"), check("lint", "cargo clippy")],
         protected: ProtectedEvidence { patterns: vec!["PROMPT.md".into()], changed: Vec::new() },
-        weakened: Vec::new(),
         failed: Vec::new(),
         hint: None,
         iterations: 4,
@@ -64,13 +73,27 @@ fn proof() -> Proof {
     }
 }
 
+fn change(path: &str, what: &str) -> HarnessChange {
+    HarnessChange {
+        path: path.into(),
+        added: false,
+        source: HarnessSource::Glob,
+        named: false,
+        what: what.into(),
+    }
+}
+
+fn suppression(path: &str, text: &str) -> Suppression {
+    Suppression { path: path.into(), line: 12, text: text.into() }
+}
+
 #[test]
 fn the_table_names_every_check_and_what_the_run_took() {
     insta::assert_snapshot!(evidence_markdown(&proof()));
 }
 
 #[test]
-fn a_failed_proof_says_what_did_not_hold_and_which_tests_need_a_look() {
+fn a_failed_proof_lists_failures_and_harness_changes() {
     let mut proof = proof();
     proof.passed = false;
     let result = &mut proof.checks[1].result;
@@ -78,20 +101,8 @@ fn a_failed_proof_says_what_did_not_hold_and_which_tests_need_a_look() {
     result.tests = Some(TestCounts { passed: 3, failed: 1 });
     proof.failed = vec!["lint: exit code 2".into()];
     proof.protected.changed = vec![ProtectedChange { path: "a".into(), change: ProtectedKind::Changed }];
-    proof.weakened = vec![
-        Finding {
-            path: "tests/test_a.py".into(),
-            kind: WeakKind::Skipped,
-            line: Some(12),
-            excerpt: "@pytest.mark.skip(\"later\")".into(),
-        },
-        Finding {
-            path: "tests/b.rs".into(),
-            kind: WeakKind::FileRemoved,
-            line: None,
-            excerpt: String::new(),
-        },
-    ];
+    proof.harness = vec![change("tests/test_a.py", "changed: tests")];
+    proof.suppressions = vec![suppression("src/a.py", "import os  # noqa")];
     insta::assert_snapshot!(evidence_markdown(&proof));
 }
 
@@ -102,12 +113,7 @@ fn nothing_an_agent_writes_becomes_markup() {
     proof.checks = vec![check(evil, evil)];
     proof.failed = vec![evil.to_owned()];
     proof.agents = [(AgentName::new("@all|x"), AgentTotals::default())].into();
-    proof.weakened = vec![Finding {
-        path: "tests/|`@me`.py".into(),
-        kind: WeakKind::AssertionRemoved,
-        line: Some(1),
-        excerpt: evil.to_owned(),
-    }];
+    proof.suppressions = vec![suppression("tests/|`@me`.py", evil)];
     let text = evidence_markdown(&proof);
     insta::assert_snapshot!(text);
     for bad in ["<img", "@octocat", "@all", "@me", "](", "**bold**", " #12", "\u{202e}", "`x`"] {
@@ -122,16 +128,14 @@ fn however_much_there_is_the_text_stays_short_enough_for_a_pull_request() {
     let mut proof = proof();
     proof.checks = vec![check(&"n".repeat(1000), &"&".repeat(10_000)); 500];
     proof.failed = vec!["|".repeat(10_000); 500];
-    let finding =
-        Finding { path: "`".repeat(5000), kind: WeakKind::Skipped, line: Some(1), excerpt: "<".repeat(5000) };
-    proof.weakened = vec![finding; 500];
+    proof.suppressions = vec![suppression(&"`".repeat(5000), &"<".repeat(5000)); 500];
     let text = evidence_markdown(&proof);
     assert!(text.len() < 120_000, "{}", text.len());
     assert!(text.contains("and 440 more"));
 }
 
 #[test]
-fn a_proof_is_read_back_as_it_was_written_and_old_ones_are_fine() {
+fn a_proof_reads_back_as_written() {
     let proof = proof();
     let text = serde_json::to_vec(&proof).unwrap();
     assert_eq!(Proof::parse(&text).unwrap(), proof);
@@ -142,21 +146,16 @@ fn a_proof_is_read_back_as_it_was_written_and_old_ones_are_fine() {
 }
 
 #[test]
-fn own_tests_are_never_called_proven_and_what_changed_is_no_markup() {
-    let change = HarnessChange {
-        path: "tests/<b>.py".into(),
-        key: None,
-        what: "a test, changed by the run".into(),
-        tests: true,
-    };
+fn headlines_name_the_level_and_harness_changes_are_no_markup() {
     let own = Proof {
         level: Some(ProofLevel::OwnTests),
-        watched: Watching::Watched,
-        harness: vec![change],
+        harness: vec![change("tests/<b>.py", "changed: tests")],
         ..proof()
     };
     let text = evidence_markdown(&own);
-    assert!(text.contains("**Own tests pass**") && text.contains("Level: **own tests**, watched"), "{text}");
-    assert!(!text.to_lowercase().contains("proven") && !text.contains("independent"), "{text}");
-    assert!(text.contains("- tests/&#60;b&#62;.py: a test, changed by the run"), "{text}");
+    assert!(text.contains("**proven by its own tests (original tests pass)**"), "{text}");
+    assert!(text.contains("- tests/&#60;b&#62;.py: changed: tests"), "{text}");
+    let unverified = Proof { level: Some(ProofLevel::Unverified), difference: Vec::new(), ..proof() };
+    let text = evidence_markdown(&unverified);
+    assert!(text.contains("**done, unverified**") && !text.contains("proven"), "{text}");
 }

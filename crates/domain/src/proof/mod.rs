@@ -4,6 +4,6 @@ mod markdown;
 
 pub use markdown::{evidence_markdown, plain};
 pub use ralph_loop_protocol::proof::{
-    CLEAN_CHECKOUT, HarnessChange, Proof, ProofCheck, ProofLevel, ProtectedEvidence, ScoreFacts,
-    TestsQuestion, VERSION, Watching,
+    CLEAN_CHECKOUT, Difference, DifferenceKind, HarnessChange, HarnessSource, Proof, ProofCheck, ProofLevel,
+    ProtectedEvidence, ScoreFacts, Suppression, TestsQuestion, VERSION, Watching,
 };

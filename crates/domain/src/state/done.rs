@@ -34,6 +34,32 @@ impl RunFacts {
             && self.all_claimed()
     }
 
+    /// Whether the work differs from the original tree.
+    pub(crate) fn has_diff(&self) -> bool {
+        match (&self.work.tree, &self.baseline) {
+            (Some(tree), Some(baseline)) => *tree != baseline.tree || self.work.commit.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether the last two sessions ended with the original tree.
+    pub(crate) fn is_idle(&self) -> bool {
+        let last = self.iterations.history.iter().rev().take(2);
+        !self.has_diff() && last.clone().count() == 2 && last.into_iter().all(|one| one.files == 0)
+    }
+
+    /// Whether every written criterion passed its own check on the original tree, before any session.
+    pub(crate) fn is_already_true(&self) -> bool {
+        let criteria = &self.spec.task.criteria;
+        let before = self.baseline_checks.as_ref().map_or(&[][..], |checks| checks.results.as_slice());
+        let passed = |name: &String| before.iter().any(|result| result.name == *name && result.passed);
+        self.iterations.count == 0
+            && self.iterations.attempts == 0
+            && !criteria.is_empty()
+            && criteria.iter().all(|criterion| criterion.check.is_own())
+            && self.spec.settings.required_verifiers.iter().all(passed)
+    }
+
     /// Whether somebody says that the work is done, in the way that the run asks for.
     pub(crate) fn is_claimed(&self, promised: bool) -> bool {
         let settings = &self.spec.settings;
@@ -61,6 +87,6 @@ impl RunFacts {
     pub(super) fn is_done_after_all(&self) -> bool {
         let Some(last) = self.iterations.history.back() else { return false };
         let promised = matches!(last.verdict, Verdict::FalsePromise | Verdict::Candidate);
-        last.verdict != Verdict::ProtectedChanged && self.is_proven() && self.is_claimed(promised)
+        last.verdict != Verdict::ProtectedChanged && self.has_diff() && self.is_proven() && self.is_claimed(promised)
     }
 }

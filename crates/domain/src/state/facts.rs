@@ -249,16 +249,19 @@ pub struct ProofFacts {
     pub failed: Vec<String>,
     /// Digest of `proof.json`, once finished.
     pub proof: Option<Digest>,
-    /// Changes to tests that a person should look at.
-    #[serde(default)]
-    pub weakened: u32,
-    /// Who decided what a pass means.
+    /// What the result is worth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<ProofLevel>,
     /// Whether the checks were watched.
     #[serde(default, skip_serializing_if = "Watching::is_not_watched")]
     pub watched: Watching,
-    /// What lowers the level, one line each.
+    /// Why the level isn't higher.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level_reason: Option<String>,
+    /// What failed without the work and passes with it, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub difference: Vec<String>,
+    /// Changes of the harness, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub harness: Vec<String>,
     /// Checks that did not pass in it.
@@ -270,6 +273,13 @@ pub struct ProofFacts {
     /// Who accepted the changed tests, where somebody did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
+}
+
+impl ProofFacts {
+    /// The result in the words of every surface.
+    pub fn headline(&self) -> String {
+        ProofLevel::headline(self.level.filter(|_| self.passed), self.approved_by.as_deref())
+    }
 }
 
 /// Where the result is.

@@ -1,7 +1,7 @@
 //! What the fold knows of telling people: occasions that arose, and who was told of them already.
 
 use super::{Gate, RunFacts};
-use crate::proof::ProofLevel;
+use crate::state::ProofFacts;
 use jiff::Timestamp;
 use ralph_loop_protocol::event::{Event, EventBody, ReviewOutcome};
 use ralph_loop_protocol::id::Seq;
@@ -63,12 +63,8 @@ impl RunFacts {
             EventBody::ReviewSeen(news) if news.state == ReviewOutcome::Waiting => {
                 let first = self.handover.gate.is_none_or(|gate| gate.gate != Gate::Review);
                 if let Some(pr) = self.handover.pr.as_ref().filter(|_| first) {
-                    let level = self.result.proof.as_ref().and_then(|proof| proof.level);
-                    let passes = match level {
-                        Some(ProofLevel::OwnTests) => "passes its own tests",
-                        _ => "is proven",
-                    };
-                    let detail = format!("{} {passes} and waits for an approval", pr.url);
+                    let headline = self.result.proof.as_ref().map(ProofFacts::headline).unwrap_or_default();
+                    let detail = format!("approve the pull request: {} ({headline})", pr.url);
                     self.arose(event, Occasion::NeedsHuman, &detail);
                 }
             }

@@ -11,22 +11,17 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
             let place = if *clean { "in a clean checkout" } else { "in place" };
             (Tone::Plain, format!("final check of {} {place}", commit.short()))
         }
-        EventBody::ProofFinished { passed: true, commit, weakened, level, watched, .. } => {
-            let look = match weakened {
-                0 => String::new(),
-                n => format!("; {}", crate::weakened::summary_of(*n as usize)),
-            };
-            let verdict = ProofLevel::verdict(*level);
-            let level = level.map(|level| format!(" ({}, {})", level.words(), watched.words()));
-            (Tone::Good, format!("{verdict}: {}{}{look}", commit.short(), level.unwrap_or_default()))
+        EventBody::ProofFinished { passed: true, commit, level, level_reason, difference, .. } => {
+            let shown = difference.first().or(level_reason.as_ref());
+            let shown = shown.map_or_else(String::new, |line| format!(" · {line}"));
+            let tone = if level.is_some_and(ProofLevel::is_proven) { Tone::Good } else { Tone::Attention };
+            (tone, format!("{}: {}{shown}", ProofLevel::headline(*level, None), commit.short()))
         }
         EventBody::ProofFinished { question: Some(_), .. } => {
-            (Tone::Attention, "the checks pass, but not with the tests of the start".to_owned())
+            (Tone::Attention, "the checks pass; the result needs your approval".to_owned())
         }
         EventBody::ProofApproved(ProofApproved { commit, by, .. }) => {
-            let verdict = ProofLevel::verdict(Some(ProofLevel::OwnTests));
-            let by = by.split(" via ").next().unwrap_or(by);
-            (Tone::Good, format!("{verdict}: {}; the changed tests are approved by {by}", commit.short()))
+            (Tone::Good, format!("{}: {}", ProofLevel::headline(None, Some(by)), commit.short()))
         }
         EventBody::ProofFinished { failed, .. } => (Tone::Bad, format!("not proven: {}", failed.join("; "))),
         EventBody::ProofVoided { reason } => {

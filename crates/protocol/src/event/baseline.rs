@@ -35,6 +35,9 @@ pub struct Baseline {
 pub struct BaselineChecks {
     /// Each check that was run.
     pub results: Vec<CheckResult>,
+    /// Checks that failed twice, and not because of the environment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub red: Vec<String>,
     /// Whether they were watched.
     #[serde(default)]
     pub watched: Watching,

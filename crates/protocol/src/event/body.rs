@@ -368,29 +368,32 @@ pub enum EventBody {
         /// How long it took.
         #[serde(default)]
         duration_ms: u64,
-        /// Changes to tests that a person should look at.
-        #[serde(default, skip_serializing_if = "parts::is_zero_u32")]
-        weakened: u32,
         /// What only a person can fix, where that is why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hint: Option<String>,
-        /// Who decided what a pass means.
+        /// What the result is worth.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         level: Option<level::ProofLevel>,
+        /// Why the level isn't higher.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        level_reason: Option<String>,
+        /// What failed without the work and passes with it, one line each.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        difference: Vec<String>,
         /// Whether the checks were watched.
         #[serde(default)]
         watched: level::Watching,
-        /// What lowers the level, one line each; `proof.json` has all of them.
+        /// Changes of the harness, one line each; `proof.json` has all of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         harness: Vec<String>,
         /// Checks that did not pass in it, with what they printed last.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         refused: Vec<CheckResult>,
-        /// What a person is asked, where only that is in the way of a pass.
+        /// What you are asked to approve, if that is all that is missing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         question: Option<Box<super::TestsQuestion>>,
     },
-    /// A person accepts tests that the run changed: the final check counts as passed, by the run's own tests.
+    /// You approve the result: the final check counts as passed.
     ProofApproved(ProofApproved),
     /// The evidence of a final check was lost or damaged: the check is made again.
     ProofVoided {

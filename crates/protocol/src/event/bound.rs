@@ -97,12 +97,13 @@ impl EventBody {
             }
             Self::Criticised(said) => text(&mut said.objections),
             Self::ControlRefused { id, reason, .. } => [id, reason].into_iter().for_each(line),
-            Self::ProofFinished { failed, hint, harness, refused, question, .. } => {
+            Self::ProofFinished { failed, hint, harness, difference, refused, question, .. } => {
                 question.iter_mut().for_each(|question| of_question(question));
                 refused.truncate(REFUSED_MAX);
                 refused.iter_mut().for_each(of_check);
                 names(failed);
                 names(harness);
+                names(difference);
                 hint.iter_mut().for_each(text);
             }
             Self::HandoverFailed(failed) => {
@@ -192,7 +193,7 @@ fn of_question(question: &mut TestsQuestion) {
     question.failing.iter_mut().for_each(of_check);
     question.changed.truncate(CHECK_LINES);
     for change in &mut question.changed {
-        [&mut change.path, &mut change.what].into_iter().chain(&mut change.key).for_each(line);
+        [&mut change.path, &mut change.what].into_iter().for_each(line);
     }
     names(&mut question.why);
 }

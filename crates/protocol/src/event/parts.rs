@@ -108,6 +108,8 @@ pub enum Verdict {
     ChecksFail,
     /// No required check fails, but nothing was promised.
     NotPromised,
+    /// The checks pass and nothing was changed.
+    NoChange,
     /// Protected paths were changed.
     ProtectedChanged,
     /// The session itself failed.
@@ -122,6 +124,7 @@ impl Verdict {
             Self::FalsePromise => "promised, but checks fail",
             Self::ChecksFail => "checks fail",
             Self::NotPromised => "not yet claimed as done",
+            Self::NoChange => "nothing was changed",
             Self::ProtectedChanged => "protected paths changed",
             Self::SessionFailed => "session failed",
         }

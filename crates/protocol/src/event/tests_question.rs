@@ -1,7 +1,7 @@
 //! What a person is asked where a run changed tests of the start, and its work does not pass them as they were.
 
 use super::CheckResult;
-use crate::level::HarnessChange;
+use crate::level::{HarnessChange, ProofLevel};
 use crate::text::{count, one_line};
 use serde::{Deserialize, Serialize};
 
@@ -28,20 +28,23 @@ pub struct TestsQuestion {
 }
 
 impl TestsQuestion {
+    /// What the result is worth once you approve: nothing shows a difference if only the required level was missed.
+    pub fn level_if_approved(&self) -> ProofLevel {
+        if self.failing.is_empty() { ProofLevel::Unverified } else { ProofLevel::OwnTests }
+    }
+
     /// What happened, in a sentence or two; `who` did it.
     pub fn message(&self, who: &str) -> String {
-        let only_tests = self.changed.iter().all(|change| change.what.starts_with("a test"));
-        let what = if only_tests { "tests" } else { "tests or what sets them up" };
-        let added = self.changed.iter().any(|change| change.what.starts_with("a test of the run's own"));
-        let how = if added { "changed or added" } else { "changed" };
         let mut names: Vec<&str> = self.changed.iter().map(|change| change.path.as_str()).collect();
-        names.dedup();
+        if self.failing.is_empty() && !self.why.is_empty() {
+            return self.why.join(": ");
+        }
         let more = match names.len().saturating_sub(NAMED) {
             0 => String::new(),
             n => format!(" and {n} more"),
         };
         names.truncate(NAMED);
-        format!("{who} {how} {what}: {}{more}. As they were at the start, {}", names.join(", "), self.fails())
+        format!("{who} changed what decides the checks: {}{more}. With the originals, {}", names.join(", "), self.fails())
     }
 
     /// `1 of 44 tests fails: test_drain`; `tests fails: exit code 1`.
@@ -64,7 +67,7 @@ impl TestsQuestion {
         }
     }
 
-    /// The same line by line: what was changed, and what the checks of the start say in their own words.
+    /// The same line by line: each change, and what the checks print with the originals.
     pub fn details(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.changed.iter().take(CHANGES).map(HarnessChange::line).collect();
         if self.changed.len() > CHANGES {
@@ -72,24 +75,24 @@ impl TestsQuestion {
         }
         for result in &self.failing {
             let why = result.why.as_deref().unwrap_or("failed");
-            lines.push(format!("{} with the tests of the start: {why}", result.name));
+            lines.push(format!("{} with the originals: {why}", result.name));
             lines.extend(result.evidence(LINES).into_iter().map(|line| format!("  {line}")));
         }
         lines.extend(self.why.iter().cloned());
         lines
     }
 
-    /// What the next session is told where it has to bring the tests back.
+    /// What the next session is told if it has to restore the originals.
     pub fn reasons(&self) -> Vec<String> {
         let back = |change: &HarnessChange| {
-            let with = if change.is_new() { "without" } else { "with" };
+            let with = if change.added { "without" } else { "with" };
             format!("{}; {}, and make the work pass {with} it", change.line(), change.cure())
         };
         let mut lines: Vec<String> = self.changed.iter().take(CHANGES).map(back).collect();
         for result in &self.failing {
             let why = result.why.as_deref().unwrap_or("failed");
             let said = result.evidence(LINES).join(" | ");
-            lines.push(format!("with the tests of the start {} does not pass: {why}. {said}", result.name));
+            lines.push(format!("with the originals {} fails: {why}. {said}", result.name));
         }
         lines.extend(self.why.iter().cloned());
         lines
@@ -100,10 +103,12 @@ impl TestsQuestion {
 mod tests {
     use super::*;
     use crate::id::{Digest, TreeId};
+    use crate::level::HarnessSource;
     use crate::test_counts::TestCounts;
 
-    fn change(path: &str, what: &str) -> HarnessChange {
-        HarnessChange { path: path.into(), key: None, what: what.into(), tests: true }
+    fn change(path: &str, added: bool) -> HarnessChange {
+        let what = if added { "added: tests" } else { "changed: tests" };
+        HarnessChange { path: path.into(), added, source: HarnessSource::Glob, named: false, what: what.into() }
     }
 
     fn failing(tests: Option<TestCounts>) -> CheckResult {
@@ -123,43 +128,24 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_was_changed_and_what_fails_without_that() {
+    fn names_the_changes_and_what_fails_with_the_originals() {
         let question = TestsQuestion {
-            changed: vec![
-                change("tests/a.py", "a test, changed by the run"),
-                change("tests/b.py", "a test, removed"),
-            ],
+            changed: vec![change("tests/a.py", false), change("tests/b.py", false)],
             failing: vec![failing(Some(TestCounts { passed: 43, failed: 1 }))],
             why: Vec::new(),
         };
         assert_eq!(
             question.message("codex"),
-            "codex changed tests: tests/a.py, tests/b.py. As they were at the start, 1 of 44 tests fails: test_drain"
+            "codex changed what decides the checks: tests/a.py, tests/b.py. With the originals, 1 of 44 tests fails: test_drain"
         );
         let details = question.details().join("\n");
-        for word in
-            ["tests/a.py: a test, changed", "tests with the tests of the start: exit code 1", "got [1, 3, 2]"]
-        {
+        for word in ["tests/a.py: changed: tests", "tests with the originals: exit code 1", "got [1, 3, 2]"] {
             assert!(details.contains(word), "{word}: {details}");
         }
-        assert!(question.reasons()[0].contains("bring it back as it was at the start"));
-        let new = TestsQuestion {
-            changed: vec![change("pytest.ini", "it configures tests, added by the run")],
-            ..question
-        };
-        assert!(new.reasons()[0].ends_with("take it out, and make the work pass without it"));
-    }
-
-    #[test]
-    fn without_numbers_the_check_speaks_for_itself() {
-        let question = TestsQuestion {
-            changed: vec![change("pytest.ini", "it configures tests, added by the run")],
-            failing: vec![failing(None)],
-            why: Vec::new(),
-        };
-        assert_eq!(
-            question.message("the run"),
-            "the run changed tests or what sets them up: pytest.ini. As they were at the start, `tests` fails: exit code 1"
-        );
+        assert!(question.reasons()[0].contains("restore the original"));
+        let new = TestsQuestion { changed: vec![change("pytest.ini", true)], ..question };
+        assert!(new.reasons()[0].ends_with("remove it, and make the work pass without it"));
+        let without_counts = TestsQuestion { failing: vec![failing(None)], ..new };
+        assert!(without_counts.message("the run").ends_with("With the originals, `tests` fails: exit code 1"));
     }
 }

@@ -152,6 +152,9 @@ pub struct ConfigFile {
     /// Paths or globs that must stay as they were when the run started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protected_paths: Option<Vec<String>>,
+    /// Globs of more files that decide a check; one that starts with `!` takes files out. `ralph harness` shows what they match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub harness: Option<Vec<String>>,
     /// Commands that make a clean checkout ready for its checks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup_commands: Option<Vec<CommandLine>>,

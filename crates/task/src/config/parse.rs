@@ -49,6 +49,7 @@ pub const TOP_KEYS: &[&str] = &[
     "deadline",
     "strict_budget",
     "protected_paths",
+    "harness",
     "setup_commands",
     "stuck_detection",
     "gutter_score",

@@ -224,7 +224,9 @@ impl Mode {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum RequiredProof {
-    /// What decides is as it was at the start, or the work passes that, too.
+    /// New or changed tests must fail without the work.
+    OwnTests,
+    /// Something that failed must pass, judged by the original tests.
     Independent,
 }
 
@@ -232,14 +234,16 @@ impl RequiredProof {
     /// As the configuration and flags spell it.
     pub fn parse(word: &str) -> Result<Self, String> {
         match word {
+            "own_tests" => Ok(Self::OwnTests),
             "independent" => Ok(Self::Independent),
-            other => Err(format!("`{other}` is not known; only `independent` can be required")),
+            other => Err(format!("`{other}` isn't a level that can be required: own_tests, independent")),
         }
     }
 
     /// The same back.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::OwnTests => "own_tests",
             Self::Independent => "independent",
         }
     }

@@ -78,6 +78,9 @@ impl ConfigFile {
         if let Some(more) = over.protected_paths {
             self.protected_paths.get_or_insert_default().extend(more);
         }
+        if let Some(more) = over.harness {
+            self.harness.get_or_insert_default().extend(more);
+        }
         self
     }
 
@@ -165,6 +168,7 @@ impl ConfigFile {
             },
             strict_budget: self.strict_budget.unwrap_or(false),
             protected_paths: self.protected_paths.unwrap_or_default(),
+            harness: self.harness.unwrap_or_default(),
             setup_commands: self.setup_commands.unwrap_or_default(),
             setup_guessed: false,
             stuck_detection: self.stuck_detection.unwrap_or_default(),
@@ -314,6 +318,9 @@ pub struct Settings {
     pub strict_budget: bool,
     /// Paths that must not change.
     pub protected_paths: Vec<String>,
+    /// Globs that add files to the harness, or with `!` take some out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub harness: Vec<String>,
     /// Commands that prepare a clean checkout.
     pub setup_commands: Vec<CommandLine>,
     /// Nobody configured those: the repo's own files name them.

@@ -88,10 +88,10 @@ fn reading() -> Duration {
             std::hint::black_box(stuck::patch::sketch(&patch));
             std::hint::black_box(stuck::failure::signature("tests", Some(1), &output));
             std::hint::black_box((
-                ralph_loop_evidence::failing::failing_tests(&output),
-                ralph_loop_evidence::failing::problems(&output),
+                ralph_loop_proof::report::failing::failing_tests(&output),
+                ralph_loop_proof::report::failing::problems(&output),
             ));
-            std::hint::black_box(ralph_loop_evidence::failing::gap(&output));
+            std::hint::black_box(ralph_loop_proof::report::failing::gap(&output));
             started.elapsed()
         })
         .collect();

@@ -158,18 +158,10 @@ fn next(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row:
 fn proof(view: &RunView) -> (Role, String) {
     match &view.proof {
         Some(proof) if proof.over && proof.passed => {
-            let level = match proof.level {
-                Some(ProofLevel::Independent) => "proven · independent: by checks as they were at the start",
-                Some(_) => "own tests pass: the run changed what decides",
-                None => "proven",
-            };
-            let weakened = match proof.weakened {
-                0 => String::new(),
-                n => format!("; {} to look at", count(n as usize, "changed test")),
-            };
-            let role =
-                if proof.level == Some(ProofLevel::Independent) { Role::Good } else { Role::Attention };
-            (role, format!("{level}{weakened}"))
+            let proven = proof.level.is_some_and(ProofLevel::is_proven);
+            let shown = proof.difference.first().or(proof.level_reason.as_ref());
+            let shown = shown.map_or_else(String::new, |line| format!(" · {line}"));
+            (if proven { Role::Good } else { Role::Attention }, format!("{}{shown}", proof.headline))
         }
         Some(proof) if proof.over => (Role::Bad, "the final check did not pass".into()),
         Some(_) => (Role::Accent, "the final check runs".into()),

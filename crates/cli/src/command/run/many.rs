@@ -1,5 +1,6 @@
 //! Several tasks side by side: this process only starts them, shows a table and adds up the results.
 
+use ralph_loop_protocol::level::ProofLevel;
 use super::RunArgs;
 use crate::consent;
 use crate::error::CommandError;
@@ -119,12 +120,13 @@ fn draw(out: &Out, batch: &Batch, now: Duration, before: usize) -> usize {
 fn summary(runs: &[BatchRun], out: &Out) -> u8 {
     let code = |run: &BatchRun| run.code().unwrap_or(1);
     let worst = [130, 4, 3, 2, 1].into_iter().find(|c| runs.iter().any(|l| code(l) == *c)).unwrap_or(0);
-    let proven = runs.iter().filter(|l| code(l) == 0).count();
-    // A pass by tests of the run's own is none of these.
-    let level = |run: &&BatchRun| code(run) == 0 && run.result().is_some_and(|r| r["level"] == "own_tests");
-    let own = runs.iter().filter(level).count();
-    let more = if own > 0 { format!(", own tests pass in {own}") } else { String::new() };
-    let proven = proven - own;
+    let level = |run: &BatchRun| {
+        let level = run.result().map(|result| result["level"].clone()).filter(|_| code(run) == 0)?;
+        serde_json::from_value::<ProofLevel>(level).ok()
+    };
+    let done = runs.iter().filter(|run| code(run) == 0).count();
+    let proven = runs.iter().filter(|run| level(run).is_some_and(ProofLevel::is_proven)).count();
+    let more = if done > proven { format!(", {} done, unverified", done - proven) } else { String::new() };
     out.say(format!("{proven} of {} proven{more}", runs.len()));
     for run in runs {
         let (status, detail) = words(run);
@@ -143,7 +145,7 @@ fn summary(runs: &[BatchRun], out: &Out) -> u8 {
             .map(|l| serde_json::json!({ "file": l.request().file(), "exit_code": code(l), "result": l.result() }))
             .collect();
         out.value(
-            &serde_json::json!({ "success": worst == 0, "proven": proven, "own_tests": own, "runs": runs }),
+            &serde_json::json!({ "success": worst == 0, "proven": proven, "unverified": done - proven, "runs": runs }),
         );
     }
     u8::try_from(worst).unwrap_or(1)

@@ -13,8 +13,8 @@ use ralph_loop_protocol::text::{duration, one_line};
 use std::path::Path;
 use std::time::Duration;
 
-/// Weakened tests that are listed.
-const WEAKENED_MAX: usize = 10;
+/// Lines of each list.
+const LISTED_MAX: usize = 10;
 
 /// Reads it; `None` where there is none, or it is not whole.
 pub fn read(path: &Path) -> Option<Proof> {
@@ -44,9 +44,11 @@ pub fn show(facts: &RunReading, out: &Out) -> Result<u8, CommandError> {
 /// Prints it.
 pub fn print(proof: &Proof, now: Timestamp, out: &Out) {
     heading(out, "Proof");
-    let (sign, tone, word) = match proof.passed {
-        true => (Sign::Good, Tone::Good, ProofLevel::verdict(proof.level)),
-        false => (Sign::Bad, Tone::Bad, "not proven"),
+    let word = ProofLevel::headline(proof.level.filter(|_| proof.passed), proof.approved_by.as_deref());
+    let (sign, tone) = match (proof.passed, proof.level.is_some_and(ProofLevel::is_proven)) {
+        (true, true) => (Sign::Good, Tone::Good),
+        (true, false) => (Sign::Good, Tone::Attention),
+        (false, _) => (Sign::Bad, Tone::Bad),
     };
     let (commit, tree) = (proof.commit.short(), proof.tree.short());
     out.line(format!(
@@ -55,8 +57,11 @@ pub fn print(proof: &Proof, now: Timestamp, out: &Out) {
         ago(proof.at, now),
         proof.place
     ));
-    if let Some(level) = proof.level {
-        out.line(format!("  level: {}, {}", level.words(), proof.watched.words()));
+    if let Some(reason) = proof.reason.as_deref().filter(|_| proof.passed) {
+        out.line(format!("  {}", out.out(Tone::Attention, reason)));
+    }
+    for difference in proof.difference.iter().take(LISTED_MAX) {
+        out.line(format!("  {}", one_line(&difference.line(), 160)));
     }
     if !proof.beside.is_empty() {
         let files = one_line(&proof.beside.join(", "), 160);
@@ -68,11 +73,8 @@ pub fn print(proof: &Proof, now: Timestamp, out: &Out) {
             )
         ));
     }
-    if let Some(by) = &proof.approved_by {
-        out.line(format!("  the changed tests are approved by {by}"));
-    }
-    for change in proof.harness.iter().take(WEAKENED_MAX) {
-        out.line(format!("  {}", out.out(Tone::Attention, &one_line(&change.line(), 160))));
+    for line in harness(proof) {
+        out.line(format!("  {}", out.out(Tone::Attention, &line)));
     }
     table(proof).lines(columns(), out).iter().for_each(|l| out.line(l));
     for failed in &proof.failed {
@@ -81,24 +83,17 @@ pub fn print(proof: &Proof, now: Timestamp, out: &Out) {
     if let Some(hint) = &proof.hint {
         out.line(format!("  {} {hint}", out.out(Tone::Attention, "next:")));
     }
-    for line in weakened(proof) {
-        out.line(format!("  {}", out.out(Tone::Attention, &line)));
-    }
 }
 
-/// Changes to tests that a person should look at.
-fn weakened(proof: &Proof) -> Vec<String> {
-    if proof.weakened.is_empty() {
-        return Vec::new();
-    }
-    let mut lines = vec![format!("{}:", ralph_loop_protocol::weakened::summary(&proof.weakened))];
-    for finding in proof.weakened.iter().take(WEAKENED_MAX) {
-        let line = finding.line.map_or_else(String::new, |n| format!(":{n}"));
-        let text = format!("{}{line}  {}  {}", finding.path, finding.kind.words(), finding.excerpt);
-        lines.push(format!("  {}", one_line(&text, 160)));
-    }
-    if proof.weakened.len() > WEAKENED_MAX {
-        lines.push(format!("  … and {} more (`--json` lists all)", proof.weakened.len() - WEAKENED_MAX));
+/// Changes of the harness and suppression comments, bounded.
+fn harness(proof: &Proof) -> Vec<String> {
+    let changes = proof.harness.iter().map(|change| format!("harness: {}", change.line()));
+    let comments = proof.suppressions.iter().map(|one| format!("suppression: {}:{} {}", one.path, one.line, one.text));
+    let all: Vec<String> = changes.chain(comments).map(|line| one_line(&line, 160)).collect();
+    let more = all.len().saturating_sub(LISTED_MAX);
+    let mut lines: Vec<String> = all.into_iter().take(LISTED_MAX).collect();
+    if more > 0 {
+        lines.push(format!("… and {more} more (`--json` lists all)"));
     }
     lines
 }
@@ -139,7 +134,7 @@ mod tests {
         let text = r#"{"version":1,"run_id":"r","passed":true,"commit":"0123456789abcdef","tree":"fedcba9876543210",
             "base":"x","place":"clean checkout","failed":[],"iterations":4,
             "protected":{"patterns":[],"changed":[]},"agents":{},"tokens":{"input":1,"output":2},"cost_usd":1.5,
-            "cost_basis":"reported","weakened":[{"path":"tests/test_a.py","kind":"skipped","line":3,"excerpt":"@skip"}],"at":"2026-11-15T12:00:00Z",
+            "cost_basis":"reported","suppressions":[{"path":"a.py","line":3,"text":"x //nolint"}],"harness":[{"path":"tests/test_a.py","source":"glob","what":"changed: tests"}],"at":"2026-11-15T12:00:00Z",
             "checks":[{"command":"cargo test --workspace --all-features -- --include-ignored --nocapture","name":"tests",
             "tree":"fedcba9876543210","passed":true,"exit_code":0,"duration_ms":192000,"tests":{"passed":44,"failed":0},
             "log":"proof/tests.log","log_digest":"00112233445566778899"}]}"#;
@@ -150,9 +145,9 @@ mod tests {
         CRITERION  COMMAND                       EXIT  TIME        TESTS  LOG DIGEST
         tests      cargo test --workspace --al…  0     3 min 12 s  44     001122334455
         "#);
-        insta::assert_snapshot!(weakened(&proof).join("\n"), @r"
-        1 change to tests needs a look:
-          tests/test_a.py:3 a test is skipped or expected to fail @skip
+        insta::assert_snapshot!(harness(&proof).join("\n"), @r"
+        harness: tests/test_a.py: changed: tests
+        suppression: a.py:3 x //nolint
         ");
     }
 }

@@ -24,8 +24,9 @@ impl RunFacts {
             clean,
             failed: Vec::new(),
             proof: None,
-            weakened: 0,
             level: None,
+            level_reason: None,
+            difference: Vec::new(),
             watched: Default::default(),
             harness: Vec::new(),
             refused: Vec::new(),
@@ -42,9 +43,10 @@ impl RunFacts {
             proof,
             failed,
             duration_ms,
-            weakened,
             hint,
             level,
+            level_reason,
+            difference,
             watched,
             harness,
             refused,
@@ -77,8 +79,9 @@ impl RunFacts {
             clean,
             failed: failed.clone(),
             proof: Some(proof.clone()),
-            weakened: *weakened,
             level: *level,
+            level_reason: level_reason.clone(),
+            difference: difference.clone(),
             watched: *watched,
             harness: harness.clone(),
             refused: refused.clone(),
@@ -92,12 +95,13 @@ impl RunFacts {
         }
     }
 
-    /// A person accepted the tests that the run changed.
+    /// You approved the result.
     pub(super) fn proof_approved(&mut self, commit: &CommitId, proof: &Digest, by: &str) {
         self.people.tests_approved_by = None;
         if let Some(facts) = self.result.proof.as_mut().filter(|facts| facts.commit == *commit) {
             facts.passed = true;
-            facts.level = Some(ProofLevel::OwnTests);
+            let question = facts.question.as_deref();
+            facts.level = Some(question.map_or(ProofLevel::OwnTests, |asked| asked.level_if_approved()));
             facts.proof = Some(proof.clone());
             facts.failed.clear();
             facts.approved_by = Some(by.to_owned());

@@ -1,0 +1,354 @@
+//! The final check as a state machine: from what is known to the next tree that must be checked, or to the result (D28, D35).
+
+use ralph_loop_protocol::event::{CheckResult, TestsQuestion};
+use ralph_loop_protocol::level::{HarnessChange, ProofLevel};
+use ralph_loop_protocol::proof::{Difference, DifferenceKind, Suppression};
+use ralph_loop_protocol::text::count;
+use ralph_loop_task::config::{RequiredProof, TestsPolicy};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Names of tests that a difference lists.
+const NAMES_MAX: usize = 50;
+
+/// A tree that the checks run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tree {
+    /// Run B: the commit.
+    Commit,
+    /// Run A: the commit with the original harness.
+    OriginalHarness,
+    /// Run A again, with scripts that only the watcher or the task names left as the run made them.
+    OriginalTests,
+    /// Run C: the original product with the new harness.
+    OriginalProduct,
+}
+
+/// What running the checks on a tree showed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TreeRun {
+    /// Each check that ran.
+    pub results: Vec<CheckResult>,
+    /// What else failed: the setup, a check that changed the files it judges.
+    pub problems: Vec<String>,
+}
+
+impl TreeRun {
+    fn result(&self, name: &str) -> Option<&CheckResult> {
+        self.results.iter().find(|result| result.name == name)
+    }
+
+    fn passes(&self, name: &str) -> bool {
+        self.result(name).is_some_and(|result| result.passed)
+    }
+}
+
+/// What a proof knows so far.
+#[derive(Debug, Clone, Default)]
+pub struct ProofState {
+    /// What a run may do to the harness.
+    pub policy: TestsPolicy,
+    /// The level that the task asks for.
+    pub require: Option<RequiredProof>,
+    /// The required checks.
+    pub required: Vec<String>,
+    /// How they ended on the original tree; `None` if that isn't known or isn't comparable.
+    pub baseline: Option<Vec<CheckResult>>,
+    /// Checks that failed there twice, and not because of the environment.
+    pub red: BTreeSet<String>,
+    /// Whether the commit changes anything.
+    pub has_diff: bool,
+    /// Changes of the harness.
+    pub harness: Vec<HarnessChange>,
+    /// Suppression comments that the run added.
+    pub suppressions: Vec<Suppression>,
+    /// What forbids a pass whatever the checks say: a protected path, a forged checkout.
+    pub obstacles: Vec<String>,
+    /// What ran so far.
+    pub runs: BTreeMap<Tree, TreeRun>,
+}
+
+/// What comes next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Run the checks on this tree.
+    RunChecks(Tree),
+    /// The result.
+    Done(Box<Verdict>),
+}
+
+/// What a final check came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// The level; `None` if it failed or needs your approval.
+    pub level: Option<ProofLevel>,
+    /// What was red and is green.
+    pub difference: Vec<Difference>,
+    /// Why the level isn't higher.
+    pub reason: Option<String>,
+    /// Why it failed.
+    pub failed: Vec<String>,
+    /// What you are asked to approve.
+    pub question: Option<TestsQuestion>,
+}
+
+/// How the work does with the original harness.
+enum Originals<'a> {
+    /// The run left the harness alone.
+    Untouched,
+    /// The original harness passes on the work.
+    Pass(&'a TreeRun),
+    /// It passes if scripts that may be the product stay as the run made them.
+    PassWithScripts(&'a TreeRun),
+    /// There were no tests that could fail.
+    None,
+    /// The original tests can't be built or collected with the work.
+    DoNotFit,
+    /// An original test ran and failed.
+    Fail(&'a TreeRun),
+}
+
+/// The next tree to check, or the result.
+pub fn next(state: &ProofState) -> Next {
+    match step(state) {
+        Ok(verdict) => Next::Done(Box::new(verdict)),
+        Err(tree) => Next::RunChecks(tree),
+    }
+}
+
+fn step(state: &ProofState) -> Result<Verdict, Tree> {
+    let mut failed = state.obstacles.clone();
+    if !state.has_diff {
+        failed.push("nothing was changed, so nothing is done".to_owned());
+    }
+    if state.required.is_empty() {
+        failed.push("no check is required, so nothing can be proven".to_owned());
+    }
+    if state.policy == TestsPolicy::Frozen {
+        let undo = |change: &HarnessChange| format!("{}, but tests are frozen: {}", change.line(), change.cure());
+        failed.extend(state.harness.iter().map(undo));
+    }
+    if !failed.is_empty() {
+        return Ok(failure(failed));
+    }
+    let commit = state.run(Tree::Commit)?;
+    failed.extend(commit.problems.iter().cloned());
+    for name in &state.required {
+        match commit.result(name) {
+            None if failed.is_empty() => failed.push(format!("{name}: it has no result")),
+            Some(result) if !result.passed => {
+                failed.push(format!("{name}: {}", result.why.as_deref().unwrap_or("failed")));
+            }
+            _ => {}
+        }
+    }
+    // Changed tests explain another number of them; then the original ones are counted.
+    if failed.is_empty() && state.harness.is_empty() {
+        failed.extend(fewer_tests(state, commit));
+    }
+    if !failed.is_empty() {
+        return Ok(failure(failed));
+    }
+    let originals = originals(state, commit)?;
+    let verdict = match originals {
+        Originals::Untouched => match state.red_to_green(commit) {
+            difference if difference.is_empty() => unverified("no check failed without the work"),
+            difference => proven(ProofLevel::Independent, difference),
+        },
+        Originals::Pass(run) => match state.red_to_green(run) {
+            difference if difference.is_empty() => by_new_tests(state, commit)?,
+            difference => proven(ProofLevel::Independent, difference),
+        },
+        Originals::PassWithScripts(run) => match state.red_to_green(run) {
+            difference if difference.is_empty() => by_new_tests(state, commit)?,
+            difference => Verdict {
+                reason: Some("the run changed scripts that the checks execute".to_owned()),
+                ..proven(ProofLevel::OwnTests, difference)
+            },
+        },
+        Originals::None => by_new_tests(state, commit)?,
+        Originals::DoNotFit | Originals::Fail(_) if state.policy == TestsPolicy::Free => by_new_tests(state, commit)?,
+        Originals::DoNotFit => unverified("the original tests don't fit the work"),
+        Originals::Fail(run) => {
+            let failing = run.results.iter().filter(|result| !result.passed).cloned().collect();
+            let changed = state.harness.clone();
+            let question = TestsQuestion { changed, failing, why: run.problems.clone() };
+            return Ok(Verdict { failed: question.reasons(), question: Some(question), ..Verdict::default() });
+        }
+    };
+    Ok(state.meet(verdict.lowered_by(&state.suppressions)))
+}
+
+impl ProofState {
+    fn run(&self, tree: Tree) -> Result<&TreeRun, Tree> {
+        self.runs.get(&tree).ok_or(tree)
+    }
+
+    fn before(&self, name: &str) -> Option<&CheckResult> {
+        self.baseline.as_deref()?.iter().find(|result| result.name == name)
+    }
+
+    fn executed_before(&self, name: &str) -> u64 {
+        self.before(name).and_then(|result| result.tests).map_or(0, |tests| tests.executed())
+    }
+
+    /// Checks that were red and pass in a run, with the tests that failed.
+    fn red_to_green(&self, run: &TreeRun) -> Vec<Difference> {
+        let green = self.required.iter().filter(|name| self.red.contains(*name) && run.passes(name));
+        green
+            .map(|name| {
+                let failing = self.before(name).map(|result| result.failing.as_slice()).unwrap_or_default();
+                Difference {
+                    check: name.clone(),
+                    tests: failing.iter().take(NAMES_MAX).cloned().collect(),
+                    kind: DifferenceKind::RedToGreen,
+                }
+            })
+            .collect()
+    }
+
+    /// Asks you if the level is lower than the task requires.
+    fn meet(&self, verdict: Verdict) -> Verdict {
+        let enough = match self.require {
+            None => true,
+            Some(RequiredProof::OwnTests) => verdict.level >= Some(ProofLevel::OwnTests),
+            Some(RequiredProof::Independent) => verdict.level == Some(ProofLevel::Independent),
+        };
+        let (Some(required), false) = (self.require, enough) else { return verdict };
+        let reached = verdict.level.map_or("none", ProofLevel::words);
+        let mut why = vec![format!("the task requires the level {}; this result is {reached}", required.as_str())];
+        why.extend(verdict.reason.clone());
+        let question = TestsQuestion { changed: self.harness.clone(), failing: Vec::new(), why };
+        Verdict { level: None, failed: question.why.clone(), question: Some(question), ..verdict }
+    }
+}
+
+/// Whether the original harness passes on the work; runs what shows it.
+fn originals<'a>(state: &'a ProofState, commit: &TreeRun) -> Result<Originals<'a>, Tree> {
+    if state.harness.is_empty() {
+        return Ok(Originals::Untouched);
+    }
+    let run = state.run(Tree::OriginalHarness)?;
+    if holds(state, run) {
+        return Ok(Originals::Pass(run));
+    }
+    let soft = state.harness.iter().filter(|change| change.is_soft()).count();
+    if soft > 0 {
+        // If the run changed nothing but such scripts, that run is the commit itself.
+        if soft == state.harness.len() {
+            return Ok(Originals::PassWithScripts(
+                state.runs.get(&Tree::Commit).filter(|_| fewer_tests(state, commit).is_empty()).ok_or(Tree::Commit)?,
+            ));
+        }
+        let again = state.run(Tree::OriginalTests)?;
+        if holds(state, again) {
+            return Ok(Originals::PassWithScripts(again));
+        }
+        return Ok(refused(state, again));
+    }
+    Ok(refused(state, run))
+}
+
+/// Whether every required check passes in a run, with at least the original number of tests.
+fn holds(state: &ProofState, run: &TreeRun) -> bool {
+    run.problems.is_empty()
+        && state.required.iter().all(|name| run.passes(name))
+        && fewer_tests(state, run).is_empty()
+}
+
+/// What a run with the original harness that doesn't pass means: only an original test that ran and failed blocks.
+fn refused<'a>(state: &ProofState, run: &'a TreeRun) -> Originals<'a> {
+    let failing: Vec<&CheckResult> = run.results.iter().filter(|result| !result.passed).collect();
+    // Without a report of its tests, a check says by its exit code alone that it ran: if it passed before, or the run edited it.
+    let edited = state.harness.iter().any(|change| !change.added && !change.is_manifest());
+    let is_refusal = |result: &&CheckResult| match result.tests {
+        Some(tests) => tests.failed > 0 && !result.failing.iter().any(|name| name.contains("_FailedTest")),
+        None => {
+            state.executed_before(&result.name) == 0
+                && (edited || state.before(&result.name).is_some_and(|before| before.passed))
+        }
+    };
+    let had_no_tests = |result: &&CheckResult| state.executed_before(&result.name) == 0;
+    if failing.iter().any(is_refusal) {
+        Originals::Fail(run)
+    } else if !failing.is_empty() && failing.iter().all(had_no_tests) {
+        Originals::None
+    } else {
+        Originals::DoNotFit
+    }
+}
+
+/// Run C: whether new or changed tests fail on the original product.
+fn by_new_tests(state: &ProofState, commit: &TreeRun) -> Result<Verdict, Tree> {
+    let run = state.run(Tree::OriginalProduct)?;
+    let mut difference = Vec::new();
+    for name in &state.required {
+        let Some(now) = commit.result(name).filter(|result| result.passed) else { continue };
+        let executed = |result: &CheckResult| result.tests.map_or(0, |tests| tests.executed());
+        let more_than_before = executed(now) > state.executed_before(name);
+        let kind = match run.result(name) {
+            Some(result) if result.passed => {
+                (more_than_before && executed(result) < executed(now)).then_some(DifferenceKind::DoesNotBuild)
+            }
+            Some(result) if result.tests.is_some_and(|tests| tests.failed > 0) || now.tests.is_none() => {
+                Some(DifferenceKind::NewTests)
+            }
+            _ => more_than_before.then_some(DifferenceKind::DoesNotBuild),
+        };
+        let Some(kind) = kind else { continue };
+        let failing = run.result(name).map(|result| result.failing.as_slice()).unwrap_or_default();
+        let tests: Vec<String> = match failing.is_empty() {
+            true => state.harness.iter().map(|change| change.path.clone()).take(NAMES_MAX).collect(),
+            false => failing.iter().take(NAMES_MAX).cloned().collect(),
+        };
+        difference.push(Difference { check: name.clone(), tests, kind });
+    }
+    Ok(match difference.is_empty() {
+        true => unverified("the changed tests pass without the work, too"),
+        false => proven(ProofLevel::OwnTests, difference),
+    })
+}
+
+/// Checks that ran fewer tests than on the original tree, or no longer report them.
+fn fewer_tests(state: &ProofState, run: &TreeRun) -> Vec<String> {
+    let passed = run.results.iter().filter(|result| result.passed);
+    passed
+        .filter_map(|result| {
+            let first = state.executed_before(&result.name);
+            match result.tests {
+                None if first > 0 => {
+                    Some(format!("{}: it no longer reports its tests; the original run had {first}", result.name))
+                }
+                Some(now) if now.executed() < first => Some(format!(
+                    "{}: it ran {} of the {} that ran originally",
+                    result.name,
+                    now.executed(),
+                    count(first as usize, "test")
+                )),
+                _ => None,
+            }
+        })
+        .collect()
+}
+
+fn failure(failed: Vec<String>) -> Verdict {
+    Verdict { failed, ..Verdict::default() }
+}
+
+fn proven(level: ProofLevel, difference: Vec<Difference>) -> Verdict {
+    Verdict { level: Some(level), difference, ..Verdict::default() }
+}
+
+fn unverified(reason: &str) -> Verdict {
+    Verdict { level: Some(ProofLevel::Unverified), reason: Some(reason.to_owned()), ..Verdict::default() }
+}
+
+impl Verdict {
+    /// A run that switched a tool off in places is read by a reviewer.
+    fn lowered_by(self, suppressions: &[Suppression]) -> Self {
+        if suppressions.is_empty() || self.level != Some(ProofLevel::Independent) {
+            return self;
+        }
+        let reason = format!("the run added {}", count(suppressions.len(), "suppression comment"));
+        Self { level: Some(ProofLevel::OwnTests), reason: Some(reason), ..self }
+    }
+}

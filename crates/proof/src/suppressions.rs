@@ -1,0 +1,51 @@
+//! Comments that switch a tool off for a line. A run that adds some is read by a reviewer: its level is at most `own tests`.
+
+use ralph_loop_protocol::proof::Suppression;
+use ralph_loop_protocol::text::one_line;
+
+/// The comments that are looked for.
+pub const COMMENTS: [&str; 15] = [
+    "# noqa", "# type: ignore", "# pylint: disable", "# pragma: no cover", "# mypy: ", "# rubocop:disable",
+    "eslint-disable", "@ts-ignore", "@ts-expect-error", "@ts-nocheck", "istanbul ignore", "#[allow(", "//nolint",
+    "@SuppressWarnings", "shellcheck disable",
+];
+
+/// Suppressions that are listed.
+const LISTED_MAX: usize = 50;
+
+/// The suppression comments in the added lines of a unified diff.
+pub fn added(patch: &str) -> Vec<Suppression> {
+    let (mut found, mut path, mut number, mut in_hunk) = (Vec::new(), String::new(), 0, false);
+    for line in patch.lines() {
+        if let Some(rest) = line.strip_prefix("@@ ") {
+            let start = rest.split('+').nth(1).and_then(|range| range.split([',', ' ']).next());
+            number = start.and_then(|start| start.parse::<u64>().ok()).unwrap_or(1);
+            in_hunk = true;
+        } else if line.starts_with("diff --git ") {
+            path = line.rsplit(" b/").next().unwrap_or_default().trim_matches('"').to_owned();
+            in_hunk = false;
+        } else if in_hunk && let Some(text) = line.strip_prefix('+') {
+            let prose = [".md", ".txt", ".rst", ".adoc"].iter().any(|end| path.ends_with(end));
+            if !prose && found.len() < LISTED_MAX && COMMENTS.iter().any(|comment| text.contains(comment)) {
+                found.push(Suppression { path: path.clone(), line: number, text: one_line(text.trim(), 160) });
+            }
+            number += 1;
+        } else if in_hunk && line.starts_with(' ') {
+            number += 1;
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_added_comments_only() {
+        let patch = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1,2 +3,3 @@\n x\n-import os  # noqa\n+import sys  # noqa: F401\n+y\ndiff --git a/README.md b/README.md\n@@ -1 +1 @@\n+Use `# noqa`.\n";
+        let found = added(patch);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((found[0].path.as_str(), found[0].line), ("a.py", 4));
+    }
+}
