@@ -352,3 +352,168 @@ impl Verdict {
         Self { level: Some(ProofLevel::OwnTests), reason: Some(reason), ..self }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ralph_loop_protocol::id::{Digest, TreeId};
+    use ralph_loop_protocol::level::HarnessSource;
+    use ralph_loop_protocol::test_counts::TestCounts;
+
+    /// A check's end: `+3` three tests pass, `-1/3` one of three fails, `ok` and `no` without a report, `none` no test ran.
+    fn result(end: &str) -> CheckResult {
+        let counts = |passed: u64, failed: u64| Some(TestCounts { passed, failed });
+        let (passed, tests) = match end {
+            "ok" => (true, None),
+            "no" => (false, None),
+            "none" => (false, counts(0, 0)),
+            _ if end.starts_with('+') => (true, counts(end[1..].parse().unwrap(), 0)),
+            _ => {
+                let (failed, all) = end[1..].split_once('/').unwrap();
+                let failed: u64 = failed.parse().unwrap();
+                (false, counts(all.parse::<u64>().unwrap() - failed, failed))
+            }
+        };
+        CheckResult {
+            name: "tests".into(),
+            tree: TreeId::from("t"),
+            passed,
+            why: (!passed).then(|| "exit code 1".to_owned()),
+            exit_code: Some(i32::from(!passed)),
+            duration_ms: 1,
+            tests,
+            log: "log".into(),
+            log_digest: Digest::of(b""),
+            failing: if tests.is_some_and(|t| t.failed > 0) { vec!["test_a".into()] } else { Vec::new() },
+            last_lines: Vec::new(),
+        }
+    }
+
+    fn change(kind: &str) -> HarnessChange {
+        HarnessChange {
+            path: "tests/a.py".into(),
+            added: kind == "added",
+            source: if kind == "watched" { HarnessSource::Watched } else { HarnessSource::Glob },
+            named: kind == "named",
+            what: kind.into(),
+        }
+    }
+
+    /// The baseline's end, the harness changes, what each tree shows when it is asked for, and the outcome: a level, `fails` or
+    /// `asks`, behind the trees that ran.
+    fn play(policy: TestsPolicy, before: &str, changes: &[&str], trees: &[(Tree, &str)]) -> String {
+        let red = !result(before).passed;
+        let mut state = ProofState {
+            policy,
+            required: vec!["tests".into()],
+            baseline: Some(vec![result(before)]),
+            red: red.then(|| "tests".to_owned()).into_iter().collect(),
+            has_diff: true,
+            harness: changes.iter().map(|kind| change(kind)).collect(),
+            ..ProofState::default()
+        };
+        let mut ran = String::new();
+        loop {
+            match next(&state) {
+                Next::RunChecks(tree) => {
+                    let end = trees.iter().find(|(known, _)| *known == tree);
+                    let (_, end) = end.unwrap_or_else(|| panic!("{tree:?} isn't expected after {ran}"));
+                    let run = TreeRun { results: vec![result(end)], problems: Vec::new() };
+                    ran.push_str(match tree {
+                        Tree::Commit => "B",
+                        Tree::OriginalHarness => "A",
+                        Tree::OriginalTests => "a",
+                        Tree::OriginalProduct => "C",
+                    });
+                    assert!(state.runs.insert(tree, run).is_none(), "{tree:?} runs once");
+                }
+                Next::Done(verdict) => {
+                    let end = match (&verdict.level, &verdict.question) {
+                        (Some(level), _) => level.words(),
+                        (None, Some(_)) => "asks",
+                        (None, None) => "fails",
+                    };
+                    let proven = verdict.level.is_some_and(ProofLevel::is_proven);
+                    assert_eq!(proven, !verdict.difference.is_empty(), "a proof shows a difference");
+                    return format!("{ran} {end}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_trees_that_ran_decide_the_level() {
+        use Tree::{Commit as B, OriginalHarness as A, OriginalProduct as C, OriginalTests as A2};
+        let cases: &[(&str, &[&str], &[(Tree, &str)], &str)] = &[
+            // Without a change of the harness the commit alone decides.
+            ("-1/3", &[], &[(B, "+3")], "B independent"),
+            ("no", &[], &[(B, "ok")], "B independent"),
+            ("+3", &[], &[(B, "+3")], "B unverified"),
+            ("+3", &[], &[(B, "+2")], "B fails"),
+            ("+3", &[], &[(B, "ok")], "B fails"),
+            ("-1/3", &[], &[(B, "-1/3")], "B fails"),
+            ("-1/3", &[], &[(B, "none")], "B fails"),
+            // The original harness passes on the work.
+            ("-1/3", &["added"], &[(B, "+4"), (A, "+3")], "BA independent"),
+            ("+3", &["added"], &[(B, "+4"), (A, "+3"), (C, "-1/4")], "BAC own tests"),
+            ("+3", &["added"], &[(B, "+4"), (A, "+3"), (C, "+4")], "BAC unverified"),
+            ("+3", &["added"], &[(B, "+4"), (A, "+3"), (C, "no")], "BAC own tests"),
+            ("+3", &["changed"], &[(B, "+3"), (A, "+3"), (C, "no")], "BAC unverified"),
+            // An original test ran and failed.
+            ("-1/3", &["changed"], &[(B, "+3"), (A, "-1/3")], "BA asks"),
+            ("no", &["changed"], &[(B, "ok"), (A, "no")], "BA asks"),
+            ("ok", &["added"], &[(B, "ok"), (A, "no")], "BA asks"),
+            ("+3", &["changed"], &[(B, "+3"), (A, "+2")], "BA unverified"),
+            // The original tests don't fit the work any more.
+            ("+3", &["deleted"], &[(B, "+2"), (A, "none")], "BA unverified"),
+            ("+3", &["deleted"], &[(B, "+2"), (A, "no")], "BA unverified"),
+            // There were no tests.
+            ("none", &["added"], &[(B, "+1"), (A, "none"), (C, "-1/1")], "BAC own tests"),
+            ("none", &["added"], &[(B, "+1"), (A, "none"), (C, "+1")], "BAC unverified"),
+            // Scripts that may be the product.
+            ("no", &["watched"], &[(B, "ok"), (A, "no")], "BA own tests"),
+            ("no", &["watched"], &[(B, "ok"), (A, "ok")], "BA independent"),
+            ("no", &["watched", "changed"], &[(B, "ok"), (A, "no"), (A2, "ok")], "BAa own tests"),
+            ("no", &["watched", "changed"], &[(B, "ok"), (A, "no"), (A2, "no")], "BAa asks"),
+            ("-1/1", &["named"], &[(B, "+1"), (A, "-1/1")], "BA own tests"),
+        ];
+        for (before, changes, trees, want) in cases {
+            assert_eq!(play(TestsPolicy::Additive, before, changes, trees), *want, "{before} {changes:?} {trees:?}");
+        }
+    }
+
+    #[test]
+    fn policies_and_obstacles_come_first() {
+        use Tree::{Commit as B, OriginalHarness as A, OriginalProduct as C};
+        assert_eq!(play(TestsPolicy::Frozen, "-1/3", &["added"], &[]), " fails");
+        assert_eq!(play(TestsPolicy::Free, "-1/3", &["changed"], &[(B, "+3"), (A, "-1/3"), (C, "+3")]), "BAC unverified");
+        assert_eq!(play(TestsPolicy::Free, "+3", &["changed"], &[(B, "+3"), (A, "-1/3"), (C, "-1/3")]), "BAC own tests");
+        let nothing = ProofState { required: vec!["tests".into()], ..ProofState::default() };
+        assert!(matches!(next(&nothing), Next::Done(verdict) if verdict.failed[0].starts_with("nothing was changed")));
+        let protected = ProofState { obstacles: vec!["x".into()], has_diff: true, ..nothing };
+        assert!(matches!(next(&protected), Next::Done(verdict) if verdict.failed == ["x"]));
+    }
+
+    #[test]
+    fn a_required_level_and_suppressions_change_the_outcome() {
+        let run = |require, suppressions: Vec<Suppression>| {
+            let state = ProofState {
+                require,
+                required: vec!["tests".into()],
+                baseline: Some(vec![result("no")]),
+                red: ["tests".to_owned()].into(),
+                has_diff: true,
+                suppressions,
+                runs: [(Tree::Commit, TreeRun { results: vec![result("ok")], problems: Vec::new() })].into(),
+                ..ProofState::default()
+            };
+            let Next::Done(verdict) = next(&state) else { panic!("everything ran") };
+            (verdict.level, verdict.question.is_some())
+        };
+        let comment = || vec![Suppression { path: "a.py".into(), line: 1, text: "# noqa".into() }];
+        assert_eq!(run(None, Vec::new()), (Some(ProofLevel::Independent), false));
+        assert_eq!(run(None, comment()), (Some(ProofLevel::OwnTests), false));
+        assert_eq!(run(Some(RequiredProof::OwnTests), comment()), (Some(ProofLevel::OwnTests), false));
+        assert_eq!(run(Some(RequiredProof::Independent), comment()), (None, true));
+    }
+}

@@ -96,14 +96,8 @@ impl<'a> TestRepo<'a> {
         self.env.ralph(&self.dir, args)
     }
 
-    /// Writes `.ralph/config.json`. The checks are not run before the first session unless it says so: most tests are about
-    /// something else, and each would take a checkout longer.
+    /// Writes `.ralph/config.json`.
     pub fn config(&self, value: &serde_json::Value) {
-        let mut value = value.clone();
-        if let Some(keys) = value.as_object_mut() {
-            keys.entry("baseline").or_insert(serde_json::Value::Bool(false));
-        }
-        let value = &value;
         self.write(".ralph/config.json", &serde_json::to_string_pretty(value).unwrap());
     }
 

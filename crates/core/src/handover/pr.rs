@@ -7,10 +7,17 @@ use ralph_loop_domain::ports::{
     CiState, Forge, ForgeError, NewPr, NewStatus, PrChange, PrState, Publisher, PullRequest,
 };
 use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::level::ProofLevel;
 use ralph_loop_protocol::event::{Effect, EventBody, PrOccasion, PrWritten, ReviewOutcome, ReviewSeen};
 
 /// The status that the engine sets on a proven commit; never counted among the checks that a run waits for.
 pub(crate) const STATUS: &str = "ralph/proof";
+
+/// Whether nothing shows a difference and you didn't approve it: then the pull request stays a draft.
+fn is_unverified(state: &RunState) -> bool {
+    let proof = state.result.proof.as_ref();
+    proof.is_some_and(|proof| proof.level == Some(ProofLevel::Unverified) && proof.approved_by.is_none())
+}
 
 impl Driver {
     pub(crate) fn write_pr(&mut self, why: PrOccasion) -> HandoverResult<()> {
@@ -38,7 +45,7 @@ impl Driver {
         let title = clean(text::title(state));
         let body = clean(text::body(state, why, &proof));
         let draft = match why {
-            PrOccasion::Proven => settings.pr.draft == Some(true),
+            PrOccasion::Proven => settings.pr.draft == Some(true) || is_unverified(state),
             // Reviewers who are at it are not sent away.
             PrOccasion::Progress => found.as_ref().is_none_or(|pr| pr.draft),
             PrOccasion::Opened | PrOccasion::Asked | PrOccasion::Stopped => true,
