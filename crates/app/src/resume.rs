@@ -8,7 +8,7 @@ use crate::error::AppError;
 use crate::report::Reporter;
 use crate::request::NotifyRequest;
 use crate::run::placement::{self, PlacementRequest};
-use crate::run::{ReadyRun, left_work, memory, works_on_copy};
+use crate::run::{ReadyRun, memory, works_on_copy};
 use crate::{find, locks, notify, older, record_trust, wiring};
 pub(crate) use elsewhere::fetch_run;
 use ralph_loop_core::clock::SystemClock;
@@ -165,7 +165,6 @@ pub(crate) fn end(env: &Environment, entry: &Registration, reason: EndReason) ->
     older::registered(&home, entry)?;
     refuse_of_fleet(env, entry)?;
     let spec = snapshot::read_spec(&entry.run_dir())?;
-    left_work::record_killed(env.vars(), &home, entry);
     let _lock = locks::of_run(&home, &spec)?;
     let summary = match reason {
         EndReason::Stopped => format!("Stopped by {}.", env.actor()),

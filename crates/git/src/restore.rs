@@ -2,6 +2,8 @@
 //! `HEAD`, branches and the user's index are not touched.
 
 use crate::hand_back::agreed::handed_over;
+use crate::hand_back::merge::same;
+use crate::hand_back::apply::{Source, Target, Written};
 use crate::command::Git;
 use crate::entry::on_disk;
 use crate::entry::{Difference, MODE_GITLINK, TreeEntry, differences};
@@ -13,7 +15,6 @@ use crate::record::RefRecord;
 use crate::refs::Refs;
 use crate::repo::Repo;
 use crate::snapshot::{FileStates, Snapshot, read_tree};
-use crate::survey::parent;
 use crate::watch::{clock_of, stat_of};
 use crate::workspace::LARGE_FILE_LIMIT;
 use ralph_loop_protocol::id::{CommitId, RunId};
@@ -93,7 +94,6 @@ pub fn apply_restore(
 ) -> Result<Restored> {
     let mut restore = Restore::prepare(repo, run, folder, scope)?;
     let saved = restore.save_present()?;
-    restore.delete()?;
     restore.write_back()?;
     Ok(Restored { saved: CommitId::new(saved), plan: restore.plan })
 }
@@ -128,13 +128,6 @@ impl DoneByRun {
     /// Whether somebody else has committed what is there now: no edit that could be lost.
     fn is_committed(&self, change: &Difference<'_>) -> bool {
         same(crate::entry::find(&self.head, change.path), change.new)
-    }
-}
-
-fn same(a: Option<&TreeEntry>, b: Option<&TreeEntry>) -> bool {
-    match (a, b) {
-        (Some(a), Some(b)) => a.same_file(b),
-        (a, b) => a.is_none() && b.is_none(),
     }
 }
 
@@ -227,7 +220,9 @@ impl<'a> Restore<'a> {
             .map(|e| &e.path[..])
             .filter(|p| p.rsplit(|b| *b == b'/').next() == Some(b".gitignore"))
             .collect();
-        let index = self.start_index()?;
+        let index = self.folder.join("start-index");
+        let _ = fs::remove_file(&index);
+        self.git.call(["read-tree", &self.start]).index(&index).run()?;
         let mut prefix = rules.clone().into_os_string();
         prefix.push("/");
         let args = ["checkout-index", "-q", "-z", "--stdin", "--prefix"].map(OsStr::new);
@@ -247,15 +242,8 @@ impl<'a> Restore<'a> {
             ignored.extend(output.stdout.split(|b| *b == 0).filter(|p| !p.is_empty()).map(<[u8]>::to_vec));
         }
         let _ = fs::remove_dir_all(&rules);
-        Ok(ignored)
-    }
-
-    /// An index that holds the start snapshot.
-    fn start_index(&self) -> Result<PathBuf> {
-        let index = self.folder.join("start-index");
         let _ = fs::remove_file(&index);
-        self.git.call(["read-tree", &self.start]).index(&index).run()?;
-        Ok(index)
+        Ok(ignored)
     }
 
     fn save_present(&mut self) -> Result<String> {
@@ -273,64 +261,27 @@ impl<'a> Restore<'a> {
         Ok(commit)
     }
 
-    fn delete(&self) -> Result<()> {
-        for change in self.plan.changes.iter().filter(|c| c.action == RestoreAction::Delete) {
-            let path = self.repo.top.join(&change.path);
-            if !stands_on_real_folders(&self.repo.top, &change.path) {
-                continue;
-            }
-            match fs::remove_file(&path) {
-                Ok(()) => {}
-                Err(e)
-                    if matches!(
-                        e.kind(),
-                        std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory
-                    ) => {}
-                Err(e) => return Err(Error::file("remove", &path, e)),
-            }
-            // Folders that this leaves empty go too; a folder with anything in it refuses.
-            let mut dir = parent(change.path.as_os_str().as_bytes());
-            while !dir.is_empty() && fs::remove_dir(on_disk(&self.repo.top, dir)).is_ok() {
-                dir = parent(dir);
-            }
-        }
-        Ok(())
-    }
-
-    /// Lets git write the files, with the user's filters and line ends.
+    /// Brings the files back. What changed since the plan, and what is in the way, stays and is named.
     fn write_back(&mut self) -> Result<()> {
-        let top = self.repo.top.clone();
-        let (fine, blocked): (Vec<_>, Vec<_>) = std::mem::take(&mut self.plan.changes)
+        let start = read_tree(&self.git, &self.start)?.0;
+        let planned: HashSet<&[u8]> =
+            self.plan.changes.iter().map(|change| change.path.as_os_str().as_bytes()).collect();
+        let changes: Vec<Difference<'_>> = differences(&self.now.entries, &start)
             .into_iter()
-            .partition(|c| c.action == RestoreAction::Delete || can_be_written(&top, &c.path));
-        self.plan.left_alone.extend(blocked.into_iter().map(|c| c.path));
-        let paths: Vec<&[u8]> = fine
-            .iter()
-            .filter(|c| c.action != RestoreAction::Delete)
-            .map(|c| c.path.as_os_str().as_bytes())
+            .filter(|change| planned.contains(change.path))
             .collect();
-        if !paths.is_empty() {
-            let index = self.start_index()?;
-            let call = self.git.call(["checkout-index", "-q", "-f", "-z", "--stdin"]).index(&index);
-            call.stdin(nul_list(&paths)).run()?;
-        }
-        self.plan.changes = fine;
-        let _ = fs::remove_file(self.folder.join("start-index"));
+        let target = Target::of_user(self.repo, &self.repo.run_folder(self.run), &self.start)?;
+        let plan = target.plan(&changes)?;
+        let mut left: Vec<PathBuf> = plan.conflicts.iter().map(|path| on_disk(Path::new(""), path)).collect();
+        target.write(&plan, Source::Objects, |path, written| {
+            if written == Written::InTheWay {
+                left.push(on_disk(Path::new(""), path));
+            }
+        })?;
+        self.plan.changes.retain(|change| !left.contains(&change.path));
+        self.plan.left_alone.extend(left);
         Ok(())
     }
-}
-
-/// `checkout-index -f` would remove whatever is in its way, ignored files included. So nothing may be in its way.
-fn can_be_written(top: &Path, path: &Path) -> bool {
-    stands_on_real_folders(top, path) && !fs::symlink_metadata(top.join(path)).is_ok_and(|meta| meta.is_dir())
-}
-
-/// Whether all folders above `path` are folders (or missing), not links that lead elsewhere and not files.
-fn stands_on_real_folders(top: &Path, path: &Path) -> bool {
-    path.ancestors()
-        .skip(1)
-        .filter(|dir| !dir.as_os_str().is_empty())
-        .all(|dir| fs::symlink_metadata(top.join(dir)).map_or(true, |meta| meta.is_dir()))
 }
 
 fn nul_list(paths: &[&[u8]]) -> Vec<u8> {

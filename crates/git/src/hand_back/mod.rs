@@ -26,13 +26,12 @@ use crate::submodule_edits;
 use crate::workspace::{GitWorkspace, WorkspaceOptions};
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, HandedBack, Publisher, RecordsFor, UserTree, Workspace,
+    Baseline, Checkpoint, CheckpointRequest, HandedBack, Leftovers, Publisher, RecordsFor, UserTree, Workspace,
     WorkspaceError,
 };
 use ralph_loop_domain::protect::ProtectedChange;
 use ralph_loop_protocol::event::{FileChange, RefMove};
 use ralph_loop_protocol::id::{CommitId, RunId, TreeId};
-use ralph_loop_task::spec::LeftWork;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -357,15 +356,14 @@ impl Workspace for HandBack {
         self.agent.loose_commit(tree, parent, at)
     }
 
-    fn without_left(
+    fn leftovers_of_unproven_runs(
         &mut self,
-        of: &CommitId,
-        head: &CommitId,
-        left: &[LeftWork],
+        baseline: &Baseline,
+        runs: &[RunId],
         at: Timestamp,
-    ) -> Result<Option<(CommitId, Vec<String>)>, WorkspaceError> {
+    ) -> Result<Option<Leftovers>, WorkspaceError> {
         self.seal()?;
-        self.agent.without_left(of, head, left, at)
+        self.agent.leftovers_in(&self.user.repo, baseline, runs, at)
     }
 
     fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {
