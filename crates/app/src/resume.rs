@@ -145,14 +145,14 @@ fn bring_back(env: &Environment, entry: &Registration) -> Result<(), AppError> {
     match (&spec.place, &spec.branch) {
         (WorkspaceKind::Worktree, Some(branch)) if !workspace.is_dir() => {
             let repo = Repo::discover(env.vars(), origin)?;
-            ralph_loop_git::place::remake_worktree(&repo, run_id, workspace, branch)?;
+            ralph_loop_git::checkout::remake_worktree(&repo, run_id, workspace, branch)?;
             Ok(())
         }
         _ if !workspace.is_dir() => gone("folder", workspace, "bring it back, or start a new run"),
         (WorkspaceKind::Worktree | WorkspaceKind::Clone { .. }, Some(branch)) => {
             let git = ralph_loop_git::Git::in_folder(env.vars(), workspace);
             // A folder that is no repo any more says so by itself, in what follows.
-            let _ = ralph_loop_git::place::restore_branch(&git, run_id, branch);
+            let _ = ralph_loop_git::checkout::restore_branch(&git, run_id, branch);
             Ok(())
         }
         _ => Ok(()),

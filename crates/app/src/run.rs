@@ -35,7 +35,7 @@ use placement::PlacementRequest;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::{CancelFlag, Driver, RunWriter};
 use ralph_loop_domain::ports::Clock as _;
-use ralph_loop_git::{Extent, Repo};
+use ralph_loop_git::{CloneDepth, Repo};
 use ralph_loop_journal::layout::{RalphDir, StateHome};
 use ralph_loop_journal::registry::Registration;
 use ralph_loop_journal::shown;
@@ -58,7 +58,7 @@ pub struct Plan {
     task: Task,
     settings: Settings,
     chosen: task::ChosenTask,
-    extent: Extent,
+    extent: CloneDepth,
     /// What of the repo's asks is allowed to this run.
     allowed: Vec<Digest>,
     unpriced: Vec<AgentName>,
@@ -312,7 +312,7 @@ pub(crate) fn start(
         report.notice(&Notice::Starting { spec: &spec, unpriced: &plan.unpriced });
         report.notice(&Notice::LeftOut(&left_out));
         tell_unfinished(&plan, &spec, report);
-        let missing = ralph_loop_git::submodule::missing(&plan.origin);
+        let missing = ralph_loop_git::checkout::submodules::missing(&plan.origin);
         if !missing.is_empty() {
             report.notice(&Notice::MissingSubmodules(&missing));
         }

@@ -1,20 +1,20 @@
 //! The `Workspace` port of a [`GitWorkspace`].
 
-use crate::clean;
+use crate::agent_copy::copy_files;
+use crate::checkout::clean;
+use crate::checkout::submodule_edits;
 use crate::diff;
 use crate::error::{Error, Result};
-use crate::left_over;
-use crate::leftovers;
-use crate::object::commit_body;
-use crate::oid::oid;
-use crate::push;
+use crate::hand_back::leftovers;
+use crate::objects::oid::oid;
+use crate::objects::writer::commit_body;
+use crate::publish::push;
 use crate::repo::Repo;
-use crate::submodule_edits;
 use crate::workspace::{GitWorkspace, not_begun};
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, GitRemote, Leftovers, Outgoing, OutgoingPart, Publisher, Push, PushEnd,
-    RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
+    Baseline, Checkpoint, CheckpointRequest, GitRemote, Leftovers, Outgoing, OutgoingPart, Publisher, Push,
+    PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
 };
 use ralph_loop_domain::protect::ProtectedChange;
 use ralph_loop_protocol::event::{FileChange, RefMove};
@@ -196,7 +196,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn copy_unrecorded(&self, path: &str, from: &Path, into: &Path) -> Result<bool, WorkspaceError> {
-        left_over::copy(&[path.as_bytes().to_vec()], from, into)
+        copy_files::copy(&[path.as_bytes().to_vec()], from, into)
             .map(|left| left.too_much.is_empty())
             .map_err(|e| e.during(&format!("copy `{path}`")))
     }

@@ -4,7 +4,7 @@
 mod support;
 
 use ralph_loop_domain::ports::Workspace;
-use ralph_loop_git::command::processes_started;
+use ralph_loop_git::processes_started;
 use support::{Fixture, checkpoint, try_checkpoint};
 
 #[test]

@@ -3,8 +3,8 @@
 use super::{MemoryFiles, MemorySandbox, MemoryState, diff, lock};
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, GitRemote, Lease, Leftovers, Outgoing, OutgoingPart, OutgoingSide,
-    Publisher, Push, PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
+    Baseline, Checkpoint, CheckpointRequest, GitRemote, Lease, Leftovers, Outgoing, OutgoingPart,
+    OutgoingSide, Publisher, Push, PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
 };
 use ralph_loop_domain::protect::{ProtectedChange, ProtectedKind, covers};
 use ralph_loop_protocol::event::{FileChange, RefMove};
