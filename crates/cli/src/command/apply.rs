@@ -14,33 +14,28 @@ use ralph_loop_protocol::text::count;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Puts the changes of a run into the folder that it was started from. Without a flag they are plain changes, for you to look
-/// at and commit. A file that you have edited, too, gets both edits, as `git merge` would do it; where both are in the same
-/// lines, nothing is touched and the files are named. Your stash, your other branches and your unfinished changes stay as they
-/// are. Commits are made without your hooks, which an agent could have written; where you have some, that is said.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("how").multiple(false))]
 #[command(after_help = "Examples:
-  ralph apply                    the latest run of this folder, as plain changes
-  ralph apply k3f9 --squash      as one commit on the branch that you are on
-  ralph apply --commit           as the run's own commits, one for each iteration
-  ralph apply --branch fix-it    as a new branch; your checkout stays as it is")]
+  ralph apply                    apply the latest run as uncommitted changes
+  ralph apply k3f9 --squash      apply run k3f9 as one commit
+  ralph apply --branch fix-it    create a branch, leave the checkout alone")]
 pub struct ApplyArgs {
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
-    /// As one commit on the branch that is checked out.
+    /// Make one commit on the current branch
     #[arg(long, group = "how")]
     pub squash: bool,
-    /// As the run's own commits on the branch that is checked out.
+    /// Make one commit per iteration on the current branch
     #[arg(long, group = "how")]
     pub commit: bool,
-    /// As the run's own commits on this new branch, without switching to it.
+    /// Make one commit per iteration on this new branch
     #[arg(long, value_name = "NAME", group = "how")]
     pub branch: Option<String>,
-    /// Into this checkout of yours, instead of the folder that the run was started from.
+    /// Apply to this checkout instead of the run's folder
     #[arg(long, value_name = "DIR")]
     pub into: Option<PathBuf>,
-    /// The message of the one commit of `--squash`.
+    /// Message of the `--squash` commit
     #[arg(short, long, value_name = "TEXT", requires = "squash")]
     pub message: Option<String>,
 }
@@ -99,7 +94,7 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         let names: Vec<String> = done.merged.iter().take(5).map(|name| format!("`{name}`")).collect();
         let more = if done.merged.len() > names.len() { ", …" } else { "" };
         out.say(format!(
-            "{} merged with your own edits, which nobody has checked together: {}{more}",
+            "{} merged with your own edits, untested together: {}{more}",
             out.err(Tone::Attention, "note:"),
             names.join(", ")
         ));
@@ -113,7 +108,7 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
             Some(ProofLevel::OwnTests) => "this result passes its own tests, and is not proven",
             _ => "this run has not proven its result",
         };
-        out.say(format!("{note} {what}: `ralph show {run}` tells why"));
+        out.say(format!("{note} {what}: run `ralph show {run}` to see why"));
     }
     out.say(format!("{} {next}", out.err(Tone::Plain, "next:")));
     Ok(0)
@@ -164,7 +159,7 @@ fn nothing(reading: &RunReading, args: &ApplyArgs, out: &Out) -> u8 {
         }));
     } else {
         out.say(format!(
-            "run {run} has changed no file: there is nothing to apply; `ralph show {run}` tells what it did"
+            "run {run} changed no files, so there is nothing to apply; run `ralph show {run}` to see what it did"
         ));
     }
     0
