@@ -6,7 +6,7 @@ use crate::words::home_path;
 use ralph_loop_app::App;
 use ralph_loop_app::facts::RunReading;
 use ralph_loop_app::taking_home::{RunChanges, RunFiles};
-use ralph_loop_git::take_over::{TakeOver, TakenOver};
+use ralph_loop_git::{ApplyMode, ApplyReport};
 use ralph_loop_git::user_hooks::UserHooks;
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::level::ProofLevel;
@@ -59,14 +59,14 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         ralph_loop_protocol::sanitize::block(&text).into_owned()
     });
     let how = match (&args.branch, args.squash, args.commit) {
-        (Some(name), ..) => TakeOver::Branch(name),
-        (None, true, _) => TakeOver::Squash(&message),
-        (None, false, true) => TakeOver::Commits,
-        (None, false, false) => TakeOver::Files,
+        (Some(name), ..) => ApplyMode::Branch(name),
+        (None, true, _) => ApplyMode::Squash(&message),
+        (None, false, true) => ApplyMode::Commits,
+        (None, false, false) => ApplyMode::Files,
     };
     let (proven, level) = worth(&found.reading);
     let into = args.into.as_ref().map(|dir| folder.join(dir));
-    let (done, hooks) = found.take_over(env, into.as_deref(), how)?;
+    let (done, hooks) = found.apply(env, into.as_deref(), how)?;
     let taken = if done.files.is_empty() { files.len() } else { done.files.len() };
     let origin = into.as_ref().unwrap_or(&found.reading.state.spec.origin);
     if out.json {
@@ -84,7 +84,7 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
             },
             "merged": done.merged,
             "hooks_not_run": hooks.as_ref().map(|hooks| hooks.names.as_slice()).unwrap_or_default(),
-            "already_there": done.branch_had_it || (done.files_had_it && how == TakeOver::Files),
+            "already_there": done.branch_had_it || (done.files_had_it && how == ApplyMode::Files),
         }));
         return Ok(0);
     }
@@ -165,37 +165,37 @@ fn nothing(reading: &RunReading, args: &ApplyArgs, out: &Out) -> u8 {
     0
 }
 
-fn word(how: TakeOver<'_>) -> &'static str {
+fn word(how: ApplyMode<'_>) -> &'static str {
     match how {
-        TakeOver::Files => "files",
-        TakeOver::Squash(_) => "squash",
-        TakeOver::Commits => "commits",
-        TakeOver::Branch(_) => "branch",
+        ApplyMode::Files => "files",
+        ApplyMode::Squash(_) => "squash",
+        ApplyMode::Commits => "commits",
+        ApplyMode::Branch(_) => "branch",
     }
 }
 
 /// What was done, and what comes next.
-fn words(run: &str, how: TakeOver<'_>, done: &TakenOver, files: usize) -> (String, String) {
+fn words(run: &str, how: ApplyMode<'_>, done: &ApplyReport, files: usize) -> (String, String) {
     let changes = format!("{} of run {run}", count(files, "changed file"));
     match how {
         _ if done.branch_had_it => (
             format!("the branch that is checked out holds the result of run {run} already"),
             "`git log` shows its commits".to_owned(),
         ),
-        TakeOver::Files if done.files_had_it => (
+        ApplyMode::Files if done.files_had_it => (
             format!("{changes}: already there, not committed"),
             format!("`ralph apply {run} --squash` commits them, and nothing else of yours"),
         ),
-        TakeOver::Files => (
+        ApplyMode::Files => (
             format!("{changes}: there now, not committed"),
             format!("`git status` shows them; `ralph apply {run} --squash` commits them"),
         ),
-        TakeOver::Squash(_) => (format!("{changes}: one commit"), "`git show` shows it".to_owned()),
-        TakeOver::Commits => {
+        ApplyMode::Squash(_) => (format!("{changes}: one commit"), "`git show` shows it".to_owned()),
+        ApplyMode::Commits => {
             let commits = count(done.commits.len(), "commit");
             (format!("{changes}: {commits}"), format!("`git log -{}` shows them", done.commits.len().max(1)))
         }
-        TakeOver::Branch(name) => (
+        ApplyMode::Branch(name) => (
             format!("{changes}: on the new branch `{name}`"),
             format!("`git merge {name}` brings it into the branch that you are on"),
         ),
