@@ -7,8 +7,8 @@ use crate::facts::RunReading;
 use crate::find;
 use ralph_loop_domain::change_text::ChangeText;
 use ralph_loop_domain::state::RunState;
+use ralph_loop_git::hand_back::hooks::{self, UserHooks};
 use ralph_loop_git::{ApplyMode, ApplyReport, Repo, RunCommits};
-use ralph_loop_git::user_hooks::{self, UserHooks};
 use ralph_loop_task::spec::WorkspaceKind;
 use std::path::Path;
 
@@ -59,8 +59,8 @@ impl RunFiles {
         }
         let error = AppError::usage(format!("run {run} has recorded no work"));
         Err(match reading.state.iterations.count {
-            0 => error.hint("its first iteration is not over yet: `ralph status` shows where it stands"),
-            _ => error.hint("its commits were cleaned up; `ralph show` still tells what it did"),
+            0 => error.hint("its first iteration hasn't ended; run `ralph status` to watch it"),
+            _ => error.hint("its commits were cleaned up; run `ralph show` to see what it did"),
         })
     }
 
@@ -75,7 +75,7 @@ impl RunFiles {
         let (spec, run) = (&self.reading.state.spec, &self.reading.entry.run_id);
         if let Some(driver) = &self.reading.driver {
             return Err(AppError::usage(format!(
-                "run {run} is running (process {}): what it has is not its result yet",
+                "run {run} is active (process {}), so it has no result yet",
                 driver.pid
             ))
             .hint(format!(
@@ -85,7 +85,7 @@ impl RunFiles {
         if into.is_none() && is_own_checkout(env, &spec.origin) {
             let branch = spec.branch.as_deref().unwrap_or("HEAD");
             return Err(AppError::usage(format!(
-                "run {run} was not started in a repo of yours: there is no checkout to put its result into"
+                "run {run} wasn't started in one of your repos, so it has no checkout to apply to"
             ))
             .hint(format!(
                 "`ralph apply {run} --into DIR` puts it into your own clone; there, `git fetch {} {branch}` does, too; `ralph open {run} --files` shows the files",
@@ -113,7 +113,7 @@ impl RunFiles {
         watch.end(&pairs());
         let taken = taken?;
         let made = !taken.commits.is_empty() && !matches!(how, ApplyMode::Branch(_));
-        let hooks = made.then(|| user_hooks::of_a_commit(&origin, &taken.files)).flatten();
+        let hooks = made.then(|| hooks::of_a_commit(&origin, &taken.files)).flatten();
         Ok((taken, hooks))
     }
 
