@@ -100,8 +100,10 @@ fn a_person_may_end_a_wait_and_steer_the_next_prompt() {
 
 #[test]
 fn a_stuck_run_tries_every_recovery_step_and_then_asks_a_person_who_can_go_on() {
-    let machine = Machine::new(|_, _| completed("I looked around."));
-    let mut machine = machine;
+    let mut machine = Machine::new(|_, sandbox| {
+        write(sandbox, "scratch.txt", "looked\n");
+        completed("I looked around.")
+    });
     machine.config.max_iterations = Some(30);
     let result = machine.run();
     assert_eq!((result.reason, result.reason.exit_code()), (EndReason::NeedsHuman, 3));
@@ -295,7 +297,7 @@ proptest! {
         }
         prop_assert!(matches!(
             result.reason,
-            EndReason::Completed | EndReason::MaxIterations | EndReason::NeedsHuman | EndReason::Stuck | EndReason::Timeout | EndReason::Error
+            EndReason::Completed | EndReason::MaxIterations | EndReason::NoChange | EndReason::NeedsHuman | EndReason::Stuck | EndReason::Timeout | EndReason::Error
         ), "{:?}", result.reason);
         // The state that a reader folds is the state the driver had.
         let replayed = ralph_loop_journal::snapshot::replay(&machine.dir().run(&"r1".into()), machine.spec()).unwrap();

@@ -53,9 +53,12 @@ const REPORT: &str = r#"{"summary":"The seed is wrong.","failure_patterns":[{"pa
     "root_causes":["the clock"],"guardrails":[{"trigger":"a test hangs","instruction":"seed the clock"}],
     "task_edits":[{"find":"Make it done.","replace":"Make result.txt say done.","why":"vague"}]}"#;
 
-/// A silent agent whose check fails for ever.
+/// An agent that changes one file once, and whose check fails forever.
 fn circling(change: impl FnOnce(&mut ConfigFile)) -> Machine {
-    let mut machine = Machine::new(|_, _| completed("I looked around."));
+    let mut machine = Machine::new(|_, sandbox| {
+        write(sandbox, "scratch.txt", "looked\n");
+        completed("I looked around.")
+    });
     machine.config.max_iterations = Some(30);
     change(&mut machine.config);
     machine
@@ -208,6 +211,7 @@ fn a_critic_may_be_another_agent_in_a_checkout_of_its_own() {
             write(sandbox, "vandalised.txt", "x");
             return completed("You edit the wrong file.");
         }
+        write(sandbox, "scratch.txt", "looked\n");
         completed("I looked around.")
     });
     machine.agents = vec!["a", "b"];

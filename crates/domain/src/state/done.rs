@@ -45,7 +45,7 @@ impl RunFacts {
     /// Whether the last two sessions ended with the original tree.
     pub(crate) fn is_idle(&self) -> bool {
         let last = self.iterations.history.iter().rev().take(2);
-        !self.has_diff() && last.clone().count() == 2 && last.into_iter().all(|one| one.files == 0)
+        self.work.tree.is_some() && !self.has_diff() && last.clone().count() == 2 && last.into_iter().all(|one| one.files == 0)
     }
 
     /// Whether every written criterion passed its own check on the original tree, before any session.

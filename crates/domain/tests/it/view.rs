@@ -200,7 +200,7 @@ fn a_rest_a_question_and_the_end_are_told() {
     fold(&mut state, 2, EventBody::WaitStarted { reason: "b rests".into(), until: Some(until) });
     let shown = seen(&state, 60, true);
     assert_eq!(shown.status, Status::Waiting);
-    assert_eq!(shown.now, "waiting, goes on in 11 min (22:25 UTC) · b rests");
+    assert_eq!(shown.now, "waiting, continues in 11 min (22:25 UTC) · b rests");
     assert_eq!((shown.agents[1].standing, shown.agents[1].until), (AgentStanding::Resting, Some(until)));
     assert_eq!(seen(&state, 721, true).agents[1].standing, AgentStanding::Free, "the rest is over");
 

@@ -235,11 +235,10 @@ fn go(old: &str, new: &str) -> String {
     let (_, rest) = split_requires(old);
     let (requires, _) = split_requires(new);
     let mut out = rest.join("\n");
-    out.push_str("\nrequire (\n");
     for line in requires {
-        out.push_str(&format!("\t{line}\n"));
+        out.push_str(&format!("\nrequire {line}"));
     }
-    out.push_str(")\n");
+    out.push('\n');
     out
 }
 
