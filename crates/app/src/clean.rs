@@ -182,7 +182,7 @@ fn judge(
     let old = reading.last_event < request.before;
     let Some(end) = &reading.state.result.finished else {
         return if old {
-            alone("it is not finished: `ralph resume` goes on, `ralph cancel` ends it")
+            alone("unfinished: run `ralph resume` to continue it, or `ralph cancel` to end it")
         } else {
             None
         };

@@ -102,7 +102,7 @@ pub fn ask(
         return asker.ask(&asking(AskTarget::Profile(&profile)), sink).map_err(refused);
     }
     if agent.kind == AgentKind::Scripted {
-        return Err(AppError::usage(format!("`{}` plays a script and cannot be asked", agent.name))
+        return Err(AppError::usage(format!("`{}` plays a script and can't answer", agent.name))
             .hint("choose another agent, or write the task yourself"));
     }
     let settings = settings::load(env, &top)?.alone(agent, None);

@@ -208,12 +208,12 @@ impl Environment {
             (Some(dir), Err(_)) => dir.to_owned(),
             (None, Ok(cwd)) => cwd.clone(),
             (None, Err(why)) => {
-                return Err(AppError::environment(format!("the current folder cannot be used: {why}")));
+                return Err(AppError::environment(format!("can't use the current folder: {why}")));
             }
         };
         path.canonicalize().map_err(|e| {
             let shown = dir.unwrap_or(&path);
-            AppError::usage(format!("`{}` cannot be used as a folder: {e}", shown.display()))
+            AppError::usage(format!("can't use `{}` as a folder: {e}", shown.display()))
                 .hint("name an existing folder with `-C DIR`")
         })
     }

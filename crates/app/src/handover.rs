@@ -137,7 +137,7 @@ pub fn resolve(
         (None, Some(_)) if settings.handover.publish == Publish::Push => {}
         (None, url) if asked => {
             let what = match url {
-                Some(url) => format!("there is no known code host behind `{}`", checkout::shown(url)),
+                Some(url) => format!("no known code host for `{}`", checkout::shown(url)),
                 None => format!("the repo has no remote `{}`", settings.handover.remote),
             };
             if settings.handover.publish == Publish::Push {
@@ -147,7 +147,7 @@ pub fn resolve(
                 )));
             }
             return Err(AppError::environment(format!("no pull request can be opened: {what}")).hint(
-                "GitHub is known by its remote and `GITHUB_TOKEN`; `local_forge` in `.ralph/config.json` names a folder that stands in for one; `--publish push` or `none` does without",
+                "set `GITHUB_TOKEN`, point `local_forge` in `.ralph/config.json` at a folder, or pass `--publish push` or `none`",
             ));
         }
         (None, _) => {

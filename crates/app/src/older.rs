@@ -53,7 +53,7 @@ pub(crate) fn registered(home: &StateHome, entry: &Registration) -> Result<(), A
         return Ok(());
     }
     Err(AppError::usage(format!(
-        "the record of run {run} is not on this machine: what is in `.ralph/runs` is a copy for reading"
+        "the record of run {run} isn't on this machine; `.ralph/runs` has a read-only copy"
     ))
     .hint(format!(
         "`ralph resume --from REMOTE {run}` brings a run that was pushed, `ralph run --new` starts another one"

@@ -118,7 +118,7 @@ impl Race {
         }
         if race.by == RaceBy::Metric && !measured {
             return Err(AppError::usage("the best number is to win, but no verifier has a `metric`")
-                .hint("name one under `verifiers`, or let the smallest `diff` or the lowest `cost` win"));
+                .hint("add one under `verifiers`, or pass `--best diff` or `--best cost`"));
         }
         let shares = Shares::new(budget, names.len());
         for request in &mut requests {

@@ -138,7 +138,7 @@ fn bring_back(env: &Environment, entry: &Registration) -> Result<(), AppError> {
         Err(AppError::environment(message).hint(format!("{hint}; `ralph cancel {run_id}` ends the run")))
     };
     if !origin.is_dir() {
-        return gone("repo", origin, "bring it back to where it was");
+        return gone("repo", origin, "move it back to where it was");
     }
     let Ok(state) = snapshot::load(&entry.run_dir()) else { return Ok(()) };
     let spec = &state.spec;
@@ -269,7 +269,7 @@ pub(crate) fn resume_run(
             spec.run_id,
             spec.workspace.display()
         ))
-        .hint("your own folder has all that was handed back: `ralph run --new` goes on from there"));
+        .hint("your folder has everything that was handed back; run `ralph run --new` to continue from there"));
     }
     if !budgets.is_empty() {
         ralph_loop_journal::inbox::send(&places.dir, &env.actor(), Control::Budget(*budgets))?;
@@ -292,11 +292,11 @@ fn refuse_shared_git(spec: &RunSpec) -> Result<(), AppError> {
         return Ok(());
     }
     Err(AppError::environment(format!(
-        "run {} was begun by an older version, whose sandbox let the agent write the git folder in `{}`",
+        "run {} was started by an older version, whose sandbox let the agent write the git folder in `{}`",
         spec.run_id,
         spec.workspace.display()
     ))
-    .hint("look at what it made with `git` in a sandbox of yours, then start again: `ralph run --new`"))
+    .hint("inspect its work with `git` in your own sandbox, then run `ralph run --new`"))
 }
 
 /// Whether a run that is over can go on: only where a budget ended it, and the new one leaves room.
@@ -308,7 +308,7 @@ fn may_go_on(state: &RunState, end: &Finished, budgets: &BudgetChange) -> Result
     };
     if budgets.is_empty() {
         return Err(over.hint(format!(
-            "`ralph resume {id} {option}` goes on with a larger budget, `ralph run` starts another run"
+            "run `ralph resume {id} {option}` to continue with a larger budget, or `ralph run` to start another run"
         )));
     }
     let spent = state.spent();

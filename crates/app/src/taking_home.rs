@@ -59,8 +59,8 @@ impl RunFiles {
         }
         let error = AppError::usage(format!("run {run} has recorded no work"));
         Err(match reading.state.iterations.count {
-            0 => error.hint("its first iteration is not over yet: `ralph status` shows where it stands"),
-            _ => error.hint("its commits were cleaned up; `ralph show` still tells what it did"),
+            0 => error.hint("its first iteration hasn't ended; run `ralph status` to watch it"),
+            _ => error.hint("its commits were cleaned up; run `ralph show` to see what it did"),
         })
     }
 
@@ -75,7 +75,7 @@ impl RunFiles {
         let (spec, run) = (&self.reading.state.spec, &self.reading.entry.run_id);
         if let Some(driver) = &self.reading.driver {
             return Err(AppError::usage(format!(
-                "run {run} is running (process {}): what it has is not its result yet",
+                "run {run} is active (process {}), so it has no result yet",
                 driver.pid
             ))
             .hint(format!(
@@ -85,7 +85,7 @@ impl RunFiles {
         if into.is_none() && is_own_checkout(env, &spec.origin) {
             let branch = spec.branch.as_deref().unwrap_or("HEAD");
             return Err(AppError::usage(format!(
-                "run {run} was not started in a repo of yours: there is no checkout to put its result into"
+                "run {run} wasn't started in one of your repos, so it has no checkout to apply to"
             ))
             .hint(format!(
                 "`ralph apply {run} --into DIR` puts it into your own clone; there, `git fetch {} {branch}` does, too; `ralph open {run} --files` shows the files",

@@ -100,7 +100,7 @@ impl Task {
     pub fn from_prompt(text: &str, source: &str) -> Result<Self, String> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if text.trim().is_empty() {
-            return Err(format!("`{source}` is empty: there is no task"));
+            return Err(format!("`{source}` is empty"));
         }
         let title = text
             .lines()
@@ -235,7 +235,7 @@ mod tests {
         assert!(!task.text.contains('\r'));
         assert_eq!(
             Task::from_prompt(" \n\t\n", "PROMPT.md").unwrap_err(),
-            "`PROMPT.md` is empty: there is no task"
+            "`PROMPT.md` is empty"
         );
     }
 }

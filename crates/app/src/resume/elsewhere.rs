@@ -58,7 +58,7 @@ pub fn fetch_run(
     )
     .map_err(|error| {
         AppError::environment(format!(
-            "the state of run {run} cannot be fetched from `{}`: {error}",
+            "can't fetch the state of run {run} from `{}`: {error}",
             remote.url
         ))
         .hint("is it the right remote, and did the run push (`publish: push` or `pr`)?")
@@ -117,8 +117,8 @@ fn bring_files(
     record.create()?;
     refuse_odd_folder(&repo.top)?;
     let failed = |name: &str, e: std::io::Error| {
-        AppError::environment(format!("the file `{name}` of the state of run {run} cannot be written: {e}"))
-            .hint("what stands in its place is no plain file or folder: the state or the branch of the run is not in order")
+        AppError::environment(format!("can't write the file `{name}` from the state of run {run}: {e}"))
+            .hint("another file type is in the way; the fetched run state is corrupt")
     };
     let open = |path: &Path| SafeDir::open(path).map_err(|e| failed(".", e));
     let (top, own) = (open(&repo.top)?, format!("runs/{run}/"));
@@ -148,7 +148,7 @@ pub(super) fn is_of_this_machine(inside: &str) -> bool {
 pub(super) fn refuse_odd_folder(top: &Path) -> Result<(), AppError> {
     match std::fs::symlink_metadata(RalphDir::of(top).path()) {
         Ok(meta) if !meta.is_dir() => Err(AppError::usage(format!(
-            "the branch of the run brings `.ralph` along as something that is no folder: `{}`",
+            "`.ralph` on the run's branch isn't a folder: `{}`",
             top.display()
         ))
         .hint("remove it from that branch; the run keeps its files there and follows no link")),
@@ -262,7 +262,7 @@ fn settle_push(repo: &Repo, spec: &mut RunSpec, remote: &GitRemote) -> Result<()
             "the fetched run would push onto the branch `{}`",
             handover.branch.as_deref().or(spec.branch.as_deref()).unwrap_or_default()
         ))
-        .cause("a state from a remote does not choose that; a run has a branch of its own")
+        .cause("fetched state can't choose that; each run has its own branch")
         .hint("look at the state with `git fetch`, then start a run of your own"));
     }
     Ok(())

@@ -46,7 +46,7 @@ pub fn fetch(env: &Environment, named: &str, origin: &Repo, config: &ConfigFile)
     };
     let local = handover::local_folder(&settings, &origin.top);
     let Some(forge) = handover::forge(env, url.as_deref(), local.as_deref())? else {
-        return Err(AppError::environment("no code host is known here, so there is no issue to read")
+        return Err(AppError::environment("no code host found, so the issue can't be read")
             .hint("GitHub is known by its remote and `GITHUB_TOKEN`"));
     };
     let issue = forge.issue(number)?;

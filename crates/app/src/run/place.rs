@@ -242,7 +242,7 @@ fn in_place(
     {
         let here = origin.branch.as_deref().unwrap_or("a detached HEAD");
         return Err(AppError::usage(format!("the task starts from `{base}`, but the folder is on `{here}`"))
-            .hint(format!("`git switch {base}` first, or work beside your tree with `--worktree`")));
+            .hint(format!("run `git switch {base}` first, or pass `--worktree`")));
     }
     if let Some(branch) = &request.task_branch {
         refuse_unfinished(origin, branch)?;
@@ -284,7 +284,7 @@ fn refuse_unfinished(origin: &Repo, branch: &str) -> Result<(), AppError> {
     ))
     .cause("switching your checkout would take them along")
     .hint(format!(
-        "commit them first; or `--worktree` works beside your tree; or `--branch {branch}` switches all the same"
+        "commit them first, pass `--worktree`, or pass `--branch {branch}` to switch anyway"
     )))
 }
 

@@ -103,7 +103,7 @@ fn a_fork_of_nothing_says_what_there_is() {
     let start = repo.ralph(&["fork", "--at", "0", "--json"]).exits(0).json();
     assert_eq!(start["iterations"], 3, "{start}");
     let unknown = repo.ralph(&["fork", "--agent", "nobody"]).exits(2);
-    assert!(unknown.stderr.contains("there is no agent `nobody`"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("agent `nobody` doesn't exist"), "{}", unknown.stderr);
 }
 
 #[test]

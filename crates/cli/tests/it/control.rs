@@ -597,12 +597,12 @@ fn what_cannot_be_meant_is_refused_with_a_hint() {
     {
         let done = refused(args);
         assert!(
-            done.stderr.contains("there is no agent `three`") && done.stderr.contains("its agents: one, two"),
+            done.stderr.contains("agent `three` isn't part of run") && done.stderr.contains("its agents: one, two"),
             "{}",
             done.stderr
         );
     }
-    assert!(refused(&["stop", "nope-nope"]).stderr.contains("there is no run `nope-nope`"));
+    assert!(refused(&["stop", "nope-nope"]).stderr.contains("run `nope-nope` doesn't exist"));
     assert!(refused(&["stop", "../../etc"]).stderr.contains("is not a run id"));
     assert!(refused(&["edit", "--file", "missing.md"]).stderr.contains("missing.md"));
     assert_eq!(stage.repo.run_file("inbox.jsonl"), before, "nothing was sent");

@@ -291,7 +291,7 @@ fn a_repo_cannot_choose_who_is_told() {
         &json!({"notify": [{"kind": "webhook", "url": web.url()}]}),
     );
     let refused = run(&env, &repo, RUN, &[]).exits(2);
-    assert!(refused.stderr.contains("only you can say that"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("in your own config"), "{}", refused.stderr);
     assert!(refused.stderr.contains("~/.config/ralph/config.json"), "{}", refused.stderr);
 
     repo.stub(WORK, "test -f part.txt");

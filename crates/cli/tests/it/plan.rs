@@ -142,7 +142,7 @@ fn stories_are_made_from_requirements_that_are_there() {
     assert_eq!(done["stories"], 3, "{done}");
     assert_eq!(repo.read("ralph/prd.md"), prd, "requirements stay as they are");
     let heard = asked(&env, 1);
-    assert!(heard.contains("people of the books") && heard.contains("Nobody can be asked"), "{heard}");
+    assert!(heard.contains("people of the books") && heard.contains("Questions can't be answered now"), "{heard}");
     // Another file would replace them.
     repo.write("other.md", "# Import\n\n## Summary\n\nInvoices are read from CSV, too.\n");
     let said = repo.ralph(&["plan", "--prd", "other.md", "--yes", "--force"]).exits(2);
@@ -227,9 +227,9 @@ fn headless_it_needs_yes_and_an_agent_that_answers() {
     let env = TestEnv::new(RALPH);
     let repo = with_agent(&env, &[]);
     let said = repo.ralph(&["plan", "Export invoices"]).exits(2);
-    assert!(said.stderr.contains("nobody can be asked here"), "{}", said.stderr);
+    assert!(said.stderr.contains("`ralph plan` needs a terminal"), "{}", said.stderr);
     let said = repo.ralph(&["plan", "--form", "--yes", "Export invoices"]).exits(2);
-    assert!(said.stderr.contains("nobody can be asked here"), "{}", said.stderr);
+    assert!(said.stderr.contains("`ralph plan` needs a terminal"), "{}", said.stderr);
     let said = repo.ralph(&["plan", "--yes", "  "]).exits(2);
     assert!(said.stderr.contains("no feature described"), "{}", said.stderr);
     // It answers nothing.

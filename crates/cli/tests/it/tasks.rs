@@ -154,7 +154,7 @@ fn fix_mends_what_is_safe_and_keeps_line_ends_and_mode() {
     );
     let fixed = repo.ralph(&["lint", "--fix"]).exits(0);
     assert!(
-        fixed.stderr.contains("fixed: ralph_task.md:1: there is no `max_iterations`"),
+        fixed.stderr.contains("fixed: ralph_task.md:1: `max_iterations` is missing"),
         "{}",
         fixed.stderr
     );

@@ -206,7 +206,7 @@ fn at_every_boundary(torture: &Torture<'_>, some: &str) {
             torture.no_survivors();
             if name != "finish.after" {
                 let again = torture.restart().exits(0);
-                assert!(again.stderr.contains("going on with run"), "{fault}: {}", again.stderr);
+                assert!(again.stderr.contains("continuing unfinished run"), "{fault}: {}", again.stderr);
             }
             torture.check(&fault, Exact::Commits);
         }

@@ -118,7 +118,7 @@ fn time_and_cost_go_on_while_a_session_works() {
 fn a_run_that_nobody_drives_says_how_it_goes_on() {
     let shown = seen(&working(), 100, false);
     assert!(shown.orphaned);
-    assert_eq!(shown.now, "not running: `ralph resume r1` goes on");
+    assert_eq!(shown.now, "not running; run `ralph resume r1` to continue it");
     assert_eq!(shown.agents[0].standing, AgentStanding::Free);
 }
 

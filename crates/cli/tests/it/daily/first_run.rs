@@ -153,7 +153,7 @@ fn the_sample_configuration_runs_as_it_is() {
     let refused = ralph_in(&env, &repo.dir, &["run", "--isolation", "none", "--modal", "codex"]).exits(4);
     assert!(refused.stderr.contains("`codex` of agent `codex`"), "{}", refused.stderr);
     let refused = ralph_in(&env, &repo.dir, &["run", "--isolation", "none", "--modal", "nobody"]).exits(2);
-    assert!(refused.stderr.contains("there is no agent `nobody`"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("agent `nobody` doesn't exist"), "{}", refused.stderr);
     let elsewhere = env.path("home");
     let dir = repo.dir.display().to_string();
     ralph_in(

@@ -307,10 +307,10 @@ fn the_users_own_settings_reach_a_sandboxed_agent_only_where_they_are_shared() {
     run(&[]).exits(0);
     assert_eq!(repo.read("seen.txt"), "lookdark\n");
     let refused = run(&["--share", "everything"]).exits(2);
-    assert!(refused.stderr.contains("instructions, skills, mcp"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("instructions, skills or mcp"), "{}", refused.stderr);
     repo.config(&json!({"share": ["mcp"]}));
     let refused = run(&[]).exits(2);
-    assert!(refused.stderr.contains("only you can say that"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("in your own config"), "{}", refused.stderr);
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn a_failing_setup_is_told_with_its_words_before_anybody_is_paid() {
         "{said}"
     );
     assert!(said.contains("error: externally-managed-environment"), "{said}");
-    assert!(said.contains("nobody configured it") && said.contains("setup-1.log"), "{said}");
+    assert!(said.contains("derived it from the repo's files") && said.contains("setup-1.log"), "{said}");
     for args in [&["status"][..], &["show"], &["show", "--checks"]] {
         let shown = repo.ralph(args).exits(0).stdout;
         let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");

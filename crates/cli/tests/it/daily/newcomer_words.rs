@@ -133,7 +133,7 @@ fn the_users_own_agents_count_and_those_that_take_no_part_are_not_missed() {
     let asked = ralph_in(&env, &repo.dir, &["probe", "mine", "--isolation", "none", "--json"]).json();
     assert_eq!(asked[0]["name"], "mine", "{asked}");
     let refused = ralph_in(&env, &repo.dir, &["probe", "nobody"]).exits(2);
-    assert!(refused.stderr.contains("there is no agent `nobody`"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("agent `nobody` doesn't exist"), "{}", refused.stderr);
     let written = ralph_in(&env, &repo.dir, &["init", "--json"]).exits(0).json();
     assert_eq!(written["agents"], json!(["mine"]));
     assert!(!repo.read(".ralph/config.json").contains("mine"), "they need no entry here");

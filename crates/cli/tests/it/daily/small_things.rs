@@ -130,12 +130,12 @@ fn a_run_whose_process_is_held_by_a_signal_is_not_said_to_go_on() {
         stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T')).then_some(())
     });
     let resumed = repo.ralph(&["resume"]).exits(3);
-    let want = format!("does not go on: its process {pid} is held by a signal");
+    let want = format!("can't continue: its process {pid} is stopped");
     assert!(
         resumed.stderr.contains(&want) && resumed.stderr.contains(&format!("kill -CONT {pid}")),
         "{resumed:?}"
     );
-    assert!(repo.ralph(&["status"]).stdout.contains("is held by a signal"));
+    assert!(repo.ralph(&["status"]).stdout.contains("is stopped (Ctrl-Z, SIGSTOP)"));
     let json = repo.ralph(&["resume", "--json"]).exits(3).json();
     assert_eq!((&json["taken"], &json["stopped_pid"]), (&false.into(), &pid.into()), "{json}");
     signal("-CONT");

@@ -82,7 +82,7 @@ fn an_unfinished_run_is_never_cleaned_up() {
     assert!(env.path("state/ralph/workspaces").join(&run).is_dir());
     let mut command = env.ralph_command(&repo.dir, &["run", "--isolation", "none", "--worktree"]);
     let again = TestEnv::finish(command.env("RALPH_FAULT", "checkpoint.committed"));
-    let hint = format!("run {run} of the same task is not finished: `ralph resume {run}` goes on with it");
+    let hint = format!("run {run} of the same task is unfinished (`ralph resume {run}` continues it)");
     assert!(again.stderr.contains(&hint), "{}", again.stderr);
 }
 
