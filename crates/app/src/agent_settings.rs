@@ -73,7 +73,7 @@ pub fn open_asks(top: &Path, below: &Path, name: &str, covered: bool) -> Vec<Ask
         }
         false => {
             let paths = folders.flat_map(|folder| table.open.iter().map(move |name| folder.join(name)));
-            paths.filter(is_there).map(|path| (path, "which it obeys where no sandbox covers it")).collect()
+            paths.filter(is_there).map(|path| (path, "which it obeys without a sandbox")).collect()
         }
     };
     let asked = found.into_iter().map(|(path, why)| {
@@ -137,7 +137,7 @@ pub fn show(env: &Environment, folder: &Path, path: &Path) -> Result<Ask, AppErr
             .hint(format!("name a path below `{}`", top.display()))
     })?;
     let ask = shown_ask(&top, &below).ok_or_else(|| {
-        AppError::usage(format!("`{}` cannot be shown to sessions of agents", below.display()))
+        AppError::usage(format!("can't show `{}` to agent sessions", below.display()))
             .cause(format!("it has more than {FILES_MAX} files or is nested deeper than {DEPTH_MAX} folders"))
             .hint("move what agents don't need out of it, then try again")
     })?;

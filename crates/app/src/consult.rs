@@ -95,14 +95,14 @@ pub fn ask(
         let loaded = models::load(env, &top)?;
         let name = model_access::profile_name(agent, &loaded.models);
         let Some(profile) = loaded.models.get(name) else {
-            return Err(AppError::usage(format!("there is no model profile `{name}`"))
+            return Err(AppError::usage(format!("model profile `{name}` doesn't exist"))
                 .hint("`ralph models` shows the profiles"));
         };
         let asker = BackendAsker::new().with_client(Arc::new(HttpModelClient::new(env.lookup())));
         return asker.ask(&asking(AskTarget::Profile(&profile)), sink).map_err(refused);
     }
     if agent.kind == AgentKind::Scripted {
-        return Err(AppError::usage(format!("`{}` plays a script and cannot be asked", agent.name))
+        return Err(AppError::usage(format!("`{}` plays a script and can't answer", agent.name))
             .hint("choose another agent, or write the task yourself"));
     }
     let settings = settings::load(env, &top)?.alone(agent, None);

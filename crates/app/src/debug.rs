@@ -82,7 +82,7 @@ pub fn run(
         let argv = found.into_iter().next().map(|found| found.argv);
         argv.map(|argv| vec![argv]).ok_or_else(|| {
             AppError::usage(format!("this project names no command for {what}"))
-                .hint("a target or script of that name in its Makefile, package.json or the like is found by itself")
+                .hint("add a target or script of that name to its Makefile or package.json")
         })
     };
     let lines = match command {

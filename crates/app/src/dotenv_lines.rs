@@ -81,7 +81,7 @@ impl DotenvLines {
     fn write(&self, file: &LinesFile) {
         let written = serde_json::to_vec(file).map(|text| artifacts::write_atomic(&self.path, &text));
         if !matches!(written, Ok(Ok(()))) {
-            tracing::warn!(path = %self.path.display(), "what came into `.env` during this run cannot be kept");
+            tracing::warn!(path = %self.path.display(), "can't store what was added to `.env` during this run");
         }
     }
 

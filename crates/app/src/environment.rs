@@ -208,12 +208,12 @@ impl Environment {
             (Some(dir), Err(_)) => dir.to_owned(),
             (None, Ok(cwd)) => cwd.clone(),
             (None, Err(why)) => {
-                return Err(AppError::environment(format!("the current folder cannot be used: {why}")));
+                return Err(AppError::environment(format!("can't use the current folder: {why}")));
             }
         };
         path.canonicalize().map_err(|e| {
             let shown = dir.unwrap_or(&path);
-            AppError::usage(format!("`{}` cannot be used as a folder: {e}", shown.display()))
+            AppError::usage(format!("can't use `{}` as a folder: {e}", shown.display()))
                 .hint("name an existing folder with `-C DIR`")
         })
     }
@@ -239,7 +239,7 @@ impl Environment {
         let name = ["USER", "LOGNAME"].iter().find_map(|n| self.vars.filled(n));
         let name = name
             .or_else(|| nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|u| u.name));
-        format!("{} via {}", name.unwrap_or_else(|| "somebody".into()), self.face)
+        format!("{} via {}", name.unwrap_or_else(|| "a user".into()), self.face)
     }
 
     /// The same where whatever a repo asks for is allowed: to find out what that is, or for a run of which all was allowed.

@@ -118,7 +118,7 @@ impl AppError {
             ErrorKind::Usage | ErrorKind::NothingChecks => {
                 "`ralph --help` and `ralph COMMAND --help` show how it is used"
             }
-            ErrorKind::NeedsPerson => "`ralph status` shows what is asked",
+            ErrorKind::NeedsPerson => "run `ralph status` to see the question",
             ErrorKind::Stopped => "start again",
             ErrorKind::Environment => {
                 "fix what the message names, then start again; `ralph doctor` checks this machine and repo"
@@ -163,7 +163,7 @@ impl From<LockError> for AppError {
         match error {
             LockError::File(error) => error.into(),
             held => Self::environment(held.to_string()).cause("one run at a time per folder").hint(
-                "`ralph status` shows it, `ralph cancel` ends it; `ralph run --worktree` works beside it",
+                "run `ralph status` to see it, `ralph cancel` to end it, or `ralph run --worktree` to start another next to it",
             ),
         }
     }

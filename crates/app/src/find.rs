@@ -72,7 +72,7 @@ pub fn run(env: &Environment, folder: &Path, name: Option<&str>) -> Result<Regis
         let latest = || here.iter().rev().find(|entry| !has_lost(entry)).or_else(|| here.last());
         let chosen = driven.and_then(|id| here.iter().find(|r| r.run_id == id)).or_else(latest);
         return chosen.cloned().ok_or_else(|| {
-            AppError::usage(format!("there is no run in `{}`", top.display()))
+            AppError::usage(format!("no run in `{}`", top.display()))
                 .hint("`ralph run` starts one; `ralph list --all` shows those of other folders")
         });
     };
@@ -90,7 +90,7 @@ pub fn run(env: &Environment, folder: &Path, name: Option<&str>) -> Result<Regis
         (Some(run), _) => Ok(run.clone()),
         (None, [run]) => Ok(run.clone()),
         (None, []) => {
-            Err(AppError::usage(format!("there is no run `{name}`"))
+            Err(AppError::usage(format!("run `{name}` doesn't exist"))
                 .hint("`ralph list --all` shows every run"))
         }
         (None, many) => {

@@ -56,7 +56,7 @@ pub fn remove(env: &Environment, folder: &Path, names: &[String]) -> Result<Vec<
 fn named<'a>(rules: &'a [Rule], name: &str) -> Result<&'a Rule, AppError> {
     if let Ok(number) = name.parse::<usize>() {
         return number.checked_sub(1).and_then(|at| rules.get(at)).ok_or_else(|| {
-            AppError::usage(format!("there is no guardrail {number}"))
+            AppError::usage(format!("guardrail {number} doesn't exist"))
                 .hint("`ralph guardrail list` shows them with their numbers")
         });
     }
@@ -64,7 +64,7 @@ fn named<'a>(rules: &'a [Rule], name: &str) -> Result<&'a Rule, AppError> {
     let found: Vec<&Rule> = rules.iter().filter(|rule| rule.text.to_lowercase().contains(&wanted)).collect();
     match found.as_slice() {
         [one] => Ok(one),
-        [] => Err(AppError::usage(format!("no guardrail says `{name}`"))
+        [] => Err(AppError::usage(format!("no guardrail contains `{name}`"))
             .hint("`ralph guardrail list` shows them with their numbers")),
         several => Err(AppError::usage(format!("{} guardrails say `{name}`", several.len()))
             .hint("name one by its number in `ralph guardrail list`")),

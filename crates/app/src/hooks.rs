@@ -87,7 +87,7 @@ fn write(folder: &Path, hooks: &SessionHooks) -> Result<(), AppError> {
     for (name, text) in &hooks.files {
         let path = folder.join(name);
         let failed = |e: std::io::Error| {
-            AppError::environment(format!("the hooks of the run cannot be written to `{}`", path.display()))
+            AppError::environment(format!("can't write the run's hooks to `{}`", path.display()))
                 .cause(e.to_string())
         };
         if let Some(parent) = path.parent() {

@@ -36,8 +36,8 @@ fn choose(
     spec: IsolationSpec,
 ) -> Result<LocalIsolation, AppError> {
     report.choose(asked, spec).map_err(|why| {
-        AppError::environment("this machine cannot sandbox an agent as asked").cause(why).hint(
-            "`ralph doctor` says what fixes it; `--isolation none` runs the agent with all your rights, for agents and repos you trust",
+        AppError::environment("this machine cannot sandbox the agent as requested").cause(why).hint(
+            "run `ralph doctor` to see the fix; if you trust the agent and the repo, pass `--isolation none`",
         )
     })
 }
@@ -144,7 +144,7 @@ pub fn check(settings: &Settings) -> Result<(), AppError> {
     let bad =
         |name: &&String| name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     match settings.pass_env.iter().find(bad) {
-        Some(name) => Err(AppError::usage(format!("`{name}` in `pass_env` is no name of a variable"))
+        Some(name) => Err(AppError::usage(format!("`{name}` in `pass_env` isn't a valid variable name"))
             .hint("name the variable only; its value is taken from your environment")),
         None => Ok(()),
     }

@@ -106,7 +106,7 @@ pub fn check(env: &Environment, settings: &Settings, problems: &mut Vec<AppError
                 route.key_vars.join(" or ")
             );
             problems.push(AppError::environment(message).hint(format!(
-                "set it, in the environment or in `.env`; or choose another profile (`ralph models`); or install an agent CLI ({} is asked at {})",
+                "set it in the environment or in `.env`, choose another profile (`ralph models`), or install an agent CLI ({} answers at {})",
                 profile.litellm_model,
                 route.server()
             )));

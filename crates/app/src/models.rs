@@ -175,7 +175,7 @@ fn prices(file: &Path, list: &str, origin: &Origin) -> Result<String, AppError> 
     let inside = Path::new(list).components().all(|c| matches!(c, std::path::Component::Normal(_)));
     if matches!(origin, Origin::Repo(_)) && !inside {
         return Err(AppError::usage(format!("`prices_file: {list}` leaves its folder"))
-            .hint("a repo names a file beside its models.yaml"));
+            .hint("use a path next to the repo's models.yaml"));
     }
     let path = file.parent().unwrap_or(Path::new("")).join(list);
     let cannot = |e: std::io::Error| {

@@ -10,7 +10,7 @@ pub fn line(facts: &RunReading) -> (Tone, String) {
     let state = &facts.state;
     if let Some(pid) = facts.driver.as_ref().map(|driver| driver.pid).filter(|pid| lock::is_stopped(*pid)) {
         let words = format!(
-            "its process {pid} is held by a signal (Ctrl-Z, SIGSTOP): `kill -CONT {pid}` lets it go on"
+            "its process {pid} is stopped (Ctrl-Z, SIGSTOP); run `kill -CONT {pid}` to continue it"
         );
         return (Tone::Attention, words);
     }

@@ -53,7 +53,7 @@ pub(crate) fn registered(home: &StateHome, entry: &Registration) -> Result<(), A
         return Ok(());
     }
     Err(AppError::usage(format!(
-        "the record of run {run} is not on this machine: what is in `.ralph/runs` is a copy for reading"
+        "the record of run {run} isn't on this machine; `.ralph/runs` has a read-only copy"
     ))
     .hint(format!(
         "`ralph resume --from REMOTE {run}` brings a run that was pushed, `ralph run --new` starts another one"
@@ -122,9 +122,9 @@ fn is_file(path: &Path) -> bool {
 }
 
 /// Where git keeps what it remembers of a registered run, wherever its record lies.
-pub(crate) fn git_folders(home: &StateHome, run: &RunId) -> ralph_loop_git::agent_copy::CopyFolders {
+pub(crate) fn git_folders(home: &StateHome, run: &RunId) -> ralph_loop_git::agent_copy::CopyDirs {
     match registry::find(home, run) {
-        Some(entry) if entry.record.is_none() => ralph_loop_git::agent_copy::CopyFolders::default(),
+        Some(entry) if entry.record.is_none() => ralph_loop_git::agent_copy::CopyDirs::default(),
         _ => wiring::git_folders(home, run),
     }
 }

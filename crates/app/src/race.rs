@@ -118,7 +118,7 @@ impl Race {
         }
         if race.by == RaceBy::Metric && !measured {
             return Err(AppError::usage("the best number is to win, but no verifier has a `metric`")
-                .hint("name one under `verifiers`, or let the smallest `diff` or the lowest `cost` win"));
+                .hint("add one under `verifiers`, or pass `--best diff` or `--best cost`"));
         }
         let shares = Shares::new(budget, names.len());
         for request in &mut requests {
@@ -365,7 +365,7 @@ fn lane(env: &Environment, base: &RunRequest, name: &str) -> Result<(RunRequest,
     match run::prepare(env, &request, &SilentReporter) {
         Ok(plan) => Ok((request, plan)),
         Err(error)
-            if error.kind == ErrorKind::Usage && error.message == format!("there is no agent `{name}`") =>
+            if error.kind == ErrorKind::Usage && error.message == format!("agent `{name}` doesn't exist") =>
         {
             let mut request = base.clone();
             request.overrides.model = Some(name.to_owned());

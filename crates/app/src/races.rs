@@ -83,7 +83,7 @@ impl RaceFile {
     pub(crate) fn make(home: &StateHome, id: &RunId, now: Timestamp) -> Result<Self, AppError> {
         let holder = LockHolder::new(std::process::id(), id.clone(), now);
         let lock = RunLock::take(&lock_file(home, id), &holder, Duration::ZERO)
-            .map_err(|e| AppError::environment(format!("the race cannot be recorded: {e}")))?;
+            .map_err(|e| AppError::environment(format!("can't record the race: {e}")))?;
         let known = ids(home);
         for old in known.iter().take(known.len().saturating_sub(KEPT)) {
             if lock::holder(&lock_file(home, old)).is_none() {

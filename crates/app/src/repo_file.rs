@@ -92,7 +92,7 @@ pub fn remedy(error: &io::Error) -> Option<&'static str> {
         ErrorKind::CrossesDevices => Some("put the file itself there, or a link to another file of the repo"),
         ErrorKind::InvalidInput => Some("put a plain file there, or remove it"),
         ErrorKind::NotADirectory => {
-            Some("put a real folder in the place of the link or file that leads there")
+            Some("replace the link or file on the way with a real folder")
         }
         ErrorKind::FileTooLarge => Some("make it smaller, or remove it"),
         ErrorKind::InvalidData => Some("save it as UTF-8"),
@@ -180,9 +180,9 @@ fn explain(error: io::Error) -> io::Error {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EXDEV | Errno::ELOOP) => leads_out(),
         // A socket.
-        Some(Errno::ENXIO) => io::Error::new(ErrorKind::InvalidInput, "it is no plain file"),
+        Some(Errno::ENXIO) => io::Error::new(ErrorKind::InvalidInput, "it isn't a regular file"),
         None if error.kind() == ErrorKind::InvalidInput => {
-            io::Error::new(ErrorKind::InvalidInput, "it is no plain file")
+            io::Error::new(ErrorKind::InvalidInput, "it isn't a regular file")
         }
         _ => error,
     }

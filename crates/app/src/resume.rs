@@ -8,7 +8,7 @@ use crate::error::AppError;
 use crate::report::Reporter;
 use crate::request::NotifyRequest;
 use crate::run::placement::{self, PlacementRequest};
-use crate::run::{ReadyRun, left_work, memory, works_on_copy};
+use crate::run::{ReadyRun, memory, works_on_copy};
 use crate::{find, locks, notify, older, record_trust, wiring};
 pub(crate) use elsewhere::fetch_run;
 use ralph_loop_core::clock::SystemClock;
@@ -138,21 +138,21 @@ fn bring_back(env: &Environment, entry: &Registration) -> Result<(), AppError> {
         Err(AppError::environment(message).hint(format!("{hint}; `ralph cancel {run_id}` ends the run")))
     };
     if !origin.is_dir() {
-        return gone("repo", origin, "bring it back to where it was");
+        return gone("repo", origin, "move it back to where it was");
     }
     let Ok(state) = snapshot::load(&entry.run_dir()) else { return Ok(()) };
     let spec = &state.spec;
     match (&spec.place, &spec.branch) {
         (WorkspaceKind::Worktree, Some(branch)) if !workspace.is_dir() => {
             let repo = Repo::discover(env.vars(), origin)?;
-            ralph_loop_git::place::remake_worktree(&repo, run_id, workspace, branch)?;
+            ralph_loop_git::checkout::remake_worktree(&repo, run_id, workspace, branch)?;
             Ok(())
         }
         _ if !workspace.is_dir() => gone("folder", workspace, "bring it back, or start a new run"),
         (WorkspaceKind::Worktree | WorkspaceKind::Clone { .. }, Some(branch)) => {
             let git = ralph_loop_git::Git::in_folder(env.vars(), workspace);
             // A folder that is no repo any more says so by itself, in what follows.
-            let _ = ralph_loop_git::place::restore_branch(&git, run_id, branch);
+            let _ = ralph_loop_git::checkout::restore_branch(&git, run_id, branch);
             Ok(())
         }
         _ => Ok(()),
@@ -165,7 +165,6 @@ pub(crate) fn end(env: &Environment, entry: &Registration, reason: EndReason) ->
     older::registered(&home, entry)?;
     refuse_of_fleet(env, entry)?;
     let spec = snapshot::read_spec(&entry.run_dir())?;
-    left_work::record_killed(env.vars(), &home, entry);
     let _lock = locks::of_run(&home, &spec)?;
     let summary = match reason {
         EndReason::Stopped => format!("Stopped by {}.", env.actor()),
@@ -270,7 +269,7 @@ pub(crate) fn resume_run(
             spec.run_id,
             spec.workspace.display()
         ))
-        .hint("your own folder has all that was handed back: `ralph run --new` goes on from there"));
+        .hint("your folder has everything that was handed back; run `ralph run --new` to continue from there"));
     }
     if !budgets.is_empty() {
         ralph_loop_journal::inbox::send(&places.dir, &env.actor(), Control::Budget(*budgets))?;
@@ -293,11 +292,11 @@ fn refuse_shared_git(spec: &RunSpec) -> Result<(), AppError> {
         return Ok(());
     }
     Err(AppError::environment(format!(
-        "run {} was begun by an older version, whose sandbox let the agent write the git folder in `{}`",
+        "run {} was started by an older version, whose sandbox let the agent write the git folder in `{}`",
         spec.run_id,
         spec.workspace.display()
     ))
-    .hint("look at what it made with `git` in a sandbox of yours, then start again: `ralph run --new`"))
+    .hint("inspect its work with `git` in your own sandbox, then run `ralph run --new`"))
 }
 
 /// Whether a run that is over can go on: only where a budget ended it, and the new one leaves room.
@@ -309,7 +308,7 @@ fn may_go_on(state: &RunState, end: &Finished, budgets: &BudgetChange) -> Result
     };
     if budgets.is_empty() {
         return Err(over.hint(format!(
-            "`ralph resume {id} {option}` goes on with a larger budget, `ralph run` starts another run"
+            "run `ralph resume {id} {option}` to continue with a larger budget, or `ralph run` to start another run"
         )));
     }
     let spent = state.spent();

@@ -295,7 +295,7 @@ impl ContainerFactory {
         };
         let failed = |error: std::io::Error| {
             let place = made.folder.display();
-            AppError::environment(format!("the folder `{place}` of the sandbox cannot be made: {error}"))
+            AppError::environment(format!("can't create the sandbox folder `{place}`: {error}"))
         };
         std::fs::create_dir_all(made.exchange_folder()).map_err(failed)?;
         Ok(made)
@@ -317,11 +317,11 @@ impl ContainerFactory {
             let started = std::fs::create_dir_all(&place)
                 .and_then(|()| Egress::start(self.policy.clone(), &place, false));
             let started = started.map_err(|error| {
-                SandboxError::Broken(format!("the proxy in `{}` cannot be started: {error}", place.display()))
+                SandboxError::Broken(format!("can't start the proxy in `{}`: {error}", place.display()))
             })?;
             all.insert(folder.to_owned(), started);
         }
-        let proxy = all.get(folder).ok_or_else(|| SandboxError::Broken("there is no proxy".to_owned()))?;
+        let proxy = all.get(folder).ok_or_else(|| SandboxError::Broken("no proxy".to_owned()))?;
         Ok(work(proxy))
     }
 }
@@ -360,7 +360,7 @@ impl ProviderFactory for ContainerFactory {
     fn host_address(&self, folder: &Path, port: u16) -> Result<Option<String>, SandboxError> {
         let shown = self.with_proxy(folder, |egress| egress.shown_at(port))?;
         let address = shown
-            .map_err(|error| SandboxError::Broken(format!("port {port} cannot be shown outside: {error}")))?;
+            .map_err(|error| SandboxError::Broken(format!("can't forward port {port}: {error}")))?;
         Ok(Some(format!("http://{address}")))
     }
     fn tidy(&self, folder: &Path) -> Result<(), SandboxError> {

@@ -59,7 +59,7 @@ pub fn load(env: &Environment, top: &Path) -> Result<LoadedSettings, AppError> {
     let mut repo = repo.map(|(_, file)| file).unwrap_or_default();
     if repo.notify.is_some() {
         return Err(AppError::usage(format!(
-            "`{}` says who is notified, but only you can say that",
+            "`{}` sets `notify`, which works only in your own config",
             repo_path.display()
         ))
         .cause("a notification runs programs and sends words elsewhere; a repo must not choose them")
@@ -67,7 +67,7 @@ pub fn load(env: &Environment, top: &Path) -> Result<LoadedSettings, AppError> {
     }
     if repo.share.is_some() {
         return Err(AppError::usage(format!(
-            "`{}` says what of your own settings agents get, but only you can say that",
+            "`{}` sets `share`, which works only in your own config",
             repo_path.display()
         ))
         .hint("move `share` to your own `~/.config/ralph/config.json`, or give `--share`"));

@@ -68,7 +68,7 @@ impl Batch {
             return Err(AppError::usage(
                 "one branch cannot hold several runs: `--branch` is for a single one",
             )
-            .hint("leave it out, and each run gets a branch of its own; or start them one by one"));
+            .hint("leave it out to give each run its own branch, or start them one by one"));
         }
         for request in &requests {
             // Whatever is wrong with any of them is told before the first one costs a cent.
@@ -209,7 +209,7 @@ impl BatchRun {
     }
 
     fn start(&mut self, env: &Environment, program: &Path, now: Duration) -> Result<(), AppError> {
-        let failed = |e: std::io::Error| AppError::environment(format!("cannot start a run of its own: {e}"));
+        let failed = |e: std::io::Error| AppError::environment(format!("can't start a separate run: {e}"));
         let request = serde_json::to_vec(&self.request).map_err(|e| failed(e.into()))?;
         let mut command = Command::new(program);
         command.arg("-C").arg(&self.request.folder);

@@ -132,7 +132,7 @@ fn follow(
         }
         if clock.elapsed() > TIMEOUT {
             let mut message = format!("process {} has not begun its run after 30 minutes", child.id());
-            message.push_str(&format!("; what it says is in `{}`", log.path.display()));
+            message.push_str(&format!("; its output is in `{}`", log.path.display()));
             reap(child);
             return Err(AppError::environment(message).hint("`ralph list` shows the run once it has begun"));
         }
@@ -153,9 +153,9 @@ fn start(
     input: &[u8],
     log: &Log,
 ) -> Result<Child, AppError> {
-    let failed = |e: std::io::Error| AppError::environment(format!("cannot start a run of its own: {e}"));
+    let failed = |e: std::io::Error| AppError::environment(format!("can't start a separate run: {e}"));
     let Some(program) = env.program() else {
-        return Err(AppError::environment("the `ralph` binary that a run is a process of is not known"));
+        return Err(AppError::environment("can't locate the `ralph` executable to start the run"));
     };
     let mut command = Command::new(program);
     command.arg("-C").arg(folder).args(["--json", "--verbose"]).args(args);

@@ -39,7 +39,7 @@ impl Sent {
                 "{name}: sent; run {run} is busy and applies it at its next step (`ralph logs -f {run}`)"
             ),
             ControlOutcome::NotYet => {
-                format!("{name}: saved for run {run}, which is not running; `ralph resume {run}` goes on")
+                format!("{name}: saved for run {run}, which isn't running; run `ralph resume {run}` to continue it")
             }
         }
     }
@@ -98,7 +98,7 @@ fn known(app: &App, entry: &Registration, agent: Option<&AgentName>) -> Result<(
         return Ok(());
     }
     let names: Vec<&str> = state.spec.settings.agents.iter().map(|a| a.name.as_str()).collect();
-    Err(AppError::usage(format!("there is no agent `{agent}` in run {}", entry.run_id))
+    Err(AppError::usage(format!("agent `{agent}` isn't part of run {}", entry.run_id))
         .hint(format!("its agents: {}", names.join(", "))))
 }
 
@@ -107,12 +107,12 @@ fn skippable(app: &App, entry: &Registration, agent: Option<&AgentName>) -> Resu
     known(app, entry, agent)?;
     let (state, id) = (app.handle(entry).state()?, &entry.run_id);
     if let [only] = state.spec.settings.agents.as_slice() {
-        return Err(AppError::usage(format!("`{}` is the only agent of run {id}: nobody else could take its turn", only.name))
-            .hint(format!("`ralph rotate {id}` gives it a fresh session, `ralph pause {id}` lets it wait, `ralph cancel {id}` ends the run")));
+        return Err(AppError::usage(format!("`{}` is the only agent of run {id}; no other agent can take its turn", only.name))
+            .hint(format!("run `ralph rotate {id}` for a fresh session, `ralph pause {id}` to pause, or `ralph cancel {id}` to end the run")));
     }
     match nobody_else(app, &state, agent) {
-        Some(busy) => Err(AppError::usage(format!("nobody else of run {id} is free to take the turn: {busy}"))
-            .hint(format!("`ralph rotate {id}` gives the agent a fresh session, `ralph cooldown AGENT {id} --clear` ends a rest, `ralph pause {id}` lets the run wait"))),
+        Some(busy) => Err(AppError::usage(format!("no other agent of run {id} is available: {busy}"))
+            .hint(format!("run `ralph rotate {id}` for a fresh session, `ralph cooldown AGENT {id} --clear` to end a cooldown, or `ralph pause {id}` to pause"))),
         None => Ok(()),
     }
 }

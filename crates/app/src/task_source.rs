@@ -86,7 +86,7 @@ fn named(folder: &Path, file: &Path) -> Result<TaskSource, AppError> {
             .hint(format!("name its list of stories: `{}`", main.display())));
     }
     let text = text_of(&path)?.ok_or_else(|| {
-        AppError::usage(format!("there is no `{shown}`")).hint("`ralph init --help` shows how to start one")
+        AppError::usage(format!("`{shown}` doesn't exist")).hint("run `ralph init --task` to write one")
     })?;
     let dialect = detect_text(&shown, &text);
     with_side_files(folder, dialect, &shown, text)
@@ -128,7 +128,7 @@ fn text_of(path: &Path) -> Result<Option<String>, AppError> {
 
 fn none_here(folder: &Path) -> AppError {
     let names: Vec<String> = Dialect::ALL.iter().map(|d| format!("`{}`", d.main_file())).collect();
-    AppError::usage(format!("there is no task file in `{}`", folder.display()))
+    AppError::usage(format!("no task file in `{}`", folder.display()))
         .cause(format!("looked for {}", names.join(", ")))
         .hint("`ralph init --task` (or `--json-task`, `--plan`, `--prompt`) writes one to fill in")
 }

@@ -29,7 +29,7 @@ pub const ALL: &[TaskTemplate] = &[
         name: "feature",
         title: "Add something",
         dialect: Dialect::PromptMd,
-        asks: "Add: what is new, in a few words",
+        asks: "Add: a short description of the feature",
         text: include_str!("templates/task/feature.md"),
     },
     TaskTemplate {

@@ -9,6 +9,7 @@ pub mod fake_daytona;
 pub mod fake_e2b;
 pub mod fake_github;
 pub mod fake_vercel;
+pub mod libtest;
 pub mod model_server;
 pub mod pages;
 pub mod postgres;

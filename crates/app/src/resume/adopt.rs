@@ -11,7 +11,7 @@ use crate::{handover, record_trust, wiring};
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::relocate;
 use ralph_loop_domain::state::RunState;
-use ralph_loop_git::{GitWorkspace, Repo, place};
+use ralph_loop_git::{GitWorkspace, Repo, checkout};
 use ralph_loop_journal::artifacts;
 use ralph_loop_journal::follow::Follower;
 use ralph_loop_journal::journal::Places;
@@ -63,7 +63,7 @@ fn bring_spec(places: &Places) -> Result<bool, AppError> {
     let Some(elsewhere) = &places.elsewhere else { return Ok(false) };
     let sealed = elsewhere
         .spec()
-        .map_err(|e| AppError::environment(format!("the sealed spec cannot be read: {e}")))?;
+        .map_err(|e| AppError::environment(format!("can't read the sealed spec: {e}")))?;
     let Some(text) = sealed else { return Ok(false) };
     places.dir.create()?;
     artifacts::write_durable(&places.dir.spec(), &text)?;
@@ -77,7 +77,7 @@ pub fn sealed_state(env: &Environment, run: &RunId) -> Result<Option<RunState>, 
     let Some(elsewhere) = &places.elsewhere else { return Ok(None) };
     let head = elsewhere.seal().head();
     let head =
-        head.map_err(|e| AppError::environment(format!("the seal of run {run} cannot be read: {e}")))?;
+        head.map_err(|e| AppError::environment(format!("can't read the seal of run {run}: {e}")))?;
     if head.unwrap_or(0) == 0 || !bring_spec(&places)? {
         return Ok(None);
     }
@@ -108,7 +108,7 @@ pub(crate) fn adopt(
     };
     if state.spec.run_id != *run {
         return Err(AppError::environment(format!(
-            "what is sealed as run {run} is run {}",
+            "the seal of run {run} belongs to run {}",
             state.spec.run_id
         )));
     }
@@ -134,12 +134,12 @@ fn clone(env: &Environment, home: &StateHome, spec: &RunSpec, kept: &Kept) -> Re
         return Err(AppError::environment(format!(
             "run {run} works in a folder of the machine that began it"
         ))
-        .hint("only that machine can go on with it"));
+        .hint("continue it on that machine"));
     };
     let path = home.workspace(run);
     let branch = spec.branch.clone().unwrap_or_else(|| format!("ralph/{run}"));
     let source = handover::clone_source(env, from, &path);
-    let repo = place::clone(env.vars(), &source, &path, &branch)?;
+    let repo = checkout::clone(env.vars(), &source, &path, &branch)?;
     repo.exclude_ralph_dir()?;
     if let Some(bundle) = &kept.bundle {
         let file = home.record(run).path().join("work.bundle");
@@ -155,8 +155,8 @@ fn clone(env: &Environment, home: &StateHome, spec: &RunSpec, kept: &Kept) -> Re
 fn bring_files(record: &RunDir, repo: &Repo, run: &RunId, kept: &Kept) -> Result<(), AppError> {
     refuse_odd_folder(&repo.top)?;
     let failed = |name: &str, e: std::io::Error| {
-        AppError::environment(format!("the file `{name}` of run {run} cannot be written: {e}"))
-            .hint("free some space on this machine; another worker can go on with the run meanwhile")
+        AppError::environment(format!("can't write the file `{name}` of run {run}: {e}"))
+            .hint("free some space on this machine; another worker can continue the run")
     };
     let open = |path: &Path| SafeDir::open(path).map_err(|e| failed(".", e));
     let dir = open(&repo.top)?.create_folder(".ralph").map_err(|e| failed(".ralph", e))?;
@@ -189,7 +189,7 @@ fn settle(
 ) -> Result<RunSpec, AppError> {
     let run = &state.spec.run_id;
     let Some(baseline) = &state.baseline else {
-        return Err(AppError::environment(format!("run {run} was not prepared where it began")));
+        return Err(AppError::environment(format!("run {run} was never prepared where it started")));
     };
     let mut spec = state.spec.clone();
     (spec.workspace, spec.origin, spec.handed_to) = (repo.top.clone(), repo.top.clone(), None);

@@ -10,7 +10,7 @@ use crate::{find, handover, isolation, model_access, models, record_trust, setti
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::relocate;
 use ralph_loop_domain::ports::{Baseline, GitRemote, Workspace as _};
-use ralph_loop_git::{GitWorkspace, Repo, agent_copy, place};
+use ralph_loop_git::{GitWorkspace, Repo, agent_copy, checkout};
 use ralph_loop_journal::layout::{RalphDir, StateHome};
 use ralph_loop_journal::registry;
 use ralph_loop_protocol::id::{Digest, RunId};
@@ -58,7 +58,7 @@ pub fn fetch_run(
     )
     .map_err(|error| {
         AppError::environment(format!(
-            "the state of run {run} cannot be fetched from `{}`: {error}",
+            "can't fetch the state of run {run} from `{}`: {error}",
             remote.url
         ))
         .hint("is it the right remote, and did the run push (`publish: push` or `pr`)?")
@@ -117,8 +117,8 @@ fn bring_files(
     record.create()?;
     refuse_odd_folder(&repo.top)?;
     let failed = |name: &str, e: std::io::Error| {
-        AppError::environment(format!("the file `{name}` of the state of run {run} cannot be written: {e}"))
-            .hint("what stands in its place is no plain file or folder: the state or the branch of the run is not in order")
+        AppError::environment(format!("can't write the file `{name}` from the state of run {run}: {e}"))
+            .hint("another file type is in the way; the fetched run state is corrupt")
     };
     let open = |path: &Path| SafeDir::open(path).map_err(|e| failed(".", e));
     let (top, own) = (open(&repo.top)?, format!("runs/{run}/"));
@@ -148,7 +148,7 @@ pub(super) fn is_of_this_machine(inside: &str) -> bool {
 pub(super) fn refuse_odd_folder(top: &Path) -> Result<(), AppError> {
     match std::fs::symlink_metadata(RalphDir::of(top).path()) {
         Ok(meta) if !meta.is_dir() => Err(AppError::usage(format!(
-            "the branch of the run brings `.ralph` along as something that is no folder: `{}`",
+            "`.ralph` on the run's branch isn't a folder: `{}`",
             top.display()
         ))
         .hint("remove it from that branch; the run keeps its files there and follows no link")),
@@ -166,12 +166,12 @@ fn remote(env: &Environment, from: &str, here: Option<&Repo>) -> Result<GitRemot
     match handover::forge(env, Some(&url), None) {
         Ok(Some(forge)) => Ok(forge.remote()?),
         // A public repo can be read without a token.
-        _ => Ok(place::remote(&url)),
+        _ => Ok(checkout::remote(&url)),
     }
 }
 
 fn clone(env: &Environment, remote: &GitRemote, path: &Path, branch: &str) -> Result<Repo, AppError> {
-    Ok(place::clone(env.vars(), &handover::with_login(remote), path, branch)?)
+    Ok(checkout::clone(env.vars(), &handover::with_login(remote), path, branch)?)
 }
 
 /// Makes the fetched files the run's own: new places in the spec, a baseline in this clone, a line in the journal.
@@ -262,7 +262,7 @@ fn settle_push(repo: &Repo, spec: &mut RunSpec, remote: &GitRemote) -> Result<()
             "the fetched run would push onto the branch `{}`",
             handover.branch.as_deref().or(spec.branch.as_deref()).unwrap_or_default()
         ))
-        .cause("a state from a remote does not choose that; a run has a branch of its own")
+        .cause("fetched state can't choose that; each run has its own branch")
         .hint("look at the state with `git fetch`, then start a run of your own"));
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::request::{self, Overrides, PlaceRequest, RunRequest, TaskInput};
 use crate::{find, model_access, models, record_trust};
 use ralph_loop_domain::state::RunState;
 use ralph_loop_git::Repo;
-use ralph_loop_git::unfinished::Unfinished;
+use ralph_loop_git::UserChanges;
 use ralph_loop_journal::follow::Follower;
 use ralph_loop_journal::layout::{RalphDir, RunDir};
 use ralph_loop_journal::registry::Registration;
@@ -53,7 +53,7 @@ pub(super) struct ForkPoint {
     /// What the new run is told at its beginning.
     letters: Vec<Control>,
     /// What the user had not committed when the other run began, and no commit of it holds.
-    pub(super) unfinished: Option<Unfinished>,
+    pub(super) unfinished: Option<UserChanges>,
 }
 
 impl ForkPoint {
@@ -99,7 +99,7 @@ pub(crate) fn fork(
     plan.settings = settings;
     plan.config_digest = None;
     let told = format!(
-        "This run goes on from iteration {at} of run {}: the files are as they were after it. {} had been done by then.",
+        "This run continues from iteration {at} of run {}, with the files it left. {} were done by then.",
         entry.run_id,
         count(at as usize, "iteration")
     );
@@ -153,7 +153,7 @@ fn state_at(record: &RunDir, run: &RunId, at: Option<u32>) -> Result<(RunState, 
     let Some(seq) = seq.map(|event| event.seq) else {
         let what = format!("run {run} has no iteration {at} that is over");
         let hint = match last {
-            0 => "its first iteration is not over; `ralph status` shows where it stands".to_owned(),
+            0 => "its first iteration hasn't ended; run `ralph status` to watch it".to_owned(),
             last => format!(
                 "it has {}: `--at 0` is its start, `--at {last}` the last one",
                 count(last as usize, "iteration")
@@ -191,10 +191,10 @@ fn unfinished_of(
     entry: &Registration,
     state: &RunState,
     commit: &CommitId,
-) -> Result<Option<Unfinished>, AppError> {
+) -> Result<Option<UserChanges>, AppError> {
     let Some(baseline) = state.baseline.as_ref().filter(|one| !one.dirty.is_empty()) else { return Ok(None) };
     let began = (&baseline.head, &baseline.start);
-    Ok(Unfinished::beside(repo, &entry.run_id, began, commit)?)
+    Ok(UserChanges::find(repo, &entry.run_id, began, commit)?)
 }
 
 /// The repo that has the files of then, and their commit.
@@ -214,7 +214,7 @@ fn files_of(env: &Environment, entry: &Registration, state: &RunState) -> Result
         }
     }
     Err(AppError::environment(format!("the commits of run {} are not here any more", entry.run_id))
-        .hint("they were cleaned up, or its folder is gone; `ralph show` still tells what it did"))
+        .hint("they were cleaned up, or its folder is gone; run `ralph show` to see what it did"))
 }
 
 /// What sessions had left for each other after an iteration: it stands in the next one's prompt, or in the memory of the run.

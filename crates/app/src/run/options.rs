@@ -30,7 +30,7 @@ pub fn isolation(
         return Ok(Isolation::None);
     }
     crate::isolation::resolve(env, wanted).map_err(|error| match repo_says_none && own.is_none() {
-        true => error.cause("the repo's own config says `isolation: none`, but only you can say that, by flag or in your own config"),
+        true => error.cause("the repo's config sets `isolation: none`, which works only as a flag or in your own config"),
         false => error,
     })
 }
@@ -88,8 +88,8 @@ pub fn resolve(
     let known: Vec<AgentName> = file.agents.iter().flatten().map(|a| a.name.clone()).collect();
     if let Some(unknown) = priority.iter().flatten().find(|name| !known.contains(name)) {
         let names: Vec<&str> = known.iter().map(AgentName::as_str).collect();
-        return Err(AppError::usage(format!("there is no agent `{unknown}`")).hint(match names.as_slice() {
-            [] => "no agent is configured or installed: `ralph doctor` shows what is missing".to_owned(),
+        return Err(AppError::usage(format!("agent `{unknown}` doesn't exist")).hint(match names.as_slice() {
+            [] => "no agent is configured or installed; run `ralph doctor`".to_owned(),
             names => format!("configured or installed: {}", names.join(", ")),
         }));
     }
@@ -149,15 +149,13 @@ fn check_settings(
     for name in &frozen.required_verifiers {
         if !frozen.verifiers.iter().any(|v| v.name == *name) {
             problems.push(
-                AppError::usage(format!(
-                    "`required_verifiers` names `{name}`, but there is no such verifier"
-                ))
-                .hint("define it under `verifiers`, or take it out of `required_verifiers`"),
+                AppError::usage(format!("`required_verifiers` names the unknown verifier `{name}`"))
+                    .hint("define it under `verifiers`, or take it out of `required_verifiers`"),
             );
         }
     }
     if frozen.required_verifiers.is_empty() {
-        let error = AppError::usage("nothing checks the result: there is no required verifier");
+        let error = AppError::usage("nothing checks the result: no required verifier");
         problems.push(AppError { kind: ErrorKind::NothingChecks, ..error }
             .hint(match project::proposed_tests(top).as_slice() {
                 [] => "give one with `--verify 'cargo test'`, or under `verifiers` in `.ralph/config.json` (`ralph init` finds the usual ones)".to_owned(),
@@ -193,7 +191,7 @@ fn missing_programs(
         if !found {
             let install = presets::preset_of(&agent.command_argv).and_then(presets::install_hint);
             let message =
-                format!("the command `{program}` of agent `{}` does not exist or cannot be run", agent.name);
+                format!("the command `{program}` of agent `{}` doesn't exist or isn't executable", agent.name);
             problems.push(AppError::environment(message).hint(install.map_or_else(
                 || "install it, or correct `command_argv` in `.ralph/config.json`".to_owned(),
                 str::to_owned,
@@ -211,7 +209,7 @@ fn missing_programs(
         let make = setup.map(|setup| format!("`{}` makes it; or ", setup.display())).unwrap_or_default();
         problems.push(
             AppError::usage(format!(
-                "the command `{program}` of verifier `{}` does not exist or cannot be run",
+                "the command `{program}` of verifier `{}` doesn't exist or isn't executable",
                 verifier.name
             ))
             .hint(format!("{make}install it, or correct `command_argv` in `.ralph/config.json`; `--verify CMD` checks by another command")),

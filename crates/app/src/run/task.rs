@@ -117,7 +117,7 @@ fn read_chosen(
     if dialect == Dialect::PromptMd {
         let mut task = Task::from_prompt(&text, &shown).map_err(|message| {
             AppError::usage(message)
-                .hint(format!("write what is to be done into `{}`", folder.join(&name).display()))
+                .hint(format!("describe the task in `{}`", folder.join(&name).display()))
         })?;
         refuse_placeholders(&shown, &text)?;
         task.ticket = ticket.map(str::to_owned);
@@ -165,7 +165,7 @@ fn read(folder: &Path, name: &Path) -> Result<String, AppError> {
     let path = folder.join(name);
     let bytes = repo_file::read(&path).map_err(|e| {
         AppError::usage(format!("cannot read the task file `{}`: {e}", path.display()))
-            .hint(repo_file::remedy(&e).unwrap_or("write what is to be done, and how to check it, into `PROMPT.md`; or name another file: `ralph run FILE`, `--prompt FILE`; or say it: `ralph run -p \"Fix the failing tests\"`"))
+            .hint(repo_file::remedy(&e).unwrap_or("write the task and its checks to `PROMPT.md`, name a file with `ralph run FILE`, or run `ralph run -p \"Fix the failing tests\"`"))
     })?;
     String::from_utf8(bytes).map_err(|e| {
         let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
@@ -178,7 +178,7 @@ fn read(folder: &Path, name: &Path) -> Result<String, AppError> {
 fn refused(found: &[Diagnostic]) -> AppError {
     let errors: Vec<&Diagnostic> = found.iter().filter(|d| d.is_error()).collect();
     let line = |d: &Diagnostic| format!("{}:{}:{}: {}", d.file, d.line, d.column, d.message);
-    let Some(first) = errors.first() else { return AppError::usage("the task cannot be read") };
+    let Some(first) = errors.first() else { return AppError::usage("can't read the task") };
     let error = AppError::usage(line(first)).hint(format!("{}; `ralph lint` shows everything", first.fix));
     match errors[1..].iter().map(|d| line(d)).collect::<Vec<_>>() {
         rest if rest.is_empty() => error,

@@ -44,7 +44,7 @@ pub(super) fn of(
         return Ok(None);
     }
     Err(AppError::usage(format!("run {id} in this folder is not finished, and its task or settings differ"))
-        .hint(format!("`ralph resume {id}` goes on with it, the same command with `--new` starts another one, `ralph cancel {id}` ends it")))
+        .hint(format!("run `ralph resume {id}` to continue it, `ralph cancel {id}` to end it, or add `--new` to start another")))
 }
 
 /// An unfinished run of the same task beside the user's tree that nobody drives: whoever starts another one may have meant to

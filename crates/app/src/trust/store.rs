@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// The file is there and says nothing that can be read.
-    #[error("`{path}`, which keeps what you have allowed, cannot be read: {why}")]
+    #[error("can't read your approvals in `{path}`: {why}")]
     Unreadable {
         /// The file.
         path: String,
@@ -23,7 +23,7 @@ pub enum StoreError {
         why: String,
     },
     /// It cannot be written.
-    #[error("`{path}`, which keeps what you have allowed, cannot be written: {why}")]
+    #[error("can't write your approvals to `{path}`: {why}")]
     Unwritable {
         /// The file.
         path: String,

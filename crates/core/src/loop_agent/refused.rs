@@ -177,7 +177,7 @@ fn check_condition(one: &Completion) -> Result<(), BuildError> {
         return Err(BuildError::new(
             format!("the target of `{name}` is no number"),
             "no measurement could reach it",
-            "give the number that is enough",
+            "set the number to reach",
         ));
     }
     Ok(())

@@ -349,7 +349,7 @@ impl Sandbox for LocalSandbox {
         let Some(isolation) = &self.shared.isolation else { return Ok(None) };
         let published = isolation.publish(port);
         let address = published
-            .map_err(|error| SandboxError::Broken(format!("port {port} cannot be shown outside: {error}")))?;
+            .map_err(|error| SandboxError::Broken(format!("can't forward port {port}: {error}")))?;
         Ok(address.map(|address| format!("http://{address}")))
     }
 }

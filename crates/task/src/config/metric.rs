@@ -69,7 +69,7 @@ impl MetricConfig {
             return Err(format!("its output has no match of the metric /{}/", self.pattern.as_str()));
         };
         let number: Option<f64> = found.trim().replace(['_', ','], "").parse().ok();
-        number.filter(|n| n.is_finite()).ok_or_else(|| format!("`{found}` is no number"))
+        number.filter(|n| n.is_finite()).ok_or_else(|| format!("`{found}` isn't a number"))
     }
     /// Whether more is better.
     pub fn rises(&self) -> bool {
@@ -86,7 +86,7 @@ impl MetricConfig {
             Better::Lower => (value <= target, "at most"),
             Better::Higher => (value >= target, "at least"),
         };
-        (!enough).then(|| format!("it measures {value}, and {word} {target} is asked for"))
+        (!enough).then(|| format!("it measures {value}; the target is {word} {target}"))
     }
 }
 

@@ -84,7 +84,7 @@ fn fault(name: &str, profile: &Profile) -> Option<(&'static str, String, String)
         return says("", "the name is not usable", "names are letters, digits, `-`, `_` and `.`");
     }
     if !profile.name.is_empty() && profile.name != name {
-        return says("name", "the name stands twice", "leave `name` out: the key is the name");
+        return says("name", "the name appears twice", "leave `name` out: the key is the name");
     }
     if profile.litellm_model.trim().is_empty() {
         return says("litellm_model", "`litellm_model` is empty", "for example `zai/glm-4.7`");
@@ -168,7 +168,7 @@ fn explain(error: &Error, text: &str) -> ConfigError {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "remove it; `docs/MODELS.md` lists every key".to_owned(),
             };
-            (format!("there is no key `{field}` here"), hint)
+            (format!("unknown key `{field}`"), hint)
         }
         Error::DuplicateMappingKey { key, .. } => {
             let key = key.as_deref().unwrap_or("a key");
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_misspelt_key_is_named_with_its_line_and_the_likely_word() {
         let (line, message, hint) = refused("profiles:\n  a:\n    litellm_model: x/y\n    temprature: 1\n");
-        assert_eq!((line, message.as_str()), (4, "there is no key `temprature` here"));
+        assert_eq!((line, message.as_str()), (4, "unknown key `temprature`"));
         assert_eq!(hint, "did you mean `temperature`?");
         let (line, _, hint) = refused("profile:\n  a: {litellm_model: x/y}\n");
         assert_eq!((line, hint.as_str()), (1, "did you mean `profiles`?"));

@@ -145,7 +145,7 @@ impl NotifyConfig {
             && !(url.starts_with("https://") || url.starts_with("http://"))
         {
             return Some((
-                format!("the `url` of a `{kind}` notification is no web address"),
+                format!("the `url` of a `{kind}` notification isn't a web URL"),
                 "it begins with `https://`",
             ));
         }
@@ -160,12 +160,12 @@ impl NotifyConfig {
                 lacks("to", "for example `\"to\": [\"me@example.org\"]`")
             }
             NotifyKind::Email if self.user.is_some() != self.password_env.is_some() => {
-                lacks("user` and `password_env", "give both, or none where the server asks for no login")
+                lacks("user` and `password_env", "set both, or neither if the server needs no login")
             }
             NotifyKind::Email => {
                 self.from.iter().chain(&self.to).find(|address| !is_address(address)).map(|address| {
                     (
-                        format!("`{}` is no mail address", ralph_loop_protocol::text::one_line(address, 80)),
+                        format!("`{}` isn't an email address", ralph_loop_protocol::text::one_line(address, 80)),
                         "for example `me@example.org`",
                     )
                 })

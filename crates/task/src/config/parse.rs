@@ -277,7 +277,7 @@ impl ConfigFile {
             {
                 return Err((
                     "roles",
-                    format!("the {} is to be `{agent}`, but there is no such agent", role.role.as_str()),
+                    format!("the role {} names the unknown agent `{agent}`", role.role.as_str()),
                     "name an agent of `agents`, or leave `agent` out".into(),
                 ));
             }

@@ -39,7 +39,7 @@ impl ProviderName {
             "daytona" => Ok(Self::Daytona),
             "e2b" => Ok(Self::E2b),
             "vercel" => Ok(Self::Vercel),
-            _ => Err(format!("there is no sandbox provider `{text}`; one of {}", Self::NAMES)),
+            _ => Err(format!("unknown sandbox provider `{text}`; use one of {}", Self::NAMES)),
         }
     }
 
@@ -162,7 +162,7 @@ impl SandboxConfig {
         }
         let bad = self.volumes.iter().find(|(name, place)| name.is_empty() || !place.starts_with('/'));
         bad.map(|(name, place)| {
-            format!("the volume `{name}` of `sandbox` stands at `{place}`, which is no full path")
+            format!("the path `{place}` of volume `{name}` in `sandbox` isn't absolute")
         })
     }
 }

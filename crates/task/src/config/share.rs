@@ -34,6 +34,6 @@ impl Share {
         Self::ALL
             .into_iter()
             .find(|share| share.as_str() == word)
-            .ok_or_else(|| format!("`{word}` cannot be shared; what can: instructions, skills, mcp"))
+            .ok_or_else(|| format!("`{word}` can't be shared; use instructions, skills or mcp"))
     }
 }

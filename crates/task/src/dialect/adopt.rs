@@ -97,7 +97,7 @@ pub fn edited(task: &Task, text: &str) -> Result<(Task, Option<ConfigFile>), Str
         super::parse(task.dialect, &TaskTexts::new(&task.source, text)).map_err(|found| {
             match found.first() {
                 Some(first) => format!("{}:{}: {}; {}", first.file, first.line, first.message, first.fix),
-                None => "it cannot be read".to_owned(),
+                None => "can't be read".to_owned(),
             }
         })?;
     let vars = file.vars();

@@ -219,7 +219,7 @@ pub fn read(
                 file,
                 place,
                 format!(
-                    "there is no key `{}` in the frontmatter",
+                    "unknown key `{}` in the frontmatter",
                     ralph_loop_protocol::text::one_line(&key.value, 60)
                 ),
                 unknown_key_fix(&key.value, KEYS.iter().copied()),
@@ -250,7 +250,7 @@ fn explain(error: &Error, key: Option<&str>, file: &str, place: Span) -> Diagnos
     let (rule, message, fix) = match inner {
         Error::SerdeUnknownField { field, expected, .. } => (
             "unknown-key",
-            format!("{subject}there is no key `{}` here", ralph_loop_protocol::text::one_line(field, 60)),
+            format!("{subject}unknown key `{}`", ralph_loop_protocol::text::one_line(field, 60)),
             unknown_key_fix(field, expected.iter().copied()),
         ),
         Error::DuplicateMappingKey { key, .. } => (

@@ -149,7 +149,7 @@ fn check_keys(
                     file,
                     place,
                     format!(
-                        "there is no key `{}` here",
+                        "unknown key `{}`",
                         ralph_loop_protocol::text::one_line(&member.key, 60)
                     ),
                     unknown_key_fix(&member.key, known),
@@ -326,7 +326,7 @@ impl Scan<'_> {
         }
         serde_json::from_str(raw).map_err(|_| Problem {
             offset,
-            message: "the key has an escape that stands for no character".into(),
+            message: "the key contains an invalid escape".into(),
             fix: "write the character itself".into(),
         })
     }
@@ -367,6 +367,6 @@ mod tests {
         assert_eq!(parse(&"[".repeat(100_000)).unwrap_err().message, "EOF while parsing a list");
         let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
         assert!(parse(&deep).unwrap_err().message.contains("too deep"));
-        assert!(parse("{\"\\ud800\": 1}").unwrap_err().message.contains("stands for no character"));
+        assert!(parse("{\"\\ud800\": 1}").unwrap_err().message.contains("contains an invalid escape"));
     }
 }

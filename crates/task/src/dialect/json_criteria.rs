@@ -32,7 +32,7 @@ impl Criteria<'_> {
             }
             if let Some(line) = ids.insert(id.clone(), place.line) {
                 let message = format!("the id `{id}` is used twice; the first is in line {line}");
-                let fix = "give each criterion an id of its own";
+                let fix = "give each criterion a unique id";
                 self.found.push(Diagnostic::error("duplicate-id", self.file, place, message, fix));
             }
             let Some(check) = self.check(entry, &id, place) else { continue };
@@ -49,7 +49,7 @@ impl Criteria<'_> {
         let Some((kind, needed)) = KINDS.iter().find(|(kind, _)| *kind == entry.kind) else {
             let fix = json::unknown_key_fix(&entry.kind, KINDS.iter().map(|(kind, _)| *kind));
             let message = format!(
-                "there is no criterion of type `{}`",
+                "unknown criterion type `{}`",
                 ralph_loop_protocol::text::one_line(&entry.kind, 60)
             );
             let fix = fix.replace("the keys are", "the types are");
@@ -85,7 +85,7 @@ impl Criteria<'_> {
             && let Some(problem) = names::path_problem(path)
         {
             let message = format!(
-                "the path `{}` of `{id}` cannot be looked at: {problem}",
+                "invalid path `{}` in `{id}`: {problem}",
                 ralph_loop_protocol::text::one_line(path, 80)
             );
             let fix = "name a file below the working folder";
@@ -94,7 +94,7 @@ impl Criteria<'_> {
         }
         let pattern = match entry.pattern.as_deref().map(Pattern::parse) {
             Some(Err(problem)) => {
-                let fix = "write a regular expression; `\\\\.` stands for a dot in JSON";
+                let fix = "write a regular expression; `\\\\.` matches a dot in JSON";
                 self.found.push(Diagnostic::error("bad-pattern", self.file, place, problem, fix));
                 return None;
             }

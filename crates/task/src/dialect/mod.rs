@@ -89,7 +89,7 @@ pub fn read(dialect: Dialect, files: &TaskTexts, found: &mut Vec<Diagnostic>) ->
                 name,
                 Span::START,
                 format!("the file has {} MB; a task file has at most 4", text.len() / 1_000_000),
-                "move data and logs to files of their own and name them in the task",
+                "move data and logs to separate files and name them in the task",
             ));
             return None;
         }

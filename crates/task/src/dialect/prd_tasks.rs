@@ -137,7 +137,7 @@ pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<Tas
             file,
             at("branchName"),
             format!(
-                "`{}` is no branch name: {problem}",
+                "invalid branch name `{}`: {problem}",
                 ralph_loop_protocol::text::one_line(&tasks.branch_name, 80)
             ),
             "for example `ralph/sign-in`",
@@ -213,7 +213,7 @@ fn check_story(story: &Story, node: &Node, file: &str, lines: &Lines<'_>, found:
             file,
             of("title"),
             format!("the story `{}` has no title", story.id),
-            "say in a few words what it adds",
+            "describe in a few words what it adds",
         ));
     }
     if let (None, Some(last)) = (node.get("passes"), node.members().last()) {
@@ -259,7 +259,7 @@ fn check_links(stories: &[Story], places: &[Span], file: &str, found: &mut Vec<D
                 file,
                 place(at),
                 format!("the id `{}` is used twice; the first is in line {}", story.id, place(*earlier).line),
-                "give each story an id of its own",
+                "give each story a unique id",
             )),
             None => {
                 first.insert(&story.id, at);
@@ -286,7 +286,7 @@ fn check_links(stories: &[Story], places: &[Span], file: &str, found: &mut Vec<D
                 file,
                 place(at),
                 format!(
-                    "`{}` depends on `{}`, which is no story",
+                    "`{}` depends on `{}`, which doesn't exist",
                     story.id,
                     ralph_loop_protocol::text::one_line(needed, 60)
                 ),

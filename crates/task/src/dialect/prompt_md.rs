@@ -20,7 +20,7 @@ pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<Tas
                 files.name(),
                 Span::START,
                 message,
-                "write what is to be done",
+                "describe the task",
             ));
             None
         }

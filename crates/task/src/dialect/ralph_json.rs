@@ -324,7 +324,7 @@ impl RalphJsonReader<'_> {
             self.refuse("bad-version", "version", message, "write `\"version\": 2`, or leave it out");
         }
         if written.task.trim().is_empty() {
-            self.refuse("empty-task", "task", "`task` says nothing".into(), "write what is to be done");
+            self.refuse("empty-task", "task", "`task` is empty".into(), "describe the task");
         }
         let budget = written.budget.clone().unwrap_or_default();
         let positive = [
@@ -348,7 +348,7 @@ impl RalphJsonReader<'_> {
             && let Some(problem) = names::path_problem(dir)
         {
             let message = format!(
-                "`{}` cannot be the working folder: {problem}",
+                "invalid working folder `{}`: {problem}",
                 ralph_loop_protocol::text::one_line(dir, 80)
             );
             self.refuse("bad-path", "repository.working_dir", message, "name a folder below the repository");
@@ -357,13 +357,13 @@ impl RalphJsonReader<'_> {
             && let Some(problem) = names::branch_problem(branch)
         {
             let message =
-                format!("`{}` is no branch name: {problem}", ralph_loop_protocol::text::one_line(branch, 80));
+                format!("invalid branch name `{}`: {problem}", ralph_loop_protocol::text::one_line(branch, 80));
             self.refuse("bad-branch", "repository.branch", message, "name a branch of the repository");
         }
         for path in &written.context_files {
             if let Some(problem) = names::path_problem(path) {
                 let message = format!(
-                    "`{}` is no context file: {problem}",
+                    "invalid context file `{}`: {problem}",
                     ralph_loop_protocol::text::one_line(path, 80)
                 );
                 self.refuse("bad-path", "context_files", message, "name a file below the repository");
@@ -399,7 +399,7 @@ impl RalphJsonReader<'_> {
             let filled = template::NAMES.iter().fold(Vars::new(), |vars, name| vars.with(name, "x"));
             if let Some(problem) = names::branch_problem(&template::fill(branch, &filled)) {
                 let message = format!(
-                    "`{}` is no branch name: {problem}",
+                    "invalid branch name `{}`: {problem}",
                     ralph_loop_protocol::text::one_line(branch, 80)
                 );
                 self.refuse(

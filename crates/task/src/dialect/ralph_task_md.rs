@@ -106,7 +106,7 @@ fn criteria(
                 file,
                 place,
                 format!("the id `{}` is used twice; the first is in line {line}", entry.id),
-                "give each checkbox an id of its own",
+                "give each checkbox a unique id",
             ));
         }
         if !entry.id_written {
@@ -126,7 +126,7 @@ fn criteria(
                 "empty-criterion",
                 file,
                 place,
-                format!("`{}` says nothing", entry.id),
+                format!("`{}` is empty", entry.id),
                 "write what must be true, or remove the checkbox",
             ));
         }
@@ -183,7 +183,7 @@ fn misread(boxes: &Checkboxes, file: &str, lines: &Lines<'_>, found: &mut Vec<Di
             "missing-criteria-section",
             file,
             Span::START,
-            format!("there is no heading `Success criteria`{hint}"),
+            format!("no heading `Success criteria`{hint}"),
             "put the checkboxes under a heading `## Success criteria`",
         ));
     } else {
@@ -223,7 +223,7 @@ fn misread(boxes: &Checkboxes, file: &str, lines: &Lines<'_>, found: &mut Vec<Di
             file,
             lines.place(*at),
             "`verify:` inside the text of a checkbox is not read as a check",
-            "put it below as an item of its own: `  - verify: ` and the command between backticks",
+            "put it in a list item below: `  - verify: ` and the command in backticks",
         ));
     }
 }
@@ -274,7 +274,7 @@ fn fill_in(task: &mut TaskFile, front: Frontmatter, found: &mut Vec<Diagnostic>)
             "bad-branch",
             &file,
             at(key, &task.keys),
-            format!("`{branch}` is no branch name: {problem}"),
+            format!("invalid branch name `{branch}`: {problem}"),
             "change `target_branch_prefix` or `target_branch_slug`",
         ));
     }
@@ -342,7 +342,7 @@ fn values(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found:
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("choose one of {}", PROVIDERS.join(", ")),
         };
-        refuse("bad-provider", "sandbox_provider", format!("there is no sandbox provider `{name}`"), fix);
+        refuse("bad-provider", "sandbox_provider", format!("unknown sandbox provider `{name}`"), fix);
     }
     if let Some(problem) = front.repo_url.as_deref().and_then(names::url_problem) {
         let message = format!("nothing can be cloned from `repo_url`: {problem}");
@@ -381,7 +381,7 @@ fn values(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found:
         refuse(
             "bad-branch",
             "base_branch",
-            format!("`{}` is no branch name: {problem}", ralph_loop_protocol::text::one_line(branch, 60)),
+            format!("invalid branch name `{}`: {problem}", ralph_loop_protocol::text::one_line(branch, 60)),
             "name a branch of the repository".into(),
         );
     }
@@ -404,14 +404,14 @@ fn metric(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found:
         if front.keep_best == Some(true) {
             refuse(
                 "keep_best",
-                "`keep_best` is on, but there is no `metric`",
+                "`keep_best` needs a `metric`",
                 "name the number: `metric: {command: ./bench.sh, pattern: 'p99 ([0-9.]+)', better: lower, target: 80}`",
             );
         }
         return;
     };
     if !metric.target.is_finite() {
-        refuse("metric", "the `target` of the `metric` is no number", "give the number that is enough");
+        refuse("metric", "the `target` of the `metric` isn't a number", "set the number to reach");
     }
     if !(1..=REPEAT_MAX).contains(&metric.repeat) {
         refuse(

@@ -32,7 +32,7 @@ pub(super) fn check(task: &TaskFile, facts: &LintFacts, found: &mut Vec<Diagnost
                 "the check of `{id}` passes before any work: it proves nothing ({})",
                 criterion.check.describe()
             ),
-            "check what is not there yet, or remove the criterion",
+            "check something that doesn't exist yet, or remove the criterion",
         ));
     }
 }

@@ -80,7 +80,7 @@ pub fn missing_file(dialect: Dialect, name: &str) -> Diagnostic {
         "missing-file",
         name,
         Span::START,
-        format!("there is no `{name}`"),
+        format!("`{name}` doesn't exist"),
         format!("`ralph init {flag}` writes one to fill in"),
     )
 }

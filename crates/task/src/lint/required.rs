@@ -47,20 +47,20 @@ fn ralph_task_md(task: &TaskFile, files: &TaskTexts, found: &mut Vec<Diagnostic>
     if task.test_command.is_none() {
         let example = task.global_verify.first().map_or("npm test".to_owned(), |command| command.display());
         let fix = format!("add the one command that must pass at the end: `test_command: {example:?}`");
-        missing("missing-test-command", "there is no `test_command`", fix, None);
+        missing("missing-test-command", "`test_command` is missing", fix, None);
     }
     if settings.max_iterations.is_none() {
         let line = format!("max_iterations: {}", budgets.max_iterations);
         missing(
             "missing-max-iterations",
-            "there is no `max_iterations`",
+            "`max_iterations` is missing",
             format!("add `{line}`"),
             Some(line),
         );
     }
     if settings.max_wall_time_minutes.is_none() {
         let line = format!("max_wall_time_minutes: {}", budgets.max_wall_time.as_secs() / 60);
-        let message = "there is no `max_wall_time_minutes`";
+        let message = "`max_wall_time_minutes` is missing";
         missing("missing-max-wall-time", message, format!("add `{line}`"), Some(line));
     }
     if settings.max_cost_usd_estimate.is_none() && settings.max_tokens_total.is_none() {
@@ -74,7 +74,7 @@ fn ralph_task_md(task: &TaskFile, files: &TaskTexts, found: &mut Vec<Diagnostic>
             "missing-task-id",
             file,
             Span::START,
-            "there is no `task_id`; one made from the title changes with the title",
+            "`task_id` is missing; one derived from the title changes with it",
             format!("add `{line}`"),
         );
         found.push(match end {
@@ -129,7 +129,7 @@ fn something_to_check(task: &TaskFile, facts: &LintFacts, key: &str, found: &mut
         "no-check",
         &task.source,
         task.keys.get(key).copied().unwrap_or_default(),
-        "nothing that the engine can check says when this task is done",
+        "`ralph` can't check when this task is done",
         fix,
     ));
 }
@@ -148,7 +148,7 @@ fn ralph_json_budget(task: &TaskFile, files: &TaskTexts, found: &mut Vec<Diagnos
     let budgets = Budgets::default();
     if task.settings.max_iterations.is_none() {
         let line = format!("\"max_iterations\": {}", budgets.max_iterations);
-        warn("missing-budget", "there is no `max_iterations`; the default holds", line, true);
+        warn("missing-budget", "`max_iterations` is missing; the default applies", line, true);
     }
     if task.settings.max_cost_usd_estimate.is_none() && task.settings.max_tokens_total.is_none() {
         let message = "there is neither `budget.max_cost_usd` nor `budget.max_tokens`; the default holds";
@@ -204,8 +204,8 @@ fn prd(files: &TaskTexts, found: &mut Vec<Diagnostic>) {
             "missing-prd",
             files.name(),
             Span::START,
-            "there is no `prd.md` beside it: every session starts without the requirements",
-            "write what is wanted and why; `ralph init --plan` writes the headings",
+            "`prd.md` is missing, so every session starts without the requirements",
+            "describe the feature and why you want it; run `ralph init --plan` for the headings",
         ));
     }
 }

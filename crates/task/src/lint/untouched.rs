@@ -36,7 +36,7 @@ impl Placeholder {
     pub fn message(&self) -> String {
         match self.asked {
             true => format!("the template still asks: {}", self.words),
-            false => format!("a placeholder stands where the task should say it: {}", self.words),
+            false => format!("the task still contains a placeholder: {}", self.words),
         }
     }
 }
@@ -162,8 +162,8 @@ pub(super) fn check(dialect: Dialect, files: &TaskTexts, found: &mut Vec<Diagnos
             "untouched-template",
             name,
             Span { line, column: 1 },
-            "nobody has written it yet: only the headings and questions of its template stand there",
-            "say under `Summary` and `Problem` what is built and why, and take out what is not needed; or remove the file",
+            "it is still the template: only headings and questions",
+            "fill in `Summary` and `Problem` and delete the other sections, or remove the file",
         ));
     }
 }
@@ -199,7 +199,7 @@ fn untouched_plan(text: &str) -> Option<usize> {
 pub fn fix(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Plan => "write the plan's own words and stories in its place",
-        _ => "write what is to be done in its place, and your own test command where one is asked for",
+        _ => "replace it with the task, and set your own test command",
     }
 }
 

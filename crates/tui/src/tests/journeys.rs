@@ -256,7 +256,7 @@ fn ctrl_c_asks_then_leaves_and_says_what_goes_on() {
     assert_eq!(ctrl(&mut model, 'c'), [Effect::Quit]);
     assert_eq!(
         model.left.unwrap(),
-        ["run 20261115-143307-k3f9 goes on; `ralph attach 20261115-143307-k3f9` shows it again"]
+        ["run 20261115-143307-k3f9 continues; run `ralph attach 20261115-143307-k3f9` to watch it again"]
     );
 }
 
@@ -320,7 +320,7 @@ fn on_a_server_only_the_run_is_steered_and_only_it_is_told_of() {
     assert_eq!(
         model.left.unwrap(),
         [
-            "run 20261115-143307-k3f9 goes on; `ralph attach 20261115-143307-k3f9 --server https://ralph.example.com` shows it again"
+            "run 20261115-143307-k3f9 continues; run `ralph attach 20261115-143307-k3f9 --server https://ralph.example.com` to watch it again"
         ]
     );
 }

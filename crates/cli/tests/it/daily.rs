@@ -1,0 +1,67 @@
+//! A day with `ralph`, through the real binary: from one sentence to a change in the user's own checkout, and what is left of
+//! it cleaned up.
+#![allow(clippy::disallowed_methods, reason = "tests start processes")]
+
+mod first_run;
+mod from_nothing;
+mod going_on;
+mod installed;
+mod linked_agents;
+mod memory;
+mod merging;
+mod newcomer;
+mod newcomer_words;
+mod next_lines;
+mod plans;
+mod seeing;
+mod small_things;
+mod taking_home;
+mod tidying;
+mod without_surprises;
+
+use crate::RALPH;
+use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
+use std::path::Path;
+
+/// What a `claude` prints that says this at its end.
+fn claude_says(words: &str) -> String {
+    let text = serde_json::to_string(&format!("{words}\n\n<promise>COMPLETE</promise>")).unwrap();
+    format!(
+        "cat <<'END'\n{{\"type\":\"assistant\",\"message\":{{\"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":{text}}}]}}}}\n{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":{text},\"total_cost_usd\":0.02,\"modelUsage\":{{\"opus\":{{\"inputTokens\":10,\"outputTokens\":5,\"costBasis\":\"list\"}}}},\"usage\":{{\"input_tokens\":10,\"output_tokens\":5}}}}\nEND\n"
+    )
+}
+
+/// Puts a program onto the path of this machine.
+fn program(env: &TestEnv, name: &str, script: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bin = env.path("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    std::fs::write(bin.join(name), format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// `ralph` on a machine that has nothing but the system's programs and those of [`program`].
+fn ralph_in(env: &TestEnv, folder: &Path, args: &[&str]) -> Finished {
+    TestEnv::finish(env.ralph_command(folder, args).env("PATH", path(env)))
+}
+
+fn path(env: &TestEnv) -> String {
+    format!("{}:/usr/bin:/bin", env.path("bin").display())
+}
+
+/// A repo whose unittest wants `calc.x` to be 2.
+fn calc(env: &TestEnv) -> TestRepo<'_> {
+    let test = "import unittest, calc\nclass T(unittest.TestCase):\n    def test_x(self):\n        self.assertEqual(calc.x, 2)\n";
+    let files = [("calc.py", "x = 1\n"), ("test_calc.py", test), (".gitignore", "__pycache__/\n")];
+    TestRepo::new(env, "repo", &files)
+}
+
+/// A `claude` that makes the test of [`calc`] pass and adds a file.
+fn capable_claude(env: &TestEnv) {
+    let says = claude_says("Set `calc.x` to two. The test expected that.");
+    program(
+        env,
+        "claude",
+        &format!("cat > prompt.seen\nrm prompt.seen\necho 'x = 2' > calc.py\necho new > added.txt\n{says}"),
+    );
+}

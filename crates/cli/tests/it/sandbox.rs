@@ -1,0 +1,87 @@
+//! `ralph sandbox list` and `rm`, with a stand-in for the tool that keeps microVMs.
+
+use crate::RALPH;
+use ralph_loop_testkit::{Finished, TestEnv};
+use serde_json::json;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+/// Its machines are the files in a folder.
+const STAND_IN: &str = r#"#!/bin/sh
+cd "$(dirname "$0")/machines" || exit 1
+case "$*" in
+  'ls --json') printf '{"sandboxes":['; comma=
+    for n in *; do [ -e "$n" ] || continue; printf '%s{"name":"%s","status":"stopped"}' "$comma" "$n"; comma=,; done
+    echo ']}' ;;
+  'rm -f '*) rm "$3" ;;
+  *) exit 64 ;;
+esac
+"#;
+
+struct Fixture {
+    env: TestEnv,
+    bin: tempfile::TempDir,
+}
+
+impl Fixture {
+    fn new(machines: &[&str]) -> Self {
+        let bin = tempfile::tempdir().unwrap();
+        let tool = bin.path().join("sbx");
+        std::fs::write(&tool, STAND_IN).unwrap();
+        std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::create_dir(bin.path().join("machines")).unwrap();
+        let fixture = Self { env: TestEnv::new(RALPH), bin };
+        for machine in machines {
+            std::fs::write(fixture.machine(machine), "").unwrap();
+        }
+        fixture
+    }
+
+    fn machine(&self, name: &str) -> PathBuf {
+        self.bin.path().join("machines").join(name)
+    }
+
+    fn ralph(&self, args: &[&str], docker: Option<&str>) -> Finished {
+        let mut command = self.env.ralph_command(self.bin.path(), &[&["sandbox"], args].concat());
+        command.env("PATH", format!("{}:/usr/bin:/bin", self.bin.path().display()));
+        // An address that is not spoken here counts as no engine.
+        command.env("DOCKER_HOST", docker.unwrap_or("ssh://nowhere"));
+        TestEnv::finish(&mut command)
+    }
+}
+
+#[test]
+fn only_ours_are_listed() {
+    let b = Fixture::new(&["ralph-run-one", "somebody-elses"]);
+    let list = b.ralph(&["list", "--json"], None).exits(0).json();
+    assert_eq!(list["sandboxes"].as_array().unwrap().len(), 1, "{list}");
+    assert_eq!(list["sandboxes"][0]["id"], "ralph-run-one");
+    assert_eq!(list["sandboxes"][0]["run"], "one");
+    assert_eq!(list["problems"], json!([]));
+    let text = b.ralph(&["list"], None).exits(0).stdout;
+    assert!(text.contains("ralph-run-one") && text.contains("sbx") && text.contains("stopped"), "{text}");
+}
+
+#[test]
+fn a_provider_that_does_not_answer_is_named_and_hides_nothing() {
+    let b = Fixture::new(&["ralph-run-one"]);
+    let list = b.ralph(&["list", "--json"], Some("unix:///nowhere/docker.sock")).exits(0).json();
+    assert_eq!(list["sandboxes"].as_array().unwrap().len(), 1, "{list}");
+    assert_eq!(list["problems"][0]["provider"], "docker");
+    assert!(list["problems"][0]["problem"].as_str().unwrap().contains("/nowhere/docker.sock"), "{list}");
+}
+
+#[test]
+fn one_is_removed_by_its_id_or_its_run_and_all_of_ours_at_once() {
+    let b = Fixture::new(&["ralph-run-one", "ralph-run-two", "ralph-run-three", "somebody-elses"]);
+    b.ralph(&["rm", "ralph-run-one"], None).exits(0);
+    b.ralph(&["rm", "two"], None).exits(0);
+    assert!(!b.machine("ralph-run-one").exists() && !b.machine("ralph-run-two").exists());
+    assert!(b.machine("ralph-run-three").exists());
+    let refused = b.ralph(&["rm", "somebody-elses"], None).exits(2);
+    assert!(refused.stderr.contains("no sandbox `somebody-elses` of ours"), "{}", refused.stderr);
+    b.ralph(&["rm"], None).exits(2);
+    let all = b.ralph(&["rm", "--all", "--json"], None).exits(0).json();
+    assert_eq!(all["removed"], json!(["ralph-run-three"]));
+    assert!(b.machine("somebody-elses").exists());
+}

@@ -1,0 +1,17 @@
+//! `ralph serve` through the real binary: many runs, many people, one page.
+#![allow(clippy::disallowed_methods, reason = "tests are a border, too")]
+
+use crate::RALPH;
+
+mod access;
+mod attacks;
+pub mod client;
+mod files;
+mod index;
+mod live;
+pub mod machine;
+mod mcp;
+mod operations;
+mod start;
+mod steer;
+mod stranger;

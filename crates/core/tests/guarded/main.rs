@@ -1,0 +1,18 @@
+//! Tests whose program is the guard of its own sandboxes: they have a `main` that starts it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and says what it tried"
+)]
+
+mod embedded;
+mod outside;
+
+fn main() -> std::process::ExitCode {
+    ralph_loop_sandbox::init();
+    ralph_loop_testkit::libtest::run(&[embedded::TESTS, outside::TESTS])
+}

@@ -1,0 +1,125 @@
+//! A driver in somebody else's hands: stepped, moved between threads, dropped, watched by several.
+
+use crate::support::{Machine, three_sessions};
+use ralph_loop_core::{Driver, DriverParts, LiveStatus, Observer, Progress};
+use ralph_loop_domain::ports::Stream;
+use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::event::{Event, EventBody};
+use ralph_loop_protocol::lease::{DriverLease, Epoch};
+use ralph_loop_protocol::outcome::EndReason;
+use std::sync::{Arc, Mutex};
+
+type Heard = Arc<Mutex<Vec<String>>>;
+
+/// Writes down which events it was told of.
+struct Scribe(&'static str, Heard);
+
+impl Observer for Scribe {
+    fn event(&mut self, _: &RunState, event: &Event) {
+        self.1.lock().unwrap().push(format!("{} {}", self.0, event.body.kind()));
+    }
+    fn live(&mut self, _: &RunState, _: &LiveStatus<'_>) {}
+    fn output(&mut self, _: Stream, _: &[u8]) {}
+}
+
+#[test]
+fn every_observer_is_told_everything_in_order() {
+    let machine = Machine::new(three_sessions);
+    let heard = Heard::default();
+    let observers: Vec<Box<dyn Observer>> =
+        vec![Box::new(Scribe("first", heard.clone())), Box::new(Scribe("second", heard.clone()))];
+    let parts = DriverParts { observers, ..machine.parts() };
+    assert!(Driver::create(machine.spec(), parts).unwrap().run().success);
+    let expected: Vec<String> =
+        machine.kinds().iter().flat_map(|kind| [format!("first {kind}"), format!("second {kind}")]).collect();
+    assert_eq!(*heard.lock().unwrap(), expected);
+}
+
+#[test]
+fn nobody_has_to_watch() {
+    let machine = Machine::new(three_sessions);
+    let parts = DriverParts { observers: Vec::new(), ..machine.parts() };
+    assert!(Driver::create(machine.spec(), parts).unwrap().run().success);
+}
+
+#[test]
+fn stepping_by_hand_is_what_a_run_does() {
+    let whole = Machine::new(three_sessions);
+    whole.run();
+    let machine = Machine::new(three_sessions);
+    let mut driver = Driver::create(machine.spec(), machine.parts()).unwrap();
+    let mut steps = 0;
+    // Each step on a thread of its own.
+    let (driver, last) = loop {
+        let (back, progress) = std::thread::spawn(move || {
+            let progress = driver.step();
+            (driver, progress)
+        })
+        .join()
+        .unwrap();
+        driver = back;
+        steps += 1;
+        match progress {
+            Ok(Progress::More) => assert!(steps < 100, "it never ends"),
+            Ok(Progress::Rest) => break (driver, Ok(())),
+            Err(error) => break (driver, Err(error)),
+        }
+    };
+    assert!(driver.state().result.finished.is_some());
+    let result = driver.finish(last);
+    assert_eq!((result.success, result.reason, result.iterations), (true, EndReason::Completed, 3));
+    assert_eq!(machine.kinds(), whole.kinds());
+}
+
+/// A journal of a version that did not count its drivers.
+#[test]
+fn drivers_of_older_versions_are_counted_too() {
+    let machine = Machine::new(three_sessions);
+    drop(Driver::create(machine.spec(), machine.parts()).unwrap());
+    drop(Driver::resume(machine.parts()).unwrap());
+    for path in [machine.journal(), machine.temp.path().join("seal.jsonl")] {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut old: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for event in &mut old {
+            for field in ["machine", "epoch", "version"] {
+                event.as_object_mut().unwrap().remove(field);
+            }
+        }
+        std::fs::write(&path, old.iter().map(|event| format!("{event}\n")).collect::<String>()).unwrap();
+    }
+    let driver = Driver::resume(machine.parts()).unwrap();
+    assert_eq!(driver.lease().epoch, Some(Epoch(3)));
+    assert_eq!(driver.state().epoch, Epoch(3));
+}
+
+#[test]
+fn a_driver_dropped_after_any_step_is_resumed_by_the_next() {
+    let machine = Machine::new(three_sessions);
+    let mut driver = Driver::create(machine.spec(), machine.parts()).unwrap();
+    let mut lives = 1;
+    while driver.step().unwrap() == Progress::More {
+        drop(driver);
+        driver = Driver::resume(machine.parts()).unwrap();
+        lives += 1;
+        assert!(lives < 100, "it never ends");
+    }
+    let result = driver.finish(Ok(()));
+    assert_eq!((result.success, result.iterations), (true, 3));
+    let started: Vec<DriverLease> = machine
+        .events()
+        .into_iter()
+        .filter_map(|event| match event.body {
+            EventBody::DriverStarted { lease, .. } => Some(lease),
+            _ => None,
+        })
+        .collect();
+    let expected: Vec<DriverLease> = (1..=lives)
+        .map(|epoch| DriverLease {
+            machine: Some("m1".into()),
+            epoch: Some(Epoch(epoch)),
+            version: Some("test 1".into()),
+        })
+        .collect();
+    assert_eq!(started, expected, "each driver has the next epoch");
+}

@@ -1,0 +1,16 @@
+//! Tests of what this crate offers, in one program, so that it is linked once.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and says what it tried"
+)]
+
+mod decide;
+mod notifications;
+mod recovery;
+mod state_file;
+mod view;

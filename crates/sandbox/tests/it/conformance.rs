@@ -1,0 +1,72 @@
+//! The suite that every backend passes, over the two that need nothing.
+
+use crate::common;
+use ralph_loop_domain::ports::{Capabilities, SandboxSpec};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_sandbox::{LocalProvider, MemoryProvider, MemorySandbox};
+use ralph_loop_testkit::conformance::{self, Subject};
+use std::path::PathBuf;
+
+#[test]
+fn local_passes() {
+    let dir = tempfile::tempdir().unwrap();
+    let provider = LocalProvider::new(&dir.path().join("boxes"), &ralph_loop_testkit::vars())
+        .with_guard(PathBuf::from(common::PROBE));
+    let spec = SandboxSpec::of_run(RunId::new("conformance-local"));
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let subject = Subject::of_provider(&provider, &spec).unwrap().port(free);
+    let report = conformance::run(&subject);
+    report.assert_passed();
+    assert_eq!(report.skipped(), Vec::<&str>::new());
+}
+
+#[test]
+fn a_plain_local_sandbox_passes_what_it_can_be_asked() {
+    let b = common::fresh();
+    let capabilities = Capabilities {
+        streaming: true,
+        separate_stderr: true,
+        stdin: true,
+        parallel: true,
+        ..Capabilities::default()
+    };
+    let report = conformance::run(&Subject::of_sandbox(&b.sandbox, capabilities));
+    report.assert_passed();
+    assert!(report.skipped().iter().all(|name| name.starts_with("life") || name.starts_with("files")));
+}
+
+#[test]
+fn memory_passes() {
+    let provider = MemoryProvider::new();
+    let spec = SandboxSpec::of_run(RunId::new("conformance-memory"));
+    let mut subject = Subject::of_provider(&provider, &spec).unwrap();
+    for prefix in ["exec: ", "ends: ", "git: ", "paths: links"] {
+        subject = subject.without(prefix, "it has no processes");
+    }
+    conformance::run(&subject).assert_passed();
+}
+
+ralph_loop_testkit::sandbox_conformance!(
+    memory_passes_as_a_plain_sandbox,
+    MemorySandbox::default,
+    Capabilities::default(),
+    "exec: " => "it has no processes",
+    "ends: " => "it has no processes",
+    "git: " => "it has no processes",
+    "paths: links" => "it has no links",
+);
+
+#[test]
+fn the_suite_notices_a_backend_that_cannot_do_what_it_says() {
+    let sandbox = MemorySandbox::default();
+    let report = conformance::run(&Subject::of_sandbox(&sandbox, Capabilities::default()));
+    let failed = report.failed();
+    for name in [
+        "exec: the exit code comes back",
+        "ends: a time-out ends the whole tree",
+        "paths: links that lead out are refused",
+    ] {
+        assert!(failed.contains(&name), "{report}");
+    }
+    assert!(!failed.contains(&"files: 32 MB"), "{report}");
+}

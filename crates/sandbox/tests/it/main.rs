@@ -1,0 +1,28 @@
+//! Tests of what this crate offers, in one program, so that it is linked once.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and says what it tried"
+)]
+
+mod common;
+mod conformance;
+mod docker;
+mod egress;
+mod embedder;
+mod escapes;
+mod exec;
+mod files;
+mod flood;
+mod hosted;
+mod isolation;
+mod layouts;
+mod memory;
+mod owner_killed;
+mod same_path;
+mod sbx;
+mod survivors;

@@ -1,0 +1,28 @@
+//! As much of libtest as `cargo test` and `cargo nextest` ask for, for test programs with a `main` of their own.
+#![allow(clippy::print_stdout, reason = "this is the harness of its tests")]
+#![allow(clippy::disallowed_methods, reason = "a harness reads its own arguments")]
+
+use std::process::ExitCode;
+
+/// Lists these tests, or runs those that the arguments name.
+pub fn run(tables: &[&[(&str, fn())]]) -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let has = |flag: &str| args.iter().any(|arg| arg == flag);
+    let tests = || tables.iter().copied().flatten();
+    if has("--list") {
+        // None of them is ignored.
+        for (name, _) in tests().filter(|_| !has("--ignored")) {
+            println!("{name}: test");
+        }
+        return ExitCode::SUCCESS;
+    }
+    let wanted: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+    for (name, test) in tests() {
+        let fits = |want: &&String| if has("--exact") { want == name } else { name.contains(want.as_str()) };
+        if wanted.is_empty() || wanted.iter().any(fits) {
+            test();
+            println!("test {name} ... ok");
+        }
+    }
+    ExitCode::SUCCESS
+}

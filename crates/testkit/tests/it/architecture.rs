@@ -1,0 +1,446 @@
+//! The order of the house, kept by a test: who may depend on whom, how long a file may grow, and that the documentation
+//! names what the code has.
+#![allow(clippy::disallowed_methods, reason = "asks cargo for the crates of the workspace")]
+
+mod attacks;
+mod circles;
+mod file_calls;
+mod file_looks;
+
+use ralph_loop_task::config::{AgentConfig, TOP_KEYS, VerifierConfig};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Lines that a source file may have before its tests.
+const LINES_MAX: usize = 450;
+/// Files that may be longer. It stays empty: a file that needs a table of contents is two files.
+const LONG_FILES: &[&str] = &[];
+
+/// One crate: what it may use of ours, and what its tests may use beyond that.
+struct Row {
+    name: &'static str,
+    uses: &'static [&'static str],
+    tests_use: &'static [&'static str],
+}
+
+/// Arrows lead downward only. Backends are handed to `core` by `app`, so `core` knows none of them.
+/// `tui` and `server` never know each other; nobody knows `cli`.
+const ROWS: &[Row] = &[
+    Row { name: "protocol", uses: &[], tests_use: &[] },
+    Row { name: "safe-fs", uses: &[], tests_use: &[] },
+    Row { name: "task", uses: &["protocol"], tests_use: &[] },
+    Row { name: "evidence", uses: &["protocol"], tests_use: &[] },
+    Row { name: "domain", uses: &["task", "protocol"], tests_use: &[] },
+    Row { name: "http", uses: &["domain", "task", "protocol"], tests_use: &[] },
+    Row { name: "git", uses: &["domain", "task", "protocol", "safe-fs"], tests_use: &["testkit"] },
+    Row {
+        name: "journal",
+        uses: &["git", "domain", "task", "evidence", "protocol", "safe-fs"],
+        tests_use: &["testkit"],
+    },
+    Row {
+        name: "sandbox",
+        uses: &["http", "git", "domain", "task", "evidence", "protocol", "safe-fs"],
+        tests_use: &["testkit"],
+    },
+    Row {
+        name: "agents",
+        uses: &["http", "git", "domain", "task", "evidence", "protocol"],
+        tests_use: &["sandbox", "testkit"],
+    },
+    Row { name: "providers", uses: &["http", "domain", "task", "protocol"], tests_use: &["testkit"] },
+    Row { name: "notify", uses: &["http", "domain", "task", "protocol"], tests_use: &["testkit"] },
+    Row {
+        name: "forge",
+        uses: &["http", "git", "domain", "task", "evidence", "protocol"],
+        tests_use: &["testkit"],
+    },
+    Row {
+        name: "core",
+        uses: &["journal", "git", "domain", "task", "evidence", "protocol", "safe-fs"],
+        tests_use: &["agents", "sandbox", "testkit"],
+    },
+    Row {
+        name: "app",
+        uses: &[
+            "core",
+            "journal",
+            "git",
+            "sandbox",
+            "agents",
+            "providers",
+            "forge",
+            "notify",
+            "domain",
+            "task",
+            "evidence",
+            "protocol",
+            "safe-fs",
+        ],
+        tests_use: &["testkit"],
+    },
+    Row { name: "hooks", uses: &["git", "domain", "task", "protocol", "safe-fs"], tests_use: &["testkit"] },
+    Row {
+        name: "mcp",
+        uses: &["app", "core", "journal", "git", "domain", "task", "evidence", "protocol"],
+        tests_use: &["testkit"],
+    },
+    Row {
+        name: "fleet",
+        uses: &[
+            "app", "core", "journal", "git", "http", "sandbox", "domain", "task", "evidence", "protocol",
+            "safe-fs",
+        ],
+        tests_use: &["testkit"],
+    },
+    Row {
+        name: "server",
+        uses: &[
+            "fleet", "mcp", "app", "core", "journal", "git", "http", "domain", "task", "evidence",
+            "protocol", "safe-fs",
+        ],
+        tests_use: &["testkit"],
+    },
+    Row {
+        name: "tui",
+        uses: &["app", "core", "journal", "git", "http", "domain", "task", "evidence", "protocol"],
+        tests_use: &["testkit"],
+    },
+    Row {
+        name: "cli",
+        uses: &[
+            "fleet",
+            "hooks",
+            "mcp",
+            "server",
+            "tui",
+            "app",
+            "core",
+            "journal",
+            "git",
+            "sandbox",
+            "agents",
+            "providers",
+            "forge",
+            "notify",
+            "domain",
+            "task",
+            "evidence",
+            "protocol",
+            "safe-fs",
+        ],
+        tests_use: &["testkit"],
+    },
+    Row {
+        name: "testkit",
+        uses: &[
+            "fleet",
+            "app",
+            "hooks",
+            "server",
+            "tui",
+            "core",
+            "journal",
+            "git",
+            "sandbox",
+            "agents",
+            "providers",
+            "forge",
+            "notify",
+            "domain",
+            "task",
+            "evidence",
+            "protocol",
+            "safe-fs",
+        ],
+        tests_use: &[],
+    },
+];
+
+/// Crates of data and decisions.
+const PURE: &[&str] = &["protocol", "task", "evidence", "domain"];
+
+/// Crates that start processes, run tasks, open sockets, read clocks or draw: none of that belongs into what is pure.
+const NOT_IN_PURE: &str = "tokio async-std smol futures rayon nix libc rustix duct subprocess signal-hook ctrlc reqwest hyper \
+    ureq curl git2 gix getrandom rand chrono time tempfile walkdir notify dirs clap crossterm ratatui \
+    axum sqlx rusqlite tracing";
+
+/// One crate as its manifest describes it.
+struct Crate {
+    /// Without the common prefix.
+    name: String,
+    manifest: PathBuf,
+    /// Everything that ships with it: normal and build dependencies.
+    uses: BTreeSet<String>,
+    tests_use: BTreeSet<String>,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace has a root")
+}
+
+/// The crates of the workspace.
+fn crates() -> Vec<Crate> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo can be started");
+    assert!(output.status.success(), "cargo metadata failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
+    let packages = metadata["packages"].as_array().expect("a list of packages");
+    packages.iter().map(read).collect()
+}
+
+fn read(package: &Value) -> Crate {
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let mut found = Crate {
+        name: short(&text(&package["name"])),
+        manifest: PathBuf::from(text(&package["manifest_path"])),
+        uses: BTreeSet::new(),
+        tests_use: BTreeSet::new(),
+    };
+    for dependency in package["dependencies"].as_array().expect("a list of dependencies") {
+        let name = text(&dependency["name"]);
+        let of_tests = dependency["kind"] == "dev";
+        if of_tests { &mut found.tests_use } else { &mut found.uses }.insert(name);
+    }
+    found
+}
+
+fn short(package: &str) -> String {
+    package.strip_prefix("ralph-loop-").unwrap_or(package).to_owned()
+}
+
+/// Those of `names` that are crates of this workspace, without the common prefix.
+fn ours(names: &BTreeSet<String>) -> impl Iterator<Item = &str> {
+    names.iter().filter_map(|name| name.strip_prefix("ralph-loop-"))
+}
+
+fn row(name: &str) -> &'static Row {
+    ROWS.iter()
+        .find(|row| row.name == name)
+        .unwrap_or_else(|| panic!("crate `{name}` has no row in ROWS: add one"))
+}
+
+#[track_caller]
+fn assert_none(wrong: &[String], rule: &str) {
+    assert!(wrong.is_empty(), "{rule}\n  {}", wrong.join("\n  "));
+}
+
+#[test]
+fn crates_depend_only_downward() {
+    let mut wrong = Vec::new();
+    for found in crates() {
+        let row = row(&found.name);
+        wrong.extend(
+            ours(&found.uses)
+                .filter(|used| !row.uses.contains(used))
+                .map(|used| format!("{} -> {used}", found.name)),
+        );
+    }
+    assert_none(&wrong, "arrows that the design does not have:");
+}
+
+#[test]
+fn tests_reach_further_only_where_the_design_lets_them() {
+    let mut wrong = Vec::new();
+    for found in crates() {
+        let row = row(&found.name);
+        let allowed = |used: &&str| row.uses.contains(used) || row.tests_use.contains(used);
+        wrong.extend(
+            ours(&found.tests_use)
+                .filter(|used| !allowed(used))
+                .map(|used| format!("tests of {} -> {used}", found.name)),
+        );
+    }
+    assert_none(&wrong, "arrows of tests that the design does not have:");
+}
+
+#[test]
+fn the_table_itself_has_no_circle() {
+    let uses: BTreeMap<&str, &[&str]> = ROWS.iter().map(|row| (row.name, row.uses)).collect();
+    for row in ROWS {
+        let mut seen = BTreeSet::new();
+        let mut open: Vec<&str> = row.uses.to_vec();
+        while let Some(next) = open.pop() {
+            assert_ne!(next, row.name, "`{}` reaches itself", row.name);
+            if seen.insert(next) {
+                open.extend(uses.get(next).copied().unwrap_or_default());
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_pure_does_no_io_and_has_no_runtime() {
+    let mut wrong = Vec::new();
+    for found in crates().iter().filter(|found| PURE.contains(&found.name.as_str())) {
+        let acts = found.uses.iter().filter(|used| NOT_IN_PURE.split_whitespace().any(|not| not == *used));
+        wrong.extend(acts.map(|used| format!("{} -> {used}", found.name)));
+    }
+    assert_none(&wrong, "these crates say and decide, they do not act; they must not depend on:");
+}
+
+#[test]
+fn every_crate_keeps_to_the_lints_of_the_workspace() {
+    let mut wrong = Vec::new();
+    for found in crates() {
+        let manifest = std::fs::read_to_string(&found.manifest).expect("a manifest can be read");
+        let lints = manifest.lines().map(str::trim).skip_while(|line| *line != "[lints]").skip(1);
+        let keeps = lints
+            .take_while(|line| !line.starts_with('['))
+            .any(|line| line.replace(' ', "") == "workspace=true");
+        if !keeps {
+            wrong.push(found.name);
+        }
+    }
+    assert_none(&wrong, "crates without `[lints] workspace = true`:");
+}
+
+#[test]
+fn source_files_stay_short() {
+    let root = root();
+    let mut files = Vec::new();
+    for found in crates() {
+        collect(found.manifest.parent().expect("a manifest has a folder"), &mut files);
+    }
+    let mut wrong = Vec::new();
+    for file in &files {
+        let text = std::fs::read_to_string(file).expect("a source file can be read");
+        let lines = lines_before_tests(&text);
+        let name = file.strip_prefix(&root).unwrap_or(file).display().to_string();
+        if lines > LINES_MAX && !LONG_FILES.contains(&name.as_str()) {
+            wrong.push(format!("{name}: {lines} lines"));
+        }
+    }
+    wrong.sort();
+    assert_none(
+        &wrong,
+        &format!("files with more than {LINES_MAX} lines before their tests; each is two files:"),
+    );
+}
+
+/// What commands share stands beside them: a command that needs another would make a circle of them all.
+#[test]
+fn no_command_imports_another() {
+    let folder = root().join("crates/cli/src");
+    let mut files = Vec::new();
+    collect(&folder, &mut files);
+    let mut wrong = Vec::new();
+    for file in &files {
+        let name = file.strip_prefix(&folder).unwrap_or(file).to_path_buf();
+        let mut parts = name.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
+        // The tree of arguments and the match over it name every command.
+        let own = match (parts.next().as_deref(), parts.next()) {
+            (Some("args.rs"), _) => continue,
+            (Some("command"), Some(own)) if own == "mod.rs" => continue,
+            (Some("command"), Some(own)) => own.trim_end_matches(".rs").to_owned(),
+            _ => String::new(),
+        };
+        let text = std::fs::read_to_string(file).expect("a source file can be read");
+        for (number, line) in text.lines().enumerate() {
+            let named =
+                line.split("crate::command::").skip(1).filter_map(|rest| rest.split([':', ';', '{']).next());
+            wrong.extend(
+                named
+                    .filter(|command| *command != own)
+                    .map(|command| format!("{}:{} -> {command}", name.display(), number + 1)),
+            );
+        }
+    }
+    assert_none(
+        &wrong,
+        "a command is known to `args.rs` and `command/mod.rs` alone; what is shared stands in a module beside them:",
+    );
+}
+
+/// Rust files below `folder`, without those that hold tests only.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder can be read").flatten() {
+        let path = entry.path();
+        let name = entry.file_name();
+        if path.is_dir() {
+            if !["tests", "target"].iter().any(|skip| name == *skip) {
+                collect(&path, files);
+            }
+        } else if path.extension().is_some_and(|e| e == "rs") && name != "tests.rs" {
+            files.push(path);
+        }
+    }
+}
+
+/// Lines before the test module. An attribute on something else (a helper that only tests use) does not count.
+fn lines_before_tests(text: &str) -> usize {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let is_test_module = |at: usize| {
+        lines[at] == "#[cfg(test)]"
+            && lines[at + 1..]
+                .iter()
+                .find(|line| !line.starts_with("#["))
+                .is_some_and(|line| line.starts_with("mod "))
+    };
+    (0..lines.len()).find(|at| is_test_module(*at)).unwrap_or(lines.len())
+}
+
+#[test]
+fn only_a_test_module_ends_the_counting() {
+    assert_eq!(lines_before_tests("fn a() {}\n#[cfg(test)]\nfn b() {}\n"), 3);
+    assert_eq!(lines_before_tests("fn a() {}\n#[cfg(test)]\n#[allow(x)]\nmod tests {\n}\n"), 1);
+}
+
+#[test]
+fn the_documentation_names_every_configuration_key() {
+    let agent = AgentConfig {
+        model: Some("m".into()),
+        model_argv: vec!["--model".into()],
+        env: BTreeMap::from([("A".into(), "b".into())]),
+        script: Some("s".into()),
+        ..AgentConfig::command("a", &["a"])
+    };
+    let verifier: VerifierConfig = serde_json::from_str(r#"{"name":"tests","command_argv":["true"]}"#)
+        .expect("the two required keys are enough");
+    let keys_of = |value: Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
+    let mut keys: Vec<String> = TOP_KEYS.iter().map(|key| (*key).to_owned()).collect();
+    keys.extend(keys_of(serde_json::to_value(&agent).expect("an agent can be written")));
+    keys.extend(keys_of(serde_json::to_value(&verifier).expect("a verifier can be written")));
+    let text = std::fs::read_to_string(root().join("docs/CONFIG.md")).expect("docs/CONFIG.md can be read");
+    let wrong: Vec<String> = keys.into_iter().filter(|key| !text.contains(&format!("`{key}`"))).collect();
+    assert_none(&wrong, "keys that docs/CONFIG.md does not name:");
+}
+
+#[test]
+fn the_documentation_names_every_event_kind() {
+    let mut files = Vec::new();
+    collect(&root().join("crates/protocol/src"), &mut files);
+    let source: String =
+        files.iter().map(|file| std::fs::read_to_string(file).expect("a file can be read")).collect();
+    let (_, body) = source.split_once("enum EventBody {").expect("there is an `EventBody`");
+    // Variants stand at the first level of indentation; the last one stands for events of newer versions.
+    let variants = body.lines().take_while(|line| *line != "}").filter_map(|line| line.strip_prefix("    "));
+    let kinds: Vec<String> = variants
+        .filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()))
+        .filter_map(|line| line.split([' ', '{', ',', '(']).next())
+        .map(snake_case)
+        .filter(|kind| kind != "unknown")
+        .collect();
+    assert!(kinds.len() >= 30, "the variants of `EventBody` were not found: {kinds:?}");
+    let text =
+        std::fs::read_to_string(root().join("docs/RUN-FOLDER.md")).expect("docs/RUN-FOLDER.md can be read");
+    let wrong: Vec<String> = kinds.into_iter().filter(|kind| !text.contains(&format!("`{kind}`"))).collect();
+    assert_none(&wrong, "event kinds that docs/RUN-FOLDER.md does not name:");
+}
+
+fn snake_case(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}

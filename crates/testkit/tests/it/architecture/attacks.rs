@@ -1,0 +1,102 @@
+//! `crates/cli/tests/ATTACKS.md` and the tests that play the attacks say the same.
+
+use super::{assert_none, root};
+use std::collections::BTreeSet;
+
+/// Fewer attacks than this are not enough.
+const ATTACKS_MIN: usize = 150;
+
+/// Files with tables of attacks, what stands before a name there, and the test file whose rows name them.
+const TABLES: &[(&str, &[&str], &str)] = &[
+    ("cli/tests/it/boundary/agent_tree.rs", &["attack(", "decided("], "boundary/agent_tree.rs"),
+    ("cli/tests/it/boundary/git_folders.rs", &["attack(", "decided("], "boundary/git_folders.rs"),
+    ("cli/tests/it/boundary/ordinary_user.rs", &["attack("], "boundary/ordinary_user.rs"),
+    ("cli/tests/it/boundary/repo_files.rs", &["attack("], "boundary/repo_files.rs"),
+    ("cli/tests/it/serve/attacks.rs", &["attack("], "serve/attacks.rs"),
+    ("cli/tests/it/trust/attacks.rs", &["attack("], "trust/attacks.rs"),
+    ("sandbox/src/local/escapes/attempts.rs", &["attempt("], "escapes.rs"),
+    ("sandbox/src/local/escapes/doors.rs", &["name: "], "escapes.rs"),
+];
+
+struct Row {
+    who: String,
+    attack: String,
+    twin: String,
+    file: String,
+    test: String,
+}
+
+fn rows() -> Vec<Row> {
+    let text =
+        std::fs::read_to_string(root().join("crates/cli/tests/ATTACKS.md")).expect("the list of attacks");
+    let lines = text.lines().filter(|line| line.starts_with("| ")).skip(1);
+    lines
+        .map(|line| {
+            let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+            let [who, attack, twin, test] = cells[..] else { panic!("four cells: {line}") };
+            let (file, test) = test.split_once("::").expect("FILE::TEST");
+            let [who, attack, twin, file, test] = [who, attack, twin, file, test].map(str::to_owned);
+            Row { who, attack, twin, file, test }
+        })
+        .collect()
+}
+
+/// The names that stand in a table: the first string behind a word.
+fn names(text: &str, before: &[&str]) -> Vec<String> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut found = Vec::new();
+    for word in before {
+        for (at, _) in text.match_indices(word) {
+            let Some(rest) = text[at + word.len()..].trim_start().strip_prefix('"') else { continue };
+            if !text[..at].ends_with(is_part) {
+                found.extend(rest.split('"').next().map(str::to_owned));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_attack_that_is_listed_has_its_test_and_its_twin() {
+    let rows = rows();
+    let mut wrong = Vec::new();
+    let mut seen = BTreeSet::new();
+    for Row { who, attack, twin, file, test } in &rows {
+        let path = root().join("crates/cli/tests/it").join(file);
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let is_there = text.contains(&format!("fn {test}()"))
+            || text.contains(&format!(" {test} "))
+            || text.contains(&format!(" {test}: "));
+        if !is_there {
+            wrong.push(format!("{attack}: there is no test `{test}` in {file}"));
+        }
+        if twin.is_empty() || !["agent", "repo", "fetched state", "remote"].contains(&who.as_str()) {
+            wrong.push(format!("{attack}: by `{who}`, twin `{twin}`"));
+        }
+        if !seen.insert((attack, file, test)) {
+            wrong.push(format!("{attack}: listed twice"));
+        }
+    }
+    assert_none(&wrong, "rows of crates/cli/tests/ATTACKS.md:");
+    assert!(rows.len() >= ATTACKS_MIN, "{} attacks", rows.len());
+}
+
+#[test]
+fn every_attack_of_a_table_is_listed() {
+    let rows = rows();
+    let mut wrong = Vec::new();
+    for (path, before, file) in TABLES {
+        let text = std::fs::read_to_string(root().join("crates").join(path)).expect("a table of attacks");
+        let found = names(&text, before);
+        assert!(found.len() >= 10, "{path}: {} attacks", found.len());
+        let listed: Vec<&str> =
+            rows.iter().filter(|row| row.file == *file).map(|row| row.attack.as_str()).collect();
+        wrong.extend(
+            found
+                .iter()
+                .filter(|name| !listed.contains(&name.as_str()))
+                .map(|name| format!("{path}: {name}")),
+        );
+    }
+    assert_none(&wrong, "attacks that crates/cli/tests/ATTACKS.md does not list:");
+}

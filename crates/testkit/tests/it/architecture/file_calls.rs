@@ -1,0 +1,284 @@
+//! One door: ordinary file calls stand only where it is known whose files they touch. Everything that a repo or an agent may
+//! have written is read and written through `ralph-loop-safe-fs` (or `repo_file`, `RalphDir`, `plain`, which stand on it).
+
+use super::{collect, lines_before_tests, root};
+use std::collections::BTreeMap;
+
+/// Files with ordinary calls: whose files those are, and how many calls there are. A new one is first asked whether an agent
+/// or a repo could have written what it opens.
+const HOMES: &[(&str, &[(&str, usize)])] = &[
+    (
+        "names in a folder, whose files are read through `repo_file`; and this process's own mappings",
+        &[("cli/src/own_code.rs", 1)],
+    ),
+    (
+        "the door itself, or a handle that the caller has opened",
+        &[("app/src/repo_file.rs", 1), ("journal/src/plain.rs", 2)],
+    ),
+    (
+        "the record of a run and what else lies in the state folder of this user: no agent and no repo writes there",
+        &[
+            ("agents/src/ask/agent.rs", 1),
+            ("agents/src/session/capture.rs", 2),
+            ("agents/src/tools/browser/folder.rs", 2),
+            ("agents/src/tools/kit/exec.rs", 1),
+            ("agents/src/tools/kit/read_file.rs", 1),
+            ("agents/src/tools/kit/screenshot.rs", 2),
+            ("agents/src/tools/toolbox.rs", 2),
+            ("app/src/clean.rs", 9),
+            ("app/src/dotenv_lines.rs", 3),
+            ("app/src/guardrails.rs", 1),
+            ("app/src/hooks.rs", 5),
+            ("app/src/locks.rs", 2),
+            ("app/src/fleet_mark.rs", 1),
+            ("app/src/log.rs", 2),
+            ("app/src/older.rs", 8),
+            ("app/src/races.rs", 3),
+            ("app/src/record_trust.rs", 1),
+            ("app/src/resume/adopt.rs", 1),
+            ("app/src/resume/elsewhere.rs", 4),
+            ("app/src/run.rs", 1),
+            ("app/src/run/memory.rs", 1),
+            ("app/src/run/placement.rs", 6),
+            ("app/src/seen.rs", 1),
+            ("app/src/trust/store.rs", 4),
+            ("cli/src/command/logs/output.rs", 1),
+            ("cli/src/command/plugin.rs", 5),
+            ("cli/src/command/show/iteration.rs", 1),
+            ("core/src/append_only.rs", 4),
+            ("core/src/baseline.rs", 4),
+            ("core/src/guardrails.rs", 1),
+            ("core/src/handover/pr.rs", 1),
+            ("core/src/handover/state_files.rs", 2),
+            ("core/src/loop_agent/source.rs", 1),
+            ("core/src/help/record.rs", 1),
+            ("core/src/inbox.rs", 2),
+            ("core/src/integrity.rs", 1),
+            ("core/src/step/workspace_setup.rs", 1),
+            ("core/src/prompt/files.rs", 2),
+            ("core/src/run_writer.rs", 1),
+            ("core/src/step/as_at_start.rs", 1),
+            ("core/src/step/baseline_checks.rs", 5),
+            ("core/src/step/installed.rs", 1),
+            ("core/src/step/checkpoint.rs", 1),
+            ("fleet/src/keeper.rs", 1),
+            ("fleet/src/login.rs", 4),
+            ("fleet/src/mirror.rs", 3),
+            ("hooks/src/memory.rs", 4),
+            ("journal/src/ahead.rs", 5),
+            ("journal/src/artifacts.rs", 7),
+            ("journal/src/inbox.rs", 1),
+            ("journal/src/journal.rs", 7),
+            ("journal/src/layout.rs", 3),
+            ("journal/src/live.rs", 1),
+            ("journal/src/lock.rs", 4),
+            ("journal/src/machine.rs", 6),
+            ("journal/src/places.rs", 1),
+            ("journal/src/registry.rs", 4),
+            ("journal/src/repair.rs", 10),
+            ("journal/src/seal.rs", 3),
+            ("journal/src/snapshot.rs", 4),
+            ("journal/src/wake.rs", 3),
+            ("providers/src/exec.rs", 1),
+            ("server/src/audit.rs", 2),
+            ("server/src/home.rs", 3),
+            ("server/src/index/file.rs", 2),
+            ("server/src/index/read.rs", 1),
+            ("server/src/live/watch.rs", 1),
+            ("server/src/routes/runs.rs", 1),
+            ("server/src/scheduler/queue.rs", 2),
+        ],
+    ),
+    (
+        "folders that the engine makes for itself, with names of its own, and removes",
+        &[
+            ("app/src/sandboxes.rs", 2),
+            ("app/src/scratch.rs", 2),
+            ("app/src/side_by_side.rs", 4),
+            ("app/src/spawn.rs", 7),
+            ("core/src/context.rs", 2),
+            ("core/src/step/clean_checkout.rs", 5),
+            ("core/src/step/consult.rs", 3),
+            ("fleet/src/store.rs", 1),
+            ("git/src/folder.rs", 1),
+            ("git/src/mirror.rs", 2),
+            ("git/src/outgoing.rs", 2),
+            ("git/src/push.rs", 8),
+            ("git/src/record.rs", 3),
+            ("git/src/session.rs", 1),
+            ("git/src/snapshot.rs", 13),
+            ("git/src/state_dir.rs", 2),
+            ("git/src/store.rs", 2),
+            ("git/src/wait_lock.rs", 2),
+            ("sandbox/src/docker/exec.rs", 1),
+            ("sandbox/src/hosted/host.rs", 2),
+            ("sandbox/src/local/escapes/bait.rs", 11),
+            ("sandbox/src/local/escapes/doors.rs", 2),
+            ("sandbox/src/local/escapes/mod.rs", 2),
+            ("sandbox/src/local/provider.rs", 5),
+            ("sandbox/src/local/request.rs", 1),
+            ("sandbox/src/local/watch/mod.rs", 2),
+            ("sandbox/src/local/watch/watcher.rs", 1),
+            ("sandbox/src/sbx/sandbox.rs", 1),
+        ],
+    ),
+    (
+        "git's own folder of the user's repo: whoever writes there can run programs anyway; an agent has none but its own",
+        &[
+            ("git/src/agent_git_dir.rs", 5),
+            ("git/src/alternates.rs", 1),
+            ("git/src/branch.rs", 3),
+            ("git/src/bundle.rs", 3),
+            ("git/src/left_lock.rs", 1),
+            ("git/src/lock_file.rs", 23),
+            ("git/src/object.rs", 1),
+            ("git/src/submodule.rs", 4),
+            ("git/src/user_index.rs", 5),
+            ("git/src/workspace.rs", 1),
+        ],
+    ),
+    (
+        "trees by paths that were checked folder by folder for links before (`stands_on_real_folders`, a walk); no command of an agent runs meanwhile",
+        &[
+            ("git/src/agent_copy.rs", 9),
+            ("git/src/clean.rs", 9),
+            ("git/src/kept_files.rs", 3),
+            ("git/src/left_over.rs", 1),
+            ("git/src/one_file.rs", 13),
+            ("git/src/place.rs", 3),
+            ("git/src/restore.rs", 8),
+            ("git/src/private_index.rs", 4),
+            ("git/src/watch.rs", 3),
+            ("git/src/worktree.rs", 8),
+            ("sandbox/src/local/files.rs", 1),
+        ],
+    ),
+    (
+        "the machine: `/proc`, programs, the user's own home",
+        &[
+            ("sandbox/src/local/isolation/shared.rs", 1),
+            ("agents/src/tools/process/requests.rs", 1),
+            ("app/src/isolation.rs", 1),
+            ("cli/src/command/doctor/machine.rs", 3),
+            ("cli/src/fault.rs", 1),
+            ("core/src/proof/surroundings.rs", 3),
+            ("fleet/src/worker.rs", 1),
+            ("git/src/living.rs", 4),
+            ("hooks/src/marker.rs", 1),
+            ("sandbox/src/bin/guard-probe.rs", 1),
+            ("sandbox/src/local/egress/defaults.rs", 1),
+            ("sandbox/src/local/egress/mod.rs", 4),
+            ("sandbox/src/local/isolation/auth.rs", 4),
+            ("sandbox/src/local/isolation/detect.rs", 2),
+            ("sandbox/src/local/isolation/hide.rs", 2),
+            ("sandbox/src/local/isolation/launch.rs", 1),
+            ("sandbox/src/local/isolation/limits.rs", 7),
+            ("sandbox/src/local/isolation/runtime.rs", 7),
+            ("sandbox/src/local/isolation/same_path.rs", 1),
+            ("sandbox/src/local/isolation/tools.rs", 2),
+            ("sandbox/src/local/isolation/wrap.rs", 2),
+            ("sandbox/src/os/linux.rs", 1),
+            ("sandbox/src/os/process.rs", 5),
+            ("sandbox/src/os/linux_raw.rs", 1),
+            ("sandbox/src/os/trace.rs", 3),
+            ("sandbox/src/local/watch/resolve.rs", 1),
+        ],
+    ),
+    (
+        "files that the user names on the command line, or that the command makes for them",
+        &[
+            ("cli/src/command/bug_report.rs", 3),
+            ("cli/src/command/demo.rs", 1),
+            ("cli/src/demo_repo.rs", 3),
+            ("cli/src/command/deploy/daytona.rs", 2),
+            ("cli/src/command/man.rs", 2),
+        ],
+    ),
+    (
+        "names and stamps of installed dependencies; nothing is opened",
+        &[("core/src/proof/installed_marks.rs", 1)],
+    ),
+    ("what is shown of a record in `.ralph/`: made anew, never read back", &[("journal/src/shown.rs", 16)]),
+    (
+        "the folder of a local code host, which the user's own settings name",
+        &[("forge/src/local/store.rs", 8)],
+    ),
+];
+
+/// Calls that open, make, list, move or remove something by its path.
+const CALLS: &[&str] = &[
+    "fs::read(",
+    "fs::read_to_string(",
+    "fs::write(",
+    "fs::copy(",
+    "fs::rename(",
+    "fs::remove_file(",
+    "fs::remove_dir(",
+    "fs::remove_dir_all(",
+    "fs::create_dir(",
+    "fs::create_dir_all(",
+    "fs::read_dir(",
+    "fs::hard_link(",
+    "fs::set_permissions(",
+    "fs::symlink(",
+    "File::open(",
+    "File::create(",
+    "File::create_new(",
+    "File::options(",
+    "OpenOptions::new(",
+    "DirBuilder::new(",
+];
+
+/// How many such calls stand in a source text before its tests.
+fn calls_in(text: &str) -> usize {
+    let lines = text.lines().take(lines_before_tests(text)).map(str::trim);
+    let code = lines.filter(|line| !line.starts_with("//"));
+    code.map(|line| CALLS.iter().map(|call| calls_of(line, call)).sum::<usize>()).sum()
+}
+
+/// `fs::read(` is one, `other_fs::read(` is none.
+fn calls_of(line: &str, call: &str) -> usize {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(call).filter(|(at, _)| !line[..*at].ends_with(is_part)).count()
+}
+
+#[test]
+fn a_call_is_known_in_every_form_and_a_similar_name_is_none() {
+    assert_eq!(calls_in("let a = std::fs::read(x); let b = fs::read(y);\n// fs::read(z)\n"), 2);
+    assert_eq!(calls_in("safe_fs::read(x); SafeDir::open(y); MyFile::open(z); dir.read(a)\n"), 0);
+    assert_eq!(calls_in("fs::read_to_string(x)?.len();\nOpenOptions::new()\n"), 2);
+    assert_eq!(calls_in("fn a() {}\n#[cfg(test)]\nmod tests {\n    fs::read(x);\n}\n"), 0);
+}
+
+#[test]
+fn ordinary_file_calls_stand_only_where_it_is_known_whose_files_they_touch() {
+    let crates = root().join("crates");
+    let mut found = BTreeMap::new();
+    for name in
+        super::crates().iter().map(|c| c.name.as_str()).filter(|n| !["safe-fs", "testkit"].contains(n))
+    {
+        let mut files = Vec::new();
+        collect(&crates.join(name).join("src"), &mut files);
+        for path in files {
+            let calls = calls_in(&std::fs::read_to_string(&path).expect("a source file can be read"));
+            let shown = path.strip_prefix(&crates).expect("a crate's file").display().to_string();
+            if calls > 0 && !shown.ends_with("_tests.rs") {
+                found.insert(shown, calls);
+            }
+        }
+    }
+    let known: BTreeMap<String, usize> =
+        HOMES.iter().flat_map(|(_, files)| files.iter().map(|(file, n)| ((*file).to_owned(), *n))).collect();
+    let mut wrong = Vec::new();
+    for file in found.keys().chain(known.keys().filter(|file| !found.contains_key(*file))) {
+        let (has, may) = (found.get(file).unwrap_or(&0), known.get(file).unwrap_or(&0));
+        if has != may {
+            wrong.push(format!("crates/{file} has {has} ordinary file calls, its row says {may}"));
+        }
+    }
+    super::assert_none(
+        &wrong,
+        "could an agent or a repo have written these files? Then go through `ralph-loop-safe-fs` or `repo_file`; else say in \
+         `architecture/file_calls.rs` whose they are:",
+    );
+}
