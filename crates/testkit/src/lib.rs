@@ -9,7 +9,6 @@ pub mod fake_daytona;
 pub mod fake_e2b;
 pub mod fake_github;
 pub mod fake_vercel;
-pub mod guard;
 pub mod libtest;
 pub mod model_server;
 pub mod pages;

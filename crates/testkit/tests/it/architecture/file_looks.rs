@@ -98,7 +98,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("cli/src/command/plan.rs", 2),
             ("cli/src/command/plugin.rs", 1),
             // It asks where links lead, and opens nothing.
-            ("hooks/src/guard/links.rs", 3),
+            ("hooks/src/guard/paths.rs", 3),
             ("hooks/src/project.rs", 2),
             ("mcp/src/resources.rs", 1),
             ("cli/src/command/archive/commit.rs", 1),
