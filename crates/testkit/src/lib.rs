@@ -17,7 +17,6 @@ pub mod postgres;
 pub mod prism;
 pub mod repo;
 pub mod torture;
-pub mod trajectories;
 
 pub use env::{Finished, TestEnv};
 pub use repo::TestRepo;
