@@ -242,7 +242,7 @@ impl App {
             }
             Doctor::Profile(name) if spec.settings.models.get(name).is_none() => {
                 let known: Vec<&str> = spec.settings.models.profiles.keys().map(String::as_str).collect();
-                return Err(AppError::usage(format!("there is no model profile `{name}` in this run"))
+                return Err(AppError::usage(format!("model profile `{name}` doesn't exist in this run"))
                     .hint(format!("it knows: {}", known.join(", "))));
             }
             Doctor::Profile(name) => Some(name),

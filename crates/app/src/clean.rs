@@ -221,7 +221,7 @@ fn judge(
     }
     if !request.unseen && !seen::is_marked(entry) {
         return alone(
-            "nobody has seen how it ended: `ralph show` does, `--unread` cleans it up all the same",
+            "you haven't seen how it ended; run `ralph show`, or pass `--unread` to clean it up anyway",
         );
     }
     if matches!(left.kind, WorkspaceKind::Clone { .. })

@@ -95,7 +95,7 @@ pub fn ask(
         let loaded = models::load(env, &top)?;
         let name = model_access::profile_name(agent, &loaded.models);
         let Some(profile) = loaded.models.get(name) else {
-            return Err(AppError::usage(format!("there is no model profile `{name}`"))
+            return Err(AppError::usage(format!("model profile `{name}` doesn't exist"))
                 .hint("`ralph models` shows the profiles"));
         };
         let asker = BackendAsker::new().with_client(Arc::new(HttpModelClient::new(env.lookup())));

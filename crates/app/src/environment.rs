@@ -239,7 +239,7 @@ impl Environment {
         let name = ["USER", "LOGNAME"].iter().find_map(|n| self.vars.filled(n));
         let name = name
             .or_else(|| nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|u| u.name));
-        format!("{} via {}", name.unwrap_or_else(|| "somebody".into()), self.face)
+        format!("{} via {}", name.unwrap_or_else(|| "a user".into()), self.face)
     }
 
     /// The same where whatever a repo asks for is allowed: to find out what that is, or for a run of which all was allowed.

@@ -36,7 +36,7 @@ fn choose(
     spec: IsolationSpec,
 ) -> Result<LocalIsolation, AppError> {
     report.choose(asked, spec).map_err(|why| {
-        AppError::environment("this machine cannot sandbox an agent as asked").cause(why).hint(
+        AppError::environment("can't create the requested sandbox on this machine").cause(why).hint(
             "`ralph doctor` says what fixes it; `--isolation none` runs the agent with all your rights, for agents and repos you trust",
         )
     })

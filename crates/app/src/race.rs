@@ -365,7 +365,7 @@ fn lane(env: &Environment, base: &RunRequest, name: &str) -> Result<(RunRequest,
     match run::prepare(env, &request, &SilentReporter) {
         Ok(plan) => Ok((request, plan)),
         Err(error)
-            if error.kind == ErrorKind::Usage && error.message == format!("there is no agent `{name}`") =>
+            if error.kind == ErrorKind::Usage && error.message == format!("agent `{name}` doesn't exist") =>
         {
             let mut request = base.clone();
             request.overrides.model = Some(name.to_owned());

@@ -155,7 +155,7 @@ fn start(
 ) -> Result<Child, AppError> {
     let failed = |e: std::io::Error| AppError::environment(format!("cannot start a run of its own: {e}"));
     let Some(program) = env.program() else {
-        return Err(AppError::environment("the `ralph` binary that a run is a process of is not known"));
+        return Err(AppError::environment("can't locate the `ralph` executable to start the run"));
     };
     let mut command = Command::new(program);
     command.arg("-C").arg(folder).args(["--json", "--verbose"]).args(args);

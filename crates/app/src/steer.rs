@@ -107,11 +107,11 @@ fn skippable(app: &App, entry: &Registration, agent: Option<&AgentName>) -> Resu
     known(app, entry, agent)?;
     let (state, id) = (app.handle(entry).state()?, &entry.run_id);
     if let [only] = state.spec.settings.agents.as_slice() {
-        return Err(AppError::usage(format!("`{}` is the only agent of run {id}: nobody else could take its turn", only.name))
+        return Err(AppError::usage(format!("`{}` is the only agent of run {id}; no other agent can take its turn", only.name))
             .hint(format!("`ralph rotate {id}` gives it a fresh session, `ralph pause {id}` lets it wait, `ralph cancel {id}` ends the run")));
     }
     match nobody_else(app, &state, agent) {
-        Some(busy) => Err(AppError::usage(format!("nobody else of run {id} is free to take the turn: {busy}"))
+        Some(busy) => Err(AppError::usage(format!("no other agent of run {id} is available: {busy}"))
             .hint(format!("`ralph rotate {id}` gives the agent a fresh session, `ralph cooldown AGENT {id} --clear` ends a rest, `ralph pause {id}` lets the run wait"))),
         None => Ok(()),
     }

@@ -7,8 +7,7 @@ use crate::facts::RunReading;
 use crate::find;
 use ralph_loop_domain::change_text::ChangeText;
 use ralph_loop_domain::state::RunState;
-use ralph_loop_git::Repo;
-use ralph_loop_git::take_over::{RunWork, TakeOver, TakenOver};
+use ralph_loop_git::{ApplyMode, ApplyReport, Repo, RunCommits};
 use ralph_loop_git::user_hooks::{self, UserHooks};
 use ralph_loop_task::spec::WorkspaceKind;
 use std::path::Path;
@@ -21,7 +20,7 @@ pub struct RunFiles {
     /// The repo that holds its commits: the user's own, or the run's clone.
     pub repo: Repo,
     /// What it has recorded there.
-    pub work: RunWork,
+    pub work: RunCommits,
 }
 
 /// What there is of a run.
@@ -42,7 +41,7 @@ impl RunFiles {
         let places = [&spec.origin, spec.home(), &reading.entry.workspace].map(|place| place.to_owned());
         for place in &places {
             let Ok(repo) = Repo::discover(env.vars(), place) else { continue };
-            if let Some(work) = RunWork::read(&repo, &run)? {
+            if let Some(work) = RunCommits::read(&repo, &run)? {
                 let work = with_first_run(work, &repo, &reading)?;
                 return Ok(RunChanges::Recorded(Box::new(Self { reading, repo, work })));
             }
@@ -65,14 +64,14 @@ impl RunFiles {
         })
     }
 
-    /// Takes the result over into the user's own checkout: the folder that the run was started from, or `into`. Says which
+    /// Applies the result to the user's own checkout: the folder that the run was started from, or `into`. Says which
     /// hooks of the user's did not run on the commits that were made.
-    pub fn take_over(
+    pub fn apply(
         &self,
         env: &Environment,
         into: Option<&Path>,
-        how: TakeOver<'_>,
-    ) -> Result<(TakenOver, Option<UserHooks>), AppError> {
+        how: ApplyMode<'_>,
+    ) -> Result<(ApplyReport, Option<UserHooks>), AppError> {
         let (spec, run) = (&self.reading.state.spec, &self.reading.entry.run_id);
         if let Some(driver) = &self.reading.driver {
             return Err(AppError::usage(format!(
@@ -97,7 +96,7 @@ impl RunFiles {
         let fetched;
         let elsewhere = into.is_some() || matches!(spec.place, WorkspaceKind::Clone { .. });
         let work = if elsewhere && self.repo.top != origin.top {
-            let brought = RunWork::fetch(&origin, &self.repo, run).map_err(refused)?;
+            let brought = RunCommits::fetch(&origin, &self.repo, run).map_err(refused)?;
             fetched = brought.map(|work| with_first_run(work, &origin, &self.reading)).transpose()?;
             fetched.as_ref().unwrap_or(&self.work)
         } else {
@@ -110,10 +109,10 @@ impl RunFiles {
             && spec.place == WorkspaceKind::InPlace
             && self.reading.state.work.kept_back.is_empty()
             && !self.reading.state.work.cut;
-        let taken = work.take_over(&origin, run, how, handed).map_err(refused);
+        let taken = work.apply(&origin, run, how, handed).map_err(refused);
         watch.end(&pairs());
         let taken = taken?;
-        let made = !taken.commits.is_empty() && !matches!(how, TakeOver::Branch(_));
+        let made = !taken.commits.is_empty() && !matches!(how, ApplyMode::Branch(_));
         let hooks = made.then(|| user_hooks::of_a_commit(&origin, &taken.files)).flatten();
         Ok((taken, hooks))
     }
@@ -131,7 +130,7 @@ impl RunFiles {
 }
 
 /// A fork's result is that of the first run up to the fork, and its own.
-fn with_first_run(work: RunWork, repo: &Repo, reading: &RunReading) -> Result<RunWork, AppError> {
+fn with_first_run(work: RunCommits, repo: &Repo, reading: &RunReading) -> Result<RunCommits, AppError> {
     let from = reading.state.spec.forked_from.as_ref();
     match from.and_then(|from| Some((from.start.clone()?, from.snapshot.clone()))) {
         Some((head, start)) => Ok(work.since(repo, &reading.entry.run_id, head, start)?),
@@ -139,13 +138,13 @@ fn with_first_run(work: RunWork, repo: &Repo, reading: &RunReading) -> Result<Ru
     }
 }
 
-fn on_own_branch(repo: &Repo, reading: &RunReading) -> Result<Option<RunWork>, AppError> {
+fn on_own_branch(repo: &Repo, reading: &RunReading) -> Result<Option<RunCommits>, AppError> {
     let state = &reading.state;
     let (Some(branch), Some(baseline)) = (&state.spec.branch, &state.baseline) else { return Ok(None) };
     // A fork that had nothing to do has what it began with.
     let began = state.spec.forked_from.as_ref().map(|_| &baseline.head);
     let Some(work) = state.work.commit.as_ref().or(began) else { return Ok(None) };
-    Ok(RunWork::on_branch(repo, branch, &baseline.head, work)?)
+    Ok(RunCommits::on_branch(repo, branch, &baseline.head, work)?)
 }
 
 /// Whether a folder is not the user's own, but the checkout that was made of a repo that a task or `--clone` named.

@@ -2,44 +2,150 @@
 
 use crate::command;
 use crate::output::{Color, Style};
-use clap::{Parser, Subcommand};
+use clap::{ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Gives a coding task to fresh agent sessions until the result is proven.
+/// Run coding agents in a loop until your checks prove the work is done
 #[derive(Debug, Parser)]
 #[command(
     name = "ralph",
     version,
     propagate_version = true,
-    after_help = "Without a command, `ralph` opens its terminal UI in a repo on a terminal; elsewhere it says where things stand and what the next step is.\n\nExit codes: 0 proven or done · 1 ended without success · 2 wrong use · 3 needs a person · 4 the environment cannot do it · 130 suspended or cancelled"
+    after_help = "Examples:
+  ralph                              open the terminal UI
+  ralph run \"Fix the failing tests\"
+Exit codes: 0 done · 1 ended without success · 2 usage error · 3 needs your decision · 4 environment problem · 130 suspended or cancelled"
 )]
 pub struct Cli {
-    /// Work in this folder instead of the current one.
-    #[arg(
-        short = 'C',
-        short_alias = 'd',
-        long,
-        value_name = "DIR",
-        global = true,
-        help_heading = "Everywhere"
-    )]
+    /// Work in this folder
+    #[arg(short = 'C', short_alias = 'd', long, value_name = "DIR", global = true)]
     pub project_dir: Option<PathBuf>,
-    /// Print one JSON value on stdout instead of text.
-    #[arg(long, global = true, help_heading = "Everywhere")]
+    /// Print one JSON value on stdout
+    #[arg(long, global = true)]
     pub json: bool,
-    /// Say only what went wrong.
-    #[arg(short, long, global = true, help_heading = "Everywhere")]
+    /// Print errors only
+    #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Show every step, also when stderr is not a terminal; twice (`-vv`) also what the engine does inside.
-    #[arg(short, long, global = true, conflicts_with = "quiet", action = clap::ArgAction::Count, help_heading = "Everywhere")]
+    /// Show every step; -vv also logs internals
+    #[arg(short, long, global = true, conflicts_with = "quiet", action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// When to use colour. NO_COLOR is respected.
-    #[arg(long, value_enum, default_value_t = Color::Auto, global = true, value_name = "WHEN", help_heading = "Everywhere")]
+    /// Use color
+    #[arg(long, value_enum, default_value_t = Color::Auto, global = true, value_name = "WHEN")]
     pub color: Color,
-    /// What to do.
+    /// The command
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+/// The commands in the order of the help: those with a description, and those that are only named.
+const GROUPS: [(&str, &[&str], &[&str]); 6] = [
+    ("Start", &["demo", "init", "doctor", "plan", "lint", "run"], &[]),
+    ("Watch", &["status", "logs", "attach"], &["show", "list", "cost", "replay", "diagnose"]),
+    (
+        "Steer",
+        &["resume", "nudge", "approve"],
+        &[
+            "pause",
+            "rotate",
+            "stop",
+            "cancel",
+            "note",
+            "guardrail",
+            "edit",
+            "model",
+            "skip",
+            "cooldown",
+            "fork",
+        ],
+    ),
+    ("Take the result", &["diff", "apply"], &["open", "restore"]),
+    (
+        "Manage",
+        &["trust"],
+        &[
+            "clean",
+            "archive",
+            "models",
+            "probe",
+            "sandbox",
+            "notify",
+            "schema",
+            "bug-report",
+            "completions",
+            "man",
+        ],
+    ),
+    ("Integrate", &["serve"], &["mcp", "plugin", "worker", "deploy", "index"]),
+];
+
+/// Options of `ralph run` that its help only names; the manual page describes them.
+const RARE: [&str; 21] = [
+    "ralph_dir",
+    "ticket",
+    "best",
+    "jobs",
+    "prompt",
+    "resume",
+    "strict_budget",
+    "no_baseline",
+    "tests",
+    "mode",
+    "require_proof",
+    "protect",
+    "depth",
+    "sparse",
+    "no_sandbox",
+    "sandbox",
+    "notify",
+    "keep_sandbox",
+    "pass_env",
+    "share",
+    "max_tokens",
+];
+
+/// Options that every command takes; only the help of `ralph` itself describes them.
+const GLOBAL: [&str; 7] = ["project_dir", "json", "quiet", "verbose", "color", "help", "version"];
+
+/// The command line with a help that fits on a screen. `Cli::command()` describes every option, for the manual pages.
+pub fn parser() -> clap::Command {
+    let mut command = Cli::command();
+    command.build();
+    let template = template(&command);
+    command
+        .mut_args(|arg| if arg.get_id() == "help" { arg.action(ArgAction::HelpShort) } else { arg })
+        .mut_subcommands(concise)
+        .help_template(template)
+}
+
+/// The help of `ralph`: its commands by group.
+fn template(command: &clap::Command) -> String {
+    let about = |name: &str| {
+        let found = command.find_subcommand(name).and_then(clap::Command::get_about);
+        format!("  {name:<10} {}\n", found.map(ToString::to_string).unwrap_or_default())
+    };
+    let mut text = "{about}\n\n{usage-heading} {usage}\n\n".to_owned();
+    for (title, described, named) in GROUPS {
+        text.push_str(&format!("{title}:\n"));
+        text.extend(described.iter().map(|name| about(name)));
+        if !named.is_empty() {
+            text.push_str(&format!("  {}\n", named.join(", ")));
+        }
+    }
+    text + "\nOptions: -C DIR (work there), --json, -q (errors only), -v (every step), --color WHEN, -h, -V\n{after-help}"
+}
+
+/// Hides what the help of `ralph` and the manual page describe.
+fn concise(command: clap::Command) -> clap::Command {
+    let is_run = command.get_name() == "run";
+    command
+        .mut_args(|arg| {
+            let id = arg.get_id().as_str();
+            let hide = GLOBAL.contains(&id) || (is_run && RARE.contains(&id)) || arg.is_hide_set();
+            let arg = if id == "help" { arg.action(ArgAction::HelpShort) } else { arg };
+            arg.hide(hide)
+        })
+        .mut_subcommands(concise)
 }
 
 impl Cli {
@@ -49,8 +155,14 @@ impl Cli {
     }
 }
 
-/// The command line with the flags of `help` before it: the parser takes only commands behind that word.
-pub fn flags_first(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+/// Parses the command line.
+pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let matches = parser().try_get_matches_from(flags_first(words))?;
+    Cli::from_arg_matches(&matches)
+}
+
+/// Moves the flags of `help` before it: the parser takes only commands after that word.
+fn flags_first(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let words: Vec<OsString> = words.collect();
     if words.get(1).is_none_or(|word| word != "help") {
         return words;
@@ -63,120 +175,121 @@ pub fn flags_first(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run the loop until the result is proven.
+    /// Run a task until its checks pass
     Run(Box<command::run::RunArgs>),
-    /// Go on with a run: unpause a living one, continue a dead one.
+    /// Resume a paused, suspended or crashed run
     Resume(command::resume::ResumeArgs),
-    /// Begin a new run with the files of another one's iteration.
+    /// Start a new run from an earlier iteration
     Fork(command::fork::ForkArgs),
-    /// Run the decisions and prompts of a run again, without any model.
+    /// Rebuild a run's decisions from its journal, without a model
     Replay(command::replay::ReplayArgs),
-    /// Wait after the current session, until `ralph resume`.
+    /// Pause a run after the current session
     #[command(
-        after_help = "Examples:\n  ralph pause              the latest run of this folder\n  ralph pause k3f9         the run whose id ends in k3f9"
+        after_help = "Examples:\n  ralph pause              pause the latest run here\n  ralph pause k3f9         pause run k3f9"
     )]
     Pause(command::control::RunOnly),
-    /// End the current session and start a fresh one.
+    /// End the current session and start a fresh one
     #[command(
-        after_help = "Examples:\n  ralph rotate              the latest run of this folder\n  ralph rotate k3f9         the run whose id ends in k3f9"
+        after_help = "Examples:\n  ralph rotate              rotate the latest run here\n  ralph rotate k3f9         rotate run k3f9"
     )]
     Rotate(command::control::RunOnly),
-    /// End the run after the current session.
+    /// End a run after the current session
     #[command(
-        after_help = "Examples:\n  ralph stop              the latest run of this folder\n  ralph stop k3f9         the run whose id ends in k3f9"
+        after_help = "Examples:\n  ralph stop              stop the latest run here\n  ralph stop k3f9         stop run k3f9"
     )]
     Stop(command::control::RunOnly),
-    /// End the run now.
+    /// End a run now
     #[command(
-        after_help = "Examples:\n  ralph cancel              the latest run of this folder\n  ralph cancel k3f9         the run whose id ends in k3f9"
+        after_help = "Examples:\n  ralph cancel              cancel the latest run here\n  ralph cancel k3f9         cancel run k3f9"
     )]
     Cancel(command::control::RunOnly),
-    /// Leave an agent out of the next turn.
+    /// Skip an agent for one turn
     Skip(command::control::SkipArgs),
-    /// Put an agent into cooldown, or end its cooldown.
+    /// Put an agent on cooldown, or end its cooldown
     Cooldown(command::control::CooldownArgs),
-    /// Choose the model for the next iteration.
+    /// Choose the model for the next iteration
     Model(command::control::ModelArgs),
-    /// Change the task of a run.
+    /// Change the task of a run
     Edit(command::control::EditArgs),
-    /// Accept what a run asks about.
+    /// Approve what a run is asking for
     #[command(
-        after_help = "Examples:\n  ralph approve              the latest run of this folder\n  ralph approve k3f9         the run whose id ends in k3f9"
+        after_help = "Examples:\n  ralph approve              approve for the latest run here\n  ralph approve k3f9         approve for run k3f9"
     )]
     Approve(command::control::RunOnly),
-    /// Add a fact to every following prompt.
+    /// Add a fact to all later prompts of this run
     Note(command::control::TextArgs),
-    /// Add, list and remove the lasting rules of this repo.
+    /// Manage this repo's lasting rules
     Guardrail(command::guardrail::GuardrailArgs),
-    /// Give a hint to the next session.
+    /// Give the next session a hint
     Nudge(command::control::TextArgs),
-    /// Show where a run stands.
+    /// Show the state of a run
     Status(command::status::StatusArgs),
-    /// Show what happened, or what an agent printed.
+    /// Show what happened in a run
     Logs(command::logs::LogsArgs),
-    /// Show a run that goes on by itself, to its end.
+    /// Watch an active run in the terminal UI
     Attach(command::attach::AttachArgs),
-    /// Show a run or one of its iterations in detail.
+    /// Show a run or one of its iterations in detail
     Show(command::show::ShowArgs),
-    /// Show everything that a run has changed, new files included.
+    /// Show everything a run changed
     Diff(command::diff::DiffArgs),
-    /// Take the result of a run into your own checkout.
+    /// Apply a run's result to your checkout
     Apply(command::apply::ApplyArgs),
-    /// Open the pull request of a run, or its files.
+    /// Open a run's pull request or files
     Open(command::open::OpenArgs),
-    /// Remove what runs that are over have left behind.
+    /// Delete leftovers of finished runs
     Clean(command::clean::CleanArgs),
-    /// Show what the runs of this machine have cost.
+    /// Show what runs cost
     Cost(command::cost::CostArgs),
-    /// List runs.
+    /// List runs
     List(command::list::ListArgs),
-    /// Write a configuration for this repo, or the files of a new task.
+    /// Write a configuration or a task for this repo
     Init(command::init::InitArgs),
-    /// Check a task file.
+    /// Check a task file
     Lint(command::lint::LintArgs),
-    /// Put a finished plan away and start afresh.
+    /// Archive a finished plan
     Archive(command::archive::ArchiveArgs),
-    /// Print a JSON Schema of a task, the configuration or the events.
+    /// Print a JSON Schema
     Schema(command::schema::SchemaArgs),
-    /// Let a doctor read a run that gets nowhere.
+    /// Diagnose a stuck run
     Diagnose(command::diagnose::DiagnoseArgs),
-    /// Check what this machine and repo have, and what is missing.
+    /// Check this machine and repo for problems
     Doctor(command::doctor::DoctorArgs),
-    /// Write all that a bug report needs to one text file.
+    /// Collect everything a bug report needs
     BugReport(command::bug_report::BugReportArgs),
-    /// Test the sandbox of this machine, list and remove sandboxes.
+    /// Test the local sandbox, list and remove sandboxes
     Sandbox(command::sandbox::SandboxArgs),
-    /// Show what this repo asks for that only you can allow, and allow it.
+    /// Review and allow what this repo requests
     Trust(command::trust::TrustArgs),
-    /// Try each agent with one tiny question.
+    /// Send each agent a test prompt
     Probe(command::probe::ProbeArgs),
-    /// List the model profiles, or try one.
+    /// List model profiles, or test one
     Models(command::models::ModelsArgs),
-    /// Send a test message to everyone who is told of runs.
+    /// Test your notification channels
     Notify(command::notify::NotifyArgs),
-    /// Bring the files back to what they were before a run.
+    /// Undo a run's file changes
     Restore(command::restore::RestoreArgs),
-    /// Watch a whole run on a small example, without any account.
+    /// Watch a scripted run, without an account
     Demo(command::demo::DemoArgs),
-    /// Show and steer every run of this machine on a page.
+    /// Start the web dashboard
     Serve(command::serve::ServeArgs),
-    /// Drive runs for a fleet: many machines over one Postgres.
+    /// Drive runs for a fleet
     Worker(command::worker::WorkerArgs),
-    /// Make the dashboard's index anew.
+    /// Rebuild the dashboard index
     Index(command::index::IndexArgs),
-    /// Put the dashboard into a sandbox of a cloud.
+    /// Deploy the dashboard to a cloud sandbox
     Deploy(command::deploy::DeployArgs),
-    /// Turn a wish into a plan: stories that a run can work through.
+    /// Plan a feature as a list of stories
     Plan(command::plan::PlanArgs),
-    /// Install the Claude Code plugin, remove it, or say how it stands.
+    /// Manage the Claude Code plugin
     Plugin(command::plugin::PluginArgs),
-    /// Let another agent start, watch and steer runs, over the Model Context Protocol.
+    /// Serve runs to other agents over MCP
     Mcp(command::mcp::McpArgs),
-    /// Answer an event of an agent's session (the plugin calls it).
+    /// Handle an agent hook event
+    #[command(hide = true)]
     Hook(command::hook::HookArgs),
-    /// Print a completion script for your shell.
+    /// Print a shell completion script
     Completions(command::completions::CompletionsArgs),
-    /// Print or install the manual pages.
+    /// Print or install the manual pages
     Man(command::man::ManArgs),
 }
 

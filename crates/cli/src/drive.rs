@@ -127,22 +127,20 @@ fn told(run: &RunId, outcome: &ControlOutcome, stopped: Option<u32>, out: &Out) 
     }
     match (stopped, outcome) {
         (Some(pid), _) => {
-            out.warn(format!(
-                "run {run} does not go on: its process {pid} is held by a signal (Ctrl-Z, SIGSTOP)"
-            ));
-            let next = format!("`fg` in its terminal, or `kill -CONT {pid}`; it then goes on by itself");
+            out.warn(format!("run {run} can't continue: its process {pid} is stopped (Ctrl-Z, SIGSTOP)"));
+            let next = format!("run `fg` in its terminal, or `kill -CONT {pid}`");
             out.warn(format!("{} {next}", out.err(Tone::Plain, "next:")));
             return ErrorKind::NeedsPerson.exit_code();
         }
         (None, ControlOutcome::Received) => {
-            out.say(format!("run {run} goes on (`ralph logs -f {run}` follows it)"));
+            out.say(format!("run {run} continues (`ralph logs -f {run}` follows it)"));
         }
         (None, ControlOutcome::Refused(reason)) => {
-            out.warn(format!("run {run} refused to go on: {reason}"));
+            out.warn(format!("run {run} refused to continue: {reason}"));
             return ErrorKind::Usage.exit_code();
         }
         (None, ControlOutcome::NotYet) => out.say(format!(
-            "resume: sent; run {run} is busy and goes on at its next step (`ralph logs -f {run}`)"
+            "resume: sent; run {run} is busy and continues at its next step (`ralph logs -f {run}`)"
         )),
     }
     0

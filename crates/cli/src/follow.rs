@@ -162,7 +162,10 @@ impl FollowTimer {
         if self.looks.is_multiple_of(5) {
             let idle = !self.handle.is_driven();
             if idle && !self.told {
-                out.say(format!("not running: `ralph resume {}` goes on (Ctrl-C leaves)", self.id));
+                out.say(format!(
+                    "not running; run `ralph resume {}` to continue it (Ctrl-C leaves)",
+                    self.id
+                ));
             }
             self.told = idle;
         }

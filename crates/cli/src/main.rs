@@ -33,7 +33,6 @@ mod terminal_ui;
 mod version;
 mod words;
 
-use clap::Parser as _;
 use ralph_loop_app::{App, Environment};
 use std::process::ExitCode;
 
@@ -56,7 +55,7 @@ fn main() -> ExitCode {
     {
         own_code::in_small_blocks();
     }
-    let args = match args::Cli::try_parse_from(args::flags_first(std::env::args_os())) {
+    let args = match args::parse(std::env::args_os()) {
         Ok(args) => args,
         Err(error) => return output::usage(&error),
     };

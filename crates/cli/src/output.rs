@@ -302,28 +302,40 @@ fn draw(text: &str) {
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
-/// Help, version and usage errors of the argument parser, with the documented exit codes.
+/// Prints the help, or a usage error in three lines, and returns the exit code.
 pub fn usage(error: &clap::Error) -> ExitCode {
-    let text = error.render().to_string();
-    let safe = sanitize::block(&text);
+    let text = sanitize::block(&error.render().to_string()).into_owned();
     let wants_json = std::env::args_os().any(|arg| arg == "--json");
-    if wants_json && !error.use_stderr() {
-        let value = serde_json::json!({ "help": safe });
-        let _ = writeln!(std::io::stdout(), "{}", sanitize::json(&value.to_string()));
+    if !error.use_stderr() {
+        let help = serde_json::json!({ "help": text }).to_string();
+        let text = if wants_json { format!("{}\n", sanitize::json(&help)) } else { text };
+        let _ = std::io::stdout().write_all(text.as_bytes());
         return ExitCode::SUCCESS;
     }
-    let _ = match error.use_stderr() {
-        true => std::io::stderr().write_all(safe.as_bytes()),
-        false => std::io::stdout().write_all(safe.as_bytes()),
-    };
-    // Programs that asked for JSON get it, although nothing of the command line counts.
+    let refused = usage_error(&text, std::env::args().skip(1).find(|word| !word.starts_with('-')));
+    let cause = refused.cause.as_ref().map(|cause| format!("  {cause}\n")).unwrap_or_default();
+    let lines = format!("error: {}\n{cause}next: {}\n", refused.message, refused.next());
+    let _ = std::io::stderr().write_all(lines.as_bytes());
     if wants_json {
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        let refused = CommandError::usage(message).to_run_error();
-        let value = serde_json::json!({ "success": false, "error": refused });
+        let value = serde_json::json!({ "success": false, "error": refused.to_run_error() });
         let _ = writeln!(std::io::stdout(), "{}", sanitize::json(&value.to_string()));
     }
-    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+    ExitCode::from(2)
+}
+
+/// The parser's message as one of ours: its usage line only if nothing says more.
+fn usage_error(text: &str, command: Option<String>) -> CommandError {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let message =
+        lines.next().unwrap_or_default().trim_start_matches("error: ").trim_end_matches(':').to_owned();
+    let (usage, more): (Vec<&str>, Vec<&str>) = lines
+        .take_while(|line| !line.starts_with("For more information"))
+        .partition(|line| line.starts_with("Usage: "));
+    let cause = if more.is_empty() { usage } else { more };
+    let known = |name: &String| crate::args::parser().find_subcommand(name).is_some();
+    let command = command.filter(known).map(|name| format!(" {name}")).unwrap_or_default();
+    let error = CommandError::usage(message).hint(format!("run `ralph{command} --help`"));
+    if cause.is_empty() { error } else { error.cause(cause.join("; ")) }
 }
 
 /// `ralph --version`, and with `--verbose` what was built.

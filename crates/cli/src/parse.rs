@@ -7,20 +7,19 @@ use ralph_loop_task::config::Isolation;
 use ralph_loop_task::dialect::Publish;
 use std::time::Duration;
 
-/// Limits of a whole run. A run that a budget ended goes on with a larger one.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct BudgetArgs {
-    /// Most iterations of the whole run (30 where nothing else is said).
-    #[arg(short = 'n', long, value_name = "N")]
+    /// Stop after this many iterations [default: 30]
+    #[arg(short = 'n', long, value_name = "N", help_heading = "Checks and limits")]
     pub max_iterations: Option<u32>,
-    /// Most working time in seconds (7200); waits for limits do not count.
-    #[arg(long, value_name = "N")]
+    /// Stop after this much working time [default: 7200]
+    #[arg(long, value_name = "N", help_heading = "Checks and limits")]
     pub max_seconds: Option<u64>,
-    /// Most money in USD (10).
-    #[arg(long, value_name = "USD", value_parser = usd)]
+    /// Stop at this cost in USD [default: 10]
+    #[arg(long, value_name = "USD", help_heading = "Checks and limits", value_parser = usd)]
     pub max_cost: Option<f64>,
-    /// Most tokens in all.
-    #[arg(long, value_name = "N")]
+    /// Stop after this many tokens in total
+    #[arg(long, value_name = "N", help_heading = "Checks and limits")]
     pub max_tokens: Option<u64>,
 }
 
@@ -44,7 +43,7 @@ fn usd(text: &str) -> Result<f64, String> {
     let amount: f64 = text.parse().map_err(|_| "an amount in USD, such as 2.50".to_owned())?;
     match amount > 0.0 && amount <= Usd::MAX.dollars() {
         true => Ok(amount),
-        false if amount == 0.0 => Err("an amount above 0: no agent works for nothing".to_owned()),
+        false if amount == 0.0 => Err("an amount above 0".to_owned()),
         false => Err(format!("an amount in USD above 0 and up to {:.0}", Usd::MAX.dollars())),
     }
 }

@@ -267,11 +267,12 @@ fn now_line(state: &RunState, live: &LiveStatus<'_>) -> NowLine {
     if let Some(wait) = &state.wait {
         return match wait.until {
             Some(until) => {
-                NowLine::new(format!("waiting, goes on in {}", left(until, live.now)), wait.reason.as_str())
+                NowLine::new(format!("waiting, continues in {}", left(until, live.now)), wait.reason.as_str())
             }
-            None => {
-                NowLine::new(wait.reason.clone(), format!("`ralph resume {}` goes on", state.spec.run_id))
-            }
+            None => NowLine::new(
+                wait.reason.clone(),
+                format!("run `ralph resume {}` to continue", state.spec.run_id),
+            ),
         };
     }
     match &state.iterations.current {
@@ -293,7 +294,7 @@ fn now_line(state: &RunState, live: &LiveStatus<'_>) -> NowLine {
             let proving = state.result.proof.as_ref().is_some_and(|proof| proof.proof.is_none());
             let what = match (proving, &state.baseline) {
                 (true, _) => "final check",
-                (false, None) => "checking the start",
+                (false, None) => "running the baseline checks",
                 (false, Some(_)) => {
                     return NowLine::new(format!("{} · {}", live.activity, clock(live.elapsed)), "");
                 }

@@ -46,11 +46,11 @@ impl Reporter for Presenter<'_> {
             Notice::CopyingTree => {}
             Notice::GoingOn { run } => {
                 out.say(format!(
-                    "going on with run {run}, which was not finished (`--new` starts another one)"
+                    "continuing unfinished run {run} (pass `--new` to start another)"
                 ));
             }
             Notice::OtherUnfinished { run } => out.say(format!(
-                "{} run {run} of the same task is not finished: `ralph resume {run}` goes on with it; this is a new one",
+                "{} run {run} of the same task is unfinished (`ralph resume {run}` continues it); this is a new run",
                 out.err(Tone::Attention, "note:")
             )),
             Notice::StaysHere { reason } => out.say(format!("the result stays on its branch here: {reason}")),
@@ -62,7 +62,7 @@ impl Reporter for Presenter<'_> {
                 out.say(format!("the code host does not answer now: {reason}"));
             }
             Notice::HasItAlready => {
-                out.say("what this machine has of the run reaches as far: going on with that");
+                out.say("this machine already has the newest state of the run; continuing with it");
             }
             Notice::Brought { run, folder, iterations } => out.say(format!(
                 "run {run} is in `{}` now, after {}",

@@ -161,7 +161,7 @@ fn criteria(facts: &RunReading, out: &Out) {
 pub fn setup_words(facts: &RunReading, setup: &SetupView) -> String {
     let log = setup.log.as_ref().map(|log| facts.entry.run_dir().path().join(log));
     let log = log.map(|path| format!("; log: {}", home_path(&path))).unwrap_or_default();
-    format!("`{}` failed on the files of the start, so that no check could run there{log}", setup.command)
+    format!("`{}` failed on the original files, so no check could run there{log}", setup.command)
 }
 
 /// The same with what it printed, below a heading of its own; nothing where none failed.

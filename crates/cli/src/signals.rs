@@ -31,7 +31,7 @@ pub fn asks_for_the_end(out: &Out) -> bool {
     if flag.get() != Some("Ctrl-C") || flag.times() < 2 || !out.asks() {
         return false;
     }
-    out.say("Ctrl-C again: end this run for good? It cannot be resumed then. [y/N]");
+    out.say("Ctrl-C again: end this run for good? You can't resume it then. [y/N]");
     let mut answer = [0_u8; 16];
     // Another Ctrl-C interrupts the reading: that is no yes.
     match nix::unistd::read(std::io::stdin(), &mut answer) {

@@ -100,7 +100,7 @@ fn gate(state: &RunState, gate: Gate, limit: Duration) -> Step {
             Gate::Checks => {
                 ask(HumanReason::Checks, format!("the checks of {url} did not finish in {waited}"))
             }
-            Gate::Review => ask(HumanReason::Review, format!("nobody approved {url} in {waited}")),
+            Gate::Review => ask(HumanReason::Review, format!("no approval for {url} in {waited}")),
         };
     }
     if facts.next > state.now {

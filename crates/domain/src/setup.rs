@@ -146,7 +146,7 @@ pub fn setup_hint(folder: &str, command: &str) -> String {
 pub fn setup_failed_hint(guessed: bool) -> &'static str {
     match guessed {
         true => {
-            "nobody configured it, the repo's own files name it: \"setup_commands\" in .ralph/config.json names another one, [] none; then start a new run (`--new`)"
+            "`ralph` derived it from the repo's files; set \"setup_commands\" in .ralph/config.json (or [] for none), then start a new run with `--new`"
         }
         false => "correct `setup_commands`, or give the machine what they need",
     }

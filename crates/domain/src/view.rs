@@ -115,13 +115,13 @@ fn now_line(state: &RunState, moment: &ViewContext, now: Timestamp) -> String {
         return format!("needs you: {}", need.message);
     }
     if !moment.driven {
-        return format!("not running: `ralph resume {}` goes on", state.spec.run_id);
+        return format!("not running; run `ralph resume {}` to continue it", state.spec.run_id);
     }
     if let Some(wait) = &state.wait {
         return match (wait.until, &state.people.paused_by) {
             (Some(until), _) => {
                 // The time stands first: it is what a glance looks for, and nothing cuts it off.
-                format!("waiting, goes on in {} · {}", left(until, now, moment.zone.as_ref()), wait.reason)
+                format!("waiting, continues in {} · {}", left(until, now, moment.zone.as_ref()), wait.reason)
             }
             (None, Some(who)) => format!("paused by {who} {}", ago(wait.since, now)),
             (None, None) => format!("waiting for {}: {}", age(since(wait.since, now)), wait.reason),

@@ -93,7 +93,7 @@ pub fn with_login(env: &Environment) -> Result<Environment, AppError> {
         .map_err(|e| AppError::environment(format!("cannot read `{}`: {e}", path.display())))?;
     let login: Login = serde_json::from_slice(&text).map_err(|_| FleetError::Setup {
         what: format!("`{}` is damaged", path.display()),
-        hint: "`ralph worker --enrol URL --token TOKEN` makes it anew".into(),
+        hint: "run `ralph worker --enrol URL --token TOKEN` to recreate it".into(),
     })?;
     let named = env.vars().filled("RALPH_WORKER").is_none().then_some(("RALPH_WORKER", login.worker));
     Ok(env.with_vars(env.vars().with(named.into_iter().chain([("RALPH_DB_URL", login.url)]))))

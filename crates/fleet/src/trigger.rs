@@ -94,7 +94,7 @@ impl Triggers {
         let triggers: Self = serde_json::from_str(text).map_err(|e| format!("line {}: {e}", e.line()))?;
         for repo in &triggers.repos {
             if repo.people.is_empty() {
-                return Err(format!("`{}` names nobody who may; give `people`", repo.repo));
+                return Err(format!("`{}` allows no users; set `people`", repo.repo));
             }
         }
         for schedule in &triggers.schedules {

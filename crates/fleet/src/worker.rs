@@ -254,7 +254,7 @@ impl Worker<'_> {
         }
         self.draining = Some(Instant::now());
         if let Err(error) = self.report(false).await {
-            tracing::warn!(%error, "the fleet could not be told of the end");
+            tracing::warn!(%error, "couldn't report the end of the run to the fleet");
         }
         tell(Told::Draining);
     }

@@ -119,6 +119,12 @@ impl Git {
         self
     }
 
+    /// The same for files in another folder.
+    pub(crate) fn with_work_tree(mut self, folder: &Path) -> Self {
+        self.folder = folder.to_owned();
+        self
+    }
+
     /// A command, to be completed and run.
     pub fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> GitCall {
         let args: Vec<OsString> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();

@@ -114,6 +114,19 @@ pub(crate) fn parse_ls_tree(output: &[u8]) -> Option<(Vec<TreeEntry>, Vec<Oid>)>
     Some((entries, trees))
 }
 
+/// Reads `git ls-files -s -z`: the files of an index, without those that conflict.
+pub(crate) fn parse_ls_files(output: &[u8]) -> Vec<TreeEntry> {
+    let entry = |record: &[u8]| {
+        let tab = record.iter().position(|b| *b == b'\t')?;
+        let mut words = std::str::from_utf8(&record[..tab]).ok()?.split(' ');
+        let (mode, oid, stage) = (words.next()?, words.next()?, words.next()?);
+        let mode = u32::from_str_radix(mode, 8).ok()?;
+        let oid = Oid::from_hex(oid.as_bytes())?;
+        (stage == "0").then(|| TreeEntry { path: record[tab + 1..].to_vec(), mode, oid })
+    };
+    output.split(|b| *b == 0).filter_map(entry).collect()
+}
+
 /// The path of a tree's file on the disk.
 pub(crate) fn on_disk(top: &Path, path: &[u8]) -> PathBuf {
     top.join(OsStr::from_bytes(path))

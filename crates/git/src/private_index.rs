@@ -1,10 +1,11 @@
 //! An index of our own, for a tree that is put together and written.
 
 use crate::command::{Git, GitCall};
+use crate::entry::TreeEntry;
 use crate::error::{Error, Result};
 use crate::repo::Repo;
 use ralph_loop_protocol::id::RunId;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Those that this process has made: each has a file of its own.
@@ -23,10 +24,6 @@ impl PrivateIndex {
         Ok(Self(path))
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-
     pub(crate) fn call<A: AsRef<std::ffi::OsStr>>(
         &self,
         git: &Git,
@@ -34,21 +31,34 @@ impl PrivateIndex {
     ) -> GitCall {
         git.call(args).index(&self.0)
     }
+}
 
-    /// Begins with what another index has; says whether that could be read.
-    pub(crate) fn copy_of(&self, index: &Path) -> Result<bool> {
-        match std::fs::copy(index, &self.0) {
-            Ok(_) => Ok(true),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(e) => Err(Error::file("copy", index, e)),
-        }
-    }
+/// The tree with some of its files replaced or gone.
+pub(crate) fn write_tree(
+    repo: &Repo,
+    run: &RunId,
+    tree: &str,
+    writes: &[(Vec<u8>, Option<TreeEntry>)],
+) -> Result<String> {
+    let (git, index) = (repo.git(), PrivateIndex::new(repo, run)?);
+    index.call(&git, ["read-tree", tree]).run()?;
+    let call = index.call(&git, ["update-index", "--replace", "-z", "--index-info"]);
+    call.stdin(index_info(writes, repo)).run()?;
+    Ok(index.call(&git, ["write-tree"]).run()?.text())
+}
 
-    /// The tree that it stands for; none while files in it conflict.
-    pub(crate) fn tree(&self, git: &Git) -> Result<Option<String>> {
-        let written = self.call(git, ["write-tree"]).accept(&[1, 128]).run()?;
-        Ok((written.code == 0).then(|| written.text()))
-    }
+/// As `git update-index --index-info` reads it; what goes comes first, as a file may take the place of a folder.
+pub(crate) fn index_info(writes: &[(Vec<u8>, Option<TreeEntry>)], repo: &Repo) -> Vec<u8> {
+    let zero = "0".repeat(repo.object_format.len() * 2);
+    let gone = writes.iter().filter(|(_, entry)| entry.is_none());
+    let gone = gone.flat_map(|(path, _)| [format!("0 {zero}\t").as_bytes(), path, b"\0"].concat());
+    let new = writes.iter().filter_map(|(path, entry)| Some((path.as_slice(), entry.as_ref()?)));
+    gone.chain(new.flat_map(index_line)).collect()
+}
+
+/// One file of it.
+pub(crate) fn index_line((path, entry): (&[u8], &TreeEntry)) -> Vec<u8> {
+    [format!("{:o} {}\t", entry.mode, entry.oid).as_bytes(), path, b"\0"].concat()
 }
 
 impl Drop for PrivateIndex {

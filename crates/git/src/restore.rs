@@ -1,7 +1,7 @@
 //! Undoes what a run has done to the user's files. What is there now is saved first; the user's own edits, what git ignores,
 //! `HEAD`, branches and the user's index are not touched.
 
-use crate::agreed::handed_over;
+use crate::hand_back::agreed::handed_over;
 use crate::command::Git;
 use crate::entry::on_disk;
 use crate::entry::{Difference, MODE_GITLINK, TreeEntry, differences};

@@ -1,6 +1,6 @@
 //! Beginning a run, and going on with one after its process ended.
 
-use crate::agent_copy_refs::HANDED;
+use crate::hand_back::branch::HANDED;
 use crate::clean::Settings;
 use crate::entry::{TreeEntry, differences};
 use crate::error::{Error, Result};

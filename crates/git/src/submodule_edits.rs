@@ -4,7 +4,7 @@
 use crate::command::Git;
 use crate::entry::text;
 use crate::error::Result;
-use crate::one_file::stat_of_file;
+use crate::hand_back::apply::stat_of_file;
 use crate::private_index::PrivateIndex;
 use crate::repo::Repo;
 use crate::submodule::{pinned, store_of, stores};

@@ -48,7 +48,7 @@ pub(crate) fn work_of(head: &[TreeEntry], start: &[TreeEntry], now: &[TreeEntry]
 
 /// Files of `HEAD` that cannot stand beside `path`: a file where it needs a folder, or files below it. They are there
 /// only if the user had removed them before the start.
-fn in_the_way<'a>(head: &'a [TreeEntry], path: &[u8]) -> Vec<&'a [u8]> {
+pub(crate) fn in_the_way<'a>(head: &'a [TreeEntry], path: &[u8]) -> Vec<&'a [u8]> {
     let mut found = Vec::new();
     for (at, _) in path.iter().enumerate().filter(|(_, b)| **b == b'/') {
         found.extend(find(head, &path[..at]).map(|e| e.path.as_slice()));

@@ -9,7 +9,6 @@ use crate::guard::RefGuard;
 use crate::history::WorkCommit;
 use crate::left_lock::LeftLocks;
 use crate::object::{CommitIdentity, ObjectStore};
-use crate::one_file::Recorded;
 use crate::protected::Protected;
 use crate::record::{EXCLUDE_AT_START, RefRecord};
 use crate::refs::Refs;
@@ -147,11 +146,6 @@ impl GitWorkspace {
     pub(crate) fn now(&mut self) -> Result<FileStates> {
         let head = self.session.as_ref().map(|s| Arc::clone(&s.head)).unwrap_or_default();
         self.snapshot.refresh(&mut self.objects, &head)
-    }
-
-    /// What its snapshots hold files against.
-    pub(crate) fn recorded(&self) -> Recorded<'_> {
-        Recorded { git: &self.git, format: self.repo.object_format, attributes: self.snapshot.attributes() }
     }
 
     /// The folder whose `.ralph/` is committed, where it is.

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// Tells what happens; false where nobody listens any more.
+/// Tells what happens; false where the client disconnected.
 pub(crate) trait Listener {
     /// Something happened: its number, and a sentence.
     fn told(&mut self, number: u64, sentence: String) -> impl Future<Output = bool> + Send;
@@ -42,7 +42,7 @@ pub(crate) async fn watch(
             if let Some((_, sentence)) = describe(event).filter(|_| new)
                 && !listener.told(number, one_line(&sentence, 300)).await
             {
-                return Ok(json!({"run_id": id, "watched": "nobody listens any more"}));
+                return Ok(json!({"run_id": id, "watched": "the client disconnected"}));
             }
         }
         new = true;

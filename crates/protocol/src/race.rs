@@ -123,7 +123,7 @@ impl RaceView {
             (None, true, _) => "no winner: no result is proven".to_owned(),
             (None, false, true) => self.by.words().to_owned(),
             (None, false, false) => {
-                "nobody looks after this race any more; each of its runs goes on by itself".to_owned()
+                "no process supervises this race; its runs continue separately".to_owned()
             }
         }
     }

@@ -94,7 +94,7 @@ impl FromRequestParts<Arc<Server>> for Caller {
         let ticket = server
             .sessions
             .read(&server.people, &pass, server.now())
-            .ok_or_else(|| unknown("nobody is logged in"))?;
+            .ok_or_else(|| unknown("not logged in"))?;
         let upgrade = parts.headers.contains_key(header::UPGRADE);
         if upgrade || !matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS) {
             check_origin(&parts.headers)?;

@@ -121,7 +121,7 @@ pub(crate) fn begin(server: &Arc<Server>) {
             let mut tidied: Option<Instant> = None;
             loop {
                 if let Err(error) = occasion::are_told(telling.fleet.pool(), &telling.triggers).await {
-                    tracing::warn!(%error, "runs could not be told that news come by themselves");
+                    tracing::warn!(%error, "couldn't tell runs that the server pushes updates");
                 }
                 if tidied.is_none_or(|at| at.elapsed() > TIDY) {
                     tidied = Some(Instant::now());

@@ -122,6 +122,6 @@ impl From<ralph_loop_git::Error> for Problem {
 impl From<sqlx::Error> for Problem {
     fn from(error: sqlx::Error) -> Self {
         Self::internal(format!("the index cannot be used: {error}"))
-            .hint("`ralph index rebuild` makes it anew; nothing else is lost with it")
+            .hint("run `ralph index rebuild`; nothing else is lost")
     }
 }

@@ -278,7 +278,7 @@ fn unknown(profile: &Profile, named: &str) -> ModelError {
         (None, None) => "write it as PROVIDER/MODEL, for example `openai/NAME` with `base_url`".to_owned(),
     };
     let name = ralph_loop_protocol::text::one_line(named, 80);
-    wrong(profile, format!("profile `{}`: nobody is known to serve `{name}`", profile.name), hint)
+    wrong(profile, format!("profile `{}`: unknown provider for model `{name}`", profile.name), hint)
 }
 
 fn wrong(_: &Profile, message: String, hint: String) -> ModelError {
@@ -394,7 +394,7 @@ mod tests {
     fn what_nobody_serves_is_said_with_the_likely_name() {
         let wrong = |model: &str| route(&of(model), &[]).unwrap_err();
         assert_eq!(wrong("antropic/claude").hint.as_deref(), Some("did you mean `anthropic/…`?"));
-        assert!(wrong("mymodel").message.contains("nobody is known to serve `mymodel`"));
+        assert!(wrong("mymodel").message.contains("unknown provider for model `mymodel`"));
         let secret = Profile { base_url: Some("https://user:hidden@h/?key=hidden".into()), ..of("openai/x") };
         let error = route(&secret, &[]).unwrap_err();
         assert!(!error.message.contains("hidden"), "{error}");

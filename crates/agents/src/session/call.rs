@@ -34,7 +34,7 @@ pub(crate) fn choose(
             None if known.is_empty() => "none is configured; name a model as `provider/model`".to_owned(),
             None => format!("configured are: {}", known.join(", ")),
         };
-        return Err(SessionEnd::Failed { reason: format!("there is no model profile `{name}`: {hint}") });
+        return Err(SessionEnd::Failed { reason: format!("model profile `{name}` doesn't exist: {hint}") });
     };
     let fallback = config
         .fallback_profile

@@ -9,7 +9,7 @@ use crate::request::{self, Overrides, PlaceRequest, RunRequest, TaskInput};
 use crate::{find, model_access, models, record_trust};
 use ralph_loop_domain::state::RunState;
 use ralph_loop_git::Repo;
-use ralph_loop_git::unfinished::Unfinished;
+use ralph_loop_git::UserChanges;
 use ralph_loop_journal::follow::Follower;
 use ralph_loop_journal::layout::{RalphDir, RunDir};
 use ralph_loop_journal::registry::Registration;
@@ -53,7 +53,7 @@ pub(super) struct ForkPoint {
     /// What the new run is told at its beginning.
     letters: Vec<Control>,
     /// What the user had not committed when the other run began, and no commit of it holds.
-    pub(super) unfinished: Option<Unfinished>,
+    pub(super) unfinished: Option<UserChanges>,
 }
 
 impl ForkPoint {
@@ -191,10 +191,10 @@ fn unfinished_of(
     entry: &Registration,
     state: &RunState,
     commit: &CommitId,
-) -> Result<Option<Unfinished>, AppError> {
+) -> Result<Option<UserChanges>, AppError> {
     let Some(baseline) = state.baseline.as_ref().filter(|one| !one.dirty.is_empty()) else { return Ok(None) };
     let began = (&baseline.head, &baseline.start);
-    Ok(Unfinished::beside(repo, &entry.run_id, began, commit)?)
+    Ok(UserChanges::find(repo, &entry.run_id, began, commit)?)
 }
 
 /// The repo that has the files of then, and their commit.

@@ -60,7 +60,7 @@ pub fn fetch(env: &Environment, named: &str, origin: &Repo, config: &ConfigFile)
     if read.is_some_and(|read| !read.trim().eq_ignore_ascii_case(now.as_str())) {
         return Err(AppError::needs_person(format!("issue {number} was edited after it was allowed"))
             .cause("Its text is not the one that RALPH_ISSUE_SHA256 names.")
-            .hint("read it again, then allow it again: put the label on it anew"));
+            .hint("read the issue again, then remove and add the label"));
     }
     let body = issue.body.replace("\r\n", "\n");
     // An issue may hold a whole task with its criteria; else its words are the task.

@@ -127,7 +127,7 @@ impl Left {
         let before = self.work.iter().find(|work| work.run == run).map_or("HEAD", |work| work.head.short());
         let (cause, right) = match self.killed.contains_key(&run) {
             true => (
-                "that run was killed, so nobody recorded which of the last changes are its own and which are yours",
+                "that run was killed before it recorded which of the last changes are yours",
                 "yours or right",
             ),
             false => ("that run is neither proven nor approved", "right"),

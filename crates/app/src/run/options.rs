@@ -149,10 +149,8 @@ fn check_settings(
     for name in &frozen.required_verifiers {
         if !frozen.verifiers.iter().any(|v| v.name == *name) {
             problems.push(
-                AppError::usage(format!(
-                    "`required_verifiers` names `{name}`, but there is no such verifier"
-                ))
-                .hint("define it under `verifiers`, or take it out of `required_verifiers`"),
+                AppError::usage(format!("`required_verifiers` names the unknown verifier `{name}`"))
+                    .hint("define it under `verifiers`, or take it out of `required_verifiers`"),
             );
         }
     }

@@ -8,7 +8,7 @@ use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest};
 use crate::{agent_settings, find, handover, wiring};
 use ralph_loop_agents::presets;
-use ralph_loop_git::unfinished::Unfinished;
+use ralph_loop_git::UserChanges;
 use ralph_loop_git::{Extent, LeftOut, Repo, agent_copy, place, sparse_folder};
 use ralph_loop_journal::layout::StateHome;
 use ralph_loop_journal::snapshot;
@@ -161,7 +161,7 @@ fn beside(
         };
         let (made, branch) = place::add_worktree(&base, run_id, &path, &branch).map_err(not_made)?;
         if let (Some(commit), Some(tree)) = (&request.commit, &request.unfinished) {
-            Unfinished::lay(&made, commit, tree).map_err(not_made)?;
+            UserChanges::write_to(&made, run_id, commit, tree).map_err(not_made)?;
         }
         return beside_or_copied(home, made, spec, branch);
     };

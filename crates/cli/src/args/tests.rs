@@ -1,6 +1,6 @@
 //! Every command line in the documentation is one that this program understands.
 
-use super::Cli;
+use super::{Cli, parser};
 use clap::{CommandFactory as _, Parser as _};
 use std::path::{Path, PathBuf};
 
@@ -138,4 +138,50 @@ fn every_documented_command_is_understood() {
     }
     assert!(seen > 80, "only {seen} commands were found");
     assert!(wrong.is_empty(), "commands that ralph does not understand:\n  {}", wrong.join("\n  "));
+}
+
+/// Every command that the help shows, with its full name.
+fn visible(command: &clap::Command, name: &str, all: &mut Vec<(String, clap::Command)>) {
+    all.push((name.to_owned(), command.clone()));
+    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set()) {
+        visible(sub, &format!("{name} {}", sub.get_name()), all);
+    }
+}
+
+#[test]
+fn every_help_fits_on_a_screen_and_has_an_example() {
+    let mut all = Vec::new();
+    visible(&parser(), "ralph", &mut all);
+    let mut wrong = Vec::new();
+    for (name, command) in all {
+        let help = command.clone().term_width(100).render_help().to_string();
+        let lines = help.trim_end().lines().count();
+        if lines > 40 {
+            wrong.push(format!("`{name} --help` has {lines} lines"));
+        }
+        if !help.contains("Examples:\n") && !help.contains("Example:\n") {
+            wrong.push(format!("`{name} --help` has no example"));
+        }
+        let args = command.get_arguments().filter_map(|arg| arg.get_help());
+        let about = command.get_about().filter(|_| name != "ralph");
+        for text in args.chain(about).map(ToString::to_string) {
+            if text.chars().count() > 60 || text.ends_with('.') {
+                wrong.push(format!("`{name}`: `{text}` is longer than 60 characters or ends with a period"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_help_of_ralph_names_every_command() {
+    let help = parser().render_help().to_string();
+    let words: Vec<&str> = help.split(|c: char| !(c.is_ascii_lowercase() || c == '-')).collect();
+    let missing: Vec<String> = parser()
+        .get_subcommands()
+        .filter(|sub| sub.get_name() != "help" && !sub.is_hide_set())
+        .map(|sub| sub.get_name().to_owned())
+        .filter(|name| !words.contains(&name.as_str()))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

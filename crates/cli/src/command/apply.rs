@@ -6,7 +6,7 @@ use crate::words::home_path;
 use ralph_loop_app::App;
 use ralph_loop_app::facts::RunReading;
 use ralph_loop_app::taking_home::{RunChanges, RunFiles};
-use ralph_loop_git::take_over::{TakeOver, TakenOver};
+use ralph_loop_git::{ApplyMode, ApplyReport};
 use ralph_loop_git::user_hooks::UserHooks;
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::level::ProofLevel;
@@ -14,33 +14,28 @@ use ralph_loop_protocol::text::count;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Puts the changes of a run into the folder that it was started from. Without a flag they are plain changes, for you to look
-/// at and commit. A file that you have edited, too, gets both edits, as `git merge` would do it; where both are in the same
-/// lines, nothing is touched and the files are named. Your stash, your other branches and your unfinished changes stay as they
-/// are. Commits are made without your hooks, which an agent could have written; where you have some, that is said.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("how").multiple(false))]
 #[command(after_help = "Examples:
-  ralph apply                    the latest run of this folder, as plain changes
-  ralph apply k3f9 --squash      as one commit on the branch that you are on
-  ralph apply --commit           as the run's own commits, one for each iteration
-  ralph apply --branch fix-it    as a new branch; your checkout stays as it is")]
+  ralph apply                    apply the latest run as uncommitted changes
+  ralph apply k3f9 --squash      apply run k3f9 as one commit
+  ralph apply --branch fix-it    create a branch, leave the checkout alone")]
 pub struct ApplyArgs {
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
-    /// As one commit on the branch that is checked out.
+    /// Make one commit on the current branch
     #[arg(long, group = "how")]
     pub squash: bool,
-    /// As the run's own commits on the branch that is checked out.
+    /// Make one commit per iteration on the current branch
     #[arg(long, group = "how")]
     pub commit: bool,
-    /// As the run's own commits on this new branch, without switching to it.
+    /// Make one commit per iteration on this new branch
     #[arg(long, value_name = "NAME", group = "how")]
     pub branch: Option<String>,
-    /// Into this checkout of yours, instead of the folder that the run was started from.
+    /// Apply to this checkout instead of the run's folder
     #[arg(long, value_name = "DIR")]
     pub into: Option<PathBuf>,
-    /// The message of the one commit of `--squash`.
+    /// Message of the `--squash` commit
     #[arg(short, long, value_name = "TEXT", requires = "squash")]
     pub message: Option<String>,
 }
@@ -64,14 +59,14 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         ralph_loop_protocol::sanitize::block(&text).into_owned()
     });
     let how = match (&args.branch, args.squash, args.commit) {
-        (Some(name), ..) => TakeOver::Branch(name),
-        (None, true, _) => TakeOver::Squash(&message),
-        (None, false, true) => TakeOver::Commits,
-        (None, false, false) => TakeOver::Files,
+        (Some(name), ..) => ApplyMode::Branch(name),
+        (None, true, _) => ApplyMode::Squash(&message),
+        (None, false, true) => ApplyMode::Commits,
+        (None, false, false) => ApplyMode::Files,
     };
     let (proven, level) = worth(&found.reading);
     let into = args.into.as_ref().map(|dir| folder.join(dir));
-    let (done, hooks) = found.take_over(env, into.as_deref(), how)?;
+    let (done, hooks) = found.apply(env, into.as_deref(), how)?;
     let taken = if done.files.is_empty() { files.len() } else { done.files.len() };
     let origin = into.as_ref().unwrap_or(&found.reading.state.spec.origin);
     if out.json {
@@ -89,7 +84,7 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
             },
             "merged": done.merged,
             "hooks_not_run": hooks.as_ref().map(|hooks| hooks.names.as_slice()).unwrap_or_default(),
-            "already_there": done.branch_had_it || (done.files_had_it && how == TakeOver::Files),
+            "already_there": done.branch_had_it || (done.files_had_it && how == ApplyMode::Files),
         }));
         return Ok(0);
     }
@@ -99,7 +94,7 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         let names: Vec<String> = done.merged.iter().take(5).map(|name| format!("`{name}`")).collect();
         let more = if done.merged.len() > names.len() { ", …" } else { "" };
         out.say(format!(
-            "{} merged with your own edits, which nobody has checked together: {}{more}",
+            "{} merged with your own edits, untested together: {}{more}",
             out.err(Tone::Attention, "note:"),
             names.join(", ")
         ));
@@ -113,7 +108,7 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
             Some(ProofLevel::OwnTests) => "this result passes its own tests, and is not proven",
             _ => "this run has not proven its result",
         };
-        out.say(format!("{note} {what}: `ralph show {run}` tells why"));
+        out.say(format!("{note} {what}: run `ralph show {run}` to see why"));
     }
     out.say(format!("{} {next}", out.err(Tone::Plain, "next:")));
     Ok(0)
@@ -164,43 +159,43 @@ fn nothing(reading: &RunReading, args: &ApplyArgs, out: &Out) -> u8 {
         }));
     } else {
         out.say(format!(
-            "run {run} has changed no file: there is nothing to apply; `ralph show {run}` tells what it did"
+            "run {run} changed no files, so there is nothing to apply; run `ralph show {run}` to see what it did"
         ));
     }
     0
 }
 
-fn word(how: TakeOver<'_>) -> &'static str {
+fn word(how: ApplyMode<'_>) -> &'static str {
     match how {
-        TakeOver::Files => "files",
-        TakeOver::Squash(_) => "squash",
-        TakeOver::Commits => "commits",
-        TakeOver::Branch(_) => "branch",
+        ApplyMode::Files => "files",
+        ApplyMode::Squash(_) => "squash",
+        ApplyMode::Commits => "commits",
+        ApplyMode::Branch(_) => "branch",
     }
 }
 
 /// What was done, and what comes next.
-fn words(run: &str, how: TakeOver<'_>, done: &TakenOver, files: usize) -> (String, String) {
+fn words(run: &str, how: ApplyMode<'_>, done: &ApplyReport, files: usize) -> (String, String) {
     let changes = format!("{} of run {run}", count(files, "changed file"));
     match how {
         _ if done.branch_had_it => (
             format!("the branch that is checked out holds the result of run {run} already"),
             "`git log` shows its commits".to_owned(),
         ),
-        TakeOver::Files if done.files_had_it => (
+        ApplyMode::Files if done.files_had_it => (
             format!("{changes}: already there, not committed"),
             format!("`ralph apply {run} --squash` commits them, and nothing else of yours"),
         ),
-        TakeOver::Files => (
+        ApplyMode::Files => (
             format!("{changes}: there now, not committed"),
             format!("`git status` shows them; `ralph apply {run} --squash` commits them"),
         ),
-        TakeOver::Squash(_) => (format!("{changes}: one commit"), "`git show` shows it".to_owned()),
-        TakeOver::Commits => {
+        ApplyMode::Squash(_) => (format!("{changes}: one commit"), "`git show` shows it".to_owned()),
+        ApplyMode::Commits => {
             let commits = count(done.commits.len(), "commit");
             (format!("{changes}: {commits}"), format!("`git log -{}` shows them", done.commits.len().max(1)))
         }
-        TakeOver::Branch(name) => (
+        ApplyMode::Branch(name) => (
             format!("{changes}: on the new branch `{name}`"),
             format!("`git merge {name}` brings it into the branch that you are on"),
         ),

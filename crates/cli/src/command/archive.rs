@@ -25,17 +25,15 @@ use std::time::Duration;
 /// Files of a plan that go into the archive; `prompt.md` is copied.
 const MOVED: [&str; 3] = ["prd.md", "tasks.json", "progress.txt"];
 
-/// Moves `prd.md`, `tasks.json` and `progress.txt` of the plan in `ralph/` to `ralph-archive/DATE-NAME/`, writes a summary
-/// there, puts fresh templates in their place and commits exactly these files. Other changes of yours stay as they are.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph archive                      named by the plan's branch
-  ralph archive --label 'sign in'    or by a label")]
+  ralph archive                      move the plan to ralph-archive/, start a new one
+  ralph archive --label 'sign in'    name the archive")]
 pub struct ArchiveArgs {
-    /// Name of the archive instead of the branch.
+    /// Name of the archive [default: the plan's branch]
     #[arg(long, value_name = "LABEL")]
     pub label: Option<String>,
-    /// The folder of the plan, where it is not `ralph/`.
+    /// Folder of the plan [default: ralph]
     #[arg(long, value_name = "DIR")]
     pub ralph_dir: Option<PathBuf>,
 }
@@ -109,12 +107,12 @@ fn plan(top: &Path, dir: &Path) -> Result<(TasksJson, String), CommandError> {
     let name = name.display();
     let path = top.join(dir).join("tasks.json");
     let text = repo_file::read_text(&path).map_err(|e| {
-        CommandError::usage(format!("there is no plan to archive: `{}`: {e}", path.display()))
+        CommandError::usage(format!("no plan to archive in `{}`: {e}", path.display()))
             .hint(repo_file::remedy(&e).unwrap_or("`ralph init --plan` writes one"))
     })?;
     let tasks = prd_tasks::parse_text(&text).map_err(|message| {
         CommandError::usage(format!("`{name}` cannot be read: {message}"))
-            .hint(format!("`ralph lint {name}` shows what is wrong"))
+            .hint(format!("run `ralph lint {name}`"))
     })?;
     let template = new_task(&Default::default(), Timestamp::UNIX_EPOCH).tasks_json()?;
     let empty = prd_tasks::parse_text(&template).map(|t| t.user_stories).unwrap_or_default();

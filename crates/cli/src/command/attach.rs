@@ -14,30 +14,25 @@ use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::event::EventBody;
 use std::path::{Path, PathBuf};
 
-/// Shows what has happened and what comes, and ends with the run's own exit code: in the terminal UI, where every way to step in
-/// is a key; as lines with `--plain`, or where there is no terminal. Leaving it leaves the run going.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph run --detach      prints the id of a run that goes on by itself
-  ralph attach k3f9       watch it to its end
-  ralph attach --plain    as lines
-  ralph attach --json     raw events, one JSON object per line
-  ralph attach k3f9 --server https://ralph.example.com    a run of a server (`ralph serve`)
-
-Exit codes: those of the run; 130 where you left it first, 1 where no process runs it any more.")]
+  ralph attach k3f9       watch a run until it ends
+  ralph attach --json     print raw events, one JSON object per line
+  ralph attach k3f9 --server https://ralph.example.com
+Exit codes: those of the run, 130 if you leave first, 1 if no process drives it.")]
 pub struct AttachArgs {
-    /// The run; the one that is running in this folder, else its latest, if left out.
+    /// Run id [default: the active run in this folder]
     pub run: Option<String>,
-    /// Lines instead of the terminal UI.
+    /// Print lines instead of opening the terminal UI
     #[arg(long)]
     pub plain: bool,
-    /// A run of this server; its latest that is not over, if no run is named.
+    /// Attach to a run on this server
     #[arg(long, value_name = "URL")]
     pub server: Option<String>,
-    /// A file with the token for the server; else RALPH_SERVER_TOKEN, else, on this machine, the one that `ralph serve` keeps.
+    /// File with the server's token [env: RALPH_SERVER_TOKEN]
     #[arg(long, value_name = "FILE", requires = "server")]
     pub token_file: Option<PathBuf>,
-    /// Send the token to another machine without TLS.
+    /// Allow sending the token without TLS
     #[arg(long, requires = "server")]
     pub unencrypted: bool,
 }
@@ -76,7 +71,10 @@ pub fn run(args: AttachArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
         }
         if watch.wait() {
             printer.end(out);
-            out.say(format!("run {} goes on; `ralph attach {}` shows it again", entry.run_id, entry.run_id));
+            out.say(format!(
+                "run {} continues; run `ralph attach {}` to watch it again",
+                entry.run_id, entry.run_id
+            ));
             return Ok(130);
         }
     }
@@ -120,6 +118,6 @@ fn code(app: &App, entry: &Registration, out: &Out) -> Result<u8, CommandError> 
         out.say(format!("needs you: {}; {}", need.message, need.answer(entry.run_id.as_str())));
         return Ok(3);
     }
-    out.say(format!("not running: `ralph resume {}` goes on", entry.run_id));
+    out.say(format!("not running; run `ralph resume {}` to continue it", entry.run_id));
     Ok(if state.people.suspended_by.is_some() { 130 } else { 1 })
 }

@@ -20,18 +20,15 @@ const CONFIG_MAX: u64 = 64 * 1024;
 /// Events of the run.
 const EVENTS: usize = 200;
 
-/// Writes version, what `ralph doctor` says, the configuration, and the last events and log lines of a run to one text file.
-/// Known secrets are taken out. Nothing is sent anywhere: read it, then attach it to your report.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph bug-report              about this folder and its latest run
-  ralph bug-report k3f9         about a run, by the end of its id
-  ralph bug-report -o report.md
-  ralph bug-report -o -         on stdout")]
+  ralph bug-report              describe this folder and its latest run
+  ralph bug-report -o -         print to stdout
+Known secrets are removed. Nothing is sent.")]
 pub struct BugReportArgs {
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
-    /// The file to write; `-` is stdout. By default `ralph-bug-report-TIME.md` in this folder.
+    /// File to write, `-` for stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

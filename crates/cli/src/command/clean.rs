@@ -16,32 +16,26 @@ use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
 
-/// Removes worktrees, clones and copies of runs that are over, their sandboxes, the engine's own refs (so that `git log --all`
-/// shows your history alone) and raw logs. Journal, receipts and proof stay: `ralph list`, `show` and `cost` still know every
-/// run; `ralph restore` no longer does, `ralph diff` and `ralph apply` only where a branch holds the work. A branch that was
-/// named after a run (`ralph/RUN`) goes where another one holds its commits. Never touched: other branches, runs that are not
-/// finished, runs whose end nobody has looked at, and clones that alone hold their work.
-///
-/// On a terminal it asks first. Without one it only says what would go: `--yes` removes it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph clean --dry-run               what would go, of this folder's runs
+  ralph clean --dry-run               show what would be deleted
   ralph clean --older-than 3d
-  ralph clean --all --yes             of every folder, without a question")]
+  ralph clean --all --yes             clean every folder without asking
+Deletes worktrees, clones, copies, sandboxes, refs and raw logs. Journals, receipts and proofs stay.")]
 pub struct CleanArgs {
-    /// Only runs that ended at least this long ago: `30m`, `12h`, `14d`, `2w`; `0d` for all that are over.
+    /// Only runs that ended this long ago: 30m, 12h, 14d, 0d
     #[arg(long, value_name = "AGE", default_value = "14d", value_parser = age)]
     pub older_than: Duration,
-    /// Only say what would be removed.
+    /// Show what would be deleted
     #[arg(long)]
     pub dry_run: bool,
-    /// Runs of every folder, not only of this one.
+    /// Include runs of every folder
     #[arg(short, long)]
     pub all: bool,
-    /// Also runs whose end nobody has looked at.
+    /// Include runs whose result you haven't seen
     #[arg(long)]
     pub unread: bool,
-    /// Do it without asking.
+    /// Delete without asking
     #[arg(short, long)]
     pub yes: bool,
 }

@@ -5,14 +5,13 @@ use crate::output::Out;
 use clap::Command;
 use clap_complete::Shell;
 
-/// Prints the script to stdout; where it belongs depends on the shell.
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(after_help = "Examples:
   ralph completions bash > ~/.local/share/bash-completion/completions/ralph
   ralph completions zsh > \"${fpath[1]}/_ralph\"
   ralph completions fish > ~/.config/fish/completions/ralph.fish")]
 pub struct CompletionsArgs {
-    /// The shell.
+    /// Shell
     pub shell: Shell,
 }
 

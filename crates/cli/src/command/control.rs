@@ -18,89 +18,83 @@ use ralph_loop_task::spec::RunSpec;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A control that needs nothing but the run.
 #[derive(Debug, clap::Args)]
 pub struct RunOnly {
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
 }
 
-/// Leave an agent out of the next turn; if it works now, its session ends.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   ralph skip --agent codex")]
 pub struct SkipArgs {
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
-    /// The agent; the one that works now if left out.
+    /// Agent to skip [default: the active one]
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
 }
 
-/// Put an agent into cooldown for a while.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph cooldown gemini --seconds 3600
-  ralph cooldown gemini --clear          retry now")]
+  ralph cooldown gemini --clear          use it again now")]
 pub struct CooldownArgs {
-    /// The agent.
+    /// Agent
     pub agent: String,
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
-    /// For how long.
+    /// Length of the cooldown
     #[arg(long, value_name = "N", default_value_t = 900, conflicts_with = "clear")]
     pub seconds: u64,
-    /// End its cooldown.
+    /// End the cooldown
     #[arg(long)]
     pub clear: bool,
 }
 
-/// Choose the model for the next iteration; with `--always`, for all that follow.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph model claude-opus-5-5 --agent claude
-  ralph model claude-opus-5-5 --always   until another one is chosen
-  ralph model --default                  back to the configured one")]
+  ralph model claude-opus-5-5 --always   keep it for later iterations
+  ralph model --default                  return to the configured model")]
 pub struct ModelArgs {
-    /// The model.
+    /// Model
     #[arg(required_unless_present = "default", value_parser = crate::parse::model)]
     pub model: Option<String>,
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     #[arg(long, value_name = "RUN")]
     pub run: Option<String>,
-    /// For this agent only.
+    /// Use the model for this agent only
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// Not only for the next iteration.
+    /// Use it for all later iterations
     #[arg(long)]
     pub always: bool,
-    /// Back to the configured model.
+    /// Return to the configured model
     #[arg(long, conflicts_with_all = ["model", "always"])]
     pub default: bool,
 }
 
-/// Change the task of a run. The new text becomes the next version of the spec and the new baseline of the task file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph edit --file PROMPT.md            take the task from this file
-  ralph edit --file - < new-task.md      or from standard input")]
+  ralph edit --file PROMPT.md            replace the task with this file
+  ralph edit --file - < new-task.md")]
 pub struct EditArgs {
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
-    /// The new text; `-` is standard input.
+    /// File with the new text, `-` for stdin
     #[arg(long, value_name = "FILE")]
     pub file: PathBuf,
 }
 
-/// A text for the agents.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph note 'The staging database is read-only.'
   ralph nudge 'Look at the drain path first.' --run k3f9")]
 pub struct TextArgs {
-    /// The text.
+    /// Text
     pub text: String,
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     #[arg(long, value_name = "RUN")]
     pub run: Option<String>,
 }
@@ -210,7 +204,7 @@ pub fn model(args: ModelArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
         meant.filter(|known| !known.takes_model()).map(|known| known.name.as_str()).collect();
     if chosen && !deaf.is_empty() {
         out.say(format!(
-            "{} the command of {} has no place for a model (`{{{{model}}}}`, `model_argv`): only the variable RALPH_MODEL tells it",
+            "{} the command of {} takes no model (`{{{{model}}}}`, `model_argv`); only RALPH_MODEL passes it on",
             out.err(Tone::Attention, "note:"),
             deaf.join(", ")
         ));
@@ -229,7 +223,7 @@ pub fn edit(args: EditArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     .map_err(|e| CommandError::usage(format!("cannot read `{}`: {e}", args.file.display())))?;
     if text.trim().is_empty() {
         return Err(CommandError::usage("the new task is empty")
-            .hint("a run cannot go on without a task; `ralph stop` ends it"));
+            .hint("give it a task, or run `ralph stop` to end the run"));
     }
     let task = app.environment().redactor(&entry.origin).text(&text).into_owned();
     let before = app.handle(&entry).state()?.spec.clone();
@@ -285,7 +279,7 @@ pub fn approve(args: &RunOnly, app: &App, folder: &Path, out: &Out) -> Result<u8
         steer::refuse_finished(app, &entry)?;
         let id = &entry.run_id;
         return Err(CommandError::usage(format!("run {id} asks for nothing to approve"))
-            .hint(format!("`ralph status {id}` shows how it stands")));
+            .hint(format!("run `ralph status {id}`")));
     }
     send(app, &entry, Control::Approve, out)
 }

@@ -15,18 +15,16 @@ use ralph_loop_protocol::text::{count, duration};
 use std::path::Path;
 use std::time::Duration;
 
-/// Adds up the sessions of every run on this machine, from their receipts. Sessions whose agent reports no cost and whose model
-/// has no known price are counted, not guessed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph cost                          the last seven days, by agent
+  ralph cost                          show the last seven days by agent
   ralph cost --since 24h --by repo
-  ralph cost --since 30d --by model --json")]
+Sessions without a known price are counted, not estimated.")]
 pub struct CostArgs {
-    /// How far back: `12h`, `7d`, `4w`.
+    /// How far back to look: 12h, 7d, 4w
     #[arg(long, value_name = "AGE", default_value = "7d", value_parser = age)]
     pub since: Duration,
-    /// What it is added up by.
+    /// Group by
     #[arg(long, value_enum, default_value_t = By::Agent)]
     pub by: By,
 }
@@ -34,11 +32,11 @@ pub struct CostArgs {
 /// What costs are added up by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum By {
-    /// Who worked.
+    /// The agent
     Agent,
-    /// With which model.
+    /// The model
     Model,
-    /// In which repo.
+    /// The repo
     Repo,
 }
 

@@ -8,17 +8,15 @@ use crate::output::Out;
 use ralph_loop_app::{App, RunRequest};
 use std::path::{Path, PathBuf};
 
-/// Makes a small repo with failing tests and lets a scripted agent work on it. The agent fixes one thing, promises too
-/// early, tampers with the tests, and only then does the work: watch what the engine makes of that.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph demo
-  ralph demo --dir /tmp/ralph-demo     keep the example in a folder of your choice")]
+  ralph demo --dir /tmp/ralph-demo     keep the example in this folder")]
 pub struct DemoArgs {
-    /// Where to make the example; a new temporary folder if left out.
+    /// Folder to create [default: a temporary folder]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Do not wait between the agent's steps.
+    /// Don't pause between the agent's steps
     #[arg(long)]
     pub fast: bool,
 }
@@ -39,7 +37,7 @@ pub fn run(args: DemoArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     let (request, sandboxed) = request(app.environment(), &dir);
     if !sandboxed {
         out.say(
-            "this machine cannot sandbox agents (`ralph doctor` says why); the demo's own agent does no harm",
+            "this machine can't sandbox agents (run `ralph doctor`); the demo's scripted agent is harmless",
         );
     }
     app.asked(&RunRequest::in_folder(&dir))?.allow_file(".ralph/config.json")?;

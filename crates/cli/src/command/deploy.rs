@@ -7,18 +7,18 @@ use crate::output::Out;
 use ralph_loop_app::App;
 use std::path::Path;
 
-/// Puts this program and its dashboard into a sandbox of a cloud.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph deploy daytona")]
 pub struct DeployArgs {
     /// Where to.
     #[command(subcommand)]
     pub command: DeployCommand,
 }
 
-/// Where to.
 #[derive(Debug, clap::Subcommand)]
 pub enum DeployCommand {
-    /// Into a sandbox of Daytona.
+    /// Deploy to a Daytona sandbox
     Daytona(daytona::DaytonaArgs),
 }
 

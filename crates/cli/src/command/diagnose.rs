@@ -18,27 +18,25 @@ use ralph_loop_protocol::money::Usage;
 use std::path::Path;
 use std::time::Duration;
 
-/// A strong model reads the bounded record of the run; where none can be asked, rules speak. A run that is under way is read
-/// after its current session. The report is kept in `.ralph/diagnostics.md`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph diagnose                    the latest run of this folder
-  ralph diagnose --apply            and add its guardrails, task edits and model to the run
-  ralph diagnose k3f9 --rules       without asking a model
-  ralph diagnose --json             { run_id, by, report, cost_usd, sent }")]
+  ralph diagnose                    diagnose the latest run
+  ralph diagnose --apply            apply the suggestions
+  ralph diagnose k3f9 --rules       diagnose without a model
+The report is appended to `.ralph/diagnostics.md`.")]
 pub struct DiagnoseArgs {
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
-    /// Send what it suggests to the run's inbox: guardrails, edits of the task, the model.
+    /// Send the suggestions to the run
     #[arg(long)]
     pub apply: bool,
-    /// The model profile that reads.
+    /// Model profile to use
     #[arg(long, value_name = "NAME", conflicts_with = "rules")]
     pub profile: Option<String>,
-    /// Ask no model.
+    /// Use built-in rules instead of a model
     #[arg(long)]
     pub rules: bool,
-    /// Do not wait for a run that is under way.
+    /// Don't wait for the current session to end
     #[arg(long)]
     pub no_wait: bool,
 }

@@ -16,17 +16,14 @@ use std::path::Path;
 const PATCH_MAX: usize = 64 * 1024 * 1024;
 const JSON_MAX: usize = 4 * 1024 * 1024;
 
-/// Shows what a run has changed since its start, as recorded after its last iteration: also files that are new, and also
-/// where it works in a worktree or clone. Your own unfinished changes from before the run are not part of it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph diff                  the latest run of this folder
-  ralph diff k3f9 --stat      its files, with lines added and removed
-  ralph diff --json           one JSON object with files and patch")]
+  ralph diff                  show the latest run's changes
+  ralph diff k3f9 --stat      list its files")]
 pub struct DiffArgs {
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
-    /// Only the names of the files, with lines added and removed.
+    /// Show file names and line counts only
     #[arg(long)]
     pub stat: bool,
 }
@@ -87,7 +84,7 @@ fn nothing(reading: &RunReading, stat: bool, out: &Out) -> u8 {
             "run_id": run, "from": null, "to": null, "files": [], "patch": patch, "patch_cut": false,
         }));
     } else {
-        out.say(format!("run {run} has changed no file; `ralph show {run}` tells what it did"));
+        out.say(format!("run {run} changed no files; run `ralph show {run}` to see what it did"));
     }
     0
 }

@@ -18,15 +18,13 @@ use ralph_loop_protocol::text::count;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Looks at the machine, the repo, the agents and the configuration. Changes nothing, asks no model, shows no key.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph doctor
-  ralph doctor --json     { ok, checks: [{ area, name, status, message, why, fix }] }
-
-Exit code 4 where something that a run needs is missing.")]
+  ralph doctor --json
+Changes nothing and calls no model. Exits with 4 if something required is missing.")]
 pub struct DoctorArgs {
-    /// The folder of a plan, where it is not `ralph/`.
+    /// Folder of the plan [default: ralph]
     #[arg(long, value_name = "DIR")]
     pub ralph_dir: Option<PathBuf>,
 }
@@ -197,7 +195,7 @@ mod tests {
     #[test]
     fn the_json_says_what_why_and_how() {
         let check = DoctorCheck::missing(Area::Agents, "claude", "not installed")
-            .why("somebody must work")
+            .why("an agent does the work")
             .fix("npm install -g x");
         insta::assert_json_snapshot!(check, @r#"
         {
@@ -205,7 +203,7 @@ mod tests {
           "name": "claude",
           "status": "missing",
           "message": "not installed",
-          "why": "somebody must work",
+          "why": "an agent does the work",
           "fix": "npm install -g x"
         }
         "#);

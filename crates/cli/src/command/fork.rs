@@ -8,33 +8,30 @@ use crate::report::Presenter;
 use ralph_loop_app::{App, ForkRequest};
 use std::path::Path;
 
-/// The new run works in a worktree of its own, on a branch of its own, with the task, checks and settings of the other one, and
-/// with what its sessions had left for each other by then. The other run stays as it is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph fork --at 3                      the latest run of this folder, from its third iteration on
-  ralph fork k3f9 --at 3 --agent codex   the same point, another agent
-  ralph fork --at 0 --model opus         from its start, with another model
+  ralph fork k3f9 --at 3 --agent codex   continue after iteration 3 with another agent
+  ralph fork --at 0 --model opus         start over with another model
   ralph fork --guardrail 'Do not touch the parser'")]
 pub struct ForkArgs {
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
-    /// The iteration whose files it begins with; 0 is the start, the last one if left out.
+    /// Iteration to start from, 0 for the start [default: the last]
     #[arg(long, value_name = "N")]
     pub at: Option<u32>,
-    /// Only these agents, in this order.
+    /// Agents to use, in this order
     #[arg(long, alias = "agents", value_name = "NAME", value_delimiter = ',')]
     pub agent: Vec<String>,
-    /// The model for every agent that takes one.
+    /// Model for every agent
     #[arg(long, value_name = "MODEL", value_parser = model)]
     pub model: Option<String>,
-    /// A further rule for this and later runs of the repo.
+    /// Add a lasting rule to this repo
     #[arg(long, value_name = "TEXT")]
     pub guardrail: Vec<String>,
-    /// The branch of the new run.
+    /// Branch of the new run
     #[arg(long, value_name = "NAME")]
     pub branch: Option<String>,
-    /// Allow whatever the repo asks for, for this run.
+    /// Grant everything this repo requests, for this run
     #[arg(long)]
     pub yes: bool,
     #[command(flatten)]

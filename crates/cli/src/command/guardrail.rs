@@ -7,17 +7,15 @@ use ralph_loop_app::{App, guardrails};
 use ralph_loop_protocol::describe::Tone;
 use std::path::Path;
 
-/// Add, list and remove the lasting rules of this repo, which every session gets.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Agents and runs only ever add rules; you take them out, with a run or without one.
+    after_help = "Agents only add rules; only you remove them.
 
 Examples:
   ralph guardrail add 'Never edit generated files.'
-  ralph guardrail 'Never edit generated files.'      the same
   ralph guardrail list
-  ralph guardrail remove 4                           by its number, or by words of it"
+  ralph guardrail remove 4"
 )]
 pub struct GuardrailArgs {
     /// What to do.
@@ -28,33 +26,31 @@ pub struct GuardrailArgs {
     pub added: AddArgs,
 }
 
-/// What is done with the rules.
 #[derive(Debug, Subcommand)]
 pub enum GuardrailCommand {
-    /// Add a rule.
+    /// Add a rule
+    #[command(after_help = "Examples:\n  ralph guardrail add 'Never edit generated files.'")]
     Add(AddArgs),
-    /// List the rules with their numbers.
-    #[command(visible_alias = "ls")]
+    /// List the rules with their numbers
+    #[command(visible_alias = "ls", after_help = "Examples:\n  ralph guardrail list")]
     List,
-    /// Remove rules, also while a run works.
-    #[command(visible_alias = "rm")]
+    /// Remove rules
+    #[command(visible_alias = "rm", after_help = "Examples:\n  ralph guardrail remove 4")]
     Remove(RemoveArgs),
 }
 
-/// The rule to add.
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
-    /// The rule, in a sentence.
+    /// Rule to add
     pub text: Option<String>,
-    /// Let this run add it, so that its journal tells of it; without one, the run that works in this folder.
+    /// Record the rule in this run's journal
     #[arg(long, value_name = "RUN")]
     pub run: Option<String>,
 }
 
-/// The rules to remove.
 #[derive(Debug, clap::Args)]
 pub struct RemoveArgs {
-    /// Numbers of `ralph guardrail list`, or words that only one rule has.
+    /// Number in `ralph guardrail list`, or unique words
     #[arg(required = true, value_name = "RULE")]
     pub rules: Vec<String>,
 }
@@ -110,7 +106,7 @@ fn list(folder: &Path, out: &Out) -> u8 {
         return 0;
     }
     if rules.is_empty() {
-        out.say("there are no guardrails here; `ralph guardrail add '…'` adds one");
+        out.say("no guardrails yet; run `ralph guardrail add '…'` to add one");
     }
     for (at, rule) in rules.iter().enumerate() {
         out.line(format!("{:>3}  {}", at + 1, rule.title));

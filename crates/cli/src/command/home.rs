@@ -35,7 +35,7 @@ fn standing(app: &App, folder: &Path, top: &Path, is_repo: bool, runs: &[Registr
     if !is_repo {
         return (
             "not a git repository".into(),
-            "`git init`, commit what is there, then `ralph init`; or `ralph demo` to see a run first".into(),
+            "run `git init`, commit your files, then run `ralph init`; or run `ralph demo` to see a run first".into(),
         );
     }
     // A run whose folder was moved away says so in `ralph list`; here it is no way to go on.
@@ -74,7 +74,7 @@ fn standing(app: &App, folder: &Path, top: &Path, is_repo: bool, runs: &[Registr
         return match settings::detected_agents(app.environment(), top).as_slice() {
             [] => (
                 "not set up; no agent CLI found".into(),
-                "`ralph doctor` shows what is missing; `ralph demo` needs nothing".into(),
+                "run `ralph doctor` to see what is missing, or `ralph demo`, which needs nothing".into(),
             ),
             agents => {
                 let names: Vec<&str> = agents.iter().map(|a| a.name.as_str()).collect();

@@ -10,17 +10,15 @@ use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
 
-/// Answer an event of an agent's session: reads its JSON on stdin and prints what the agent CLI expects. The plugin and `ralph run`
-/// call it; by hand it shows what the guard says of a command.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  echo '{\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"rm -rf /\"}}' | ralph hook pre-tool-use\n\nThe guard is the fallback where there is no isolation, never the boundary. What it refuses can be allowed in ~/.config/ralph/guard.json."
+    after_help = "Examples:\n  echo '{\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"rm -rf /\"}}' | ralph hook pre-tool-use"
 )]
 pub struct HookArgs {
-    /// The event.
+    /// Event
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(HookEvent::NAMES))]
     event: String,
-    /// The agent CLI that asks.
+    /// Agent CLI that calls the hook
     #[arg(long = "for", value_name = "CLI", default_value = "claude", value_parser = ["claude", "codex", "gemini", "qwen", "opencode"])]
     cli: String,
 }
@@ -42,7 +40,7 @@ pub fn run(args: &HookArgs, app: &App) -> Result<u8, CommandError> {
     let event = HookEvent::parse(&args.event);
     let cli = Cli::parse(&args.cli);
     let (Some(event), Some(cli)) = (event, cli) else {
-        return Err(CommandError::usage(format!("`{}` is no event of a hook", args.event)));
+        return Err(CommandError::usage(format!("unknown hook event `{}`", args.event)));
     };
     output::hook(&answer(event, cli, app.environment()));
     Ok(0)

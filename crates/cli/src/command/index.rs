@@ -8,22 +8,22 @@ use ralph_loop_protocol::text::count;
 use serde_json::json;
 use std::path::Path;
 
-/// The index of the dashboard: one row per run. It is never the truth, and is made from the records of the runs.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph index rebuild")]
 pub struct IndexArgs {
     /// What to do with it.
     #[command(subcommand)]
     pub command: IndexCommand,
 }
 
-/// What to do with the index.
 #[derive(Debug, clap::Subcommand)]
 pub enum IndexCommand {
-    /// Make it again from the records of all runs. A server may go on meanwhile.
+    /// Rebuild the index from all run records
     #[command(after_help = "Examples:
   ralph index rebuild
   RALPH_DB_URL=postgres://db/ralph ralph index rebuild
-  RALPH_DB_URL=sqlite:///ralph.db ralph index rebuild    a file in this folder; four slashes are absolute")]
+  RALPH_DB_URL=sqlite:///ralph.db ralph index rebuild")]
     Rebuild,
 }
 

@@ -22,43 +22,36 @@ use ralph_loop_task::dialect::Dialect;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Writes `.ralph/config.json` at the top of the repo: the agents that are installed, the command that runs the tests,
-/// and the budgets. A `.ralf/config.json` of the older format is taken over. With `--task`, `--json-task`, `--plan`,
-/// `--prompt` or `--template` it also writes the files of a new task, with the project's own test, lint and typecheck commands; a
-/// configuration that is there stays.
 #[derive(Debug, Clone, clap::Args)]
 #[command(group = clap::ArgGroup::new("kind").multiple(false))]
 #[command(after_help = "Examples:
-  ralph init                      from what is found here
+  ralph init                      configure the agents and checks found here
   ralph init --task --name 'Keep the order of messages'
-  ralph init --plan               prd.md, tasks.json, progress.txt and prompt.md in `ralph/`
-  ralph init --template metric    a number to improve: what measures it, and how much is enough
-  ralph init --profile claude     with claude alone
-  ralph init --profile tools      a model with managed tools, no CLI (`ralph models` shows its key)
-  ralph init --profile command    a skeleton for a command of your own")]
+  ralph init --template metric    improve a number
+  ralph init --profile tools      use a model instead of an agent CLI")]
 pub struct InitArgs {
-    /// Which agents to write down.
+    /// Agents to configure
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Profile::Auto)]
     pub profile: Profile,
-    /// A task as `ralph_task.md`: frontmatter and checkboxes.
+    /// Write a task as `ralph_task.md`
     #[arg(long, group = "kind")]
     pub task: bool,
-    /// A task as `ralph.json`.
+    /// Write a task as `ralph.json`
     #[arg(long, group = "kind")]
     pub json_task: bool,
-    /// A plan in `ralph/`: requirements, stories, progress and the prompt of each iteration.
+    /// Write a plan in `ralph/`
     #[arg(long, group = "kind")]
     pub plan: bool,
-    /// A task as `PROMPT.md`.
+    /// Write a task as `PROMPT.md`
     #[arg(long, group = "kind")]
     pub prompt: bool,
-    /// A task that begins with a template: `fix`, `feature`, `tidy` (as `PROMPT.md`), `metric` (a number to improve) or `ralph_task`.
+    /// Write a task from a template
     #[arg(long, group = "kind", value_name = "NAME", value_parser = template_names())]
     pub template: Option<String>,
-    /// What the new task is called; its id and branch are made from it.
+    /// Title of the task
     #[arg(long, value_name = "NAME", requires = "kind")]
     pub name: Option<String>,
-    /// Replace what is there: the configuration, or the files of a task where one is asked for.
+    /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
 }
@@ -92,7 +85,7 @@ impl InitArgs {
 /// Which agents to write down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Profile {
-    /// Those that are installed.
+    /// The installed agents
     Auto,
     /// Claude Code.
     Claude,
@@ -108,7 +101,7 @@ pub enum Profile {
     Actions,
     /// A model with managed tools; needs no CLI.
     Tools,
-    /// A command of your own.
+    /// Your own command
     Command,
 }
 
@@ -154,7 +147,7 @@ pub fn run(args: InitArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     let path = RalphDir::of(&top).config();
     if path.is_dir() {
         return Err(CommandError::usage(format!(
-            "`{}` is a folder, where a file of that name is to be",
+            "`{}` is a folder, but a file of that name is needed",
             path.display()
         ))
         .hint("move it away, then try again"));
@@ -272,7 +265,7 @@ fn import(top: &Path) -> Result<Option<(PathBuf, ConfigFile)>, CommandError> {
         Ok(file) => Ok(Some((path, file))),
         Err(e) => {
             Err(CommandError::usage(format!("{}:{}:{}: {}", path.display(), e.line, e.column, e.message))
-                .cause("a configuration of the older format is taken over, but this one cannot be read")
+                .cause("`ralph init` imports the older format, but can't read this file")
                 .hint(format!("{}; or move it away", e.hint)))
         }
     }
@@ -311,10 +304,7 @@ fn next_steps(profile: Profile, draft: &ProfileDraft, top: &Path, has_commit: bo
         steps.push("say how the result is checked: \"verifiers\": [{\"name\": \"tests\", \"command_argv\": [\"make\", \"test\"]}]".to_owned());
     }
     if task_source::candidates(top).is_empty() {
-        steps.push(
-            "write what is to be done, and how to check it, into `PROMPT.md`; or `ralph init --task`"
-                .to_owned(),
-        );
+        steps.push("write the task and its checks to `PROMPT.md`, or run `ralph init --task`".to_owned());
     }
     steps.push("`ralph run` starts the loop".to_owned());
     steps

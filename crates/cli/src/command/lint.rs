@@ -16,29 +16,27 @@ use std::path::{Path, PathBuf};
 /// Rounds of fixes: one fix can show the place of the next.
 const ROUNDS: usize = 5;
 
-/// Checks a task file. Errors are what `ralph run` refuses; warnings are what makes loops fail. Each names its place, what
-/// is wrong and what fixes it. Exit code 0 without errors, else 2.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph lint                      the task of this folder
-  ralph lint ralph/tasks.json
-  ralph lint tasks/*.md           several, each by itself
-  ralph lint --fix                fix what can be fixed without asking
-  ralph lint --probe-checks       also run the checks: one that passes already proves nothing")]
+  ralph lint                      check this folder's task
+  ralph lint tasks/*.md
+  ralph lint --fix                fix what has only one fix
+  ralph lint --probe-checks       also run the checks, unsandboxed
+Exits with 2 if there are errors.")]
 pub struct LintArgs {
-    /// The task files; the only one of this folder if left out.
+    /// Task files [default: the one in this folder]
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// The folder of a plan, where it is not `ralph/`.
+    /// Folder of the plan [default: ralph]
     #[arg(long, value_name = "DIR", conflicts_with = "files")]
     pub ralph_dir: Option<PathBuf>,
-    /// Apply the changes that are right whatever you meant.
+    /// Apply the fixes that are always right
     #[arg(long)]
     pub fix: bool,
-    /// Run the check of each criterion, with all your rights, and warn of those that pass already.
+    /// Run each check and warn if it already passes
     #[arg(long)]
     pub probe_checks: bool,
-    /// Longest run of one probed check, in seconds.
+    /// Time limit per probed check
     #[arg(long, value_name = "N", default_value_t = 60, requires = "probe_checks")]
     pub probe_seconds: u64,
 }

@@ -13,14 +13,13 @@ use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::status::Status;
 use std::path::Path;
 
-/// Newest last. A run whose folder is gone is shown as `gone`.
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(after_help = "Examples:
-  ralph list              the runs of this folder
-  ralph list --all        of every folder
-  ralph list --json       one JSON array")]
+  ralph list              list this folder's runs, newest last
+  ralph list --all        list every folder's runs
+  ralph list --json       print a JSON array")]
 pub struct ListArgs {
-    /// Runs of every folder, not only of this one.
+    /// Include runs of every folder
     #[arg(short, long)]
     pub all: bool,
 }
@@ -78,13 +77,13 @@ fn print(entries: &[ListEntry], all: bool, now: Timestamp, out: &Out) {
     }
     if let Some(orphan) = entries.iter().rev().find(|e| e.orphaned) {
         out.say(format!(
-            "{} `ralph resume {}` goes on with the run that is paused",
+            "{} run `ralph resume {}` to continue the paused run",
             out.err(Tone::Plain, "next:"),
             orphan.run_id
         ));
     } else if let Some(waiting) = entries.iter().rev().find(|e| e.status == "needs you") {
         out.say(format!(
-            "{} `ralph status {}` says what it needs from you",
+            "{} run `ralph status {}` to see what it needs from you",
             out.err(Tone::Plain, "next:"),
             waiting.run_id
         ));

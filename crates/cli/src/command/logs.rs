@@ -19,40 +19,36 @@ use std::path::Path;
 /// Sentences shown unless told otherwise.
 const SENTENCES: usize = 200;
 
-/// What happened, one sentence per event; a check that fails with its last lines. Times are those of this machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph logs -f                 follow the run of this folder until it is over, with each tool call
-  ralph logs -f --live          with everything that the agent says and checks print
-  ralph logs k3f9 -n 20         the last 20 sentences
-  ralph logs -o --iteration 3   what the agent said and did in iteration 3
-  ralph logs -o --raw           its output byte by byte, JSON and all
-  ralph logs --events --from 40   raw events, from number 40 on")]
+  ralph logs -f                 follow this folder's run
+  ralph logs -f --live          include everything the agent prints
+  ralph logs -o --iteration 3   show the agent's work in iteration 3")]
 pub struct LogsArgs {
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
-    /// Go on with what comes, until the run is over; between the events one line per tool call.
+    /// Follow the run until it ends
     #[arg(short, long)]
     pub follow: bool,
-    /// Also what the run shows while it works: agent text, tool calls, output of checks. The newest of it is kept.
+    /// Include agent text, tool calls and check output
     #[arg(long, conflicts_with = "agent_output")]
     pub live: bool,
-    /// Only this iteration.
+    /// Show only this iteration
     #[arg(long, value_name = "N")]
     pub iteration: Option<u32>,
-    /// What the agent said and did, read from its own output; of the latest iteration unless one is named.
+    /// Show what the agent said and did
     #[arg(short = 'o', long, conflicts_with_all = ["events", "from"])]
     pub agent_output: bool,
-    /// With `--agent-output`: as it was printed, byte by byte, escape sequences and all.
+    /// Print the agent's output byte by byte
     #[arg(long, requires = "agent_output")]
     pub raw: bool,
-    /// Raw events, one JSON object per line (also with `--json`).
+    /// Print raw events, one JSON object per line
     #[arg(long)]
     pub events: bool,
-    /// From the event with this number on.
+    /// Start at this event number
     #[arg(long, value_name = "SEQ")]
     pub from: Option<u64>,
-    /// Only the last N lines; 0 shows all (sentences: 200 unless told otherwise).
+    /// Show only the last N lines, 0 for all
     #[arg(short = 'n', long, value_name = "N")]
     pub lines: Option<usize>,
 }

@@ -6,16 +6,15 @@ use clap::Command;
 use ralph_loop_protocol::text::count;
 use std::path::{Path, PathBuf};
 
-/// Prints `ralph(1)` to stdout, or writes the pages of all commands to a folder.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph man | man -l -
   ralph man --dir ~/.local/share/man/man1")]
 pub struct ManArgs {
-    /// Write `ralph.1`, `ralph-run.1`, … to this folder; it is made if needed.
+    /// Write all pages to this folder
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Print the list of variables as Markdown: what `docs/ENVIRONMENT.md` is made of.
+    /// Print the environment variables as Markdown
     #[arg(long, hide = true, conflicts_with = "dir")]
     pub variables: bool,
 }
@@ -81,6 +80,8 @@ mod tests {
         for name in ["ralph.1", "ralph-run.1", "ralph-status.1", "ralph-restore.1"] {
             assert!(pages.iter().any(|p| p == name), "{name} is missing: {pages:?}");
         }
-        assert!(String::from_utf8(page(Cli::command()).unwrap()).unwrap().contains("fresh agent sessions"));
+        assert!(
+            String::from_utf8(page(Cli::command()).unwrap()).unwrap().contains("until your checks prove")
+        );
     }
 }

@@ -7,13 +7,12 @@ use ralph_loop_app::App;
 use ralph_loop_mcp::{RalphServer, Role};
 use std::path::Path;
 
-/// Let another agent start, watch and steer runs of this folder: a server of the Model Context Protocol on standard input and output.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  claude mcp add ralph -- ralph mcp                 for Claude Code\n  codex mcp add ralph -- ralph mcp                  for Codex\n  ralph -C ~/project mcp --read-only                look, but neither start nor steer\n\nWhat a repo asks for and you have not allowed (`ralph trust`) is refused, never asked."
+    after_help = "Examples:\n  claude mcp add ralph -- ralph mcp\n  codex mcp add ralph -- ralph mcp\n  ralph -C ~/project mcp --read-only"
 )]
 pub struct McpArgs {
-    /// Only tools that look.
+    /// Offer read-only tools
     #[arg(long)]
     read_only: bool,
 }

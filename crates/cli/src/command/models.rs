@@ -21,31 +21,27 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Lists the model profiles: which model, which server, whether its key is there, what it costs, where it comes from.
-/// Keys themselves are never shown. `docs/MODELS.md` tells how profiles are written.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph models
-  ralph models check                 asks the default profile one tiny question
-  ralph models check strong-doctor
-  ralph models --json                one JSON array")]
+  ralph models                       list the profiles
+  ralph models check                 ask the default profile a tiny question
+  ralph models check strong-doctor")]
 pub struct ModelsArgs {
     /// What to do.
     #[command(subcommand)]
     pub action: Option<ModelsAction>,
 }
 
-/// What to do with the profiles.
 #[derive(Debug, clap::Subcommand)]
 pub enum ModelsAction {
-    /// Ask a profile's model one tiny question; this costs a fraction of a cent.
+    /// Ask a model a tiny question, for a fraction of a cent
+    #[command(after_help = "Examples:\n  ralph models check strong-doctor")]
     Check(CheckArgs),
 }
 
-/// Makes one real call and says what is wrong and how to fix it.
 #[derive(Debug, clap::Args)]
 pub struct CheckArgs {
-    /// The profile, or a model as PROVIDER/MODEL; without it, the default profile.
+    /// Profile or PROVIDER/MODEL [default: the default profile]
     pub profile: Option<String>,
 }
 
@@ -153,7 +149,7 @@ fn list(env: &Environment, loaded: &LoadedModels, out: &Out) {
             out.say(format!("{} {problem}", out.err(Tone::Bad, out.sign(Sign::Bad))));
         }
     }
-    out.say("`ralph models check PROFILE` asks one; docs/MODELS.md tells how to add your own");
+    out.say("run `ralph models check PROFILE` to test one");
 }
 
 fn as_json(line: &ProfileLine) -> Value {
@@ -213,7 +209,7 @@ fn check(
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are {}", known().collect::<Vec<_>>().join(", ")),
         };
-        CommandError::usage(format!("there is no model profile `{name}`")).hint(hint)
+        CommandError::usage(format!("model profile `{name}` doesn't exist")).hint(hint)
     })?;
     if let Some((_, ask)) = loaded.asks.iter().find(|(of, _)| of == name && loaded.waiting.contains(of)) {
         return Err(CommandError::needs_person(format!("profile `{name}` asks for {}", ask.text))

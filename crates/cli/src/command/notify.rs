@@ -14,31 +14,28 @@ use ralph_loop_protocol::outcome::ErrorCode;
 use serde_json::json;
 use std::path::Path;
 
-/// Notifications stand under `notify` in your own configuration; `SLACK_WEBHOOK_URL` alone is enough for Slack.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph notify test")]
 pub struct NotifyArgs {
     /// What to do.
     #[command(subcommand)]
     pub command: NotifyCommand,
 }
 
-/// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub enum NotifyCommand {
-    /// Send a test message to everyone who would be told.
+    /// Send a test message through every channel
     Test(TestArgs),
 }
 
-/// Sends one message each way and says what came of it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph notify test
-  ralph notify test --notify desktop      one more way than your configuration has
-  ralph notify test --json                one JSON object: notifiers
-
-Exit code 4 where a message did not get through, 2 where no notification is configured.")]
+  ralph notify test --notify desktop
+Exits with 4 if a message fails, 2 if no channel is configured.")]
 pub struct TestArgs {
-    /// Also this way: `slack`, `desktop`, `command:LINE`.
+    /// Add a channel: slack, desktop, command:LINE
     #[arg(long, value_name = "WAY", value_parser = notify::parse)]
     pub notify: Vec<NotifyRequest>,
 }

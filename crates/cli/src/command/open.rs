@@ -10,20 +10,17 @@ use serde_json::json;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Opens the pull request of a run where it has one, else the folder that its files are in. Without a desktop, or with
-/// `--print`, the address is printed on stdout.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph open              the latest run of this folder
-  ralph open k3f9 --print
-  cd \"$(ralph open --files --print)\"")]
+  ralph open              open the latest run's pull request or files
+  ralph open k3f9 --print")]
 pub struct OpenArgs {
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
-    /// The folder with the files, also where there is a pull request.
+    /// Open the folder, even if there is a pull request
     #[arg(long)]
     pub files: bool,
-    /// Only print the address or the folder.
+    /// Print the URL or path instead of opening it
     #[arg(long)]
     pub print: bool,
 }

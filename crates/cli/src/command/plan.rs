@@ -25,31 +25,29 @@ use std::path::{Path, PathBuf};
 const TASKS: &str = "ralph/tasks.json";
 const PRD: &str = "ralph/prd.md";
 
-/// Turn a wish into a plan: an agent asks what it needs to know and writes the requirements and the stories; you see them before
-/// anything is written. If `ralph/prd.md` already has requirements, it stays as it is and the stories come from it.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ralph plan \"Users can export their invoices as CSV\"\n  ralph plan                                 stories from your ralph/prd.md, which stays as it is\n  ralph plan --prd docs/export.md            stories from another file\n  ralph plan --form                          no agent: asks for the stories one by one\n  ralph plan --agent codex --yes \"…\"        nobody is asked; the agent decides what is open\n\nThe same inside Claude Code: `/ralph:plan` (`ralph plugin install`)."
+    after_help = "Examples:\n  ralph plan \"Users can export their invoices as CSV\"\n  ralph plan                     derive stories from ralph/prd.md\n  ralph plan --prd docs/export.md\n  ralph plan --form              answer a form, without an agent"
 )]
 pub struct PlanArgs {
-    /// What is wanted; asked for if left out and `ralph/prd.md` says nothing.
+    /// Feature to plan
     wish: Option<String>,
-    /// Make the stories from these requirements.
+    /// Derive the stories from this file
     #[arg(long, value_name = "FILE", conflicts_with = "form")]
     prd: Option<PathBuf>,
-    /// Ask for everything in a form, without an agent.
+    /// Ask in a form, without an agent
     #[arg(long)]
     form: bool,
-    /// The agent that plans; the first configured or installed one if left out.
+    /// Agent that plans [default: the first available]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Its model.
+    /// Model for the agent
     #[arg(short, long, value_name = "MODEL", value_parser = crate::parse::model)]
     model: Option<String>,
-    /// Ask nobody: the agent decides what is open, and the plan is written where the linter accepts it.
+    /// Let the agent decide open questions
     #[arg(short, long)]
     yes: bool,
-    /// Replace the stories of a plan that is there; its requirements stay.
+    /// Replace the stories of an existing plan
     #[arg(long)]
     force: bool,
 }
@@ -59,8 +57,8 @@ pub fn run(args: PlanArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     let top = find::top(folder);
     let asks = may_ask(out) && !args.yes;
     if !asks && (args.form || !args.yes) {
-        return Err(CommandError::usage("a plan is talked over, and nobody can be asked here")
-            .hint("run it in a terminal, or let the agent decide what is open: `ralph plan --yes \"what is wanted\"`"));
+        return Err(CommandError::usage("`ralph plan` needs a terminal")
+            .hint("run it in a terminal, or let the agent decide: `ralph plan --yes \"Add coupons\"`"));
     }
     let commands = project_commands(&top);
     let template =
@@ -83,12 +81,12 @@ pub fn run(args: PlanArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     let wish = match (&args.wish, &prd) {
         (Some(wish), _) => Some(wish.trim().to_owned()),
         (None, Some(prd)) if says_enough(prd) => None,
-        (None, _) if asks => answer("What is wanted? ", out)?,
+        (None, _) if asks => answer("What should it do? ", out)?,
         (None, _) => None,
     };
     if wish.as_deref().unwrap_or_default().is_empty() && !prd.as_deref().is_some_and(says_enough) {
-        return Err(CommandError::usage("nothing is wanted")
-            .hint("say it: `ralph plan \"what is wanted\"`, or name requirements with `--prd FILE`"));
+        return Err(CommandError::usage("no feature described")
+            .hint("run `ralph plan \"Add coupons to the cart\"`, or pass `--prd FILE`"));
     }
     let wish = wish.unwrap_or_default();
     let draft = match args.form {
@@ -153,11 +151,8 @@ enum Verdict {
 fn read_prd(path: &Path) -> Result<String, CommandError> {
     let text = repo_file::read_text(path).map_err(|e| repo_file::unreadable(path, &e))?;
     if !says_enough(&text) {
-        return Err(CommandError::usage(format!(
-            "`{}` says too little to make stories from",
-            path.display()
-        ))
-        .hint("write what is wanted there first, or let the agent ask: `ralph plan \"what is wanted\"`"));
+        return Err(CommandError::usage(format!("`{}` is too short to derive stories from", path.display()))
+            .hint("describe the feature there, or run `ralph plan \"Add coupons to the cart\"`"));
     }
     Ok(text)
 }

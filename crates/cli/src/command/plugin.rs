@@ -35,10 +35,9 @@ const FILES: &[(&str, &str)] = &[
 /// Its name, and that of its marketplace.
 const PLUGIN: &str = "ralph@ralph";
 
-/// Install the Claude Code plugin, remove it, or say how it stands.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ralph plugin install       for every project of yours\n  ralph plugin status        what is installed, and whether its hooks find this program\n  ralph plugin uninstall"
+    after_help = "Examples:\n  ralph plugin install       install it for all your projects\n  ralph plugin status        show what is installed\n  ralph plugin uninstall"
 )]
 pub struct PluginArgs {
     #[command(subcommand)]
@@ -47,11 +46,14 @@ pub struct PluginArgs {
 
 #[derive(Debug, Clone, Copy, Subcommand)]
 enum What {
-    /// Install the plugin, or bring it to this version.
+    /// Install or update the plugin
+    #[command(after_help = "Examples:\n  ralph plugin install")]
     Install,
-    /// Remove the plugin and its marketplace.
+    /// Remove the plugin and its marketplace
+    #[command(after_help = "Examples:\n  ralph plugin uninstall")]
     Uninstall,
-    /// Say what is installed.
+    /// Show what is installed
+    #[command(after_help = "Examples:\n  ralph plugin status")]
     Status,
 }
 
@@ -79,7 +81,7 @@ fn install(claude: &Claude, env: &Environment, out: &Out) -> Result<u8, CommandE
     }
     claude.call(&["plugin", "install", PLUGIN])?;
     let installed = claude.installed()?.ok_or_else(|| {
-        CommandError::environment("`claude` says that it has installed the plugin, but does not list it")
+        CommandError::environment("`claude` reported success, but doesn't list the plugin")
             .hint("look at `claude plugin list`")
     })?;
     if out.json {
@@ -172,7 +174,7 @@ fn market(env: &Environment) -> Result<PathBuf, CommandError> {
 /// Writes the plugin's folder anew.
 fn write(folder: &Path) -> Result<(), CommandError> {
     let failed = |e: std::io::Error| {
-        CommandError::environment(format!("the plugin cannot be written to `{}`", folder.display()))
+        CommandError::environment(format!("can't write the plugin to `{}`", folder.display()))
             .cause(e.to_string())
     };
     match std::fs::remove_dir_all(folder) {
@@ -248,7 +250,7 @@ impl Claude {
     fn installed(&self) -> Result<Option<Value>, CommandError> {
         let text = self.call(&["plugin", "list", "--json"])?;
         let list: Value = serde_json::from_str(text.trim()).map_err(|e| {
-            CommandError::environment("`claude plugin list --json` cannot be read")
+            CommandError::environment("can't parse the output of `claude plugin list --json`")
                 .cause(e.to_string())
                 .hint("bring Claude Code to version 2.1 or newer: `claude update`")
         })?;

@@ -24,25 +24,23 @@ use std::path::Path;
 use std::time::Duration;
 use words::Sink;
 
-/// Runs each configured agent (or, without a configuration, each that is installed) once, in an empty folder, sandboxed as in a
-/// run. This is a real session and may cost a little.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph probe
   ralph probe claude --timeout 60
-  ralph probe --isolation none    with all your rights, to see whether the sandbox is what keeps it from working
-  ralph probe --json              one JSON array")]
+  ralph probe --isolation none    check whether the sandbox is the problem
+Each probe is a real session and may cost a little.")]
 pub struct ProbeArgs {
-    /// Only these agents.
+    /// Agents to probe [default: all]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
-    /// Only this agent; may be given several times.
+    /// Agent to probe (repeatable)
     #[arg(long, alias = "modal", value_name = "NAME")]
     pub agent: Vec<String>,
-    /// Longest wait for each agent, in seconds.
+    /// Time limit per agent, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub timeout: u64,
-    /// How strongly the agent is isolated from the rest of the machine.
+    /// Sandbox strength: auto, bwrap, landlock, none
     #[arg(long, value_name = "HOW", value_parser = isolation)]
     pub isolation: Option<Isolation>,
 }
@@ -73,7 +71,7 @@ pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     });
     if agents.is_empty() {
         return Err(CommandError::environment(
-            "there is no agent to try: none is configured, and none of claude, codex, gemini, opencode, qwen is installed",
+            "no agent to probe: none is configured, and none of claude, codex, gemini, opencode, qwen is installed",
         )
         .hint("`ralph doctor` shows how to install one; `ralph demo` needs none"));
     }
@@ -126,7 +124,7 @@ fn tell_refused(report: &mut ProbeReport, refusals: &Refusals) {
     let hosts = hosts[..hosts.len().min(5)].join(", ");
     let hint = report.hint.take().unwrap_or_default();
     report.hint = Some(format!(
-        "it tried to reach {hosts}, which the sandbox refuses: `--allow-host` or `allowed_hosts` of your own config lets it; {hint}"
+        "the sandbox refused access to {hosts}; allow it with `--allow-host` or in your own `allowed_hosts`; {hint}"
     ));
 }
 
@@ -160,7 +158,7 @@ fn chosen(names: &[String], configured: Configured) -> Result<Vec<AgentConfig>, 
         found.ok_or_else(|| {
             let mut all: Vec<&str> = known.iter().map(|a| a.name.as_str()).collect();
             all.extend(presets::NAMES.iter().filter(|n| !known.iter().any(|a| a.name.as_str() == **n)));
-            CommandError::usage(format!("there is no agent `{name}`"))
+            CommandError::usage(format!("agent `{name}` doesn't exist"))
                 .hint(format!("known here: {}", all.join(", ")))
         })
     };
@@ -192,7 +190,7 @@ fn mend(report: &mut ProbeReport, isolation: Isolation) {
             "run `{name}` by hand: it may wait for a login, or in silence for a provider that is at its limit; `--timeout 900` waits longer, `ralph run --agents …` leaves it out{sandboxed}"
         ),
         _ if ["keychain", "keytar", "libsecret"].iter().any(|w| said.contains(w)) => {
-            "the system's keychain cannot be reached from here: use a key instead, for example GEMINI_API_KEY"
+            "the sandbox can't reach the system keychain; use a key instead, such as GEMINI_API_KEY"
                 .to_owned()
         }
         _ if said.contains("node") && said.contains("no such file") => {

@@ -7,15 +7,13 @@ use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::text::count;
 use std::path::Path;
 
-/// Every decision and every prompt is made again from the journal and the files of the run, and held against what was done and
-/// written then. No model is asked, no command is run, nothing is changed. Exit code 1 where today's engine differs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph replay            the latest run of this folder
-  ralph replay k3f9       by the end of its id
-  ralph replay --json     as one JSON value, for a regression test")]
+  ralph replay            replay the latest run
+  ralph replay --json     print every difference
+Exits with 1 if this version decides differently.")]
 pub struct ReplayArgs {
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
 }
 

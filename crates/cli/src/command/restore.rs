@@ -22,23 +22,18 @@ const SHOWN: usize = 50;
 /// Files that stay, by name; more are counted.
 const NAMED: usize = 5;
 
-/// Shows what would change, and changes it only after a yes. Only files that are as the run has left them are undone:
-/// what you have changed since its start stays, unless you say `--all`. `HEAD`, branches, the index and files that git
-/// ignores stay as they are; the state before is kept under `refs/ralph/RUN/before-restore`. Where the run had switched your
-/// checkout to a branch of its own, you are back on the one before; its commits stay on its branch.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph restore               the latest run of this folder
-  ralph restore k3f9          show what would change, then ask (on a terminal)
-  ralph restore k3f9 --yes    do it
-  ralph restore k3f9 --all    your own edits since its start go, too")]
+  ralph restore               show the latest run's changes, then ask
+  ralph restore k3f9 --yes    undo them
+The files before the restore stay in `refs/ralph/RUN/before-restore`.")]
 pub struct RestoreArgs {
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
-    /// Do it without asking.
+    /// Restore without asking
     #[arg(short, long)]
     pub yes: bool,
-    /// Every file as it was at the start: your own edits since then go, too.
+    /// Also undo your own edits since the start
     #[arg(long)]
     pub all: bool,
 }
@@ -63,7 +58,7 @@ pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
         return Err(CommandError::usage(format!(
             "run {id} was cleaned up: the files before it are not kept any more"
         ))
-        .hint(format!("`ralph show {id}` still tells what it did")));
+        .hint(format!("run `ralph show {id}` to see what it did")));
     }
     if !entry.workspace.is_dir() {
         return Err(CommandError::usage(format!(
@@ -174,7 +169,7 @@ fn show(plan: &RestorePlan, id: &RunId, (top, yes): (&Path, bool), out: &Out) {
     }
     if !plan.left_alone.is_empty() {
         out.line(format!(
-            "  left alone: {} (ignored, too large or a repo of its own)",
+            "  left alone: {} (ignored, too large, or a nested repo)",
             some_of(&plan.left_alone)
         ));
     }

@@ -9,29 +9,26 @@ use ralph_loop_app::{App, NotifyRequest, notify};
 use ralph_loop_task::config::Isolation;
 use std::path::Path;
 
-/// A run that is paused goes on; one whose process has ended is continued from its journal, with its iteration count,
-/// cost, cooldowns and budgets.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph resume            the latest run of this folder
-  ralph resume k3f9       by the end of its id
-  ralph resume --max-iterations 50   go on after the budget was used up
-  ralph resume --from origin RUN   a run of another machine, from the state it pushed")]
+  ralph resume                       continue the latest run
+  ralph resume --max-iterations 50   continue past an exhausted budget
+  ralph resume --from origin RUN     continue another machine's run")]
 pub struct ResumeArgs {
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
-    /// Bring the run here first, from the state that it pushed to this remote (a name, an address or a folder).
+    /// Fetch the run from this remote, URL or folder first
     #[arg(long, value_name = "REMOTE", requires = "run")]
     pub from: Option<String>,
-    /// With `--from`: how strongly the agent is sandboxed here; what the run says of that does not count.
+    /// With --from: auto, bwrap, landlock, none
     #[arg(long, value_name = "HOW", value_parser = crate::parse::isolation, requires = "from")]
     pub isolation: Option<Isolation>,
-    /// Also tell people this way, as long as this process lives: `slack`, `desktop`, `command:LINE`; or `none`.
+    /// Add a channel: slack, desktop, command:LINE, none
     #[arg(long, value_name = "WAY", value_parser = notify::parse)]
     pub notify: Vec<NotifyRequest>,
     #[command(flatten)]
     pub budgets: BudgetArgs,
-    /// Leave the terminal and the session of whoever started this process.
+    /// Leave the terminal's session
     #[arg(long, hide = true)]
     pub detached: bool,
 }

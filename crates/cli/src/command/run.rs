@@ -17,145 +17,131 @@ use ralph_loop_task::config::{Isolation, Mode, ProviderName, RequiredProof, Shar
 use ralph_loop_task::dialect::Publish;
 use std::path::{Path, PathBuf};
 
-/// The task is a sentence, or a file: `PROMPT.md` and the like. Agents and verifiers come from `.ralph/config.json`
-/// (`ralph init` writes one); where it names none, installed agents and the repo's own test command are taken, and said.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "Examples:
-  ralph run \"Fix the failing tests\"  a sentence is a task; `--verify 'make test'` says what shows that it is done
-  ralph run                         the loop on PROMPT.md: the agent is sandboxed, you see each iteration's result here
-  ralph run --branch fix-router     commit each iteration on a branch
+  ralph run \"Fix the failing tests\"         a sentence as the task
   ralph run --verify 'cargo test' --agents claude,codex
-  ralph run --worktree              beside your own tree
-  ralph run --provider docker       commands and agents in a container
-  ralph run --isolation none        with all your rights, for agents and repos you trust
-  ralph run --detach                in a process of its own, which outlives this terminal
-  ralph run --resume                go on with the latest run of this folder")]
+  ralph run --publish pr                    the task file here, as a pull request
+More options, in `man ralph-run`: --protect --tests --require-proof --no-baseline --strict-budget
+  --max-tokens --best --jobs --depth --sparse --ticket --ralph-dir --mode --share --pass-env --notify")]
 pub struct RunArgs {
-    /// What is to be done: one sentence in quotes, `-` for standard input, or a task file (`ralph_task.md`, `ralph.json`,
-    /// `ralph/tasks.json`, `PROMPT.md`; found by itself where there is only one). Several files run side by side, each in a
-    /// clone of its own.
+    /// Sentence, task file, or `-` for stdin
     #[arg(value_name = "TASK", value_hint = clap::ValueHint::FilePath)]
     pub tasks: Vec<String>,
-    /// What is to be done, as text, whatever it looks like; `-` is standard input.
+    /// Task as text, never a file name; `-` for stdin
     #[arg(short = 'p', long, value_name = "TEXT", conflicts_with = "tasks")]
     pub text: Option<String>,
-    /// The folder of a plan, where it is not `ralph/`.
+    /// Folder of the plan [default: ralph]
     #[arg(long, value_name = "DIR", conflicts_with_all = ["tasks", "text", "prompt", "issue"])]
     pub ralph_dir: Option<PathBuf>,
-    /// The ticket that `{{ticket_id}}` in a task stands for.
+    /// Value of {{ticket_id}} in the task
     #[arg(long, value_name = "ID")]
     pub ticket: Option<String>,
-    /// Let several agents or models work on the task side by side (`claude,codex`), or so many of the same (`3`): the first
-    /// proven result wins, the others are stopped. They share the budget.
+    /// Race these agents or models, or N copies of one
     #[arg(long, value_name = "WHO", value_delimiter = ',', conflicts_with_all = ["resume", "jobs", "branch"])]
     pub race: Vec<String>,
-    /// With `--race`: wait for all, and let the best proven result win: by the task's `metric`, the smallest `diff` or the lowest
-    /// `cost`.
+    /// Pick the winner by metric, diff or cost
     #[arg(long, value_name = "BY", value_enum, num_args = 0..=1, default_missing_value = "metric", requires = "race")]
     pub best: Option<race::Best>,
-    /// How many of several tasks run at a time (default 2).
+    /// How many tasks run at once [default: 2]
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// The task file, by flag.
+    /// Task file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tasks", "text"])]
     pub prompt: Option<PathBuf>,
-    /// Go on with a run: the named one, or the latest of this folder.
+    /// Resume a run [default: the latest]
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "")]
     pub resume: Option<String>,
-    /// Start a new run even where an unfinished one is.
+    /// Start a new run even if one is unfinished
     #[arg(long, conflicts_with = "resume")]
     pub new: bool,
     #[command(flatten)]
     pub budgets: BudgetArgs,
-    /// Refuse to start where the money cap cannot hold.
+    /// Refuse agents whose cost can't be capped
     #[arg(long)]
     pub strict_budget: bool,
-    /// Do not run the checks before the first session: what they say of the start is then not known.
+    /// Skip the checks before the first session
     #[arg(long)]
     pub no_baseline: bool,
-    /// What the run may do to the tests of the start (default additive: the work must pass them as they were, or you approve).
+    /// What may happen to original tests [default: additive]
     #[arg(long, value_name = "frozen|additive|free", value_parser = TestsPolicy::parse)]
     pub tests: Option<TestsPolicy>,
-    /// What people may do to the run over the page and the API: `guided` adds hints for the next session, `debug` also a fixed
-    /// list of commands (default autonomous).
+    /// What dashboard users may do [default: autonomous]
     #[arg(long, value_name = "autonomous|guided|debug", value_parser = Mode::parse)]
     pub mode: Option<Mode>,
-    /// A result that only passes tests of the run's own is not done.
+    /// Reject results that pass only the run's own tests
     #[arg(long, value_name = "independent", value_parser = RequiredProof::parse)]
     pub require_proof: Option<RequiredProof>,
-    /// Only these agents, in this order.
+    /// Agents to use, in this order
     #[arg(long, visible_alias = "modals", alias = "modal", value_name = "A,B", value_delimiter = ',')]
     pub agents: Vec<String>,
-    /// The model for every agent that takes one.
+    /// Model for every agent
     #[arg(short, long, value_name = "MODEL", value_parser = model)]
     pub model: Option<String>,
-    /// A check that must pass, as a shell command; may be given several times.
-    #[arg(long, value_name = "COMMAND")]
+    /// Require this command to pass (repeatable)
+    #[arg(long, value_name = "COMMAND", help_heading = "Checks and limits")]
     pub verify: Vec<String>,
-    /// Paths that must not change; may be given several times.
+    /// Protect this path from changes (repeatable)
     #[arg(long, value_name = "PATH")]
     pub protect: Vec<String>,
-    /// Switch to this new branch and commit each iteration on it.
-    #[arg(long, value_name = "NAME")]
+    /// Create this branch and commit each iteration
+    #[arg(long, value_name = "NAME", help_heading = "Where, and what happens to the result")]
     pub branch: Option<String>,
-    /// Work in a git worktree of its own.
-    #[arg(long, conflicts_with = "clone")]
+    /// Work in a separate git worktree
+    #[arg(long, conflicts_with = "clone", help_heading = "Where, and what happens to the result")]
     pub worktree: bool,
-    /// Work in a fresh clone of this repo.
-    #[arg(long, value_name = "URL|PATH")]
+    /// Work in a fresh clone of this repo
+    #[arg(long, value_name = "URL|PATH", help_heading = "Where, and what happens to the result")]
     pub clone: Option<String>,
-    /// What becomes of the proven work: stays here, is pushed, or becomes a pull request.
-    #[arg(long, value_name = "none|push|pr", value_parser = publish)]
+    /// Deliver the proven work: none, push, pr
+    #[arg(long, value_name = "none|push|pr", value_parser = publish, help_heading = "Where, and what happens to the result")]
     pub publish: Option<Publish>,
-    /// Work on an issue of the code host: its text is the task, the pull request is linked to it.
+    /// Work on this GitHub issue
     #[arg(long, value_name = "URL|NUMBER", conflicts_with_all = ["tasks", "text", "prompt"])]
     pub issue: Option<String>,
-    /// Clone only the last N commits.
+    /// Clone only the last N commits
     #[arg(long, value_name = "N", requires = "clone", value_parser = clap::value_parser!(u32).range(1..))]
     pub depth: Option<u32>,
-    /// Clone only this folder, and the files beside and above it; may be given several times.
+    /// Clone only this folder (repeatable)
     #[arg(long, value_name = "FOLDER", requires = "clone")]
     pub sparse: Vec<String>,
-    /// How strongly the agent is isolated from the rest of the machine.
-    #[arg(long, value_name = "HOW", value_parser = isolation)]
+    /// Sandbox: auto, bwrap, landlock, none [default: auto]
+    #[arg(long, value_name = "HOW", value_parser = isolation, help_heading = "Where, and what happens to the result")]
     pub isolation: Option<Isolation>,
-    /// The same as `--isolation none`.
+    /// Same as --isolation none
     #[arg(long, conflicts_with_all = ["isolation", "sandbox"])]
     pub no_sandbox: bool,
-    /// The strongest sandbox that works here, or an error.
+    /// Same as --isolation auto
     #[arg(long, conflicts_with = "isolation")]
     pub sandbox: bool,
-    /// Also tell people this way, as long as this process lives: `slack`, `desktop`, `command:LINE`; or `none`.
+    /// Add a channel: slack, desktop, command:LINE, none
     #[arg(long, value_name = "WAY", value_parser = notify::parse)]
     pub notify: Vec<NotifyRequest>,
-    /// Where commands run: local, docker, sbx, daytona, e2b or vercel. Elsewhere than local the work is in a worktree of its
-    /// own.
-    #[arg(long, value_name = "NAME", value_parser = ProviderName::parse)]
+    /// Run in docker, sbx, daytona, e2b, vercel or local
+    #[arg(long, value_name = "NAME", value_parser = ProviderName::parse, help_heading = "Where, and what happens to the result")]
     pub provider: Option<ProviderName>,
-    /// Leave the sandbox of `--provider` as it is when the run ends.
+    /// Keep the sandbox when the run ends
     #[arg(long)]
     pub keep_sandbox: bool,
-    /// A host that commands may reach, beside the usual ones (`example.org`, `localhost:11434`); may be given several times.
-    #[arg(long, value_name = "HOST")]
+    /// Allow access to this host (repeatable)
+    #[arg(long, value_name = "HOST", help_heading = "Where, and what happens to the result")]
     pub allow_host: Vec<String>,
-    /// A variable of yours that commands may see; may be given several times.
+    /// Pass this variable to commands (repeatable)
     #[arg(long, value_name = "NAME")]
     pub pass_env: Vec<String>,
-    /// What of your own settings sandboxed agent CLIs get beside their login: instructions (your CLAUDE.md or AGENTS.md), skills,
-    /// mcp.
+    /// Share your instructions, skills or mcp with agents
     #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = Share::parse)]
     pub share: Vec<Share>,
-    /// Allow this run whatever the repo asks for that only you can allow (`ralph trust` shows it).
+    /// Grant everything this repo requests, for this run
     #[arg(short, long)]
     pub yes: bool,
-    /// Start the run in a process of its own, print its id and come back: it goes on by itself (`ralph attach`, `status`,
-    /// `cancel`).
+    /// Run in the background and print the run id
     #[arg(long, conflicts_with_all = ["resume", "jobs"])]
     pub detach: bool,
-    /// Leave the terminal and the session of whoever started this process.
+    /// Leave the terminal's session
     #[arg(long, hide = true, requires = "request")]
     pub detached: bool,
-    /// The whole request as JSON; `-` is standard input. How one process hands a run to another.
+    /// Read the whole request as JSON
     #[arg(long, hide = true, value_name = "FILE")]
     pub request: Option<PathBuf>,
 }
@@ -213,7 +199,9 @@ fn detach(request: &RunRequest, app: &App, out: &Out) -> Result<u8, CommandError
         out.value(&serde_json::json!({ "run_id": run }));
     } else {
         out.line(run.as_str());
-        out.say(format!("it goes on by itself; `ralph attach {run}` shows it, `ralph cancel {run}` ends it"));
+        out.say(format!(
+            "started in the background; run `ralph attach {run}` to watch it, `ralph cancel {run}` to end it"
+        ));
     }
     Ok(0)
 }
@@ -226,7 +214,7 @@ fn read_request(file: &Path, folder: &Path) -> Result<RunRequest, CommandError> 
     };
     let text =
         text.map_err(|e| CommandError::usage(format!("cannot read the request `{}`: {e}", file.display())))?;
-    serde_json::from_str(&text).map_err(|e| CommandError::usage(format!("the request cannot be read: {e}")))
+    serde_json::from_str(&text).map_err(|e| CommandError::usage(format!("can't parse the request: {e}")))
 }
 
 impl RunArgs {

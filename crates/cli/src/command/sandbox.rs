@@ -8,22 +8,23 @@ use crate::error::CommandError;
 use crate::output::Out;
 use ralph_loop_app::App;
 
-/// Tests the sandbox of this machine, and looks after the containers and machines that runs have made.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  ralph sandbox test
+  ralph sandbox list")]
 pub struct SandboxArgs {
     /// What to do with them.
     #[command(subcommand)]
     pub command: SandboxCommand,
 }
 
-/// What to do with sandboxes.
 #[derive(Debug, clap::Subcommand)]
 pub enum SandboxCommand {
-    /// Try every known way out of the sandbox.
+    /// Try to escape from the local sandbox
     Test(test::TestArgs),
-    /// List the sandboxes of every provider.
+    /// List the sandboxes of every provider
     List(list::ListArgs),
-    /// Remove a sandbox and its files.
+    /// Remove sandboxes and their files
     Rm(rm::RmArgs),
 }
 

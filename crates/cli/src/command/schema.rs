@@ -77,19 +77,17 @@ const SCHEMAS: &[Schema] = &[
     },
     Schema {
         name: "view",
-        about: "a run as it stands",
+        about: "the state of a run",
         text: include_str!("../../schemas/view.schema.json"),
     },
 ];
 
-/// Prints a JSON Schema; without a name, which there are. `docs/TASKS.md` shows how editors use them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph schema                                  the names
+  ralph schema                                  list the names
   ralph schema ralph.json > ralph.schema.json")]
 pub struct SchemaArgs {
-    /// Which: ralph.json, tasks.json, config.json, models.yaml, frontmatter, events, proof, actions, diagnosis,
-    /// receipt, result, control or view.
+    /// Schema to print [default: list the names]
     pub name: Option<String>,
 }
 
@@ -105,7 +103,7 @@ pub fn run(args: SchemaArgs, _folder: &Path, out: &Out) -> Result<u8, CommandErr
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
         };
-        return Err(CommandError::usage(format!("there is no schema `{name}`")).hint(hint));
+        return Err(CommandError::usage(format!("schema `{name}` doesn't exist")).hint(hint));
     };
     if out.json {
         // One value on one line, as everywhere.

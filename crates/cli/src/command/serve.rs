@@ -15,39 +15,35 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Shows every run of this machine on a page, live, and lets people start and steer them. Runs go on without it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph serve                              http://127.0.0.1:8000, for this machine alone
-  ralph serve --demo                       with a few scripted runs to look at
-  ralph serve --host 0.0.0.0 --token-file token   for others, too: put TLS in front of it
-  ralph serve --jobs 20 --jobs-with docker=4      more runs at a time
-  RALPH_DB_URL=postgres://db/ralph ralph serve    the index in Postgres
-
-Ends with Ctrl-C or SIGTERM; runs that it started go on, and the next server finds them.")]
+  ralph serve                              open http://127.0.0.1:8000
+  ralph serve --demo                       show scripted runs
+  ralph serve --host 0.0.0.0 --token-file token   add TLS in front
+Runs continue after the server ends.")]
 pub struct ServeArgs {
-    /// The address to listen on. One that others can reach needs a token of your choice.
+    /// Address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub host: IpAddr,
-    /// The port; 0 for any that is free.
+    /// Port, 0 for any free one
     #[arg(long, value_name = "PORT", default_value_t = 8000)]
     pub port: u16,
-    /// A file with the token of the owner; else RALPH_SERVE_TOKEN, else one is made and kept.
+    /// File with the owner's token [env: RALPH_SERVE_TOKEN]
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// Runs at a time that were started on the page; more wait in a queue.
+    /// Active dashboard runs; more wait in a queue
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
     pub jobs: u32,
-    /// The same for one provider of sandboxes; may be given several times.
+    /// Limit for one sandbox provider (repeatable)
     #[arg(long, value_name = "PROVIDER=N", value_parser = provider_jobs)]
     pub jobs_with: Vec<(String, usize)>,
-    /// A folder that runs may be started in, beside this one and those that have had runs; may be given several times.
+    /// Allow starting runs in this folder (repeatable)
     #[arg(long, value_name = "DIR")]
     pub repo: Vec<PathBuf>,
-    /// Start a few scripted runs to look at, in folders of their own.
+    /// Start a few scripted runs
     #[arg(long)]
     pub demo: bool,
-    /// Do not open a browser.
+    /// Don't open a browser
     #[arg(long)]
     pub no_open: bool,
 }
@@ -90,7 +86,7 @@ pub fn run(args: &ServeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
     let starts: Vec<_> = starts.collect();
     std::thread::spawn(move || starts.into_iter().for_each(|(app, request)| drop(app.spawn(&request))));
     ralph_loop_server::serve(app, &options, |ready| print_ready(ready, args, env, out))?;
-    out.say("the server has ended; runs go on (`ralph list --all`)");
+    out.say("the server has ended; runs continue (`ralph list --all`)");
     Ok(0)
 }
 

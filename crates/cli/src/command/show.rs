@@ -13,40 +13,35 @@ use ralph_loop_app::{App, repo_file};
 use ralph_loop_protocol::text::count;
 use std::path::Path;
 
-/// A whole run, or one iteration. The flags print one file of the iteration (of the latest one, if none is named), without
-/// what would steer your terminal; `--raw` prints it byte by byte.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph show                      the latest run of this folder
-  ralph show k3f9 3               its third iteration
-  ralph show k3f9 3 --diff | less what that iteration changed
-  ralph show --proof              what was proven, and how
-  ralph show --checks             every check: its command, last result, and what it printed last
-  ralph show k3f9 --json          one JSON object")]
+  ralph show                      show the latest run
+  ralph show k3f9 3 --diff        print what iteration 3 changed
+  ralph show --proof              print the final check's evidence")]
 pub struct ShowArgs {
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
-    /// The iteration.
+    /// Iteration
     pub iteration: Option<u32>,
-    /// Print the patch.
+    /// Print the iteration's patch
     #[arg(long, group = "artifact")]
     pub diff: bool,
-    /// Print the prompt.
+    /// Print its prompt
     #[arg(long, group = "artifact")]
     pub prompt: bool,
-    /// Print what the agent printed.
+    /// Print the agent's output
     #[arg(long, group = "artifact")]
     pub output: bool,
-    /// Print the receipt.
+    /// Print its receipt
     #[arg(long, group = "artifact")]
     pub receipt: bool,
-    /// Print the proof of the run: every check of the final check, and changes to tests that need a look.
+    /// Print the run's proof
     #[arg(long, group = "artifact", conflicts_with = "iteration")]
     pub proof: bool,
-    /// Print every check: its command, how it stood at the start, its last result, and what it printed where it fails.
+    /// Print every check and its last result
     #[arg(long, group = "artifact", conflicts_with = "iteration")]
     pub checks: bool,
-    /// Print the file byte by byte, escape sequences and all: for `git apply`, or into a file.
+    /// Print the file byte by byte
     #[arg(long, requires = "artifact", conflicts_with_all = ["proof", "checks"])]
     pub raw: bool,
 }

@@ -6,14 +6,13 @@ use crate::run_text;
 use ralph_loop_app::{App, status};
 use std::path::Path;
 
-/// Is it alive, is it getting closer, does it need you, what has it cost: in this order.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph status            the run that is running in this folder, else its latest
-  ralph status k3f9       by the end of its id
-  ralph status --json     one JSON object")]
+  ralph status            show the active run, or the latest
+  ralph status k3f9       show run k3f9
+  ralph status --json     print JSON")]
 pub struct StatusArgs {
-    /// The run; the latest of this folder if left out.
+    /// Run id [default: the latest run in this folder]
     pub run: Option<String>,
 }
 

@@ -14,36 +14,29 @@ use ralph_loop_protocol::text::count;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Shows what the files of this repo ask for that opens the sandbox, sends a key or a login somewhere, chooses where results are
-/// pushed, or stands in for the program of a known agent, and allows it: for this repo, as long as exactly that is asked for.
-/// It is kept in your own state folder, never in the repo. You are asked first; without a terminal nothing is allowed unless
-/// `--yes` says so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph trust              show, ask, allow
-  ralph trust --show       only show; exit code 3 where something waits for you
-  ralph trust --yes        allow without asking, where there is no terminal
-  ralph trust --json       { repo, hash, allowed, asks, gone }
-  ralph trust --revoke     forget what was allowed to this repo
-  ralph trust --agent-settings .claude    show `.claude`, as it is now, to agent sessions
-  RALPH_TRUST=HASH ralph run    for CI: allows exactly the set that `ralph trust --show --json` names")]
+  ralph trust              show the list, ask, allow
+  ralph trust --show       only show it; exits with 3 if something is pending
+  ralph trust --show --json    print the hash for RALPH_TRUST in CI
+  ralph trust --agent-settings .claude")]
 pub struct TrustArgs {
-    /// The task file whose settings are looked at, too; found by itself where there is only one.
+    /// Include this task file's settings
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Only show what is asked for.
+    /// Show the list without asking
     #[arg(long)]
     pub show: bool,
-    /// What the repo at this address asks for, as `ralph run --clone` would work on it.
+    /// Review the repo at this URL or path
     #[arg(long, value_name = "URL|PATH", conflicts_with = "revoke")]
     pub clone: Option<String>,
-    /// Show this settings file or folder to agent sessions
+    /// Show this settings file or folder to agents
     #[arg(long, value_name = "PATH", conflicts_with_all = ["show", "file", "clone", "revoke", "yes"])]
     pub agent_settings: Option<PathBuf>,
-    /// Forget everything that was allowed to this repo.
+    /// Revoke everything this repo was allowed
     #[arg(long, conflicts_with_all = ["show", "file"])]
     pub revoke: bool,
-    /// Allow without asking.
+    /// Allow without asking
     #[arg(short, long, conflicts_with_all = ["show", "revoke"])]
     pub yes: bool,
 }
@@ -100,7 +93,9 @@ fn allow(asked: &Asked, yes: bool, out: &Out) -> Result<bool, CommandError> {
             consent::show(&difference, out);
         }
         if !may_ask(out) {
-            out.say("nothing was allowed: there is no terminal to ask on; `ralph trust --yes` allows it");
+            out.say(
+                "nothing allowed: `ralph` can't ask without a terminal; run `ralph trust --yes` to allow it",
+            );
             return Ok(false);
         }
         if !confirm("Allow this, from now on?", out) {
@@ -132,7 +127,7 @@ fn revoke(stores: &[TrustStore], out: &Out) -> Result<u8, CommandError> {
     } else {
         out.say(match had {
             0 => "nothing was allowed to this repo".to_owned(),
-            had => format!("{} forgotten; this repo is asked about again", count(had, "allowed thing")),
+            had => format!("revoked {}; `ralph` will ask again", count(had, "allowed thing")),
         });
     }
     Ok(0)

@@ -15,49 +15,45 @@ use ralph_loop_protocol::id::RunId;
 use serde_json::json;
 use std::time::Duration;
 
-/// Drives runs for a fleet: takes them from Postgres by label, capacity and fairness, one process each.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph worker --labels gpu,eu --jobs 4      takes runs until SIGTERM, then hands them over
-  ralph worker --once 20261115-143307-k3f9   drives one run and ends: for Kubernetes, Nomad, Slurm, CI
-  ralph worker --new-token                   on the server's machine: lets one worker in
-  ralph worker --enrol URL --token rw_…      on the worker's machine: changes the token for a login
-  ralph worker --list                        who is there, and how busy
-
-RALPH_DB_URL names the Postgres, RALPH_ARTIFACTS a folder that all machines share or `s3://bucket/prefix`.")]
+  ralph worker --labels gpu,eu --jobs 4      take runs until SIGTERM
+  ralph worker --new-token                   on the server: create a token
+  ralph worker --enrol URL --token rw_…      on the worker: use it
+  ralph worker --once 20261115-143307-k3f9   drive one run, for Kubernetes or CI
+Set RALPH_DB_URL to the Postgres and RALPH_ARTIFACTS to a shared folder or bucket.")]
 pub struct WorkerArgs {
-    /// What this machine has, beside the agents that are found on it: a run that needs a label goes where it is. `repo:OWNER/NAME` keeps
-    /// it to that repo.
+    /// Labels of this machine (repo:OWNER/NAME limits it)
     #[arg(long, value_name = "LABEL", value_delimiter = ',')]
     pub labels: Vec<String>,
-    /// Runs at a time.
+    /// Active runs
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
     pub jobs: u32,
-    /// The name of this worker; that of the machine without it.
+    /// Name of this worker [default: the host name]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Minutes that runs have to come to the end of their iteration after SIGTERM; then they are suspended.
+    /// Minutes to finish iterations after SIGTERM
     #[arg(long, value_name = "MINUTES", default_value_t = 60)]
     pub drain_minutes: u64,
-    /// Drive this run, and end.
+    /// Drive this run, then exit
     #[arg(long, value_name = "RUN", group = "what")]
     pub once: Option<String>,
-    /// Show the workers of the fleet.
+    /// List the fleet's workers
     #[arg(long, group = "what")]
     pub list: bool,
-    /// Make a token that lets one worker in, within an hour.
+    /// Create a token for one worker, valid for an hour
     #[arg(long, group = "what")]
     pub new_token: bool,
-    /// Change a token for a login of this machine's own, at the server of this address.
+    /// Exchange a token for a login at this server
     #[arg(long, value_name = "URL", group = "what", requires = "token")]
     pub enrol: Option<String>,
-    /// The token, for `--enrol`.
+    /// Token for --enrol
     #[arg(long, value_name = "TOKEN", requires = "enrol")]
     pub token: Option<String>,
-    /// Take a worker's rights away; others take its runs.
+    /// Revoke a worker's login
     #[arg(long, value_name = "NAME", group = "what")]
     pub revoke: Option<String>,
-    /// Let a worker hand over its runs and take no further one.
+    /// Make a worker hand over its runs
     #[arg(long, value_name = "NAME", group = "what")]
     pub drain: Option<String>,
 }
@@ -119,7 +115,7 @@ fn name(args: &WorkerArgs, env: &Environment) -> Result<String, CommandError> {
     if let Some(name) = args.name.clone().or_else(own) {
         return match enrol::is_name(&name) {
             true => Ok(name),
-            false => Err(CommandError::usage(format!("`{name}` is no name of a worker"))
+            false => Err(CommandError::usage(format!("invalid worker name `{name}`"))
                 .hint("small letters, digits and `-`, at most 40")),
         };
     }
@@ -136,7 +132,7 @@ fn found_agents(env: &Environment) -> Vec<String> {
 
 /// Drives one run.
 fn once(run: &str, env: &Environment, out: &Out) -> Result<u8, CommandError> {
-    let run = RunId::parse(run).map_err(|_| CommandError::usage(format!("`{run}` is no whole run id")))?;
+    let run = RunId::parse(run).map_err(|_| CommandError::usage(format!("incomplete run id `{run}`")))?;
     let cancel = signals::install();
     let held = Held::take(env, &run, &cancel)?;
     let app = held.app().clone();
@@ -173,7 +169,7 @@ fn manage(args: &WorkerArgs, env: &Environment, out: &Out) -> Result<u8, Command
             }
         })?;
         if !known {
-            return Err(CommandError::usage(format!("there is no worker `{name}`"))
+            return Err(CommandError::usage(format!("worker `{name}` doesn't exist"))
                 .hint("`ralph worker --list` shows them"));
         }
         out.say(format!(

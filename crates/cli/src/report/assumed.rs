@@ -69,7 +69,7 @@ fn place_words(settings: &Settings, place: &PlaceRequest) -> String {
         PlaceRequest::InPlace => {
             format!("a copy of this folder, {sandboxed}; its files appear here after each iteration")
         }
-        PlaceRequest::Worktree => format!("a worktree beside this folder, {sandboxed}"),
+        PlaceRequest::Worktree => format!("a separate worktree, {sandboxed}"),
         PlaceRequest::Clone { from, .. } => format!("a clone of {from}, {sandboxed}"),
     }
 }

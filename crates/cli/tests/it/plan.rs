@@ -231,7 +231,7 @@ fn headless_it_needs_yes_and_an_agent_that_answers() {
     let said = repo.ralph(&["plan", "--form", "--yes", "Export invoices"]).exits(2);
     assert!(said.stderr.contains("nobody can be asked here"), "{}", said.stderr);
     let said = repo.ralph(&["plan", "--yes", "  "]).exits(2);
-    assert!(said.stderr.contains("nothing is wanted"), "{}", said.stderr);
+    assert!(said.stderr.contains("no feature described"), "{}", said.stderr);
     // It answers nothing.
     let said = repo.ralph(&["plan", "--yes", "Export invoices"]);
     assert!(said.code != Some(0) && said.stderr.contains("stub"), "{}", said.stderr);

@@ -34,7 +34,7 @@ impl Driver {
         let names: Vec<&str> = found.iter().map(String::as_str).collect();
         Err(HandoverFailure::person(
             format!("the work holds the value of {}: nothing is pushed", names.join(", ")),
-            "it stands in a commit of the run, so taking it out of the file is not enough: renew it and set the new one, then `ralph resume`; or start anew with `ralph run --new`",
+            "a commit of the run contains it, so removing it from the file isn't enough: rotate the secret, then `ralph resume`; or start over with `ralph run --new`",
         ).into())
     }
 }

@@ -222,7 +222,7 @@ impl LoopAgentBuilder {
         let (repo, records) = (whole(repo), whole(records));
         check_records(&records, &*sandbox)?;
         if self.agents.is_empty() {
-            return Err(BuildError::missing("agent", "somebody must work"));
+            return Err(BuildError::missing("agent", "an agent does the work"));
         }
         let workspace = self.workspace.take();
         let workspace = workspace

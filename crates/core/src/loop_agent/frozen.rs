@@ -81,10 +81,7 @@ impl LoopAgentBuilder {
         workspace: &dyn Workspace,
         now: jiff::Timestamp,
     ) -> Result<RunSpec, BuildError> {
-        let text = self
-            .task
-            .take()
-            .ok_or_else(|| BuildError::missing("task", "somebody must say what is to be done"))?;
+        let text = self.task.take().ok_or_else(|| BuildError::missing("task", "describe the task"))?;
         let recorded = || workspace.records_for().map(|of| of.run.clone());
         let run_id = match self.run_id.take().or_else(recorded) {
             Some(id) => RunId::parse(id.as_str()).map_err(|why| {

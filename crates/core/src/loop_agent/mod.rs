@@ -91,7 +91,7 @@ impl LoopAgent {
                     next.map_or_else(|| "1".to_owned(), |next| next.to_string())
                 ),
                 hint: Some(
-                    "`run()` goes on from where it is; `ralph fork RUN --at N` begins anew at an earlier one"
+                    "call `run()` to continue; run `ralph fork RUN --at N` to start from an earlier iteration"
                         .into(),
                 ),
                 recoverable: false,

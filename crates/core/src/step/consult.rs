@@ -154,7 +154,7 @@ impl Driver {
         let state = &self.ctx.state;
         let agent: &dyn Agent = &*self.agents[at];
         let nobody = |why: &str| Ok(Err(AskError::free(AskErrorKind::Nobody, why)));
-        let Some(asker) = asker else { return nobody("nobody can be asked here") };
+        let Some(asker) = asker else { return nobody("questions can't be answered here") };
         let Some(config) = state.spec.settings.agent(agent.name()).cloned() else {
             return nobody("it is not configured");
         };

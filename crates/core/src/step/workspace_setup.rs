@@ -43,10 +43,10 @@ impl Driver {
         let workspace = Checkout { sandbox, env: Vec::new(), setup, installed };
         match self.run_setup(&workspace, &logs, None)? {
             SetupEnd::Stopped if self.ctx.ends_now() || self.ctx.state.spending.cut_short => Ok(false),
-            SetupEnd::Stopped => {
-                Err(SandboxError::Broken("whoever watches over its commands died during the setup".into())
-                    .into())
-            }
+            SetupEnd::Stopped => Err(SandboxError::Broken(
+                "the process that supervises its commands died during the setup".into(),
+            )
+            .into()),
             SetupEnd::Failed { command, log } => {
                 let path = self.ctx.run.path().join(&log);
                 let output = self.ctx.shown_elsewhere(read_tail(&path, TOLD_MAX).trim());

@@ -4,6 +4,7 @@ use crate::support::{Machine, three_sessions};
 use ralph_loop_core::prompt::{self, Prompt, PromptFiles};
 use ralph_loop_domain::state::{RunFacts, RunState};
 use ralph_loop_task::config::AgentKind;
+use ralph_loop_task::dialect::Dialect;
 
 fn assemble(state: &RunState, files: &PromptFiles) -> String {
     prompt::assemble(state, files, AgentKind::Cli, None, "").text
@@ -210,4 +211,27 @@ fn what_the_repo_tells_agents_is_quoted_bounded_and_stable_until_the_run_changes
     let state = changed(&state, |facts| facts.work.touched = ["a/GEMINI.md".into()].into());
     let two = prompt(&state);
     assert!(!two.text[..two.stable[1]].contains("Use tabs.") && two.text.contains("> Use tabs."));
+}
+
+/// Our own words cost tokens in every iteration: characters / 4 of a first and a later prompt, by format.
+#[test]
+fn prompts_of_the_four_formats_stay_small() {
+    let (machine, later) = after_two_iterations();
+    let first = RunState::new(machine.spec());
+    for (dialect, source, most) in [
+        (Dialect::PromptMd, "PROMPT.md", [9999, 9999]),
+        (Dialect::RalphTaskMd, "ralph_task.md", [9999, 9999]),
+        (Dialect::RalphJson, "ralph.json", [9999, 9999]),
+        (Dialect::Plan, "ralph/tasks.json", [9999, 9999]),
+    ] {
+        for (state, most) in [&first, &later].into_iter().zip(most) {
+            let state = changed(state, |facts| {
+                facts.spec.task.dialect = dialect;
+                facts.spec.task.source = source.into();
+            });
+            let tokens = assemble(&state, &PromptFiles::default()).chars().count() / 4;
+            println!("TOKENS {dialect:?} {tokens}");
+            assert!(tokens <= most, "{dialect:?}: {tokens} tokens, at most {most}");
+        }
+    }
 }

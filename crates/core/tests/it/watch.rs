@@ -70,7 +70,7 @@ fn what_was_shown_stands_in_the_record_without_secrets_for_whoever_comes_later()
     assert!(text.starts_with("I use [") && text.ends_with("] now and then\n"), "{text:?}");
     assert!(!text.contains("hunter2"), "{text:?}");
     assert!(checks.contains("done"), "{checks:?}");
-    assert!(!machine.run_dir().join("wake").exists(), "nobody listens any more");
+    assert!(!machine.run_dir().join("wake").exists(), "the client disconnected");
 }
 
 struct Silent;

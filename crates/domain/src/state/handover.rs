@@ -202,7 +202,7 @@ impl RunFacts {
                 self.met_by_host(&Check::PrApproved, false);
             }
             ReviewOutcome::Approved => {
-                facts.approved = Some(news.by.clone().unwrap_or_else(|| "somebody".into()));
+                facts.approved = Some(news.by.clone().unwrap_or_else(|| "a user".into()));
                 self.met_by_host(&Check::PrApproved, true);
             }
             ReviewOutcome::Merged => facts.merged = true,

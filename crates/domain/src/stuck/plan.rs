@@ -47,7 +47,7 @@ pub(super) fn same_plan(traces: &[Trace], config: &StuckConfig) -> Option<String
     let same_places = !trace::common_files(recent).is_empty();
     let same_failure = recent.iter().all(|t| t.same_failure(newest));
     (nothing || (same_failure && same_places))
-        .then(|| format!("the last {span} sessions told the same plan, with the same result"))
+        .then(|| format!("the last {span} sessions had the same plan and the same result"))
 }
 
 #[cfg(test)]

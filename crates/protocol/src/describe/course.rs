@@ -33,7 +33,7 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
         EventBody::Mitigated { rung, benched, substitute, .. } => {
             let text = match (rung, benched, substitute) {
                 (Rung::Nudge, ..) => "next: a session that is shown the evidence".to_owned(),
-                (Rung::Rotate, ..) => "next: a fresh session that is told what was tried".to_owned(),
+                (Rung::Rotate, ..) => "next: a fresh session that knows what was tried".to_owned(),
                 (_, _, Some((agent, model))) => format!("next: {agent} with {model}"),
                 (_, Some(agent), _) => format!("next: another agent than {agent}"),
                 (Rung::Fallback, ..) => "next: a fallback".to_owned(),

@@ -73,7 +73,7 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
             }
         },
         EventBody::ReviewSeen(news) => {
-            let by = news.by.as_deref().unwrap_or("somebody");
+            let by = news.by.as_deref().unwrap_or("a user");
             match news.state {
                 ReviewOutcome::Waiting => return None,
                 ReviewOutcome::Approved => (Tone::Good, format!("approved by {by}")),

@@ -186,7 +186,7 @@ impl Guard {
         if let Some(job) = self.job.take() {
             let end = job.end.unwrap_or(End::Signal(Signal::SIGKILL as i32));
             let report = FromGuard::Exited { end, survivors: job.killed, alive };
-            // Where nobody listens any more, the next receive says so.
+            // Where the client disconnected, the next receive says so.
             wire::answer(&self.socket, report).ok();
         }
     }

@@ -138,7 +138,7 @@ impl People {
         let token = random_token()?;
         let mut entries = self.lock();
         if entries.iter().any(|entry| entry.name == name) || self.owner.name == name {
-            return Err(AppError::usage(format!("there is somebody called `{name}` already"))
+            return Err(AppError::usage(format!("user `{name}` already exists"))
                 .hint("remove them first to give them a new token"));
         }
         if entries.len() >= MOST {

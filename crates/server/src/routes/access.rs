@@ -105,7 +105,7 @@ pub(crate) async fn remove_person(
     caller.note(&server, "remove person", None, Some(name.clone()))?;
     match server.people.remove(&name)? {
         true => Ok(StatusCode::NO_CONTENT),
-        false => Err(Problem::missing("there is nobody of that name")
+        false => Err(Problem::missing("user not found")
             .hint("the owner of the server has the token that `ralph serve` prints")),
     }
 }

@@ -11,7 +11,7 @@ use ralph_loop_app::facts::RunReading;
 use ralph_loop_app::repo_file;
 use ralph_loop_app::taking_home::{RunChanges, RunFiles};
 use ralph_loop_app::timeline::RunTimeline;
-use ralph_loop_git::take_over::RunWork;
+use ralph_loop_git::RunCommits;
 use ralph_loop_journal::registry::Registration;
 use ralph_loop_protocol::id::CommitId;
 use ralph_loop_protocol::text::head;
@@ -127,7 +127,7 @@ fn between(server: &Server, entry: &Registration, from: u32, to: Option<u32>) ->
     };
     let from = at_end_of(from)?;
     let to = to.map_or_else(|| Ok(found.work.work.clone()), at_end_of)?;
-    let (files, patch) = RunWork::between(&found.repo, &from, &to, PATCH_MAX)?;
+    let (files, patch) = RunCommits::between(&found.repo, &from, &to, PATCH_MAX)?;
     let cut = patch.len() >= PATCH_MAX;
     let patch = String::from_utf8_lossy(&patch).into_owned();
     Ok(DiffAnswer {

@@ -159,7 +159,7 @@ pub(crate) async fn github(
     let (what, run) = match &done {
         Done::Nothing(why) => (*why, None),
         Done::Started(run) => ("a run was added", Some(run.to_string())),
-        Done::Steered(run) => ("a run was told", Some(run.clone())),
+        Done::Steered(run) => ("steered a run", Some(run.clone())),
         Done::Looks(runs) if runs.is_empty() => ("no run waits for it", None),
         Done::Looks(_) => ("runs look at their checks and reviews", None),
     };

@@ -60,7 +60,7 @@ pub(crate) async fn login(
     };
     let Some(person) = person else {
         server.limiter.failed(ip);
-        server.note_as("somebody", &ip.to_string(), "login refused", None, None)?;
+        server.note_as("unknown", &ip.to_string(), "login refused", None, None)?;
         let what = if login.code.is_some() {
             "that code does not work (any more)"
         } else {

@@ -146,13 +146,13 @@ pub(super) fn if_match(headers: &HeaderMap) -> Result<String, Problem> {
     let named = headers.get(header::IF_MATCH).and_then(|value| value.to_str().ok());
     named.map(|mark| mark.trim().trim_start_matches("W/").to_owned()).ok_or_else(|| {
         Problem::new(StatusCode::PRECONDITION_REQUIRED, "the header `If-Match` is missing")
-            .hint("send the `ETag` of what was edited, so that nobody's work is overwritten")
+            .hint("send the `ETag` of the version you edited")
     })
 }
 
 /// The answer to an edit of something that others have changed meanwhile.
 pub(super) fn outdated(current: &str) -> Problem {
-    Problem::new(StatusCode::PRECONDITION_FAILED, "somebody else has saved it since you opened it")
+    Problem::new(StatusCode::PRECONDITION_FAILED, "another user saved it since you opened it")
         .hint("compare your text with `current`, then save again with the new `ETag`")
         .with("current", current)
 }

@@ -162,7 +162,7 @@ pub(super) fn check(dialect: Dialect, files: &TaskTexts, found: &mut Vec<Diagnos
             "untouched-template",
             name,
             Span { line, column: 1 },
-            "nobody has written it yet: only the headings and questions of its template stand there",
+            "it is still the template: only headings and questions",
             "say under `Summary` and `Problem` what is built and why, and take out what is not needed; or remove the file",
         ));
     }

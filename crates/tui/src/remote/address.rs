@@ -43,7 +43,7 @@ impl ServerAddress {
         }
         if token.trim().is_empty() || token.trim().chars().any(|c| !c.is_ascii_graphic()) {
             return Err(AppError::usage("the token of the server is empty, or no token")
-                .hint("it is one word of ASCII characters; whoever runs the server gives you one"));
+                .hint("use one word of ASCII characters; the server's admin creates tokens"));
         }
         base.set_query(None);
         base.set_fragment(None);

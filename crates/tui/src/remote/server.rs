@@ -146,8 +146,9 @@ impl Server {
         let hint = said["hint"].as_str().map(|hint| one_line(hint, 300));
         let server = self.address.shown();
         match status {
-            401 => AppError::usage(format!("{server} does not know the token"))
-                .hint("`--token-file FILE` or RALPH_SERVER_TOKEN names another; whoever runs the server gives you one"),
+            401 => AppError::usage(format!("{server} does not know the token")).hint(
+                "pass `--token-file FILE` or set RALPH_SERVER_TOKEN; the server's admin creates tokens",
+            ),
             404 if detail.is_none() => AppError::usage(format!("{server} is no server of ralph"))
                 .hint("`--server` takes the address that `ralph serve` prints"),
             _ => {

@@ -57,7 +57,7 @@ pub fn open(model: &mut Model, text: Option<String>) -> Vec<Effect> {
         Field::choice(
             "best",
             "who wins a race",
-            &["whoever is first", "the best number", "the smallest diff", "the lowest cost"],
+            &["the first proven one", "the best number", "the smallest diff", "the lowest cost"],
             0,
             "",
         ),

@@ -21,7 +21,7 @@ use ratatui::layout::Rect;
 const QUESTIONS: [(&str, &str); 4] = [
     ("What is to be done? One sentence; it becomes the title.", "title"),
     ("What is wrong or missing, for whom, and where does it belong?", "Task"),
-    ("How can somebody see that it is done? One line for each thing to check.", "Acceptance"),
+    ("How can you tell that it's done? One line for each thing to check.", "Acceptance"),
     ("Which command shows that it is done? For example: make test", "Verification"),
 ];
 /// What a task has, and what each part is for.

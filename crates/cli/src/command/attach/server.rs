@@ -65,8 +65,8 @@ fn token(args: &AttachArgs, url: &str, env: &Environment, folder: &Path) -> Resu
             return Ok(String::from_utf8_lossy(&bytes).into_owned());
         }
     }
-    Err(CommandError::usage(format!("there is no token for {}", one_line(url, 200)))
-        .hint("`--token-file FILE` or RALPH_SERVER_TOKEN names one; whoever runs the server gives you one"))
+    Err(CommandError::usage(format!("no token for {}", one_line(url, 200)))
+        .hint("pass `--token-file FILE` or set RALPH_SERVER_TOKEN; the server's admin creates tokens"))
 }
 
 /// The code that the run ended with, or stands at; none while it goes on.
@@ -100,7 +100,7 @@ fn lines(server: &Server, run: &str, out: &Out) -> Result<u8, CommandError> {
         if signals::came() {
             printer.end(out);
             let at = server.address().shown();
-            out.say(format!("run {run} goes on; `ralph attach {run} --server {at}` shows it again"));
+            out.say(format!("run {run} continues; run `ralph attach {run} --server {at}` to watch it again"));
             return Ok(130);
         }
         // A connection that the server has ended is made anew; what was seen is not shown again.

@@ -19,29 +19,26 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Needs DAYTONA_API_KEY. The sandbox goes on after this command, and so does its price: `--rm` removes it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph deploy daytona
-  ralph deploy daytona --env ANTHROPIC_API_KEY     the server may use this key, too
-  ralph deploy daytona --json                      one JSON object: sandbox, url, token, running
+  ralph deploy daytona --env ANTHROPIC_API_KEY
   ralph deploy daytona --rm
-
-Exit code 4 where the server does not run in the end; the reason is told.")]
+Needs DAYTONA_API_KEY. The sandbox costs money until you delete it with `--rm`.")]
 pub struct DaytonaArgs {
-    /// Remove what was deployed.
+    /// Delete the deployment
     #[arg(long)]
     pub rm: bool,
-    /// The program to bring instead of this one, for example a static build.
+    /// Binary to deploy [default: this one]
     #[arg(long, value_name = "FILE", conflicts_with = "rm")]
     pub binary: Option<PathBuf>,
-    /// A variable of this environment that the server is given; may be given several times.
+    /// Pass this environment variable (repeatable)
     #[arg(long, value_name = "NAME", conflicts_with = "rm")]
     pub env: Vec<String>,
-    /// The server's port in the sandbox.
+    /// Port in the sandbox
     #[arg(long, value_name = "PORT", default_value_t = 8787, conflicts_with = "rm")]
     pub port: u16,
-    /// The image or snapshot that the sandbox is made of; the vendor's own where absent.
+    /// Image or snapshot [default: Daytona's own]
     #[arg(long, value_name = "IMAGE", conflicts_with = "rm")]
     pub image: Option<String>,
 }
@@ -81,7 +78,7 @@ tail -n 20 serve.log; exit 5
 pub fn run(args: &DaytonaArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let env = &app.environment().with_dotenv(&find::top(folder))?;
     let options = DaytonaOptions::from_env(&env.lookup_filled()).map_err(|error| {
-        CommandError::environment("Daytona cannot be asked")
+        CommandError::environment("Daytona isn't available")
             .cause(error.to_string())
             .hint("set DAYTONA_API_KEY")
     })?;
@@ -106,9 +103,9 @@ pub fn run(args: &DaytonaArgs, app: &App, folder: &Path, out: &Out) -> Result<u8
 }
 
 fn failed(what: &str, error: &SandboxError) -> CommandError {
-    CommandError::environment(what).cause(error.to_string()).hint(
-        "`ralph deploy daytona` goes on where it stopped, `ralph deploy daytona --rm` removes what there is",
-    )
+    CommandError::environment(what)
+        .cause(error.to_string())
+        .hint("run `ralph deploy daytona` to continue, or `ralph deploy daytona --rm` to remove it")
 }
 
 fn binary(args: &DaytonaArgs) -> Result<Vec<u8>, CommandError> {

@@ -96,7 +96,7 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile, asked: &ModelCho
             DoctorCheck::missing(
                 Area::Agents,
                 "agent_priority",
-                format!("names `{unknown}`, but there is no such agent"),
+                format!("names the unknown agent `{unknown}`"),
             )
             .fix("define it under `agents`, or take it out"),
         );
@@ -181,7 +181,7 @@ impl Trial<'_> {
             let check = match presets::too_old(name, &tried.said) {
                 Some((message, fix)) => warn(format!("{place}, {message}")).fix(fix),
                 None => {
-                    let version = if tried.said.is_empty() { "no version told" } else { &tried.said };
+                    let version = if tried.said.is_empty() { "no version" } else { &tried.said };
                     DoctorCheck::ok(Area::Agents, name, format!("{place}, {version}"))
                 }
             };
@@ -276,7 +276,7 @@ fn login(name: &str, is_set: &dyn Fn(&str) -> bool, home: Option<&Path>) -> Doct
         what,
         format!("no key in the environment ({}) and no ~/{file}", keys.join(", ")),
     )
-    .why("a login in the system's keychain cannot be seen from here; `ralph probe` tells whether it answers")
+    .why("a login in the system keychain isn't visible here; run `ralph probe` to test the agent")
     .fix(presets::login_hint(name).unwrap_or_default())
 }
 
@@ -286,7 +286,7 @@ fn command_of(env: &Environment, agent: &AgentConfig, top: &Path, path: &str) ->
         let script = agent.script.clone().unwrap_or_default();
         return match top.join(&script).is_file() {
             true => DoctorCheck::ok(Area::Agents, what, format!("plays the script {script}")),
-            false => DoctorCheck::missing(Area::Agents, what, format!("the script `{script}` is not there"))
+            false => DoctorCheck::missing(Area::Agents, what, format!("the script `{script}` doesn't exist"))
                 .fix("correct `script` in the configuration"),
         };
     }
@@ -299,7 +299,7 @@ fn command_of(env: &Environment, agent: &AgentConfig, top: &Path, path: &str) ->
         None => {
             let install = presets::preset_of(&agent.command_argv).and_then(presets::install_hint);
             DoctorCheck::missing(Area::Agents, what, format!("the command `{program}` does not exist"))
-                .why("a run does not start while an agent's command is not there")
+                .why("a run can't start without its agent's command")
                 .fix(install.unwrap_or("install it, or correct `command_argv` in the configuration"))
         }
     }
@@ -313,7 +313,7 @@ fn model_of(env: &Environment, agent: &AgentConfig, what: String, top: &Path) ->
     };
     let name = model_access::profile_name(agent, &loaded.models);
     let Some(profile) = loaded.models.get(name) else {
-        return DoctorCheck::missing(Area::Agents, what, format!("there is no model profile `{name}`"))
+        return DoctorCheck::missing(Area::Agents, what, format!("model profile `{name}` doesn't exist"))
             .fix("`ralph models` shows the profiles");
     };
     let route = match Route::of(&profile, &env.lookup()) {

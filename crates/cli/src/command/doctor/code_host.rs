@@ -48,7 +48,7 @@ pub fn checks(
         Ok(None) => {
             let what = match &url {
                 Some(_) => format!("none is known behind the remote `{remote}`"),
-                None => format!("there is no remote `{remote}`"),
+                None => format!("remote `{remote}` doesn't exist"),
             };
             let check = lacks(DoctorCheck::warn(Area::Repo, "code host", what));
             let check = match publish {

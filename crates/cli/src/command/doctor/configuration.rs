@@ -24,7 +24,7 @@ pub fn files(env: &Environment, top: &Path) -> (Vec<DoctorCheck>, ConfigFile) {
             DoctorCheck::warn(
                 Area::Configuration,
                 "isolation",
-                "the repo's config says `none`, which does not count",
+                "the repo's config says `none`, which is ignored",
             )
             .why("only you can switch the sandbox off: by flag, or in your own config"),
         );
@@ -39,8 +39,11 @@ fn file(path: &Path, name: &str, wanted: bool, checks: &mut Vec<DoctorCheck>) ->
         Ok(bytes) => bytes,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             if wanted {
-                let check =
-                    DoctorCheck::warn(Area::Configuration, name, format!("there is no {}", home_path(path)));
+                let check = DoctorCheck::warn(
+                    Area::Configuration,
+                    name,
+                    format!("{} doesn't exist", home_path(path)),
+                );
                 checks
                     .push(check.why("installed agents and defaults are used").fix("`ralph init` writes one"));
             }
@@ -91,7 +94,7 @@ pub fn checks(env: &Environment, top: &Path, file: ConfigFile) -> Vec<DoctorChec
     // A check of a file starts no program.
     for verifier in settings.verifiers.iter().filter(|verifier| !verifier.command_argv.is_empty()) {
         let name = format!("verifier {}", verifier.name);
-        let fix = "install it, or correct the command where it is written: the task, or `command_argv` in `.ralph/config.json`";
+        let fix = "install it, or fix the command in the task or in `command_argv` of `.ralph/config.json`";
         let ok = verifier.command_line();
         checks.push(startable(env, top, name, &verifier.command_argv, setup, ok, fix));
     }
@@ -102,7 +105,7 @@ pub fn checks(env: &Environment, top: &Path, file: ConfigFile) -> Vec<DoctorChec
             DoctorCheck::missing(
                 Area::Configuration,
                 "required_verifiers",
-                format!("names `{name}`, but there is no such verifier"),
+                format!("names the unknown verifier `{name}`"),
             )
             .fix("define it under `verifiers`, or take it out of `required_verifiers`"),
         );

@@ -42,13 +42,9 @@ fn isolation(report: &IsolationReport) -> DoctorCheck {
                 .why(LANDLOCK_GAPS.join("; "))
                 .fix("make bubblewrap work, as said above")
         }
-        _ => DoctorCheck::warn(
-            Area::Machine,
-            "isolation",
-            format!("an agent cannot be sandboxed here ({bad})"),
-        )
-        .why("an agent then acts with all your rights: only use agents and repos that you trust")
-        .fix("install bubblewrap (apt install bubblewrap), or give `--isolation none` to `ralph run`"),
+        _ => DoctorCheck::warn(Area::Machine, "isolation", format!("agents can't be sandboxed here ({bad})"))
+            .why("an agent then acts with all your rights: only use agents and repos that you trust")
+            .fix("install bubblewrap (apt install bubblewrap), or give `--isolation none` to `ralph run`"),
     }
 }
 

@@ -47,7 +47,7 @@ pub fn checks(
     if dialects.is_empty() {
         let names: Vec<&str> = Dialect::ALL.into_iter().map(Dialect::main_file).collect();
         // A sentence is a task, so nothing is wrong with this machine.
-        let none = missing(format!("there is no task file here (looked for {})", names.join(", ")));
+        let none = missing(format!("no task file found (looked for {})", names.join(", ")));
         checks.push(DoctorCheck { status: Status::Warn, ..none });
         return (checks, None);
     }
@@ -70,8 +70,8 @@ pub fn checks(
 }
 
 fn missing(message: String) -> DoctorCheck {
-    DoctorCheck::missing(Area::Configuration, "task", message).why("it says what is to be done").fix(
-        "say it: `ralph run \"Fix the failing tests\"`; or write what is to be done, and how to check it, into PROMPT.md (`ralph init --task`, `--json-task` and `--plan` write other kinds)",
+    DoctorCheck::missing(Area::Configuration, "task", message).why("it describes the work").fix(
+        "run `ralph run \"Fix the failing tests\"`, or write the task and its checks to PROMPT.md (`ralph init --task`, `--json-task` and `--plan` write other formats)",
     )
 }
 
@@ -111,11 +111,7 @@ fn one(
     for problem in report.diagnostics.iter().filter(|found| found.is_error() && found.rule != "bad-config") {
         let message = format!("{}:{}: {}", problem.file, problem.line, problem.message);
         let check = DoctorCheck::missing(Area::Configuration, "task", message);
-        checks.push(
-            check
-                .why("a run does not start with a task that cannot be taken as it is")
-                .fix(problem.fix.clone()),
-        );
+        checks.push(check.why("a run can't start with an invalid task").fix(problem.fix.clone()));
     }
     let refused = report.refuses();
     let file: TaskFile = report.task?;

@@ -107,7 +107,7 @@ fn refuse_other_kinds(files: &[(&str, String)], top: &Path) -> Result<(), Comman
     let names = files.iter().map(|(name, _)| *name).chain([".ralph/config.json"]);
     for name in names {
         if top.join(name).is_dir() {
-            return Err(refused(name, "a folder, where a file of that name is to be"));
+            return Err(refused(name, "a folder, but a file of that name is needed"));
         }
         let parent = Path::new(name).parent().and_then(Path::to_str).filter(|parent| !parent.is_empty());
         if let Some(parent) =
@@ -146,7 +146,7 @@ fn refuse_existing(files: &[(&str, String)], top: &Path) -> Result<(), CommandEr
     }
     let verb = if there.len() == 1 { "is" } else { "are" };
     Err(CommandError::usage(format!("{} {verb} there already; nothing was written", there.join(", ")))
-        .hint("`--force` replaces them; `ralph lint` checks what is there"))
+        .hint("run `ralph lint` to check them, or pass `--force` to replace them"))
 }
 
 fn next_steps(dialect: Dialect, is_metric: bool, no_tests: bool, has_commit: bool) -> Vec<String> {
@@ -166,15 +166,15 @@ fn next_steps(dialect: Dialect, is_metric: bool, no_tests: bool, has_commit: boo
                 .into()
         }
         Dialect::RalphTaskMd => {
-            "say in `ralph_task.md` what is to be done, with a box for each result".into()
+            "describe the task in `ralph_task.md`, with a checkbox for each result".into()
         }
         Dialect::RalphJson => {
-            "say in `ralph.json` what is to be done, with a criterion for each result".into()
+            "describe the task in `ralph.json`, with a criterion for each result".into()
         }
         Dialect::Plan => {
-            "write what is wanted into `ralph/prd.md`, then the stories into `ralph/tasks.json`".into()
+            "describe the feature in `ralph/prd.md`, then write the stories to `ralph/tasks.json`".into()
         }
-        Dialect::PromptMd => "say in `PROMPT.md` what is to be done and when it is done".to_owned(),
+        Dialect::PromptMd => "describe in `PROMPT.md` the task and when it is done".to_owned(),
     });
     steps.push("`ralph lint` checks it".into());
     steps.push(if has_commit {

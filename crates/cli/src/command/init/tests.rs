@@ -82,7 +82,7 @@ fn without_tests_the_key_is_left_out_and_the_next_step_says_how() {
       "next": [
         "put the command of your agent into `command_argv`; it gets the prompt on stdin",
         "say how the result is checked: \"verifiers\": [{\"name\": \"tests\", \"command_argv\": [\"make\", \"test\"]}]",
-        "write what is to be done, and how to check it, into `PROMPT.md`; or `ralph init --task`",
+        "write the task and its checks to `PROMPT.md`, or run `ralph init --task`",
         "`ralph run` starts the loop"
       ],
       "profile": "command",

@@ -102,7 +102,7 @@ pub fn print(app: &App, facts: &RunReading, wanted: OutputSelection, out: &Out) 
         return Ok(0);
     }
     if out.json {
-        return Err(CommandError::usage("raw output cannot be followed as JSON")
+        return Err(CommandError::usage("`--raw --follow` can't be combined with `--json`")
             .hint("leave out `--json`, or follow the events with `--events`"));
     }
     follow(app, facts, number, wanted, out)

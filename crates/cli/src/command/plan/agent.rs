@@ -109,7 +109,7 @@ impl Planner {
             None => known.iter().find(|agent| agent.kind != AgentKind::Scripted).cloned(),
         };
         let mut agent = found.ok_or_else(|| {
-            CommandError::environment("there is no agent to plan with")
+            CommandError::environment("no agent can plan")
                 .hint("`ralph doctor` shows how to install one; `ralph plan --form` needs none")
         })?;
         // A known agent is started by its place, which is outside the repo unless that was allowed.
@@ -190,7 +190,7 @@ impl Planner {
                         return Ok(PlanDraft { prd: prd.unwrap_or_default(), tasks });
                     }
                     Err(why) => (
-                        format!("`tasks` cannot be used: {why}. Answer with the whole object again."),
+                        format!("`tasks` is invalid: {why}. Answer with the whole object again."),
                         format!("its `tasks` can't be used: {why}"),
                     ),
                 },
@@ -199,7 +199,7 @@ impl Planner {
                     quoted("it answers neither with questions nor with a plan", &text),
                 ),
                 Ok(_) if !self.asks => (
-                    "Nobody can be asked. Take your own recommendation for each and answer with the plan."
+                    "Questions can't be answered now. Use your own recommendations and answer with the plan."
                         .to_owned(),
                     quoted("it asks although you can't answer", &text),
                 ),
@@ -236,7 +236,7 @@ impl Planner {
             let name = self.agent.profile.as_deref().unwrap_or_else(|| models.default_name());
             let found = models.get(name);
             profile =
-                found.ok_or_else(|| CommandError::usage(format!("there is no model profile `{name}`")))?;
+                found.ok_or_else(|| CommandError::usage(format!("model profile `{name}` doesn't exist")))?;
             AskTarget::Profile(&profile)
         } else {
             AskTarget::Agent(AskedAgent {
@@ -281,13 +281,13 @@ impl Planner {
     fn first_prompt(&self, wish: &str, prd: Option<&str>) -> String {
         let mut text = String::new();
         if !wish.is_empty() {
-            text.push_str(&format!("# What is wanted\n\n{wish}\n\n"));
+            text.push_str(&format!("# The feature\n\n{wish}\n\n"));
         }
         if let Some(prd) = prd {
-            text.push_str(&format!("# The requirements\n\nMake the stories from this; leave `prd` out. Ask only where it says two things, or nothing.\n\n{}\n\n", head(prd, 64 * 1024)));
+            text.push_str(&format!("# The requirements\n\nDerive the stories from this; leave `prd` out. Ask only if it is ambiguous or silent.\n\n{}\n\n", head(prd, 64 * 1024)));
         }
         if !self.asks {
-            text.push_str("Nobody can be asked: decide what is open yourself, say so under Open Questions, and answer with the plan.\n\n");
+            text.push_str("Decide open questions yourself, list them under Open Questions, and answer with the plan.\n\n");
         }
         let commands = project_commands(&self.top);
         let tests: Vec<String> = commands

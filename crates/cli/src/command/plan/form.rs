@@ -14,7 +14,7 @@ const LAYERS: [(&str, &str); 5] = [
     ("schema", "data: tables, types, files"),
     ("logic", "what happens with it"),
     ("API", "how other code reaches it"),
-    ("UI", "what people see"),
+    ("UI", "what users see"),
     ("integration", "everything together"),
 ];
 /// Sections of the requirements that are asked for.
@@ -75,8 +75,7 @@ fn stories(out: &Out) -> Result<Vec<Story>, CommandError> {
                 criteria.push(criterion);
             }
             if criteria.is_empty() {
-                let keep =
-                    answer("  Without a criterion nobody can check it. Keep it all the same? [y/N] ", out)?;
+                let keep = answer("  Without a criterion it can't be checked. Keep it anyway? [y/N] ", out)?;
                 if !keep.is_some_and(|keep| ["y", "yes"].contains(&keep.to_ascii_lowercase().as_str())) {
                     continue;
                 }

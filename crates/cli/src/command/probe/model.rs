@@ -37,7 +37,7 @@ pub fn ask(
     let name = profile_name(agent, &loaded.models);
     let Some(profile) = loaded.models.get(name) else {
         let hint = Some("`ralph models` shows the profiles".to_owned());
-        return report(ProbeStatus::NotFound, None, format!("there is no model profile `{name}`"), hint);
+        return report(ProbeStatus::NotFound, None, format!("model profile `{name}` doesn't exist"), hint);
     };
     let profile = Profile { max_retries: Some(1), ..profile };
     let mut sink = Sink { cancel, until: started + timeout };

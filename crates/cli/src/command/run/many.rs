@@ -27,7 +27,7 @@ pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     for run in batch.runs() {
         if let Some(id) = run.goes_on() {
             out.say(format!(
-                "going on with run {id} of {}, which was not finished (`--new` starts another one)",
+                "continuing unfinished run {id} of {} (pass `--new` to start another)",
                 name(run)
             ));
         }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(200);
 
-/// What the best of several proven results is.
+/// How the best proven result is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Best {
     /// The best number of the task.

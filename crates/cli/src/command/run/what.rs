@@ -38,10 +38,8 @@ pub fn files(args: &RunArgs, folder: &Path) -> Result<Vec<PathBuf>, CommandError
     let is_named = |word: &String| word.contains('/') || word.ends_with(".md") || word.ends_with(".json");
     if !args.tasks.iter().any(|word| exists(word) || is_named(word) || is_sentence(word, folder)) {
         let whole = ralph_loop_protocol::text::one_line(&args.tasks.join(" "), 80);
-        return Err(CommandError::usage(
-            "none of these is a task file, and a sentence is one argument".to_owned(),
-        )
-        .hint(format!("put it into quotes: `ralph run \"{whole}\"`")));
+        return Err(CommandError::usage("the task must be one quoted argument".to_owned())
+            .hint(format!("put it into quotes: `ralph run \"{whole}\"`")));
     }
     let mut seen = std::collections::BTreeSet::new();
     if let Some(twice) = args.tasks.iter().find(|word| !seen.insert(same_file(folder, word))) {
@@ -88,7 +86,7 @@ fn is_sentence(word: &str, folder: &Path) -> bool {
 fn sentence(text: &str) -> Result<TaskInput, CommandError> {
     match text.trim() {
         "" => Err(CommandError::usage("the task is empty")
-            .hint("say what is to be done: `ralph run \"Fix the failing tests\"`")),
+            .hint("describe the task: `ralph run \"Fix the failing tests\"`")),
         text => Ok(TaskInput::Text(format!("{text}\n"))),
     }
 }

@@ -12,14 +12,11 @@ use ralph_loop_domain::ports::{Clock as _, SandboxInfo};
 use ralph_loop_protocol::describe::Tone;
 use serde_json::json;
 
-/// Shows only what ralph has made, of every provider that is configured here: a container engine, a tool for microVMs, a
-/// cloud whose key is set.
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(after_help = "Examples:
   ralph sandbox list
-  ralph sandbox list --json     one JSON object: sandboxes, and providers that could not be asked
-
-Exit code 4 where no provider could be asked.")]
+  ralph sandbox list --json
+Exits with 4 if no provider answers.")]
 pub struct ListArgs {}
 
 /// Runs the command.

@@ -11,21 +11,18 @@ use ralph_loop_journal::registry;
 use ralph_loop_protocol::id::RunId;
 use serde_json::json;
 
-/// Removes sandboxes with their files. Only what ralph has made can be removed, and what a living run uses stays, unless
-/// told otherwise.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph sandbox rm ralph-20261115-143307-k3f9
-  ralph sandbox rm 20261115-143307-k3f9          by its run
+  ralph sandbox rm 20261115-143307-k3f9
   ralph sandbox rm --all")]
 pub struct RmArgs {
-    /// The sandboxes, by their ids or their runs.
+    /// Sandbox ids or run ids
     #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
     pub ids: Vec<String>,
-    /// All of ours, of every provider.
+    /// Remove every sandbox `ralph` created
     #[arg(long)]
     pub all: bool,
-    /// Also those that a living run uses.
+    /// Also remove sandboxes of active runs
     #[arg(long)]
     pub force: bool,
 }
@@ -40,8 +37,10 @@ pub fn run(args: RmArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     };
     if let Some(unknown) = args.ids.iter().find(|id| !sandboxes.iter().any(|(info, _)| wanted(info, id))) {
         return Err(match problems.first() {
-            None => CommandError::usage(format!("there is no sandbox `{unknown}` of ours"))
-                .hint("`ralph sandbox list` shows them all"),
+            None => {
+                CommandError::usage(format!("sandbox `{unknown}` doesn't exist, or `ralph` didn't create it"))
+                    .hint("`ralph sandbox list` shows them all")
+            }
             // Nobody knows what that one has.
             Some(problem) => CommandError::environment(format!("the sandbox `{unknown}` was not found"))
                 .cause(format!("{} could not be asked: {}", problem.provider, problem.problem))

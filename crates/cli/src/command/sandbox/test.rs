@@ -10,17 +10,13 @@ use ralph_loop_sandbox::escapes::{self, AttemptResult, Row};
 use ralph_loop_task::config::Isolation;
 use std::path::Path;
 
-/// Each way out is tried by a program in the sandbox, where it must fail, and, where that is harmless, without it, where
-/// it must succeed. So is what a program leaves in its folder to lead `ralph` itself astray afterwards: links, pipes and
-/// devices where a file is read or written. Everything it needs it makes and removes itself.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   ralph sandbox test
   ralph sandbox test --isolation landlock --json
-
-Exit code 0 where the sandbox holds, 1 where something got out, 4 where there is no sandbox here.")]
+Exits with 0 if the sandbox holds, 1 if something escapes, 4 without a sandbox.")]
 pub struct TestArgs {
-    /// Which sandbox: auto, bwrap or landlock.
+    /// Sandbox to test: auto, bwrap, landlock
     #[arg(long, value_name = "HOW", value_parser = isolation, default_value = "auto")]
     pub isolation: Isolation,
 }

@@ -37,9 +37,9 @@ pub(crate) struct BranchMove {
 }
 
 impl TwoRepos<'_> {
-    /// Brings the run's commits over, and the run's own refs to them: from then on the user's repo knows what the run did. `beside`
-    /// is a commit with the files as they are, where the work does not hold all of them. Returns the branch that is to be moved.
-    pub(crate) fn hand_commits(&mut self, beside: Option<String>) -> Result<Option<BranchMove>> {
+    /// Brings the run's commits over, and the run's own refs to them: from then on the user's repo knows what the run did. `extra`
+    /// is a commit with the files as they are, if the work does not hold all of them. Returns the branch that is to be moved.
+    pub(crate) fn hand_commits(&mut self, extra: Option<String>) -> Result<Option<BranchMove>> {
         let mut moves: Vec<(String, String)> = Vec::new();
         let record = &self.agent.session()?.record;
         let work = self.agent.own_ref("work");
@@ -52,7 +52,7 @@ impl TwoRepos<'_> {
             moves.push((state, tip));
         }
         let mut stale = Vec::new();
-        if let Some(tip) = beside {
+        if let Some(tip) = extra {
             let name = self.user.own_ref(HANDED);
             let here = self.user.refs.read(&name)?;
             stale.push((name, tip, here));

@@ -1,22 +1,30 @@
-//! Taking the result of a run over into the user's checkout: as plain changes, as commits, or as a branch of its own. What is
-//! not known to fit is refused before anything is touched; nothing of the user's is written over.
+//! The result of a run in the user's checkout: as plain changes, as commits, or as a new branch. What doesn't fit is refused
+//! before anything is touched; nothing of the user's is overwritten.
 
+use super::apply::{Plan, Source, Target, Written};
+use super::merge::{TreeChange, merge_into, tree_changes};
+use crate::branch::free_branch_name;
 use crate::command::Git;
 use crate::diff;
+use crate::entry::{Difference, TreeEntry, find, text};
 use crate::error::{Error, Result};
 use crate::history::message_with_trailers;
-use crate::kept_files::{ChangedPaths, KeptFiles};
-use crate::lay_over::{self, Change, Fit, Merged, RawChange, Target, exact};
-use crate::place::free_branch_name;
-use crate::private_index::PrivateIndex;
+use crate::private_index::{PrivateIndex, index_info, write_tree};
 use crate::repo::Repo;
+use crate::tree_git::TreeGit;
+use crate::work_tree::in_the_way;
 use ralph_loop_protocol::event::FileChange;
 use ralph_loop_protocol::id::{CommitId, RunId};
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
+
+/// What a result is applied to, as messages name it.
+const FILES: &str = "your files";
+const INDEX: &str = "what git has of your files, without your unfinished changes";
 
 /// What a run has made: its files at the start and now, and the commits in between.
 #[derive(Debug, Clone)]
-pub struct RunWork {
+pub struct RunCommits {
     /// The snapshot of the files at the start, unfinished changes of the user's included.
     pub start: CommitId,
     /// The last recorded state.
@@ -28,9 +36,9 @@ pub struct RunWork {
     result: String,
 }
 
-/// How a result is to be taken over.
+/// How a result is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TakeOver<'a> {
+pub enum ApplyMode<'a> {
     /// Into the files, not committed.
     Files,
     /// As one commit with this message on the branch that is checked out.
@@ -43,20 +51,20 @@ pub enum TakeOver<'a> {
 
 /// What was done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TakenOver {
+pub struct ApplyReport {
     /// The commits that were made, oldest first.
     pub commits: Vec<String>,
     /// The files held it already.
     pub files_had_it: bool,
     /// The branch held it already: nothing was done.
     pub branch_had_it: bool,
-    /// What was taken over: the files of the commits, or those that differ.
+    /// The files of the commits, or those that differ.
     pub files: Vec<String>,
     /// Those that the user had edited, too: both edits are in them now.
     pub merged: Vec<String>,
 }
 
-impl RunWork {
+impl RunCommits {
     /// Reads what a run has recorded in a repo; `None` where it has recorded nothing there.
     pub fn read(repo: &Repo, run: &RunId) -> Result<Option<Self>> {
         let git = repo.git();
@@ -71,7 +79,7 @@ impl RunWork {
             return Ok(None);
         };
         let base = commit(format!("{start}^1"))?;
-        let result = changed_on_start(repo, run, &start, base.as_deref(), &work)?;
+        let result = rebase_onto_start(repo, run, &start, base.as_deref(), &work)?;
         Ok(Some(Self { start: CommitId::new(start), work: CommitId::new(work), base, result }))
     }
 
@@ -89,7 +97,7 @@ impl RunWork {
                 .is_ok_and(|done| done.code == 0)
         };
         let start = start.filter(known).unwrap_or(head);
-        let result = changed_on_start(repo, run, start.as_str(), Some(&base), work)?;
+        let result = rebase_onto_start(repo, run, start.as_str(), Some(&base), work)?;
         Ok(Self { start, base: Some(base), result, ..self })
     }
 
@@ -158,73 +166,94 @@ impl RunWork {
     }
 
     /// Whether the branch that is checked out holds the result already: as the run's commits, or by its files.
-    fn is_in(&self, repo: &Repo, run: &RunId, whole: &[u8]) -> Result<bool> {
+    fn is_in(&self, repo: &Repo, trees: &TreeGit, changes: &[TreeChange]) -> Result<bool> {
         let git = repo.git();
         let args = ["merge-base", "--is-ancestor", self.work.as_str(), "HEAD"];
         if git.call(args).accept(&[1]).run()?.code == 0 {
             return Ok(true);
         }
-        let index = PrivateIndex::new(repo, run)?;
-        index.call(&git, ["read-tree", "HEAD"]).run()?;
-        Ok(lay_over::check(&git, Target::Index, whole, &["-R"]).index(index.path()).run()?.code == 0)
+        let head = entries_in(&git, &self.result, "HEAD")?;
+        Ok(merge_into(trees, changes, head)?.is_ok_and(|writes| writes.is_empty()))
     }
 
-    /// Takes the result over. `handed` says that the run itself had put its files into this folder: what they differ in from
-    /// it by now is the user's.
-    pub fn take_over(&self, repo: &Repo, run: &RunId, how: TakeOver<'_>, handed: bool) -> Result<TakenOver> {
-        let git = repo.git();
-        if let TakeOver::Branch(name) = how {
+    /// Applies the result to the user's checkout. `handed` says that the run itself put its files into this folder: what differs
+    /// from them by now is the user's.
+    pub fn apply(&self, repo: &Repo, run: &RunId, mode: ApplyMode<'_>, handed: bool) -> Result<ApplyReport> {
+        if let ApplyMode::Branch(name) = mode {
             return self.as_branch(repo, run, name);
         }
-        let whole = exact(&git, self.start.as_str(), &self.result)?;
-        if self.is_in(repo, run, &whole)? {
-            return Ok(TakenOver { files_had_it: true, branch_had_it: true, ..TakenOver::default() });
+        let git = repo.git();
+        let changes = tree_changes(&git, self.start.as_str(), &self.result)?;
+        let trees = trees_of(repo, run)?;
+        if self.is_in(repo, &trees, &changes)? {
+            return Ok(ApplyReport { files_had_it: true, branch_had_it: true, ..ApplyReport::default() });
         }
-        let changes = ChangedPaths::between(&git, self.start.as_str(), &self.result)?;
-        let change =
-            Change { start: self.start.as_str(), result: &self.result, paths: &changes, patch: &whole };
-        let (files, merged) = match lay_over::fit(repo, run, Target::Files, change)? {
-            Fit::HasIt => (None, Vec::new()),
-            Fit::With(patch, merged) => (Some(patch), merged),
+        let files: Vec<Difference<'_>> =
+            changes.iter().filter(|change| !change.is_nested_repo()).map(TreeChange::as_difference).collect();
+        let target = Target::of_user(repo, &repo.run_folder(run), self.start.as_str())?;
+        let mut plan = target.plan(&files)?;
+        if !plan.conflicts.is_empty() {
+            if !handed || mode == ApplyMode::Files {
+                let names: Vec<String> = plan.conflicts.iter().map(|path| text(path)).collect();
+                return Err(self.conflict(repo, run, &names, FILES));
+            }
             // A commit of the result leaves them alone: they had it, and were edited since.
-            Fit::Conflicts(_) if handed && how != TakeOver::Files => (None, Vec::new()),
-            Fit::Conflicts(names) => return Err(self.conflict(repo, run, &names, Target::Files)),
-        };
-        let files_had_it = files.is_none();
-        if !files_had_it {
-            refuse_in_the_way(&changes.in_the_way(&repo.top), run)?;
+            plan = Plan::default();
         }
-        let kept = KeptFiles::keep(repo, &changes)?;
-        let lay = |target: Target, patch: &[u8]| -> Result<()> {
-            let laid = lay_over::apply(&git, target, patch).run();
-            laid.map(drop).map_err(|error| put_back(&kept, error.into(), run))
-        };
-        if how == TakeOver::Files {
-            files.iter().try_for_each(|patch| lay(Target::Files, patch))?;
-            return Ok(TakenOver { files_had_it, merged, files: changes.names(), ..TakenOver::default() });
+        refuse_in_the_way(&target.in_the_way(&plan), run)?;
+        let merged: Vec<String> = plan.merged.iter().map(|path| text(path)).collect();
+        let files_had_it = plan.is_empty();
+        let names: Vec<String> = changes.iter().map(|change| text(&change.path)).collect();
+        let report = ApplyReport { files_had_it, merged, files: names, ..ApplyReport::default() };
+        if mode == ApplyMode::Files {
+            write(&target, &plan, run)?;
+            return Ok(report);
         }
-        let index = match lay_over::fit(repo, run, Target::Index, change)? {
-            Fit::HasIt => None,
-            Fit::With(patch, _) => Some(patch),
-            Fit::Conflicts(names) => return Err(self.conflict(repo, run, &names, Target::Index)),
-        };
+        let index = self.index_lines(repo, run, &trees, &changes)?;
         let head = git.call(["rev-parse", "--verify", "HEAD^{commit}"]).run()?.text();
-        let commits = self.replay(repo, run, &head, how)?;
-        files.iter().try_for_each(|patch| lay(Target::Files, patch))?;
-        index.iter().try_for_each(|patch| lay(Target::Index, patch))?;
+        let commits = self.replay(repo, run, &trees, &head, mode)?;
+        write(&target, &plan, run)?;
+        if !index.is_empty() {
+            git.call(["update-index", "-z", "--index-info"]).stdin(index).run()?;
+        }
         let Some(last) = commits.last() else {
-            return Ok(TakenOver { files_had_it, branch_had_it: true, merged, ..TakenOver::default() });
+            return Ok(ApplyReport { branch_had_it: true, files: Vec::new(), ..report });
         };
+        // Last: until then a repeated apply finds what is there already and makes the rest.
         let why = format!("ralph apply {run}");
-        git.call(["update-ref", "-m", &why, "HEAD", last, &head])
-            .run()
-            .map_err(|error| put_back(&kept, error.into(), run))?;
-        let names = ChangedPaths::between(&git, &head, last)?.names();
-        Ok(TakenOver { files: names, commits, files_had_it, merged, branch_had_it: false })
+        git.call(["update-ref", "-m", &why, "HEAD", last, &head]).run()?;
+        let files = tree_changes(&git, &head, last)?.iter().map(|change| text(&change.path)).collect();
+        Ok(ApplyReport { files, commits, ..report })
+    }
+
+    /// What makes the user's index hold the result next to what the user has staged.
+    fn index_lines(
+        &self,
+        repo: &Repo,
+        run: &RunId,
+        trees: &TreeGit,
+        changes: &[TreeChange],
+    ) -> Result<Vec<u8>> {
+        let listed = repo.git().call(["ls-files", "-s", "-z"]).run()?.stdout;
+        let staged = crate::entry::parse_ls_files(&listed);
+        let merged = merge_into(trees, changes, |change| find(&staged, &change.path).cloned())?;
+        let refused = |names: &[String]| self.conflict(repo, run, names, INDEX);
+        let writes = merged.map_err(|names| refused(&names))?;
+        let goes = |path: &[u8]| writes.iter().any(|(gone, entry)| gone == path && entry.is_none());
+        let new = writes.iter().filter(|(_, entry)| entry.is_some());
+        let blocked: Vec<String> = new
+            .flat_map(|(path, _)| in_the_way(&staged, path))
+            .filter(|path| !goes(path))
+            .map(text)
+            .collect();
+        match blocked.is_empty() {
+            true => Ok(index_info(&writes, repo)),
+            false => Err(refused(&blocked)),
+        }
     }
 
     /// Both sides changed the same lines: a merge by hand is what leads on, and git can do it once the user's side is a commit.
-    fn conflict(&self, repo: &Repo, run: &RunId, names: &[String], target: Target) -> Error {
+    fn conflict(&self, repo: &Repo, run: &RunId, names: &[String], place: &str) -> Error {
         let name = free_branch_name(repo, "from-ralph").unwrap_or_else(|_| "from-ralph".to_owned());
         let steps = format!(
             "`ralph apply {run} --branch {name}`, then `git merge {name}`, where git shows both sides"
@@ -236,12 +265,12 @@ impl RunWork {
             true => steps,
             false => format!("commit your own changes of it first; then {steps}"),
         };
-        lay_over::refused(names, target.place(), hint)
+        refused(names, place, hint)
     }
 
     /// A branch with the run's own commits. They stand on the commit that the run began at, so they are made again only where
     /// the first of them would hold unfinished changes of the user's.
-    fn as_branch(&self, repo: &Repo, run: &RunId, name: &str) -> Result<TakenOver> {
+    fn as_branch(&self, repo: &Repo, run: &RunId, name: &str) -> Result<ApplyReport> {
         let git = repo.git();
         if git.call(["check-ref-format", "--branch", name]).accept(&[1, 128]).run()?.code != 0 {
             return Err(Error::refused(
@@ -257,16 +286,16 @@ impl RunWork {
             ));
         }
         let base = self.base.clone().unwrap_or_else(|| self.start.as_str().to_owned());
-        let clean = exact(&git, &base, self.start.as_str())?.is_empty();
+        let clean = tree_changes(&git, &base, self.start.as_str())?.is_empty();
         let (tip, commits) = if clean {
             (self.work.as_str().to_owned(), self.chain(&git, &base)?)
         } else {
-            let commits = self.replay(repo, run, &base, TakeOver::Commits)?;
+            let commits = self.replay(repo, run, &trees_of(repo, run)?, &base, ApplyMode::Commits)?;
             (commits.last().cloned().unwrap_or(base), commits)
         };
         let none = "0".repeat(tip.len());
         git.call(["update-ref", "-m", "ralph apply", &format!("refs/heads/{name}"), &tip, &none]).run()?;
-        Ok(TakenOver { commits, ..TakenOver::default() })
+        Ok(ApplyReport { commits, ..ApplyReport::default() })
     }
 
     /// The run's own commits, oldest first.
@@ -276,37 +305,46 @@ impl RunWork {
         Ok(git.call(args).run()?.text().lines().map(str::to_owned).collect())
     }
 
-    /// Makes the run's change anew on top of `onto`, through an index of its own; no ref and no file is touched.
-    fn replay(&self, repo: &Repo, run: &RunId, onto: &str, how: TakeOver<'_>) -> Result<Vec<String>> {
+    /// Makes the run's change again on top of `onto`, through a private index; no ref and no file is touched.
+    fn replay(
+        &self,
+        repo: &Repo,
+        run: &RunId,
+        trees: &TreeGit,
+        onto: &str,
+        mode: ApplyMode<'_>,
+    ) -> Result<Vec<String>> {
         let git = repo.git();
         let base = self.base.clone().unwrap_or_else(|| self.start.as_str().to_owned());
-        let steps = match how {
-            TakeOver::Squash(_) => vec![self.work.as_str().to_owned()],
+        let steps = match mode {
+            ApplyMode::Squash(_) => vec![self.work.as_str().to_owned()],
             _ => self.chain(&git, &base)?,
         };
-        let (mut before, mut parent) = (self.start.as_str().to_owned(), onto.to_owned());
-        let mut changes = Vec::new();
-        for step in steps {
-            let files = changed_on_start(repo, run, self.start.as_str(), self.base.as_deref(), &step)?;
-            changes.push((std::mem::replace(&mut before, files.clone()), files, step));
-        }
         let index = PrivateIndex::new(repo, run)?;
         index.call(&git, ["read-tree", onto]).run()?;
+        let who = repo.identity(None, None);
+        let (mut before, mut parent) = (self.start.as_str().to_owned(), onto.to_owned());
         let mut commits = Vec::new();
-        for (from, to, step) in changes {
-            let tree = match lay_over::merge((repo, run), &index, (&from, &to))? {
-                Merged::Tree(tree) => tree,
-                Merged::Conflicts(names) => return Err(self.kept_commits(repo, &names, onto)),
-            };
-            let head = git.call(["rev-parse", "--verify", &format!("{parent}^{{tree}}")]).run()?.text();
-            if tree == head {
+        for step in steps {
+            let files = rebase_onto_start(repo, run, self.start.as_str(), self.base.as_deref(), &step)?;
+            let changes = tree_changes(&git, &before, &files)?;
+            let there = entries_in(&git, &files, &parent)?;
+            before = files;
+            let kept = |names: &[String]| self.kept_commits(repo, names, onto);
+            let writes = merge_into(trees, &changes, there)?.map_err(|names| kept(&names))?;
+            if writes.is_empty() {
                 continue;
             }
-            let message = match how {
-                TakeOver::Squash(message) => message_with_trailers(message, run, None),
+            let call = index.call(&git, ["update-index", "-z", "--index-info"]);
+            if call.stdin(index_info(&writes, repo)).accept(&[128]).run()?.code != 0 {
+                // A file where a folder is, or the other way round.
+                return Err(kept(&[]));
+            }
+            let tree = index.call(&git, ["write-tree"]).run()?.text();
+            let message = match mode {
+                ApplyMode::Squash(message) => message_with_trailers(message, run, None),
                 _ => git.call(["log", "-1", "--format=%B", &step]).run()?.text(),
             };
-            let who = repo.identity(None, None);
             parent = git
                 .call(["commit-tree", &tree, "-p", &parent, "-F", "-"])
                 .env("GIT_AUTHOR_NAME", &who.name)
@@ -330,12 +368,12 @@ impl RunWork {
             self.work.short()
         );
         let onto = CommitId::new(onto);
-        lay_over::refused(names, &format!("the commit {}", onto.short()), hint)
+        refused(names, &format!("the commit {}", onto.short()), hint)
     }
 }
 
 /// The tree of the start, with the files that `commit` has otherwise than the commit that the run began at.
-pub(crate) fn changed_on_start(
+pub(crate) fn rebase_onto_start(
     repo: &Repo,
     run: &RunId,
     start: &str,
@@ -348,18 +386,60 @@ pub(crate) fn changed_on_start(
     if tree(base)?.text() == tree(start)?.text() {
         return Ok(commit.to_owned());
     }
-    let changed: Vec<u8> = RawChange::between(&git, base, commit)?.iter().flat_map(RawChange::line).collect();
+    let changed: Vec<_> =
+        tree_changes(&git, base, commit)?.into_iter().map(|change| (change.path, change.new)).collect();
     if changed.is_empty() {
         return Ok(start.to_owned());
     }
-    let index = PrivateIndex::new(repo, run)?;
-    index.call(&git, ["read-tree", start]).run()?;
-    index.call(&git, ["update-index", "-z", "--index-info"]).stdin(changed).run()?;
-    Ok(index.call(&git, ["write-tree"]).run()?.text())
+    write_tree(repo, run, start, &changed)
+}
+
+/// Merges within the user's repo, of what is committed or staged there.
+fn trees_of(repo: &Repo, run: &RunId) -> Result<TreeGit> {
+    let objects = repo.common_dir.join("objects");
+    TreeGit::open(repo, &repo.run_folder(run).join("trees"), objects.clone(), &objects)
+}
+
+/// What `tree` has of files that `known` has.
+fn entries_in(
+    git: &Git,
+    known: &str,
+    tree: &str,
+) -> Result<impl Fn(&TreeChange) -> Option<TreeEntry> + use<>> {
+    let other: HashMap<Vec<u8>, Option<TreeEntry>> =
+        tree_changes(git, known, tree)?.into_iter().map(|change| (change.path, change.new)).collect();
+    Ok(move |change: &TreeChange| match other.get(&change.path) {
+        Some(entry) => entry.clone(),
+        None => change.new.clone(),
+    })
+}
+
+fn write(target: &Target<'_>, plan: &Plan<'_>, run: &RunId) -> Result<()> {
+    let mut missing = Vec::new();
+    target.write(plan, Source::Objects, |path, written| {
+        if written == Written::InTheWay {
+            missing.push(text(path));
+        }
+    })?;
+    match missing.first() {
+        None => Ok(()),
+        Some(path) => Err(Error::refused(
+            format!("`{path}` was changed just now and was left alone; the other files are there"),
+            format!("`ralph apply {run}` again makes the rest"),
+        )),
+    }
+}
+
+/// Refuses a result that conflicts with what is there.
+fn refused(names: &[String], place: &str, hint: String) -> Error {
+    let shown: Vec<String> = names.iter().take(5).map(|name| format!("`{name}`")).collect();
+    let more = if names.len() > shown.len() { ", …" } else { "" };
+    let which = if shown.is_empty() { String::new() } else { format!(": {}{more}", shown.join(", ")) };
+    Error::refused(format!("the result does not fit {place}{which}; nothing was changed"), hint)
 }
 
 /// Refuses what would take the place of something that only the user has.
-fn refuse_in_the_way(paths: &[PathBuf], run: &RunId) -> Result<()> {
+fn refuse_in_the_way(paths: &BTreeSet<PathBuf>, run: &RunId) -> Result<()> {
     if paths.is_empty() {
         return Ok(());
     }
@@ -376,16 +456,42 @@ fn refuse_in_the_way(paths: &[PathBuf], run: &RunId) -> Result<()> {
     ))
 }
 
-/// Laying the result over the user's files failed half-way: all is made as it was.
-fn put_back(kept: &KeptFiles, error: Error, run: &RunId) -> Error {
-    match kept.put_back() {
-        Ok(()) => Error::refused(
-            format!("the result could not be taken over: {error}; your files are as they were"),
-            format!("`ralph apply {run} --branch NAME` makes a branch to merge by hand"),
-        ),
-        Err(left) => Error::refused(
-            format!("the result could not be taken over: {error}; and {left}"),
-            "compare your files with `git status` before you go on",
-        ),
+/// What the user had not committed when a run began: its sessions saw it, and no commit of the run holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserChanges {
+    /// The tree of the commit, with them.
+    pub tree: String,
+    /// Their files.
+    pub files: Vec<String>,
+}
+
+impl UserChanges {
+    /// Those next to `commit` of a run that began at `head` with the files of `start`; `None` if there were none.
+    pub fn find(
+        repo: &Repo,
+        run: &RunId,
+        (head, start): (&CommitId, &CommitId),
+        commit: &CommitId,
+    ) -> Result<Option<Self>> {
+        let tree = rebase_onto_start(repo, run, start.as_str(), Some(head.as_str()), commit.as_str())?;
+        let changes = tree_changes(&repo.git(), commit.as_str(), &tree)?;
+        let files: Vec<String> =
+            changes.iter().filter(|change| !change.is_nested_repo()).map(|c| text(&c.path)).collect();
+        let tree = repo.git().call(["rev-parse", "--verify", &format!("{tree}^{{tree}}")]).run()?.text();
+        Ok((!files.is_empty()).then_some(Self { tree, files }))
+    }
+
+    /// Writes them into a checkout of that commit, uncommitted as they were. Repeating it changes nothing.
+    pub fn write_to(checkout: &Repo, run: &RunId, commit: &CommitId, tree: &str) -> Result<()> {
+        let changes = tree_changes(&checkout.git(), commit.as_str(), tree)?;
+        let files: Vec<Difference<'_>> =
+            changes.iter().filter(|change| !change.is_nested_repo()).map(TreeChange::as_difference).collect();
+        let target = Target::of_user(checkout, &checkout.run_folder(run), tree)?;
+        let plan = target.plan(&files)?;
+        let conflicts: Vec<String> = plan.conflicts.iter().map(|path| text(path)).collect();
+        match conflicts.is_empty() {
+            true => write(&target, &plan, run),
+            false => Err(refused(&conflicts, FILES, "start a new run".to_owned())),
+        }
     }
 }

@@ -1,19 +1,23 @@
 //! [`HandBack`]: the agent works on a copy of the user's tree, and what comes of it is handed back.
-//! Three states of every file decide: what both sides last agreed on, what the agent has now, and what the user has now.
-//! The side that hasn't changed a file gets the other's; what both have changed stays on both sides, and is reported.
-//! Every step can be repeated after a crash.
+//! Both ways it is [`apply`], from what both sides last agreed on. Every step can be repeated after a crash.
 
+pub(crate) mod agreed;
+pub mod apply;
+pub(crate) mod branch;
+pub(crate) mod merge;
+pub mod result;
+
+use self::agreed::{AgreedState, HANDED, PathText, with};
+use self::apply::{Source, Target, Written};
+use self::branch::{Branch, BranchMove, TwoRepos};
 use crate::agent_copy::{CopyFolders, OBJECTS};
-use crate::agent_copy_refs::{Branch, BranchMove, TwoRepos};
 use crate::agent_git_dir;
-use crate::agreed::{AgreedState, HANDED, PathText, with};
-use crate::entry::{MODE_GITLINK, TreeEntry, differences, find};
+use crate::entry::{Difference, MODE_GITLINK, TreeEntry, differences, text};
 use crate::error::{Error, Result};
 use crate::left_over::is_secret;
 use crate::mirror::RalphDirMirror;
 use crate::object::{ObjectStore, commit_body};
 use crate::oid::oid;
-use crate::one_file::{CopyOutcome, bring, stat_of_file};
 use crate::repo::Repo;
 use crate::snapshot::FileStates;
 use crate::state_dir::PREFIX;
@@ -41,12 +45,6 @@ pub struct HandBack {
     mirror: RalphDirMirror,
     agreed: Option<Arc<Vec<TreeEntry>>>,
     handed: Option<AgreedState>,
-}
-
-/// One path that is copied from one side to the other.
-struct PathTransfer<'a> {
-    path: &'a [u8],
-    to: Option<&'a TreeEntry>,
 }
 
 impl HandBack {
@@ -113,6 +111,17 @@ impl HandBack {
         Ok(())
     }
 
+    /// The side that gets files: everything that git remembers of them goes where no agent reads.
+    fn target_in<'a>(&self, side: &GitWorkspace, repo: &'a Repo) -> Result<Target<'a>> {
+        let users = self.user.folder.join(OBJECTS);
+        let agents = self.agent.repo.common_dir.join("objects");
+        let attributes = self.agent.snapshot.attributes();
+        match side.options.own_tree {
+            true => Target::new(repo, side.folder.join("room"), &agents, &users, attributes),
+            false => Target::new(repo, repo.run_folder(&side.run).join("room"), &users, &agents, attributes),
+        }
+    }
+
     fn take_in_now(&mut self) -> Result<Vec<String>> {
         self.mirror.sync()?;
         let branch = self.agent.session()?.record.baseline.branch.clone();
@@ -123,47 +132,32 @@ impl HandBack {
         }
         let agreed = self.agreed()?;
         let theirs = self.user.now()?;
-        let wanted = differences(&agreed, &theirs.entries);
-        if wanted.is_empty() {
+        let protected = &self.agent.session()?.protected;
+        // An agent that takes a name out of the ignore rules does not get the user's secret for it.
+        let is_hidden = |change: &Difference<'_>| {
+            change.old.is_none() && is_secret(&self.user.repo.top, change.path)
+        };
+        let changes: Vec<Difference<'_>> = differences(&agreed, &theirs.entries)
+            .into_iter()
+            .filter(|change| !is_apart(change) && !protected.guards(&text(change.path)) && !is_hidden(change))
+            .collect();
+        if changes.is_empty() {
             return Ok(Vec::new());
         }
-        let now = self.agent.now()?;
-        let mut changes = BTreeMap::new();
-        let mut ways = Vec::new();
-        for change in wanted {
-            let guarded = self.agent.session()?.protected.guards(&crate::entry::text(change.path));
-            let ours = find(&now.entries, change.path);
-            if is_apart(change.path) || guarded || is_nested(change.old, change.new) {
-                continue;
-            }
-            // An agent that takes a name out of the ignore rules does not get the user's secret for it.
-            if change.old.is_none() && is_secret(&self.user.repo.top, change.path) {
-                continue;
-            }
-            if same(ours, change.new) {
-                changes.insert(change.path.to_vec(), change.new.cloned());
-            } else if same(ours, change.old) {
-                ways.push(PathTransfer { path: change.path, to: change.new });
-            }
-        }
-        let (user, agent) = (self.user.repo.top.clone(), self.agent.repo.top.clone());
-        let seen: Vec<_> = ways.iter().map(|way| stat_of_file(&agent, way.path)).collect();
-        let room = self.agent.folder.join("room");
-        let recorded = self.user.recorded();
+        let repo = self.agent.repo.clone();
+        let target = self.target_in(&self.agent, &repo)?;
+        let plan = target.plan(&changes)?;
+        let mut settled = Settled::new(&changes, &plan.had);
         let (mut taken, mut by_user) = (Vec::new(), BTreeSet::new());
-        for (way, seen) in in_order(&ways, &seen) {
-            let hidden = seen.is_some() && find(&now.entries, way.path).is_none();
-            if hidden {
-                continue;
+        target.write(&plan, Source::Folder(&self.user.repo.top), |path, written| {
+            if written == Written::Done {
+                settled.add(path);
+                taken.push(text(path));
+                by_user.insert(PathText::new(path));
             }
-            if bring(way.path, way.to, (&user, &agent), seen, &room, &recorded)? == CopyOutcome::Done {
-                changes.insert(way.path.to_vec(), way.to.cloned());
-                taken.push(crate::entry::text(way.path));
-                by_user.insert(PathText::new(way.path));
-            }
-        }
+        })?;
         let branch = self.handed.as_ref().and_then(|handed| handed.branch.clone());
-        self.agree(changes, branch, by_user)?;
+        self.agree(settled.files, branch, by_user)?;
         taken.sort();
         Ok(taken)
     }
@@ -172,50 +166,32 @@ impl HandBack {
         self.mirror.sync()?;
         let agreed = self.agreed()?;
         let now = self.agent.now()?;
+        let changes: Vec<Difference<'_>> =
+            differences(&agreed, &now.entries).into_iter().filter(|change| !is_apart(change)).collect();
         let mut back = HandedBack::default();
-        let mut changes = BTreeMap::new();
-        let wanted: Vec<_> = differences(&agreed, &now.entries)
-            .into_iter()
-            .filter(|change| !is_apart(change.path) && !is_nested(change.old, change.new))
-            .collect();
-        let (user, agent) = (self.user.repo.top.clone(), self.agent.repo.top.clone());
+        let mut settled = Settled::new(&changes, &[]);
         let mut branch = None;
-        if !wanted.is_empty() {
-            // How the files look is taken first: what changes after git has read them is seen.
-            let looks: BTreeMap<&[u8], _> =
-                wanted.iter().map(|change| (change.path, stat_of_file(&user, change.path))).collect();
-            let theirs = self.user.now()?;
-            let mut ways = Vec::new();
-            for change in &wanted {
-                let their = find(&theirs.entries, change.path);
-                let hidden = their.is_none() && looks.get(change.path).is_some_and(Option::is_some);
-                if same(their, change.new) && !hidden {
-                    changes.insert(change.path.to_vec(), change.new.cloned());
-                } else if same(their, change.old) && !hidden {
-                    ways.push(PathTransfer { path: change.path, to: change.new });
-                } else {
-                    back.conflicts.push(crate::entry::text(change.path));
-                }
-            }
-            let seen: Vec<_> = ways.iter().map(|way| looks.get(way.path).copied().flatten()).collect();
-            if !ways.is_empty() {
-                // What will stand in the user's tree is known to be the run's before the first file of it does.
+        if !changes.is_empty() {
+            let repo = self.user.repo.clone();
+            let target = self.target_in(&self.user, &repo)?;
+            let plan = target.plan(&changes)?;
+            settled = Settled::new(&changes, &plan.had);
+            back.conflicts.extend(plan.conflicts.iter().map(|path| text(path)));
+            if !plan.is_empty() {
+                // The repo knows that these files are the run's before the first of them is written.
                 branch = Some(self.record_commits(&now, at)?);
                 passes("handback.recorded");
             }
-            let room = self.user.repo.run_folder(&self.user.run).join("room");
-            let recorded = self.agent.recorded();
-            for (way, seen) in in_order(&ways, &seen) {
-                let name = crate::entry::text(way.path);
-                match bring(way.path, way.to, (&agent, &user), seen, &room, &recorded)? {
-                    CopyOutcome::Done => {
-                        changes.insert(way.path.to_vec(), way.to.cloned());
-                        back.written.push(name);
+            target.write(&plan, Source::Folder(&self.agent.repo.top), |path, written| {
+                match written {
+                    Written::Done => {
+                        settled.add(path);
+                        back.written.push(text(path));
                     }
-                    CopyOutcome::InTheWay => back.conflicts.push(name),
+                    Written::InTheWay => back.conflicts.push(text(path)),
                 }
                 passes("handback.file");
-            }
+            })?;
             back.written.sort();
             back.conflicts.sort();
         }
@@ -231,25 +207,25 @@ impl HandBack {
             Branch::At(tip) => Some(tip),
             _ => self.handed.as_ref().and_then(|handed| handed.branch.clone()),
         };
-        self.agree(changes, left, BTreeSet::new())?;
+        self.agree(settled.files, left, BTreeSet::new())?;
         Ok(back)
     }
 
-    /// Records in the user's repo what the files of the agent are: the run's commits, and one more where those do not hold all of
-    /// `now`. Returns the branch that is to be moved.
+    /// Records the agent's files in the user's repo: the run's commits, and one more if those don't hold all of `now`. Returns
+    /// the branch that is to be moved.
     fn record_commits(&mut self, now: &FileStates, at: Timestamp) -> Result<Option<BranchMove>> {
         let session = self.agent.session()?;
         let held = session.chain.last().is_some_and(|tip| tip.tree == now.tree.to_string());
         let parent = session.record.work.to.clone();
         let parent = oid(parent.as_deref().unwrap_or(session.record.baseline.head.as_str()))?;
-        let mut beside = None;
+        let mut extra = None;
         if !held {
             let identity = &self.agent.options.identity;
             let message = "ralph: the files that were handed back\n";
             let body = commit_body(&now.tree, &[parent], identity, at.as_second(), message);
-            beside = Some(self.agent.objects.write("commit", &body)?.to_string());
+            extra = Some(self.agent.objects.write("commit", &body)?.to_string());
         }
-        self.both().hand_commits(beside)
+        self.both().hand_commits(extra)
     }
 
     fn both(&mut self) -> TwoRepos<'_> {
@@ -271,29 +247,30 @@ impl HandBack {
     }
 }
 
-/// Removals first, so that a file can take the place of a folder and the other way round.
-fn in_order<'a, T: Copy>(
-    ways: &'a [PathTransfer<'a>],
-    seen: &'a [T],
-) -> impl Iterator<Item = (&'a PathTransfer<'a>, T)> {
-    let pick =
-        |gone: bool| ways.iter().zip(seen.iter().copied()).filter(move |(way, _)| way.to.is_none() == gone);
-    pick(true).chain(pick(false))
+/// The run's own folder, which goes its own way, and repos within the tree.
+fn is_apart(change: &Difference<'_>) -> bool {
+    let nested = [change.old, change.new].into_iter().flatten().any(|entry| entry.mode == MODE_GITLINK);
+    nested || change.path.starts_with(PREFIX) || change.path == b".ralph"
 }
 
-/// The run's own folder goes its own way.
-fn is_apart(path: &[u8]) -> bool {
-    path.starts_with(PREFIX) || path == b".ralph"
+/// Files that both sides have alike from now on.
+struct Settled<'a> {
+    changes: &'a [Difference<'a>],
+    files: BTreeMap<Vec<u8>, Option<TreeEntry>>,
 }
 
-fn is_nested(old: Option<&TreeEntry>, new: Option<&TreeEntry>) -> bool {
-    [old, new].into_iter().flatten().any(|entry| entry.mode == MODE_GITLINK)
-}
+impl<'a> Settled<'a> {
+    fn new(changes: &'a [Difference<'a>], had: &[&[u8]]) -> Self {
+        let mut settled = Self { changes, files: BTreeMap::new() };
+        had.iter().for_each(|path| settled.add(path));
+        settled
+    }
 
-fn same(a: Option<&TreeEntry>, b: Option<&TreeEntry>) -> bool {
-    match (a, b) {
-        (Some(a), Some(b)) => a.same_file(b),
-        (a, b) => a.is_none() && b.is_none(),
+    fn add(&mut self, path: &[u8]) {
+        // Sorted by path, as `differences` lists them.
+        if let Ok(at) = self.changes.binary_search_by(|change| change.path.cmp(path)) {
+            self.files.insert(path.to_vec(), self.changes[at].new.cloned());
+        }
     }
 }
 
