@@ -21,7 +21,7 @@ const PLAIN: &[&str] = &[
     "--submodule=short",
 ];
 
-/// A diff that git computes while we go on.
+/// A diff that git computes in the background.
 #[derive(Debug)]
 pub(crate) struct DiffInProgress(RunningGit);
 

@@ -10,7 +10,7 @@ use std::path::Path;
 /// was understood.
 #[doc(hidden)]
 pub fn read_anything(bytes: &[u8], piece: usize) -> usize {
-    let listed = parse_ls_tree(bytes).map_or(0, |(entries, trees)| entries.len() + trees.len());
+    let listed = parse_ls_tree(bytes).map_or(0, |entries| entries.len());
     let mut understood = listed;
     for format in [ObjectFormat::Sha1, ObjectFormat::Sha256] {
         understood += index::parse(bytes, format, Path::new("index")).map_or(0, |index| index.entries.len());

@@ -4,10 +4,8 @@ use crate::agent_copy::copy_files;
 use crate::checkout::clean;
 use crate::checkout::submodule_edits;
 use crate::diff;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::hand_back::leftovers;
-use crate::objects::oid::oid;
-use crate::objects::writer::commit_body;
 use crate::publish::push;
 use crate::repo::Repo;
 use crate::workspace::{GitWorkspace, not_begun};
@@ -157,19 +155,9 @@ impl Workspace for GitWorkspace {
         parent: &CommitId,
         at: Timestamp,
     ) -> Result<Option<CommitId>, WorkspaceError> {
-        let mut make = || {
-            let (tree, parent) = (oid(tree.as_str())?, oid(parent.as_str())?);
-            let body = commit_body(
-                &tree,
-                &[parent],
-                &self.options.identity,
-                at.as_second(),
-                "The work, with changes that are not committed\n",
-            );
-            self.objects.write("commit", &body)
-        };
-        let made = make().map_err(|e: Error| e.during("record the files that are checked"))?;
-        Ok(Some(CommitId::new(made.to_string())))
+        let (who, message) = (&self.options.identity, "The work, with changes that are not committed\n");
+        let made = self.objects.commit(tree.as_str(), Some(parent.as_str()), who, at.as_second(), message);
+        made.map(|id| Some(CommitId::new(id))).map_err(|e| e.during("record the files that are checked"))
     }
 
     fn leftovers_of_unproven_runs(

@@ -187,7 +187,7 @@ impl Repo {
         Ok(output.text().strip_prefix("refs/heads/").map(str::to_owned))
     }
 
-    /// The folder for what a run keeps beside the repo: private index, records. Never pushed, never in the work tree.
+    /// The folder for what a run remembers of the repo: private index, records. Never pushed, never in the work tree.
     pub fn run_folder(&self, run: &ralph_loop_protocol::id::RunId) -> PathBuf {
         self.git_dir.join("ralph").join(run.as_str())
     }

@@ -5,7 +5,7 @@ use crate::diff::LastPatch;
 use crate::error::{Error, Result};
 use crate::locks::left_lock::LeftLocks;
 use crate::objects::refs::Refs;
-use crate::objects::writer::{CommitIdentity, ObjectStore};
+use crate::objects::writer::{CommitIdentity, Objects};
 use crate::process::command::Git;
 use crate::repo::{Repo, Tree};
 use crate::snapshot::entry::TreeEntry;
@@ -76,7 +76,7 @@ pub(crate) struct RunSession {
     pub(crate) record: RefRecord,
     /// Files of `HEAD` at the start.
     pub(crate) head: Arc<Vec<TreeEntry>>,
-    /// Files of the start snapshot.
+    /// Files in the start snapshot.
     pub(crate) start: FileStates,
     /// The previous checkpoint.
     pub(crate) last: FileStates,
@@ -97,7 +97,7 @@ pub struct GitWorkspace {
     pub(crate) folder: PathBuf,
     pub(crate) refs: Refs,
     pub(crate) left_locks: LeftLocks,
-    pub(crate) objects: ObjectStore,
+    pub(crate) objects: Objects,
     pub(crate) snapshot: Snapshot,
     pub(crate) session: Option<RunSession>,
     /// What clean checkouts take over from the repo.
@@ -121,7 +121,7 @@ impl GitWorkspace {
             // Locks are links, and so on the file system of what is locked.
             refs: Refs::new(&repo, &own).removing_left(left_locks.clone()),
             left_locks,
-            objects: ObjectStore::new(repo.common_dir.join("objects"), repo.object_format),
+            objects: Objects::new(repo.git(), folder.clone()),
             repo,
             run,
             options,
@@ -145,7 +145,7 @@ impl GitWorkspace {
     /// The files as they are now.
     pub(crate) fn now(&mut self) -> Result<FileStates> {
         let head = self.session.as_ref().map(|s| Arc::clone(&s.head)).unwrap_or_default();
-        self.snapshot.refresh(&mut self.objects, &head)
+        self.snapshot.refresh(&head)
     }
 
     /// The folder whose `.ralph/` is committed, where it is.

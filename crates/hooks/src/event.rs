@@ -9,7 +9,7 @@ pub enum HookEvent {
     PostToolUse,
     /// The session is about to end its turn.
     Stop,
-    /// The session begins, goes on, or was compacted.
+    /// The session begins, continues, or was compacted.
     SessionStart,
     /// The session is over.
     SessionEnd,
@@ -38,7 +38,7 @@ impl HookEvent {
     }
 }
 
-/// Whose words an answer is in.
+/// The CLI whose format an answer has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cli {
     /// Claude Code; qwen and codex read the same.

@@ -1,9 +1,9 @@
-//! What a CLI says of an event.
+//! The JSON object that a CLI sends with an event.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The JSON on stdin; what is not known is not read.
+/// The JSON on stdin; unknown keys are ignored.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct HookInput {
@@ -20,7 +20,7 @@ pub(crate) struct HookInput {
 impl HookInput {
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         if bytes.iter().all(u8::is_ascii_whitespace) {
-            return Err("nothing was sent".to_owned());
+            return Err("stdin is empty".to_owned());
         }
         serde_json::from_slice(bytes).map_err(|e| e.to_string())
     }

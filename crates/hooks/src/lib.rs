@@ -1,14 +1,13 @@
-//! What `ralph hook <event>` decides inside a session of an agent CLI.
+//! What `ralph hook EVENT` answers in a session of an agent CLI.
 //!
-//! A CLI starts the binary at every event of a session, with a JSON object on stdin; [`answer`] reads it and says what goes to
-//! stdout. It is called at every tool call, so nothing here is read that is not needed, and the whole command line is never built.
+//! A CLI starts the binary at every event with a JSON object on stdin; [`answer`] returns what goes to stdout.
 //!
-//! - `pre-tool-use`: the [`guard`] says whether a command or a file may be touched. It fails closed.
-//! - `post-tool-use`: the [`context`] monitor says when the session's window fills up.
+//! - `pre-tool-use`: the [`guard`] refuses dangerous commands and files. It fails closed, in sessions that `ralph` started.
+//! - `post-tool-use`: the [`context`] monitor alerts a session whose context window fills up.
 //! - `stop`: the [`stop`] gate keeps a session of a loop from ending with a broken plan or uncommitted work.
-//! - `session-start`: the [`session`] is told which story is next and where the memory is.
+//! - `session-start`: the [`session`] learns which story is next and where the memory is.
 //!
-//! All but the guard fail open, with a reason: they must never be in the way of work.
+//! All but the guard fail open, with a reason.
 
 pub mod context;
 mod event;
@@ -30,51 +29,55 @@ use project::Project;
 use ralph_loop_domain::vars::Vars;
 use std::path::PathBuf;
 
-/// What a hook knows of its surroundings.
+/// The process that a hook runs in.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
-    /// The variables of the process.
+pub struct HookContext {
+    /// Its environment.
     pub vars: Vars,
-    /// Its folder.
+    /// Its working folder.
     pub cwd: PathBuf,
     /// The `ralph` binary.
     pub program: Option<PathBuf>,
 }
 
-/// Bytes of an event that are read. A CLI sends the whole text of a file that is written.
+/// Longest event. A CLI sends the whole text of a file that it writes.
 pub const INPUT_MAX: u64 = 32 * 1024 * 1024;
 
-/// What a hook answers.
-pub fn answer(event: HookEvent, cli: Cli, bytes: &[u8], around: &Surroundings) -> Reply {
+/// Answers an event.
+pub fn answer(event: HookEvent, cli: Cli, bytes: &[u8], context: &HookContext) -> Reply {
+    if event == HookEvent::PreToolUse && context.vars.filled("RALPH_RUN").is_none() {
+        return Reply::pass();
+    }
     let input = match HookInput::parse(bytes) {
         Ok(input) => input,
         Err(why) if event == HookEvent::PreToolUse => {
             return Reply::deny(
                 cli,
-                &format!("ralph's guard could not read the tool call ({why}), so it is refused."),
+                &format!("ralph's guard couldn't read the tool call ({why}), so it refuses it."),
             );
         }
-        Err(why) => return Reply::warn(&format!("the event could not be read: {why}")),
+        Err(why) => return Reply::warn(&format!("can't read the event: {why}")),
     };
-    let project = Project::find(&input, around);
+    let project = Project::find(&input, context);
     match event {
-        HookEvent::PreToolUse => guarded(cli, &input, &project, around),
-        HookEvent::PostToolUse => context::answer(&input, around),
-        HookEvent::Stop => stop::answer(&input, &project, around),
-        HookEvent::SessionStart => session::answer(&input, &project, around),
+        HookEvent::PreToolUse => guarded(cli, &input, &project, context),
+        HookEvent::PostToolUse => context::answer(&input, context),
+        HookEvent::Stop => stop::answer(&input, &project, context),
+        HookEvent::SessionStart => session::answer(&input, &project, context),
         HookEvent::SessionEnd => {
-            memory::forget(&input, around);
+            memory::forget(&input, context);
             Reply::pass()
         }
     }
 }
 
-fn guarded(cli: Cli, input: &HookInput, project: &Project, around: &Surroundings) -> Reply {
+/// The guard acts only in sessions that `ralph` started: their environment names the run.
+fn guarded(cli: Cli, input: &HookInput, project: &Project, context: &HookContext) -> Reply {
     let Some(tool) = &input.tool_name else {
-        return Reply::deny(cli, "ralph's guard was not told which tool this is, so it is refused.");
+        return Reply::deny(cli, "ralph's guard got no tool name, so it refuses the call.");
     };
-    let (allow, problem) = project.allow_rules(around);
-    let guard = guard::Guard::new(project.places(around), allow);
+    let (allow, problem) = project.allow_rules(context);
+    let guard = guard::Guard::new(project.path_rules(context), allow);
     match guard.judge_in_time(tool, &input.tool_input) {
         Some(refusal) => Reply::deny(cli, &refusal.message()),
         None => problem.map_or_else(Reply::pass, |problem| Reply::warn(&problem)),

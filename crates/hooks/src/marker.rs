@@ -1,23 +1,23 @@
-//! `.ralph/active.json`: a loop is at work in this folder. Only its own sessions are meant, never a person's in the same place.
+//! `.ralph/active.json`: a loop works in this folder. It names one session; your own session in the same folder is never held.
 
-use crate::Surroundings;
+use crate::HookContext;
 use crate::project::Project;
 use ralph_loop_safe_fs::{Links, SafeDir};
 use serde::Deserialize;
 
 const MARKER_MAX: u64 = 64 * 1024;
 
-/// What the loop says of the session that it has started.
+/// What the loop says of the session that it started.
 #[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
 pub(crate) struct Marker {
     pub run_id: String,
     /// The process of the loop.
     #[serde(default)]
     pub pid: u32,
-    /// When it began, in ticks since the machine did: another process may get its id.
+    /// When it began, in ticks since boot: another process may get its id.
     #[serde(default)]
     pub began: Option<u64>,
-    /// Whose ids those are.
+    /// The namespace of the process id.
     #[serde(default)]
     pub pid_namespace: Option<String>,
     #[serde(default)]
@@ -27,7 +27,7 @@ pub(crate) struct Marker {
     /// Whether sessions commit their work themselves.
     #[serde(default)]
     pub commits: bool,
-    /// The plan of the run, where it has one.
+    /// The plan of the run.
     #[serde(default)]
     pub plan: Option<MarkedPlan>,
 }
@@ -42,10 +42,10 @@ pub(crate) struct MarkedPlan {
     pub progress_bytes: u64,
 }
 
-/// The marker, where this session is the one that it names: its loop has told it so by its variables.
-pub(crate) fn of_session(project: &Project, around: &Surroundings) -> Option<Marker> {
-    let run = around.vars.filled("RALPH_RUN")?;
-    let number = |name: &str| around.vars.get(name)?.parse::<u32>().ok();
+/// The marker, if its run, iteration and attempt are those of this session's variables.
+pub(crate) fn of_session(project: &Project, context: &HookContext) -> Option<Marker> {
+    let run = context.vars.filled("RALPH_RUN")?;
+    let number = |name: &str| context.vars.get(name)?.parse::<u32>().ok();
     let top = SafeDir::open(&project.top).ok()?;
     let bytes = top.read(".ralph/active.json", Links::Refused, MARKER_MAX).ok()?;
     let marker: Marker = serde_json::from_slice(&bytes).ok()?;
@@ -56,8 +56,8 @@ pub(crate) fn of_session(project: &Project, around: &Surroundings) -> Option<Mar
 }
 
 impl Marker {
-    /// Whether the loop that wrote it is gone: its process is, or another one has its id. Inside a sandbox ids are others, and nothing
-    /// is known of it; there, every process ends with the loop.
+    /// Whether the loop that wrote it is gone: its process is, or another one has its id. In a sandbox, where ids differ, every
+    /// process ends with the loop.
     fn is_left_behind(&self) -> bool {
         let (Some(began), Some(namespace)) = (self.began, &self.pid_namespace) else { return false };
         let here = std::fs::read_link("/proc/self/ns/pid").map(|link| link.display().to_string());

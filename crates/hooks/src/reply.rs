@@ -1,9 +1,9 @@
-//! What a hook says, in the words of the CLIs.
+//! A hook's answer, in the format of each CLI.
 
 use crate::event::Cli;
 use serde_json::json;
 
-/// What goes out, and how the process ends.
+/// What goes to stdout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
     /// One JSON object, or nothing.
@@ -11,12 +11,12 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Nothing to say.
+    /// No answer.
     pub fn pass() -> Self {
         Self::default()
     }
 
-    /// The tool call is refused. Codex takes no other keys: with them the command ran.
+    /// Refuses the tool call. Codex runs the command if there are other keys.
     pub fn deny(cli: Cli, reason: &str) -> Self {
         Self::json(&match cli {
             Cli::Claude => json!({"hookSpecificOutput": {
@@ -26,17 +26,17 @@ impl Reply {
         })
     }
 
-    /// The session goes on instead of ending.
+    /// The session continues instead of ending.
     pub fn block(reason: &str) -> Self {
         Self::json(&json!({"decision": "block", "reason": reason}))
     }
 
-    /// Something that the model reads.
+    /// A message for the model.
     pub fn context(event: &str, text: &str) -> Self {
         Self::json(&json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}))
     }
 
-    /// A word for the person; the session goes on.
+    /// A message for the user; the session continues.
     pub fn warn(text: &str) -> Self {
         Self::json(&json!({"systemMessage": format!("ralph: {text}")}))
     }

@@ -1,10 +1,10 @@
-//! The word at a session's start: which story is next, and where the memory is.
+//! The message at a session's start: the next story and where the memory is.
 
 use crate::input::HookInput;
 use crate::marker::{self, Marker};
 use crate::project::Project;
 use crate::reply::Reply;
-use crate::{Surroundings, memory};
+use crate::{HookContext, memory};
 use ralph_loop_protocol::text::one_line;
 use ralph_loop_safe_fs::{Links, SafeDir};
 use ralph_loop_task::dialect::plan_order::{self, Due};
@@ -12,17 +12,17 @@ use ralph_loop_task::dialect::prd_tasks;
 
 const TASKS_MAX: u64 = 4 * 1024 * 1024;
 
-/// What a session is told when it begins, goes on, or was compacted. Alerts of the context count anew.
-pub(crate) fn answer(input: &HookInput, project: &Project, around: &Surroundings) -> Reply {
-    memory::forget(input, around);
-    let marker = marker::of_session(project, around);
-    match told(project, marker.as_ref()) {
+/// The message when a session begins, continues, or was compacted. Context alerts start again.
+pub(crate) fn answer(input: &HookInput, project: &Project, context: &HookContext) -> Reply {
+    memory::forget(input, context);
+    let marker = marker::of_session(project, context);
+    match session_message(project, marker.as_ref()) {
         Some(text) => Reply::context("SessionStart", &text),
         None => Reply::pass(),
     }
 }
 
-fn told(project: &Project, marker: Option<&Marker>) -> Option<String> {
+fn session_message(project: &Project, marker: Option<&Marker>) -> Option<String> {
     let top = SafeDir::open(&project.top).ok()?;
     let plan = marker.and_then(|marker| marker.plan.as_ref());
     let tasks = plan.map_or("ralph/tasks.json", |plan| plan.tasks.as_str());
@@ -31,21 +31,21 @@ fn told(project: &Project, marker: Option<&Marker>) -> Option<String> {
     let next = match text.as_deref().map(prd_tasks::parse_text) {
         Some(Ok(plan)) => Some(standing(tasks, &plan.user_stories)),
         Some(Err(problem)) => {
-            Some(format!("`{tasks}` cannot be read: {}. Mend it first.", one_line(&problem, 300)))
+            Some(format!("`{tasks}` can't be read: {}. Fix it first.", one_line(&problem, 300)))
         }
         None => None,
     };
     match (marker, next) {
         (Some(marker), Some(next)) => Some(format!(
-            "You are iteration {} of a ralph loop. {next} What earlier sessions learnt is in `{progress}`; read it first and add your entry at its end before you stop.",
+            "You are iteration {} of a ralph loop. {next} What earlier sessions learned is in `{progress}`; read it first and add your entry at its end before you stop.",
             marker.iteration
         )),
         (Some(marker), None) => Some(format!(
-            "You are iteration {} of a ralph loop. What earlier sessions left is in `.ralph/progress.md`; add what you did and learnt before you stop.",
+            "You are iteration {} of a ralph loop. What earlier sessions left is in `.ralph/progress.md`; add what you did and learned before you stop.",
             marker.iteration
         )),
         (None, Some(next)) => Some(format!(
-            "This project has a ralph plan. {next} What sessions have learnt is in `{progress}`. `ralph run` works through it; /ralph-status shows where it stands."
+            "This project has a ralph plan. {next} What sessions have learned is in `{progress}`. `ralph run` works through it; /ralph-status shows where it stands."
         )),
         (None, None) => None,
     }

@@ -1,55 +1,57 @@
-//! The stop gate: a session of a loop does not end with a broken plan, without a word for the next one, or with work that it
-//! was to commit. It blocks a few times at most, and never twice for the same reason: the engine looks at the result anyway.
+//! The stop gate: a session of a loop doesn't end with a broken plan, without a progress entry, or with uncommitted work.
+//!
+//! It blocks a few times at most, and never twice for the same reason: the engine checks the result anyway.
 
 use crate::input::HookInput;
 use crate::marker::{self, MarkedPlan, Marker};
 use crate::project::Project;
 use crate::reply::Reply;
-use crate::{Surroundings, memory};
+use crate::{HookContext, memory};
 use ralph_loop_protocol::text::one_line;
 use ralph_loop_safe_fs::{Links, SafeDir};
 use ralph_loop_task::dialect::prd_tasks::{self, TasksJson};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Times in a row that a session is kept from ending. The CLI has a cap of its own, at which it throws the answer away.
+/// Blocks in a row. The CLI has a cap of its own, at which it drops the answer.
 const BLOCKS_MAX: u32 = 3;
 const TASKS_MAX: u64 = 4 * 1024 * 1024;
 /// Files that a message names.
 const NAMED_MAX: usize = 5;
 
 /// Whether a session may end.
-pub(crate) fn answer(input: &HookInput, project: &Project, around: &Surroundings) -> Reply {
-    let Some(marker) = marker::of_session(project, around) else { return Reply::pass() };
-    let mut known = memory::recall(input, around);
+pub(crate) fn answer(input: &HookInput, project: &Project, context: &HookContext) -> Reply {
+    let Some(marker) = marker::of_session(project, context) else { return Reply::pass() };
+    let mut known = memory::recall(input, context);
     if !input.stop_hook_active {
         known.blocks = 0;
         known.reason.clear();
     }
-    let Some(reason) = unfinished(&marker, project, around) else {
+    let Some(reason) = unfinished(&marker, project, context) else {
         if known.blocks > 0 {
             known.blocks = 0;
             known.reason.clear();
-            memory::remember(input, around, &known);
+            memory::remember(input, context, &known);
         }
         return Reply::pass();
     };
     // One block is left to the CLI's own cap.
-    let cap = around.vars.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").and_then(|text| text.parse::<u32>().ok());
+    let cap = context.vars.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").and_then(|text| text.parse::<u32>().ok());
     let most = cap.filter(|cap| *cap > 0).map_or(BLOCKS_MAX, |cap| BLOCKS_MAX.min(cap.saturating_sub(1)));
     if known.blocks >= most || known.reason == reason {
         return Reply::warn(&format!("the session ends although: {reason}"));
     }
     known.blocks += 1;
     known.reason.clone_from(&reason);
-    // Who cannot remember could block for ever.
-    match memory::remember(input, around, &known) {
+    // Without memory it could block forever.
+    match memory::remember(input, context, &known) {
         true => Reply::block(&reason),
         false => Reply::warn(&format!("the session ends although: {reason}")),
     }
 }
 
-/// What is left to do, in words.
-fn unfinished(marker: &Marker, project: &Project, around: &Surroundings) -> Option<String> {
+/// What is left to do.
+fn unfinished(marker: &Marker, project: &Project, context: &HookContext) -> Option<String> {
     if let Some(plan) = &marker.plan {
         let top = SafeDir::open(&project.top).ok()?;
         if let Some(problem) = plan_problem(plan, &top) {
@@ -57,56 +59,78 @@ fn unfinished(marker: &Marker, project: &Project, around: &Surroundings) -> Opti
         }
         if progress_missing(plan, &top) {
             return Some(format!(
-                "`{}` has no entry of this session. Append one: the story, what was done, results of the checks, what was learnt.",
+                "`{}` has no entry of this session. Append one: the story, what you did, the results of the checks, what you learned.",
                 plan.progress
             ));
         }
     }
-    if marker.commits { uncommitted(project, around) } else { None }
+    if marker.commits { uncommitted(project, context) } else { None }
 }
 
-/// What is wrong with the plan: the story and the field.
+/// What is wrong with the plan, with the name of the field.
 fn plan_problem(plan: &MarkedPlan, top: &SafeDir) -> Option<String> {
     let text = match top.read_text(&plan.tasks, Links::Inside, TASKS_MAX) {
         Ok(text) => text,
-        Err(error) => return Some(format!("`{}` cannot be read: {error}. Bring it back.", plan.tasks)),
+        Err(error) => return Some(format!("`{}` can't be read: {error}. Restore it.", plan.tasks)),
     };
-    match prd_tasks::parse_text(&text) {
-        Err(problem) => {
-            Some(format!("`{}` is not a plan any more: {}. Mend it.", plan.tasks, one_line(&problem, 400)))
+    let found = match prd_tasks::parse_text(&text) {
+        Err(problem) => Some(one_line(&problem, 400)),
+        Ok(tasks) => {
+            let written = serde_json::from_str(&text).unwrap_or_default();
+            missing_field(&written).or_else(|| story_problem(&tasks))
         }
-        Ok(tasks) => story_problem(&tasks).map(|problem| format!("`{}`: {problem}", plan.tasks)),
-    }
+    };
+    found.map(|problem| format!("`{}` isn't a valid plan: {problem}. Fix it.", plan.tasks))
 }
 
+/// The first required field that is missing or empty.
+fn missing_field(plan: &Value) -> Option<String> {
+    let filled = |value: &Value| match value {
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        value => !value.is_null(),
+    };
+    let missing =
+        |object: &Value, names: &[&'static str]| names.iter().copied().find(|name| !filled(&object[*name]));
+    if let Some(name) = missing(plan, &["project", "branchName", "description", "userStories"]) {
+        return Some(format!("`{name}` is missing or empty"));
+    }
+    plan["userStories"].as_array()?.iter().enumerate().find_map(|(number, story)| {
+        let name = missing(story, &["id", "title", "acceptanceCriteria", "priority", "passes"])?;
+        let id = story["id"].as_str().filter(|id| !id.trim().is_empty());
+        let which = id.map_or_else(|| format!("{}", number + 1), |id| one_line(id, 64));
+        Some(format!("story {which} has no `{name}`"))
+    })
+}
+
+/// What is wrong with the stories: ids, claims without notes, dependencies.
 fn story_problem(tasks: &TasksJson) -> Option<String> {
     let mut seen = BTreeSet::new();
-    for (number, story) in tasks.user_stories.iter().enumerate() {
+    tasks.user_stories.iter().find_map(|story| {
         let id = one_line(&story.id, 64);
-        if story.id.trim().is_empty() {
-            return Some(format!("story {} has no `id`. Give it one that no other story has.", number + 1));
+        if !is_story_id(&story.id) {
+            return Some(format!("`id` {id} isn't letters, digits, `.`, `_` and `-`, at most 64"));
         }
         if !seen.insert(story.id.as_str()) {
-            return Some(format!("two stories have the `id` {id}. Give one of them another."));
-        }
-        if story.title.trim().is_empty() {
-            return Some(format!("story {id} has no `title`. Write it in a few words."));
+            return Some(format!("two stories have the `id` {id}"));
         }
         if story.passes && story.notes.trim().is_empty() {
             return Some(format!(
-                "story {id} has `passes: true` and empty `notes`. Say in `notes` what was done and how it was checked."
+                "story {id} has `passes: true` and empty `notes`; they say what was done and how it was checked"
             ));
         }
-        if let Some(unknown) =
-            story.depends_on.iter().find(|id| !tasks.user_stories.iter().any(|one| one.id == **id))
-        {
-            return Some(format!(
-                "`dependsOn` of story {id} names {}, which is no story. Correct it.",
-                one_line(unknown, 64)
-            ));
+        if story.depends_on.contains(&story.id) {
+            return Some(format!("`dependsOn` of story {id} names the story itself"));
         }
-    }
-    None
+        let unknown = story.depends_on.iter().find(|id| !tasks.user_stories.iter().any(|one| one.id == **id))?;
+        Some(format!("`dependsOn` of story {id} names {}, which isn't a story", one_line(unknown, 64)))
+    })
+}
+
+/// The schema's pattern for ids.
+fn is_story_id(id: &str) -> bool {
+    let inner = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    id.len() <= 64 && id.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && id.chars().all(inner)
 }
 
 fn progress_missing(plan: &MarkedPlan, top: &SafeDir) -> bool {
@@ -116,9 +140,9 @@ fn progress_missing(plan: &MarkedPlan, top: &SafeDir) -> bool {
     }
 }
 
-/// The files that the session was to commit. What is ralph's own does not count.
-fn uncommitted(project: &Project, around: &Surroundings) -> Option<String> {
-    let repo = ralph_loop_git::Repo::discover(&around.vars, &project.top).ok()?;
+/// The files that the session was to commit. Ralph's own files don't count.
+fn uncommitted(project: &Project, context: &HookContext) -> Option<String> {
+    let repo = ralph_loop_git::Repo::discover(&context.vars, &project.top).ok()?;
     let out = repo.git().call(["status", "--porcelain", "-z", "--untracked-files=normal"]).run().ok()?;
     let text = out.text();
     let files: Vec<String> = text
@@ -135,7 +159,7 @@ fn uncommitted(project: &Project, around: &Surroundings) -> Option<String> {
         named.push(format!("{} more", files.len() - NAMED_MAX));
     }
     Some(format!(
-        "There are uncommitted changes: {}. Commit what belongs to the story as `feat: [US-xxx] - Title of the story`, and remove what does not.",
+        "There are uncommitted changes: {}. Commit what belongs to the story as `feat: [US-xxx] - Title of the story`, and remove the rest.",
         named.join(", ")
     ))
 }

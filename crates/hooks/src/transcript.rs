@@ -1,4 +1,4 @@
-//! How full a session's window is: what its model last counted, else its transcript's size.
+//! How full a session's context window is: the model's last token count, else the transcript's size.
 
 use memchr::memmem;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 const PIECE: u64 = 192 * 1024;
 /// Bytes that are looked through for the last count.
 const LOOKED_THROUGH: u64 = 2 * 1024 * 1024;
-/// Bytes of a transcript to a token, where nobody has counted.
+/// Bytes of a transcript to a token, if the model hasn't counted.
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// Tokens in a session's window.

@@ -15,45 +15,30 @@ pub enum Signal {
     Cycle,
     /// Nothing of substance for a while.
     Idle,
-    /// Only blanks and comments change, in the same files.
-    Hollow,
     /// The same places are edited while the same failure stays.
     Churn,
-    /// The run's own lines are rewritten again and again.
-    Rework,
     /// Tests do not get better.
     Plateau,
-    /// Fewer and fewer tests pass.
-    Decline,
     /// The same plan with the same result.
     SamePlan,
     /// Sessions that end without an answer, or refuse.
     Empty,
-    /// Tool uses are denied, and nothing is done.
-    Denied,
-    /// Money without any change.
-    CostBurn,
     /// A session that circles within itself.
     SessionLoop,
 }
 
 impl Signal {
     /// Every signal, in the order of [`Signals`].
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 10] = [
         Self::RepeatedFailure,
         Self::Stagnation,
         Self::Thrash,
         Self::Cycle,
         Self::Idle,
-        Self::Hollow,
         Self::Churn,
-        Self::Rework,
         Self::Plateau,
-        Self::Decline,
         Self::SamePlan,
         Self::Empty,
-        Self::Denied,
-        Self::CostBurn,
         Self::SessionLoop,
     ];
 
@@ -65,15 +50,10 @@ impl Signal {
             Self::Thrash => "thrash",
             Self::Cycle => "cycle",
             Self::Idle => "idle",
-            Self::Hollow => "hollow",
             Self::Churn => "churn",
-            Self::Rework => "rework",
             Self::Plateau => "plateau",
-            Self::Decline => "decline",
             Self::SamePlan => "same_plan",
             Self::Empty => "empty",
-            Self::Denied => "denied",
-            Self::CostBurn => "cost_burn",
             Self::SessionLoop => "session_loop",
         }
     }
@@ -84,15 +64,8 @@ impl Signal {
             Self::RepeatedFailure => StuckKind::ErrorLoop,
             Self::Thrash | Self::Cycle => StuckKind::Oscillation,
             Self::SamePlan | Self::SessionLoop => StuckKind::Repetitive,
-            Self::Empty | Self::Denied => StuckKind::Empty,
-            Self::Stagnation
-            | Self::Idle
-            | Self::Hollow
-            | Self::Churn
-            | Self::Rework
-            | Self::Plateau
-            | Self::Decline
-            | Self::CostBurn => StuckKind::NoProgress,
+            Self::Empty => StuckKind::Empty,
+            Self::Stagnation | Self::Idle | Self::Churn | Self::Plateau => StuckKind::NoProgress,
         }
     }
 }
@@ -146,33 +119,18 @@ pub struct Signals {
     /// Nothing of substance for a while.
     #[serde(skip_serializing_if = "is_zero")]
     pub idle: f64,
-    /// Only blanks and comments change, in the same files.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub hollow: f64,
     /// The same places are edited while the same failure stays.
     #[serde(skip_serializing_if = "is_zero")]
     pub churn: f64,
-    /// The run's own lines are rewritten again and again.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub rework: f64,
     /// Tests do not get better.
     #[serde(skip_serializing_if = "is_zero")]
     pub plateau: f64,
-    /// Fewer and fewer tests pass.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub decline: f64,
     /// The same plan with the same result.
     #[serde(skip_serializing_if = "is_zero")]
     pub same_plan: f64,
     /// Sessions that end without an answer, or refuse.
     #[serde(skip_serializing_if = "is_zero")]
     pub empty: f64,
-    /// Tool uses are denied, and nothing is done.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub denied: f64,
-    /// Money without any change.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub cost_burn: f64,
     /// A session that circles within itself.
     #[serde(skip_serializing_if = "is_zero")]
     pub session_loop: f64,
@@ -203,15 +161,10 @@ impl Signals {
             Signal::Thrash => self.thrash,
             Signal::Cycle => self.cycle,
             Signal::Idle => self.idle,
-            Signal::Hollow => self.hollow,
             Signal::Churn => self.churn,
-            Signal::Rework => self.rework,
             Signal::Plateau => self.plateau,
-            Signal::Decline => self.decline,
             Signal::SamePlan => self.same_plan,
             Signal::Empty => self.empty,
-            Signal::Denied => self.denied,
-            Signal::CostBurn => self.cost_burn,
             Signal::SessionLoop => self.session_loop,
         }
     }
@@ -224,15 +177,10 @@ impl Signals {
             Signal::Thrash => &mut self.thrash,
             Signal::Cycle => &mut self.cycle,
             Signal::Idle => &mut self.idle,
-            Signal::Hollow => &mut self.hollow,
             Signal::Churn => &mut self.churn,
-            Signal::Rework => &mut self.rework,
             Signal::Plateau => &mut self.plateau,
-            Signal::Decline => &mut self.decline,
             Signal::SamePlan => &mut self.same_plan,
             Signal::Empty => &mut self.empty,
-            Signal::Denied => &mut self.denied,
-            Signal::CostBurn => &mut self.cost_burn,
             Signal::SessionLoop => &mut self.session_loop,
         };
         *field = value;

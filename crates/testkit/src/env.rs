@@ -38,8 +38,9 @@ impl Finished {
     }
 }
 
-/// A PATH without the shims of version managers: they choose by settings of a home that is not the one of the test.
-fn programs(path: &str) -> String {
+/// The PATH without the shims of version managers, which choose by settings of a home that isn't the test's.
+pub(crate) fn search_path() -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
     let folders = path.split(':').filter(|folder| !folder.ends_with("/shims"));
     folders.collect::<Vec<_>>().join(":")
 }
@@ -47,6 +48,8 @@ fn programs(path: &str) -> String {
 impl TestEnv {
     /// A machine with this `ralph`.
     pub fn new(ralph: impl Into<PathBuf>) -> Self {
+        // Modes of files are the same whatever the user's shell sets.
+        nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
         let temp = tempfile::Builder::new().prefix("ralph-test-").tempdir().expect("a temporary folder");
         let env = Self { temp, ralph: ralph.into() };
         for dir in ["home", "state", "config", "tmp"] {
@@ -68,7 +71,7 @@ impl TestEnv {
             ("XDG_STATE_HOME".into(), path("state")),
             ("XDG_CONFIG_HOME".into(), path("config")),
             ("TMPDIR".into(), path("tmp")),
-            ("PATH".into(), programs(&std::env::var("PATH").unwrap_or_default())),
+            ("PATH".into(), search_path()),
             ("LANG".into(), "C.UTF-8".into()),
             ("USER".into(), "tester".into()),
             ("GIT_CONFIG_NOSYSTEM".into(), "1".into()),

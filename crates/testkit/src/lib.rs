@@ -9,7 +9,6 @@ pub mod fake_daytona;
 pub mod fake_e2b;
 pub mod fake_github;
 pub mod fake_vercel;
-pub mod guard;
 pub mod libtest;
 pub mod model_server;
 pub mod pages;
@@ -17,15 +16,22 @@ pub mod postgres;
 pub mod prism;
 pub mod repo;
 pub mod torture;
-pub mod trajectories;
 
 pub use env::{Finished, TestEnv};
 pub use repo::TestRepo;
 
-/// The variables that a test was started with.
+use std::ffi::{OsStr, OsString};
+
+/// The variables that a test was started with, but for its language, its time zone, settings of git and shims.
 #[allow(clippy::disallowed_methods, reason = "tests are a border, too")]
 pub fn vars() -> ralph_loop_domain::vars::Vars {
-    std::env::vars_os().collect()
+    let own = [("LANG", "C.UTF-8".into()), ("TZ", "UTC".into()), ("PATH", env::search_path().into())];
+    let of_user = |name: &OsStr| {
+        let name = name.to_string_lossy();
+        ["GIT_", "LC_"].iter().any(|start| name.starts_with(start)) || own.iter().any(|(known, _)| name == *known)
+    };
+    let kept: Vec<_> = std::env::vars_os().filter(|(name, _)| !of_user(name)).collect();
+    kept.into_iter().chain(own.map(|(name, value)| (OsString::from(name), value))).collect()
 }
 
 /// Says that a test cannot run here, where both people and CI look for it.

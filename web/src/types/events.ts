@@ -1910,21 +1910,9 @@ export interface Signals {
    */
   churn?: number;
   /**
-   * Money without any change.
-   */
-  cost_burn?: number;
-  /**
    * Trees, files or failures that come back in a circle.
    */
   cycle?: number;
-  /**
-   * Fewer and fewer tests pass.
-   */
-  decline?: number;
-  /**
-   * Tool uses are denied, and nothing is done.
-   */
-  denied?: number;
   /**
    * Sessions that end without an answer, or refuse.
    */
@@ -1933,10 +1921,6 @@ export interface Signals {
    * What was seen, in words: one sentence for each signal that is not 0, in their order.
    */
   evidence?: string[];
-  /**
-   * Only blanks and comments change, in the same files.
-   */
-  hollow?: number;
   /**
    * Nothing of substance for a while.
    */
@@ -1961,10 +1945,6 @@ export interface Signals {
    * The same failure three times within five iterations.
    */
   repeated_failure: number;
-  /**
-   * The run's own lines are rewritten again and again.
-   */
-  rework?: number;
   /**
    * The same plan with the same result.
    */
@@ -2512,21 +2492,9 @@ export interface Signals1 {
    */
   churn?: number;
   /**
-   * Money without any change.
-   */
-  cost_burn?: number;
-  /**
    * Trees, files or failures that come back in a circle.
    */
   cycle?: number;
-  /**
-   * Fewer and fewer tests pass.
-   */
-  decline?: number;
-  /**
-   * Tool uses are denied, and nothing is done.
-   */
-  denied?: number;
   /**
    * Sessions that end without an answer, or refuse.
    */
@@ -2535,10 +2503,6 @@ export interface Signals1 {
    * What was seen, in words: one sentence for each signal that is not 0, in their order.
    */
   evidence?: string[];
-  /**
-   * Only blanks and comments change, in the same files.
-   */
-  hollow?: number;
   /**
    * Nothing of substance for a while.
    */
@@ -2563,10 +2527,6 @@ export interface Signals1 {
    * The same failure three times within five iterations.
    */
   repeated_failure: number;
-  /**
-   * The run's own lines are rewritten again and again.
-   */
-  rework?: number;
   /**
    * The same plan with the same result.
    */

@@ -34,7 +34,9 @@ pub(super) fn unproven_runs(
     }
     let runs = runs_of_repo(vars, home, origin);
     let states = runs.iter().take(RUNS_MAX).filter_map(|entry| snapshot::load(&entry.run_dir()).ok());
-    let unproven = states.take_while(|state| !is_approved(state)).filter(|state| !is_proven(state));
+    let unproven = states
+        .take_while(|state| !is_approved(state))
+        .filter(|state| !is_proven(state) && !is_merged(origin, state));
     unproven.map(|state| (state.spec.run_id.clone(), state.spec.task.clone())).collect()
 }
 
@@ -94,6 +96,13 @@ fn worktrees(origin: &Repo) -> Vec<PathBuf> {
     let listed = origin.git().call(["worktree", "list", "--porcelain", "-z"]).run();
     let listed = listed.map(|output| output.text()).unwrap_or_default();
     listed.split('\0').filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from).collect()
+}
+
+/// Whether the user has merged a run's branch into another one, which is checked out here.
+fn is_merged(origin: &Repo, state: &RunState) -> bool {
+    let (Some(commit), Some(_)) = (&state.work.commit, &origin.branch) else { return false };
+    let has = || origin.git().call(["merge-base", "--is-ancestor", commit.as_str(), "HEAD"]).run().is_ok();
+    state.spec.branch != origin.branch && has()
 }
 
 fn is_approved(state: &RunState) -> bool {

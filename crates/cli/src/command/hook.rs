@@ -5,14 +5,14 @@ use crate::error::CommandError;
 use crate::output;
 use clap::Args;
 use ralph_loop_app::{App, Environment};
-use ralph_loop_hooks::{Cli, HookEvent, INPUT_MAX, Surroundings};
+use ralph_loop_hooks::{Cli, HookEvent, INPUT_MAX, HookContext};
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  echo '{\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"rm -rf /\"}}' | ralph hook pre-tool-use"
+    after_help = "Examples:\n  echo '{\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"rm -rf /\"}}' | RALPH_RUN=1 ralph hook pre-tool-use"
 )]
 pub struct HookArgs {
     /// Event
@@ -47,7 +47,7 @@ pub fn run(args: &HookArgs, app: &App) -> Result<u8, CommandError> {
 }
 
 fn answer(event: HookEvent, cli: Cli, env: &Environment) -> String {
-    let around = Surroundings {
+    let context = HookContext {
         vars: env.vars().clone(),
         cwd: env.cwd().map(std::path::Path::to_path_buf).unwrap_or_default(),
         program: env.program().map(std::path::Path::to_path_buf),
@@ -58,5 +58,5 @@ fn answer(event: HookEvent, cli: Cli, env: &Environment) -> String {
         // What could not be read is judged as what was read of it.
         let _ = stdin.lock().take(INPUT_MAX).read_to_end(&mut bytes);
     }
-    ralph_loop_hooks::answer(event, cli, &bytes, &around).stdout
+    ralph_loop_hooks::answer(event, cli, &bytes, &context).stdout
 }

@@ -123,7 +123,7 @@ fn both_refuse_what_the_other_refuses_in_a_configuration() {
         json!({}),
         json!({ "modals": [{ "name": "a", "command_argv": ["a"] }], "modal_priority": ["a"], "modal_selection": "priority" }),
         json!({ "verifiers": [{ "name": "f", "expect": { "file_contains": { "path": "a", "pattern": "b" } } }] }),
-        json!({ "stuck_detection": { "window": 8, "plan_similarity": 0.9, "cost_without_change_usd": 5, "weights": { "cycle": 0.5, "decline": 0 } } }),
+        json!({ "stuck_detection": { "window": 8, "plan_similarity": 0.9, "weights": { "cycle": 0.5, "churn": 0 } } }),
         json!({ "completion": "claim", "setup_commands": ["a", ["b", "c"]], "deadline": "2026-11-15T12:00:00Z" }),
     ] {
         ConfigFile::parse(&good.to_string()).unwrap();

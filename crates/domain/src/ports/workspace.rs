@@ -17,7 +17,7 @@ use std::path::Path;
 pub trait Workspace: Send {
     /// Takes the start snapshot (`refs/ralph/<run>/start`) unless it exists, and remembers refs and protected files.
     fn begin(&mut self, protected: &[String]) -> Result<Baseline, WorkspaceError>;
-    /// Goes on from a baseline that an earlier process recorded.
+    /// Resumes from a baseline that an earlier process recorded.
     fn reopen(&mut self, baseline: &Baseline) -> Result<(), WorkspaceError>;
     /// Records the tree as it is now: tree, commit on `refs/ralph/<run>/work`, list of changes.
     fn checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, WorkspaceError>;
@@ -51,7 +51,7 @@ pub trait Workspace: Send {
         at: Timestamp,
     ) -> Result<Option<CommitId>, WorkspaceError>;
     /// Files that earlier `runs` (newest first), neither proven nor approved, left here and that are among those of the
-    /// baseline: each counts as what `HEAD` has. `None` if there are none. What somebody else has committed since is theirs.
+    /// baseline: each counts as what `HEAD` has. `None` if there are none. What the user has committed since is theirs.
     fn leftovers_of_unproven_runs(
         &mut self,
         baseline: &Baseline,
@@ -93,7 +93,7 @@ pub struct Leftover {
 /// What earlier runs left among the files that a run began with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftovers {
-    /// A commit, which no ref names, of the start with those files as `HEAD` has them.
+    /// A commit, which no ref names, of the files at the start, with those as `HEAD` has them.
     pub start: CommitId,
     /// The files.
     pub files: Vec<Leftover>,
@@ -102,7 +102,7 @@ pub struct Leftovers {
 /// The run that a workspace was made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordsFor<'a> {
-    /// Its id, which stands in the names of its refs.
+    /// Its id, which is part of the names of its refs.
     pub run: &'a RunId,
     /// The branch that it commits on, where it does.
     pub branch: Option<&'a str>,

@@ -84,9 +84,6 @@ pub struct SessionFacts {
     /// The message the agent would like for the iteration's commit.
     #[serde(default)]
     pub commit_message: Option<String>,
-    /// Tool uses that were denied.
-    #[serde(default)]
-    pub denials: u32,
 }
 
 /// What a session in another role left for the builder.

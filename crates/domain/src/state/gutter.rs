@@ -111,8 +111,6 @@ impl RunFacts {
             agent: Some(current.agent.clone()),
             ending: session.map_or(Ending::Stopped, |s| Ending::of(&s.end, &s.message, changed)),
             tests,
-            cost: session.and_then(|s| s.usage.cost),
-            denials: session.map_or(0, |s| s.denials),
             evidence,
         })
     }

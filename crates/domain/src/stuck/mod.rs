@@ -5,20 +5,15 @@
 //! sign of circling: where something that can be counted is better than ever in sight, the rules look only at what came after.
 
 mod churn;
-mod cost;
 mod cycle;
-mod decline;
-mod denied;
 mod empty;
 pub mod failure;
-mod hollow;
 mod idle;
 pub mod patch;
 pub mod paths;
 pub mod plan;
 mod plateau;
 mod progress;
-mod rework;
 pub mod session;
 mod stagnation;
 mod thrash;
@@ -83,15 +78,10 @@ fn rule(
         Signal::Thrash => thrash::flips(view),
         Signal::Cycle => cycle::cycle(view),
         Signal::Idle => idle::idle(view, config),
-        Signal::Hollow => hollow::hollow(view, config),
         Signal::Churn => churn::churn(tries, traces, config),
-        Signal::Rework => rework::rework(view, config),
         Signal::Plateau => plateau::plateau(tries, traces, config),
-        Signal::Decline => decline::decline(view, config),
         Signal::SamePlan => plan::same_plan(view, config),
         Signal::Empty => empty::empty(view, config),
-        Signal::Denied => denied::denied(view, config),
-        Signal::CostBurn => cost::cost_burn(view, config),
         Signal::SessionLoop => session::session_loop(view),
     }
 }

@@ -57,13 +57,6 @@ pub fn undoes<'a>(patch: &PatchSketch, earlier: impl IntoIterator<Item = &'a Pat
     (if all == 0 { 0.0 } else { undone as f64 / all as f64 }, all)
 }
 
-/// Share of the lines that `previous` added which are gone again in `patch`, and how many of them were looked at.
-pub fn takes_back(patch: &PatchSketch, previous: &PatchSketch) -> (f64, usize) {
-    let gone = previous.added.iter().filter(|hash| patch.removed.contains(hash)).count();
-    let all = previous.added.len();
-    (if all == 0 { 0.0 } else { gone as f64 / all as f64 }, all)
-}
-
 impl File {
     /// What the file adds to its patch, and its lines of substance.
     fn close(self, added: &mut BTreeSet<u32>, removed: &mut BTreeSet<u32>) -> u64 {

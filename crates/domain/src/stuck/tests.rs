@@ -98,14 +98,13 @@ fn weights_can_be_changed_and_switched_off() {
 }
 
 fn any_trace() -> impl Strategy<Value = Trace> {
-    let parts = (0..4u32, proptest::option::of(0..3u32), 0..9u64, 0..4u64, 0..3u32, 0..3u32);
-    parts.prop_map(|(tree, failure, lines, passed, denials, plan)| {
+    let parts = (0..4u32, proptest::option::of(0..3u32), 0..9u64, 0..4u64, 0..3u32);
+    parts.prop_map(|(tree, failure, lines, passed, plan)| {
         let failure = failure.map(|f| f.to_string());
         let mut t = trace(1, &tree.to_string(), failure.as_deref(), lines);
         t = in_files(t, &[("a.rs", lines), ("notes.md", 1)]);
         t = tested(t, passed, 4 - passed);
         t = sketched(t, lines / 2, &[tree, tree + 1, tree + 2], &[tree + 1, plan, 7]);
-        t.denials = denials;
         t.evidence.plan = vec![plan];
         t
     })

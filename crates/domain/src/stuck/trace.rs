@@ -3,7 +3,6 @@
 use super::paths;
 use ralph_loop_protocol::event::{FileChange, SessionEnd};
 use ralph_loop_protocol::id::{AgentName, Digest, TreeId};
-use ralph_loop_protocol::money::Usd;
 pub use ralph_loop_protocol::stuck::Evidence;
 use ralph_loop_protocol::test_counts::TestCounts;
 use serde::{Deserialize, Serialize};
@@ -69,12 +68,6 @@ pub struct Trace {
     /// Tests that ran on this tree, summed over the verifiers that report them.
     #[serde(default)]
     pub tests: Option<TestCounts>,
-    /// What the session cost, where that is known.
-    #[serde(default)]
-    pub cost: Option<Usd>,
-    /// Tool uses that were denied.
-    #[serde(default)]
-    pub denials: u32,
     /// What was read from outputs.
     #[serde(default)]
     pub evidence: Evidence,
@@ -94,8 +87,6 @@ impl Trace {
             agent: None,
             ending: Ending::Answered,
             tests: None,
-            cost: None,
-            denials: 0,
             evidence: Evidence::default(),
         }
     }

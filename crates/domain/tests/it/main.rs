@@ -13,4 +13,5 @@ mod decide;
 mod notifications;
 mod recovery;
 mod state_file;
+mod stuck;
 mod view;

@@ -190,7 +190,7 @@ fn copy_chunk(paths: &[&Path], from: &Path, to: &Path) -> Result<CopiedFiles> {
                 done.stats.insert(path.as_os_str().as_bytes().to_vec(), CopyStat::from(&file));
             }
             Ok(None) => {}
-            // A full disk is no reason to go on with half a tree.
+            // On a full disk, half a tree is worse than none.
             Err(e) if e.kind() == std::io::ErrorKind::StorageFull => {
                 return Err(Error::file("copy", path, e));
             }

@@ -1,6 +1,6 @@
 //! The git folder of an agent's copy, which the agent can write, as the engine meets it.
 //!
-//! Two things keep it harmless. The engine's git has a folder of its own ([`make_own`]) with settings, excludes and
+//! Two things keep it harmless. The engine's git has its own folder ([`make_own`]) with settings, excludes and
 //! attributes as they were at the start, and takes only objects from the copy. And before git or the engine looks at the
 //! copy's folder, [`seal`] takes everything from it that is neither a file nor a folder, and puts back what says where
 //! objects are.
@@ -10,10 +10,8 @@ use crate::error::{Error, Result};
 use crate::objects::files::write_atomically;
 use crate::repo::Repo;
 use ralph_loop_safe_fs::{Kind, Links, SafeDir};
-use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// The copy's configuration as it was made, in the run's record.
@@ -56,7 +54,7 @@ pub(crate) fn seal(agent_copy: &Path, user: &Repo, kept: &Path) -> Result<()> {
         git_dir.remove(name).map_err(fail)?;
     }
     if git_dir.facts("HEAD").is_err() {
-        // Without it the folder is no repo to git; what it says is looked at like every other ref.
+        // Without it git doesn't see a repo; what it says is looked at like every other ref.
         let head = user.branch.as_ref().map(|branch| format!("ref: refs/heads/{branch}\n"));
         let head = head.unwrap_or_else(|| format!("{}\n", user.head));
         git_dir.write("HEAD", head.as_bytes()).map_err(fail)?;
@@ -132,7 +130,7 @@ pub(crate) fn open(top: &Path, user: &Repo, folder: &Path, kept: &Path) -> Resul
     Ok(repo)
 }
 
-/// Makes the engine's own git folder for the copy, where it is not there yet: from the copy's as it was made, before an
+/// Makes the engine's own git folder for the copy, unless it exists: from the copy's as it was made, before an
 /// agent could write it, or from what was kept of that.
 fn make_own(copy: &Path, user: &Repo, folder: &Path, kept: &Path) -> Result<PathBuf> {
     let own = folder.join(OWN);
@@ -180,23 +178,4 @@ pub(crate) fn setting(section: &str, name: &str, value: &str) -> String {
         None => format!("[{section}]"),
     };
     format!("{heading}\n\t{name} = \"{}\"\n", quoted(value))
-}
-
-/// A folder of objects, and all that it borrows from.
-pub(crate) fn borrowed_from(objects: &Path) -> Vec<PathBuf> {
-    let mut found = vec![objects.to_owned()];
-    let mut at = 0;
-    // Git itself follows five steps.
-    while at < found.len() && found.len() < 16 {
-        let folder = found[at].clone();
-        at += 1;
-        let list = fs::read(folder.join("info/alternates")).unwrap_or_default();
-        for line in list.split(|b| *b == b'\n').filter(|l| !l.is_empty() && !l.starts_with(b"#")) {
-            let path = folder.join(OsStr::from_bytes(line));
-            if !found.contains(&path) {
-                found.push(path);
-            }
-        }
-    }
-    found
 }

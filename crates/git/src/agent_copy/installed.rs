@@ -21,7 +21,7 @@ pub fn installed_folders(repo: &Repo) -> Result<Vec<InstalledFolder>> {
     let output = repo.git().call(args).run()?;
     let Ok(top) = SafeDir::open(&repo.top) else { return Ok(Vec::new()) };
     let paths = output.stdout.split(|b| *b == 0).filter_map(|path| path.strip_suffix(b"/"));
-    // A name that is no text is none of the known ones, and no command could name it.
+    // A name that isn't text matches none of the known ones.
     let paths = paths.filter_map(|path| std::str::from_utf8(path).ok());
     let found = paths.filter_map(|path| {
         let usage = usage_of(&top, Path::new(path))?;

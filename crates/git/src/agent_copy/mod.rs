@@ -1,4 +1,4 @@
-//! The agent's copy of the user's tree: a repo of its own, at the same commit, with the same unfinished changes, that an
+//! The agent's copy of the user's tree: a separate repo, at the same commit, with the same unfinished changes, that an
 //! agent in a sandbox may do with as it likes. What comes of it is handed back by [`crate::HandBack`].
 //!
 //! It borrows the objects of the user's repo (read-only in the sandbox), so that a large history costs nothing; refs,
@@ -14,6 +14,7 @@ use crate::agent_copy::copy_files::{CopiedFiles, CopyStats, LeftOut};
 use crate::agent_copy::git_dir::CONFIG_COPY;
 use crate::agent_copy::installed::installed_folders;
 use crate::checkout::clone::without_login;
+use crate::checkout::submodules;
 use crate::error::{Error, Result};
 use crate::objects::index;
 use crate::objects::writer::CommitIdentity;
@@ -121,7 +122,7 @@ pub fn make_of_relocated(
     made().map_err(|e| e.during("make the agent's folder"))
 }
 
-/// What the copy holds beside the settings of git.
+/// What the copy holds in addition to git's settings.
 struct Content<'a> {
     entries: &'a [TreeEntry],
     /// More files of the record that are those of the copy, too.
@@ -200,7 +201,7 @@ fn fill(
 
 /// The folders of objects that a repo reads: its own, and those it borrows from.
 pub fn object_folders(repo: &Repo) -> Vec<PathBuf> {
-    git_dir::borrowed_from(&repo.common_dir.join("objects"))
+    submodules::borrowed_from(&repo.common_dir.join("objects"))
 }
 
 /// Makes `folder` a folder of objects that borrows from the repo's own.
@@ -307,7 +308,7 @@ fn lay_out(
     let ignored = origin.git().call(args).index(&user.snapshot.index).run()?.stdout;
     let ignored = ignored.split(|b| *b == 0).filter(|p| !p.is_empty() && *p != b".ralph/");
     others.extend(ignored.filter(|p| !p.starts_with(b".ralph/")).map(<[u8]>::to_vec));
-    // What is installed is nobody's work, whether git is told to ignore it or not.
+    // Installed files are not work, whether git ignores them or not.
     others.extend(installed_folders(origin)?.into_iter().map(|folder| folder.at.into_bytes()));
     Ok((copy_files::copy(&others, &origin.top, top)?, stats))
 }
@@ -334,7 +335,7 @@ fn read_index(path: &Path) -> Result<Option<(Vec<u8>, u32)>> {
     }
 }
 
-/// The agent sees what the user has staged; an index that is spread over files is made anew from `HEAD`.
+/// The agent sees what the user has staged; an index that is spread over files is recreated from `HEAD`.
 fn copy_index(origin: &Repo, git_dir: &Path, top: &Path, copied: &CopyStats) -> Result<()> {
     match read_index(&origin.git_dir.join("index"))? {
         Some((mut bytes, written)) if index::is_plain(&bytes, origin.object_format) => {
@@ -362,7 +363,7 @@ fn copy_ralph(from: &Path, to: &Path) -> Result<()> {
         .map(|name| name.as_bytes().to_vec())
         .collect();
     copy_files::copy(&names, from, to)?;
-    // What prompts name of the run itself is where it always is, for reading: a link that whoever drives the run makes.
+    // What prompts name of the run itself is where it always is, for reading: a link that the driver makes.
     let runs = to.join("runs");
     fs::create_dir_all(&runs).map_err(|e| Error::file("create", &runs, e))
 }

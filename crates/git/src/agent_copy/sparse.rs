@@ -1,5 +1,5 @@
 //! A sparse checkout in the agent's copy: the copy has the files that the checkout has, and its index keeps the others, so that
-//! what is not there is not gone.
+//! missing files don't count as deleted.
 
 use crate::agent_copy::git_dir::setting;
 use crate::error::{Error, Result};

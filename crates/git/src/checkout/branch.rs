@@ -73,7 +73,7 @@ pub fn create_branch(repo: &Repo, run: &RunId, base: &str, commit: &str) -> Resu
     loop {
         let name = free_branch_name(repo, base)?;
         match make(repo, run, &name, commit) {
-            // Taken meanwhile: the name itself, or one that stands in its way.
+            // Taken meanwhile: the name itself, or one that blocks it.
             Err(Error::RefMoved { .. } | Error::File { .. }) if tries < TRIES => tries += 1,
             Err(error) => return Err(error),
             Ok(()) => return Ok(name),
@@ -142,7 +142,7 @@ fn made_before(repo: &Repo, run: &RunId, base: &str) -> Result<Option<String>> {
     Ok(found)
 }
 
-/// Removes a branch that this run made and nobody has moved since. Any other stays.
+/// Removes a branch that this run made, unless it was moved since. Any other stays.
 pub fn remove_branch(repo: &Repo, run: &RunId, name: &str) {
     let full = repo.common_dir.join("refs/heads").join(name);
     if repo.ref_format == RefFormat::Other || !locks(repo, run).is_made(&full) {
@@ -155,7 +155,7 @@ pub fn remove_branch(repo: &Repo, run: &RunId, name: &str) {
     }
 }
 
-/// Makes a run's branch again where somebody has deleted it, at the last work that was recorded, else at the start.
+/// Makes a run's branch again if it was deleted, at the last work that was recorded, else at the start.
 pub fn restore_branch(git: &Git, run: &RunId, name: &str) -> Result<()> {
     let branch = format!("refs/heads/{name}");
     let commit_of = |rev: &str| -> Result<Option<String>> {

@@ -1,4 +1,4 @@
-//! A clean checkout of one commit elsewhere: a repo of its own, without hooks, remotes and the workspace's settings. It
+//! A clean checkout of one commit elsewhere: a separate repo, without hooks, remotes and the workspace's settings. It
 //! works for linked worktrees and shallow clones alike, and nothing that happens there reaches the user's repo.
 
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ const SETTINGS_AT_START: &str = "settings-at-start.json";
 /// The index that a checkout is held against.
 const SECOND_INDEX: &str = "index.verify";
 
-/// Settings of the user's repo that a checkout needs, as they were before any agent could write some of its own: a filter
+/// Settings of the user's repo that a checkout needs, as they were before any agent could write others: a filter
 /// decides what files hold, and runs a program.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Settings(Vec<(String, String)>);
@@ -31,7 +31,7 @@ impl Settings {
         crate::objects::files::save(&folder.join(SETTINGS_AT_START), &Self::now(repo)?)
     }
 
-    /// Those of the start; those of now for a run that began with an older version.
+    /// Those at the start; those of now for a run that began with an older version.
     pub(crate) fn load(repo: &Repo, folder: &Path) -> Result<Self> {
         match crate::objects::files::load(&folder.join(SETTINGS_AT_START))? {
             Some(settings) => Ok(settings),
@@ -64,9 +64,9 @@ impl Settings {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CheckoutRules<'a> {
     pub(crate) settings: &'a Settings,
-    /// The only folders to bring, from whoever made the clone.
+    /// The only folders to check out; empty: all.
     pub(crate) sparse: &'a [String],
-    /// The tree whose attributes decide how files look on the disk: that of the start. Those of the commit itself would
+    /// The tree whose attributes decide how files look on the disk: the start. Those of the commit itself would
     /// let it turn its files into others.
     pub(crate) attributes: Option<&'a str>,
 }
@@ -109,7 +109,7 @@ fn with_attributes(call: GitCall, tree: Option<&str>) -> GitCall {
     }
 }
 
-/// A whole repo: objects are linked or copied, so that it stands alone, and tags come along for `git describe`. No program
+/// A whole repo: objects are linked or copied, so that it needs no other repo, and tags come along for `git describe`. No program
 /// of the source's choosing runs.
 fn clone(repo: &Repo, git: &Git) -> Result<()> {
     let args = ["clone", "-q", "--local", "--no-checkout", "--template=", "--origin=source", "--"];
@@ -148,7 +148,7 @@ pub(crate) struct CheckoutFacts<'a> {
     pub(crate) safe_objects: Option<&'a [u8]>,
 }
 
-/// What a checkout holds that its commit does not, read anew: git itself believes the names of objects, so one that was
+/// What a checkout holds that its commit does not, read again: git itself believes the names of objects, so one that was
 /// overwritten in the repo's folder would go unnoticed. Only files whose objects an agent could have written are read.
 pub(crate) fn verify(
     vars: &Vars,
@@ -200,7 +200,7 @@ pub(crate) fn verify(
         20
     }) {
         let path = line.trim_end_matches(": needs update");
-        // What a sparse checkout leaves out is not there, and not wrong.
+        // What a sparse checkout leaves out is missing on purpose.
         if sparse && into.join(path).symlink_metadata().is_err() {
             continue;
         }

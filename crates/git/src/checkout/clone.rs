@@ -1,5 +1,5 @@
 //! Where a run works: a new branch in the user's folder, a linked worktree, or a clone. Each can be repeated: what is
-//! already there and ours is used again, and what was left half-made is made anew.
+//! already there and ours is used again, and what was left half-made is made again.
 
 use crate::checkout::clone_options::{self, CloneDepth};
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ const MARK: &str = "ralph.clonedFrom";
 /// What a short clone was last brought up to.
 const FETCHED: &str = "refs/ralph/fetched";
 
-/// What `ralph` keeps in such a clone, by rules of its own.
+/// What `ralph` keeps in such a clone, by its own rules.
 const KEPT: &[&str] = &["/.ralph/runs", "/.ralph/tasks"];
 
 /// A full clone of a URL or a local repo at `into`, on the new branch `branch`. It shares nothing with a local source, so
@@ -101,14 +101,14 @@ pub fn refresh_clone(repo: &Repo, from: &str, base: Option<&str>) -> Result<()> 
         done => drop(done?),
     }
     repo.git().call(["reset", "-q", "--hard", FETCHED]).run()?;
-    // Somebody may have taken a result over into it: a `.env` or a task in there is not the repo's word.
+    // A result may have been applied to it: a `.env` or a task in there is not the repo's word.
     let mut clean = vec!["clean", "-q", "-ffdx"];
     clean.extend(KEPT.iter().flat_map(|name| ["-e", name]));
     repo.git().call(clean).run()?;
     Ok(())
 }
 
-/// The run's branch in a fresh clone that nobody else knows of yet.
+/// The run's branch in a fresh clone that only this run knows yet.
 fn begin_branch(made: &Repo, branch: &str, base: Option<&str>) -> Result<()> {
     let start = match base {
         Some(base) => commit_of_branch(made, base)?.ok_or_else(|| no_base(base))?,

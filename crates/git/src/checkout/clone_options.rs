@@ -28,7 +28,7 @@ impl CloneDepth {
             args.extend(self.base.iter().map(|base| format!("--branch={base}")));
         }
         if !self.sparse.is_empty() {
-            // A server that cannot leave files out sends all of them; git says so and goes on.
+            // A server that cannot leave files out sends all of them; git says so and continues.
             args.extend(["--sparse", "--filter=blob:none"].map(str::to_owned));
         }
         args

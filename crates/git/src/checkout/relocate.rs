@@ -1,8 +1,6 @@
-//! Going on elsewhere: a fresh clone takes the place of the workspace that a run began in.
+//! Resuming elsewhere: a fresh clone takes the place of the workspace that a run began in.
 
 use crate::error::{Error, Result};
-use crate::objects::oid::oid;
-use crate::objects::writer::commit_body;
 use crate::snapshot::history;
 use crate::snapshot::protected::Protected;
 use crate::snapshot::read_tree;
@@ -13,7 +11,7 @@ use ralph_loop_protocol::id::{CommitId, TreeId};
 
 impl GitWorkspace {
     /// Makes this clone the workspace of a run that began elsewhere: the work commit is checked out on the run's branch, and a
-    /// start snapshot stands in for the one that never left the old place (it may hold files of the user's that are in no
+    /// start snapshot replaces the one that never left the old place (it may hold files of the user's that are in no
     /// commit). Repeating it changes nothing.
     pub fn relocate(
         &mut self,
@@ -51,16 +49,13 @@ impl GitWorkspace {
             Some(branch) => self.git.call(["checkout", "-q", "-f", "-B", branch, at]).run()?,
             None => self.git.call(["checkout", "-q", "-f", "--detach", at]).run()?,
         };
-        let (entries, trees) = read_tree(&self.git, head)?;
-        self.objects.know(trees);
-        let tree = self.objects.write_tree(&entries)?;
+        let tree = self.git.call(["rev-parse", "--verify", &format!("{head}^{{tree}}")]).run()?.text();
         let message = history::message_with_trailers("ralph: state before the run", &self.run, None);
         let time = self.git.call(["show", "-s", "--format=%ct", head]).run()?.text().parse().unwrap_or(0);
-        let body = commit_body(&tree, &[oid(head)?], &self.options.identity, time, &message);
-        let start = self.objects.write("commit", &body)?.to_string();
+        let start = self.objects.commit(&tree, Some(head), &self.options.identity, time, &message)?;
         let baseline = Baseline {
             start: CommitId::new(start.clone()),
-            tree: TreeId::new(tree.to_string()),
+            tree: TreeId::new(tree),
             branch: self.options.branch.clone(),
             dirty: Vec::new(),
             dirty_total: 0,
@@ -79,13 +74,14 @@ impl GitWorkspace {
         }
         let branch = self.options.branch.as_ref().map(|_| RefPosition::at(Some(at.to_owned())));
         RefRecord::new(baseline.clone(), work.map(ToString::to_string), branch).save(&self.folder)?;
+        let entries = read_tree(&self.git, head)?;
         Protected::begin(&self.folder, &self.repo.top, protected, &entries)?;
         self.accept_guard()?;
         Ok(baseline)
     }
 }
 
-/// More files than any run has: each is asked for alone.
+/// More files than any run has: each is read by its own process.
 const FILES_MAX: usize = 20_000;
 
 /// Whether some file system takes this name for `.git`: other cases, letters without width, the short name, dots at the end.

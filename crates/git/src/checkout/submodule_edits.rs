@@ -1,4 +1,4 @@
-//! What stands in pinned submodules otherwise than they are pinned: nothing of it is recorded, so that it has to be told.
+//! Edits in pinned submodules: no commit records them, so they are reported.
 //! Read through an index of our own and objects of the user's repo; no setting, filter or hook of the submodule counts.
 
 use crate::checkout::submodules::{pinned, store_of, stores};

@@ -118,7 +118,7 @@ pub(crate) fn stores(repo: &Repo) -> Vec<PathBuf> {
     // Of a tree that an agent can write, only what the engine wrote says where objects are.
     let own = repo.engine_git_dir.as_ref().unwrap_or(&repo.common_dir);
     let mut found = Vec::new();
-    for objects in crate::agent_copy::git_dir::borrowed_from(&own.join("objects")) {
+    for objects in borrowed_from(&own.join("objects")) {
         if let Some(git_dir) = objects.parent() {
             collect(&git_dir.join("modules"), 0, &mut found);
         }
@@ -126,7 +126,7 @@ pub(crate) fn stores(repo: &Repo) -> Vec<PathBuf> {
     found
 }
 
-/// A git folder below `modules` may have modules of its own, and a name with slashes stands deeper. No link is followed.
+/// A git folder below `modules` may have further modules, and a name with slashes is deeper. No link is followed.
 fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     if depth > DEPTH_MAX || found.len() >= STORES_MAX {
         return;
@@ -142,6 +142,25 @@ fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         collect(&entry.path(), depth + 1, found);
     }
+}
+
+/// A folder of objects, and all that it borrows from.
+pub(crate) fn borrowed_from(objects: &Path) -> Vec<PathBuf> {
+    let mut found = vec![objects.to_owned()];
+    let mut at = 0;
+    // Git itself follows five steps.
+    while at < found.len() && found.len() < 16 {
+        let folder = found[at].clone();
+        at += 1;
+        let list = fs::read(folder.join("info/alternates")).unwrap_or_default();
+        for line in list.split(|b| *b == b'\n').filter(|l| !l.is_empty() && !l.starts_with(b"#")) {
+            let path = folder.join(OsStr::from_bytes(line));
+            if !found.contains(&path) {
+                found.push(path);
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]

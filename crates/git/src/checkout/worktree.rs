@@ -76,7 +76,7 @@ fn take_turn(repo: &Repo) -> Result<Flock<File>> {
     Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, errno)| Error::file("lock", &path, errno.into()))
 }
 
-/// What a killed run left of a worktree stops git from adding any other. Whoever has the turn knows that nobody is at it.
+/// What a killed run left of a worktree stops git from adding any other. The lock says that no other process is at it.
 fn remove_half_made(repo: &Repo) {
     for entry in fs::read_dir(repo.common_dir.join("worktrees")).into_iter().flatten().flatten() {
         let admin = entry.path();

@@ -1,8 +1,8 @@
 //! The one way in which files of a run come into a folder: what changed on one side only is taken, what changed on both is
 //! merged, and a file that changed in the same place on both sides stays as it is and is named.
 //!
-//! Files are written whole or not at all, never through a link, and never over what nobody looked at. What is there already
-//! needs nothing, so repeating it after a crash finishes it.
+//! Files are written whole or not at all, never through a link, and never over a file that changed after it was compared. A
+//! file that has the result already needs nothing, so a repeat after a crash finishes the work.
 
 use crate::error::{Error, Result};
 use crate::hand_back::merge::{Merged, ThreeWay, merge};

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// The ref of a commit with the files that were handed back, where the work does not hold all of them.
 pub(crate) const HANDED: &str = "handed";
 
-/// Where the run's branch stands in the user's repo.
+/// Where the run's branch is in the user's repo.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Branch {
     /// There is none, or nothing new for it.
@@ -110,7 +110,7 @@ impl TwoRepos<'_> {
 
     fn move_users_branch(&mut self, name: &str, from: &str, tip: String, at: Timestamp) -> Result<Branch> {
         let here = self.user.refs.read(name)?;
-        // A run that came from elsewhere brought its branch along: nothing was handed back here yet, and one of its own commits is
+        // A run that came from elsewhere brought its branch along: nothing was handed back here yet, and one of its commits is
         // where the branch stands.
         let chain = &self.agent.session()?.chain;
         let brought = here.clone().filter(|at| self.left.is_none() && chain.iter().any(|own| own.id == *at));

@@ -12,7 +12,7 @@ const OF_A_COMMIT: &[&str] = &["pre-commit", "prepare-commit-msg", "commit-msg",
 pub struct UserHooks {
     /// Their names.
     pub names: Vec<String>,
-    /// Files among them, or beside them, that were changed: who starts them should look first.
+    /// Changed files among them, or in their folder: look at them before you start them.
     pub changed: Vec<String>,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct LeftFile {
     pub(crate) head: Option<TreeEntry>,
 }
 
-/// The files that `runs` (newest first) left and that are still as `is_there` says, by their paths. A file that somebody has
+/// The files that `runs` (newest first) left and that are still as `is_there` says, by their paths. A file that was
 /// committed without the trailer of such a run is theirs.
 pub(crate) fn left_files(
     repo: &Repo,
@@ -44,7 +44,12 @@ pub(crate) fn left_files(
         let (before, at_start) = (files(repo, &began)?, files(repo, start)?);
         let touched = touched_by_user(repo, &began, head, runs)?;
         for end in ["work", "handed"].into_iter().filter_map(at) {
-            for left in tree_changes(&git, &began, end)? {
+            let changes = tree_changes(&git, &began, end)?;
+            // Attributes that came with the work record the same file as other bytes: then its content tells nothing.
+            let is_recoded = changes.iter().any(|left| {
+                left.path.ends_with(b".gitattributes") && is_there(&left.path, left.new.as_ref())
+            });
+            for left in changes {
                 let (path, entry) = (left.path, left.new.as_ref());
                 let at_head = committed.get(&path);
                 let is_users = touched.contains(&path) && same_content(at_head, entry);
@@ -57,7 +62,7 @@ pub(crate) fn left_files(
                         *head = before.get(&path).cloned();
                     }
                     Some(_) => {}
-                    None if is_there(&path, entry) => {
+                    None if is_recoded || is_there(&path, entry) => {
                         // What the run committed itself, on a branch, is not the user's word for it.
                         let head = if same_content(at_head, entry) { before.get(&path) } else { at_head };
                         found.insert(path, LeftFile { run: run.clone(), head: head.cloned() });
@@ -155,6 +160,6 @@ pub(crate) fn start_without(
 
 /// Every file of a commit.
 fn files(repo: &Repo, commit: &str) -> Result<HashMap<Vec<u8>, TreeEntry>> {
-    let entries = read_tree(&repo.git(), commit)?.0;
+    let entries = read_tree(&repo.git(), commit)?;
     Ok(entries.into_iter().map(|entry| (entry.path.clone(), entry)).collect())
 }

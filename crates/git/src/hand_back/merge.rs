@@ -11,7 +11,7 @@ use crate::snapshot::entry::{Difference, MODE_GITLINK, TreeEntry};
 pub(crate) struct ThreeWay<'a> {
     /// What both sides began with.
     pub(crate) base: Option<&'a TreeEntry>,
-    /// What is there now.
+    /// What the folder or tree has now.
     pub(crate) ours: Option<&'a TreeEntry>,
     /// What is to come.
     pub(crate) theirs: Option<&'a TreeEntry>,
@@ -37,7 +37,7 @@ pub(crate) fn same(a: Option<&TreeEntry>, b: Option<&TreeEntry>) -> bool {
     }
 }
 
-/// Merges each file by itself; the answers are in the order of the files.
+/// Merges each file alone; the answers are in the order of the files.
 pub(crate) fn merge(git: &TreeGit, files: &[ThreeWay<'_>]) -> Result<Vec<Merged>> {
     let mut merged: Vec<Merged> = files
         .iter()
@@ -94,7 +94,7 @@ fn merge_contents(git: &TreeGit, contents: &[(usize, [&TreeEntry; 3])]) -> Resul
     let tree = words.next().unwrap_or_default();
     let conflicts: Vec<&str> = words.collect();
     let listed = git.call(["ls-tree", "-z", tree]).run()?.stdout;
-    let (entries, _) = crate::snapshot::entry::parse_ls_tree(&listed)
+    let entries = crate::snapshot::entry::parse_ls_tree(&listed)
         .ok_or_else(|| Error::unreadable("the merged files", "git printed something unexpected"))?;
     let found = entries.into_iter().filter_map(|entry| {
         let name = std::str::from_utf8(&entry.path).ok()?;

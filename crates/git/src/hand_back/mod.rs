@@ -20,8 +20,7 @@ use crate::agent_copy::{CopyDirs, OBJECTS};
 use crate::checkout::submodule_edits;
 use crate::error::{Error, Result};
 use crate::objects::files;
-use crate::objects::oid::oid;
-use crate::objects::writer::{ObjectStore, commit_body};
+use crate::objects::writer::Objects;
 use crate::repo::Repo;
 use crate::snapshot::FileStates;
 use crate::snapshot::entry::{Difference, MODE_GITLINK, TreeEntry, differences, text};
@@ -73,7 +72,7 @@ impl HandBack {
             .map_err(|e| e.during("open the workspace"))?;
         user.snapshot.keep_objects_in(&objects);
         user.snapshot.secrets_stay = true;
-        user.objects = ObjectStore::new(objects, user.repo.object_format);
+        user.objects = Objects::new(user.repo.git().with_objects(objects), user.folder.clone());
         Ok(Self { agent: GitWorkspace::new(agent_copy, run, own)?, user, mirror, agreed: None, handed: None })
     }
 
@@ -218,13 +217,13 @@ impl HandBack {
         let session = self.agent.session()?;
         let held = session.chain.last().is_some_and(|tip| tip.tree == now.tree.to_string());
         let parent = session.record.work.to.clone();
-        let parent = oid(parent.as_deref().unwrap_or(session.record.baseline.head.as_str()))?;
+        let parent = parent.as_deref().unwrap_or(session.record.baseline.head.as_str());
         let mut extra = None;
         if !held {
-            let identity = &self.agent.options.identity;
+            let (agent, tree) = (&self.agent, now.tree.to_string());
             let message = "ralph: the files that were handed back\n";
-            let body = commit_body(&now.tree, &[parent], identity, at.as_second(), message);
-            extra = Some(self.agent.objects.write("commit", &body)?.to_string());
+            let who = &agent.options.identity;
+            extra = Some(agent.objects.commit(&tree, Some(parent), who, at.as_second(), message)?);
         }
         self.both().hand_commits(extra)
     }

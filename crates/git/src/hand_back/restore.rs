@@ -1,13 +1,12 @@
-//! Undoes what a run has done to the user's files. What is there now is saved first; the user's own edits, what git ignores,
+//! Undoes what a run has done to the user's files. The present state is saved first; the user's own edits, what git ignores,
 //! `HEAD`, branches and the user's index are not touched.
 
 use crate::error::{Error, Result};
 use crate::hand_back::agreed::handed_over;
 use crate::hand_back::apply::{Source, Target, Written};
 use crate::hand_back::merge::same;
-use crate::objects::oid::oid;
 use crate::objects::refs::Refs;
-use crate::objects::writer::{CommitIdentity, ObjectStore, commit_body};
+use crate::objects::writer::{CommitIdentity, Objects};
 use crate::process::command::Git;
 use crate::repo::Repo;
 use crate::snapshot::entry::on_disk;
@@ -49,7 +48,7 @@ pub struct RestoreChange {
 pub enum RestoreScope {
     /// Those that are as the run has left them.
     OfRun,
-    /// Every file that is no longer as it was at the start, the user's own edits included.
+    /// Every file that changed since the start, the user's own edits included.
     Everything,
 }
 
@@ -61,7 +60,7 @@ pub struct RestorePlan {
     /// Differences that it leaves alone: nested repos, files that were ignored or too large at the start, and paths whose
     /// place is taken by something that git does not know.
     pub left_alone: Vec<PathBuf>,
-    /// Files that somebody else than the run has changed since its start: they stay as they are.
+    /// Files that the user has changed since the start: they stay as they are.
     pub yours: Vec<PathBuf>,
 }
 
@@ -105,7 +104,6 @@ struct Restore<'a> {
     folder: PathBuf,
     start: String,
     now: FileStates,
-    objects: ObjectStore,
     plan: RestorePlan,
 }
 
@@ -119,13 +117,13 @@ struct DoneByRun {
 }
 
 impl DoneByRun {
-    /// Whether the run has changed this file, and nobody since.
+    /// Whether the run has changed this file, and the user has not since.
     fn is(&self, change: &Difference<'_>) -> bool {
         let left = crate::snapshot::entry::find(&self.left, change.path);
         same(left, change.new) && !same(left, change.old) && !self.by_user.contains(change.path)
     }
 
-    /// Whether somebody else has committed what is there now: no edit that could be lost.
+    /// Whether the user has committed the present content: no edit that could be lost.
     fn is_committed(&self, change: &Difference<'_>) -> bool {
         same(crate::snapshot::entry::find(&self.head, change.path), change.new)
     }
@@ -142,15 +140,13 @@ impl<'a> Restore<'a> {
             )
         })?;
         let git = repo.git();
-        let mut objects = ObjectStore::new(repo.common_dir.join("objects"), repo.object_format);
-        let (entries, trees) = read_tree(&git, &start)?;
-        objects.know(trees);
+        let entries = read_tree(&git, &start)?;
         // A fresh copy of the user's index: an older one may hold files that are ignored by now.
         let _ = fs::remove_file(folder.join("restore-index"));
         let mut snapshot = Snapshot::open(repo, &folder, "restore-index", LARGE_FILE_LIMIT, false)?;
-        let now = snapshot.refresh(&mut objects, &entries)?;
+        let now = snapshot.refresh(&entries)?;
         let plan = RestorePlan::default();
-        let mut restore = Self { repo, run, git, folder, start, now, objects, plan };
+        let mut restore = Self { repo, run, git, folder, start, now, plan };
         restore.make_plan(&entries, scope)?;
         Ok(restore)
     }
@@ -200,14 +196,14 @@ impl<'a> Restore<'a> {
     fn done_by_run(&self, start: &[TreeEntry]) -> Result<Option<DoneByRun>> {
         let refs = Refs::new(self.repo, &self.repo.run_folder(self.run));
         let Some(work) = refs.read(&format!("refs/ralph/{}/work", self.run))? else { return Ok(None) };
-        let (head, _) = read_tree(&self.git, &self.repo.head)?;
+        let head = read_tree(&self.git, &self.repo.head)?;
         Ok(Some(match handed_over(&self.folder, start)? {
             Some(handed) => DoneByRun { left: handed.agreed, by_user: handed.by_user, head },
-            None => DoneByRun { left: read_tree(&self.git, &work)?.0, by_user: HashSet::new(), head },
+            None => DoneByRun { left: read_tree(&self.git, &work)?, by_user: HashSet::new(), head },
         }))
     }
 
-    /// Which of these paths the ignore rules of the start ignore. An agent that edits `.gitignore` could otherwise make a
+    /// Which of these paths the original ignore rules ignore. An agent that edits `.gitignore` could otherwise make a
     /// user's private file look like one that was created during the run.
     fn ignored_at_start(&self, start: &[TreeEntry], paths: &[&[u8]]) -> Result<HashSet<Vec<u8>>> {
         if paths.is_empty() {
@@ -250,21 +246,21 @@ impl<'a> Restore<'a> {
     fn save_present(&mut self) -> Result<String> {
         let name = format!("refs/ralph/{}/before-restore", self.run);
         let refs = Refs::new(self.repo, &self.repo.run_folder(self.run));
-        // Earlier saves stay reachable: each one stands on the one before.
+        // Earlier saves stay reachable: each one is a child of the one before.
         let earlier = refs.read(&name)?;
-        let parent = oid(earlier.as_deref().unwrap_or(&self.start))?;
+        let parent = earlier.as_deref().unwrap_or(&self.start);
         let at = stat_of(&clock_of(self.repo, &self.folder)).map_or(0, |stat| i64::from(stat.mtime.0));
         let who = CommitIdentity::new("Ralph", "ralph@localhost");
         let message = format!("ralph: state before the restore\n\nRalph-Run: {}\n", self.run);
-        let body = commit_body(&self.now.tree, &[parent], &who, at, &message);
-        let commit = self.objects.write("commit", &body)?.to_string();
+        let objects = Objects::new(self.git.clone(), self.folder.clone());
+        let commit = objects.commit(&self.now.tree.to_string(), Some(parent), &who, at, &message)?;
         refs.update(&name, &commit, earlier.as_deref())?;
         Ok(commit)
     }
 
     /// Brings the files back. What changed since the plan, and what is in the way, stays and is named.
     fn write_back(&mut self) -> Result<()> {
-        let start = read_tree(&self.git, &self.start)?.0;
+        let start = read_tree(&self.git, &self.start)?;
         let planned: HashSet<&[u8]> =
             self.plan.changes.iter().map(|change| change.path.as_os_str().as_bytes()).collect();
         let changes: Vec<Difference<'_>> = differences(&self.now.entries, &start)

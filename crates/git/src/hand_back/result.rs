@@ -31,7 +31,7 @@ pub struct RunCommits {
     pub work: CommitId,
     /// The commit that the user's checkout was at.
     base: Option<String>,
-    /// The files of the start with what the run has changed. The recorded state itself lacks unfinished changes of the user's
+    /// The files at the start with what the run has changed. The recorded state itself lacks unfinished changes of the user's
     /// that the run did not touch.
     result: String,
 }
@@ -219,7 +219,7 @@ impl RunCommits {
         let Some(last) = commits.last() else {
             return Ok(ApplyReport { branch_had_it: true, files: Vec::new(), ..report });
         };
-        // Last: until then a repeated apply finds what is there already and makes the rest.
+        // Last: until then a repeated apply makes the rest.
         let why = format!("ralph apply {run}");
         git.call(["update-ref", "-m", &why, "HEAD", last, &head]).run()?;
         let files = tree_changes(&git, &head, last)?.iter().map(|change| text(&change.path)).collect();
@@ -359,7 +359,7 @@ impl RunCommits {
         Ok(commits)
     }
 
-    /// The change cannot be made anew on `onto`. The run's own commits have it, on what the run began at.
+    /// The change doesn't fit on `onto`. The run's own commits have it, on what the run began at.
     fn kept_commits(&self, repo: &Repo, names: &[String], onto: &str) -> Error {
         let name = free_branch_name(repo, "from-ralph").unwrap_or_else(|_| "from-ralph".to_owned());
         let hint = format!(
@@ -372,7 +372,7 @@ impl RunCommits {
     }
 }
 
-/// The tree of the start, with the files that `commit` has otherwise than the commit that the run began at.
+/// The start's tree, with the files that `commit` has otherwise than the commit that the run began at.
 pub(crate) fn rebase_onto_start(
     repo: &Repo,
     run: &RunId,
@@ -430,7 +430,7 @@ fn write(target: &Target<'_>, plan: &Plan<'_>, run: &RunId) -> Result<()> {
     }
 }
 
-/// Refuses a result that conflicts with what is there.
+/// Refuses a result that conflicts with the user's files.
 fn refused(names: &[String], place: &str, hint: String) -> Error {
     let shown: Vec<String> = names.iter().take(5).map(|name| format!("`{name}`")).collect();
     let more = if names.len() > shown.len() { ", …" } else { "" };

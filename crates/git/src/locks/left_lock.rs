@@ -1,7 +1,7 @@
-//! Locks that nobody holds any more: a session's git was killed with its session.
+//! Locks without a holder: a session's git was killed with its session.
 //!
 //! The engine takes a lock only between sessions, when their processes are gone. A lock that was made since the run began, stays
-//! as it is for a while, and that no living git can hold was left by one of them. Anything else is somebody's, and stays.
+//! as it is for a while, and that no living git can hold was left by one of them. Any other lock stays.
 
 use crate::process::running::{self, pause};
 use crate::repo::{Repo, Tree};
@@ -76,7 +76,7 @@ impl LeftLocks {
             && identity(lock) == Some(now)
     }
 
-    /// Removes those of these locks that were left behind, so that nobody stumbles over them later. Called after a session.
+    /// Removes those of these locks that were left behind, so that no later git fails on them. Called after a session.
     /// In a tree of the run's own it waits until it knows; the user's locks are given the time that they have had.
     pub(crate) fn sweep(&self, locks: &[PathBuf]) {
         for lock in locks {

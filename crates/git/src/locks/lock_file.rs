@@ -2,7 +2,7 @@
 //!
 //! The new content is written to a file in the run's folder and *linked* as the lock; renaming the lock moves it into place.
 //! A lock that is the same inode as the file in the run's folder was therefore made by this run, and as one process drives a
-//! run at a time, by one that is dead. Every other lock belongs to somebody else: it is waited for, and named if it stays,
+//! run at a time, by one that is dead. Every other lock belongs to another process: it is waited for, and named if it stays,
 //! unless a killed session has left it ([`crate::locks::left_lock`]).
 
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long somebody else's lock is waited for.
+/// How long to wait for another process's lock.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Tries to link into a folder that others remove while it is empty.
 const TRIES: u32 = 20;
@@ -56,7 +56,7 @@ impl LockFiles {
         self
     }
 
-    /// Replaces `target` with `content` under its lock. `check` looks at what is there once nobody else can change it.
+    /// Replaces `target` with `content` under its lock. `check` looks at the target once the lock is held.
     pub(crate) fn replace(
         &self,
         target: &Path,

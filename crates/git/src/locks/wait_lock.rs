@@ -18,7 +18,7 @@ pub struct WaitLock {
 }
 
 impl WaitLock {
-    /// Takes the lock, as soon as nobody else has it. The file stays: its name is the lock.
+    /// Takes the lock, as soon as it is free. The file stays: its name is the lock.
     pub fn take(path: &Path) -> Result<Self> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;

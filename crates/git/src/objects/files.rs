@@ -1,4 +1,4 @@
-//! Small files that must be whole or not there: what a run remembers beside the repo.
+//! Small files that must be whole or missing: what a run remembers of the repo.
 
 use crate::error::{Error, Result};
 use ralph_loop_safe_fs::SafeDir;
@@ -8,7 +8,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Replaces a file in one step, making its folder. Until it is whole it has a name that nobody can guess.
+/// Replaces a file in one step, making its folder. Until it is whole it has a random name.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
@@ -24,13 +24,13 @@ pub(crate) const PACKED_REFS_MAX: u64 = 1024 * 1024 * 1024;
 /// More than any configuration or list of ignored files.
 pub(crate) const CONFIG_MAX: u64 = 64 * 1024 * 1024;
 
-/// Reads a file of a git folder. Somebody else may have put a pipe or something without an end there: it must be a plain file,
+/// Reads a file of a git folder. It may have been replaced by a pipe or something without an end: it must be a plain file,
 /// and is not waited for.
 pub(crate) fn read(path: &Path, max: u64) -> std::io::Result<Vec<u8>> {
     ralph_loop_safe_fs::read_plain(path, max)
 }
 
-/// The same as text; what is no UTF-8 is replaced.
+/// The same as text; bytes that aren't UTF-8 are replaced.
 pub(crate) fn read_text(path: &Path, max: u64) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&read(path, max)?).into_owned())
 }

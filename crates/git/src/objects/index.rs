@@ -72,7 +72,7 @@ pub(crate) struct IndexEntry {
     pub(crate) unwatched: bool,
     /// It is not checked out (sparse checkout).
     pub(crate) skipped: bool,
-    /// Where it stands in the file.
+    /// Its position in the file.
     at: usize,
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn move_to_copy(
         }
     }
     let (body, sum) = bytes.split_at_mut(bytes.len().saturating_sub(format.len()));
-    // Zeros where git was told not to sum up (`index.skipHash`).
+    // Zeros if git doesn't write a checksum (`index.skipHash`).
     if sum.iter().any(|byte| *byte != 0) {
         sum.copy_from_slice(format.sum(body).as_bytes());
     }

@@ -8,7 +8,7 @@ use ralph_loop_protocol::id::RunId;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Those that this process has made: each has a file of its own.
+/// Those that this process has made: each has its own file.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
 /// An index that only this process knows.

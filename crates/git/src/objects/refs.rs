@@ -81,7 +81,7 @@ impl Refs {
         self.locks.replace(&target, content.as_bytes(), flush, || self.check(name, expected))
     }
 
-    /// Makes a ref that is not there yet, so that a later process of the run can tell that it was this run's doing.
+    /// Makes a new ref, so that a later process of the run can tell that it was this run's doing.
     pub(crate) fn create(&self, name: &str, new: &str) -> Result<()> {
         check_name(name)?;
         let content = format!("{new}\n");
@@ -146,7 +146,7 @@ impl Refs {
         let line = format!("{old} {new} {} <{}> {at} +0000\t{why}\n", who.name, who.email);
         for (folder, log) in [(&self.common, format!("logs/{name}")), (&self.git_dir, "logs/HEAD".to_owned())]
         {
-            // Logs that do not exist are not wanted, and what is no plain file is none. A log that cannot be written loses
+            // Logs that do not exist are not wanted, and only plain files count. A log that cannot be written loses
             // nothing but convenience.
             let Ok(folder) = SafeDir::open(folder) else { continue };
             if folder.facts(&log).is_ok_and(|facts| facts.kind == Kind::File)

@@ -1,8 +1,8 @@
 //! The index of the tree that a run's branch is checked out in: brought along when the branch moves, so that `git status` does
 //! not show the run's commits backwards.
 //!
-//! Git changes a copy of it in the run's folder; the copy takes the index' place under git's own lock, and only if nobody
-//! has changed the index meanwhile. A kill at any point leaves the old index or the new one.
+//! Git changes a copy of it in the run's folder; the copy takes the index' place under git's own lock, and only if the
+//! index wasn't changed meanwhile. A kill at any point leaves the old index or the new one.
 
 use crate::error::{Error, Result};
 use crate::locks::lock_file::{Flush, LockFiles};
@@ -14,7 +14,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// Times that somebody else may change the index while a copy of it is changed.
+/// Times that another git may change the index while a copy of it is changed.
 const TRIES: u32 = 10;
 
 impl GitWorkspace {

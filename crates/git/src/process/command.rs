@@ -296,9 +296,9 @@ pub fn processes_started() -> u64 {
     STARTED.load(Ordering::Relaxed)
 }
 
-/// Where git is, looked up once per `PATH`: a long one is searched anew for every process otherwise.
+/// Where git is, looked up once per `PATH`: a long one is searched for every process otherwise.
 fn program(vars: &Vars) -> OsString {
-    /// More than a process has runs with paths of their own; then it is looked up again.
+    /// More than a process has runs with different paths; then it is looked up again.
     const KEPT_MAX: usize = 64;
     static FOUND: Mutex<Vec<(OsString, OsString)>> = Mutex::new(Vec::new());
     let path = vars.own_path();

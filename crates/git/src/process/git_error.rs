@@ -1,4 +1,4 @@
-//! How a git command fails, in words that lead on.
+//! How a git command fails, with the next step.
 
 use std::fmt;
 

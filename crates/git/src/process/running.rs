@@ -17,8 +17,8 @@ pub(crate) fn git_works_in(folders: &[PathBuf]) -> bool {
     processes.iter().any(|process| may_work_in(process, folders).unwrap_or_else(|| !is_over(process)))
 }
 
-/// Ends what a killed process of this run has left at work in `folder`, which is the run's alone: git goes on when whoever
-/// started it is gone, and would write into what is made anew there.
+/// Ends what a killed process of this run has left at work in `folder`, which is the run's alone: git continues when its
+/// parent is gone, and would write into the folder's next content.
 pub fn kill_git_in(folder: &Path) {
     let folders = [folder.to_owned()];
     let deadline = Instant::now() + END;
@@ -31,7 +31,7 @@ pub fn kill_git_in(folder: &Path) {
         }
         for process in here {
             let pid = process.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
-            // The engine starts each git in a group of its own, so its helpers end with it.
+            // The engine starts each git in its own group, so its helpers end with it.
             if let Some(group) = pid.and_then(|pid| getpgid(Some(Pid::from_raw(pid))).ok()) {
                 let _ = killpg(group, Signal::SIGKILL);
             }

@@ -1,4 +1,4 @@
-//! The commits of a run as one file: what nobody but the run's own clone has.
+//! The commits of a run as one file: what only the run's own clone has.
 
 use crate::error::{Error, Result};
 use crate::objects::refs::Refs;

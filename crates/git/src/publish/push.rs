@@ -1,4 +1,4 @@
-//! Pushing: from a room of its own, so that nothing an agent wrote into `.git/config` (another address for a host, a program
+//! Pushing: from a scratch repo, so that nothing an agent wrote into `.git/config` (another address for a host, a program
 //! for credentials, a proxy) has a say in where the work and the token go.
 
 use crate::error::{Error, Result};
@@ -80,7 +80,7 @@ impl Drop for ScratchRepo {
 
 /// Hands a login to git through the environment, for the host of the remote and no other.
 pub(crate) fn with_login(call: GitCall, remote: &GitRemote) -> GitCall {
-    // Without a login of its own, a remote is reached as the user's own settings say.
+    // Without its own login, a remote is reached as the user's own settings say.
     let Some((user, secret)) = &remote.login else { return call };
     let call = call.config("credential.helper=");
     let Some((scheme, rest)) = remote.url.split_once("://") else { return call };
@@ -191,7 +191,7 @@ pub(crate) fn owns(repo: &Repo, run: &RunId, commit: &CommitId) -> Result<bool> 
 
 /// What a ref names on the remote.
 pub(crate) fn remote_ref(vars: &Vars, remote: &GitRemote, name: &str) -> Result<Option<CommitId>> {
-    // Beside nobody's repo: a `.git` above the folder for temporary files would be believed, too.
+    // Away from any repo: a `.git` above the folder for temporary files would be believed, too.
     let room = ScratchRepo::empty(vars, ObjectFormat::Sha1)?;
     Ok(remote_refs(&room, remote, &[name])?.remove(name))
 }
@@ -199,7 +199,7 @@ pub(crate) fn remote_ref(vars: &Vars, remote: &GitRemote, name: &str) -> Result<
 fn remote_refs(room: &ScratchRepo, remote: &GitRemote, names: &[&str]) -> Result<BTreeMap<String, CommitId>> {
     let args = ["ls-remote", "--", &remote.url].into_iter().chain(names.iter().copied());
     let output = with_login(room.git().call(args), remote).run()?.text();
-    // A name matches the end of longer ones, too; whoever asks takes the whole name.
+    // A name matches the end of longer ones, too: ask for the whole name.
     let found = output.lines().filter_map(|line| line.split_once('\t'));
     Ok(found.map(|(commit, name)| (name.to_owned(), CommitId::new(commit))).collect())
 }
@@ -230,13 +230,13 @@ pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
     let (before, after): (BTreeSet<&str>, String) = (before.lines().collect(), refs(room.git())?);
     let moved: Vec<(&str, &str)> =
         after.lines().filter(|line| !before.contains(line)).filter_map(|line| line.split_once(' ')).collect();
-    // Nobody's work tree is left behind its branch.
+    // No work tree is left behind its branch.
     let checked_out = repo.current_branch()?.map(|branch| format!("refs/heads/{branch}"));
     if let Some(name) = checked_out.filter(|branch| moved.iter().any(|(_, name)| name == branch)) {
         let reason = format!("refusing to fetch into `{name}`, which is checked out");
         return Err(Error::refused(reason, "fetch into another ref, then merge"));
     }
-    // Git brings objects; refs are moved here, so that a kill in between leaves no lock that nobody can tell whose it is.
+    // Git brings objects; refs are moved here, so that a kill in between leaves no lock of an unknown owner.
     let refs = Refs::new(repo, &repo.git_dir.join("ralph"));
     for (commit, name) in moved {
         refs.update(name, commit, refs.read(name)?.as_deref())?;

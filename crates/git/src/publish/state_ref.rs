@@ -1,8 +1,6 @@
-//! `refs/ralph/<run>/state`: the engine's own files as commits, so that a run can go on on another machine.
+//! `refs/ralph/<run>/state`: the engine's own files as commits, so that a run can resume on another machine.
 
-use crate::error::{Error, Result};
-use crate::objects::oid::Oid;
-use crate::objects::writer::commit_body;
+use crate::error::Result;
 use crate::snapshot::entry::TreeEntry;
 use crate::workspace::GitWorkspace;
 use ralph_loop_domain::ports::StateFile;
@@ -10,15 +8,17 @@ use ralph_loop_protocol::id::CommitId;
 
 impl GitWorkspace {
     pub(crate) fn record_state(&mut self, files: &[StateFile], message: &str, at: i64) -> Result<CommitId> {
-        let mut entries = Vec::with_capacity(files.len());
-        for file in files {
-            let oid = self.objects.write("blob", &file.bytes)?;
-            entries.push(TreeEntry { path: file.path.clone().into_bytes(), mode: 0o100_644, oid });
-        }
+        let blobs = self.objects.blobs(files.iter().map(|file| file.bytes.as_slice()))?;
+        let entry = |(file, oid): (&StateFile, _)| TreeEntry {
+            path: file.path.clone().into_bytes(),
+            mode: 0o100_644,
+            oid,
+        };
+        let mut entries: Vec<TreeEntry> = files.iter().zip(blobs).map(entry).collect();
         // Git sorts a folder as if its name ended in `/`; whole paths compare just so.
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         entries.dedup_by(|a, b| a.path == b.path);
-        let tree = self.objects.write_tree(&entries)?;
+        let tree = self.objects.tree(&entries)?;
         let name = self.own_ref("state");
         let last = self.refs.read(&name)?;
         if let Some(last) = &last {
@@ -31,16 +31,9 @@ impl GitWorkspace {
                 return Ok(CommitId::new(last.clone()));
             }
         }
-        let parent = match &last {
-            Some(last) => vec![
-                Oid::from_hex(last.as_bytes())
-                    .ok_or_else(|| Error::unreadable(&name, "it names no commit"))?,
-            ],
-            None => Vec::new(),
-        };
         let trailer = format!("{message}\n\nRalph-Run: {}\n", self.run);
-        let body = commit_body(&tree, &parent, &self.options.identity, at, &trailer);
-        let commit = self.objects.write("commit", &body)?.to_string();
+        let (tree, who) = (tree.to_string(), &self.options.identity);
+        let commit = self.objects.commit(&tree, last.as_deref(), who, at, &trailer)?;
         self.refs.update(&name, &commit, last.as_deref())?;
         Ok(CommitId::new(commit))
     }

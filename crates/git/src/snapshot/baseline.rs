@@ -1,11 +1,10 @@
-//! Beginning a run, and going on with one after its process ended.
+//! Beginning a run, and resuming one after its process ended.
 
 use crate::checkout::clean::Settings;
 use crate::error::{Error, Result};
 use crate::hand_back::branch::HANDED;
 use crate::locks::lock_file::lock_of;
 use crate::objects::oid::oid;
-use crate::objects::writer::commit_body;
 use crate::snapshot::entry::{TreeEntry, differences};
 use crate::snapshot::history::{self, WorkCommit};
 use crate::snapshot::protected::Protected;
@@ -82,13 +81,12 @@ impl GitWorkspace {
     fn take_start(&mut self) -> Result<(Baseline, FileStates, Entries)> {
         let (head, branch) = self.current_head()?;
         let head_entries = self.read_state(&head)?.entries;
-        let state = self.snapshot.refresh(&mut self.objects, &head_entries)?;
-        let parent = oid(&head)?;
+        let state = self.snapshot.refresh(&head_entries)?;
         let message = history::message_with_trailers("ralph: state before the run", &self.run, None);
         // The time comes from a file that was written just now: this crate has no clock.
         let at = stat_of(&clock_of(&self.repo, &self.folder)).map_or(0, |stat| i64::from(stat.mtime.0));
-        let body = commit_body(&state.tree, &[parent], &self.options.identity, at, &message);
-        let start = self.objects.write("commit", &body)?.to_string();
+        let (tree, who) = (state.tree.to_string(), &self.options.identity);
+        let start = self.objects.commit(&tree, Some(&head), who, at, &message)?;
         let baseline = self.describe(&head, branch, &start, &state, &head_entries);
         let branch_at = match &self.options.branch {
             Some(name) => Some(RefPosition::at(self.refs.read(&format!("refs/heads/{name}"))?)),
@@ -212,15 +210,14 @@ impl GitWorkspace {
             return Ok(work);
         }
         let entries = full_of(&session.head, &session.start.entries, &work.entries);
-        let tree = self.objects.write_tree(&entries)?;
+        let tree = self.objects.tree(&entries)?;
         Ok(FileStates { entries: Arc::new(entries), tree })
     }
 
     pub(crate) fn read_state(&mut self, tree: &str) -> Result<FileStates> {
-        let (entries, trees) = read_tree(&self.git, tree)?;
-        self.objects.know(trees);
-        // The root is not among the trees that git lists; writing it again finds it there.
-        let tree = self.objects.write_tree(&entries)?;
+        let entries = read_tree(&self.git, tree)?;
+        let root = self.git.call(["rev-parse", "--verify", &format!("{tree}^{{tree}}")]).run()?.text();
+        let tree = oid(&root)?;
         Ok(FileStates { entries: Arc::new(entries), tree })
     }
 

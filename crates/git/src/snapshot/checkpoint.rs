@@ -1,11 +1,11 @@
 //! One checkpoint: tree, commit on the work ref, and on the branch where the run has one.
 //!
-//! A changed checkpoint starts two processes (`git add`, `git diff-tree`), a third one on a branch (`git update-index`).
+//! A changed checkpoint starts four processes (`git update-index`, `write-tree`, `commit-tree`, `diff-tree`), a fifth one on a
+//! branch, however many files changed.
 
 use crate::diff::{self, DiffInProgress, DiffReady, LastPatch};
 use crate::error::{Error, Result};
-use crate::objects::oid::{Oid, oid};
-use crate::objects::writer::commit_body;
+use crate::objects::oid::Oid;
 use crate::snapshot::FileStates;
 use crate::snapshot::entry::differences;
 use crate::snapshot::history::{WorkCommit, message_with_trailers};
@@ -19,7 +19,7 @@ use ralph_loop_protocol::id::{CommitId, TreeId};
 use ralph_loop_protocol::sanitize;
 use std::collections::BTreeSet;
 
-/// What the files say of a change that nobody has put into words.
+/// What the files say of a change without a message.
 fn change_words(before: &FileStates, now: &FileStates) -> String {
     let changed: Vec<(char, String)> = differences(&before.entries, &now.entries)
         .into_iter()
@@ -41,7 +41,7 @@ impl GitWorkspace {
     pub(crate) fn record_checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint> {
         let head = std::sync::Arc::clone(&self.session()?.head);
         let mut ready = None;
-        let now = self.snapshot.refresh_then(&mut self.objects, &head, || {
+        let now = self.snapshot.refresh_then(&head, || {
             // A diff that cannot be started now is started, or fails, when it is needed.
             ready = diff::prepare(&self.git).ok();
         })?;
@@ -74,12 +74,7 @@ impl GitWorkspace {
         let with_state = match self.options.commit_state {
             true => {
                 let record = self.options.folder.as_deref().and_then(std::path::Path::parent);
-                Some(crate::snapshot::state_dir::with_state(
-                    work,
-                    &self.state_top(),
-                    record,
-                    &mut self.objects,
-                )?)
+                Some(crate::snapshot::state_dir::with_state(work, &self.state_top(), record, &self.objects)?)
             }
             false => None,
         };
@@ -95,7 +90,7 @@ impl GitWorkspace {
         let branch_moved = self.check_branch(request.on_branch)?;
         let work_tree = match work.entries == *now.entries {
             true => now.tree,
-            false => self.objects.write_tree(&work.entries)?,
+            false => self.objects.tree(&work.entries)?,
         };
         if branch_moved.is_none() && self.is_already_made(iteration, &work_tree, now)? {
             return self.reuse(request, now, work, ready);
@@ -120,7 +115,7 @@ impl GitWorkspace {
         }))
     }
 
-    /// Answers with the commit that is there, and finishes what was left undone beside it.
+    /// Answers with the commit that is there, and finishes what was left undone.
     fn reuse(
         &mut self,
         request: &CheckpointRequest<'_>,
@@ -197,8 +192,8 @@ impl GitWorkspace {
         };
         let message = message_with_trailers(&words, &self.run, Some(request.iteration));
         let at = request.at.as_second();
-        let body = commit_body(work_tree, &[oid(&parent)?], &self.options.identity, at, &message);
-        let commit = self.objects.write("commit", &body)?.to_string();
+        let (tree, who) = (work_tree.to_string(), &self.options.identity);
+        let commit = self.objects.commit(&tree, Some(&parent), who, at, &message)?;
         let full = (work_tree != &now.tree).then(|| now.tree.to_string());
         self.move_work(&commit, full.as_deref())?;
         if request.on_branch {
@@ -213,7 +208,7 @@ impl GitWorkspace {
         Ok(checkpoint(now, Some(commit), files, work, false))
     }
 
-    /// The newest commit that the next one stands on.
+    /// The parent of the next commit.
     fn parent_id(&self) -> Result<String> {
         let session = self.session()?;
         let base = session.record.baseline.head.as_str();
@@ -239,7 +234,7 @@ impl GitWorkspace {
         Ok(())
     }
 
-    /// Checks that the branch can move. Returns where somebody has moved it on to, whose commits are then taken in.
+    /// Checks that the branch can move. Returns where it was moved on to; those commits are then taken in.
     pub(crate) fn check_branch(&self, on_branch: bool) -> Result<Option<String>> {
         let (true, Some(branch)) = (on_branch, &self.options.branch) else { return Ok(None) };
         let name = format!("refs/heads/{branch}");
@@ -258,7 +253,7 @@ impl GitWorkspace {
             return Ok(Some(actual.clone()));
         }
         if self.options.own_tree {
-            // An agent has written its branch anew. What it made of the files counts; the run's commits stay as they are.
+            // An agent has rewritten its branch. What it made of the files counts; the run's commits stay as they are.
             return Ok(None);
         }
         let word = |id: Option<String>| id.unwrap_or_else(|| "nothing".to_owned());

@@ -93,25 +93,21 @@ pub(crate) fn differences<'a>(old: &'a [TreeEntry], new: &'a [TreeEntry]) -> Vec
     out
 }
 
-/// Reads `git ls-tree -r -t -z`: the files, and the ids of all trees among them.
-pub(crate) fn parse_ls_tree(output: &[u8]) -> Option<(Vec<TreeEntry>, Vec<Oid>)> {
-    let (mut entries, mut trees) = (Vec::new(), Vec::new());
+/// Reads `git ls-tree -r -z`.
+pub(crate) fn parse_ls_tree(output: &[u8]) -> Option<Vec<TreeEntry>> {
+    let mut entries = Vec::new();
     for record in output.split(|b| *b == 0).filter(|r| !r.is_empty()) {
         let tab = record.iter().position(|b| *b == b'\t')?;
         let (head, path) = (std::str::from_utf8(&record[..tab]).ok()?, &record[tab + 1..]);
         let mut words = head.split(' ');
-        let (mode, kind, oid) = (words.next()?, words.next()?, words.next()?);
-        let oid = Oid::from_hex(oid.as_bytes())?;
-        if kind == "tree" {
-            trees.push(oid);
-        } else {
-            entries.push(TreeEntry { path: path.to_owned(), mode: u32::from_str_radix(mode, 8).ok()?, oid });
-        }
+        let (mode, _, oid) = (words.next()?, words.next()?, words.next()?);
+        let (mode, oid) = (u32::from_str_radix(mode, 8).ok()?, Oid::from_hex(oid.as_bytes())?);
+        entries.push(TreeEntry { path: path.to_owned(), mode, oid });
     }
     // `ls-tree` writes trees in tree order; with the folders left out that is plain byte order of whole paths already,
     // but nothing promises it.
     entries.sort_by(|a, b| a.path.cmp(&b.path));
-    Some((entries, trees))
+    Some(entries)
 }
 
 /// Reads `git ls-files -s -z`: the files of an index, without those that conflict.

@@ -19,8 +19,7 @@ use crate::agent_copy::installed::InstalledPaths;
 use crate::error::{Error, Result};
 use crate::locks::lock_file::lock_of;
 use crate::objects::index::{self, Index};
-use crate::objects::oid::{ObjectFormat, Oid};
-use crate::objects::writer::ObjectStore;
+use crate::objects::oid::{ObjectFormat, Oid, oid};
 use crate::process::command::{Git, GitError};
 use crate::repo::Repo;
 use crate::snapshot::entry::{MODE_GITLINK, TreeEntry, find};
@@ -113,7 +112,7 @@ impl Snapshot {
     }
 
     /// Copies the user's index with its time: git tells by it which entries it must compare by content. Once the run has
-    /// begun, somebody else may have written that one: then from the start.
+    /// begun, an agent may have written that one: then from the start.
     fn seed(&mut self) -> Result<()> {
         if let Some(start) = &self.start {
             let tree = start.to_string();
@@ -151,14 +150,13 @@ impl Snapshot {
     /// Brings the snapshot up to date. Without a change since the last call this starts no process.
     ///
     /// `tracked` are the files of `HEAD` at the start: those are taken whatever their size.
-    pub(crate) fn refresh(&mut self, objects: &mut ObjectStore, tracked: &[TreeEntry]) -> Result<FileStates> {
-        self.refresh_then(objects, tracked, || ())
+    pub(crate) fn refresh(&mut self, tracked: &[TreeEntry]) -> Result<FileStates> {
+        self.refresh_then(tracked, || ())
     }
 
     /// The same; `meanwhile` is called once it is clear that git will have to read the tree, before it does.
     pub(crate) fn refresh_then(
         &mut self,
-        objects: &mut ObjectStore,
         tracked: &[TreeEntry],
         meanwhile: impl FnOnce(),
     ) -> Result<FileStates> {
@@ -169,14 +167,14 @@ impl Snapshot {
         let began = self.watch.now()?;
         meanwhile();
         self.stage_all(&changes, tracked)?;
+        let tree = self.git.call(["write-tree", "--missing-ok"]).index(&self.index).run()?.text();
         let index = self.read_index()?;
         self.rules.survey(&mut self.watch, &index, &changes, &self.left_out, began)?;
         let entries: Vec<TreeEntry> = index.entries.into_iter().map(|e| e.entry).collect();
         if let Some(state) = self.state.as_ref().filter(|state| *state.entries == entries) {
             return Ok(state.clone());
         }
-        let tree = objects.write_tree(&entries)?;
-        let state = FileStates { entries: Arc::new(entries), tree };
+        let state = FileStates { entries: Arc::new(entries), tree: oid(&tree)? };
         self.state = Some(state.clone());
         Ok(state)
     }
@@ -238,7 +236,7 @@ impl Snapshot {
             // Its files may have been taken out of the ignore rules; they are not of the tree.
             new.files.retain(|path| !path.starts_with(b".ralph/"));
         }
-        // What only tools make is nobody's work; a file of theirs that the repo tracks is in the index and stays.
+        // What only tools make is not work; a file of theirs that the repo tracks is in the index and stays.
         let mut installed = InstalledPaths::new(&self.watch.top);
         new.files.retain(|path| !is_tool_cache(path) && !installed.has(path));
         let too_large = |path: &[u8]| self.watch.size(path).is_some_and(|size| size > self.limit);
@@ -305,7 +303,7 @@ impl Snapshot {
     }
 }
 
-/// Folders that checks and tools make beside the sources, and that are of use to nobody but them. A repo without ignore rules
+/// Folders that checks and tools make next to the sources, for themselves alone. A repo without ignore rules
 /// for them would otherwise get them with the work.
 const TOOL_CACHES: [&[u8]; 4] = [b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache"];
 
@@ -316,8 +314,8 @@ pub(crate) fn is_tool_cache(path: &[u8]) -> bool {
     parts.iter().any(|part| TOOL_CACHES.contains(part))
 }
 
-/// The private index for this process: the newest that is there, under a name of its own. A git whose driver was killed may
-/// still be at work on the old name; what it leaves there is nobody's.
+/// The private index for this process: the newest one, renamed. A git whose driver was killed may
+/// still be at work on the old name; what it leaves there is ignored.
 fn adopt_index(folder: &Path, name: &str) -> Result<PathBuf> {
     let own = folder.join(format!("{name}-{}", std::process::id()));
     let _ = fs::remove_file(lock_of(&own));
@@ -349,9 +347,9 @@ fn adopt_index(folder: &Path, name: &str) -> Result<PathBuf> {
     Ok(own)
 }
 
-/// All files of a commit or tree, and the ids of its trees.
-pub(crate) fn read_tree(git: &Git, tree: &str) -> Result<(Vec<TreeEntry>, Vec<Oid>)> {
-    let output = git.call(["ls-tree", "-r", "-t", "-z", "--full-tree", tree]).run()?;
+/// All files of a commit or tree.
+pub(crate) fn read_tree(git: &Git, tree: &str) -> Result<Vec<TreeEntry>> {
+    let output = git.call(["ls-tree", "-r", "-z", "--full-tree", tree]).run()?;
     crate::snapshot::entry::parse_ls_tree(&output.stdout)
         .ok_or_else(|| Error::unreadable(format!("the tree {tree}"), "git printed something unexpected"))
 }

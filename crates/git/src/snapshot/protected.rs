@@ -141,7 +141,7 @@ fn digest(top: &Path, path: &str) -> Option<String> {
             let bytes = dir.read(path, Links::Refused, FILE_MAX).ok()?;
             Some(Digest::of(&bytes).as_str().to_owned())
         }
-        // A pipe or a device is not opened: whoever waits for it waits for ever.
+        // A pipe or a device is not opened: reading it could wait for ever.
         Ok(facts) if facts.kind == Kind::Special => Some("special".to_owned()),
         Ok(_) => None,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,

@@ -1,4 +1,4 @@
-//! What a run must remember beyond its process: where it left its refs, and which full tree stands behind a commit.
+//! What a run must remember beyond its process: where it left its refs, and which full tree belongs to a commit.
 
 use crate::error::{Error, Result};
 use crate::objects::files;
@@ -16,7 +16,7 @@ const MOVES: &str = "moves.jsonl";
 const TREES_MAX: usize = 200;
 
 /// Where a ref was left, and where it stood before. It is written *before* the ref moves, so after a crash the ref is at
-/// one of the two; anything else was somebody else.
+/// one of the two; anything else was another process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RefPosition {
     pub(crate) from: Option<String>,

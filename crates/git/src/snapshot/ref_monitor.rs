@@ -1,4 +1,4 @@
-//! Notices when refs that the run goes by were moved by somebody else: its own `refs/ralph/<run>/…`, its branch, and the
+//! Notices when refs that the run goes by were moved by others: its own `refs/ralph/<run>/…`, its branch, and the
 //! `HEAD` of the tree that it works on. All other refs are the user's to move, and those of other runs theirs.
 
 use crate::error::Result;
@@ -81,7 +81,7 @@ impl RefMonitor {
         Ok(now)
     }
 
-    /// What differs from the baseline. A move that needs nobody's word is the new baseline at once, so it is told once.
+    /// What differs from the baseline. A move that needs no approval is the new baseline at once, so it is reported once.
     pub(crate) fn moves(&mut self, refs: &Refs) -> Result<Vec<RefMove>> {
         let now = self.current_refs(refs)?;
         let own = self.own();
@@ -125,7 +125,7 @@ impl RefMonitor {
         Ok(moves)
     }
 
-    /// Whether the user's tree went on from where it was: a commit, or a new branch at the same place.
+    /// Whether the user's tree moved forward: a commit, or a new branch at the same place.
     fn is_forward(&self, refs: &Refs, now: &RefMap, name: &str) -> Result<bool> {
         if name == HEAD && self.branch.is_some() {
             // The run commits on its branch, and the folder has left it.

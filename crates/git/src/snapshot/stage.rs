@@ -1,6 +1,6 @@
 //! Brings a private index up to date with the files of a tree.
 //!
-//! Git is told every path, and is never left to look into a folder by itself: where a repo lies within the tree, git would
+//! Git gets every path, and never looks into a folder on its own: if a repo is within the tree, git would
 //! go into it, believe its configuration, and run the programs that it names.
 
 use crate::error::Result;
@@ -29,7 +29,7 @@ const PACKED_REFS_MAX: u64 = 64 * 1024 * 1024;
 pub(crate) enum NestedRepos {
     /// It is recorded as a link to its commit, and stays that: it is the user's.
     Pinned,
-    /// Its files are recorded like any others, without its `.git`: somebody else may have made it.
+    /// Its files are recorded like any others, without its `.git`: the agent may have made it.
     AsFiles,
 }
 
@@ -158,7 +158,7 @@ impl Staging<'_> {
         }
     }
 
-    /// Takes paths out of the index, whatever stands there.
+    /// Takes paths out of the index, whatever is there.
     fn forget<'a>(&self, paths: impl Iterator<Item = &'a Vec<u8>>) -> Result<(), GitError> {
         let call = self.call(["update-index", "--force-remove", "-z", "--stdin"]);
         call.stdin(lines(paths)).run().map(drop)

@@ -4,7 +4,7 @@
 //! not look like work.
 
 use crate::error::{Error, Result};
-use crate::objects::writer::ObjectStore;
+use crate::objects::writer::Objects;
 use crate::snapshot::entry::TreeEntry;
 use crate::snapshot::work_tree::WorkChanges;
 use std::fs;
@@ -20,30 +20,40 @@ const FILE_MAX: u64 = 4 * 1024 * 1024;
 const PASSING: &[&str] =
     &["lock", "active.json", "live.jsonl", "live.1.jsonl", "events.idx", "git", "copy-git", "grown"];
 
+/// One file of the folder.
+struct StateEntry {
+    path: Vec<u8>,
+    mode: u32,
+    body: Vec<u8>,
+}
+
 /// The work with the state folder added as it is now. The run's `record` lies elsewhere and is shown by a link: of that run
 /// the record itself is added, of others nothing.
 pub(crate) fn with_state(
     work: &WorkChanges,
     top: &Path,
     record: Option<&Path>,
-    objects: &mut ObjectStore,
+    objects: &Objects,
 ) -> Result<WorkChanges> {
     let mut entries: Vec<TreeEntry> =
         work.entries.iter().filter(|e| !e.path.starts_with(PREFIX)).cloned().collect();
     let mut changed = work.changed.clone();
     let mut found = Vec::new();
-    collect(&top.join(".ralph"), b".ralph", objects, &mut found)?;
+    collect(&top.join(".ralph"), b".ralph", &mut found)?;
     if let Some((record, name)) = record.and_then(|record| Some((record, record.file_name()?))) {
         let shown = [b".ralph/runs/", name.as_bytes()].concat();
-        collect(record, &shown, objects, &mut found)?;
+        collect(record, &shown, &mut found)?;
     }
+    let blobs = objects.blobs(found.iter().map(|file| file.body.as_slice()))?;
+    let entry = |(file, oid): (StateEntry, _)| TreeEntry { path: file.path, mode: file.mode, oid };
+    let found: Vec<TreeEntry> = found.into_iter().zip(blobs).map(entry).collect();
     changed.extend(found.iter().map(|e| e.path.clone()));
     entries.extend(found);
     entries.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(WorkChanges { entries, changed, dirty_touched: work.dirty_touched.clone() })
 }
 
-fn collect(folder: &Path, name: &[u8], objects: &mut ObjectStore, found: &mut Vec<TreeEntry>) -> Result<()> {
+fn collect(folder: &Path, name: &[u8], found: &mut Vec<StateEntry>) -> Result<()> {
     let Ok(listing) = fs::read_dir(folder) else { return Ok(()) };
     for item in listing.flatten() {
         let path = item.path();
@@ -54,7 +64,7 @@ fn collect(folder: &Path, name: &[u8], objects: &mut ObjectStore, found: &mut Ve
         let inside = [name, b"/", file_name.as_bytes()].concat();
         let Ok(meta) = fs::symlink_metadata(&path) else { continue };
         let (mode, body) = if meta.is_dir() {
-            collect(&path, &inside, objects, found)?;
+            collect(&path, &inside, found)?;
             continue;
         } else if meta.is_symlink() {
             if name == b".ralph/runs" {
@@ -70,7 +80,7 @@ fn collect(folder: &Path, name: &[u8], objects: &mut ObjectStore, found: &mut Ve
         } else {
             continue;
         };
-        found.push(TreeEntry { path: inside, mode, oid: objects.write("blob", &body)? });
+        found.push(StateEntry { path: inside, mode, body });
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! After git has read the tree: decides which files and folders the [`WatchedFiles`] looks at from now on.
 //!
 //! Folders that git ignores must not be watched (a build would make every look slow), and empty folders must (a file may
-//! appear there). Only git knows its ignore rules, so folders that hold no known file are asked about once, in bulk.
+//! appear there). Only git knows its ignore rules, so folders that hold no known file are checked once, in bulk.
 
 use crate::error::Result;
 use crate::objects::index::Index;
@@ -120,7 +120,7 @@ impl SurveyRules {
                 continue;
             }
             if *kind == NameKind::Folder {
-                // A nested repo that the index has a link for is pinned: nobody looks into it.
+                // A nested repo that the index has a link for is pinned and not looked into.
                 if !in_index(&path) {
                     subfolder(&path);
                 }

@@ -261,7 +261,7 @@ pub(crate) fn content_hash(top: &Path, path: &[u8]) -> Option<Oid> {
     Some(ObjectFormat::Sha1.id_of("file", &bytes))
 }
 
-/// What a name in a folder stands for.
+/// The kind of a name in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NameKind {
     File,
@@ -272,7 +272,7 @@ pub(crate) enum NameKind {
 
 /// One folder's names, each with what it is, sorted.
 pub(crate) fn list(top: &Path, dir: &[u8]) -> Option<Vec<(Vec<u8>, NameKind)>> {
-    // A folder that has become a link leads out of the tree: what is there is none of ours. The kernel finds the way at once:
+    // A folder that has become a link leads out of the tree: its content doesn't count. The kernel finds the way at once:
     // looking at each folder of it alone takes minutes where an agent has made a thousand below each other.
     let dir = if dir.is_empty() { Path::new(".") } else { Path::new(OsStr::from_bytes(dir)) };
     let found = SafeDir::open(top).ok()?.entries(dir, usize::MAX).ok()?;

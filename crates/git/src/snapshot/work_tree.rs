@@ -1,7 +1,7 @@
 //! Keeps the user's own unfinished changes out of the run's commits.
 //!
 //! The work tree of a commit is `HEAD` at the start, with exactly the paths replaced that differ between the start
-//! snapshot and now. What the user had changed before and nobody has touched since stays as `HEAD` has it.
+//! snapshot and now. What the user had changed before and the run has not stays as `HEAD` has it.
 
 use crate::snapshot::entry::{TreeEntry, differences, find, walk_both};
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! What the user allows beyond the guard's rules. Only the user's own file counts: a repo has no word in it.
 
 use super::category::Category;
-use super::wild;
+use super::text;
 use serde::Deserialize;
 
 /// The user's `guard.json`.
@@ -40,7 +40,7 @@ impl AllowRules {
         category != Category::Guard
             && self.allow.iter().any(|rule| {
                 rule.category.is_none_or(|one| one == category)
-                    && rule.command.as_ref().is_none_or(|pattern| wild::matches(pattern, words.trim()))
+                    && rule.command.as_ref().is_none_or(|pattern| text::matches(pattern, words.trim()))
             })
     }
 }

@@ -3,10 +3,11 @@
 
 use super::allow::AllowRules;
 use super::category::{Category, Refusal};
-use super::places::Places;
-use super::rules;
+use super::paths::{Guards, PathRules};
+use super::rules::{CallSite, Rules};
 use super::shell::Shell;
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// Arguments that hold a command.
 const COMMANDS: &[&str] =
@@ -66,7 +67,7 @@ const DEPTH_MAX: usize = 6;
 const TEXTS_MAX: usize = 400;
 
 /// Why a tool call is refused.
-pub(super) fn judge(places: &Places, allow: &AllowRules, tool: &str, input: &Value) -> Option<Refusal> {
+pub(super) fn judge(paths: &PathRules, allow: &AllowRules, tool: &str, input: &Value) -> Option<Refusal> {
     let name = tool.to_lowercase();
     if HARMLESS.contains(&name.as_str()) {
         return None;
@@ -79,24 +80,32 @@ pub(super) fn judge(places: &Places, allow: &AllowRules, tool: &str, input: &Val
             .or_else(|| input["patch"].as_str())
             .or_else(|| input["command"].as_str());
         let inner = input["command"].as_array().and_then(|list| list.last()?.as_str());
-        return patch(places, allow, text.or(inner).unwrap_or_default());
+        return patch(paths, allow, text.or(inner).unwrap_or_default());
     }
     let short = name.rsplit("__").next().unwrap_or(&name).to_owned();
     let changes = CHANGES.iter().any(|word| short.contains(word));
     let looks = !changes && LOOKS.iter().any(|word| short.contains(word));
-    let mut judging = Judging { places, allow, tool, looks, texts: 0 };
+    let mut judging = Judging { paths, allow, tool, looks, texts: 0 };
     judging.value("", input, 0)
 }
 
 /// Why a command is refused.
-pub(super) fn command(places: &Places, allow: &AllowRules, command: &str) -> Option<Refusal> {
+pub(super) fn command(paths: &PathRules, allow: &AllowRules, command: &str) -> Option<Refusal> {
     let allows =
         |category: Category, words: &str| allow.allow(category, words) || allow.allow(category, command);
-    Shell::new(places, &allows).judge(command)
+    with_rules(command, |rules| Shell::new(rules, paths, &allows).judge(command))
+}
+
+/// Without rules, everything is refused.
+fn with_rules(what: &str, judge: impl FnOnce(&'static Rules) -> Option<Refusal>) -> Option<Refusal> {
+    match Rules::load() {
+        Some(rules) => judge(rules),
+        None => Some(Refusal::new(Category::Unreadable, what, "The guard's rules are broken.")),
+    }
 }
 
 struct Judging<'a> {
-    places: &'a Places,
+    paths: &'a PathRules,
     allow: &'a AllowRules,
     tool: &'a str,
     looks: bool,
@@ -123,10 +132,18 @@ impl Judging<'_> {
     fn text(&mut self, key: &str, text: &str) -> Option<Refusal> {
         self.texts += 1;
         if COMMANDS.contains(&key) {
-            return command(self.places, self.allow, text);
+            return command(self.paths, self.allow, text);
         }
         if CODE.contains(&key) && !self.looks {
-            return self.unless_allowed(rules::sql(text, text));
+            return self.unless_allowed(with_rules(text, |rules| {
+                let (cwd, vars) = (&self.paths.cwd, &HashMap::new());
+                rules.judge(&rules.call(
+                    "sql",
+                    &[text.to_owned()],
+                    "",
+                    CallSite { paths: self.paths, cwd, vars },
+                ))
+            }));
         }
         if PATHS.contains(&key) {
             return self.path(text);
@@ -141,20 +158,15 @@ impl Judging<'_> {
             return None;
         }
         let allows = |category: Category, line: &str| self.allow.allow(category, line);
-        Shell::new(self.places, &allows).judge_words(&words)
+        with_rules(self.tool, |rules| Shell::new(rules, self.paths, &allows).judge_words(&words))
     }
 
     fn path(&self, text: &str) -> Option<Refusal> {
-        let path = self.places.resolve(&self.places.cwd, text.strip_prefix("file://").unwrap_or(text));
+        let path = self.paths.resolve(&self.paths.cwd, text.strip_prefix("file://").unwrap_or(text));
         let what = format!("{} {text}", self.tool);
-        // What only looks is not refused for what it could write.
-        let refusal = match self.looks {
-            true => rules::reads(&path, &what, self.places),
-            false => {
-                rules::reads(&path, &what, self.places).or_else(|| rules::writes(&path, &what, self.places))
-            }
-        };
-        self.unless_allowed(refusal)
+        let access = if self.looks { Guards::Reading } else { Guards::Writing };
+        let class = self.paths.judge(&path, access);
+        self.unless_allowed(class.map(|(category, why)| Refusal::new(category, what, why)))
     }
 
     fn unless_allowed(&self, refusal: Option<Refusal>) -> Option<Refusal> {
@@ -163,12 +175,13 @@ impl Judging<'_> {
 }
 
 /// The files that a patch of codex touches.
-fn patch(places: &Places, allow: &AllowRules, text: &str) -> Option<Refusal> {
+fn patch(paths: &PathRules, allow: &AllowRules, text: &str) -> Option<Refusal> {
     let heads = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     let files = text.lines().filter_map(|line| heads.iter().find_map(|head| line.strip_prefix(head)));
     files.take(TEXTS_MAX).find_map(|file| {
-        let path = places.resolve(&places.cwd, file.trim());
+        let path = paths.resolve(&paths.cwd, file.trim());
         let what = format!("apply_patch {file}");
-        rules::writes(&path, &what, places).filter(|refusal| !allow.allow(refusal.category, &refusal.what))
+        let (category, why) = paths.judge(&path, Guards::Writing)?;
+        (!allow.allow(category, &what)).then(|| Refusal::new(category, what, why))
     })
 }

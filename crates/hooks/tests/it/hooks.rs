@@ -1,7 +1,7 @@
 //! The hooks as an agent CLI calls them: an event in, an answer out.
 #![allow(clippy::disallowed_methods, reason = "tests start git")]
 
-use ralph_loop_hooks::{Cli, HookEvent, Surroundings, answer};
+use ralph_loop_hooks::{Cli, HookContext, HookEvent, answer};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +18,8 @@ impl Machine {
         std::fs::create_dir_all(dir.path().join("home")).unwrap();
         std::fs::create_dir_all(dir.path().join("project/.ralph")).unwrap();
         let home = dir.path().join("home").display().to_string();
-        let vars = vec![("HOME".into(), home), ("PATH".into(), std::env::var("PATH").unwrap_or_default())];
+        let path = std::env::var("PATH").unwrap_or_default();
+        let vars = vec![("HOME".into(), home), ("PATH".into(), path), ("RALPH_RUN".into(), "r-1".into())];
         Self { dir, vars }
     }
 
@@ -54,12 +55,12 @@ impl Machine {
     fn hook_for(&self, event: HookEvent, cli: Cli, rest: Value) -> Value {
         let mut input = json!({"session_id": "s1", "cwd": self.project(), "hook_event_name": "PostToolUse"});
         input.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
-        let around = Surroundings {
+        let context = HookContext {
             vars: self.vars.iter().cloned().collect(),
             cwd: self.project(),
             program: Some("/usr/local/bin/ralph".into()),
         };
-        let out = answer(event, cli, input.to_string().as_bytes(), &around).stdout;
+        let out = answer(event, cli, input.to_string().as_bytes(), &context).stdout;
         if out.is_empty() { Value::Null } else { serde_json::from_str(&out).unwrap() }
     }
 
@@ -91,7 +92,7 @@ const TASKS: &str = r#"{"project":"P","branchName":"b","description":"d","verify
  {"id":"US-002","title":"Two","acceptanceCriteria":["x"],"priority":2,"passes":false,"notes":"","dependsOn":["US-001"]}]}"#;
 
 #[test]
-fn the_guard_refuses_in_the_words_of_each_cli_and_lets_work_go_on() {
+fn the_guard_refuses_in_the_format_of_each_cli() {
     let machine = Machine::new();
     assert_eq!(machine.command("cargo test"), Value::Null);
     let denied = machine.command("rm -rf /");
@@ -107,20 +108,27 @@ fn the_guard_refuses_in_the_words_of_each_cli_and_lets_work_go_on() {
 }
 
 #[test]
-fn what_the_guard_cannot_read_is_refused_and_other_hooks_pass() {
+fn the_guard_leaves_your_own_sessions_alone() {
+    let mut machine = Machine::new();
+    machine.set("RALPH_RUN", "");
+    assert_eq!(machine.command("rm -rf /"), Value::Null);
+}
+
+#[test]
+fn unreadable_events_are_refused_by_the_guard_only() {
     let machine = Machine::new();
-    let around =
-        Surroundings { vars: machine.vars.iter().cloned().collect(), cwd: machine.project(), program: None };
+    let context =
+        HookContext { vars: machine.vars.iter().cloned().collect(), cwd: machine.project(), program: None };
     for bad in [&b""[..], b"{", b"[]", b"{\"tool_name\": 7}", b"{}"] {
-        let guard = answer(HookEvent::PreToolUse, Cli::Claude, bad, &around).stdout;
+        let guard = answer(HookEvent::PreToolUse, Cli::Claude, bad, &context).stdout;
         assert!(guard.contains("\"deny\""), "{guard}");
-        let stop = answer(HookEvent::Stop, Cli::Claude, bad, &around).stdout;
+        let stop = answer(HookEvent::Stop, Cli::Claude, bad, &context).stdout;
         assert!(!stop.contains("block"), "{stop}");
     }
 }
 
 #[test]
-fn a_link_that_a_repo_brings_along_opens_no_way_to_a_login() {
+fn a_link_in_the_repo_does_not_open_a_login() {
     let machine = Machine::new();
     machine.write("home/.ssh/id_rsa", "key");
     std::os::unix::fs::symlink(machine.dir.path().join("home/.ssh"), machine.project().join("docs")).unwrap();
@@ -159,7 +167,7 @@ fn only_the_users_own_file_allows_what_the_guard_refuses() {
 }
 
 #[test]
-fn a_filling_window_is_told_once_per_threshold_and_again_in_a_new_session() {
+fn context_alerts_come_once_per_threshold_and_session() {
     let mut machine = Machine::new();
     let path = machine.dir.path().join("t.jsonl");
     let told = |machine: &Machine, tokens: u64| {
@@ -185,7 +193,7 @@ fn a_filling_window_is_told_once_per_threshold_and_again_in_a_new_session() {
 }
 
 #[test]
-fn a_persons_own_session_in_the_same_folder_is_never_held() {
+fn your_own_session_in_the_same_folder_is_never_held() {
     let mut machine = Machine::new();
     machine.write("project/ralph/tasks.json", "broken");
     assert_eq!(machine.hook(HookEvent::Stop, json!({})), Value::Null, "no loop");
@@ -204,7 +212,7 @@ fn a_persons_own_session_in_the_same_folder_is_never_held() {
 }
 
 #[test]
-fn a_session_of_a_loop_is_held_with_the_exact_reason_and_not_for_ever() {
+fn a_loop_session_is_blocked_with_the_exact_reason_once_each() {
     let mut machine = Machine::new();
     machine.git(&["init", "-q"]);
     machine.git(&["commit", "-q", "--allow-empty", "-m", "start"]);
@@ -234,7 +242,47 @@ fn a_session_of_a_loop_is_held_with_the_exact_reason_and_not_for_ever() {
 }
 
 #[test]
-fn a_session_that_breaks_something_else_each_time_ends_all_the_same() {
+fn a_malformed_plan_blocks_with_the_name_of_the_field() {
+    let mut machine = Machine::new();
+    machine.write("project/ralph/progress.txt", "123456");
+    machine.active(false, true);
+    for (from, to, field) in [
+        ("\"project\":\"P\",", "", "`project`"),
+        ("\"branchName\":\"b\"", "\"branchName\":\" \"", "`branchName`"),
+        ("\"description\":\"d\",", "", "`description`"),
+        (
+            "\"acceptanceCriteria\":[\"x\"],\"priority\":1",
+            "\"acceptanceCriteria\":[],\"priority\":1",
+            "US-001 has no `acceptanceCriteria`",
+        ),
+        ("\"priority\":2,", "", "US-002 has no `priority`"),
+        ("\"passes\":false,", "", "US-002 has no `passes`"),
+        ("\"title\":\"One\"", "\"title\":\"\"", "US-001 has no `title`"),
+        ("\"id\":\"US-002\"", "\"id\":\"US 2\"", "`id` US 2"),
+        ("\"id\":\"US-002\"", "\"id\":\"US-001\"", "two stories have the `id` US-001"),
+        (
+            "\"dependsOn\":[\"US-001\"]",
+            "\"dependsOn\":[\"US-002\"]",
+            "`dependsOn` of story US-002 names the story itself",
+        ),
+        ("\"dependsOn\":[\"US-001\"]", "\"dependsOn\":[\"US-9\"]", "`dependsOn` of story US-002 names US-9"),
+    ] {
+        let plan = TASKS.replacen(from, to, 1);
+        assert_ne!(plan, TASKS, "{from}");
+        machine.write("project/ralph/tasks.json", &plan);
+        let said = machine.hook(HookEvent::Stop, json!({"stop_hook_active": false}));
+        assert!(said["reason"].as_str().unwrap_or_default().contains(field), "{field}: {said}");
+    }
+    machine.write(
+        "project/ralph/tasks.json",
+        r#"{"project":"P","branchName":"b","description":"d","userStories":[]}"#,
+    );
+    let said = machine.hook(HookEvent::Stop, json!({"stop_hook_active": false}));
+    assert!(said["reason"].as_str().unwrap_or_default().contains("`userStories`"), "{said}");
+}
+
+#[test]
+fn a_session_is_blocked_three_times_at_most() {
     let mut machine = Machine::new();
     machine.write("project/ralph/progress.txt", "123456");
     machine.active(false, true);
@@ -248,7 +296,7 @@ fn a_session_that_breaks_something_else_each_time_ends_all_the_same() {
 }
 
 #[test]
-fn a_session_starts_with_the_next_story_and_the_place_of_the_memory() {
+fn a_session_starts_with_the_next_story_and_the_progress_file() {
     let mut machine = Machine::new();
     let told = |machine: &Machine| {
         let said = machine.hook(HookEvent::SessionStart, json!({"source": "startup"}));
@@ -284,7 +332,7 @@ fn shim(machine: &Machine, event: &str, programs: &str) -> Value {
 }
 
 #[test]
-fn the_plugins_shim_refuses_a_loops_tools_where_the_binary_is_missing() {
+fn the_plugin_refuses_a_loops_tools_without_the_binary() {
     let mut machine = Machine::new();
     assert!(shim(&machine, "pre-tool-use", "/nonexistent")["systemMessage"].is_string());
     machine.active(true, true);

@@ -1,7 +1,6 @@
 //! Stuck detection in the configuration: how many iterations make a pattern, how far the rules look back, and what each
 //! signal weighs.
 
-use ralph_loop_protocol::money::Usd;
 use ralph_loop_protocol::signals::Signal;
 use serde::{Deserialize, Serialize};
 
@@ -29,9 +28,6 @@ pub struct StuckConfig {
     /// Fewer changed lines than this are next to nothing.
     #[serde(default = "default_min_lines")]
     pub min_lines: u64,
-    /// USD that two or more iterations without any change may cost together.
-    #[serde(default = "default_cost")]
-    pub cost_without_change_usd: Usd,
     /// From this share of common words on, two final messages tell the same plan.
     #[serde(default = "default_similarity")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
@@ -53,9 +49,6 @@ fn default_failure_window() -> u32 {
 fn default_min_lines() -> u64 {
     3
 }
-fn default_cost() -> Usd {
-    Usd::from_dollars(2.0)
-}
 fn default_similarity() -> f64 {
     0.8
 }
@@ -68,7 +61,6 @@ impl Default for StuckConfig {
             window: default_window(),
             failure_window: default_failure_window(),
             min_lines: default_min_lines(),
-            cost_without_change_usd: default_cost(),
             plan_similarity: default_similarity(),
             weights: StuckWeights::default(),
         }
@@ -113,33 +105,18 @@ pub struct StuckWeights {
     /// Nothing of substance for a while.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub idle: f64,
-    /// Only blanks and comments change, in the same files.
-    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
-    pub hollow: f64,
     /// The same places are edited while the same failure stays.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub churn: f64,
-    /// The run's own lines are rewritten again and again.
-    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
-    pub rework: f64,
     /// Tests do not get better.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub plateau: f64,
-    /// Fewer and fewer tests pass.
-    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
-    pub decline: f64,
     /// The same plan with the same result.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub same_plan: f64,
     /// Sessions that end without an answer, or refuse.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub empty: f64,
-    /// Tool uses are denied, and nothing is done.
-    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
-    pub denied: f64,
-    /// Money without any change.
-    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
-    pub cost_burn: f64,
     /// A session that circles within itself.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub session_loop: f64,
@@ -153,15 +130,10 @@ impl Default for StuckWeights {
             thrash: 0.2,
             cycle: 0.7,
             idle: 0.7,
-            hollow: 0.7,
             churn: 0.3,
-            rework: 0.7,
             plateau: 0.3,
-            decline: 0.7,
             same_plan: 0.2,
             empty: 0.7,
-            denied: 0.7,
-            cost_burn: 0.7,
             session_loop: 0.7,
         }
     }
@@ -176,15 +148,10 @@ impl StuckWeights {
             Signal::Thrash => self.thrash,
             Signal::Cycle => self.cycle,
             Signal::Idle => self.idle,
-            Signal::Hollow => self.hollow,
             Signal::Churn => self.churn,
-            Signal::Rework => self.rework,
             Signal::Plateau => self.plateau,
-            Signal::Decline => self.decline,
             Signal::SamePlan => self.same_plan,
             Signal::Empty => self.empty,
-            Signal::Denied => self.denied,
-            Signal::CostBurn => self.cost_burn,
             Signal::SessionLoop => self.session_loop,
         }
     }

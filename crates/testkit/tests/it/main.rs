@@ -11,4 +11,3 @@
 
 mod architecture;
 mod model_server;
-mod stuck;

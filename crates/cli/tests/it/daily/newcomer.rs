@@ -3,6 +3,7 @@
 use super::{RALPH, calc, capable_claude, claude_says, program, ralph_in};
 use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
+use std::path::{Path, PathBuf};
 
 /// The result of a run, or nothing where this machine has no sandbox.
 fn sandboxed(done: Finished) -> Option<serde_json::Value> {
@@ -103,7 +104,7 @@ fn the_summary_of_a_pull_request_is_what_the_agent_says() {
 }
 
 /// The file below a folder that holds these words.
-fn find_text(folder: &std::path::Path, words: &str) -> String {
+fn find_text(folder: &Path, words: &str) -> String {
     let mut open = vec![folder.to_owned()];
     loop {
         let path = open.pop().unwrap_or_default();
@@ -133,16 +134,29 @@ fn the_demo_has_nothing_of_the_users_own() {
     assert!(find(&env, "paid").is_none(), "nobody was paid or told");
 }
 
-fn find(env: &TestEnv, name: &str) -> Option<std::path::PathBuf> {
+fn find(env: &TestEnv, name: &str) -> Option<PathBuf> {
     let home = env.vars().into_iter().find(|(key, _)| key == "HOME").map(|(_, value)| value)?;
-    Some(std::path::Path::new(&home).join(name)).filter(|path| path.exists())
+    Some(Path::new(&home).join(name)).filter(|path| path.exists())
+}
+
+/// A PATH with `git` and a shell alone, whatever else this machine has.
+fn without_go(env: &TestEnv) -> String {
+    let few = env.path("few");
+    std::fs::create_dir_all(&few).unwrap();
+    for name in ["git", "sh"] {
+        let folders = std::env::var("PATH").unwrap();
+        let file = folders.split(':').map(|folder| Path::new(folder).join(name)).find(|file| file.is_file());
+        std::os::unix::fs::symlink(file.unwrap(), few.join(name)).unwrap();
+    }
+    few.display().to_string()
 }
 
 #[test]
 fn the_doctor_names_checks_that_cannot_start() {
     let env = TestEnv::new(RALPH);
-    let found = |repo: &TestRepo<'_>| {
-        let json = ralph_in(&env, &repo.dir, &["doctor", "--json"]).json();
+    let found = |repo: &TestRepo<'_>, path: &str| {
+        let mut doctor = env.ralph_command(&repo.dir, &["doctor", "--json"]);
+        let json = TestEnv::finish(doctor.env("PATH", path)).json();
         let all = json["checks"].as_array().unwrap().clone();
         let is_check = |check: &&serde_json::Value| check["name"].as_str().unwrap().starts_with("verifier");
         let checks: Vec<_> =
@@ -150,16 +164,16 @@ fn the_doctor_names_checks_that_cannot_start() {
         format!("{checks:?}")
     };
     let repo = TestRepo::new(&env, "go", &[("go.mod", "module x\n")]);
-    let said = found(&repo);
+    let said = found(&repo, &without_go(&env));
     assert!(said.contains("missing") && said.contains("`go` does not exist"), "{said}");
     let task = "---\ntask_id: t-1\nmax_iterations: 3\nmax_wall_time_minutes: 5\nmax_cost_usd_estimate: 1\n---\n# Task: Two\n\n## Success criteria\n- [ ] M1.1 it is two\n  - verify: `nosuch-linter --all`\n- [ ] M1.2 it is there\n  - verify: `test -f a && ls a`\n";
     let repo = TestRepo::new(&env, "lines", &[("ralph_task.md", task)]);
-    let said = found(&repo);
+    let said = found(&repo, &super::path(&env));
     assert!(said.contains("`nosuch-linter` does not exist"), "{said}");
     assert_eq!(said.matches("missing").count(), 1, "{said}");
     program(&env, "python3", "exit 7");
     let repo = TestRepo::new(&env, "py", &[("pytest.ini", ""), ("test_a.py", "def test_a():\n    pass\n")]);
-    let said = found(&repo);
+    let said = found(&repo, &super::path(&env));
     assert!(said.contains("`python3` has no module `pytest`"), "{said}");
 }
 

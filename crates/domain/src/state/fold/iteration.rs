@@ -49,7 +49,6 @@ impl RunFacts {
             ask,
             commit_message,
             findings,
-            denials,
             ..
         } = body
         else {
@@ -63,7 +62,6 @@ impl RunFacts {
             duration_ms: *duration_ms,
             exit_code: *exit_code,
             commit_message: commit_message.clone(),
-            denials: *denials,
         });
         self.take_findings(findings.as_deref());
         self.work.claimed_in_words.extend(claims.iter().cloned());

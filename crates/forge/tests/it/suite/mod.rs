@@ -13,10 +13,7 @@ use ralph_loop_protocol::id::{CommitId, RunId};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The variables that a test was started with.
-pub fn vars() -> ralph_loop_domain::vars::Vars {
-    std::env::vars_os().collect()
-}
+pub use ralph_loop_testkit::vars;
 
 /// A code host with the people on it.
 pub trait Host {

@@ -1,251 +1,138 @@
-//! Programs of other languages on a command line (`python -c`, `node -e`, `awk`): their texts and what they call, without
-//! reading the language itself.
+//! Code of other languages on a command line (`python -c`, `node -e`, `awk`): the texts and names in it, without reading the
+//! language itself.
 
 use super::Shell;
-use super::filters::{from_base64, from_hex};
-use super::invoke::quoted_words;
-use super::languages::{
-    AWKS, DECODES, EVALS, FETCHES, HOMES, INTERPRETERS, LITERALS_MAX, REMOVES, STARTS, WRITES,
-    dumps_environment, glued, is_assignment, lists, literals, names_whole_home,
-};
-use crate::guard::category::{Category, Refusal};
-use crate::guard::rules;
-use crate::guard::value::{Field, UNKNOWN, Value};
+use crate::guard::category::Category;
+use crate::guard::paths::Guards;
+use crate::guard::text;
+
+/// Literals of a program that are looked at.
+const LITERALS_MAX: usize = 64;
 
 impl Shell<'_> {
-    /// Looks at the code that an interpreter is given.
-    pub(super) fn run_code(&mut self, name: &str, args: &[Field], stdin: &Value, words: &str) {
-        if AWKS.contains(&name) {
-            let program = args.iter().find(|arg| !arg.text.starts_with('-') && !is_assignment(&arg.text));
-            if let Some(program) = program.filter(|p| {
-                ["system", "getline", "| \"", "/inet/", "ENVIRON"].iter().any(|word| p.text.contains(word))
-            }) {
-                let code = program.text.clone();
-                self.code(&code, words);
-            }
+    /// Looks at the code that an interpreter is given: by an option, as a file that this command wrote, or piped in.
+    pub(super) fn run_interpreter(&mut self, name: &str, args: &[String], stdin: &str, line: &str) {
+        let rules = self.rules;
+        let Some(found) = rules.interpreter.iter().find(|found| rules.is(&found.programs, name)) else {
             return;
-        }
-        let base = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        if ["pwsh", "powershell"].contains(&base) {
-            return self.power_shell(args, stdin, words);
-        }
-        let Some((_, options)) = INTERPRETERS.iter().find(|(known, _)| *known == base) else { return };
-        if ["expect", "tclsh"].contains(&base) {
-            args.iter().for_each(|arg| self.spawned(&arg.text));
-            self.spawned(&stdin.text);
-        }
-        let mut given = false;
+        };
+        let mut given: Vec<String> = Vec::new();
         for (at, arg) in args.iter().enumerate() {
-            let text = arg.text.as_str();
-            let bundled = text.starts_with('-')
-                && !text.starts_with("--")
-                && text.len() <= 4
-                && text.ends_with(['c', 'e', 'E', 'r', 'p']);
-            if options.contains(&text) || bundled && !options.is_empty() {
-                if let Some(code) = args.get(at + 1) {
-                    given = true;
-                    self.code_value(&code.value(), words);
-                }
+            let bundled = arg.starts_with('-')
+                && !arg.starts_with("--")
+                && arg.len() <= 4
+                && found.options.iter().any(|option| arg.ends_with(option.trim_start_matches('-')));
+            if found.options.contains(arg) || bundled {
+                given.extend(args.get(at + 1).cloned());
             } else if let Some((_, code)) =
-                text.split_once('=').filter(|(option, _)| options.contains(option))
+                arg.split_once('=').filter(|(option, _)| found.options.iter().any(|one| one == option))
             {
-                given = true;
-                let code = code.to_owned();
-                self.code(&code, words);
+                given.push(code.to_owned());
             }
         }
-        if given {
-            return;
-        }
-        let file = args.iter().find(|arg| !arg.text.starts_with('-') || arg.text == "-");
-        match file.map(|file| file.text.clone()) {
-            None => self.code_value(stdin, words),
-            Some(file) if file == "-" || file == "/dev/stdin" => self.code_value(stdin, words),
-            Some(file) => {
-                let path = self.path(&file);
-                if self.files.contains_key(&path) {
-                    let content = self.content(&path);
-                    self.code_value(&content, words);
+        if given.is_empty() {
+            let file = args.iter().find(|arg| !arg.starts_with('-') || *arg == "-");
+            match file.filter(|file| *file != "-" && *file != "/dev/stdin") {
+                Some(file) if self.files.contains_key(&self.path(file)) => given.push(self.content(file)),
+                Some(program) if found.options.is_empty() => given.push(program.clone()),
+                None if !args.iter().any(|arg| {
+                    ["-m", "-V", "-v", "--version", "--help", "--test"].contains(&arg.as_str())
+                }) =>
+                {
+                    given.push(stdin.to_owned())
                 }
+                Some(_) | None => {}
             }
         }
-    }
-
-    /// What `expect` starts.
-    fn spawned(&mut self, code: &str) {
-        for line in code.split([';', '\n', '{', '}']).take(LITERALS_MAX) {
-            let starts = ["spawn ", "exec ", "system "];
-            if let Some(script) = starts.iter().find_map(|start| line.trim_start().strip_prefix(start)) {
-                self.quiet_script(script.trim_start_matches("-noecho "));
-            }
-        }
-    }
-
-    /// The words of another shell: what removes, and what runs what was fetched.
-    fn power_shell(&mut self, args: &[Field], stdin: &Value, words: &str) {
-        let code = args
-            .iter()
-            .map(|arg| arg.text.as_str())
-            .chain([stdin.text.as_str()])
-            .collect::<Vec<_>>()
-            .join(" ");
-        let lower = code.to_lowercase();
-        let has = |names: &[&str]| names.iter().any(|name| lower.contains(name));
-        if has(&["iex", "invoke-expression"])
-            && has(&["iwr", "irm", "invoke-webrequest", "invoke-restmethod", "downloadstring"])
-            || has(&["-encodedcommand", "-enc "])
-        {
-            self.refuse(
-                Refusal::new(Category::RemoteCode, words, "It runs what nobody can read here."),
-                words,
-            );
-        }
-        if has(&["remove-item", "rm ", "del ", "rmdir ", "ri "]) {
-            let mut dangers =
-                lower.split_whitespace().map(|word| word.trim_matches(['\'', '"', ';'])).filter_map(|word| {
-                    let word = word.replace("$home", "~").replace("$env:home", "~");
-                    word.starts_with(['/', '~', '.'])
-                        .then(|| self.places.removal(&self.path(&word)))
-                        .flatten()
-                });
-            let danger = dangers.next();
-            self.judged(danger.map(|(category, why)| Refusal::new(category, words, why)), words);
-        }
-    }
-
-    fn code_value(&mut self, code: &Value, words: &str) {
-        if !code.is_known() && (code.taint.fetched || code.taint.decoded) {
-            let why = "It runs what nobody can read here.";
-            self.refuse(Refusal::new(Category::RemoteCode, words, why), words);
-        }
-        if code.text.trim_matches(UNKNOWN).len() > 3 {
-            let text = code.text.clone();
-            self.code(&text, words);
+        for code in given {
+            self.code(&code, line);
         }
     }
 
     /// Judges a program by its literals and the names in it.
-    pub(super) fn code(&mut self, code: &str, words: &str) {
-        let code = &glued(code);
-        let has = |names: &[&str]| names.iter().any(|name| code.contains(name));
-        let refuse =
-            |shell: &mut Self, category, why: &str| shell.refuse(Refusal::new(category, code, why), words);
-        let forks =
-            has(&["fork"]) && has(&["while", "loop", "for(;;)", "for (;;)"]) && !has(&["waitpid", "os.wait"]);
-        if forks && code.len() < 400 {
-            refuse(self, Category::Kill, "It starts copies of itself without end.");
+    pub(super) fn code(&mut self, code: &str, line: &str) {
+        let rules = self.rules;
+        if text::producers(code).any(|word| rules.is(&rules.programs.fetchers, word)) {
+            return self.refuse(Category::RemoteCode, line, "It runs what the network sends.");
         }
-        let hides = ["chr(", "fromCharCode", "[::-1]"];
-        if has(&hides) && has(&["system(", "popen(", "execSync(", "exec(", "spawn("]) {
-            refuse(self, Category::RemoteCode, "It hides what it runs.");
+        let home = format!("'{}'", self.paths.home);
+        let code = rules.code.homes.iter().fold(code.to_owned(), |code, name| code.replace(name, &home));
+        let code = glued(&code, &self.paths.home);
+        let bare: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+        let has = |names: &[String]| names.iter().any(|name| code.contains(name.as_str()));
+        for rule in &rules.code.rule {
+            let fits = |names: &Vec<String>| names.iter().any(|name| bare.contains(&name.replace(' ', "")));
+            if rule.all.iter().all(fits) {
+                self.refuse(rule.category, line, &rule.why);
+            }
         }
-        if has(&[
-            "socket",
-            "Socket",
-            "require(\"net\")",
-            "require('net')",
-            "net.connect",
-            "TCPSocket",
-            "fsockopen",
-            "/inet/",
-        ]) && has(&["connect", "Connect", "TCPSocket", "fsockopen", "INET", "/inet/"])
-            && has(&[
-                "dup2",
-                "pty",
-                "spawn",
-                "subprocess",
-                "/bin/sh",
-                "/bin/bash",
-                "exec",
-                "STDIN",
-                "system",
-                "getline",
-            ])
+        if bare == "process.env" || bare == "os.environ" {
+            self.refuse(Category::Environment, line, "It prints the whole environment, with its keys.");
+        }
+        let literals = literals(&code);
+        let (starts, removes, writes) =
+            (has(&rules.code.starts), has(&rules.code.removes), has(&rules.code.writes));
+        let access = match (removes, writes) {
+            (true, _) => Guards::Removing,
+            (_, true) => Guards::Writing,
+            _ => Guards::Reading,
+        };
+        for literal in literals
+            .iter()
+            .map(|literal| literal.trim_start_matches('>'))
+            .filter(|literal| literal.starts_with(['/', '~', '.']))
         {
-            refuse(self, Category::ReverseShell, "It gives a shell to a machine far away.");
-        }
-        if has(FETCHES) && has(EVALS) {
-            refuse(self, Category::RemoteCode, "It runs what the network sends.");
-        }
-        if dumps_environment(code) {
-            refuse(self, Category::Environment, "It prints the whole environment, with its keys.");
-        }
-        if has(REMOVES) && names_whole_home(code) {
-            refuse(self, Category::Files, "It would take the home folder with it.");
-        }
-        let found = literals(code);
-        let starts = has(STARTS);
-        if has(DECODES) && (has(EVALS) || starts) {
-            let mut read = 0;
-            for literal in found.iter().filter(|literal| literal.len() >= 8) {
-                if let Some(text) = from_base64(literal).or_else(|| from_hex(literal)) {
-                    read += 1;
-                    self.quiet_script(&text);
-                    self.code_inner(&text, words);
-                }
-            }
-            if read == 0 && has(EVALS) {
-                refuse(self, Category::RemoteCode, "It runs what nobody can read here.");
-            }
-        }
-        for literal in found.iter().take(LITERALS_MAX) {
-            if starts {
-                self.quiet_script(literal);
-            }
-            if has(EVALS) && literal.contains('(') {
-                self.code_inner(literal, words);
-            }
-            if has(HOMES) && literal.len() < 256 {
-                // It is put behind the name of the home folder.
-                let below = self.path(&format!("~/{}", literal.trim_start_matches('/')));
-                self.judged(rules::reads(&below, words, self.places), words);
-                if has(WRITES) {
-                    self.judged(rules::writes(&below, words, self.places), words);
-                }
-            }
-            let literal = literal.trim_start_matches('>');
-            let path = self.path(literal);
-            if literal.starts_with(['/', '~', '.']) && literal.len() < 256 {
-                self.judged(rules::reads(&path, words, self.places), words);
-                if has(REMOVES) {
-                    let danger = self.places.removal(&path);
-                    self.judged(danger.map(|(category, why)| Refusal::new(category, words, why)), words);
-                } else if has(WRITES) {
-                    self.judged(rules::writes(&path, words, self.places), words);
-                }
-            }
-            self.judged(rules::sql(literal, words), words);
+            let class = self.paths.judge(&self.path(literal), access);
+            // A literal that only starts a path isn't what is removed.
+            let class = class.filter(|(category, _)| {
+                starts || *category != Category::Files || removes || writes && literal.len() > 1
+            });
+            self.keep_path(class, line);
         }
         if starts {
-            for list in lists(code) {
-                let fields: Vec<Field> = literals(&list).into_iter().map(Field::plain).collect();
-                if fields.len() > 1 {
-                    self.quiet_script(&quoted_words(&fields));
-                }
+            let lists =
+                code.split(['[', '(']).skip(1).filter_map(|rest| rest.split_once([']', ')'])).take(16);
+            let lists: Vec<String> = lists.map(|(list, _)| self::literals(list).join(" ")).collect();
+            let spawned = code.split([';', '\n', '{', '}']).filter_map(|part| {
+                part.trim().strip_prefix("spawn ").or_else(|| part.trim().strip_prefix("exec "))
+            });
+            for script in literals.iter().chain(&lists).map(String::as_str).chain(spawned) {
+                self.run_quietly(script);
             }
         }
     }
+}
 
-    /// Code within code, one level.
-    fn code_inner(&mut self, code: &str, words: &str) {
-        if self.depth < 6 && (code.contains('(') || code.contains(' ')) {
-            self.depth += 1;
-            for literal in literals(code) {
-                self.quiet_script(&literal);
-            }
-            self.depth -= 1;
+/// Code with literals put together that are added to each other: `'sys' + 'tem'`, `home + '/x'`.
+fn glued(code: &str, home: &str) -> String {
+    let mut out = code.to_owned();
+    for quote in ['\'', '"'] {
+        for between in ["+", " + ", ".", " . ", " "] {
+            out = out.replace(&format!("{quote}{between}{quote}"), "");
         }
-        self.judged(rules::sql(code, words), words);
-    }
-
-    /// Walks a text that may be a script; one that is none says nothing.
-    pub(super) fn quiet_script(&mut self, text: &str) {
-        if self.is_over() || text.len() < 2 {
-            return;
-        }
-        self.script(text, &Value::default());
-        if self.refusal.as_ref().is_some_and(|refusal| refusal.category == Category::Unreadable) {
-            self.refusal = None;
+        for between in [" / ", "/", ", ", ",", " + ", "+", " . ", "."] {
+            out = out.replace(&format!("'{home}'{between}{quote}"), &format!("{quote}{home}/"));
         }
     }
+    out
+}
+
+/// All texts in quotes.
+fn literals(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = code;
+    while let Some(start) = rest.find(['"', '\'', '`']).filter(|_| found.len() < LITERALS_MAX) {
+        let quote = &rest[start..=start];
+        let triple = rest[start..].starts_with(&quote.repeat(3));
+        let end_mark = if triple { quote.repeat(3) } else { quote.to_owned() };
+        let body = &rest[start + end_mark.len()..];
+        let mut end = 0;
+        while end < body.len() && !body[end..].starts_with(&end_mark) {
+            let escaped = usize::from(body[end..].starts_with('\\'));
+            end += body[end..].chars().take(1 + escaped).map(char::len_utf8).sum::<usize>();
+        }
+        found.push(text::unescape(&body[..end.min(body.len())]));
+        rest = body.get(end + end_mark.len()..).unwrap_or_default();
+    }
+    found
 }

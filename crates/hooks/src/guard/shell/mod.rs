@@ -1,114 +1,155 @@
-//! Reads a command as a shell would, without running anything: words are expanded as far as they are known, and every program
-//! that would be started is shown to the rules, however it is wrapped, quoted or put together.
+//! Reads a command as a shell would, without running anything, and shows every program that it would start to the rules.
 //!
-//! Nothing here is exact. Where a text cannot be known a placeholder stands for it; both ways of an `if` are walked; a loop is
-//! walked once for each value that is known.
+//! Nothing here emulates programs. A text that the command line alone doesn't tell is a gap; if a gap decides what would run or
+//! what would be destroyed, the command is refused as unreadable. Both ways of an `if` are walked, and the body of a loop once
+//! for each value that is known.
 
-mod arguments;
-mod builtins;
 mod code;
-mod expand;
-mod filters;
-mod invoke;
-mod languages;
-mod narrowed;
-mod options;
-mod parameter;
-mod variables;
+mod programs;
 mod walk;
-mod wrappers;
+mod words;
 
 use super::category::{Category, Refusal};
 use super::limits;
-use super::places::Places;
-use super::value::{Field, Value};
-use brush_parser::ast;
-use std::collections::HashMap;
+use super::paths::{Guards, PathClass, PathRules};
+use super::rules::{Call, CallSite, Rules};
+use super::text;
+use std::collections::{HashMap, HashSet};
 
 /// What a refusal is asked about before it counts: the words of the command that was refused.
 pub type Allows<'a> = &'a dyn Fn(Category, &str) -> bool;
 
 /// A shell that only reads.
 pub struct Shell<'a> {
-    places: &'a Places,
+    rules: &'static Rules,
+    paths: &'a PathRules,
     allows: Allows<'a>,
-    /// The folder that commands work in; none where that is not known any more.
     cwd: String,
-    vars: HashMap<String, Vec<Field>>,
-    functions: HashMap<String, ast::FunctionBody>,
+    vars: HashMap<String, Vec<String>>,
+    functions: HashSet<String>,
     aliases: HashMap<String, String>,
     /// What this command has written, by path.
-    files: HashMap<String, Value>,
-    /// `$1` and so on; none where they are not known.
-    positional: Option<Vec<Field>>,
-    /// `$0`.
-    zero: Field,
-    /// Functions and aliases that are being walked.
-    calling: Vec<String>,
+    files: HashMap<String, String>,
     depth: usize,
     steps: usize,
-    substitutions: usize,
     refusal: Option<Refusal>,
 }
 
 impl<'a> Shell<'a> {
-    /// A fresh shell in a folder.
-    pub fn new(places: &'a Places, allows: Allows<'a>) -> Self {
+    /// A fresh shell in the folder where commands start.
+    pub fn new(rules: &'static Rules, paths: &'a PathRules, allows: Allows<'a>) -> Self {
         Self {
-            places,
+            rules,
+            paths,
             allows,
-            cwd: places.cwd.clone(),
+            cwd: paths.cwd.clone(),
             vars: HashMap::new(),
-            functions: HashMap::new(),
+            functions: HashSet::new(),
             aliases: HashMap::new(),
             files: HashMap::new(),
-            positional: Some(Vec::new()),
-            zero: Field::plain("bash"),
-            calling: Vec::new(),
             depth: 0,
             steps: 0,
-            substitutions: 0,
             refusal: None,
         }
     }
 
-    /// What is wrong with a script, where something is.
+    /// What is wrong with a script.
     pub fn judge(mut self, script: &str) -> Option<Refusal> {
-        self.script(script, &Value::default());
+        self.script(&text::without_marks(script), "");
         self.refusal
     }
 
-    /// The same for a program and its arguments.
+    /// What is wrong with a program and its arguments.
     pub fn judge_words(mut self, words: &[String]) -> Option<Refusal> {
-        let fields = words.iter().map(Field::plain).collect();
-        self.invoke(fields, &Value::default());
+        self.invoke(words.iter().map(|word| text::without_marks(word)).collect(), "");
         self.refusal
     }
 
-    /// Keeps the first refusal that nobody allows.
-    pub(super) fn refuse(&mut self, refusal: Refusal, words: &str) {
-        if self.refusal.is_none() && !(self.allows)(refusal.category, words) {
-            self.refusal = Some(refusal);
+    /// Keeps the first refusal that the user doesn't allow.
+    fn refuse(&mut self, category: Category, what: &str, why: &str) {
+        self.keep(Some(Refusal::new(category, text::shown(what), why)), what);
+    }
+
+    fn keep(&mut self, refusal: Option<Refusal>, what: &str) {
+        if self.refusal.is_none() {
+            self.refusal = refusal.filter(|refusal| !(self.allows)(refusal.category, &text::shown(what)));
         }
     }
 
-    /// Whether nothing more needs to be looked at.
-    fn is_over(&self) -> bool {
-        self.refusal.is_some()
+    fn keep_path(&mut self, class: Option<PathClass>, what: &str) {
+        if let Some((category, why)) = class {
+            self.refuse(category, what, why);
+        }
     }
 
-    /// Counts one command; false where there were too many.
-    fn step(&mut self, words: &str) -> bool {
+    fn unreadable(&mut self, what: &str, why: &str) {
+        self.refuse(Category::Unreadable, what, why);
+    }
+
+    /// Counts a command; false if nothing more needs to be looked at.
+    fn step(&mut self, what: &str) -> bool {
         self.steps += 1;
         if self.steps > limits::STEPS_MAX {
-            let why = "It comes to more commands than can be checked.";
-            self.refuse(Refusal::new(Category::Unreadable, words, why), words);
+            self.unreadable(what, "It comes to more commands than can be checked.");
         }
-        !self.is_over()
+        self.refusal.is_none()
     }
 
-    /// A path as it is meant here.
     fn path(&self, text: &str) -> String {
-        self.places.resolve(&self.cwd, text)
+        self.paths.resolve(&self.cwd, text)
+    }
+
+    fn call<'c>(&'c self, name: &str, args: &[String], stdin: &'c str) -> Call<'c> {
+        let at = CallSite { paths: self.paths, cwd: &self.cwd, vars: &self.vars };
+        self.rules.call(name, args, stdin, at)
+    }
+
+    /// Walks a text that would be run.
+    fn run_text(&mut self, script: &str, what: &str) -> String {
+        let rules = self.rules;
+        let start = script.trim_start();
+        let begins_unknown = text::fill(start, "\0").starts_with('\0');
+        let from_output = text::producers(start).next().is_some();
+        if begins_unknown {
+            let mut producers = text::producers(start);
+            if text::producers(start).any(|word| rules.is(&rules.programs.fetchers, word)) {
+                self.refuse(Category::RemoteCode, what, "It runs what the network sends.");
+            } else if !from_output || !producers.any(|word| rules.is(&rules.programs.script_printers, word)) {
+                self.unreadable(what, "What it would run isn't in the command.");
+            }
+            return String::new();
+        }
+        self.script(script, "")
+    }
+
+    /// Walks an argument that may be a command line. Only what is dangerous counts, not what can't be read.
+    fn run_quietly(&mut self, script: &str) {
+        if self.refusal.is_some()
+            || self.depth >= limits::CALLS_MAX / 2
+            || text::fill(script.trim_start(), "\0").starts_with('\0')
+        {
+            return;
+        }
+        let kept = (self.cwd.clone(), self.vars.clone(), self.files.clone());
+        self.depth += limits::CALLS_MAX / 4;
+        self.script(script, "");
+        self.depth -= limits::CALLS_MAX / 4;
+        (self.cwd, self.vars, self.files) = kept;
+        let harmless = [Category::Unreadable, Category::Environment];
+        self.refusal = self.refusal.take().filter(|refusal| !harmless.contains(&refusal.category));
+    }
+
+    /// Judges the paths among the words of a command.
+    fn touch_words(&mut self, words: &[String], access: Guards, what: &str) {
+        for word in words {
+            // `-v /etc:/x`, `--file=~/x`, `@~/x`, `host:path`, `-C/etc`.
+            let glued = word.get(2..).filter(|rest| word.starts_with('-') && rest.starts_with(['/', '~']));
+            for piece in word.split(['=', ':', ',', '@', '<']).chain([word.as_str()]).chain(glued) {
+                let class = self.paths.judge(&self.path(piece), access);
+                if !piece.is_empty() && class.is_some() {
+                    self.keep_path(class, what);
+                }
+            }
+        }
     }
 }

@@ -1,96 +1,89 @@
 //! From the text of a script to the commands in it.
 
-use super::{Shell, narrowed};
-use crate::guard::category::{Category, Refusal};
+use super::Shell;
+use crate::guard::category::Category;
 use crate::guard::limits;
-use crate::guard::rules;
-use crate::guard::value::{Field, Taint, UNKNOWN, Value};
+use crate::guard::paths::Guards;
+use crate::guard::text::{self, push};
 use brush_parser::ast::{
     self, AndOr, AssignmentName, AssignmentValue, Command, CommandPrefixOrSuffixItem as Item,
     CompoundCommand, CompoundList, IoFileRedirectKind, IoFileRedirectTarget, IoRedirect, SimpleCommand,
 };
 use brush_parser::{Parser, ParserOptions};
+use ralph_loop_domain::secret_name::is_secret_name;
 
 /// Values of a loop that are tried.
 const LOOP_MAX: usize = 24;
+/// Files whose text is remembered.
+const FILES_MAX: usize = 64;
 
 /// A simple command, taken apart.
 #[derive(Default)]
 struct Parts {
-    words: Vec<Field>,
-    assigned: Vec<(String, Vec<Field>)>,
-    stdin: Option<Value>,
+    words: Vec<String>,
+    assigned: Vec<(String, Vec<String>)>,
+    stdin: Option<String>,
     writes: Vec<String>,
     raw: String,
 }
 
 impl Shell<'_> {
-    /// Walks a script; what it prints, as far as that is known.
-    pub(super) fn script(&mut self, text: &str, stdin: &Value) -> Value {
-        if self.is_over() || text.trim().is_empty() {
-            return Value::default();
+    /// Walks a script; what it prints, with gaps for what isn't known.
+    pub(super) fn script(&mut self, script: &str, stdin: &str) -> String {
+        let mut out = String::new();
+        if self.refusal.is_some() || script.trim().is_empty() {
+            return out;
         }
-        if self.depth >= limits::CALLS_MAX {
-            let why = "It calls itself too deeply to be checked.";
-            self.refuse(Refusal::new(Category::Unreadable, text, why), text);
-            return Value::default();
+        let nested = (self.depth >= limits::CALLS_MAX).then_some("It calls itself too deeply to be checked.");
+        if let Some(why) = nested.or_else(|| limits::beyond(script)) {
+            self.unreadable(script, why);
+            return out;
         }
-        if let Some(why) = limits::beyond(text) {
-            self.refuse(Refusal::new(Category::Unreadable, text, why), text);
-            return Value::default();
-        }
-        // The parser takes a continued line for two words in some places; a shell never does.
-        let text = continued(text);
-        let program =
-            Parser::new(std::io::Cursor::new(text.as_bytes()), &ParserOptions::default()).parse_program();
-        let Ok(program) = program else {
-            let why = "It is not a command that a shell can read.";
-            self.refuse(Refusal::new(Category::Unreadable, text.as_ref(), why), &text);
-            return Value::default();
+        // The parser takes a continued line for two words; a quoted here-document keeps its backslashes.
+        let script = if script.contains("<<") { script.to_owned() } else { script.replace("\\\n", "") };
+        let parsed =
+            Parser::new(std::io::Cursor::new(script.as_bytes()), &ParserOptions::default()).parse_program();
+        let Ok(program) = parsed else {
+            self.unreadable(&script, "It isn't a command that a shell can read.");
+            return out;
         };
         self.depth += 1;
-        let mut out = Value::default();
         for list in &program.complete_commands {
-            out.push(&self.list(list, stdin));
+            push(&mut out, &self.list(list, stdin));
         }
         self.depth -= 1;
         out
     }
 
-    fn list(&mut self, list: &CompoundList, stdin: &Value) -> Value {
-        let mut out = Value::default();
+    fn list(&mut self, list: &CompoundList, stdin: &str) -> String {
+        let mut out = String::new();
         for item in &list.0 {
-            out.push(&self.pipeline(&item.0.first, stdin));
+            push(&mut out, &self.pipeline(&item.0.first, stdin));
             for next in &item.0.additional {
                 let (AndOr::And(pipeline) | AndOr::Or(pipeline)) = next;
-                out.push(&self.pipeline(pipeline, stdin));
-            }
-            if self.is_over() {
-                break;
+                push(&mut out, &self.pipeline(pipeline, stdin));
             }
         }
         out
     }
 
-    fn pipeline(&mut self, pipeline: &ast::Pipeline, stdin: &Value) -> Value {
-        let mut passed = stdin.clone();
-        let narrowed = match pipeline.seq.as_slice() {
-            [first, filter, ..] => narrowed::is_harmless(&first.to_string(), &filter.to_string()),
+    fn pipeline(&mut self, pipeline: &ast::Pipeline, stdin: &str) -> String {
+        let mut passed = stdin.to_owned();
+        let picks = match pipeline.seq.as_slice() {
+            [first, filter, ..] => picks_variables(&first.to_string(), &filter.to_string()),
             _ => false,
         };
-        if narrowed {
-            passed = Value::unknown(Taint::default());
-        }
-        for command in pipeline.seq.iter().skip(usize::from(narrowed)) {
-            if self.is_over() {
-                break;
+        for (number, command) in pipeline.seq.iter().enumerate().skip(usize::from(picks)) {
+            let piped = number > 0 && !text::has_gap(&passed) && passed.is_empty();
+            if piped {
+                passed = text::output("");
             }
             passed = self.command(command, &passed);
         }
         passed
     }
 
-    fn command(&mut self, command: &Command, stdin: &Value) -> Value {
+    fn command(&mut self, command: &Command, stdin: &str) -> String {
         match command {
             Command::Simple(simple) => self.simple(simple, stdin),
             Command::Compound(compound, redirects) => {
@@ -98,113 +91,94 @@ impl Shell<'_> {
                 for redirect in redirects.iter().flat_map(|list| &list.0) {
                     self.redirect(redirect, &mut parts);
                 }
-                let stdin = parts.stdin.take().unwrap_or_else(|| stdin.clone());
+                let stdin = parts.stdin.take().unwrap_or_else(|| stdin.to_owned());
                 let out = self.compound(compound, &stdin);
                 self.written(&parts, &out);
                 out
             }
             Command::Function(function) => {
                 self.define(function);
-                Value::default()
+                String::new()
             }
             Command::ExtendedTest(test, _) => {
                 for word in test_words(&test.expr) {
-                    let value = self.text(&word);
-                    self.arithmetic(&value.text);
+                    let value = self.text(&word.value);
+                    self.arithmetic(&value);
                 }
-                Value::default()
+                String::new()
             }
         }
     }
 
-    fn compound(&mut self, compound: &CompoundCommand, stdin: &Value) -> Value {
+    fn compound(&mut self, compound: &CompoundCommand, stdin: &str) -> String {
+        let mut out = String::new();
         match compound {
-            CompoundCommand::BraceGroup(group) => self.list(&group.list, stdin),
+            CompoundCommand::BraceGroup(group) => return self.list(&group.list, stdin),
             CompoundCommand::Subshell(sub) => {
-                let (cwd, vars) = (self.cwd.clone(), self.vars.clone());
-                let out = self.list(&sub.list, stdin);
-                (self.cwd, self.vars) = (cwd, vars);
-                out
+                let kept = (self.cwd.clone(), self.vars.clone());
+                out = self.list(&sub.list, stdin);
+                (self.cwd, self.vars) = kept;
             }
             CompoundCommand::ForClause(clause) => {
-                let values: Vec<Field> = match &clause.values {
+                let values: Vec<String> = match &clause.values {
                     Some(words) => words.iter().flat_map(|word| self.fields(word)).collect(),
-                    None => self.positional.clone().unwrap_or_default(),
+                    None => vec![text::variable("@")],
                 };
-                let mut out = Value::default();
                 for value in values.into_iter().take(LOOP_MAX) {
                     self.vars.insert(clause.variable_name.clone(), vec![value]);
-                    out.push(&self.list(&clause.body.list, stdin));
+                    push(&mut out, &self.list(&clause.body.list, stdin));
                 }
-                out
             }
             CompoundCommand::CaseClause(case) => {
-                let mut out = Value::default();
                 self.fields(&case.value);
                 for body in case.cases.iter().filter_map(|case| case.cmd.as_ref()) {
-                    out.push(&self.list(body, stdin));
+                    push(&mut out, &self.list(body, stdin));
                 }
-                out
             }
             CompoundCommand::IfClause(clause) => {
-                let mut out = self.list(&clause.condition, stdin);
-                out.push(&self.list(&clause.then, stdin));
-                for other in clause.elses.iter().flatten() {
-                    for list in other.condition.iter().chain([&other.body]) {
-                        out.push(&self.list(list, stdin));
-                    }
+                let elses = clause
+                    .elses
+                    .iter()
+                    .flatten()
+                    .flat_map(|other| other.condition.iter().chain([&other.body]));
+                for list in [&clause.condition, &clause.then].into_iter().chain(elses) {
+                    push(&mut out, &self.list(list, stdin));
                 }
-                out
             }
             CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
-                let mut out = self.list(&clause.0, stdin);
-                out.push(&self.list(&clause.1.list, stdin));
-                out
+                push(&mut out, &self.list(&clause.0, stdin));
+                push(&mut out, &self.list(&clause.1.list, stdin));
             }
             CompoundCommand::ArithmeticForClause(clause) => {
                 for part in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
                     self.arithmetic(&part.value);
                 }
-                self.list(&clause.body.list, stdin)
+                return self.list(&clause.body.list, stdin);
             }
-            CompoundCommand::Arithmetic(command) => {
-                self.arithmetic(&command.expr.value);
-                Value::default()
-            }
-            CompoundCommand::Coprocess(process) => self.command(&process.body, stdin),
+            CompoundCommand::Arithmetic(command) => self.arithmetic(&command.expr.value),
+            CompoundCommand::Coprocess(process) => return self.command(&process.body, stdin),
         }
-    }
-
-    /// A function is looked at when it is defined, with any arguments, and again at each call.
-    fn define(&mut self, function: &ast::FunctionDefinition) {
-        let name = function.fname.value.clone();
-        let body = function.body.to_string();
-        let calls_itself = body.split(|c: char| c.is_whitespace() || "|&;(){}".contains(c));
-        if calls_itself.filter(|word| *word == name).count() >= 2 && body.contains(['|', '&']) {
-            let why = "The function starts copies of itself without end.";
-            self.refuse(Refusal::new(Category::Kill, &body, why), &body);
-        }
-        self.functions.insert(name.clone(), function.body.clone());
-        let before = self.positional.take();
-        self.call_body(&name, &function.body, &Value::default());
-        self.positional = before;
-    }
-
-    /// Walks the body of a function with the arguments that are set.
-    pub(super) fn call_body(&mut self, name: &str, body: &ast::FunctionBody, stdin: &Value) -> Value {
-        if self.calling.iter().any(|one| one == name) || self.calling.len() >= limits::CALLS_MAX {
-            return Value::unknown(Taint::default());
-        }
-        self.calling.push(name.to_owned());
-        let out = self.compound(&body.0, stdin);
-        self.calling.pop();
         out
     }
 
-    fn simple(&mut self, simple: &SimpleCommand, stdin: &Value) -> Value {
+    /// The body of a function is walked once, with arguments that aren't known.
+    fn define(&mut self, function: &ast::FunctionDefinition) {
+        let name = function.fname.value.clone();
+        let body = function.body.to_string();
+        let words = body.split(|c: char| c.is_whitespace() || "|&;(){}".contains(c));
+        if words.filter(|word| *word == name).count() >= 2 && body.contains(['|', '&']) {
+            self.refuse(Category::Kill, &body, "The function starts copies of itself without end.");
+        }
+        self.functions.insert(name);
+        let kept = (self.cwd.clone(), self.vars.clone());
+        self.compound(&function.body.0, "");
+        (self.cwd, self.vars) = kept;
+    }
+
+    fn simple(&mut self, simple: &SimpleCommand, stdin: &str) -> String {
         let mut parts = Parts { raw: simple.to_string(), ..Parts::default() };
         if !self.step(&parts.raw) {
-            return Value::default();
+            return String::new();
         }
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
             self.item(item, &mut parts);
@@ -217,31 +191,44 @@ impl Shell<'_> {
             self.item(item, &mut parts);
         }
         let own_stdin = parts.stdin.take();
-        let stdin = own_stdin.as_ref().unwrap_or(stdin);
-        if parts.words.is_empty() {
+        let kept = self.vars.clone();
+        for (name, values) in std::mem::take(&mut parts.assigned) {
+            self.assign(&name, values);
+        }
+        let out = match parts.words.is_empty() {
             // `$(<file)` prints the file.
-            let out = own_stdin.clone().unwrap_or_default();
-            self.vars.extend(std::mem::take(&mut parts.assigned));
-            self.written(&parts, &out);
-            return out;
-        }
-        let before: Vec<_> =
-            parts.assigned.iter().map(|(name, _)| (name.clone(), self.vars.get(name).cloned())).collect();
-        self.vars.extend(parts.assigned.clone());
-        for (name, value) in &parts.assigned {
-            let text = value.first().map(|field| field.text.as_str()).unwrap_or_default();
-            let text = text.to_owned();
-            self.assigned_value(name, &text, &parts.raw);
-        }
-        let out = self.invoke(parts.words.clone(), stdin);
-        for (name, value) in before {
-            match value {
-                Some(value) => drop(self.vars.insert(name, value)),
-                None => drop(self.vars.remove(&name)),
+            true => own_stdin.unwrap_or_default(),
+            false => {
+                let names = self.vars.keys().filter(|name| self.vars.get(*name) != kept.get(*name)).cloned();
+                let prefixed: Vec<String> = names.collect();
+                let out =
+                    self.invoke(std::mem::take(&mut parts.words), own_stdin.as_deref().unwrap_or(stdin));
+                for name in prefixed {
+                    match kept.get(&name) {
+                        Some(values) => drop(self.vars.insert(name, values.clone())),
+                        None => drop(self.vars.remove(&name)),
+                    }
+                }
+                out
             }
-        }
+        };
         self.written(&parts, &out);
         out
+    }
+
+    /// Sets a variable. Its value may be a command line that another program runs (`GIT_EDITOR`, `PAGER`).
+    pub(super) fn assign(&mut self, name: &str, values: Vec<String>) {
+        let value = values.first().cloned().unwrap_or_default();
+        let line = format!("{name}={value}");
+        let refusal =
+            self.rules.judge_variable(name, &value).filter(|_| !value.starts_with(&self.paths.project));
+        self.keep(refusal, &line);
+        if value.contains(char::is_whitespace)
+            && name.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit())
+        {
+            self.run_quietly(value.trim_start_matches('|'));
+        }
+        self.vars.insert(name.to_owned(), values);
     }
 
     fn item(&mut self, item: &Item, parts: &mut Parts) {
@@ -252,145 +239,136 @@ impl Shell<'_> {
             }
             Item::IoRedirect(redirect) => self.redirect(redirect, parts),
             Item::ProcessSubstitution(_, sub) => {
-                let field = self.substituted_file(&sub.list);
-                parts.words.push(field);
+                let file = self.substituted_file(&sub.list);
+                parts.words.push(file);
             }
             // `export A=b` has its assignment among the arguments.
             Item::AssignmentWord(assignment, word) if !parts.words.is_empty() => {
-                let value = self.assigned(&assignment.value);
-                let text = value.first().map(|field| field.text.clone()).unwrap_or_default();
-                let taint = value.first().map(|field| field.taint).unwrap_or_default();
+                let value = self.assigned(&assignment.value).join(" ");
                 let name = word.value.split(['=', '+']).next().unwrap_or_default();
-                parts.words.push(Field { text: format!("{name}={text}"), glob: false, taint });
+                parts.words.push(format!("{name}={value}"));
             }
             Item::AssignmentWord(assignment, _) => {
-                let value = self.assigned(&assignment.value);
-                let AssignmentName::VariableName(name) = &assignment.name else {
-                    let AssignmentName::ArrayElementName(name, index) = &assignment.name else { return };
-                    self.arithmetic(index);
-                    self.vars.entry(name.clone()).or_default().extend(value);
-                    return;
-                };
-                let value = match (assignment.append, self.vars.get(name)) {
-                    (true, Some(before)) => appended(before, &value, &assignment.value),
-                    _ => value,
-                };
-                parts.assigned.push((name.clone(), value));
+                let values = self.assigned(&assignment.value);
+                match &assignment.name {
+                    AssignmentName::ArrayElementName(name, index) => {
+                        self.arithmetic(index);
+                        self.vars.insert(name.clone(), vec![text::output("expansion")]);
+                    }
+                    AssignmentName::VariableName(name) => {
+                        let before = self.vars.get(name).cloned().unwrap_or_default();
+                        let values = match (assignment.append, &assignment.value) {
+                            (true, AssignmentValue::Scalar(_)) => vec![before.concat() + &values.concat()],
+                            (true, AssignmentValue::Array(_)) => before.into_iter().chain(values).collect(),
+                            _ => values,
+                        };
+                        parts.assigned.push((name.clone(), values));
+                    }
+                }
             }
         }
     }
 
-    fn assigned(&mut self, value: &AssignmentValue) -> Vec<Field> {
+    fn assigned(&mut self, value: &AssignmentValue) -> Vec<String> {
         match value {
-            AssignmentValue::Scalar(word) => vec![self.text(word).into()],
+            AssignmentValue::Scalar(word) => vec![self.text(&word.value)],
             AssignmentValue::Array(words) => words.iter().flat_map(|(_, word)| self.fields(word)).collect(),
         }
     }
 
     /// A process whose output is given as a file.
-    fn substituted_file(&mut self, list: &CompoundList) -> Field {
-        let out = self.list(list, &Value::default());
-        let name = format!("/dev/fd/{}", 63 + self.substitutions);
-        self.substitutions += 1;
-        let taint = out.taint;
+    fn substituted_file(&mut self, list: &CompoundList) -> String {
+        let out = self.list(list, "");
+        let name = format!("/dev/fd/{}", 63 + self.files.len());
         self.files.insert(name.clone(), out);
-        Field { text: name, glob: false, taint }
+        name
     }
 
     fn redirect(&mut self, redirect: &IoRedirect, parts: &mut Parts) {
         match redirect {
             IoRedirect::HereDocument(_, document) => {
-                let value = match document.requires_expansion {
+                parts.stdin = Some(match document.requires_expansion {
                     true => self.here_document(&document.doc.value),
-                    false => Value::known(document.doc.value.clone()),
-                };
-                parts.stdin = Some(value);
+                    false => document.doc.value.clone(),
+                });
             }
-            IoRedirect::HereString(_, word) => {
-                let mut value = self.text(word);
-                value.push(&Value::known("\n"));
-                parts.stdin = Some(value);
-            }
+            IoRedirect::HereString(_, word) => parts.stdin = Some(self.text(&word.value) + "\n"),
             IoRedirect::OutputAndError(word, _) => {
-                let target = self.text(word).text;
-                self.connects(&target, &parts.raw);
+                let target = self.text(&word.value);
                 parts.writes.push(target);
             }
-            IoRedirect::File(_, kind, target) => self.file_redirect(kind, target, parts),
-        }
-    }
-
-    fn file_redirect(&mut self, kind: &IoFileRedirectKind, target: &IoFileRedirectTarget, parts: &mut Parts) {
-        let name = match target {
-            IoFileRedirectTarget::Filename(word) | IoFileRedirectTarget::Duplicate(word) => {
-                self.text(word).text
+            IoRedirect::File(_, kind, target) => {
+                let name = match target {
+                    IoFileRedirectTarget::Filename(word) | IoFileRedirectTarget::Duplicate(word) => {
+                        self.text(&word.value)
+                    }
+                    IoFileRedirectTarget::ProcessSubstitution(_, sub) => self.substituted_file(&sub.list),
+                    IoFileRedirectTarget::Fd(_) => return,
+                };
+                match kind {
+                    IoFileRedirectKind::Read | IoFileRedirectKind::ReadAndWrite => {
+                        self.connects(&name, &parts.raw);
+                        let class = self.paths.judge(&self.path(&name), Guards::Reading);
+                        self.keep_path(class, &parts.raw);
+                        parts.stdin = Some(self.content(&name));
+                    }
+                    IoFileRedirectKind::DuplicateInput | IoFileRedirectKind::DuplicateOutput
+                        if name.bytes().all(|b| b.is_ascii_digit() || b == b'-') => {}
+                    _ => parts.writes.push(name),
+                }
             }
-            IoFileRedirectTarget::ProcessSubstitution(_, sub) => self.substituted_file(&sub.list).text,
-            IoFileRedirectTarget::Fd(_) => return,
-        };
-        self.connects(&name, &parts.raw);
-        match kind {
-            IoFileRedirectKind::Read | IoFileRedirectKind::ReadAndWrite => {
-                let path = self.path(&name);
-                self.judged(rules::reads(&path, &parts.raw, self.places), &parts.raw);
-                parts.stdin = Some(self.content(&path));
-            }
-            IoFileRedirectKind::DuplicateInput | IoFileRedirectKind::DuplicateOutput
-                if name.bytes().all(|b| b.is_ascii_digit() || b == b'-') => {}
-            _ => parts.writes.push(name),
         }
     }
 
     /// Files that are connections.
     fn connects(&mut self, name: &str, raw: &str) {
         if name.starts_with("/dev/tcp/") || name.starts_with("/dev/udp/") {
-            let why = "It connects a command to a machine far away.";
-            self.refuse(Refusal::new(Category::ReverseShell, raw, why), raw);
+            self.refuse(Category::ReverseShell, raw, "It connects a command to another machine.");
         }
     }
 
     /// What is known of a file's text.
-    pub(super) fn content(&self, path: &str) -> Value {
-        let secret = self.places.holds_secrets(path);
-        let known = self.files.get(path).cloned();
-        known.unwrap_or_else(|| Value::unknown(Taint { secret, ..Taint::default() }))
+    pub(super) fn content(&self, name: &str) -> String {
+        self.files.get(&self.path(name)).cloned().unwrap_or_else(|| text::output(&format!("cat {name}")))
     }
 
-    /// Shows the files that a command writes to the rules, and remembers what is in them.
-    fn written(&mut self, parts: &Parts, out: &Value) {
-        for name in &parts.writes {
+    /// Remembers a file's text, for a command that runs it.
+    pub(super) fn remember(&mut self, name: &str, text: &str) {
+        if self.files.len() < FILES_MAX && !text::has_gap(name) {
             let path = self.path(name);
-            self.judged(rules::writes(&path, &parts.raw, self.places), &parts.raw);
-            if self.files.len() < 64 && !name.contains(UNKNOWN) {
-                self.files.entry(path).or_default().push(out);
-            }
+            push(self.files.entry(path).or_default(), text);
         }
     }
 
-    /// Keeps what a rule has refused.
-    pub(super) fn judged(&mut self, refusal: Option<Refusal>, words: &str) {
-        if let Some(refusal) = refusal {
-            self.refuse(refusal, words);
+    fn written(&mut self, parts: &Parts, out: &str) {
+        for name in &parts.writes {
+            self.connects(name, &parts.raw);
+            let class = self.paths.judge(&self.path(name), Guards::Writing);
+            self.keep_path(class, &parts.raw);
+            self.remember(name, out);
         }
     }
 }
 
-/// The text without its continued lines. Those in a quoted here-document stay: there, a backslash is a backslash.
-fn continued(text: &str) -> std::borrow::Cow<'_, str> {
-    match text.contains("\\\n") && !text.contains("<<") {
-        true => text.replace("\\\n", "").into(),
-        false => text.into(),
-    }
-}
-
-fn appended(before: &[Field], added: &[Field], value: &AssignmentValue) -> Vec<Field> {
-    match (value, before.last(), added.first()) {
-        (AssignmentValue::Scalar(_), Some(last), Some(first)) => {
-            let text = format!("{}{}", last.text, first.text);
-            vec![Field { text, glob: last.glob || first.glob, taint: last.taint.and(first.taint) }]
-        }
-        _ => before.iter().chain(added).cloned().collect(),
-    }
+/// `env | grep NAME`: only names that aren't secret are printed.
+fn picks_variables(first: &str, filter: &str) -> bool {
+    let mut words = filter.split_whitespace();
+    let grep = ["grep", "egrep", "rg"].contains(&words.next().unwrap_or_default());
+    let pattern = words.find(|word| !word.starts_with('-')).unwrap_or_default();
+    let mut names =
+        pattern.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty()).peekable();
+    let secret = |name: &str| {
+        is_secret_name(name)
+            || ["key", "token", "pass", "secret", "auth", "cred", "api", "pwd"]
+                .iter()
+                .any(|part| name.to_lowercase().contains(part))
+    };
+    ["env", "printenv"].contains(&first.trim())
+        && grep
+        && !filter.contains(" -v")
+        && !filter.contains("invert")
+        && names.peek().is_some()
+        && names.all(|name| name.len() > 2 && !secret(name))
 }
 
 fn test_words(expr: &ast::ExtendedTestExpr) -> Vec<ast::Word> {

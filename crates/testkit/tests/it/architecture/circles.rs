@@ -1,4 +1,4 @@
-//! No two modules of one crate that need each other: found in the text of `crate::…` paths, tests left out.
+//! No two files of one crate, in different modules, that need each other: found in the text of `crate::…` paths, tests left out.
 
 use super::{assert_none, crates};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,31 +17,31 @@ fn modules_of_a_crate_do_not_need_each_other() {
     assert_none(&wrong, "modules that need each other:");
 }
 
-/// Who uses whom among the modules that stand directly below `source`.
+/// Who uses whom among the files of a crate, named by their modules.
 fn graph(source: &Path) -> Graph {
-    let mut graph = Graph::new();
-    let entries: Vec<_> = std::fs::read_dir(source).expect("a crate has sources").flatten().collect();
-    let module = |name: &str| match name.strip_suffix(".rs") {
-        Some(stem) => (!["lib", "main"].contains(&stem)).then(|| stem.to_owned()),
-        None => (!["bin", "snapshots"].contains(&name)).then(|| name.to_owned()),
+    let mut files = Vec::new();
+    super::collect(source, &mut files);
+    let module = |file: &Path| -> Option<String> {
+        let name =
+            file.strip_prefix(source).ok()?.with_extension("").display().to_string().replace('/', "::");
+        let name = name.strip_suffix("::mod").unwrap_or(&name).to_owned();
+        let own = !["lib", "main"].contains(&name.as_str()) && !name.starts_with("bin::");
+        (own && !name.ends_with("_tests")).then_some(name)
     };
-    for entry in &entries {
-        let Some(name) = module(&entry.file_name().to_string_lossy()) else { continue };
-        let mut files = Vec::new();
-        match entry.path().is_dir() {
-            true => super::collect(&entry.path(), &mut files),
-            false => files.push(entry.path()),
+    let named: Vec<_> = files.iter().filter_map(|file| Some((module(file)?, file))).collect();
+    let known: BTreeSet<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
+    let file_of = |path: &str| {
+        let mut path = path;
+        while !known.contains(path) {
+            path = path.rsplit_once("::")?.0;
         }
-        let used = graph.entry(name).or_default();
-        for file in files.iter().filter(|file| !file.to_string_lossy().ends_with("_tests.rs")) {
-            used.extend(used_in(&code(&std::fs::read_to_string(file).expect("a source file can be read"))));
-        }
-    }
-    let known: BTreeSet<String> = graph.keys().cloned().collect();
-    for (name, used) in &mut graph {
-        used.retain(|other| other != name && known.contains(other));
-    }
-    graph
+        Some(path.to_owned())
+    };
+    let uses = |name: &str, file: &Path| {
+        let code = code(&std::fs::read_to_string(file).expect("a source file can be read"));
+        used_in(&code).iter().filter_map(|path| file_of(path)).filter(|used| used != name).collect()
+    };
+    named.iter().map(|(name, file)| (name.clone(), uses(name, file))).collect()
 }
 
 /// The text without its comments and its tests.
@@ -50,24 +50,34 @@ fn code(text: &str) -> String {
     lines.into_iter().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
-/// The first names of all paths that begin with `crate::`, also of those in braces.
+/// All paths that begin with `crate::`, also of those in braces, without that and without names of items.
 fn used_in(code: &str) -> BTreeSet<String> {
-    let name_at = |text: &str| -> String {
-        text.chars().take_while(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || *c == '_').collect()
-    };
     let mut used = BTreeSet::new();
-    for (at, path) in code.match_indices("crate::") {
-        // `ralph_crate::` is no path of ours.
-        if code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
-            continue;
-        }
-        let rest = &code[at + path.len()..];
-        match rest.strip_prefix('{') {
-            None => drop(used.insert(name_at(rest))),
-            Some(group) => used.extend(heads(group).into_iter().map(|head| name_at(head.trim_start()))),
+    for (at, start) in code.match_indices("crate::") {
+        // `ralph_crate::` isn't a path of this crate.
+        if !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
+            add_paths("", &code[at + start.len()..], &mut used);
         }
     }
     used
+}
+
+fn add_paths(above: &str, text: &str, used: &mut BTreeSet<String>) {
+    if let Some(group) = text.strip_prefix('{') {
+        heads(group).into_iter().for_each(|head| add_paths(above, head.trim_start(), used));
+        return;
+    }
+    let name: String =
+        text.chars().take_while(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || *c == '_').collect();
+    let path = match (above, name.as_str()) {
+        (above, "" | "self") => above.to_owned(),
+        ("", name) => name.to_owned(),
+        (above, name) => format!("{above}::{name}"),
+    };
+    match text[name.len()..].strip_prefix("::") {
+        Some(below) if !name.is_empty() => add_paths(&path, below, used),
+        _ => drop(used.insert(path)),
+    }
 }
 
 /// The parts of a group in braces, up to its end.
@@ -91,7 +101,7 @@ fn heads(group: &str) -> Vec<&str> {
     parts
 }
 
-/// Groups of modules that all reach each other.
+/// Groups of files that all reach each other, and that lie in more than one module right below the crate.
 fn circles(graph: &Graph) -> Vec<Vec<String>> {
     let reach = |from: &str| {
         let (mut seen, mut open) = (BTreeSet::new(), vec![from.to_owned()]);
@@ -112,7 +122,8 @@ fn circles(graph: &Graph) -> Vec<Vec<String>> {
             .filter(|other| reached.get(other).is_some_and(|f| f.contains(*name)))
             .cloned()
             .collect();
-        if circle.len() > 1 {
+        let top = |name: &String| name.split("::").next().map(str::to_owned);
+        if circle.iter().any(|name| top(name) != top(&circle[0])) {
             found.insert(circle);
         }
     }
@@ -123,7 +134,7 @@ fn circles(graph: &Graph) -> Vec<Vec<String>> {
 fn paths_are_found_in_braces_and_not_in_comments() {
     let code =
         code("use crate::{a::B, c::{D, e::F}, g};\n// crate::h\nfn f(x: crate::i::J) {}\nuse my_crate::k;\n");
-    let expected: BTreeSet<String> = ["a", "c", "g", "i"].map(String::from).into();
+    let expected: BTreeSet<String> = ["a", "c", "c::e", "g", "i"].map(String::from).into();
     assert_eq!(used_in(&code), expected);
 }
 
