@@ -7,8 +7,8 @@ use crate::facts::RunReading;
 use crate::find;
 use ralph_loop_domain::change_text::ChangeText;
 use ralph_loop_domain::state::RunState;
-use ralph_loop_git::{ApplyMode, ApplyReport, Repo, RunCommits};
 use ralph_loop_git::user_hooks::{self, UserHooks};
+use ralph_loop_git::{ApplyMode, ApplyReport, Repo, RunCommits};
 use ralph_loop_task::spec::WorkspaceKind;
 use std::path::Path;
 

@@ -1,11 +1,11 @@
 //! Undoes what a run has done to the user's files. What is there now is saved first; the user's own edits, what git ignores,
 //! `HEAD`, branches and the user's index are not touched.
 
-use crate::hand_back::agreed::handed_over;
 use crate::command::Git;
 use crate::entry::on_disk;
 use crate::entry::{Difference, MODE_GITLINK, TreeEntry, differences};
 use crate::error::{Error, Result};
+use crate::hand_back::agreed::handed_over;
 use crate::object::{CommitIdentity, ObjectStore, commit_body};
 use crate::oid::oid;
 use crate::record::EXCLUDE_AT_START;

@@ -1,10 +1,10 @@
 //! Beginning a run, and going on with one after its process ended.
 
-use crate::hand_back::branch::HANDED;
 use crate::clean::Settings;
 use crate::entry::{TreeEntry, differences};
 use crate::error::{Error, Result};
 use crate::guard::RefGuard;
+use crate::hand_back::branch::HANDED;
 use crate::history::{self, WorkCommit};
 use crate::lock_file::lock_of;
 use crate::object::commit_body;

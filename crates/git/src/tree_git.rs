@@ -36,7 +36,8 @@ impl TreeGit {
     pub(crate) fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> GitCall {
         let who = [("GIT_AUTHOR_NAME", "Ralph"), ("GIT_AUTHOR_EMAIL", "ralph@localhost")];
         let too = [("GIT_COMMITTER_NAME", "Ralph"), ("GIT_COMMITTER_EMAIL", "ralph@localhost")];
-        let none = [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_COUNT", "0")];
+        let none =
+            [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_COUNT", "0")];
         let call = self.git.call(args).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &self.borrowed);
         who.into_iter().chain(too).chain(none).fold(call, |call, (key, value)| call.env(key, value))
     }

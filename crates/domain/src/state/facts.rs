@@ -96,7 +96,7 @@ pub struct RoleFindings {
     pub iteration: u32,
     /// Its role.
     pub role: Role,
-    /// In words.
+    /// As text.
     pub text: String,
 }
 
@@ -200,7 +200,7 @@ pub struct Gutter {
 pub struct NeedsHuman {
     /// Why.
     pub reason: HumanReason,
-    /// In words.
+    /// As text.
     pub message: String,
 }
 

@@ -125,7 +125,9 @@ impl<'a> Target<'a> {
             match merged {
                 Merged::Had => plan.had.push(path),
                 Merged::Conflict => plan.conflicts.push(path),
-                Merged::Theirs => plan.steps.push(Step { path, to: change.new.cloned(), seen, merged: false }),
+                Merged::Theirs => {
+                    plan.steps.push(Step { path, to: change.new.cloned(), seen, merged: false })
+                }
                 Merged::Both(entry) => {
                     plan.merged.push(path);
                     let to = Some(TreeEntry { path: path.to_vec(), ..entry });
@@ -229,7 +231,11 @@ impl<'a> Target<'a> {
         for (at, _) in unsure {
             let path = changes[at].path;
             // A folder of names that cannot be read, a pipe: something is there that is neither side.
-            let odd = || TreeEntry { path: path.to_vec(), mode: 0, oid: self.repo.object_format.id_of("odd", path) };
+            let odd = || TreeEntry {
+                path: path.to_vec(),
+                mode: 0,
+                oid: self.repo.object_format.id_of("odd", path),
+            };
             found[at] = Some(hashed.remove(path).unwrap_or_else(odd));
         }
         if !absent.is_empty() {
@@ -249,7 +255,12 @@ impl<'a> Target<'a> {
     }
 
     /// Which of two entries a file is, byte by byte.
-    fn same_as<'e>(&self, top: &Path, path: &[u8], sides: [Option<&'e TreeEntry>; 2]) -> Option<&'e TreeEntry> {
+    fn same_as<'e>(
+        &self,
+        top: &Path,
+        path: &[u8],
+        sides: [Option<&'e TreeEntry>; 2],
+    ) -> Option<&'e TreeEntry> {
         if !stands_on_real_folders(top, path) {
             return None;
         }
@@ -289,7 +300,8 @@ impl<'a> Target<'a> {
         let git = self.git.clone().with_work_tree(top);
         let index = self.new_index()?;
         let known = files.iter().filter_map(|(path, entry)| Some((*path, (*entry)?)));
-        let known: Vec<u8> = known.filter(|(_, entry)| entry.mode != MODE_GITLINK).flat_map(index_line).collect();
+        let known: Vec<u8> =
+            known.filter(|(_, entry)| entry.mode != MODE_GITLINK).flat_map(index_line).collect();
         git.call(["update-index", "-z", "--index-info"]).index(&index).stdin(known).run()?;
         let paths: Vec<u8> = files.iter().flat_map(|(path, _)| [path, &b"\0"[..]].concat()).collect();
         let args = ["update-index", "--add", "--replace", "-z", "--stdin"];

@@ -134,9 +134,8 @@ impl HandBack {
         let theirs = self.user.now()?;
         let protected = &self.agent.session()?.protected;
         // An agent that takes a name out of the ignore rules does not get the user's secret for it.
-        let is_hidden = |change: &Difference<'_>| {
-            change.old.is_none() && is_secret(&self.user.repo.top, change.path)
-        };
+        let is_hidden =
+            |change: &Difference<'_>| change.old.is_none() && is_secret(&self.user.repo.top, change.path);
         let changes: Vec<Difference<'_>> = differences(&agreed, &theirs.entries)
             .into_iter()
             .filter(|change| !is_apart(change) && !protected.guards(&text(change.path)) && !is_hidden(change))
