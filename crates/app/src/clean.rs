@@ -10,7 +10,7 @@ use crate::providers;
 use crate::{find, handover, seen};
 use jiff::Timestamp;
 use ralph_loop_git::Repo;
-use ralph_loop_git::place;
+use ralph_loop_git::checkout;
 use ralph_loop_journal::layout::{RalphDir, RunDir, StateHome};
 use ralph_loop_journal::registry::{self, Registration};
 use ralph_loop_protocol::id::RunId;
@@ -266,10 +266,10 @@ pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppErro
             let is_tree = left.workspace.as_ref() == Some(path) && *path == home.workspace(&left.run_id);
             let removed = match (&left.kind, &origin) {
                 (WorkspaceKind::Worktree, Some(repo)) if is_tree => {
-                    place::remove_worktree(repo, path).map_err(|e| e.to_string())
+                    checkout::remove_worktree(repo, path).map_err(|e| e.to_string())
                 }
                 _ => {
-                    place::end_git_in(path);
+                    checkout::kill_git_in(path);
                     ralph_loop_safe_fs::remove_tree(path)
                         .map_err(|e| format!("cannot remove `{}`: {e}", path.display()))
                 }

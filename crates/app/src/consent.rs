@@ -432,7 +432,7 @@ impl Gathering<'_> {
 
 /// Results of a run of another repo's task, pushed to where that task says.
 pub(crate) fn push_ask(source: &str, naming: &Path, url: &str) -> Ask {
-    let text = format!("results to be pushed to {}", quoted(&ralph_loop_git::place::shown(url)));
+    let text = format!("results to be pushed to {}", quoted(&ralph_loop_git::checkout::shown(url)));
     // It may be kept with the repo that is named: what one repo's task was allowed is nothing to another's.
     let content = format!("{url}\0{}", trust::identity(naming).display());
     Ask::new(AskKind::Push, source, "repo_url", &content, text)

@@ -5,7 +5,7 @@ use crate::error::AppError;
 use crate::report::{Notice, Reporter};
 use ralph_loop_domain::ports::{Forge, GitRemote};
 use ralph_loop_forge::NamedBy;
-use ralph_loop_git::{Repo, place};
+use ralph_loop_git::{Repo, checkout};
 use ralph_loop_task::config::Settings;
 use ralph_loop_task::dialect::Publish;
 use ralph_loop_task::spec::{RunSpec, Task, WorkspaceKind};
@@ -137,7 +137,7 @@ pub fn resolve(
         (None, Some(_)) if settings.handover.publish == Publish::Push => {}
         (None, url) if asked => {
             let what = match url {
-                Some(url) => format!("no known code host for `{}`", place::shown(url)),
+                Some(url) => format!("no known code host for `{}`", checkout::shown(url)),
                 None => format!("the repo has no remote `{}`", settings.handover.remote),
             };
             if settings.handover.publish == Publish::Push {
@@ -225,7 +225,7 @@ fn counterpart(
     let found = forge_of(env, url, local_folder(settings, origin).as_deref(), origin)?;
     let push_to = match &found {
         Some(_) => None,
-        None => url.map(place::remote),
+        None => url.map(checkout::remote),
     };
     Ok(HandoverTarget { forge: found, push_to })
 }

@@ -2,7 +2,6 @@
 //! of a run leads to the lock of the folder that the run works in.
 
 use crate::error::AppError;
-use jiff::Timestamp;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_journal::layout::{RalphDir, StateHome};
@@ -46,21 +45,6 @@ pub fn take(home: &StateHome, folder: &Path, name: &RunId, timeout: Duration) ->
         return Err(LockError::Held { path: RalphDir::of(folder).lock(), holder: Some(Box::new(found)) });
     }
     RunLock::take(&home.folder_lock(folder), &holder, timeout)
-}
-
-/// Since when nothing of the last run in a folder lives, as far as its lock tells; waits for the guard of a dead one. `None`
-/// where one is at work.
-pub fn free_since(home: &StateHome, folder: &Path) -> Option<Timestamp> {
-    let clock = SystemClock::default();
-    while let Some(found) = holder(home, folder) {
-        if lock::is_alive(found.pid) || clock.elapsed() > CLEANUP_TIMEOUT {
-            return None;
-        }
-        clock.pause(Duration::from_millis(20));
-    }
-    // A guard whose driver was killed writes its own end there.
-    let touched = std::fs::metadata(home.folder_lock(folder)).and_then(|meta| meta.modified());
-    Some(touched.ok().and_then(|at| Timestamp::try_from(at).ok()).unwrap_or_default())
 }
 
 /// Who holds a folder's lock now.

@@ -122,9 +122,9 @@ fn is_file(path: &Path) -> bool {
 }
 
 /// Where git keeps what it remembers of a registered run, wherever its record lies.
-pub(crate) fn git_folders(home: &StateHome, run: &RunId) -> ralph_loop_git::agent_copy::CopyFolders {
+pub(crate) fn git_folders(home: &StateHome, run: &RunId) -> ralph_loop_git::agent_copy::CopyDirs {
     match registry::find(home, run) {
-        Some(entry) if entry.record.is_none() => ralph_loop_git::agent_copy::CopyFolders::default(),
+        Some(entry) if entry.record.is_none() => ralph_loop_git::agent_copy::CopyDirs::default(),
         _ => wiring::git_folders(home, run),
     }
 }

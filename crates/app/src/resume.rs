@@ -8,7 +8,7 @@ use crate::error::AppError;
 use crate::report::Reporter;
 use crate::request::NotifyRequest;
 use crate::run::placement::{self, PlacementRequest};
-use crate::run::{ReadyRun, left_work, memory, works_on_copy};
+use crate::run::{ReadyRun, memory, works_on_copy};
 use crate::{find, locks, notify, older, record_trust, wiring};
 pub(crate) use elsewhere::fetch_run;
 use ralph_loop_core::clock::SystemClock;
@@ -145,14 +145,14 @@ fn bring_back(env: &Environment, entry: &Registration) -> Result<(), AppError> {
     match (&spec.place, &spec.branch) {
         (WorkspaceKind::Worktree, Some(branch)) if !workspace.is_dir() => {
             let repo = Repo::discover(env.vars(), origin)?;
-            ralph_loop_git::place::remake_worktree(&repo, run_id, workspace, branch)?;
+            ralph_loop_git::checkout::remake_worktree(&repo, run_id, workspace, branch)?;
             Ok(())
         }
         _ if !workspace.is_dir() => gone("folder", workspace, "bring it back, or start a new run"),
         (WorkspaceKind::Worktree | WorkspaceKind::Clone { .. }, Some(branch)) => {
             let git = ralph_loop_git::Git::in_folder(env.vars(), workspace);
             // A folder that is no repo any more says so by itself, in what follows.
-            let _ = ralph_loop_git::place::restore_branch(&git, run_id, branch);
+            let _ = ralph_loop_git::checkout::restore_branch(&git, run_id, branch);
             Ok(())
         }
         _ => Ok(()),
@@ -165,7 +165,6 @@ pub(crate) fn end(env: &Environment, entry: &Registration, reason: EndReason) ->
     older::registered(&home, entry)?;
     refuse_of_fleet(env, entry)?;
     let spec = snapshot::read_spec(&entry.run_dir())?;
-    left_work::record_killed(env.vars(), &home, entry);
     let _lock = locks::of_run(&home, &spec)?;
     let summary = match reason {
         EndReason::Stopped => format!("Stopped by {}.", env.actor()),

@@ -5,7 +5,7 @@ mod checks;
 mod driven;
 mod fork;
 mod issue;
-pub(crate) mod left_work;
+mod leftovers;
 pub(crate) mod memory;
 mod options;
 mod place;
@@ -31,12 +31,11 @@ use driven::{handed_state, has_ended, remove_agent_copy};
 pub use fork::ForkRequest;
 pub(crate) use fork::fork;
 use jiff::Timestamp;
-use left_work::Looking;
 use placement::PlacementRequest;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::{CancelFlag, Driver, RunWriter};
 use ralph_loop_domain::ports::Clock as _;
-use ralph_loop_git::{Extent, Repo};
+use ralph_loop_git::{CloneDepth, Repo};
 use ralph_loop_journal::layout::{RalphDir, StateHome};
 use ralph_loop_journal::registry::Registration;
 use ralph_loop_journal::shown;
@@ -59,7 +58,7 @@ pub struct Plan {
     task: Task,
     settings: Settings,
     chosen: task::ChosenTask,
-    extent: Extent,
+    extent: CloneDepth,
     /// What of the repo's asks is allowed to this run.
     allowed: Vec<Digest>,
     unpriced: Vec<AgentName>,
@@ -287,7 +286,7 @@ pub(crate) fn start(
 ) -> Result<ReadyRun, AppError> {
     let now = SystemClock::default().now();
     let run_id = plan.request.run_id.clone().unwrap_or_else(|| ralph_loop_core::run_id::new(now));
-    let spec = planned(&plan, run_id, now, Looking::ToBegin)?;
+    let spec = planned(&plan, run_id, now)?;
     if spec.hands_back() {
         report.notice(&Notice::CopyingTree);
     }
@@ -313,7 +312,7 @@ pub(crate) fn start(
         report.notice(&Notice::Starting { spec: &spec, unpriced: &plan.unpriced });
         report.notice(&Notice::LeftOut(&left_out));
         tell_unfinished(&plan, &spec, report);
-        let missing = ralph_loop_git::submodule::missing(&plan.origin);
+        let missing = ralph_loop_git::checkout::submodules::missing(&plan.origin);
         if !missing.is_empty() {
             report.notice(&Notice::MissingSubmodules(&missing));
         }
@@ -370,7 +369,7 @@ fn show_where_asked(env: &Environment, home: &StateHome, request: &RunRequest, r
 }
 
 /// The frozen definition of a run, with the place and the branch that it wishes for.
-fn planned(plan: &Plan, run_id: RunId, now: Timestamp, looking: Looking) -> Result<RunSpec, AppError> {
+fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppError> {
     let Plan { env, home, origin, settings, .. } = plan;
     let request = PlacementRequest::of(plan, &run_id);
     place::check_free(home, origin, &request)?;
@@ -384,7 +383,7 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp, looking: Looking) -> Resu
         true => origin.branch.clone().filter(|_| settings.checkpoint_commits),
         false => Some(format!("ralph/{run_id}")),
     };
-    let left = left_work::Left::of(env.vars(), home, origin, &request.place, looking);
+    let unproven = leftovers::unproven_runs(env.vars(), home, origin, &request.place);
     let spec = RunSpec {
         version: 1,
         spec_version: 1,
@@ -398,10 +397,10 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp, looking: Looking) -> Resu
         branch: request.branch.clone().or_else(|| request.task_branch.clone()).or_else(own_branch),
         config_digest: plan.config_digest.clone(),
         forked_from: plan.fork.as_ref().map(|fork| fork.from.clone()),
-        left_work: left.work.clone(),
+        unproven_runs: unproven.iter().map(|(run, _)| run.clone()).collect(),
         run_id,
     };
-    left.refuse_protected(origin, &spec, in_place)?;
+    leftovers::refuse_protected(origin, &spec, &unproven, in_place)?;
     Ok(spec)
 }
 

@@ -7,7 +7,7 @@ use crate::facts::RunReading;
 use crate::find;
 use ralph_loop_domain::change_text::ChangeText;
 use ralph_loop_domain::state::RunState;
-use ralph_loop_git::user_hooks::{self, UserHooks};
+use ralph_loop_git::hand_back::hooks::{self, UserHooks};
 use ralph_loop_git::{ApplyMode, ApplyReport, Repo, RunCommits};
 use ralph_loop_task::spec::WorkspaceKind;
 use std::path::Path;
@@ -113,7 +113,7 @@ impl RunFiles {
         watch.end(&pairs());
         let taken = taken?;
         let made = !taken.commits.is_empty() && !matches!(how, ApplyMode::Branch(_));
-        let hooks = made.then(|| user_hooks::of_a_commit(&origin, &taken.files)).flatten();
+        let hooks = made.then(|| hooks::of_a_commit(&origin, &taken.files)).flatten();
         Ok((taken, hooks))
     }
 

@@ -17,7 +17,7 @@ use ralph_loop_domain::model::{ModelClient, Pricing};
 use ralph_loop_domain::ports::{Agent, Sandbox, Workspace};
 use ralph_loop_domain::price::PriceTable;
 use ralph_loop_domain::redact::Redactor;
-use ralph_loop_git::agent_copy::{self, CopyFolders};
+use ralph_loop_git::agent_copy::{self, CopyDirs};
 use ralph_loop_git::{GitWorkspace, HandBack, Repo, WorkspaceOptions};
 use ralph_loop_journal::journal::Places;
 use ralph_loop_journal::layout::{RalphDir, StateHome};
@@ -62,9 +62,9 @@ pub fn writer_options(
 }
 
 /// Where git keeps what it remembers of a run.
-pub fn git_folders(home: &StateHome, run: &RunId) -> CopyFolders {
+pub fn git_folders(home: &StateHome, run: &RunId) -> CopyDirs {
     let record = home.record(run);
-    CopyFolders { user: Some(record.git()), agent: Some(record.copy_git()) }
+    CopyDirs { user: Some(record.git()), agent: Some(record.copy_git()) }
 }
 
 /// Writes the run into the registry, so that it can be found from anywhere.

@@ -9,7 +9,7 @@ use ralph_loop_core::{LiveStatus, Observer};
 use ralph_loop_domain::ports::Stream;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_domain::vars::Vars;
-use ralph_loop_git::{Repo, bundle};
+use ralph_loop_git::{Repo, publish::bundle};
 use ralph_loop_protocol::event::{Event, EventBody};
 use ralph_loop_protocol::id::RunId;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Patches and line counts between two trees, from one process.
 
-use crate::command::{Git, GitError, RunningGit};
 use crate::error::{Error, Result};
+use crate::process::command::{Git, GitError, RunningGit};
 use ralph_loop_protocol::event::FileChange;
 use std::collections::HashMap;
 
@@ -123,7 +123,7 @@ fn raw_change(head: &[u8], path: &[u8]) -> FileChange {
     let words: Vec<&str> = head.split(' ').collect();
     let status = words.get(4).and_then(|w| w.chars().next()).unwrap_or('M');
     FileChange {
-        path: crate::entry::text(path),
+        path: crate::snapshot::entry::text(path),
         status,
         added: None,
         removed: None,

@@ -1,6 +1,6 @@
 //! What can go wrong below this crate's surface, with the next thing to do.
 
-use crate::command::GitError;
+use crate::process::command::GitError;
 use ralph_loop_domain::ports::WorkspaceError;
 use std::io;
 use std::path::{Path, PathBuf};

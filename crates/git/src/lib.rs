@@ -1,92 +1,50 @@
-//! The hardened git that everyone shares.
+//! Git for a run: hardened, and the same for everyone.
 //!
-//! [`Git`] starts git without hooks, prompts or surprises. [`Repo`] finds the repo around a folder. [`GitWorkspace`] is the
-//! `Workspace` port: a start snapshot, one commit per iteration on `refs/ralph/<run>/work`, changes, moved refs, protected
-//! files, clean checkouts. [`place`] makes the branch, worktree or clone that a run works in, [`agent_copy`] the agent's own copy
-//! of the user's tree, whose results [`HandBack`] hands back; [`restore`] brings the user's files back to the start.
+//! | folder | what it does |
+//! |---|---|
+//! | [`process`] | starts git without hooks, prompts or surprises |
+//! | [`snapshot`] | the start, one commit per iteration, moved refs, protected files |
+//! | [`agent_copy`] | the agent's own copy of the user's tree |
+//! | [`hand_back`] | what comes of it into the user's tree; `ralph apply`; restore |
+//! | [`checkout`] | branches, worktrees, clones, clean checkouts, submodules |
+//! | [`publish`] | push, fetch, bundles, and what a push would show |
+//! | [`objects`] | git's own files: objects, refs, the index |
+//! | [`locks`] | git's lock files, and locks between runs |
 //!
 //! What must stay true: the user's index, stash, `HEAD`, branches and unfinished changes are never touched, unless the run
-//! was asked to commit on its own branch. Snapshots go through a private index under `.git/ralph/<run>/`; a look at an
-//! unchanged tree starts no process (`watch`), a checkpoint of a changed one starts two. Trees, commits and refs are
-//! written in-process with git's own file formats and lock files. Every step can be repeated after a crash.
+//! was asked to commit on its own branch. Every step can be repeated after a crash.
 
 pub mod agent_copy;
-mod agent_git_dir;
-mod agent_sparse;
-mod alternates;
-mod any_bytes;
-mod branch;
-pub mod bundle;
-mod checkpoint;
-mod clean;
-pub mod command;
+pub mod checkout;
 mod diff;
-mod entry;
 mod error;
-mod extent;
-mod folder;
-mod git_error;
-mod guard;
+mod fuzz;
 pub mod hand_back;
-mod history;
-mod index;
-mod installed;
-mod left_lock;
-mod left_over;
-pub mod left_record;
-pub mod left_work;
-mod living;
-mod lock_file;
-mod mirror;
-mod object;
-mod oid;
-mod outgoing;
-mod own_path;
-pub mod place;
+mod locks;
+mod objects;
 mod port;
-mod private_index;
-mod protected;
-mod pump;
-mod push;
-mod record;
-mod refs;
-mod relocate;
+mod process;
+pub mod publish;
 mod repo;
-pub mod restore;
-mod session;
 mod snapshot;
-mod stage;
-mod state_dir;
-mod state_ref;
-mod store;
-pub mod submodule;
-mod submodule_edits;
-mod survey;
-mod tree_git;
-mod tree_programs;
-pub mod user_hooks;
-mod user_index;
-mod wait_lock;
-mod watch;
-mod work_tree;
 mod workspace;
-mod worktree;
 
-#[doc(hidden)]
-pub use any_bytes::read_anything;
-pub use command::{Git, GitError, GitFailure};
+pub use agent_copy::copy_files::LeftOut;
+pub use agent_copy::installed::installed_folders;
+pub use checkout::clone_options::{CloneDepth, sparse_folder};
+pub use checkout::programs::{TreeProgram, tree_programs};
+pub use checkout::relocate::read_files;
 pub use error::Error;
-pub use extent::{Extent, sparse_folder};
+#[doc(hidden)]
+pub use fuzz::read_anything;
 pub use hand_back::HandBack;
+pub use hand_back::leftovers::leftovers_in_checkout;
 pub use hand_back::result::{ApplyMode, ApplyReport, RunCommits, UserChanges};
-pub use installed::installed_folders;
-pub use left_over::LeftOut;
-pub use object::CommitIdentity;
-pub use oid::ObjectFormat;
-pub use own_path::outside_of_repo;
-pub use push::{fetch, path_remote, remote_branches};
-pub use relocate::read_files;
+pub use locks::wait_lock::WaitLock;
+pub use objects::oid::ObjectFormat;
+pub use objects::writer::CommitIdentity;
+pub use process::command::{Git, GitError, GitFailure, processes_started};
+pub use process::path::outside_of_repo;
+pub use publish::push::{fetch, path_remote, remote_branches};
 pub use repo::{RefFormat, Repo, RepoError};
-pub use tree_programs::{TreeProgram, tree_programs};
-pub use wait_lock::WaitLock;
 pub use workspace::{GitWorkspace, LARGE_FILE_LIMIT, WorkspaceOptions};

@@ -1,23 +1,24 @@
 //! The `Workspace` port of a [`GitWorkspace`].
 
-use crate::clean;
+use crate::agent_copy::copy_files;
+use crate::checkout::clean;
+use crate::checkout::submodule_edits;
 use crate::diff;
 use crate::error::{Error, Result};
-use crate::left_over;
-use crate::object::commit_body;
-use crate::oid::oid;
-use crate::push;
-use crate::submodule_edits;
+use crate::hand_back::leftovers;
+use crate::objects::oid::oid;
+use crate::objects::writer::commit_body;
+use crate::publish::push;
+use crate::repo::Repo;
 use crate::workspace::{GitWorkspace, not_begun};
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, GitRemote, Outgoing, OutgoingPart, Publisher, Push, PushEnd,
-    RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
+    Baseline, Checkpoint, CheckpointRequest, GitRemote, Leftovers, Outgoing, OutgoingPart, Publisher, Push,
+    PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
 };
 use ralph_loop_domain::protect::ProtectedChange;
 use ralph_loop_protocol::event::{FileChange, RefMove};
-use ralph_loop_protocol::id::{CommitId, TreeId};
-use ralph_loop_task::spec::LeftWork;
+use ralph_loop_protocol::id::{CommitId, RunId, TreeId};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -34,6 +35,24 @@ impl GitWorkspace {
         let facts = clean::CheckoutFacts { sparse, attributes: attributes.as_deref(), safe_objects };
         clean::verify(&self.repo.vars, commit.as_str(), folder, facts)
             .map_err(|e| e.during("look at the clean checkout"))
+    }
+
+    /// `users` is the repo that knows the runs.
+    pub(crate) fn leftovers_in(
+        &mut self,
+        users: &Repo,
+        baseline: &Baseline,
+        runs: &[RunId],
+        at: Timestamp,
+    ) -> Result<Option<Leftovers>, WorkspaceError> {
+        let tree = leftovers::start_without(users, &self.repo, &self.run, baseline, runs);
+        match tree.map_err(|e| e.during("look at what earlier runs left"))? {
+            Some((tree, files)) => {
+                let start = self.loose_commit(&tree, &baseline.start, at)?;
+                Ok(start.map(|start| Leftovers { start, files }))
+            }
+            None => Ok(None),
+        }
     }
 
     fn changed_protected(&mut self) -> Result<Vec<ProtectedChange>> {
@@ -153,17 +172,14 @@ impl Workspace for GitWorkspace {
         Ok(Some(CommitId::new(made.to_string())))
     }
 
-    fn without_left(
+    fn leftovers_of_unproven_runs(
         &mut self,
-        of: &CommitId,
-        head: &CommitId,
-        left: &[LeftWork],
+        baseline: &Baseline,
+        runs: &[RunId],
         at: Timestamp,
-    ) -> Result<Option<(CommitId, Vec<String>)>, WorkspaceError> {
-        let tree =
-            self.tree_without(of, head, left).map_err(|e| e.during("look at what earlier runs left"))?;
-        let Some((tree, paths)) = tree else { return Ok(None) };
-        Ok(self.loose_commit(&tree, of, at)?.map(|commit| (commit, paths)))
+    ) -> Result<Option<Leftovers>, WorkspaceError> {
+        let users = self.repo.clone();
+        self.leftovers_in(&users, baseline, runs, at)
     }
 
     fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {
@@ -180,7 +196,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn copy_unrecorded(&self, path: &str, from: &Path, into: &Path) -> Result<bool, WorkspaceError> {
-        left_over::copy(&[path.as_bytes().to_vec()], from, into)
+        copy_files::copy(&[path.as_bytes().to_vec()], from, into)
             .map(|left| left.too_much.is_empty())
             .map_err(|e| e.during(&format!("copy `{path}`")))
     }

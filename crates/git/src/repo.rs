@@ -1,11 +1,11 @@
 //! Finds the repo around a folder and states its facts with a single git process.
 
-use crate::command::{Git, GitError, GitFailure};
 use crate::error::{Error, Result};
-use crate::object::CommitIdentity;
-use crate::oid::ObjectFormat;
-use crate::own_path::outside_of_repo;
-use crate::store;
+use crate::objects::files;
+use crate::objects::oid::ObjectFormat;
+use crate::objects::writer::CommitIdentity;
+use crate::process::command::{Git, GitError, GitFailure};
+use crate::process::path::outside_of_repo;
 use ralph_loop_domain::vars::Vars;
 use std::path::{Path, PathBuf};
 
@@ -180,7 +180,7 @@ impl Repo {
     /// The branch that `HEAD` is on now.
     pub fn current_branch(&self) -> Result<Option<String>, GitError> {
         if self.ref_format == RefFormat::Files {
-            let head = store::read_text(&self.git_dir.join("HEAD"), store::REF_MAX).unwrap_or_default();
+            let head = files::read_text(&self.git_dir.join("HEAD"), files::REF_MAX).unwrap_or_default();
             return Ok(head.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned));
         }
         let output = self.git().call(["symbolic-ref", "-q", "HEAD"]).accept(&[1]).run()?;
@@ -212,7 +212,7 @@ impl Repo {
         /// What earlier versions wrote: with it nothing in there can be committed.
         const ALL: &[u8] = b"/.ralph/";
         let path = self.common_dir.join("info/exclude");
-        let old = match store::read(&path, store::CONFIG_MAX) {
+        let old = match files::read(&path, files::CONFIG_MAX) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(e) => return Err(Error::file("read", &path, e)),
@@ -227,7 +227,7 @@ impl Repo {
             new.extend_from_slice(pattern.as_bytes());
             new.push(b'\n');
         }
-        if new == old { Ok(()) } else { crate::store::write_atomically(&path, &new) }
+        if new == old { Ok(()) } else { crate::objects::files::write_atomically(&path, &new) }
     }
 
     /// The user's name and address as git knows them here: env, config and includes.

@@ -1,18 +1,18 @@
 //! [`GitWorkspace`]: a run's workspace in a folder on this machine, and what is known of the run there.
 
-use crate::clean;
-use crate::command::Git;
+use crate::checkout::clean;
 use crate::diff::LastPatch;
-use crate::entry::TreeEntry;
 use crate::error::{Error, Result};
-use crate::guard::RefGuard;
-use crate::history::WorkCommit;
-use crate::left_lock::LeftLocks;
-use crate::object::{CommitIdentity, ObjectStore};
-use crate::protected::Protected;
-use crate::record::{EXCLUDE_AT_START, RefRecord};
-use crate::refs::Refs;
+use crate::locks::left_lock::LeftLocks;
+use crate::objects::refs::Refs;
+use crate::objects::writer::{CommitIdentity, ObjectStore};
+use crate::process::command::Git;
 use crate::repo::{Repo, Tree};
+use crate::snapshot::entry::TreeEntry;
+use crate::snapshot::history::WorkCommit;
+use crate::snapshot::protected::Protected;
+use crate::snapshot::record::{EXCLUDE_AT_START, RefRecord};
+use crate::snapshot::ref_monitor::RefMonitor;
 use crate::snapshot::{FileStates, Snapshot};
 use ralph_loop_domain::ports::WorkspaceError;
 use ralph_loop_protocol::id::RunId;
@@ -82,7 +82,7 @@ pub(crate) struct RunSession {
     pub(crate) last: FileStates,
     /// The run's commits, oldest first.
     pub(crate) chain: Vec<WorkCommit>,
-    pub(crate) guard: RefGuard,
+    pub(crate) guard: RefMonitor,
     pub(crate) protected: Protected,
     pub(crate) patch: Option<LastPatch>,
 }

@@ -283,11 +283,8 @@ fn inside(folder: &Path, file: Option<&str>) -> Result<Option<PathBuf>, AppError
             .all(|part| matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir));
     match plain && repo_file::read(&folder.join(path)).is_ok() {
         true => Ok(Some(path.to_owned())),
-        false => Err(AppError::usage(format!(
-            "can't read `{}` in this folder",
-            one_line(file, 200)
-        ))
-        .hint("name a task file relative to the folder, without `..`")),
+        false => Err(AppError::usage(format!("can't read `{}` in this folder", one_line(file, 200)))
+            .hint("name a task file relative to the folder, without `..`")),
     }
 }
 

@@ -184,23 +184,9 @@ pub struct RunSpec {
     /// The run that this one was made from, and after which of its events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
-    /// What earlier runs left in this folder that is neither proven nor approved, newest first: what decides the result is held
-    /// against the files without it.
+    /// Earlier runs in this folder that are neither proven nor approved, newest first: what they left counts as `HEAD` has it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_work: Vec<LeftWork>,
-}
-
-/// What an earlier run left, neither proven nor approved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftWork {
-    /// That run.
-    pub run: RunId,
-    /// The commit that the user's checkout was at.
-    pub head: CommitId,
-    /// The snapshot of the files that it began with.
-    pub start: CommitId,
-    /// The last commit of its work.
-    pub end: CommitId,
+    pub unproven_runs: Vec<RunId>,
 }
 
 /// Where a run branched off from another.

@@ -11,7 +11,7 @@ use crate::{handover, record_trust, wiring};
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::relocate;
 use ralph_loop_domain::state::RunState;
-use ralph_loop_git::{GitWorkspace, Repo, place};
+use ralph_loop_git::{GitWorkspace, Repo, checkout};
 use ralph_loop_journal::artifacts;
 use ralph_loop_journal::follow::Follower;
 use ralph_loop_journal::journal::Places;
@@ -137,7 +137,7 @@ fn clone(env: &Environment, home: &StateHome, spec: &RunSpec, kept: &Kept) -> Re
     let path = home.workspace(run);
     let branch = spec.branch.clone().unwrap_or_else(|| format!("ralph/{run}"));
     let source = handover::clone_source(env, from, &path);
-    let repo = place::clone(env.vars(), &source, &path, &branch)?;
+    let repo = checkout::clone(env.vars(), &source, &path, &branch)?;
     repo.exclude_ralph_dir()?;
     if let Some(bundle) = &kept.bundle {
         let file = home.record(run).path().join("work.bundle");

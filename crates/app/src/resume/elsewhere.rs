@@ -10,7 +10,7 @@ use crate::{find, handover, isolation, model_access, models, record_trust, setti
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::relocate;
 use ralph_loop_domain::ports::{Baseline, GitRemote, Workspace as _};
-use ralph_loop_git::{GitWorkspace, Repo, agent_copy, place};
+use ralph_loop_git::{GitWorkspace, Repo, agent_copy, checkout};
 use ralph_loop_journal::layout::{RalphDir, StateHome};
 use ralph_loop_journal::registry;
 use ralph_loop_protocol::id::{Digest, RunId};
@@ -162,12 +162,12 @@ fn remote(env: &Environment, from: &str, here: Option<&Repo>) -> Result<GitRemot
     match handover::forge(env, Some(&url), None) {
         Ok(Some(forge)) => Ok(forge.remote()?),
         // A public repo can be read without a token.
-        _ => Ok(place::remote(&url)),
+        _ => Ok(checkout::remote(&url)),
     }
 }
 
 fn clone(env: &Environment, remote: &GitRemote, path: &Path, branch: &str) -> Result<Repo, AppError> {
-    Ok(place::clone(env.vars(), &handover::with_login(remote), path, branch)?)
+    Ok(checkout::clone(env.vars(), &handover::with_login(remote), path, branch)?)
 }
 
 /// Makes the fetched files the run's own: new places in the spec, a baseline in this clone, a line in the journal.

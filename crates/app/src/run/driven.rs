@@ -3,7 +3,6 @@
 use crate::dotenv_lines::DotenvWatch;
 use crate::environment::{Environment, dotenv_pairs};
 use crate::older;
-use crate::run::left_work;
 use ralph_loop_core::driver::Attached;
 use ralph_loop_core::{Driver, Observer};
 use ralph_loop_domain::redact::Redactor;
@@ -70,9 +69,6 @@ impl ReadyRun {
         let (result, diff) = drive(self.driver);
         self.dotenv.end(&dotenv_pairs(&self.vars, &spec.origin));
         let state = snapshot::load(&self.home.record(&spec.run_id)).ok();
-        if let Some(state) = &state {
-            left_work::record_end(&self.vars, state);
-        }
         (FinishedRun { result, spec, state, vars: self.vars, home: self.home, _lock: self.lock }, diff)
     }
 }

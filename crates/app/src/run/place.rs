@@ -9,7 +9,7 @@ use crate::request::{PlaceRequest, RunRequest};
 use crate::{agent_settings, find, handover, wiring};
 use ralph_loop_agents::presets;
 use ralph_loop_git::UserChanges;
-use ralph_loop_git::{Extent, LeftOut, Repo, agent_copy, place, sparse_folder};
+use ralph_loop_git::{CloneDepth, LeftOut, Repo, agent_copy, checkout, sparse_folder};
 use ralph_loop_journal::layout::StateHome;
 use ralph_loop_journal::snapshot;
 use ralph_loop_protocol::outcome::ErrorCode;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// The repo as seen from the branch that a task starts from, which may be one of another run (stacked work).
 fn based_on(origin: &Repo, base: Option<&str>) -> Result<Repo, AppError> {
     let Some(base) = base else { return Ok(origin.clone()) };
-    match place::commit_of_branch(origin, base)? {
+    match checkout::commit_of_branch(origin, base)? {
         Some(head) => Ok(Repo { head, ..origin.clone() }),
         None => {
             Err(AppError::usage(format!("the task starts from the branch `{base}`, which does not exist"))
@@ -51,7 +51,7 @@ pub fn extent(
     request: &RunRequest,
     config: Option<&CloneConfig>,
     chosen: &ChosenTask,
-) -> Result<Extent, AppError> {
+) -> Result<CloneDepth, AppError> {
     let (depth, sparse) = match &request.place {
         PlaceRequest::Clone { depth, sparse, .. } => (*depth, sparse.as_slice()),
         PlaceRequest::InPlace | PlaceRequest::Worktree => (None, &[][..]),
@@ -70,7 +70,7 @@ pub fn extent(
         sparse.dedup();
     }
     let depth = depth.or(config.and_then(|clone| clone.depth));
-    Ok(Extent { depth, sparse, base: chosen.base.clone() })
+    Ok(CloneDepth { depth, sparse, base: chosen.base.clone() })
 }
 
 /// The folder for the agent's files, made as it was wished for. What an earlier process of this run made is used again.
@@ -159,14 +159,15 @@ fn beside(
             Some(commit) => Repo { head: commit.to_string(), ..origin.clone() },
             None => based_on(origin, request.base.as_deref())?,
         };
-        let (made, branch) = place::add_worktree(&base, run_id, &path, &branch).map_err(not_made)?;
+        let (made, branch) = checkout::add_worktree(&base, run_id, &path, &branch).map_err(not_made)?;
         if let (Some(commit), Some(tree)) = (&request.commit, &request.unfinished) {
             UserChanges::write_to(&made, run_id, commit, tree).map_err(not_made)?;
         }
         return beside_or_copied(home, made, spec, branch);
     };
     let source = from_here(env, &handover::clone_source(env, from, &origin.top));
-    let made = place::clone_part(env.vars(), &source, &path, &branch, &request.extent()).map_err(not_made)?;
+    let made =
+        checkout::clone_part(env.vars(), &source, &path, &branch, &request.extent()).map_err(not_made)?;
     beside_or_copied(home, made, spec, branch)
 }
 
@@ -232,7 +233,7 @@ fn in_place(
     if let Some(branch) = &request.branch {
         if origin.branch.as_deref() != Some(branch) {
             switching(branch);
-            place::create_branch_in_place(origin, run_id, branch)?;
+            checkout::create_branch_in_place(origin, run_id, branch)?;
         }
         return Ok(Some(branch.clone()));
     }
@@ -245,9 +246,9 @@ fn in_place(
     }
     if let Some(branch) = &request.task_branch {
         refuse_unfinished(origin, branch)?;
-        let branch = place::create_branch(origin, run_id, branch, &origin.head)?;
+        let branch = checkout::create_branch(origin, run_id, branch, &origin.head)?;
         switching(&branch);
-        place::switch_in_place(origin, run_id, &branch)?;
+        checkout::switch_in_place(origin, run_id, &branch)?;
         return Ok(Some(branch));
     }
     match (spec.settings.checkpoint_commits, &origin.branch) {
@@ -263,8 +264,8 @@ pub(super) fn switch_back(before: &Repo, spec: &RunSpec) {
     let (Ok(now), Some(own)) = (Repo::discover(&before.vars, &before.top), &before.branch) else { return };
     // Only what this run has made and nobody has moved since: then no file differs between the two.
     let Some(made) = now.branch.clone().filter(|made| made != own && now.head == before.head) else { return };
-    if place::switch_in_place(&now, &spec.run_id, own).is_ok() {
-        place::remove_branch(&now, &spec.run_id, &made);
+    if checkout::switch_in_place(&now, &spec.run_id, own).is_ok() {
+        checkout::remove_branch(&now, &spec.run_id, &made);
     }
 }
 
@@ -304,7 +305,7 @@ pub(super) fn check_free(
     if request.place != PlaceRequest::InPlace {
         return Ok(());
     }
-    let free = place::free_branch_name(origin, branch)?;
+    let free = checkout::free_branch_name(origin, branch)?;
     if origin.branch.as_ref() == Some(branch) {
         if is_of_a_run(home, origin, branch) {
             return Ok(());

@@ -8,7 +8,7 @@ use crate::handover;
 use crate::report::Reporter;
 use crate::request::PlaceRequest;
 use ralph_loop_core::RunWriter;
-use ralph_loop_git::{Extent, LeftOut, Repo};
+use ralph_loop_git::{CloneDepth, LeftOut, Repo};
 use ralph_loop_journal::layout::{RalphDir, StateHome};
 use ralph_loop_journal::{artifacts, shown};
 use ralph_loop_protocol::event::Placed;
@@ -66,8 +66,8 @@ impl PlacementRequest {
     }
 
     /// How much of the repo a clone brings.
-    pub fn extent(&self) -> Extent {
-        Extent { depth: self.depth, sparse: self.sparse.clone(), base: self.base.clone() }
+    pub fn extent(&self) -> CloneDepth {
+        CloneDepth { depth: self.depth, sparse: self.sparse.clone(), base: self.base.clone() }
     }
 
     /// The place as the spec names it. An address may carry a password; the spec is written to disk.
@@ -161,9 +161,9 @@ pub(crate) fn undo(env: &Environment, home: &StateHome, spec: &RunSpec) {
         WorkspaceKind::InPlace => {}
         WorkspaceKind::Worktree => {
             let made = Repo::discover(env.vars(), &path).ok().and_then(|made| made.branch);
-            let _ = ralph_loop_git::place::remove_worktree(&origin, &path);
+            let _ = ralph_loop_git::checkout::remove_worktree(&origin, &path);
             for branch in made.iter().chain(&spec.branch) {
-                ralph_loop_git::place::remove_branch(&origin, &spec.run_id, branch);
+                ralph_loop_git::checkout::remove_branch(&origin, &spec.run_id, branch);
             }
         }
         WorkspaceKind::Clone { .. } => {}
@@ -174,7 +174,7 @@ pub(crate) fn undo(env: &Environment, home: &StateHome, spec: &RunSpec) {
         name.push(suffix);
         let folder = PathBuf::from(name);
         if folder.exists() {
-            ralph_loop_git::place::end_git_in(&folder);
+            ralph_loop_git::checkout::kill_git_in(&folder);
             let _ = ralph_loop_safe_fs::remove_tree(&folder);
         }
     }

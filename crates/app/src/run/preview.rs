@@ -1,6 +1,5 @@
 //! The first prompt of a run that nobody has started: what an agent would be told.
 
-use super::left_work::Looking;
 use super::{Plan, planned};
 use crate::error::AppError;
 use ralph_loop_core::clock::SystemClock;
@@ -13,7 +12,7 @@ impl Plan {
     /// The prompt of the first session, without secrets and without the words of the agent's own kind. Nothing is made for it.
     pub fn first_prompt(&self) -> Result<String, AppError> {
         let now = SystemClock::default().now();
-        let mut spec = planned(self, ralph_loop_core::run_id::new(now), now, Looking::Only)?;
+        let mut spec = planned(self, ralph_loop_core::run_id::new(now), now)?;
         // Its own place is not made yet; the user's tree is what it would begin with.
         spec.workspace.clone_from(&self.origin.top);
         let state = RunState::new(spec);

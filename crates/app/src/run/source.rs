@@ -9,7 +9,7 @@ use crate::request::{PlaceRequest, RunRequest, TaskInput};
 use crate::trust::store::TrustStore;
 use crate::trust::{Ask, AskKind, quoted};
 use crate::{find, handover, repo_file, settings, task_source};
-use ralph_loop_git::{Extent, Repo};
+use ralph_loop_git::{CloneDepth, Repo};
 use ralph_loop_journal::layout::RalphDir;
 use ralph_loop_protocol::id::Digest;
 use ralph_loop_protocol::outcome::ErrorCode;
@@ -63,7 +63,7 @@ pub(crate) fn asked_for_source(env: &Environment, request: &RunRequest) -> Resul
     let here = Repo::discover(env.vars(), &top).ok();
     let Some(named) = named(env, request, &top, here.as_ref())? else { return Ok(None) };
     let Some((source, naming)) = named.by_repo else { return Ok(None) };
-    let shown = quoted(&ralph_loop_git::place::shown(&named.url));
+    let shown = quoted(&ralph_loop_git::checkout::shown(&named.url));
     let text = format!("work on a clone of {shown}, made with your access to it");
     let mut asks = vec![Ask::new(AskKind::Clone, &source, "repo_url", &named.url, text)];
     let user = || settings::load(&env.granting_everything(), &naming).ok()?.user.publish;
@@ -175,7 +175,7 @@ fn checkout_folder(
     base: Option<&str>,
     by_repo: bool,
 ) -> Result<PathBuf, AppError> {
-    let key = format!("{}\0{}", ralph_loop_git::place::shown(from), base.unwrap_or_default());
+    let key = format!("{}\0{}", ralph_loop_git::checkout::shown(from), base.unwrap_or_default());
     let name = Digest::of(key.as_bytes()).short().to_owned();
     let all = handover::named_checkouts(env)?;
     let of_user = all.parent().unwrap_or(&all).to_owned();
@@ -185,16 +185,16 @@ fn checkout_folder(
 /// The checkout, up to date.
 fn checkout(env: &Environment, from: &str, base: Option<&str>, by_repo: bool) -> Result<PathBuf, AppError> {
     let folder = checkout_folder(env, from, base, by_repo)?;
-    let extent = Extent { depth: Some(1), sparse: Vec::new(), base: base.map(str::to_owned) };
+    let extent = CloneDepth { depth: Some(1), sparse: Vec::new(), base: base.map(str::to_owned) };
     let source = handover::clone_source(env, from, &folder);
     let failed = |error: ralph_loop_git::Error| AppError::from(error).code(ErrorCode::CloneFailed);
     // All runs of one address share it.
     let _lock = ralph_loop_git::WaitLock::take(&folder.with_extension("lock")).map_err(failed)?;
     let known = folder.is_dir();
-    let made =
-        ralph_loop_git::place::clone_part(env.vars(), &source, &folder, BRANCH, &extent).map_err(failed)?;
+    let made = ralph_loop_git::checkout::clone_part(env.vars(), &source, &folder, BRANCH, &extent)
+        .map_err(failed)?;
     if known {
-        ralph_loop_git::place::refresh_clone(&made, &source, base).map_err(failed)?;
+        ralph_loop_git::checkout::refresh_clone(&made, &source, base).map_err(failed)?;
     }
     Ok(folder)
 }

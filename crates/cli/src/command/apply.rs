@@ -6,7 +6,7 @@ use crate::words::home_path;
 use ralph_loop_app::App;
 use ralph_loop_app::facts::RunReading;
 use ralph_loop_app::taking_home::{RunChanges, RunFiles};
-use ralph_loop_git::user_hooks::UserHooks;
+use ralph_loop_git::hand_back::hooks::UserHooks;
 use ralph_loop_git::{ApplyMode, ApplyReport};
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::level::ProofLevel;

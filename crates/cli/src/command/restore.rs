@@ -6,7 +6,9 @@ use crate::output::Out;
 use crate::table::{Cell, Table, columns};
 use ralph_loop_app::{App, locks};
 use ralph_loop_git::Repo;
-use ralph_loop_git::restore::{RestoreAction, RestorePlan, RestoreScope, apply_restore, plan_restore};
+use ralph_loop_git::hand_back::restore::{
+    RestoreAction, RestorePlan, RestoreScope, apply_restore, plan_restore,
+};
 use ralph_loop_journal::layout::StateHome;
 use ralph_loop_journal::registry::Registration;
 use ralph_loop_protocol::describe::Tone;
@@ -115,8 +117,8 @@ fn apply(
     if let Ok(state) = app.handle(entry).state()
         && let (Some(branch), Some(baseline)) = (&state.spec.branch, &state.baseline)
         && state.spec.place == WorkspaceKind::InPlace
-        && let Some(back) =
-            ralph_loop_git::place::leave_branch(repo, id, branch, baseline.head.as_str()).map_err(from_git)?
+        && let Some(back) = ralph_loop_git::checkout::leave_branch(repo, id, branch, baseline.head.as_str())
+            .map_err(from_git)?
     {
         out.say(format!("back on the branch {back}; the run's commits stay on {branch}"));
     }
@@ -206,7 +208,7 @@ fn object(id: &RunId, plan: &RestorePlan, kept_at: Option<&str>) -> serde_json::
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_loop_git::restore::RestoreChange;
+    use ralph_loop_git::hand_back::restore::RestoreChange;
 
     #[test]
     fn the_json_names_every_file_and_what_happens_to_it() {

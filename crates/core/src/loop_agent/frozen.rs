@@ -103,7 +103,7 @@ impl LoopAgentBuilder {
             branch: self.branch.clone(),
             config_digest: None,
             forked_from: None,
-            left_work: Vec::new(),
+            unproven_runs: Vec::new(),
         })
     }
 

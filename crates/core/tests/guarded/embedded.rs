@@ -205,7 +205,7 @@ fn drive(folder: &Path, name: &str) -> Driver {
         config_digest: None,
         handed_to: None,
         forked_from: None,
-        left_work: Vec::new(),
+        unproven_runs: Vec::new(),
     };
     let agent = ScriptedAgent::from_json(spec.settings.agents.first().unwrap().clone(), &script).unwrap();
     let vars: ralph_loop_domain::vars::Vars = std::env::vars_os().collect();

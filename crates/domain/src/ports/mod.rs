@@ -37,8 +37,8 @@ pub use sandbox::{
 };
 pub use trace::{ExecTrace, TraceKind, TraceStep};
 pub use workspace::{
-    Baseline, Checkpoint, CheckpointRequest, HandedBack, Lease, Outgoing, OutgoingPart, OutgoingSide,
-    Publisher, Push, PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
+    Baseline, Checkpoint, CheckpointRequest, HandedBack, Lease, Leftover, Leftovers, Outgoing, OutgoingPart,
+    OutgoingSide, Publisher, Push, PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
 };
 
 use jiff::Timestamp;

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 pub use ralph_loop_protocol::event::Baseline;
 use ralph_loop_protocol::event::{FileChange, RefMove};
 use ralph_loop_protocol::id::{AgentName, CommitId, RunId, TreeId};
-use ralph_loop_task::spec::LeftWork;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -51,15 +50,14 @@ pub trait Workspace: Send {
         parent: &CommitId,
         at: Timestamp,
     ) -> Result<Option<CommitId>, WorkspaceError>;
-    /// A commit, which no ref names, of the files of `of` as they were before earlier runs did `left` (newest first), with their
-    /// names; `None` where nothing of that is among them. What somebody else has committed on `head` since is theirs.
-    fn without_left(
+    /// Files that earlier `runs` (newest first), neither proven nor approved, left here and that are among those of the
+    /// baseline: each counts as what `HEAD` has. `None` if there are none. What somebody else has committed since is theirs.
+    fn leftovers_of_unproven_runs(
         &mut self,
-        of: &CommitId,
-        head: &CommitId,
-        left: &[LeftWork],
+        baseline: &Baseline,
+        runs: &[RunId],
         at: Timestamp,
-    ) -> Result<Option<(CommitId, Vec<String>)>, WorkspaceError>;
+    ) -> Result<Option<Leftovers>, WorkspaceError>;
     /// A file as a commit holds it; `None` where it has none.
     fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError>;
     /// The commit that a branch of the repo that the result is for names; `None` where there is no such branch, or nobody
@@ -79,6 +77,26 @@ pub trait Workspace: Send {
     fn user_tree(&mut self) -> Option<&mut dyn UserTree>;
     /// The run that it records, where it was made for one.
     fn records_for(&self) -> Option<RecordsFor<'_>>;
+}
+
+/// A file that an earlier run left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// Its path.
+    pub path: String,
+    /// The run that left it.
+    pub run: RunId,
+    /// What `HEAD` has there; `None` if it has no such file.
+    pub head_blob: Option<String>,
+}
+
+/// What earlier runs left among the files that a run began with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftovers {
+    /// A commit, which no ref names, of the start with those files as `HEAD` has them.
+    pub start: CommitId,
+    /// The files.
+    pub files: Vec<Leftover>,
 }
 
 /// The run that a workspace was made for.

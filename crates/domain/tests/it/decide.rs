@@ -42,7 +42,7 @@ impl Run {
             config_digest: None,
             handed_to: None,
             forked_from: None,
-            left_work: Vec::new(),
+            unproven_runs: Vec::new(),
         };
         Self(RunState::new(spec))
     }

@@ -26,7 +26,7 @@ fn run() -> RunState {
         config_digest: None,
         handed_to: None,
         forked_from: None,
-        left_work: Vec::new(),
+        unproven_runs: Vec::new(),
     })
 }
 

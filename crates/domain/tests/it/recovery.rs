@@ -37,7 +37,7 @@ impl Run {
             config_digest: None,
             handed_to: None,
             forked_from: None,
-            left_work: Vec::new(),
+            unproven_runs: Vec::new(),
         };
         let mut run = Self(RunState::new(spec));
         let baseline = Baseline {

@@ -1,9 +1,9 @@
 //! What the user's tree and the agent's copy last agreed on, as it is kept between sessions.
 
-use crate::entry::{TreeEntry, differences};
 use crate::error::Result;
-use crate::oid::Oid;
-use crate::store;
+use crate::objects::files;
+use crate::objects::oid::Oid;
+use crate::snapshot::entry::{TreeEntry, differences};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
@@ -35,7 +35,7 @@ pub(crate) struct HandedOver {
 
 /// What the run that keeps its things in `folder` has handed over; `None` where its agent worked on no copy.
 pub(crate) fn handed_over(folder: &Path, start: &[TreeEntry]) -> Result<Option<HandedOver>> {
-    let state: Option<AgreedState> = store::load(&folder.join(HANDED))?;
+    let state: Option<AgreedState> = files::load(&folder.join(HANDED))?;
     Ok(state.map(|state| HandedOver {
         agreed: state.agreed(start),
         by_user: state.taken.iter().map(|path| path.bytes().to_vec()).collect(),

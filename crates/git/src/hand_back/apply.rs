@@ -4,16 +4,16 @@
 //! Files are written whole or not at all, never through a link, and never over what nobody looked at. What is there already
 //! needs nothing, so repeating it after a crash finishes it.
 
-use super::merge::{Merged, ThreeWay, merge};
-use crate::command::Git;
-use crate::entry::{Difference, MODE_GITLINK, TreeEntry, on_disk};
 use crate::error::{Error, Result};
-use crate::index::Stat;
-use crate::private_index::index_line;
+use crate::hand_back::merge::{Merged, ThreeWay, merge};
+use crate::objects::index::Stat;
+use crate::objects::private_index::index_line;
+use crate::process::command::Git;
+use crate::process::tree_git::TreeGit;
 use crate::repo::Repo;
-use crate::survey::parent;
-use crate::tree_git::TreeGit;
-use crate::watch::stat_of;
+use crate::snapshot::entry::{Difference, MODE_GITLINK, TreeEntry, on_disk};
+use crate::snapshot::survey::parent;
+use crate::snapshot::watch::stat_of;
 use nix::unistd::AccessFlags;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -166,14 +166,15 @@ impl<'a> Target<'a> {
         depth: usize,
         found: &mut BTreeSet<PathBuf>,
     ) {
-        let names = crate::watch::list(&self.repo.top, folder).filter(|_| depth > 0).unwrap_or_default();
+        let names =
+            crate::snapshot::watch::list(&self.repo.top, folder).filter(|_| depth > 0).unwrap_or_default();
         if names.is_empty() {
             found.insert(PathBuf::from(OsStr::from_bytes(folder)));
         }
         for (name, kind) in names {
-            let path = crate::survey::join(folder, &name);
+            let path = crate::snapshot::survey::join(folder, &name);
             match kind {
-                crate::watch::NameKind::Folder => self.unknown_below(&path, gone, depth - 1, found),
+                crate::snapshot::watch::NameKind::Folder => self.unknown_below(&path, gone, depth - 1, found),
                 _ if gone.contains(path.as_slice()) => {}
                 _ => drop(found.insert(PathBuf::from(OsStr::from_bytes(&path)))),
             }
@@ -307,10 +308,10 @@ impl<'a> Target<'a> {
         let args = ["update-index", "--add", "--replace", "-z", "--stdin"];
         self.with_attributes(git.call(args)).index(&index).stdin(paths).run()?;
         let listed = git.call(["ls-files", "-s", "-z"]).index(&index).run()?.stdout;
-        Ok(crate::entry::parse_ls_files(&listed).into_iter().map(|e| (e.path.clone(), e)).collect())
+        Ok(crate::snapshot::entry::parse_ls_files(&listed).into_iter().map(|e| (e.path.clone(), e)).collect())
     }
 
-    fn with_attributes(&self, call: crate::command::GitCall) -> crate::command::GitCall {
+    fn with_attributes(&self, call: crate::process::command::GitCall) -> crate::process::command::GitCall {
         match &self.attributes {
             Some(tree) => call.env("GIT_ATTR_SOURCE", tree),
             None => call,
@@ -501,7 +502,7 @@ pub(crate) fn stands_on_real_folders(top: &Path, path: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::differences;
+    use crate::snapshot::entry::differences;
     use ralph_loop_domain::vars::Vars;
 
     /// A repo of the user's and a folder with other files.
@@ -542,7 +543,7 @@ mod tests {
             let paths = paths.iter().copied();
             git.call(["update-index", "--add"].into_iter().chain(paths)).index(&index).run().unwrap();
             let listed = git.call(["ls-files", "-s", "-z"]).index(&index).run().unwrap().stdout;
-            crate::entry::parse_ls_files(&listed)
+            crate::snapshot::entry::parse_ls_files(&listed)
         }
         fn apply(&self, base: &[TreeEntry], theirs: &[TreeEntry]) -> (Vec<String>, Vec<String>) {
             self.apply_after(base, theirs, || {})
@@ -559,13 +560,14 @@ mod tests {
             let target = Target::new(&self.repo, room, &objects, &objects, None).unwrap();
             let changes = differences(base, theirs);
             let plan = target.plan(&changes).unwrap();
-            let mut left: Vec<String> = plan.conflicts.iter().map(|path| crate::entry::text(path)).collect();
+            let mut left: Vec<String> =
+                plan.conflicts.iter().map(|path| crate::snapshot::entry::text(path)).collect();
             let mut written = Vec::new();
             meanwhile();
             target
                 .write(&plan, Source::Folder(&self.agent()), |path, done| {
                     let list = if done == Written::Done { &mut written } else { &mut left };
-                    list.push(crate::entry::text(path));
+                    list.push(crate::snapshot::entry::text(path));
                 })
                 .unwrap();
             (written, left)

@@ -1,9 +1,9 @@
 //! Handing back commits: the run's own refs, and the branch that the run commits on, moved as a run in place moves it.
 
-use crate::entry::differences;
 use crate::error::Result;
-use crate::push;
-use crate::work_tree::WorkChanges;
+use crate::publish::push;
+use crate::snapshot::entry::differences;
+use crate::snapshot::work_tree::WorkChanges;
 use crate::workspace::GitWorkspace;
 use jiff::Timestamp;
 use std::collections::BTreeSet;

@@ -1,10 +1,10 @@
 //! Merges files that both sides changed, all of them in one `git merge-tree`.
 
-use crate::command::Git;
-use crate::entry::{Difference, MODE_GITLINK, TreeEntry};
 use crate::error::{Error, Result};
-use crate::oid::Oid;
-use crate::tree_git::TreeGit;
+use crate::objects::oid::Oid;
+use crate::process::command::Git;
+use crate::process::tree_git::TreeGit;
+use crate::snapshot::entry::{Difference, MODE_GITLINK, TreeEntry};
 
 /// One file in three states.
 #[derive(Debug, Clone, Copy)]
@@ -94,7 +94,7 @@ fn merge_contents(git: &TreeGit, contents: &[(usize, [&TreeEntry; 3])]) -> Resul
     let tree = words.next().unwrap_or_default();
     let conflicts: Vec<&str> = words.collect();
     let listed = git.call(["ls-tree", "-z", tree]).run()?.stdout;
-    let (entries, _) = crate::entry::parse_ls_tree(&listed)
+    let (entries, _) = crate::snapshot::entry::parse_ls_tree(&listed)
         .ok_or_else(|| Error::unreadable("the merged files", "git printed something unexpected"))?;
     let found = entries.into_iter().filter_map(|entry| {
         let name = std::str::from_utf8(&entry.path).ok()?;
@@ -163,7 +163,7 @@ pub(crate) fn merge_into(
             Merged::Had => {}
             Merged::Theirs => writes.push((change.path.clone(), change.new.clone())),
             Merged::Both(entry) => writes.push((change.path.clone(), Some(entry))),
-            Merged::Conflict => conflicts.push(crate::entry::text(&change.path)),
+            Merged::Conflict => conflicts.push(crate::snapshot::entry::text(&change.path)),
         }
     }
     Ok(if conflicts.is_empty() { Ok(writes) } else { Err(conflicts) })

@@ -4,35 +4,37 @@
 pub(crate) mod agreed;
 pub mod apply;
 pub(crate) mod branch;
+pub mod hooks;
+pub(crate) mod leftovers;
 pub(crate) mod merge;
+pub mod restore;
 pub mod result;
 
 use self::agreed::{AgreedState, HANDED, PathText, with};
 use self::apply::{Source, Target, Written};
 use self::branch::{Branch, BranchMove, TwoRepos};
-use crate::agent_copy::{CopyFolders, OBJECTS};
-use crate::agent_git_dir;
-use crate::entry::{Difference, MODE_GITLINK, TreeEntry, differences, text};
+use crate::agent_copy::copy_files::is_secret;
+use crate::agent_copy::git_dir;
+use crate::agent_copy::ralph_dir::RalphDirMirror;
+use crate::agent_copy::{CopyDirs, OBJECTS};
+use crate::checkout::submodule_edits;
 use crate::error::{Error, Result};
-use crate::left_over::is_secret;
-use crate::mirror::RalphDirMirror;
-use crate::object::{ObjectStore, commit_body};
-use crate::oid::oid;
+use crate::objects::files;
+use crate::objects::oid::oid;
+use crate::objects::writer::{ObjectStore, commit_body};
 use crate::repo::Repo;
 use crate::snapshot::FileStates;
-use crate::state_dir::PREFIX;
-use crate::store;
-use crate::submodule_edits;
+use crate::snapshot::entry::{Difference, MODE_GITLINK, TreeEntry, differences, text};
+use crate::snapshot::state_dir::PREFIX;
 use crate::workspace::{GitWorkspace, WorkspaceOptions};
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, HandedBack, Publisher, RecordsFor, UserTree, Workspace,
-    WorkspaceError,
+    Baseline, Checkpoint, CheckpointRequest, HandedBack, Leftovers, Publisher, RecordsFor, UserTree,
+    Workspace, WorkspaceError,
 };
 use ralph_loop_domain::protect::ProtectedChange;
 use ralph_loop_protocol::event::{FileChange, RefMove};
 use ralph_loop_protocol::id::{CommitId, RunId, TreeId};
-use ralph_loop_task::spec::LeftWork;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -54,7 +56,7 @@ impl HandBack {
         user: Repo,
         run: RunId,
         options: WorkspaceOptions,
-        folders: &CopyFolders,
+        folders: &CopyDirs,
     ) -> Result<Self, WorkspaceError> {
         let own = WorkspaceOptions {
             state_top: Some(user.top.clone()),
@@ -80,7 +82,7 @@ impl HandBack {
         if let Some(agreed) = &self.agreed {
             return Ok(Arc::clone(agreed));
         }
-        self.handed = store::load(&self.user.folder.join(HANDED))?;
+        self.handed = files::load(&self.user.folder.join(HANDED))?;
         let start = &self.user.session()?.start.entries;
         let entries = match &self.handed {
             Some(handed) => Arc::new(handed.agreed(start)),
@@ -105,7 +107,7 @@ impl HandBack {
         let mut taken = self.handed.as_ref().map(|handed| handed.taken.clone()).unwrap_or_default();
         taken.extend(by_user);
         let handed = AgreedState::new(&self.user.session()?.start.entries, &new, branch, taken);
-        store::save(&self.user.folder.join(HANDED), &handed)?;
+        files::save(&self.user.folder.join(HANDED), &handed)?;
         self.agreed = Some(Arc::new(new));
         self.handed = Some(handed);
         Ok(())
@@ -241,7 +243,7 @@ impl HandBack {
 
     /// Before git looks at the copy: nothing in its folder may make git run programs.
     fn seal(&self) -> Result<(), WorkspaceError> {
-        crate::agent_git_dir::seal(&self.agent.repo.top, &self.user.repo, &self.user.folder)
+        crate::agent_copy::git_dir::seal(&self.agent.repo.top, &self.user.repo, &self.user.folder)
             .map_err(|e| e.during("look at the agent's files"))
     }
 }
@@ -338,7 +340,7 @@ impl Workspace for HandBack {
 
     fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
         // What the user's repo holds, the sandbox shows to the agent for reading only.
-        let safe = agent_git_dir::alternates(&self.user.repo).ok();
+        let safe = git_dir::alternates(&self.user.repo).ok();
         self.agent.verify_with(commit, folder, safe.as_deref())
     }
 
@@ -356,15 +358,14 @@ impl Workspace for HandBack {
         self.agent.loose_commit(tree, parent, at)
     }
 
-    fn without_left(
+    fn leftovers_of_unproven_runs(
         &mut self,
-        of: &CommitId,
-        head: &CommitId,
-        left: &[LeftWork],
+        baseline: &Baseline,
+        runs: &[RunId],
         at: Timestamp,
-    ) -> Result<Option<(CommitId, Vec<String>)>, WorkspaceError> {
+    ) -> Result<Option<Leftovers>, WorkspaceError> {
         self.seal()?;
-        self.agent.without_left(of, head, left, at)
+        self.agent.leftovers_in(&self.user.repo, baseline, runs, at)
     }
 
     fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {

@@ -1,18 +1,18 @@
 //! The result of a run in the user's checkout: as plain changes, as commits, or as a new branch. What doesn't fit is refused
 //! before anything is touched; nothing of the user's is overwritten.
 
-use super::apply::{Plan, Source, Target, Written};
-use super::merge::{TreeChange, merge_into, tree_changes};
-use crate::branch::free_branch_name;
-use crate::command::Git;
+use crate::checkout::branch::free_branch_name;
 use crate::diff;
-use crate::entry::{Difference, TreeEntry, find, text};
 use crate::error::{Error, Result};
-use crate::history::message_with_trailers;
-use crate::private_index::{PrivateIndex, index_info, write_tree};
+use crate::hand_back::apply::{Plan, Source, Target, Written};
+use crate::hand_back::merge::{TreeChange, merge_into, tree_changes};
+use crate::objects::private_index::{PrivateIndex, index_info, write_tree};
+use crate::process::command::Git;
+use crate::process::tree_git::TreeGit;
 use crate::repo::Repo;
-use crate::tree_git::TreeGit;
-use crate::work_tree::in_the_way;
+use crate::snapshot::entry::{Difference, TreeEntry, find, text};
+use crate::snapshot::history::message_with_trailers;
+use crate::snapshot::work_tree::in_the_way;
 use ralph_loop_protocol::event::FileChange;
 use ralph_loop_protocol::id::{CommitId, RunId};
 use std::collections::{BTreeSet, HashMap};
@@ -235,7 +235,7 @@ impl RunCommits {
         changes: &[TreeChange],
     ) -> Result<Vec<u8>> {
         let listed = repo.git().call(["ls-files", "-s", "-z"]).run()?.stdout;
-        let staged = crate::entry::parse_ls_files(&listed);
+        let staged = crate::snapshot::entry::parse_ls_files(&listed);
         let merged = merge_into(trees, changes, |change| find(&staged, &change.path).cloned())?;
         let refused = |names: &[String]| self.conflict(repo, run, names, INDEX);
         let writes = merged.map_err(|names| refused(&names))?;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use ralph_loop_domain::ports::{
     Baseline, Checkpoint, CheckpointRequest, HandedBack, UserTree as _, Workspace,
 };
-use ralph_loop_git::agent_copy::{self, CopyFolders};
+use ralph_loop_git::agent_copy::{self, CopyDirs};
 use ralph_loop_git::{CommitIdentity, HandBack, WorkspaceOptions};
 use std::ffi::OsStr;
 use std::fs;
@@ -16,9 +16,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 /// The record of a run lies apart from both trees.
-fn folders(user: &Fixture) -> CopyFolders {
+fn folders(user: &Fixture) -> CopyDirs {
     let record = user.dir.path().canonicalize().unwrap().join("record");
-    CopyFolders { user: Some(record.join("git")), agent: Some(record.join("copy-git")) }
+    CopyDirs { user: Some(record.join("git")), agent: Some(record.join("copy-git")) }
 }
 
 struct Pair {

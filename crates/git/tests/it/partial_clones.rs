@@ -3,7 +3,9 @@
 use crate::support;
 use crate::support::{Fixture, checkpoint, commit_of, git, listed, run};
 use ralph_loop_domain::ports::{Lease, Publisher as _, Push, PushEnd, Workspace};
-use ralph_loop_git::{CommitIdentity, Extent, GitWorkspace, Repo, WorkspaceOptions, path_remote, place};
+use ralph_loop_git::{
+    CloneDepth, CommitIdentity, GitWorkspace, Repo, WorkspaceOptions, checkout, path_remote,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,11 +38,11 @@ fn served(filters: bool) -> (Fixture, PathBuf) {
     (fixture, bare)
 }
 
-fn extent(depth: Option<u32>, sparse: &[&str]) -> Extent {
-    Extent { depth, sparse: sparse.iter().map(|s| (*s).to_owned()).collect(), base: None }
+fn extent(depth: Option<u32>, sparse: &[&str]) -> CloneDepth {
+    CloneDepth { depth, sparse: sparse.iter().map(|s| (*s).to_owned()).collect(), base: None }
 }
 
-fn workspace(repo: &Repo, extent: &Extent) -> GitWorkspace {
+fn workspace(repo: &Repo, extent: &CloneDepth) -> GitWorkspace {
     let mut options = WorkspaceOptions::new(CommitIdentity::new("Ralph", "ralph@localhost"));
     options.sparse.clone_from(&extent.sparse);
     GitWorkspace::new(repo.clone(), run(), options).unwrap()
@@ -74,7 +76,7 @@ fn work_in_a_sparse_clone_keeps_every_file_that_is_not_there() {
         let into = fixture.dir.path().join("clone");
         let extent = extent(Some(1), &["packages/api"]);
         let repo =
-            place::clone_part(&support::vars(), bare.to_str().unwrap(), &into, "work", &extent).unwrap();
+            checkout::clone_part(&support::vars(), bare.to_str().unwrap(), &into, "work", &extent).unwrap();
         assert_eq!(files(&into).len(), EACH + 2, "one package and what lies above it");
         assert_eq!(git(&into, &["rev-list", "--count", "HEAD"]), "1");
         let missing = git(&into, &["rev-list", "--objects", "--missing=print", "HEAD"]);
@@ -134,7 +136,8 @@ fn an_agent_that_narrows_the_checkout_does_not_narrow_the_proof() {
     let (fixture, bare) = served(true);
     let into = fixture.dir.path().join("clone");
     let extent = extent(None, &["packages/api", "packages/web"]);
-    let repo = place::clone_part(&support::vars(), bare.to_str().unwrap(), &into, "work", &extent).unwrap();
+    let repo =
+        checkout::clone_part(&support::vars(), bare.to_str().unwrap(), &into, "work", &extent).unwrap();
     let mut workspace = workspace(&repo, &extent);
     workspace.begin(&[]).unwrap();
     git(&into, &["sparse-checkout", "set", "packages/api"]);
@@ -158,11 +161,11 @@ fn a_shallow_clone_can_start_from_another_branch_and_be_made_again() {
     fixture.git(&["commit", "-qm", "other"]);
     fixture.git(&["push", "-q", bare.to_str().unwrap(), "other"]);
     let into = fixture.dir.path().join("clone");
-    let extent = Extent { depth: Some(2), sparse: Vec::new(), base: Some("other".into()) };
+    let extent = CloneDepth { depth: Some(2), sparse: Vec::new(), base: Some("other".into()) };
     let from = format!("file://{}", bare.display());
-    let made = place::clone_part(&support::vars(), &from, &into, "work", &extent).unwrap();
+    let made = checkout::clone_part(&support::vars(), &from, &into, "work", &extent).unwrap();
     assert_eq!(made.branch.as_deref(), Some("work"));
     assert!(into.join("other.txt").exists());
     assert_eq!(git(&into, &["rev-list", "--count", "HEAD"]), "2");
-    assert_eq!(place::clone_part(&support::vars(), &from, &into, "work", &extent).unwrap().top, made.top);
+    assert_eq!(checkout::clone_part(&support::vars(), &from, &into, "work", &extent).unwrap().top, made.top);
 }

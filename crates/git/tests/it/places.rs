@@ -3,8 +3,8 @@
 use crate::support;
 use crate::support::{Fixture, checkpoint, commit_of, git, listed, run};
 use ralph_loop_domain::ports::Workspace;
-use ralph_loop_git::restore::{RestoreAction, RestoreScope, apply_restore, plan_restore};
-use ralph_loop_git::{Repo, RepoError, place};
+use ralph_loop_git::hand_back::restore::{RestoreAction, RestoreScope, apply_restore, plan_restore};
+use ralph_loop_git::{Repo, RepoError, checkout};
 use ralph_loop_protocol::id::CommitId;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -95,7 +95,7 @@ fn the_state_folder_is_committed_only_where_asked() {
 #[test]
 fn branch_names_step_aside() {
     let fixture = Fixture::new();
-    let free = |base: &str| place::free_branch_name(&fixture.repo(), base).unwrap();
+    let free = |base: &str| checkout::free_branch_name(&fixture.repo(), base).unwrap();
     assert_eq!(free("ralph/t1/fix"), "ralph/t1/fix");
     fixture.git(&["branch", "ralph/t1/fix"]);
     assert_eq!(free("ralph/t1/fix"), "ralph/t1/fix-v2");
@@ -113,11 +113,11 @@ fn a_branch_in_place_touches_no_file_and_is_made_once() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "dirty\n");
     let index = fs::read(fixture.top.join(".git/index")).unwrap();
-    let repo = place::create_branch_in_place(&fixture.repo(), &run(), "ralph/x").unwrap();
+    let repo = checkout::create_branch_in_place(&fixture.repo(), &run(), "ralph/x").unwrap();
     assert_eq!(repo.branch.as_deref(), Some("ralph/x"));
     assert_eq!(fixture.read("a.txt"), "dirty\n");
     assert_eq!(fs::read(fixture.top.join(".git/index")).unwrap(), index);
-    let error = place::create_branch_in_place(&repo, &run(), "main").unwrap_err();
+    let error = checkout::create_branch_in_place(&repo, &run(), "main").unwrap_err();
     assert!(error.to_string().contains("`main`") && error.hint().unwrap().contains("main-v2"));
 }
 
@@ -126,15 +126,15 @@ fn a_run_works_in_a_linked_worktree() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "dirty\n");
     let path = fixture.dir.path().join(run().as_str());
-    let (repo, branch) = place::add_worktree(&fixture.repo(), &run(), &path, "ralph/w").unwrap();
+    let (repo, branch) = checkout::add_worktree(&fixture.repo(), &run(), &path, "ralph/w").unwrap();
     assert!(repo.is_linked_worktree());
     assert_eq!(branch, "ralph/w");
-    let (again, branch) = place::add_worktree(&fixture.repo(), &run(), &path, "ralph/w").unwrap();
+    let (again, branch) = checkout::add_worktree(&fixture.repo(), &run(), &path, "ralph/w").unwrap();
     assert_eq!((again.top, branch.as_str()), (repo.top.clone(), "ralph/w"));
     let foreign = fixture.dir.path().join("foreign");
     fs::create_dir(&foreign).unwrap();
     fs::write(foreign.join("mine"), "x").unwrap();
-    let error = place::add_worktree(&fixture.repo(), &run(), &foreign, "ralph/w").unwrap_err();
+    let error = checkout::add_worktree(&fixture.repo(), &run(), &foreign, "ralph/w").unwrap_err();
     assert!(error.to_string().contains("is not ours"), "{error}");
     let options = ralph_loop_git::WorkspaceOptions {
         branch: Some("ralph/w".to_owned()),
@@ -177,9 +177,9 @@ fn a_worktree_that_was_left_half_made_is_made_again_on_its_own_branch() {
     for (what, break_it) in breaks {
         let fixture = Fixture::new();
         let path = fixture.dir.path().join(run().as_str());
-        place::add_worktree(&fixture.repo(), &run(), &path, "ralph/w").unwrap();
+        checkout::add_worktree(&fixture.repo(), &run(), &path, "ralph/w").unwrap();
         break_it(&fixture, &path);
-        let (repo, branch) = place::add_worktree(&fixture.repo(), &run(), &path, "ralph/w").unwrap();
+        let (repo, branch) = checkout::add_worktree(&fixture.repo(), &run(), &path, "ralph/w").unwrap();
         assert_eq!(branch, "ralph/w", "{what}: the branch that was made is used again");
         assert_eq!(repo.branch.as_deref(), Some("ralph/w"), "{what}");
         assert_eq!(git(&path, &["status", "--porcelain"]), "", "{what}");
@@ -204,7 +204,7 @@ fn worktrees_can_be_made_at_one_instant_and_beside_what_a_killed_run_left() {
                 scope.spawn(move || {
                     let run =
                         ralph_loop_protocol::id::RunId::from(format!("20261116-10111{n}-abcd").as_str());
-                    place::add_worktree(&repo, &run, &dir.join(run.as_str()), "ralph/same")
+                    checkout::add_worktree(&repo, &run, &dir.join(run.as_str()), "ralph/same")
                         .map(|(_, branch)| branch)
                 })
             })
@@ -227,7 +227,7 @@ fn of_many_starts_at_one_instant_each_gets_a_branch_of_its_own() {
                 let repo = fixture.repo();
                 scope.spawn(move || {
                     let run = ralph_loop_protocol::id::RunId::from(format!("r{n}").as_str());
-                    place::create_branch(&repo, &run, "ralph/same", &repo.head).unwrap()
+                    checkout::create_branch(&repo, &run, "ralph/same", &repo.head).unwrap()
                 })
             })
             .collect();
@@ -243,15 +243,15 @@ fn a_clone_shares_nothing_with_its_source_and_is_made_once() {
     let into = fixture.dir.path().join("clone");
     fs::create_dir(fixture.dir.path().join("clone.ralph-partial")).unwrap();
     let from = fixture.top.to_str().unwrap();
-    let repo = place::clone(&support::vars(), from, &into, "ralph/c").unwrap();
+    let repo = checkout::clone(&support::vars(), from, &into, "ralph/c").unwrap();
     assert_eq!(repo.branch.as_deref(), Some("ralph/c"));
-    assert_eq!(place::clone(&support::vars(), from, &into, "ralph/c").unwrap().head, repo.head);
+    assert_eq!(checkout::clone(&support::vars(), from, &into, "ralph/c").unwrap().head, repo.head);
     assert!(!into.join(".git/objects/info/alternates").exists());
     let object = format!("objects/{}/{}", &repo.head[..2], &repo.head[2..]);
     let inode = |top: &Path| fs::metadata(top.join(".git").join(&object)).map(|m| m.ino()).ok();
     assert_ne!(inode(&into), inode(&fixture.top));
     let refused =
-        |from: &str, into: &Path| place::clone(&support::vars(), from, into, "x").unwrap_err().to_string();
+        |from: &str, into: &Path| checkout::clone(&support::vars(), from, into, "x").unwrap_err().to_string();
     let error = refused(from, &fixture.top.join("src"));
     assert!(error.contains("exists and is not ours"), "a folder with files: {error}");
     let error = refused("/nowhere/at/all", &fixture.dir.path().join("no"));

@@ -2,7 +2,7 @@
 
 use crate::support::{Fixture, checkpoint, try_checkpoint};
 use ralph_loop_domain::ports::Workspace;
-use ralph_loop_git::command::processes_started;
+use ralph_loop_git::processes_started;
 
 #[test]
 fn an_unchanged_checkpoint_starts_no_process_and_a_changed_one_two_or_three() {

@@ -57,7 +57,7 @@ fn spec(path: &Path) -> RunSpec {
         config_digest: None,
         handed_to: None,
         forked_from: None,
-        left_work: Vec::new(),
+        unproven_runs: Vec::new(),
     }
 }
 

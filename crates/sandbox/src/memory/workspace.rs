@@ -3,13 +3,12 @@
 use super::{MemoryFiles, MemorySandbox, MemoryState, diff, lock};
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, GitRemote, Lease, Outgoing, OutgoingPart, OutgoingSide,
-    Publisher, Push, PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
+    Baseline, Checkpoint, CheckpointRequest, GitRemote, Lease, Leftovers, Outgoing, OutgoingPart,
+    OutgoingSide, Publisher, Push, PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
 };
 use ralph_loop_domain::protect::{ProtectedChange, ProtectedKind, covers};
 use ralph_loop_protocol::event::{FileChange, RefMove};
-use ralph_loop_protocol::id::{CommitId, Digest, TreeId};
-use ralph_loop_task::spec::LeftWork;
+use ralph_loop_protocol::id::{CommitId, Digest, RunId, TreeId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -259,13 +258,12 @@ impl Workspace for MemoryWorkspace {
     }
 
     /// There is one run in memory, and none before it.
-    fn without_left(
+    fn leftovers_of_unproven_runs(
         &mut self,
-        _: &CommitId,
-        _: &CommitId,
-        _: &[LeftWork],
+        _: &Baseline,
+        _: &[RunId],
         _: Timestamp,
-    ) -> Result<Option<(CommitId, Vec<String>)>, WorkspaceError> {
+    ) -> Result<Option<Leftovers>, WorkspaceError> {
         Ok(None)
     }
 

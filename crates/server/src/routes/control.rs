@@ -182,9 +182,7 @@ impl Steering {
             "apply" => return Ok(None),
             other => {
                 let shown = ralph_loop_protocol::text::one_line(other, 40);
-                return Err(
-                    Problem::bad(format!("unknown control `{shown}`")).hint("`/api/docs` lists them")
-                );
+                return Err(Problem::bad(format!("unknown control `{shown}`")).hint("`/api/docs` lists them"));
             }
         }))
     }

@@ -122,9 +122,7 @@ pub(crate) async fn drain(
 fn known(there: bool) -> Answer<StatusCode> {
     match there {
         true => Ok(StatusCode::NO_CONTENT),
-        false => {
-            Err(Problem::missing("worker not found").hint("`GET /api/v1/fleet/workers` lists them"))
-        }
+        false => Err(Problem::missing("worker not found").hint("`GET /api/v1/fleet/workers` lists them")),
     }
 }
 

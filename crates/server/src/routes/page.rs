@@ -13,8 +13,7 @@ const NONCE: &str = "__CSP_NONCE__";
 
 pub(crate) async fn page(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     if !matches!(method, Method::GET | Method::HEAD) {
-        return Problem::new(StatusCode::METHOD_NOT_ALLOWED, "no such route or method")
-            .into_response();
+        return Problem::new(StatusCode::METHOD_NOT_ALLOWED, "no such route or method").into_response();
     }
     let path = uri.path().trim_start_matches('/');
     if path.starts_with("api/") {

@@ -13,7 +13,7 @@ use ralph_loop_app::lint::lint_task;
 use ralph_loop_app::task_source::{self, TaskSource};
 use ralph_loop_app::{Environment, SilentReporter, Unfinished, models, repo_file, settings, task_templates};
 use ralph_loop_git::Repo;
-use ralph_loop_git::place::branch_names;
+use ralph_loop_git::checkout::branch_names;
 use ralph_loop_task::dialect::{Dialect, TaskTexts, detect_text};
 use ralph_loop_task::lint::LintReport;
 use serde::{Deserialize, Serialize};

@@ -66,23 +66,20 @@ impl Driver {
                 return Ok(began);
             }
         }
-        let left = spec.left_work.clone();
-        if left.is_empty() {
-            return Ok(start.clone());
-        }
-        let Some((before, paths)) = self.workspace.without_left(start, head, &left, self.ctx.clock.now())?
-        else {
-            return Ok(start.clone());
-        };
+        let Some(baseline) = self.ctx.state.baseline.clone() else { return Ok(start.clone()) };
+        let runs = spec.unproven_runs.clone();
+        let left = self.workspace.leftovers_of_unproven_runs(&baseline, &runs, self.ctx.clock.now())?;
+        let Some(left) = left else { return Ok(start.clone()) };
+        let paths: Vec<String> = left.files.iter().map(|file| file.path.clone()).collect();
         if self.left_paths.is_empty() {
             self.ctx.notice(format!(
-                "an earlier run left {}, neither proven nor approved; tests and checks are held against what was there before \
-                 (commit what is to stay)",
+                "from run {}, not proven: {}; tests and checks are held against what `HEAD` has (commit what is to stay)",
+                left.files.first().map_or("", |file| file.run.as_str()),
                 some_names(&paths)
             ))?;
         }
         self.left_paths.extend(paths);
-        Ok(before)
+        Ok(left.start)
     }
 
     /// Says what the result stands on.

@@ -168,7 +168,7 @@ impl Machine {
             config_digest: None,
             handed_to: None,
             forked_from: None,
-            left_work: Vec::new(),
+            unproven_runs: Vec::new(),
         }
     }
 

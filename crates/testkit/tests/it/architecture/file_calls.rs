@@ -130,7 +130,6 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("git/src/branch.rs", 3),
             ("git/src/bundle.rs", 3),
             ("git/src/left_lock.rs", 1),
-            ("git/src/left_record.rs", 3),
             ("git/src/lock_file.rs", 23),
             ("git/src/object.rs", 1),
             ("git/src/submodule.rs", 4),

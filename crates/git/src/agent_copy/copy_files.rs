@@ -1,0 +1,264 @@
+//! What of a user's tree git does not keep, but an agent needs to build and test: ignored files (`node_modules`, `target`,
+//! `.venv`), files too large for a snapshot, the files of nested repos. Copied within bounds; never what looks like a secret.
+
+use crate::error::{Error, Result};
+use crate::objects::index::CopyStat;
+use crate::snapshot::entry::on_disk;
+use ralph_loop_domain::secret_name::{FileSecrecy, file_secrecy, is_secret_folder};
+use ralph_loop_safe_fs::{Copier, SafeDir};
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Most files that are copied in all.
+const FILES_MAX: usize = 200_000;
+/// Most bytes that are copied in all. (Where the file system shares blocks between copies they cost nothing, but no file
+/// system says so beforehand.)
+const BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+/// A key is looked for in this much of a file.
+const KEY_WITHIN: u64 = 64 * 1024;
+
+/// What was not copied.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Files that look like secrets.
+    pub secrets: Vec<PathBuf>,
+    /// Folders and files that are too much.
+    pub too_much: Vec<PathBuf>,
+}
+
+/// One thing to copy: a file, or a folder with all that is in it.
+#[derive(Debug)]
+struct CopyItem {
+    path: PathBuf,
+    files: Vec<PathBuf>,
+    bytes: u64,
+    cut: bool,
+}
+
+/// Copies `paths` from one tree into another, the small ones first.
+pub(crate) fn copy(paths: &[Vec<u8>], from: &Path, to: &Path) -> Result<LeftOut> {
+    let mut left = LeftOut::default();
+    let mut items: Vec<CopyItem> = outermost(paths)
+        .into_iter()
+        .map(|path| {
+            let mut item = CopyItem { path: path.clone(), files: Vec::new(), bytes: 0, cut: false };
+            measure(from, &path, &mut item, &mut left.secrets);
+            item
+        })
+        .collect();
+    items.sort_by(|a, b| (a.bytes, &a.path).cmp(&(b.bytes, &b.path)));
+    let (mut files, mut bytes) = (0, 0);
+    let mut wanted = Vec::new();
+    for item in items {
+        if item.cut || files + item.files.len() > FILES_MAX || bytes + item.bytes > BYTES_MAX {
+            left.too_much.push(item.path);
+            continue;
+        }
+        files += item.files.len();
+        bytes += item.bytes;
+        wanted.extend(item.files);
+    }
+    left.secrets.sort();
+    left.too_much.extend(copy_files(&wanted, from, to)?.lost);
+    Ok(left)
+}
+
+/// The paths that lie in no other of them: git names a folder and what is in it.
+fn outermost(paths: &[Vec<u8>]) -> Vec<PathBuf> {
+    let plain = |path: &Vec<u8>| PathBuf::from(OsStr::from_bytes(path.strip_suffix(b"/").unwrap_or(path)));
+    let all: BTreeSet<PathBuf> = paths.iter().map(plain).collect();
+    let inside = |path: &&PathBuf| path.ancestors().skip(1).any(|folder| all.contains(folder));
+    all.iter().filter(|path| !inside(path)).cloned().collect()
+}
+
+/// Collects the files below `path`, as long as they are not too many by themselves.
+fn measure(top: &Path, path: &Path, item: &mut CopyItem, secrets: &mut Vec<PathBuf>) {
+    let full = top.join(path);
+    let Ok(meta) = fs::symlink_metadata(&full) else { return };
+    if item.cut || path.file_name().is_some_and(|name| name == ".git") {
+        return;
+    }
+    if meta.is_dir() {
+        if is_secret_folder(path) {
+            secrets.push(path.to_owned());
+            return;
+        }
+        for entry in fs::read_dir(&full).into_iter().flatten().flatten() {
+            measure(top, &path.join(entry.file_name()), item, secrets);
+        }
+    } else if meta.is_symlink() || meta.is_file() {
+        // What git ignores may be one file of such a folder.
+        if looks_secret(&full, path) || path.ancestors().skip(1).any(is_secret_folder) {
+            secrets.push(path.to_owned());
+            return;
+        }
+        item.files.push(path.to_owned());
+        item.bytes += meta.len();
+        item.cut = item.files.len() > FILES_MAX || item.bytes > BYTES_MAX;
+    }
+}
+
+/// The same for a path of a tree, which may lie in such a folder.
+pub(crate) fn is_secret(top: &Path, path: &[u8]) -> bool {
+    let path = Path::new(OsStr::from_bytes(path));
+    looks_secret(&top.join(path), path) || path.ancestors().skip(1).any(is_secret_folder)
+}
+
+/// Whether an ignored file looks like something that its owner keeps from others.
+fn looks_secret(full: &Path, path: &Path) -> bool {
+    let holds_key = || {
+        let mut text = Vec::new();
+        // A link may lead to a pipe, which would be waited for.
+        let file = ralph_loop_safe_fs::open_plain(full).ok();
+        let read = file.and_then(|file| file.take(KEY_WITHIN).read_to_end(&mut text).ok());
+        read.is_none() || text.windows(11).any(|w| w == b"PRIVATE KEY")
+    };
+    match file_secrecy(path) {
+        FileSecrecy::Open => false,
+        FileSecrecy::MayHoldKey => holds_key(),
+        FileSecrecy::Secret => true,
+    }
+}
+
+/// How files looked and how their copies do, by their paths.
+pub(crate) type CopyStats = HashMap<Vec<u8>, CopyStat>;
+
+/// What became of files that were to be copied.
+#[derive(Debug, Default)]
+pub(crate) struct CopiedFiles {
+    pub(crate) stats: CopyStats,
+    /// Those that could not be read.
+    pub(crate) lost: Vec<PathBuf>,
+}
+
+/// Copies files with their times, so that builds see them as old as they are.
+pub(crate) fn copy_files(paths: &[PathBuf], from: &Path, to: &Path) -> Result<CopiedFiles> {
+    // Folder by folder, so that each is opened once.
+    let mut sorted: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    sorted.sort_by(|a, b| folder_of(a).cmp(folder_of(b)));
+    let workers = std::thread::available_parallelism().map_or(2, usize::from).min(8);
+    let share = sorted.len().div_ceil(workers).max(1);
+    let ends: Vec<Result<CopiedFiles>> = std::thread::scope(|scope| {
+        let running: Vec<_> =
+            sorted.chunks(share).map(|chunk| scope.spawn(|| copy_chunk(chunk, from, to))).collect();
+        running
+            .into_iter()
+            .map(|worker| {
+                worker.join().unwrap_or_else(|_| Err(Error::unreadable("the files", "a copier ended")))
+            })
+            .collect()
+    });
+    let mut all = CopiedFiles::default();
+    for end in ends {
+        let CopiedFiles { stats, lost } = end?;
+        all.stats.extend(stats);
+        all.lost.extend(lost);
+    }
+    Ok(all)
+}
+
+/// The folder of a path, as bytes: cheaper to compare than paths.
+fn folder_of(path: &Path) -> &[u8] {
+    let bytes = path.as_os_str().as_bytes();
+    bytes.iter().rposition(|byte| *byte == b'/').map_or(&[], |at| &bytes[..at])
+}
+
+fn copy_chunk(paths: &[&Path], from: &Path, to: &Path) -> Result<CopiedFiles> {
+    let top = |path: &Path| SafeDir::open(path).map_err(|e| Error::file("open", path, e));
+    let (from, to) = (top(from)?, top(to)?);
+    let mut done = CopiedFiles::default();
+    let mut copier = Copier::default();
+    let mut folders: Option<(&[u8], Option<SafeDir>, SafeDir)> = None;
+    for path in paths {
+        let folder = folder_of(path);
+        if folders.as_ref().is_none_or(|(open, ..)| *open != folder) {
+            let folder_path = Path::new(OsStr::from_bytes(folder));
+            let made = make_folder(&to, folder_path)
+                .map_err(|e| Error::file("create", &to.path().join(folder_path), e))?;
+            folders = Some((folder, open_folder(&from, folder_path).ok(), made));
+        }
+        let (Some((_, Some(source), target)), Some(name)) = (&folders, path.file_name()) else {
+            done.lost.push(path.to_path_buf());
+            continue;
+        };
+        match copier.copy(name, source, target) {
+            Ok(Some(file)) => {
+                done.stats.insert(path.as_os_str().as_bytes().to_vec(), CopyStat::from(&file));
+            }
+            Ok(None) => {}
+            // A full disk is no reason to go on with half a tree.
+            Err(e) if e.kind() == std::io::ErrorKind::StorageFull => {
+                return Err(Error::file("copy", path, e));
+            }
+            Err(_) => done.lost.push(path.to_path_buf()),
+        }
+    }
+    Ok(done)
+}
+
+fn open_folder(top: &SafeDir, path: &Path) -> std::io::Result<SafeDir> {
+    if path.as_os_str().is_empty() { SafeDir::open(top.path()) } else { top.folder(path) }
+}
+
+fn make_folder(top: &SafeDir, path: &Path) -> std::io::Result<SafeDir> {
+    // Most are below one that was made for the file before.
+    match open_folder(top, path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => top.create_folder(path),
+        done => done,
+    }
+}
+
+/// The path on the disk of what git lists.
+pub(crate) fn exists(top: &Path, path: &[u8]) -> bool {
+    fs::symlink_metadata(on_disk(top, path)).is_ok_and(|meta| !meta.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{File, FileTimes};
+
+    #[test]
+    fn builds_come_over_and_secrets_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        fs::create_dir_all(from.join("node_modules/a/.git")).unwrap();
+        fs::create_dir_all(from.join(".ssh")).unwrap();
+        fs::create_dir(&to).unwrap();
+        let key = ["-----BEGIN ", "PRIVATE ", "KEY-----"].concat();
+        for (name, text) in [
+            ("node_modules/a/index.js", "1"),
+            ("node_modules/a/.git/config", "x"),
+            ("node_modules/a/.env.example", "A="),
+            ("node_modules/a/cacert.pem", "-----BEGIN CERTIFICATE-----"),
+            ("node_modules/a/own.pem", key.as_str()),
+            (".env", "A=1"),
+            (".env.local", "A=1"),
+            (".ssh/known", "1"),
+            ("id_ed25519", "1"),
+        ] {
+            fs::write(from.join(name), text).unwrap();
+        }
+        let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+        File::open(from.join("node_modules/a/index.js"))
+            .unwrap()
+            .set_times(FileTimes::new().set_modified(old))
+            .unwrap();
+        let paths: Vec<Vec<u8>> = ["node_modules/", ".env", ".env.local", ".ssh/", "id_ed25519"]
+            .map(|p| p.as_bytes().to_vec())
+            .into();
+        let left = copy(&paths, &from, &to).unwrap();
+        let secrets: Vec<String> = left.secrets.iter().map(|p| p.display().to_string()).collect();
+        assert_eq!(secrets, [".env", ".env.local", ".ssh", "id_ed25519", "node_modules/a/own.pem"]);
+        assert!(left.too_much.is_empty());
+        assert_eq!(fs::metadata(to.join("node_modules/a/index.js")).unwrap().modified().unwrap(), old);
+        assert!(to.join("node_modules/a/cacert.pem").exists());
+        assert!(to.join("node_modules/a/.env.example").exists());
+        assert!(!to.join("node_modules/a/.git").exists());
+        assert!(!to.join(".env").exists() && !to.join("id_ed25519").exists());
+    }
+}

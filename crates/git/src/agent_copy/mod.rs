@@ -1,0 +1,376 @@
+//! The agent's copy of the user's tree: a repo of its own, at the same commit, with the same unfinished changes, that an
+//! agent in a sandbox may do with as it likes. What comes of it is handed back by [`crate::HandBack`].
+//!
+//! It borrows the objects of the user's repo (read-only in the sandbox), so that a large history costs nothing; refs,
+//! index and configuration are copies. Hooks, and settings that name programs, do not come along.
+
+pub(crate) mod copy_files;
+pub(crate) mod git_dir;
+pub(crate) mod installed;
+pub(crate) mod ralph_dir;
+pub(crate) mod sparse;
+
+use crate::agent_copy::copy_files::{CopiedFiles, CopyStats, LeftOut};
+use crate::agent_copy::git_dir::CONFIG_COPY;
+use crate::agent_copy::installed::installed_folders;
+use crate::checkout::clone::without_login;
+use crate::error::{Error, Result};
+use crate::objects::index;
+use crate::objects::writer::CommitIdentity;
+use crate::process::command::Git;
+use crate::process::running;
+use crate::repo::Repo;
+use crate::snapshot::entry::{MODE_GITLINK, TreeEntry};
+use crate::snapshot::record::EXCLUDE_AT_START;
+use crate::workspace::{GitWorkspace, WorkspaceOptions};
+use ralph_loop_domain::ports::{Baseline, WorkspaceError};
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_protocol::id::RunId;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What of `.ralph/` is not the agent's: the runs themselves, and what only the engine's process goes by.
+const OWN_STATE: &[&str] = &[
+    "runs",
+    "lock",
+    "state.json",
+    "active.json",
+    "iterations",
+    "archive",
+    "cooldowns.json",
+    "activity.log",
+    "changelog",
+    "guardrails.md",
+    "progress.md",
+    "notes.md",
+    "diagnostics.md",
+    "errors.log",
+];
+/// Settings of the user's repo that say how files are read and written, who commits and where to. None names a program.
+const SETTINGS: &[&str] = &[
+    "core.autocrlf",
+    "core.eol",
+    "core.filemode",
+    "core.symlinks",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "user.name",
+    "user.email",
+];
+
+/// Objects of the user's files as they change during the run, in the user's own git folder.
+pub(crate) const OBJECTS: &str = "objects";
+
+/// Where a run keeps what it remembers of the two repos; `None` for the repo's own git folder.
+#[derive(Debug, Clone, Default)]
+pub struct CopyDirs {
+    /// Of the user's.
+    pub user: Option<PathBuf>,
+    /// Of the agent's copy.
+    pub agent: Option<PathBuf>,
+}
+
+/// The agent's copy of the user's repo, as it was made.
+#[derive(Debug)]
+pub struct AgentCopy {
+    /// Its folder.
+    pub top: PathBuf,
+    /// What of the user's tree is not in it.
+    pub left_out: LeftOut,
+}
+
+/// Makes the copy of `origin` for a run in the empty place `into`. The user's tree is recorded first, as at the start of
+/// every run; nothing else of theirs changes.
+pub fn make(
+    origin: &Repo,
+    run: &RunId,
+    branch: Option<String>,
+    into: &Path,
+    folders: &CopyDirs,
+) -> Result<AgentCopy, WorkspaceError> {
+    let what = "make the agent's folder";
+    let identity = CommitIdentity::new("Ralph", "ralph@localhost");
+    let options =
+        WorkspaceOptions { branch, folder: folders.user.clone(), ..WorkspaceOptions::new(identity) };
+    let mut user = GitWorkspace::new(origin.clone(), run.clone(), options)?;
+    user.begin_run(&[]).map_err(|e| e.during("take the start snapshot"))?;
+    let entries = user.session().map(|session| Arc::clone(&session.start.entries));
+    let entries = entries.map_err(|e| e.during(what))?;
+    build(origin, &user, &Content { entries: &entries, kept: &[] }, run, into, folders)
+        .map_err(|e| e.during(what))
+}
+
+/// Makes the copy of a clone that a run was brought to: of its files as they are now, with what the run knows of them.
+pub fn make_of_relocated(
+    mut user: GitWorkspace,
+    baseline: &Baseline,
+    into: &Path,
+    folders: &CopyDirs,
+) -> Result<AgentCopy, WorkspaceError> {
+    let mut made = || -> Result<AgentCopy> {
+        user.reopen_run(baseline)?;
+        let (now, origin, run) = (user.now()?, user.repo.clone(), user.run.clone());
+        let content = Content { entries: &now.entries, kept: &["protected.json", "refs.json"] };
+        build(&origin, &user, &content, &run, into, folders)
+    };
+    made().map_err(|e| e.during("make the agent's folder"))
+}
+
+/// What the copy holds beside the settings of git.
+struct Content<'a> {
+    entries: &'a [TreeEntry],
+    /// More files of the record that are those of the copy, too.
+    kept: &'a [&'a str],
+}
+
+fn build(
+    origin: &Repo,
+    user: &GitWorkspace,
+    content: &Content<'_>,
+    run: &RunId,
+    into: &Path,
+    folders: &CopyDirs,
+) -> Result<AgentCopy> {
+    if into.exists() {
+        return Err(Error::refused(format!("`{}` exists already", into.display()), "start a new run"));
+    }
+    let mut partial = into.as_os_str().to_owned();
+    partial.push(".ralph-partial");
+    let partial = PathBuf::from(partial);
+    // Left by a process that was killed; the name is ours.
+    running::kill_git_in(&partial);
+    let _ = ralph_loop_safe_fs::remove_tree(&partial);
+    let left_out = fill(origin, user, content, run, &partial, folders).inspect_err(|_| {
+        let _ = ralph_loop_safe_fs::remove_tree(&partial);
+    })?;
+    fs::rename(&partial, into).map_err(|e| Error::file("move the agent's folder to", into, e))?;
+    Ok(AgentCopy { top: into.to_owned(), left_out })
+}
+
+/// Opens the copy at `top` of the user's repo. Nothing in its git folder is believed.
+pub fn open(top: &Path, user: &Repo, run: &RunId, folders: &CopyDirs) -> Result<Repo, WorkspaceError> {
+    let folder = folders.agent.clone().unwrap_or_else(|| top.join(".git/ralph").join(run.as_str()));
+    let kept = folders.user.clone().unwrap_or_else(|| user.run_folder(run));
+    git_dir::open(top, user, &folder, &kept).map_err(|e| e.during("open the agent's folder"))
+}
+
+fn fill(
+    origin: &Repo,
+    user: &GitWorkspace,
+    content: &Content<'_>,
+    run: &RunId,
+    top: &Path,
+    folders: &CopyDirs,
+) -> Result<LeftOut> {
+    fs::create_dir_all(top).map_err(|e| Error::file("create", top, e))?;
+    let format = format!("--object-format={}", origin.object_format.as_str());
+    Git::in_folder(&origin.vars, top)
+        .call(["init", "-q", "--template=", &format, "."])
+        .config("init.defaultRefFormat=files")
+        .run()?;
+    let git_dir = top.join(".git");
+    borrow_objects(origin, &git_dir.join("objects"))?;
+    copy_if_there(&origin.common_dir.join("shallow"), &git_dir.join("shallow"))?;
+    copy_refs(origin, run, &git_dir)?;
+    copy_settings(origin, &git_dir)?;
+    for name in ["info/exclude", "info/attributes"] {
+        copy_if_there(&origin.common_dir.join(name), &git_dir.join(name))?;
+    }
+    copy_if_there(&origin.git_dir.join(sparse::PATTERNS), &git_dir.join(sparse::PATTERNS))?;
+    let own = || git_dir.join("ralph").join(run.as_str());
+    let folder = folders.agent.clone().unwrap_or_else(own);
+    fs::create_dir_all(&folder).map_err(|e| Error::file("create", &folder, e))?;
+    for name in ["record.json", EXCLUDE_AT_START].iter().chain(content.kept) {
+        copy_if_there(&user.folder.join(name), &folder.join(name))?;
+    }
+    let private = folder.join("index");
+    copy_if_there(&user.snapshot.index, &private)?;
+    let (left_out, copied) = lay_out(origin, user, content.entries, top, &private)?;
+    copy_private_index(&user.snapshot.index, &private, origin, &copied)?;
+    copy_index(origin, &git_dir, top, &copied)?;
+    copy_if_there(&git_dir.join("config"), &user.folder.join(CONFIG_COPY))?;
+    copy_ralph(&origin.top.join(".ralph"), &top.join(".ralph"))?;
+    Ok(left_out)
+}
+
+/// The folders of objects that a repo reads: its own, and those it borrows from.
+pub fn object_folders(repo: &Repo) -> Vec<PathBuf> {
+    git_dir::borrowed_from(&repo.common_dir.join("objects"))
+}
+
+/// Makes `folder` a folder of objects that borrows from the repo's own.
+pub(crate) fn borrow_objects(origin: &Repo, folder: &Path) -> Result<()> {
+    crate::objects::files::write_atomically(&folder.join("info/alternates"), &git_dir::alternates(origin)?)
+}
+
+/// Removes the copy of a run that is over, and what was kept for it alone.
+pub fn remove(vars: &Vars, origin: &Path, run: &RunId, agent_copy: &Path, folders: &CopyDirs) {
+    // What cannot be removed costs room on the disk and nothing else.
+    let _ = ralph_loop_safe_fs::remove_tree(agent_copy);
+    let own = Repo::discover(vars, origin).ok().map(|origin| origin.run_folder(run));
+    for folder in own.into_iter().chain(folders.user.clone()) {
+        for name in [OBJECTS, "room"] {
+            let _ = ralph_loop_safe_fs::remove_tree(folder.join(name));
+        }
+    }
+    if let Some(folder) = &folders.agent {
+        let _ = ralph_loop_safe_fs::remove_tree(folder);
+    }
+}
+
+/// All branches, tags and remote branches as the user has them, and the start of this run.
+fn copy_refs(origin: &Repo, run: &RunId, git_dir: &Path) -> Result<()> {
+    let args = ["for-each-ref", "--format=%(objectname) %(refname) %(symref)"];
+    let output = origin.git().call(args).run()?;
+    let own = format!("refs/ralph/{run}/");
+    let mut packed = b"# pack-refs with: sorted \n".to_vec();
+    for line in output.stdout.split(|b| *b == b'\n') {
+        let mut words = line.splitn(3, |b| *b == b' ');
+        let (Some(id), Some(name)) = (words.next(), words.next()) else { continue };
+        let is_link = words.next().is_some_and(|target| !target.is_empty());
+        let other_run = name.starts_with(b"refs/ralph/") && !name.starts_with(own.as_bytes());
+        if is_link || other_run || name == b"refs/stash" {
+            continue;
+        }
+        packed.extend([id, b" ", name, b"\n"].concat());
+    }
+    crate::objects::files::write_atomically(&git_dir.join("packed-refs"), &packed)?;
+    let head = match &origin.branch {
+        Some(branch) => format!("ref: refs/heads/{branch}\n"),
+        None => format!("{}\n", origin.head),
+    };
+    crate::objects::files::write_atomically(&git_dir.join("HEAD"), head.as_bytes())
+}
+
+fn copy_settings(origin: &Repo, git_dir: &Path) -> Result<()> {
+    let listed = origin.git().call(["config", "--local", "--list", "-z"]).accept(&[1]).run()?.stdout;
+    let mut text = String::new();
+    for record in listed.split(|b| *b == 0) {
+        let record = String::from_utf8_lossy(record);
+        let Some((key, value)) = record.split_once('\n') else { continue };
+        let Some((section, name)) = key.rsplit_once('.') else { continue };
+        let value = match (section.split_once('.'), name) {
+            _ if SETTINGS.contains(&key) => value.to_owned(),
+            // A login in an address stays with the user.
+            (Some(("remote", _)), "url") => without_login(value),
+            // What a partial clone lacks is known to be on its server.
+            (Some(("remote", _)), "promisor" | "partialclonefilter") => value.to_owned(),
+            (Some(("remote", _)), "fetch") | (Some(("branch", _)), "remote" | "merge") => value.to_owned(),
+            _ => continue,
+        };
+        text.push_str(&git_dir::setting(section, name, &value));
+    }
+    text.push_str(&sparse::settings(origin)?);
+    let path = git_dir.join("config");
+    let mut config = fs::read(&path).map_err(|e| Error::file("read", &path, e))?;
+    config.extend_from_slice(text.as_bytes());
+    crate::objects::files::write_atomically(&path, &config)
+}
+
+/// The user's files as they are, by copy: their bytes, modes and times, whatever filters made of them.
+fn lay_out(
+    origin: &Repo,
+    user: &GitWorkspace,
+    entries: &[TreeEntry],
+    top: &Path,
+    private_index: &Path,
+) -> Result<(LeftOut, CopyStats)> {
+    let (mut there, mut missing, mut others) = (Vec::new(), Vec::new(), user.snapshot.left_out.clone());
+    let left_away = sparse::left_away(origin, private_index)?;
+    for entry in entries {
+        if entry.mode == MODE_GITLINK {
+            others.push(entry.path.clone());
+        } else if copy_files::exists(&origin.top, &entry.path) {
+            there.push(PathBuf::from(OsStr::from_bytes(&entry.path)));
+        } else if !left_away.contains(&entry.path) {
+            missing.push(entry.path.as_slice());
+        }
+    }
+    let CopiedFiles { stats, lost } = copy_files::copy_files(&there, &origin.top, top)?;
+    missing.extend(lost.iter().map(|path| path.as_os_str().as_bytes()));
+    if !missing.is_empty() {
+        // Gone since git has looked: the start has them, the folder does not.
+        let input = [missing.join(&0), vec![0]].concat();
+        let git = Git::in_repo(&origin.vars, top.join(".git"), top);
+        git.call(["checkout-index", "-q", "-f", "-z", "--stdin"])
+            .index(private_index)
+            .stdin(input)
+            .accept(&[1])
+            .run()?;
+    }
+    let args = ["ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z"];
+    let ignored = origin.git().call(args).index(&user.snapshot.index).run()?.stdout;
+    let ignored = ignored.split(|b| *b == 0).filter(|p| !p.is_empty() && *p != b".ralph/");
+    others.extend(ignored.filter(|p| !p.starts_with(b".ralph/")).map(<[u8]>::to_vec));
+    // What is installed is nobody's work, whether git is told to ignore it or not.
+    others.extend(installed_folders(origin)?.into_iter().map(|folder| folder.at.into_bytes()));
+    Ok((copy_files::copy(&others, &origin.top, top)?, stats))
+}
+
+/// The engine's own index of the user's tree becomes that of the copy.
+fn copy_private_index(from: &Path, to: &Path, origin: &Repo, copied: &CopyStats) -> Result<()> {
+    let Some((mut bytes, written)) = read_index(from)? else { return Ok(()) };
+    index::move_to_copy(&mut bytes, origin.object_format, written, copied);
+    crate::objects::files::write_atomically(to, &bytes)
+}
+
+/// An index, and the second in which it was written.
+fn read_index(path: &Path) -> Result<Option<(Vec<u8>, u32)>> {
+    let read = || -> std::io::Result<(Vec<u8>, u32)> {
+        let mut file = fs::File::open(path)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok((bytes, file.metadata()?.mtime() as u32))
+    };
+    match read() {
+        Ok(read) => Ok(Some(read)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::file("read", path, e)),
+    }
+}
+
+/// The agent sees what the user has staged; an index that is spread over files is made anew from `HEAD`.
+fn copy_index(origin: &Repo, git_dir: &Path, top: &Path, copied: &CopyStats) -> Result<()> {
+    match read_index(&origin.git_dir.join("index"))? {
+        Some((mut bytes, written)) if index::is_plain(&bytes, origin.object_format) => {
+            index::move_to_copy(&mut bytes, origin.object_format, written, copied);
+            crate::objects::files::write_atomically(&git_dir.join("index"), &bytes)
+        }
+        _ => Git::in_repo(&origin.vars, git_dir, top)
+            .call(["read-tree", "HEAD"])
+            .run()
+            .map(drop)
+            .map_err(Error::from),
+    }
+}
+
+/// Configuration, scripts and whatever else a repo keeps in `.ralph/`. The files that change with every session follow
+/// with the first one.
+fn copy_ralph(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).map_err(|e| Error::file("create", to, e))?;
+    let names: Vec<Vec<u8>> = fs::read_dir(from)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name())
+        .filter(|name| !OWN_STATE.iter().any(|own| name == *own))
+        .map(|name| name.as_bytes().to_vec())
+        .collect();
+    copy_files::copy(&names, from, to)?;
+    // What prompts name of the run itself is where it always is, for reading: a link that whoever drives the run makes.
+    let runs = to.join("runs");
+    fs::create_dir_all(&runs).map_err(|e| Error::file("create", &runs, e))
+}
+
+fn copy_if_there(from: &Path, to: &Path) -> Result<()> {
+    match fs::read(from) {
+        Ok(bytes) => crate::objects::files::write_atomically(to, &bytes),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(Error::file("read", from, e)),
+    }
+}

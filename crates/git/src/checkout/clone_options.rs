@@ -1,0 +1,74 @@
+//! How much of a repo a clone brings: its last commits only, or some folders only.
+
+use crate::error::{Error, Result};
+use crate::process::command::Git;
+
+/// How much of a repo a clone brings.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CloneDepth {
+    /// Only so many commits of the history.
+    pub depth: Option<u32>,
+    /// Only these folders, and the files beside and above them. Empty: all.
+    pub sparse: Vec<String>,
+    /// The branch that is needed, where it is not the usual one: a short history has one branch.
+    pub base: Option<String>,
+}
+
+impl CloneDepth {
+    /// Whether git must be asked to leave something out.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.depth.is_none() && self.sparse.is_empty()
+    }
+
+    /// The arguments of `git clone`.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let mut args = Vec::new();
+        if let Some(depth) = self.depth {
+            args.extend(["--depth".to_owned(), depth.max(1).to_string()]);
+            args.extend(self.base.iter().map(|base| format!("--branch={base}")));
+        }
+        if !self.sparse.is_empty() {
+            // A server that cannot leave files out sends all of them; git says so and goes on.
+            args.extend(["--sparse", "--filter=blob:none"].map(str::to_owned));
+        }
+        args
+    }
+}
+
+/// A folder as `git sparse-checkout` takes it; an error for what is none.
+pub fn sparse_folder(text: &str) -> Result<String> {
+    let folder = text.trim_start_matches("./").trim_matches('/');
+    let odd = folder.is_empty()
+        || text.starts_with(['/', '-', '!'])
+        || folder.split('/').any(|part| matches!(part, "" | "." | ".." | ".git"))
+        || folder.contains(['*', '?', '[', '\\', '\n', '\0', '"']);
+    match odd {
+        true => Err(Error::refused(
+            format!("`{text}` is no folder that a sparse clone can bring"),
+            "name folders below the top of the repo, without patterns, for example `packages/api`",
+        )),
+        false => Ok(folder.to_owned()),
+    }
+}
+
+/// The arguments that limit a work tree to these folders.
+pub(crate) fn limit(git: &Git, folders: &[String]) -> crate::process::command::GitCall {
+    let head = ["sparse-checkout", "set", "--cone", "--no-sparse-index", "--"].map(str::to_owned);
+    git.call(head.into_iter().chain(folders.iter().cloned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_folders_below_the_top_are_taken() {
+        for (text, folder) in [("a/b", "a/b"), ("./a/", "a"), ("über uns", "über uns")] {
+            assert_eq!(sparse_folder(text).unwrap(), folder);
+        }
+        for text in ["", "/", "/etc", "../x", "a/../b", "-x", "*.rs", "a//b", ".git", "!a"] {
+            let refused = sparse_folder(text).unwrap_err().to_string();
+            assert!(refused.contains("is no folder that a sparse clone can bring"), "{text}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Starting git: hardened, with a deadline and bounded output.
+
+pub mod command;
+pub(crate) mod git_error;
+pub(crate) mod output;
+pub(crate) mod path;
+pub(crate) mod running;
+pub(crate) mod tree_git;

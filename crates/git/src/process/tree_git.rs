@@ -1,0 +1,44 @@
+//! [`TreeGit`]: git on objects alone, for merges. It has no configuration, no attributes and no files, so nothing that an
+//! agent or a repo wrote can make it start a program.
+
+use crate::error::Result;
+use crate::objects::files::write_atomically;
+use crate::objects::oid::ObjectFormat;
+use crate::process::command::{Git, GitCall};
+use crate::repo::Repo;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// Git in a bare folder of the engine's own.
+#[derive(Debug, Clone)]
+pub(crate) struct TreeGit {
+    git: Git,
+    borrowed: PathBuf,
+}
+
+impl TreeGit {
+    /// Opens it in `folder`. New objects go to `objects`, which borrows from the repo's; `borrowed` is one more folder of
+    /// objects that it reads.
+    pub(crate) fn open(repo: &Repo, folder: &Path, objects: PathBuf, borrowed: &Path) -> Result<Self> {
+        let config = match repo.object_format {
+            ObjectFormat::Sha1 => "[core]\n\trepositoryformatversion = 0\n",
+            ObjectFormat::Sha256 => {
+                "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n"
+            }
+        };
+        write_atomically(&folder.join("config"), config.as_bytes())?;
+        write_atomically(&folder.join("refs/none"), b"")?;
+        write_atomically(&folder.join("HEAD"), b"ref: refs/heads/none\n")?;
+        let git = Git::in_repo(&repo.vars, folder, folder).with_objects(objects);
+        Ok(Self { git, borrowed: borrowed.to_owned() })
+    }
+
+    pub(crate) fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> GitCall {
+        let who = [("GIT_AUTHOR_NAME", "Ralph"), ("GIT_AUTHOR_EMAIL", "ralph@localhost")];
+        let too = [("GIT_COMMITTER_NAME", "Ralph"), ("GIT_COMMITTER_EMAIL", "ralph@localhost")];
+        let none =
+            [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_COUNT", "0")];
+        let call = self.git.call(args).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &self.borrowed);
+        who.into_iter().chain(too).chain(none).fold(call, |call, (key, value)| call.env(key, value))
+    }
+}

@@ -1,0 +1,269 @@
+//! Pushing: from a room of its own, so that nothing an agent wrote into `.git/config` (another address for a host, a program
+//! for credentials, a proxy) has a say in where the work and the token go.
+
+use crate::error::{Error, Result};
+use crate::objects::oid::ObjectFormat;
+use crate::objects::refs::Refs;
+use crate::process::command::{Git, GitCall, GitError, GitFailure};
+use crate::publish::pushed_content;
+use crate::repo::Repo;
+use ralph_loop_domain::ports::{GitRemote, Lease, Outgoing, OutgoingPart, Push, PushEnd};
+use ralph_loop_domain::vars::Vars;
+use ralph_loop_protocol::id::{CommitId, RunId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Begins the names of the folders, before the id of the process.
+const ROOM: &str = "ralph-push-";
+
+/// An empty bare repo that borrows the objects of another, gone when dropped.
+struct ScratchRepo {
+    path: PathBuf,
+    vars: Vars,
+}
+
+impl ScratchRepo {
+    fn empty(vars: &Vars, format: ObjectFormat) -> Result<Self> {
+        let base = vars.temp_dir();
+        remove_left(&base);
+        let path = nix::unistd::mkdtemp(&base.join(format!("{ROOM}{}-XXXXXX", std::process::id())))
+            .map_err(|e| Error::file("create a folder in", &base, e.into()))?;
+        let room = Self { path, vars: vars.clone() };
+        let format = format!("--object-format={}", format.as_str());
+        Git::in_folder(vars, &room.path).call(["init", "-q", "--bare", "--template=", &format, "."]).run()?;
+        Ok(room)
+    }
+
+    fn over(repo: &Repo) -> Result<Self> {
+        let room = Self::empty(&repo.vars, repo.object_format)?;
+        let alternates = room.path.join("objects/info/alternates");
+        let objects = repo.common_dir.join("objects");
+        if let Some(folder) = alternates.parent() {
+            fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
+        }
+        fs::write(&alternates, format!("{}\n", objects.display()))
+            .map_err(|e| Error::file("write", &alternates, e))?;
+        // A shallow clone must say where its history ends.
+        let shallow = repo.common_dir.join("shallow");
+        if shallow.exists() {
+            fs::copy(&shallow, room.path.join("shallow")).map_err(|e| Error::file("copy", &shallow, e))?;
+        }
+        Ok(room)
+    }
+
+    fn git(&self) -> Git {
+        Git::in_repo(&self.vars, &self.path, &self.path)
+    }
+}
+
+/// Removes what processes that were killed have left. Another user's cannot be removed, and stays.
+fn remove_left(base: &Path) {
+    if !Path::new("/proc/self").exists() {
+        return;
+    }
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid =
+            name.to_str().and_then(|name| name.strip_prefix(ROOM)).and_then(|rest| rest.split('-').next());
+        if pid.is_some_and(|pid| pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+impl Drop for ScratchRepo {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Hands a login to git through the environment, for the host of the remote and no other.
+pub(crate) fn with_login(call: GitCall, remote: &GitRemote) -> GitCall {
+    // Without a login of its own, a remote is reached as the user's own settings say.
+    let Some((user, secret)) = &remote.login else { return call };
+    let call = call.config("credential.helper=");
+    let Some((scheme, rest)) = remote.url.split_once("://") else { return call };
+    let host = rest.split('/').next().unwrap_or(rest);
+    call.config(format!(
+        "credential.{scheme}://{host}.helper=!f() {{ test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \"$RALPH_GIT_USER\" \"$RALPH_GIT_PASSWORD\"; }}; f"
+    ))
+    .env("RALPH_GIT_USER", user)
+    .env("RALPH_GIT_PASSWORD", secret)
+}
+
+/// Pushes refs, all or none.
+pub(crate) fn push(repo: &Repo, remote: &GitRemote, pushes: &[Push]) -> Result<PushEnd> {
+    let room = ScratchRepo::over(repo)?;
+    let mut args: Vec<String> =
+        ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"]
+            .map(String::from)
+            .into();
+    if pushes.len() > 1 {
+        args.push("--atomic".into());
+    }
+    for push in pushes {
+        match &push.lease {
+            Lease::Absent => args.push(format!("--force-with-lease={}:", push.name)),
+            Lease::At(commit) => args.push(format!("--force-with-lease={}:{commit}", push.name)),
+            Lease::FastForward => {}
+        }
+    }
+    args.push("--".into());
+    args.push(remote.url.clone());
+    args.extend(pushes.iter().map(|push| format!("{}:{}", push.commit, push.name)));
+    match with_login(room.git().call(&args), remote).accept(&[1]).run() {
+        Ok(output) if output.code == 0 => Ok(PushEnd::Pushed),
+        Ok(output) => {
+            let lines = output.text();
+            let refused: Vec<&str> = lines.lines().filter_map(|line| line.strip_prefix("!\t")).collect();
+            Ok(match refused.is_empty() {
+                // An answer that got lost makes git's web transport ask again, and the second time finds the work done.
+                false if is_there(&room, remote, pushes) => PushEnd::Pushed,
+                false => PushEnd::Rejected { reason: refused.join("; ").replace('\t', " ") },
+                true => end_of(&output.stderr),
+            })
+        }
+        Err(error @ GitError { kind: GitFailure::NotInstalled, .. }) => Err(error.into()),
+        Err(error) if error.stderr.is_empty() => Ok(PushEnd::Unavailable { reason: error.kind.to_string() }),
+        Err(error) => Ok(end_of(&error.stderr)),
+    }
+}
+
+/// What a push would show, read from the room that it is pushed from.
+pub(crate) fn outgoing(
+    repo: &Repo,
+    asked: &Outgoing<'_>,
+    each: &mut dyn FnMut(OutgoingPart<'_>),
+) -> Result<()> {
+    let room = ScratchRepo::over(repo)?;
+    pushed_content::read(&room.git(), repo.object_format, &room.path, asked, each)
+}
+
+/// The commits that the remote's branches, tags and states name.
+pub(crate) fn remote_commits(
+    repo: &Repo,
+    remote: &GitRemote,
+) -> Result<std::result::Result<Vec<CommitId>, PushEnd>> {
+    let room = ScratchRepo::empty(&repo.vars, repo.object_format)?;
+    let names = ["refs/heads/*", "refs/tags/*", "refs/ralph/*"];
+    match remote_refs(&room, remote, &names) {
+        Ok(refs) => Ok(Ok(refs.into_values().collect())),
+        Err(Error::Git(error @ GitError { kind: GitFailure::NotInstalled, .. })) => Err(error.into()),
+        Err(Error::Git(error)) if error.stderr.is_empty() => {
+            Ok(Err(PushEnd::Unavailable { reason: error.kind.to_string() }))
+        }
+        Err(Error::Git(error)) => Ok(Err(end_of(&error.stderr))),
+        Err(error) => Err(error),
+    }
+}
+
+/// What git's last words say of the remote.
+fn end_of(words: &str) -> PushEnd {
+    let reason = ralph_loop_protocol::text::tail_lines(words.trim(), 3).replace('\n', "; ");
+    let lower = words.to_ascii_lowercase();
+    let any = |needles: &[&str]| needles.iter().any(|needle| lower.contains(needle));
+    if any(&[
+        "authentication failed",
+        "could not read username",
+        "could not read password",
+        "unable to get password",
+        // What hosts say of a repo that the credentials may not see.
+        "repository not found",
+        "permission denied",
+        "error: 401",
+        "error: 403",
+        "access denied",
+        "invalid credentials",
+    ]) {
+        PushEnd::Denied { reason }
+    } else {
+        PushEnd::Unavailable { reason }
+    }
+}
+
+/// Whether a commit of this repo carries the trailer of the run.
+pub(crate) fn owns(repo: &Repo, run: &RunId, commit: &CommitId) -> Result<bool> {
+    let known = repo.git().call(["cat-file", "commit", commit.as_str()]).accept(&[128]).run()?;
+    let trailer = format!("Ralph-Run: {run}");
+    Ok(known.code == 0 && known.text().lines().any(|line| line == trailer))
+}
+
+/// What a ref names on the remote.
+pub(crate) fn remote_ref(vars: &Vars, remote: &GitRemote, name: &str) -> Result<Option<CommitId>> {
+    // Beside nobody's repo: a `.git` above the folder for temporary files would be believed, too.
+    let room = ScratchRepo::empty(vars, ObjectFormat::Sha1)?;
+    Ok(remote_refs(&room, remote, &[name])?.remove(name))
+}
+
+fn remote_refs(room: &ScratchRepo, remote: &GitRemote, names: &[&str]) -> Result<BTreeMap<String, CommitId>> {
+    let args = ["ls-remote", "--", &remote.url].into_iter().chain(names.iter().copied());
+    let output = with_login(room.git().call(args), remote).run()?.text();
+    // A name matches the end of longer ones, too; whoever asks takes the whole name.
+    let found = output.lines().filter_map(|line| line.split_once('\t'));
+    Ok(found.map(|(commit, name)| (name.to_owned(), CommitId::new(commit))).collect())
+}
+
+/// Whether every ref names on the remote what it is to name.
+fn is_there(room: &ScratchRepo, remote: &GitRemote, pushes: &[Push]) -> bool {
+    let names: Vec<&str> = pushes.iter().map(|push| push.name.as_str()).collect();
+    remote_refs(room, remote, &names)
+        .is_ok_and(|found| pushes.iter().all(|push| found.get(&push.name) == Some(&push.commit)))
+}
+
+/// Fetches refs of a remote into a local repo; `specs` are `+from:to`.
+pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
+    let room = ScratchRepo::over(repo)?;
+    let objects = repo.common_dir.join("objects");
+    let refs = |git: Git| -> Result<String> {
+        let call = git.call(["for-each-ref", "--format=%(objectname) %(refname)"]);
+        Ok(call.env("GIT_OBJECT_DIRECTORY", &objects).run()?.text())
+    };
+    // With the repo's own refs, only what is missing comes over.
+    let before = refs(repo.git())?;
+    let packed = room.path.join("packed-refs");
+    fs::write(&packed, format!("{before}\n").trim_start()).map_err(|e| Error::file("write", &packed, e))?;
+    let head = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no", "--"]
+        .map(String::from);
+    let args = head.into_iter().chain([remote.url.clone()]).chain(specs.iter().cloned());
+    with_login(room.git().call(args).env("GIT_OBJECT_DIRECTORY", &objects), remote).run()?;
+    let (before, after): (BTreeSet<&str>, String) = (before.lines().collect(), refs(room.git())?);
+    let moved: Vec<(&str, &str)> =
+        after.lines().filter(|line| !before.contains(line)).filter_map(|line| line.split_once(' ')).collect();
+    // Nobody's work tree is left behind its branch.
+    let checked_out = repo.current_branch()?.map(|branch| format!("refs/heads/{branch}"));
+    if let Some(name) = checked_out.filter(|branch| moved.iter().any(|(_, name)| name == branch)) {
+        let reason = format!("refusing to fetch into `{name}`, which is checked out");
+        return Err(Error::refused(reason, "fetch into another ref, then merge"));
+    }
+    // Git brings objects; refs are moved here, so that a kill in between leaves no lock that nobody can tell whose it is.
+    let refs = Refs::new(repo, &repo.git_dir.join("ralph"));
+    for (commit, name) in moved {
+        refs.update(name, commit, refs.read(name)?.as_deref())?;
+    }
+    Ok(())
+}
+
+/// Brings commits of another repo of this machine over, each under a name there. They are served from a room that borrows the
+/// other's objects: its settings and refs, which an agent may have written, have no say.
+pub(crate) fn fetch_commits(repo: &Repo, from: &Repo, commits: &[(String, String)]) -> Result<()> {
+    let room = ScratchRepo::over(from)?;
+    let mut refs: Vec<String> = commits.iter().map(|(name, commit)| format!("{commit} {name}\n")).collect();
+    refs.sort_by(|a, b| a.split(' ').nth(1).cmp(&b.split(' ').nth(1)));
+    let packed = room.path.join("packed-refs");
+    fs::write(&packed, refs.concat()).map_err(|e| Error::file("write", &packed, e))?;
+    let names: Vec<String> = commits.iter().map(|(name, _)| name.clone()).collect();
+    fetch(repo, &path_remote(&room.path), &names)
+}
+
+/// A path that is a repo, as a remote.
+pub fn path_remote(path: &Path) -> GitRemote {
+    GitRemote { url: path.display().to_string(), login: None }
+}
+
+/// The branches of a remote.
+pub fn remote_branches(vars: &Vars, remote: &GitRemote) -> Result<Vec<String>> {
+    let call = Git::in_folder(vars, vars.temp_dir()).call(["ls-remote", "--heads", "--", &remote.url]);
+    let output = with_login(call, remote).run()?.text();
+    Ok(output.lines().filter_map(|line| Some(line.split_once("\trefs/heads/")?.1.to_owned())).collect())
+}

@@ -1,0 +1,371 @@
+//! One checkpoint: tree, commit on the work ref, and on the branch where the run has one.
+//!
+//! A changed checkpoint starts two processes (`git add`, `git diff-tree`), a third one on a branch (`git update-index`).
+
+use crate::diff::{self, DiffInProgress, DiffReady, LastPatch};
+use crate::error::{Error, Result};
+use crate::objects::oid::{Oid, oid};
+use crate::objects::writer::commit_body;
+use crate::snapshot::FileStates;
+use crate::snapshot::entry::differences;
+use crate::snapshot::history::{WorkCommit, message_with_trailers};
+use crate::snapshot::record::{PlannedMove, RefPosition};
+use crate::snapshot::work_tree::{WorkChanges, work_of};
+use crate::workspace::GitWorkspace;
+use ralph_loop_domain::change_text::ChangeText;
+use ralph_loop_domain::ports::{Checkpoint, CheckpointRequest};
+use ralph_loop_protocol::event::FileChange;
+use ralph_loop_protocol::id::{CommitId, TreeId};
+use ralph_loop_protocol::sanitize;
+use std::collections::BTreeSet;
+
+/// What the files say of a change that nobody has put into words.
+fn change_words(before: &FileStates, now: &FileStates) -> String {
+    let changed: Vec<(char, String)> = differences(&before.entries, &now.entries)
+        .into_iter()
+        .filter(|change| !change.path.starts_with(b".ralph/"))
+        .map(|change| {
+            let status = match (change.old.is_some(), change.new.is_some()) {
+                (false, _) => 'A',
+                (_, false) => 'D',
+                _ => 'M',
+            };
+            (status, String::from_utf8_lossy(change.path).into_owned())
+        })
+        .collect();
+    let files: Vec<(char, &str)> = changed.iter().map(|(status, path)| (*status, path.as_str())).collect();
+    sanitize::block(&ChangeText::of_files(&files).message()).into_owned()
+}
+
+impl GitWorkspace {
+    pub(crate) fn record_checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint> {
+        let head = std::sync::Arc::clone(&self.session()?.head);
+        let mut ready = None;
+        let now = self.snapshot.refresh_then(&mut self.objects, &head, || {
+            // A diff that cannot be started now is started, or fails, when it is needed.
+            ready = diff::prepare(&self.git).ok();
+        })?;
+        let iteration = request.iteration;
+        let session = self.session()?;
+        let is_next = session.chain.last().is_none_or(|tip| tip.iteration.is_some_and(|i| i < iteration));
+        let work = work_of(&session.head, &session.start.entries, &now.entries);
+        let protected = session.protected.changes(self.snapshot.top(), &session.start.entries, &now.entries);
+        if is_next && now.tree == session.last.tree && !self.has_agents_commits(request) {
+            return Ok(Checkpoint { protected, ..checkpoint(&now, None, Vec::new(), &work, false) });
+        }
+        let made = self.record_change(request, &now, &work, ready)?;
+        Ok(Checkpoint { protected, ..made })
+    }
+
+    /// Whether the agent has committed on the branch of the run, and may. Its commit is not left as the newest one: what it says
+    /// there could keep a code host from checking it.
+    fn has_agents_commits(&self, request: &CheckpointRequest<'_>) -> bool {
+        self.options.allow_agent_commits && matches!(self.check_branch(request.on_branch), Ok(Some(_)))
+    }
+
+    fn record_change(
+        &mut self,
+        request: &CheckpointRequest<'_>,
+        now: &FileStates,
+        work: &WorkChanges,
+        ready: Option<DiffReady>,
+    ) -> Result<Checkpoint> {
+        let iteration = request.iteration;
+        let with_state = match self.options.commit_state {
+            true => {
+                let record = self.options.folder.as_deref().and_then(std::path::Path::parent);
+                Some(crate::snapshot::state_dir::with_state(
+                    work,
+                    &self.state_top(),
+                    record,
+                    &mut self.objects,
+                )?)
+            }
+            false => None,
+        };
+        let work = with_state.as_ref().unwrap_or(work);
+        let session = self.session()?;
+        let expected = session.record.work.to.clone();
+        let actual = self.refs.read(&self.own_ref("work"))?;
+        if actual != expected {
+            let word = |id: Option<String>| id.unwrap_or_else(|| "nothing".to_owned());
+            let name = self.own_ref("work");
+            return Err(Error::RefMoved { name, expected: word(expected), actual: word(actual) });
+        }
+        let branch_moved = self.check_branch(request.on_branch)?;
+        let work_tree = match work.entries == *now.entries {
+            true => now.tree,
+            false => self.objects.write_tree(&work.entries)?,
+        };
+        if branch_moved.is_none() && self.is_already_made(iteration, &work_tree, now)? {
+            return self.reuse(request, now, work, ready);
+        }
+        self.forget_future(iteration)?;
+        if let Some(commit) = branch_moved {
+            // The agent has committed on the branch, and may: its commits become part of the chain.
+            let tree = String::new();
+            self.session_mut()?.chain.push(WorkCommit { id: commit, tree, iteration: None });
+        }
+        self.make(request, now, work, &work_tree, ready)
+    }
+
+    /// Whether an earlier process made this very commit.
+    fn is_already_made(&self, iteration: u32, work_tree: &Oid, now: &FileStates) -> Result<bool> {
+        let session = self.session()?;
+        Ok(session.chain.last().is_some_and(|tip| {
+            let full = session.record.full_tree(&tip.id);
+            tip.iteration == Some(iteration)
+                && tip.tree == work_tree.to_string()
+                && full.is_none_or(|full| full == now.tree.to_string())
+        }))
+    }
+
+    /// Answers with the commit that is there, and finishes what was left undone beside it.
+    fn reuse(
+        &mut self,
+        request: &CheckpointRequest<'_>,
+        now: &FileStates,
+        work: &WorkChanges,
+        ready: Option<DiffReady>,
+    ) -> Result<Checkpoint> {
+        let session = self.session()?;
+        let Some((tip, before)) = session.chain.split_last() else {
+            return Err(Error::unreadable("the run's history", "it is empty"));
+        };
+        let (tip, parent) = (tip.clone(), before.last().cloned());
+        let Some(session) = self.session.take() else {
+            return Err(Error::unreadable("the run's history", "it is empty"));
+        };
+        let before = self.state_at(&session, parent.as_ref());
+        self.session = Some(session);
+        let before = before?;
+        if request.on_branch {
+            let parent = self.parent_id()?;
+            self.move_branch(request, &tip.id, &parent, &before, now, work)?;
+        }
+        let running = self.start_diff(&before, now, ready)?;
+        let (files, patch) = collect(&before, now, running);
+        let session = self.session_mut()?;
+        session.last = now.clone();
+        session.patch = patch;
+        Ok(checkpoint(now, Some(tip.id), files, work, true))
+    }
+
+    /// Drops commits of this iteration or later ones, which a journal that was cut knows nothing of.
+    fn forget_future(&mut self, iteration: u32) -> Result<()> {
+        let Some(mut session) = self.session.take() else { return Ok(()) };
+        let lost = |tip: &WorkCommit| tip.iteration.is_none_or(|i| i >= iteration);
+        let before = session.chain.len();
+        while session.chain.last().is_some_and(lost) {
+            session.chain.pop();
+        }
+        let last = match session.chain.len() == before {
+            true => Ok(session.last.clone()),
+            false => self.state_at(&session, session.chain.last()),
+        };
+        let result = last.map(|last| session.last = last);
+        self.session = Some(session);
+        result
+    }
+
+    fn make(
+        &mut self,
+        request: &CheckpointRequest<'_>,
+        now: &FileStates,
+        work: &WorkChanges,
+        work_tree: &Oid,
+        ready: Option<DiffReady>,
+    ) -> Result<Checkpoint> {
+        let before = self.session()?.last.clone();
+        let parent = self.parent_id()?;
+        let above_agents = self.session()?.chain.last().is_some_and(|tip| tip.iteration.is_none());
+        if before.tree == now.tree && !above_agents {
+            // Nothing is new since the last commit that counts; only the lost future goes.
+            self.move_work(&parent, None)?;
+            if request.on_branch {
+                self.move_branch(request, &parent, &parent, &before, now, work)?;
+            }
+            return Ok(checkpoint(now, None, Vec::new(), work, false));
+        }
+        let running = self.start_diff(&before, now, ready)?;
+        let words = match request.message.trim() {
+            "" => match (change_words(&before, now), request.redactor) {
+                (words, Some(redactor)) => redactor.text(&words).into_owned(),
+                (words, None) => words,
+            },
+            words => words.to_owned(),
+        };
+        let message = message_with_trailers(&words, &self.run, Some(request.iteration));
+        let at = request.at.as_second();
+        let body = commit_body(work_tree, &[oid(&parent)?], &self.options.identity, at, &message);
+        let commit = self.objects.write("commit", &body)?.to_string();
+        let full = (work_tree != &now.tree).then(|| now.tree.to_string());
+        self.move_work(&commit, full.as_deref())?;
+        if request.on_branch {
+            self.move_branch(request, &commit, &parent, &before, now, work)?;
+        }
+        let (files, patch) = collect(&before, now, running);
+        let session = self.session_mut()?;
+        let tree = work_tree.to_string();
+        session.chain.push(WorkCommit { id: commit.clone(), tree, iteration: Some(request.iteration) });
+        session.last = now.clone();
+        session.patch = patch;
+        Ok(checkpoint(now, Some(commit), files, work, false))
+    }
+
+    /// The newest commit that the next one stands on.
+    fn parent_id(&self) -> Result<String> {
+        let session = self.session()?;
+        let base = session.record.baseline.head.as_str();
+        Ok(session.chain.last().map_or(base, |tip| tip.id.as_str()).to_owned())
+    }
+
+    fn move_work(&mut self, to: &str, full: Option<&str>) -> Result<()> {
+        let name = self.own_ref("work");
+        let folder = self.folder.clone();
+        let session = self.session.as_mut().ok_or_else(|| Error::unreadable("the run", "not begun"))?;
+        let from = session.record.work.to.clone();
+        if from.as_deref() == Some(to) {
+            return Ok(());
+        }
+        let place = RefPosition { from: from.clone(), to: Some(to.to_owned()) };
+        session.record.note(&folder, PlannedMove::Work { place, full: full.map(str::to_owned) })?;
+        if let Err(error) = self.refs.update(&name, to, from.as_deref()) {
+            session.record.work = RefPosition::at(from);
+            return Err(error);
+        }
+        session.record.work = RefPosition::at(Some(to.to_owned()));
+        session.guard.own_move(&name, Some(to));
+        Ok(())
+    }
+
+    /// Checks that the branch can move. Returns where somebody has moved it on to, whose commits are then taken in.
+    pub(crate) fn check_branch(&self, on_branch: bool) -> Result<Option<String>> {
+        let (true, Some(branch)) = (on_branch, &self.options.branch) else { return Ok(None) };
+        let name = format!("refs/heads/{branch}");
+        let head = self.refs.head()?;
+        if head != name && !self.options.own_tree {
+            return Err(Error::RefMoved { name: "HEAD".to_owned(), expected: name, actual: head });
+        }
+        let left = self.session()?.record.branch.as_ref().and_then(|place| place.to.clone());
+        let actual = self.refs.read(&name)?;
+        if actual == left {
+            return Ok(None);
+        }
+        if let (Some(left), Some(actual)) = (&left, &actual)
+            && self.refs.is_ancestor(left, actual)?
+        {
+            return Ok(Some(actual.clone()));
+        }
+        if self.options.own_tree {
+            // An agent has written its branch anew. What it made of the files counts; the run's commits stay as they are.
+            return Ok(None);
+        }
+        let word = |id: Option<String>| id.unwrap_or_else(|| "nothing".to_owned());
+        Err(Error::RefMoved { name, expected: word(left), actual: word(actual) })
+    }
+
+    /// Whether the branch is somewhere that none of the run's commits leads to.
+    fn is_rewritten(&self, actual: Option<&str>) -> Result<bool> {
+        let session = self.session()?;
+        let base = session.record.baseline.head.as_str();
+        Ok(actual.is_none_or(|at| at != base && !session.chain.iter().any(|commit| commit.id == at)))
+    }
+
+    /// Moves the run's branch, and the user's index entries of exactly the changed paths with it, so that `git status`
+    /// does not show the commit's changes backwards.
+    fn move_branch(
+        &mut self,
+        request: &CheckpointRequest<'_>,
+        to: &str,
+        parent: &str,
+        before: &FileStates,
+        now: &FileStates,
+        work: &WorkChanges,
+    ) -> Result<()> {
+        let Some(branch) = self.options.branch.clone() else { return Ok(()) };
+        let name = format!("refs/heads/{branch}");
+        let actual = self.refs.read(&name)?;
+        let folder = self.folder.clone();
+        let left_behind =
+            self.options.own_tree && (self.refs.head()? != name || self.is_rewritten(actual.as_deref())?);
+        let session = self.session.as_mut().ok_or_else(|| Error::unreadable("the run", "not begun"))?;
+        if actual.as_deref() != Some(to) {
+            let place = RefPosition { from: actual.clone(), to: Some(to.to_owned()) };
+            session.record.note(&folder, PlannedMove::Branch { place })?;
+            self.refs.update(&name, to, actual.as_deref())?;
+            session.record.branch = Some(RefPosition::at(Some(to.to_owned())));
+            session.guard.own_move(&name, Some(to));
+            let why = format!("ralph: iteration {} of {}", request.iteration, self.run);
+            let old = actual.clone().unwrap_or_else(|| "0".repeat(to.len()));
+            self.refs.log_move(&name, &old, to, &self.options.identity, request.at.as_second(), &why);
+        }
+        if left_behind {
+            self.refs.point_head_at(&branch)?;
+            let session = self.session.as_mut().ok_or_else(|| Error::unreadable("the run", "not begun"))?;
+            session.guard.own_move("HEAD", Some(&name));
+            return self.reset_own_index(to);
+        }
+        let mut paths: BTreeSet<&[u8]> =
+            differences(&before.entries, &now.entries).iter().map(|d| d.path).collect();
+        // A branch that lagged behind the work ref catches up on earlier iterations, too.
+        if actual.as_deref() != Some(parent) {
+            paths.extend(work.changed.iter().map(Vec::as_slice));
+        } else {
+            paths.extend(
+                work.changed
+                    .iter()
+                    .map(Vec::as_slice)
+                    .filter(|p| p.starts_with(crate::snapshot::state_dir::PREFIX)),
+            );
+        }
+        self.update_user_index(&paths, work)
+    }
+
+    fn start_diff(
+        &self,
+        before: &FileStates,
+        now: &FileStates,
+        ready: Option<DiffReady>,
+    ) -> Result<DiffInProgress> {
+        let ready = match ready {
+            Some(ready) => ready,
+            None => diff::prepare(&self.git)?,
+        };
+        Ok(ready.start(&before.tree.to_string(), &now.tree.to_string()))
+    }
+}
+
+/// The list of changes with line counts, and the patch.
+fn collect(
+    before: &FileStates,
+    now: &FileStates,
+    running: DiffInProgress,
+) -> (Vec<FileChange>, Option<LastPatch>) {
+    let mut files: Vec<(Vec<u8>, FileChange)> =
+        differences(&before.entries, &now.entries).iter().map(|d| (d.path.to_vec(), d.to_change())).collect();
+    // The commit stands. Line counts are a service; a diff that fails must not undo it.
+    let patch = running.finish().ok().map(|diff| {
+        diff.fill(&mut files);
+        let (from, to) = (before.tree.to_string(), now.tree.to_string());
+        LastPatch { from, to, bytes: diff.patch, truncated: diff.truncated }
+    });
+    (files.into_iter().map(|(_, change)| change).collect(), patch)
+}
+
+fn checkpoint(
+    now: &FileStates,
+    commit: Option<String>,
+    files: Vec<FileChange>,
+    work: &WorkChanges,
+    reused: bool,
+) -> Checkpoint {
+    Checkpoint {
+        tree: TreeId::new(now.tree.to_string()),
+        commit: commit.map(CommitId::new),
+        files,
+        dirty_touched: work.dirty_touched.iter().map(|path| crate::snapshot::entry::text(path)).collect(),
+        protected: Vec::new(),
+        reused,
+    }
+}

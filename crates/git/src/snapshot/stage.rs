@@ -1,0 +1,255 @@
+//! Brings a private index up to date with the files of a tree.
+//!
+//! Git is told every path, and is never left to look into a folder by itself: where a repo lies within the tree, git would
+//! go into it, believe its configuration, and run the programs that it names.
+
+use crate::error::Result;
+use crate::objects::oid::{ObjectFormat, Oid};
+use crate::process::command::{Git, GitCall, GitError};
+use crate::snapshot::entry::{MODE_GITLINK, TreeEntry, on_disk};
+use crate::snapshot::survey::{join, parent};
+use crate::snapshot::watch::{NameKind, list};
+use nix::unistd::AccessFlags;
+use ralph_loop_safe_fs::{Kind, Links, SafeDir};
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+/// With more changed folders than this, the whole tree is listed.
+const FOLDERS_MAX: usize = 64;
+/// More than any ref, `HEAD` or `.git` file holds.
+const REF_MAX: u64 = 64 * 1024;
+/// More entries than this are given to git as its input.
+const ARGUMENTS_MAX: usize = 100;
+const PACKED_REFS_MAX: u64 = 64 * 1024 * 1024;
+
+/// What becomes of a repo within the tree that the index does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NestedRepos {
+    /// It is recorded as a link to its commit, and stays that: it is the user's.
+    Pinned,
+    /// Its files are recorded like any others, without its `.git`: somebody else may have made it.
+    AsFiles,
+}
+
+/// An index, and the tree whose files it is to hold.
+#[derive(Debug)]
+pub(crate) struct Staging<'a> {
+    pub(crate) git: &'a Git,
+    pub(crate) index: &'a Path,
+    pub(crate) top: &'a Path,
+    /// The tree whose attributes decide about filters and line ends; those of the files where there is none.
+    pub(crate) attributes: Option<&'a str>,
+    pub(crate) nested: NestedRepos,
+    pub(crate) format: ObjectFormat,
+}
+
+/// What the index does not hold and git does not ignore.
+#[derive(Debug, Default)]
+pub(crate) struct Untracked {
+    pub(crate) files: Vec<Vec<u8>>,
+    /// Repos within the tree, with the commit they are at.
+    pub(crate) links: Vec<TreeEntry>,
+}
+
+impl Staging<'_> {
+    fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> GitCall {
+        let call = self.git.call(args).index(self.index);
+        match self.attributes {
+            Some(tree) => call.env("GIT_ATTR_SOURCE", tree),
+            None => call,
+        }
+    }
+
+    /// What is new below `folders`, or anywhere for `None`.
+    pub(crate) fn untracked(&self, folders: Option<&[Vec<u8>]>) -> Result<Untracked> {
+        let mut args: Vec<OsString> = ["ls-files", "-o", "-z", "--exclude-standard"].map(Into::into).into();
+        let all = |folders: &&[Vec<u8>]| folders.len() > FOLDERS_MAX || folders.iter().any(Vec::is_empty);
+        if let Some(folders) = folders.filter(|folders| !all(folders)) {
+            args.push("--".into());
+            args.extend(
+                folders.iter().map(|path| OsString::from_vec([b":(top,literal)", path.as_slice()].concat())),
+            );
+        }
+        let output = self.call(args).run()?;
+        let mut found = Untracked::default();
+        let mut inside = Vec::new();
+        for path in output.stdout.split(|b| *b == 0).filter(|path| !path.is_empty()) {
+            match (path.strip_suffix(b"/"), self.nested) {
+                (None, _) => found.files.push(path.to_owned()),
+                (Some(repo), NestedRepos::Pinned) => {
+                    // Without a commit it is pinned all the same, at something that is none.
+                    let head =
+                        head_of_nested(self.top, repo).unwrap_or_else(|| self.format.id_of("blob", b""));
+                    found.links.push(TreeEntry { path: repo.to_owned(), mode: MODE_GITLINK, oid: head });
+                }
+                (Some(repo), NestedRepos::AsFiles) => walk(self.top, repo, &mut inside),
+            }
+        }
+        found.files.extend(self.not_ignored(inside)?);
+        Ok(found)
+    }
+
+    fn not_ignored(&self, paths: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        if paths.is_empty() {
+            return Ok(paths);
+        }
+        let call = self.call(["check-ignore", "-z", "--stdin"]).stdin(lines(paths.iter()));
+        let output = call.accept(&[1]).run()?;
+        let ignored: BTreeSet<&[u8]> = output.stdout.split(|b| *b == 0).collect();
+        Ok(paths.iter().filter(|path| !ignored.contains(path.as_slice())).cloned().collect())
+    }
+
+    /// Takes `entries` into the index as they stand here, without what git would remember of their files; then these paths
+    /// as they are now. What is gone goes from it, too.
+    pub(crate) fn update(
+        &self,
+        paths: &BTreeSet<Vec<u8>>,
+        mut entries: &[TreeEntry],
+        settings: &[&str],
+    ) -> Result<(), GitError> {
+        let mut real = RealFolders::new(self.top);
+        let (paths, hidden): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) =
+            paths.iter().partition(|path| real.lead_to(path));
+        if !hidden.is_empty() {
+            // A folder has become a link: what git knew below it is gone.
+            self.forget(hidden.into_iter())?;
+        }
+        if entries.len() > ARGUMENTS_MAX {
+            let call = self.call(["update-index", "--add", "--replace", "-z", "--index-info"]);
+            let line = |entry: &TreeEntry| {
+                [format!("{:o} {}\t", entry.mode, entry.oid).as_bytes(), &entry.path, b"\0"].concat()
+            };
+            call.stdin(entries.iter().flat_map(line).collect::<Vec<u8>>()).run()?;
+            entries = &[];
+        }
+        if paths.is_empty() && entries.is_empty() {
+            return Ok(());
+        }
+        let update = |paths: Vec<u8>| {
+            let mut args: Vec<OsString> =
+                ["update-index", "--add", "--remove", "--replace"].map(Into::into).into();
+            for TreeEntry { mode, oid, path } in entries {
+                let entry = [format!("{mode:o},{oid},").as_bytes(), path.as_slice()].concat();
+                args.extend(["--cacheinfo".into(), OsString::from_vec(entry)]);
+            }
+            args.extend(["-z", "--stdin"].map(OsString::from));
+            let call = settings.iter().fold(self.call(args), |call, setting| call.config(*setting));
+            call.stdin(paths).run().map(drop)
+        };
+        match update(lines(paths.iter().copied())) {
+            // A file that cannot be read stays as it was known, one that has become a pipe or a socket is gone; all others are
+            // taken.
+            Err(error) if error.code() == Some(128) => {
+                let (special, rest): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) =
+                    paths.iter().copied().partition(|path| self.is_special(path));
+                let readable: Vec<&Vec<u8>> =
+                    rest.iter().copied().filter(|path| self.is_readable(path)).collect();
+                if readable.len() == paths.len() {
+                    return Err(error);
+                }
+                if !special.is_empty() {
+                    self.forget(special.into_iter())?;
+                }
+                update(lines(readable.into_iter()))
+            }
+            done => done,
+        }
+    }
+
+    /// Takes paths out of the index, whatever stands there.
+    fn forget<'a>(&self, paths: impl Iterator<Item = &'a Vec<u8>>) -> Result<(), GitError> {
+        let call = self.call(["update-index", "--force-remove", "-z", "--stdin"]);
+        call.stdin(lines(paths)).run().map(drop)
+    }
+
+    fn is_special(&self, path: &[u8]) -> bool {
+        let found = std::fs::symlink_metadata(on_disk(self.top, path));
+        found.is_ok_and(|meta| !meta.is_file() && !meta.is_dir() && !meta.is_symlink())
+    }
+
+    fn is_readable(&self, path: &[u8]) -> bool {
+        let path = on_disk(self.top, path);
+        match std::fs::symlink_metadata(&path) {
+            Ok(meta) if meta.is_file() => nix::unistd::access(&path, AccessFlags::R_OK).is_ok(),
+            _ => true,
+        }
+    }
+}
+
+/// Knows of which paths no folder is a link, each folder looked at once.
+struct RealFolders<'a> {
+    top: &'a Path,
+    known: HashMap<&'a [u8], bool>,
+}
+
+impl<'a> RealFolders<'a> {
+    fn new(top: &'a Path) -> Self {
+        Self { top, known: HashMap::from([(&b""[..], true)]) }
+    }
+
+    fn lead_to(&mut self, path: &'a [u8]) -> bool {
+        let folder = parent(path);
+        if let Some(real) = self.known.get(folder) {
+            return *real;
+        }
+        let is_link =
+            || std::fs::symlink_metadata(on_disk(self.top, folder)).is_ok_and(|meta| meta.is_symlink());
+        let real = !is_link() && self.lead_to(folder);
+        self.known.insert(folder, real);
+        real
+    }
+}
+
+fn lines<'a>(paths: impl Iterator<Item = &'a Vec<u8>>) -> Vec<u8> {
+    let mut input = Vec::new();
+    for path in paths {
+        input.extend_from_slice(path);
+        input.push(0);
+    }
+    input
+}
+
+/// All files and links below a folder, but what is git's own.
+fn walk(top: &Path, folder: &[u8], out: &mut Vec<Vec<u8>>) {
+    for (name, kind) in list(top, folder).unwrap_or_default() {
+        let path = join(folder, &name);
+        if name.eq_ignore_ascii_case(b".git") {
+            continue;
+        }
+        match kind {
+            NameKind::Folder => walk(top, &path, out),
+            NameKind::File | NameKind::Link => out.push(path),
+            NameKind::Special => {}
+        }
+    }
+}
+
+/// The commit that a repo within the tree is at, read from its files: git itself would read its configuration, too.
+fn head_of_nested(top: &Path, path: &[u8]) -> Option<Oid> {
+    let folder = SafeDir::open(on_disk(top, path)).ok()?;
+    let git_dir = match folder.facts(".git").ok()?.kind {
+        Kind::Folder => folder.path().join(".git"),
+        Kind::File => {
+            let text = folder.read_text(".git", Links::Refused, REF_MAX).ok()?;
+            folder.path().join(text.trim_end().strip_prefix("gitdir: ")?)
+        }
+        Kind::Link | Kind::Special => return None,
+    };
+    let git = SafeDir::open(&git_dir).ok()?;
+    let head = git.read_text("HEAD", Links::Refused, REF_MAX).ok()?;
+    let Some(name) = head.trim_end().strip_prefix("ref: ") else {
+        return Oid::from_hex(head.trim_end().as_bytes());
+    };
+    let common = match git.read_text("commondir", Links::Refused, REF_MAX) {
+        Ok(text) => SafeDir::open(git_dir.join(PathBuf::from(text.trim_end()))).ok()?,
+        Err(_) => git,
+    };
+    if let Ok(text) = common.read_text(name, Links::Refused, REF_MAX) {
+        return Oid::from_hex(text.trim_end().as_bytes());
+    }
+    let packed = common.read_text("packed-refs", Links::Refused, PACKED_REFS_MAX).ok()?;
+    let id = packed.lines().find_map(|line| line.strip_suffix(name)?.strip_suffix(' '))?;
+    Oid::from_hex(id.as_bytes())
+}
