@@ -72,7 +72,7 @@ pub struct HarnessChange {
     pub key: Option<String>,
     /// What it is to the checks, and what became of it.
     pub what: String,
-    /// Whether it counts as a test or as what sets tests up: then the checks of the start decide, or a person.
+    /// Whether it counts as a test or test setup; then the original checks decide, or the user.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tests: bool,
 }

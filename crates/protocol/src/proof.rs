@@ -55,13 +55,13 @@ pub struct Proof {
     pub baseline: Vec<CheckResult>,
     /// Every required check.
     pub checks: Vec<ProofCheck>,
-    /// How the checks ended with what decides as it was at the start, where the run changed some of it.
+    /// Results of the original checks on the work, if the run changed some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub start: Vec<CheckResult>,
-    /// What a person is asked, where only that is in the way of a pass.
+    /// The question for the user, if only that prevents a pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<TestsQuestion>,
-    /// Who accepted the changed tests, where somebody did.
+    /// Who approved the changed tests, if anyone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
     /// What had to stay as it was.

@@ -46,7 +46,7 @@ pub enum WeakKind {
 }
 
 impl WeakKind {
-    /// In words.
+    /// As text.
     pub fn words(self) -> &'static str {
         match self {
             Self::FileRemoved => "a file of tests was removed",

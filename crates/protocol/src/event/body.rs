@@ -44,7 +44,7 @@ pub enum EventBody {
         /// Marks of programs and settings of this machine that checks depend on.
         #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
         surroundings: std::collections::BTreeMap<String, String>,
-        /// How the checks ended before the first session, in a clean checkout of the start.
+        /// Check results before the first session, in a clean checkout of the original files.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checks: Option<BaselineChecks>,
     },
@@ -99,7 +99,7 @@ pub enum EventBody {
         /// Ids of criteria that the agent says are met, where it says so outside the task's file.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         claims: Vec<String>,
-        /// What the agent asks for instead of going on.
+        /// What the agent asks for instead of continuing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ask: Option<Ask>,
         /// The message the agent would like for the iteration's commit.
@@ -249,7 +249,7 @@ pub enum EventBody {
     BudgetWarning {
         /// Which.
         budget: BudgetKind,
-        /// In words with numbers.
+        /// A sentence with numbers.
         message: String,
         /// Working time of what was ended, which no other event tells of; 0 where nothing was.
         #[serde(default, skip_serializing_if = "parts::is_zero")]
@@ -261,10 +261,10 @@ pub enum EventBody {
         iteration: u32,
         /// The score.
         loop_score: f64,
-        /// The evidence, in words.
+        /// The evidence as text.
         evidence: Vec<String>,
     },
-    /// A sign of being stuck, not yet enough for a gutter. The next session is told.
+    /// A first sign of being stuck. The next session sees it.
     Stuck {
         /// The iteration that showed it.
         iteration: u32,
@@ -272,7 +272,7 @@ pub enum EventBody {
         kinds: Vec<signals::StuckKind>,
         /// The score.
         loop_score: f64,
-        /// The evidence, in words.
+        /// The evidence as text.
         evidence: Vec<String>,
         /// What was done, what failed and which files cycle.
         #[serde(default, skip_serializing_if = "stuck::StuckDetails::is_empty")]
@@ -342,7 +342,7 @@ pub enum EventBody {
     NeedsHuman {
         /// Why.
         reason: outcome::HumanReason,
-        /// In words, with what to do.
+        /// A sentence with what to do.
         message: String,
     },
     /// The final check starts.
@@ -386,7 +386,7 @@ pub enum EventBody {
         /// Checks that did not pass in it, with what they printed last.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         refused: Vec<CheckResult>,
-        /// What a person is asked, where only that is in the way of a pass.
+        /// The question for the user, if only that prevents a pass.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         question: Option<Box<super::TestsQuestion>>,
     },
@@ -425,7 +425,7 @@ pub enum EventBody {
     EffectIntended(EffectIntended),
     /// A signal ended the process. The run can be resumed.
     Suspended {
-        /// Which one, in words.
+        /// Which one, as text.
         by: String,
     },
     /// The run is over.
