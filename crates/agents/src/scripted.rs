@@ -181,7 +181,7 @@ impl Player<'_> {
         let failed =
             |what: String| Ok(Some(SessionEnd::Failed { reason: format!("cannot edit `{path}`: {what}") }));
         let Some(bytes) = self.sandbox.read(Path::new(path))? else {
-            return failed("there is no such file".into());
+            return failed("no such file".into());
         };
         let Ok(content) = String::from_utf8(bytes) else {
             return failed("it is not text".into());

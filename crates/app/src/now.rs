@@ -9,9 +9,8 @@ use ralph_loop_protocol::outcome::EndReason;
 pub fn line(facts: &RunReading) -> (Tone, String) {
     let state = &facts.state;
     if let Some(pid) = facts.driver.as_ref().map(|driver| driver.pid).filter(|pid| lock::is_stopped(*pid)) {
-        let words = format!(
-            "its process {pid} is stopped (Ctrl-Z, SIGSTOP); run `kill -CONT {pid}` to continue it"
-        );
+        let words =
+            format!("its process {pid} is stopped (Ctrl-Z, SIGSTOP); run `kill -CONT {pid}` to continue it");
         return (Tone::Attention, words);
     }
     let tone = match &state.result.finished {

@@ -91,9 +91,7 @@ pub fn remedy(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         ErrorKind::CrossesDevices => Some("put the file itself there, or a link to another file of the repo"),
         ErrorKind::InvalidInput => Some("put a plain file there, or remove it"),
-        ErrorKind::NotADirectory => {
-            Some("replace the link or file on the way with a real folder")
-        }
+        ErrorKind::NotADirectory => Some("replace the link or file on the way with a real folder"),
         ErrorKind::FileTooLarge => Some("make it smaller, or remove it"),
         ErrorKind::InvalidData => Some("save it as UTF-8"),
         _ => None,

@@ -269,7 +269,9 @@ pub(crate) fn resume_run(
             spec.run_id,
             spec.workspace.display()
         ))
-        .hint("your folder has everything that was handed back; run `ralph run --new` to continue from there"));
+        .hint(
+            "your folder has everything that was handed back; run `ralph run --new` to continue from there",
+        ));
     }
     if !budgets.is_empty() {
         ralph_loop_journal::inbox::send(&places.dir, &env.actor(), Control::Budget(*budgets))?;

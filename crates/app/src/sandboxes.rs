@@ -359,8 +359,8 @@ impl ProviderFactory for ContainerFactory {
     }
     fn host_address(&self, folder: &Path, port: u16) -> Result<Option<String>, SandboxError> {
         let shown = self.with_proxy(folder, |egress| egress.shown_at(port))?;
-        let address = shown
-            .map_err(|error| SandboxError::Broken(format!("can't forward port {port}: {error}")))?;
+        let address =
+            shown.map_err(|error| SandboxError::Broken(format!("can't forward port {port}: {error}")))?;
         Ok(Some(format!("http://{address}")))
     }
     fn tidy(&self, folder: &Path) -> Result<(), SandboxError> {

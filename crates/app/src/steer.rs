@@ -39,7 +39,9 @@ impl Sent {
                 "{name}: sent; run {run} is busy and applies it at its next step (`ralph logs -f {run}`)"
             ),
             ControlOutcome::NotYet => {
-                format!("{name}: saved for run {run}, which isn't running; run `ralph resume {run}` to continue it")
+                format!(
+                    "{name}: saved for run {run}, which isn't running; run `ralph resume {run}` to continue it"
+                )
             }
         }
     }

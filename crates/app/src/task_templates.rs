@@ -20,30 +20,30 @@ pub struct TaskTemplate {
 pub const ALL: &[TaskTemplate] = &[
     TaskTemplate {
         name: "fix",
-        title: "Fix a fault",
+        title: "Fix a bug",
         dialect: Dialect::PromptMd,
-        asks: "Fix: what goes wrong, in a few words",
+        asks: "Fix: a short description of the bug",
         text: include_str!("templates/task/fix.md"),
     },
     TaskTemplate {
         name: "feature",
-        title: "Add something",
+        title: "Add a feature",
         dialect: Dialect::PromptMd,
         asks: "Add: a short description of the feature",
         text: include_str!("templates/task/feature.md"),
     },
     TaskTemplate {
         name: "tidy",
-        title: "Tidy up",
+        title: "Refactor",
         dialect: Dialect::PromptMd,
-        asks: "Tidy: which part, in a few words",
+        asks: "Refactor: the part to clean up",
         text: include_str!("templates/task/tidy.md"),
     },
     TaskTemplate {
         name: "metric",
-        title: "Improve a number: faster, smaller, more accurate",
+        title: "Improve a number: speed, size, accuracy",
         dialect: Dialect::RalphTaskMd,
-        asks: "which number gets better, in a few words",
+        asks: "Improve: the number",
         text: include_str!("templates/task/metric.md"),
     },
     TaskTemplate {

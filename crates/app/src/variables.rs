@@ -55,55 +55,55 @@ impl Variable {
 /// All of them.
 #[rustfmt::skip]
 pub const VARIABLES: &[Variable] = &[
-    variable("HOME", "app, sandbox, core, cli", VariableUse::Read, "where the user's own files, logins and settings are"),
-    variable("PATH", "app, sandbox, git, core, cli", VariableUse::Read, "where programs are found"),
-    variable("TMPDIR", "git, agents, cli", VariableUse::Read, "where temporary files go; `/tmp` without it"),
-    variable("USER", "app", VariableUse::Read, "who acts, for the journal"),
+    variable("HOME", "app, sandbox, core, cli", VariableUse::Read, "the user's files, logins and settings"),
+    variable("PATH", "app, sandbox, git, core, cli", VariableUse::Read, "where to find programs"),
+    variable("TMPDIR", "git, agents, cli", VariableUse::Read, "folder for temporary files [default: `/tmp`]"),
+    variable("USER", "app", VariableUse::Read, "your name in the journal"),
     variable("LOGNAME", "app", VariableUse::Read, "the same, without `USER`"),
-    variable("XDG_CONFIG_HOME", "app", VariableUse::Read, "where the user's own configuration is; `~/.config` without it"),
-    variable("XDG_STATE_HOME", "app", VariableUse::Read, "where runs are registered, sealed copies, worktrees and clones are kept; `~/.local/state` without it"),
+    variable("XDG_CONFIG_HOME", "app", VariableUse::Read, "folder of your configuration [default: `~/.config`]"),
+    variable("XDG_STATE_HOME", "app", VariableUse::Read, "folder for records, worktrees and clones [default: `~/.local/state`]"),
     variable("CODE_ASSIST_ENDPOINT", "agents", VariableUse::Told, "empty for gemini unless you set it, so that a repo's `.env` can't name a server"),
     variable("GEMINI_CLI_TRUSTED_FOLDERS_PATH", "agents", VariableUse::Told, "an empty list of trusted folders for gemini"),
     variable("OPENCODE_DISABLE_PROJECT_CONFIG", "agents", VariableUse::Told, "keeps opencode from reading the repo's settings"),
-    variable("XDG_CACHE_HOME", "app", VariableUse::Read, "where tools keep caches and virtual environments; `~/.cache` without it"),
-    variable("XDG_DATA_HOME", "app", VariableUse::Read, "where tools keep data and virtual environments; `~/.local/share` without it"),
-    variable("POETRY_CACHE_DIR", "app", VariableUse::Read, "where poetry keeps virtual environments"),
-    variable("POETRY_VIRTUALENVS_PATH", "app", VariableUse::Read, "the same, as a folder for them alone"),
-    variable("WORKON_HOME", "app", VariableUse::Read, "where pipenv keeps virtual environments"),
-    variable("HATCH_DATA_DIR", "app", VariableUse::Read, "where hatch keeps virtual environments"),
+    variable("XDG_CACHE_HOME", "app", VariableUse::Read, "tools' caches and virtual environments [default: `~/.cache`]"),
+    variable("XDG_DATA_HOME", "app", VariableUse::Read, "tools' data and virtual environments [default: `~/.local/share`]"),
+    variable("POETRY_CACHE_DIR", "app", VariableUse::Read, "poetry's virtual environments"),
+    variable("POETRY_VIRTUALENVS_PATH", "app", VariableUse::Read, "poetry's virtual environments only"),
+    variable("WORKON_HOME", "app", VariableUse::Read, "pipenv's virtual environments"),
+    variable("HATCH_DATA_DIR", "app", VariableUse::Read, "hatch's virtual environments"),
     variable("UV_NO_SYNC", "core", VariableUse::Told, "set for checks that use an installed environment, so that uv leaves it as it is"),
-    variable("XDG_RUNTIME_DIR", "sandbox", VariableUse::Read, "where the sockets of container engines are looked for"),
-    variable("CLAUDE_CONTEXT_WINDOW", "hooks", VariableUse::Read, "tokens of a session's window; 200000 without it"),
-    variable("CLAUDE_PROJECT_DIR", "hooks", VariableUse::Read, "the project that a session of `claude` works in"),
-    variable("GEMINI_PROJECT_DIR", "hooks", VariableUse::Read, "the same of `gemini`"),
-    variable("CLAUDE_PLUGIN_ROOT", "hooks", VariableUse::Read, "where the plugin lies; sessions may not change it"),
+    variable("XDG_RUNTIME_DIR", "sandbox", VariableUse::Read, "where to look for container engine sockets"),
+    variable("CLAUDE_CONTEXT_WINDOW", "hooks", VariableUse::Read, "size of the context window [default: 200000]"),
+    variable("CLAUDE_PROJECT_DIR", "hooks", VariableUse::Read, "the project of a `claude` session"),
+    variable("GEMINI_PROJECT_DIR", "hooks", VariableUse::Read, "the project of a `gemini` session"),
+    variable("CLAUDE_PLUGIN_ROOT", "hooks", VariableUse::Read, "the plugin's folder, read-only for sessions"),
     variable("CLAUDE_PLUGIN_DATA", "hooks", VariableUse::Read, "where plugin hooks remember the alerts of a session"),
-    variable("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "hooks", VariableUse::Read, "how often `claude` lets a hook keep a session from ending"),
-    variable("PWD", "sandbox", VariableUse::Read, "the path by which you came to the repo, where links lead to it; it exists in the sandbox, too"),
-    variable("COLUMNS", "cli", VariableUse::Read, "how wide texts may be"),
-    variable("BROWSER", "cli", VariableUse::Read, "what `ralph open` shows a pull request with"),
-    variable("WAYLAND_DISPLAY", "cli", VariableUse::Read, "whether `ralph open` finds a desktop, as `DISPLAY`"),
-    variable("TERM", "cli", VariableUse::Read, "`dumb` means no colour and no live line"),
-    variable("NO_COLOR", "cli", VariableUse::Read, "no colour; `--color` wins"),
-    variable("COLORTERM", "tui", VariableUse::Read, "`truecolor` or `24bit`: the terminal UI uses finer colours; commands in a sandbox see it, too"),
-    variable("COLORFGBG", "tui", VariableUse::Read, "whether the terminal has a light background"),
-    variable("PAGER", "tui", VariableUse::Read, "what the terminal UI shows a diff with; `less` without it; commands in a sandbox see it, too"),
+    variable("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "hooks", VariableUse::Read, "how often a hook may keep a `claude` session from ending"),
+    variable("PWD", "sandbox", VariableUse::Read, "your path to the repo if it contains links; the sandbox has it as well"),
+    variable("COLUMNS", "cli", VariableUse::Read, "width of the output"),
+    variable("BROWSER", "cli", VariableUse::Read, "the browser for `ralph open`"),
+    variable("WAYLAND_DISPLAY", "cli", VariableUse::Read, "a desktop for `ralph open`, like `DISPLAY`"),
+    variable("TERM", "cli", VariableUse::Read, "`dumb` turns off color and the live line"),
+    variable("NO_COLOR", "cli", VariableUse::Read, "turns color off; `--color` wins"),
+    variable("COLORTERM", "tui", VariableUse::Read, "`truecolor` or `24bit` enables true color; sandboxed commands get it as well"),
+    variable("COLORFGBG", "tui", VariableUse::Read, "the terminal's background"),
+    variable("PAGER", "tui", VariableUse::Read, "pager of the terminal UI [default: `less`]; sandboxed commands get it as well"),
     variable("LESS", "tui", VariableUse::Told, "`-R` for the pager, where it is not set"),
-    variable("CLICOLOR_FORCE", "cli", VariableUse::Read, "colour, also where there is no terminal; `--color` wins"),
-    variable("LC_ALL", "cli", VariableUse::Read, "whether signs may be Unicode"),
+    variable("CLICOLOR_FORCE", "cli", VariableUse::Read, "color even without a terminal; `--color` wins"),
+    variable("LC_ALL", "cli", VariableUse::Read, "Unicode signs if it is UTF-8"),
     variable("LC_CTYPE", "cli", VariableUse::Read, "the same, without `LC_ALL`"),
     variable("LANG", "cli", VariableUse::Read, "the same, without the two"),
-    variable("RALPH_ASCII", "cli", VariableUse::Read, "signs in plain ASCII"),
-    variable("RALPH_DEFAULT_PROVIDER", "app", VariableUse::Read, "where commands run, where nothing else says it").dotenv(),
+    variable("RALPH_ASCII", "cli", VariableUse::Read, "ASCII signs"),
+    variable("RALPH_DEFAULT_PROVIDER", "app", VariableUse::Read, "the default sandbox provider").dotenv(),
     variable("RALPH_DEFAULT_MODEL_PROFILE", "app", VariableUse::Read, "the default model profile").dotenv(),
     variable("RALPH_FALLBACK_MODEL_PROFILE", "app", VariableUse::Read, "the profile that takes over when the default one cannot").dotenv(),
-    variable("RALPH_DB_URL", "server", VariableUse::Read, "the database of the dashboard's index: `postgres://…`, `sqlite:///FILE` (in the working folder) or `sqlite:////FILE` (absolute); without it a file of the server").secret().address(),
+    variable("RALPH_DB_URL", "server", VariableUse::Read, "database of the dashboard index: `postgres://…`, `sqlite:///FILE` (relative), `sqlite:////FILE` (absolute) [default: the server's own file]").secret().address(),
     variable("RALPH_DOTENV_NAMES", "app", VariableUse::Told, "the variables that a server has from its `.env`: the `.env` of a run's own repo overrides them"),
-    variable("RALPH_ARTIFACTS", "fleet", VariableUse::Read, "where a fleet keeps what a machine must not take along: a folder that all machines share, or `s3://bucket/prefix`"),
+    variable("RALPH_ARTIFACTS", "fleet", VariableUse::Read, "the fleet's artifact store: a shared folder, or `s3://bucket/prefix`"),
     variable("RALPH_LEASE_SECONDS", "fleet", VariableUse::Read, "how long a worker holds a run without saying so again; 30 without it, the same for the whole fleet"),
     variable("RALPH_WORKER", "fleet", VariableUse::Read, "the name of this worker"),
     variable("RALPH_WORKER_HOLD", "fleet", VariableUse::Read, "by which a worker knows the process of a run again that it has started"),
-    variable("RALPH_TRIGGERS", "server", VariableUse::Read, "a file that says which work comes by itself: labels, comments, schedules"),
+    variable("RALPH_TRIGGERS", "server", VariableUse::Read, "a file with labels, comments and schedules that start runs"),
     variable("RALPH_WEBHOOK_SECRET", "server", VariableUse::Read, "the secret with which GitHub signs what it sends to `/api/v1/hooks/github`").secret(),
     variable("AWS_ACCESS_KEY_ID", "fleet", VariableUse::Read, "the key of an S3-compatible bucket").secret(),
     variable("AWS_SECRET_ACCESS_KEY", "fleet", VariableUse::Read, "and its secret").secret(),
@@ -116,9 +116,9 @@ pub const VARIABLES: &[Variable] = &[
     variable("OTEL_EXPORTER_OTLP_ENDPOINT", "server", VariableUse::Read, "where `ralph serve` sends traces of runs, as OTLP over HTTP"),
     variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "server", VariableUse::Read, "the same, as the whole address"),
     variable("OTEL_EXPORTER_OTLP_HEADERS", "server", VariableUse::Read, "headers for it: `name=value,name=value`").secret(),
-    variable("RALPH_TRUST", "app", VariableUse::Read, "for CI: allows what a repo asks for, where it is exactly the set of this name (`ralph trust --json` prints it)"),
-    variable("RALPH_ISSUE_SHA256", "app", VariableUse::Read, "for CI: the SHA-256 sum of the issue's title, a line break and its text; `ralph run --issue` refuses another text"),
-    variable("RALPH_PROVIDER_SECONDS", "app", VariableUse::Read, "how long `ralph clean`, `ralph sandbox list` and `ralph sandbox rm` wait for a provider of sandboxes; 60 without it"),
+    variable("RALPH_TRUST", "app", VariableUse::Read, "for CI: allows exactly the list with this hash (`ralph trust --show --json` prints it)"),
+    variable("RALPH_ISSUE_SHA256", "app", VariableUse::Read, "for CI: SHA-256 of the issue's title, a newline and its text; `ralph run --issue` refuses any other text"),
+    variable("RALPH_PROVIDER_SECONDS", "app", VariableUse::Read, "seconds to wait for sandbox providers in `ralph clean` and `ralph sandbox` [default: 60]"),
     variable("RALPH_FAULT", "cli", VariableUse::Read, "tests: die at a named boundary"),
     variable("RALPH_TRACE", "cli", VariableUse::Read, "tests: a file that gets the time of every boundary"),
     variable("HTTP_PROXY", "http", VariableUse::Read, "the proxy for `http://` URLs; sandboxed commands get their own, their only network access"),
@@ -197,7 +197,7 @@ pub const VARIABLES: &[Variable] = &[
     variable("OPENCODE_CONFIG_CONTENT", "sandbox", VariableUse::Inherited, "the settings of `opencode`; goes to that program alone in a sandbox").secret(),
     variable("OPENCODE_DISABLE_MODELS_FETCH", "sandbox", VariableUse::Inherited, "`opencode` asks for no list of models; goes to that program alone in a sandbox"),
     variable("OPENCODE_DISABLE_LSP_DOWNLOAD", "sandbox", VariableUse::Inherited, "`opencode` fetches no language servers; goes to that program alone in a sandbox"),
-    variable("OPENCODE_DISABLE_DEFAULT_PLUGINS", "sandbox", VariableUse::Inherited, "`opencode` loads no plugins of its own; goes to that program alone in a sandbox"),
+    variable("OPENCODE_DISABLE_DEFAULT_PLUGINS", "sandbox", VariableUse::Inherited, "`opencode` loads no default plugins; only that program gets it in a sandbox"),
     variable("LANGUAGE", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
     variable("FORCE_COLOR", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
     variable("CI", "sandbox", VariableUse::Inherited, "harmless, so commands in a sandbox see it"),
@@ -220,7 +220,7 @@ pub const VARIABLES: &[Variable] = &[
     variable("LLVM_PROFILE_FILE", "sandbox", VariableUse::Inherited, "tests: where coverage is written"),
     variable("PYTHONPATH", "core", VariableUse::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
     variable("PYTHONHOME", "core", VariableUse::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
-    variable("VIRTUAL_ENV", "core, sandbox", VariableUse::Read, "a virtual environment of the home is shown in a sandbox; what of it leads into the workspace leads into the clean checkout in the final check"),
+    variable("VIRTUAL_ENV", "core, sandbox", VariableUse::Read, "a virtual environment in your home, visible in the sandbox; its workspace paths point to the clean checkout in the final check"),
     variable("NODE_PATH", "core", VariableUse::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
     variable("NODE_OPTIONS", "core", VariableUse::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
     variable("LD_PRELOAD", "core", VariableUse::Read, "what of it leads into the workspace leads into the clean checkout in the final check"),
@@ -317,12 +317,11 @@ pub fn markdown() -> String {
     let mut page = String::from(
         "<!-- Made by scripts/generate from crates/app/src/variables.rs. Edit that list, not this file. -->\n\n\
          # Environment variables\n\n\
-         Every variable that `ralph` knows. They are read once, when it starts; a `.env` at the top of the repo completes them \
-         for one run, for the names marked below, and never overrides what is set. `ralph serve` and `ralph index` read that of \
-         the folder that they are started in; runs that the server starts get these values, unless the `.env` of their own repo \
-         has others. [`.env.example`](../.env.example) is one to start from. One that says where something is sent \
-         (marked `trust`) counts from a `.env` only once you have allowed it (`ralph trust`); so does a key of a `.env` that git \
-         tracks. Values of secrets stand in no log, event or prompt.\n",
+         These variables configure `ralph`. It reads them once, when it starts. A `.env` at the top of the repo adds those marked \
+         in the last column for one run and never overrides your environment; [`.env.example`](../.env.example) is a start. \
+         `ralph serve` and `ralph index` read the `.env` in their folder; runs that the server starts get these values unless \
+         their repo's `.env` has others. Variables marked `trust`, and keys in a tracked `.env`, count only once you have \
+         allowed them (`ralph trust`). Secrets never appear in logs, events or prompts.\n",
     );
     let sections = [
         (VariableUse::Read, "Read", "read by"),
@@ -331,7 +330,7 @@ pub fn markdown() -> String {
     ];
     for (usage, title, by) in sections {
         page.push_str(&format!(
-            "\n## {title}\n\n| variable | what for | {by} | secret | `.env` |\n|---|---|---|---|---|\n"
+            "\n## {title}\n\n| variable | purpose | {by} | secret | `.env` |\n|---|---|---|---|---|\n"
         ));
         for known in VARIABLES.iter().filter(|known| known.usage == usage) {
             let mark = |yes: bool| if yes { "yes" } else { "" };

@@ -283,8 +283,7 @@ fn program_of(env: &Environment, spec: &RunSpec, config: &AgentConfig) -> Option
     let (programs, grants) = (settings::programs(env, &spec.origin), env.grants(&spec.origin));
     let (argv, workspace) = (config.command_argv.clone(), spec.workspace.clone());
     Some(ProgramSource::new(move || {
-        let found =
-            programs.known(&argv).ok_or_else(|| format!("the program `{name}` no longer exists"))?;
+        let found = programs.known(&argv).ok_or_else(|| format!("the program `{name}` no longer exists"))?;
         let inside = || found.path.canonicalize().is_ok_and(|real| real.starts_with(&workspace));
         match &found.ask {
             Some(ask) if !grants.allow(ask) => Err(format!(

@@ -19,7 +19,7 @@ const PROGRESS: &str = include_str!("templates/plan/progress.txt");
 const PLAN_PROMPT: &str = include_str!("templates/plan/prompt.md");
 
 /// Stands where a test command belongs and none was found. It fails, so that nothing passes by accident.
-pub const NO_TESTS: &str = "echo 'put the command that runs your tests here' >&2; exit 1";
+pub const NO_TESTS: &str = "echo 'your test command' >&2; exit 1";
 
 /// The title of a task that nobody has named.
 pub const UNNAMED: &str = "New task";

@@ -196,7 +196,7 @@ fn stands_in(recorded: &str, section: &str) -> bool {
 fn left_out(recorded: &str, today: &[(&str, String)]) -> Vec<(&'static str, String)> {
     let written = |name: &str| today.iter().any(|(one, _)| *one == name);
     // What a person or a repo wrote stands before these, and may have such titles, too.
-    let own = recorded.rfind("\n# What has changed\n").or_else(|| recorded.rfind("\n# Checks\n"));
+    let own = recorded.rfind("\n# Changes so far\n").or_else(|| recorded.rfind("\n# Checks\n"));
     let own = own.map_or("", |at| &recorded[at..]);
     let gone = prompt::STATE_TITLES.iter().filter(|(name, _)| !written(name));
     gone.filter_map(|(name, title)| {
@@ -335,7 +335,7 @@ mod tests {
     fn a_section_that_is_left_out_is_noticed() {
         let today = [("checks", "\n# Checks\n\ntests fail\n".to_owned())];
         assert_eq!(left_out(PROMPT, &today), [("hints", "Mind the gap.".to_owned())]);
-        let own_words = PROMPT.replace("Do it.", "Do it.\n\n# Where the run stands\n\nMine.");
+        let own_words = PROMPT.replace("Do it.", "Do it.\n\n# Run budget\n\nMine.");
         assert_eq!(left_out(&own_words, &today).len(), 1, "a title within the task is the task's");
     }
 }

@@ -169,7 +169,7 @@ pub struct ToolResult {
     pub id: String,
     /// The tool.
     pub name: String,
-    /// In words.
+    /// As text.
     pub text: String,
     /// Pictures for the model to see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

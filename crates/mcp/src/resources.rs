@@ -41,7 +41,7 @@ pub(crate) fn list(app: &App, folder: &Path, everywhere: bool) -> Result<Vec<Res
 /// The addresses that can be filled in.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     let run = ResourceTemplate::new("ralph://runs/{run}", "run")
-        .with_description("Where a run stands")
+        .with_description("The state of a run")
         .with_mime_type("application/json");
     let events = ResourceTemplate::new("ralph://runs/{run}/events", "events")
         .with_description("What happened in a run, a line each")

@@ -28,7 +28,7 @@ pub enum Role {
     Operator,
 }
 
-const INSTRUCTIONS: &str = "ralph gives a coding task to fresh agent sessions until the result is proven. Check a task with `lint_task`, start it with `start_run` (it goes on by itself and costs money), follow it with `watch_run` or `run_status`, and read `run_result` at the end: only `done` with a proof is a result. `note` and `nudge` tell the sessions something; `pause_run`, `resume_run` and `stop_run` steer.";
+const INSTRUCTIONS: &str = "ralph runs a coding task through fresh agent sessions until the result is proven. Check a task with `lint_task`, start it with `start_run` (it runs in the background and costs money), follow it with `watch_run` or `run_status`, and read `run_result` at the end: only `done` with a proof is a result. `note` and `nudge` send text to the sessions; `pause_run`, `resume_run` and `stop_run` steer.";
 /// How long a run is watched where nobody says.
 const WATCH_SECONDS: u64 = 60;
 
@@ -148,7 +148,7 @@ impl ServerHandler for RalphServer {
     ) -> Result<CallToolResponse, ErrorData> {
         let tool = TOOLS.iter().find(|tool| tool.name == request.name && self.may(tool.looks));
         let Some(tool) = tool else {
-            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+            return Err(ErrorData::invalid_params(format!("unknown tool `{}`", request.name), None));
         };
         let args = Arguments::of(tool, request.arguments, self.desk().is_none())
             .map_err(|why| ErrorData::invalid_params(why, None))?;
@@ -164,7 +164,7 @@ impl ServerHandler for RalphServer {
             let run = args.run().map(str::to_owned);
             tokio::select! {
                 seen = watch(app, folder, run, longest, &mut listener) => seen,
-                () = context.ct.cancelled() => Err(AppError::usage("the call was cancelled; the run goes on")),
+                () = context.ct.cancelled() => Err(AppError::usage("the call was cancelled; the run continues")),
             }
         } else {
             let here = tools::Here { app, folder, desk };
@@ -209,7 +209,7 @@ impl ServerHandler for RalphServer {
                 let content = ResourceContents::text(text, request.uri).with_mime_type(mime);
                 Ok(ReadResourceResult::new(vec![content]).into())
             }
-            Ok(None) => Err(missing(format!("there is no resource `{}`", request.uri))),
+            Ok(None) => Err(missing(format!("unknown resource `{}`", request.uri))),
             Err(error) => Err(missing(words(&error))),
         }
     }

@@ -45,7 +45,7 @@ pub(crate) const TOOLS: &[ToolSpec] = &[
     },
     ToolSpec {
         name: "start_run",
-        description: "Start a run of a task in a process of its own. Answers with its id once it has begun; watch it with `watch_run`. A run costs money: agents are started until the result is proven or a budget ends it.",
+        description: "Start a run in the background. Returns its id; watch it with `watch_run`. It costs money until the result is proven or a budget ends it.",
         looks: false,
         schema: || {
             object(
@@ -56,7 +56,7 @@ pub(crate) const TOOLS: &[ToolSpec] = &[
                     "max_cost_usd": {"type": "number", "exclusiveMinimum": 0, "description": "Most money."},
                     "agents": {"type": "array", "items": {"type": "string"}, "description": "Only these agents, in this order."},
                     "verify": {"type": "array", "items": {"type": "string"}, "description": "Commands that must pass, instead of the configured ones."},
-                    "worktree": {"type": "boolean", "description": "Work in a git worktree of its own."},
+                    "worktree": {"type": "boolean", "description": "Work in a separate git worktree."},
                     "race": {"type": "array", "items": {"type": "string"}, "description": "Several runs side by side instead of one: two to eight agents or models, or one number (`[\"3\"]`: three of the same). The first proven result wins, the others are stopped; they share the money."},
                     "best": {"type": "string", "enum": ["metric", "diff", "cost"], "description": "With `race`: all may end, and the best proven result wins: by the task's number, the smallest diff or the lowest cost."},
                 }),
@@ -74,13 +74,13 @@ pub(crate) const TOOLS: &[ToolSpec] = &[
     },
     ToolSpec {
         name: "run_status",
-        description: "Where a run stands: status, iteration, checks with their reasons, cost, and what it needs from a person.",
+        description: "The state of a run: status, iteration, checks with reasons, cost, and what it needs from the user.",
         looks: true,
         schema: || object(json!({"run": run_id()}), &[]),
     },
     ToolSpec {
         name: "watch_run",
-        description: "Wait for a run and tell what happens as progress notifications. Answers with its status when it is over, needs a person, or the time is up.",
+        description: "Wait for a run and report events as progress notifications. Returns its status when it ends, needs the user, or the time is up.",
         looks: true,
         schema: || {
             object(
@@ -118,7 +118,7 @@ pub(crate) const TOOLS: &[ToolSpec] = &[
     },
     ToolSpec {
         name: "resume_run",
-        description: "Let a paused run go on.",
+        description: "Resume a paused run.",
         looks: false,
         schema: || object(json!({"run": run_id()}), &[]),
     },
@@ -257,7 +257,7 @@ pub(crate) fn call(here: &Here, tool: &str, args: &Arguments) -> Outcome {
         "pause_run" => steer(here, args, Control::Pause),
         "resume_run" => steer(here, args, Control::Resume),
         "stop_run" => steer(here, args, if args.flag("now") { Control::Cancel } else { Control::Stop }),
-        other => Err(AppError::usage(format!("there is no tool `{}`", one_line(other, 80)))),
+        other => Err(AppError::usage(format!("unknown tool `{}`", one_line(other, 80)))),
     }
 }
 
@@ -283,11 +283,8 @@ fn inside(folder: &Path, file: Option<&str>) -> Result<Option<PathBuf>, AppError
             .all(|part| matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir));
     match plain && repo_file::read(&folder.join(path)).is_ok() {
         true => Ok(Some(path.to_owned())),
-        false => Err(AppError::usage(format!(
-            "`{}` is no file of this folder that can be read",
-            one_line(file, 200)
-        ))
-        .hint("name a task file relative to the folder, without `..`")),
+        false => Err(AppError::usage(format!("can't read `{}` in this folder", one_line(file, 200)))
+            .hint("name a task file relative to the folder, without `..`")),
     }
 }
 
@@ -322,7 +319,7 @@ fn start_run(app: &App, folder: &Path, args: &Arguments) -> Outcome {
     }
     let race = args.texts("race");
     match (race.is_empty(), args.text("best").map(RaceBy::parse).transpose()) {
-        (_, Err(why)) => return Err(AppError::usage("`best` cannot be meant").cause(why)),
+        (_, Err(why)) => return Err(AppError::usage("invalid `best`").cause(why)),
         (true, Ok(None)) => {}
         (true, Ok(Some(_))) => {
             return Err(AppError::usage("`best` is for a race").hint("name in `race` who races"));
@@ -335,7 +332,7 @@ fn start_run(app: &App, folder: &Path, args: &Arguments) -> Outcome {
     request.isolation = None::<Isolation>;
     let run = app.spawn(&request)?;
     let mut answer =
-        json!({"run_id": run, "next": "watch_run tells what happens; run_status says where it stands"});
+        json!({"run_id": run, "next": "call watch_run to follow it, or run_status for its state"});
     if let Some(race) = races::of_run(app.environment(), &run)? {
         answer["race"] =
             race.runs.iter().map(|one| json!({"name": one.name, "run_id": one.run_id})).collect();
@@ -376,7 +373,7 @@ fn steer(here: &Here, args: &Arguments, control: Control) -> Outcome {
         ControlOutcome::Received => json!("received"),
         ControlOutcome::Refused(why) => return Err(AppError::usage(format!("the run refuses it: {why}"))),
         ControlOutcome::NotYet => {
-            json!("in the inbox: the run takes it when it goes on (`ralph resume` in a terminal)")
+            json!("in the inbox; the run reads it when it resumes (`ralph resume` in a terminal)")
         }
     };
     Ok(json!({"run_id": open.entry.run_id, "outcome": outcome}))

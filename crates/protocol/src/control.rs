@@ -15,7 +15,7 @@ pub const RACE_PREFIX: &str = "race: ";
 pub enum Control {
     /// Wait after the current session.
     Pause,
-    /// Go on.
+    /// Continue the run.
     Resume,
     /// End the current session and start a fresh one.
     Rotate,

@@ -209,7 +209,7 @@ pub struct RunError {
     pub message: String,
     /// What to do.
     pub hint: Option<String>,
-    /// Whether `ralph resume` can go on from here.
+    /// Whether `ralph resume` can continue from here.
     pub recoverable: bool,
     /// The iteration it happened in, to resume from.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -33,23 +33,20 @@ impl Role {
     pub fn instruction(self) -> &'static str {
         match self {
             Self::Builder => {
-                "You are the builder of this session: do the next piece of the task. Begin with the findings below, if \
-                 there are any."
+                "You are the builder: do the next piece of the task. Start with the findings below, if any."
             }
             Self::Reviewer => {
-                "You are the reviewer of this session: read what has changed and compare it with the task. Change no \
-                 file. Your final message is a list of findings, the most serious first, each with its file and line and \
-                 what to do; it becomes the builder's next input. Say `no findings` where there is nothing to fix."
+                "You are the reviewer: compare the changes with the task. Change no file. End with a list of findings for \
+                 the builder, the most serious first, each with file, line and what to do; without findings, say `no \
+                 findings`."
             }
             Self::Tester => {
-                "You are the tester of this session: look for what is not tested and for tests that cannot fail. Add or \
-                 fix tests; do not change the code they test. Your final message lists what fails and why; it becomes \
-                 the builder's next input."
+                "You are the tester: find untested code and tests that can't fail. Add or fix tests; don't change the \
+                 code they test. End with a list for the builder of what fails and why."
             }
             Self::Docs => {
-                "You are the documenter of this session: bring the documentation, comments and change log in line with \
-                 what the code does now. Do not change behaviour. Your final message lists what you found to be unclear \
-                 or wrong in the code itself."
+                "You are the documenter: update documentation, comments and changelog to match the code. Don't change \
+                 behavior. End with a list of what is unclear or wrong in the code."
             }
         }
     }

@@ -137,13 +137,13 @@ pub struct Signals {
     /// How surely the run circles, from 0 to 1.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub loop_score: f64,
-    /// What was seen, in words: one sentence for each signal that is not 0, in their order.
+    /// One sentence for each signal that is not 0, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
     /// Only a number that a check prints got better.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub measured: bool,
-    /// What got better in this iteration, in words. Nothing before it counts any more.
+    /// What improved in this iteration. Earlier signals no longer count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,
 }

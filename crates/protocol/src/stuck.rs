@@ -29,7 +29,7 @@ pub struct Evidence {
     /// Keys of numbers that were the same in a second run on the same files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steady: Vec<u32>,
-    /// What is missing around a failing check, with what mends it.
+    /// What a failing check lacks, with the fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
     /// Criteria that are met.
@@ -57,7 +57,7 @@ impl Evidence {
     }
 }
 
-/// What a run that may be stuck did last: for the next session, and for whoever may help.
+/// What a possibly stuck run did last: for the next session and for helpers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]

@@ -51,7 +51,7 @@ pub struct RunView {
     /// The wait under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<WaitView>,
-    /// What a person is asked.
+    /// The question for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<NeedsView>,
     /// The criteria of the task, in its order.
@@ -111,7 +111,7 @@ pub struct BestNumber {
     /// How far the measurements lie apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<f64>,
-    /// What is asked for.
+    /// The request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<f64>,
     /// Whether more of it is better.
@@ -165,18 +165,18 @@ pub struct WaitView {
     /// Until when, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Who paused it, where somebody did.
+    /// Who paused it, if anyone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_by: Option<String>,
 }
 
-/// What a person is asked.
+/// The question for the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NeedsView {
     /// Why.
     pub reason: HumanReason,
-    /// In words.
+    /// As text.
     pub message: String,
     /// How it is answered, as commands.
     pub next: String,
@@ -196,13 +196,13 @@ pub struct CriterionView {
     /// The milestone it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub milestone: Option<String>,
-    /// How it is checked, in words.
+    /// How it is checked.
     pub check: String,
     /// Whether an agent says that it is met.
     pub claimed: bool,
     /// Whether the engine's own checks say so.
     pub met: bool,
-    /// The last result of its own check, where it has one that ran.
+    /// The last result of its check, if it ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<CheckResult>,
 }
@@ -239,7 +239,7 @@ pub struct CheckRefusal {
     pub reasons: Vec<String>,
 }
 
-/// A setup that failed in a clean checkout of the start: no check was run there.
+/// A setup that failed in a clean checkout of the original files, so no check ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetupView {
@@ -306,7 +306,7 @@ pub struct SandboxView {
 pub struct AgentView {
     /// The name.
     pub name: AgentName,
-    /// The model that it is asked to use, where one was chosen.
+    /// The requested model, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// How it stands.

@@ -243,7 +243,7 @@ impl<M: Machine> ManagedSandbox for CloudSandbox<M> {
     fn set_mode(&self, path: &Path, mode: u32) -> Result<(), SandboxError> {
         let (whole, found) = self.stat("set the mode of", path)?;
         if matches!(found, PathKind::Nothing) {
-            return Err(refused("set the mode of", path, "there is no such file"));
+            return Err(refused("set the mode of", path, "no such file"));
         }
         self.machine
             .set_mode(&self.http, &whole, mode & 0o7777)

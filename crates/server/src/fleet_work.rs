@@ -102,7 +102,7 @@ pub(crate) fn begin(server: &Arc<Server>) {
                     .iter()
                     .filter_map(|run| shown.live.refresh(run))
                     .for_each(|row| shown.live.write_later(row)),
-                Err(error) => tracing::warn!(error = error.message, "runs of other machines cannot be shown"),
+                Err(error) => tracing::warn!(error = error.message, "can't show runs of other machines"),
             }
             let all = showing.fleet.within(runs::not_begun_yet(showing.fleet.pool(), WAITING)).await;
             let done = match all {
@@ -110,7 +110,7 @@ pub(crate) fn begin(server: &Arc<Server>) {
                 Err(error) => Err(error),
             };
             if let Err(error) = done {
-                tracing::warn!(%error, "runs that wait for a worker cannot be shown");
+                tracing::warn!(%error, "can't show runs that wait for a worker");
             }
             tokio::time::sleep(SHOW).await;
         }
@@ -148,7 +148,7 @@ pub(crate) fn begin(server: &Arc<Server>) {
                     runs.iter().for_each(|run| tracing::info!(%run, "a schedule has added a run"));
                 }
                 // What is due meanwhile is made up for.
-                Err(error) => tracing::warn!(%error, "schedules cannot be kept"),
+                Err(error) => tracing::warn!(%error, "can't store schedules"),
             }
             tokio::time::sleep(DUE).await;
         }

@@ -121,7 +121,7 @@ impl From<ralph_loop_git::Error> for Problem {
 
 impl From<sqlx::Error> for Problem {
     fn from(error: sqlx::Error) -> Self {
-        Self::internal(format!("the index cannot be used: {error}"))
+        Self::internal(format!("can't use the index: {error}"))
             .hint("run `ralph index rebuild`; nothing else is lost")
     }
 }

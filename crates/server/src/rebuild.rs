@@ -28,11 +28,11 @@ pub fn rebuild_index(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| AppError::environment(format!("the index cannot be opened: {e}")))?;
+        .map_err(|e| AppError::environment(format!("can't open the index: {e}")))?;
     let env = app.environment();
     let home = env.state_home()?;
     let own = ServerHome::make(&home)?;
-    let failed = |error: sqlx::Error| AppError::environment(format!("the index cannot be written: {error}"));
+    let failed = |error: sqlx::Error| AppError::environment(format!("can't write the index: {error}"));
     let url = env.vars().filled("RALPH_DB_URL");
     let index =
         runtime.block_on(async { Index::open(url.as_deref(), folder, &own).await?.emptied().await })?;

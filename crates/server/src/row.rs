@@ -211,7 +211,7 @@ fn now(reading: &RunReading) -> String {
     } else if let Some(need) = &state.people.needs_human {
         need.message.clone()
     } else if reading.driver.is_none() {
-        "not running; resume goes on".to_owned()
+        "not running; resume to continue".to_owned()
     } else if let Some(wait) = &state.wait {
         match (&state.people.paused_by, wait.until) {
             (Some(who), None) => format!("paused by {who}"),

@@ -34,13 +34,13 @@ impl Secrets {
     pub fn open(home: &ServerHome, vars: &Vars) -> Result<Self, AppError> {
         let bytes = match vars.filled(KEY) {
             Some(text) => from_hex(text.trim()).ok_or_else(|| {
-                AppError::usage(format!("{KEY} is no key"))
+                AppError::usage(format!("{KEY} isn't a valid key"))
                     .hint("it has 64 hexadecimal digits: `openssl rand -hex 32` makes one")
             })?,
             None => key_file(home)?,
         };
         let unbound = UnboundKey::new(&AES_256_GCM, &bytes)
-            .map_err(|_| AppError::environment("the key of the secrets cannot be used"))?;
+            .map_err(|_| AppError::environment("can't use the key for the secrets"))?;
         let sealed = match home.read_private(&file(home))? {
             Some(text) => serde_json::from_slice(&text).map_err(|e| {
                 AppError::environment(format!("`{}` is damaged: {e}", file(home).display()))
@@ -69,7 +69,7 @@ impl Secrets {
     /// Sets one.
     pub fn set(&self, name: &str, value: &str) -> Result<(), AppError> {
         if !Self::names().contains(&name) {
-            return Err(AppError::usage(format!("`{name}` is no secret that runs use"))
+            return Err(AppError::usage(format!("runs don't use a secret `{name}`"))
                 .hint(format!("one of {}", Self::names().join(", "))));
         }
         if value.trim().is_empty() || value.len() > VALUE_MAX || value.contains('\0') {
@@ -83,7 +83,7 @@ impl Secrets {
                 Aad::from(name.as_bytes()),
                 &mut bytes,
             )
-            .map_err(|_| AppError::environment(format!("`{name}` cannot be encrypted")))?;
+            .map_err(|_| AppError::environment(format!("can't encrypt `{name}`")))?;
         let mut sealed = self.lock();
         sealed.insert(name.to_owned(), STANDARD.encode([&nonce[..], &bytes].concat()));
         self.save(&sealed)
@@ -107,7 +107,7 @@ impl Secrets {
 
     fn open_one(&self, name: &str, text: &str) -> Result<String, AppError> {
         let wrong = || {
-            AppError::environment(format!("the secret `{name}` cannot be read with this key")).hint(format!(
+            AppError::environment(format!("can't decrypt the secret `{name}` with this key")).hint(format!(
                 "start with the {KEY} that it was set with, or remove `{}`",
                 file(&self.home).display()
             ))

@@ -40,7 +40,7 @@ pub fn serve(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> R
         .thread_stack_size(1024 * 1024)
         .enable_all()
         .build()
-        .map_err(|e| AppError::environment(format!("the server cannot be started: {e}")))?;
+        .map_err(|e| AppError::environment(format!("can't start the server: {e}")))?;
     let ended = runtime.block_on(run(app, options, ready));
     // What still blocks belongs to runs, which go on.
     runtime.shutdown_timeout(Duration::from_millis(200));

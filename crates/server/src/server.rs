@@ -148,7 +148,7 @@ impl Server {
     /// The run of this id.
     pub fn entry(&self, run: &str) -> Result<Registration, Problem> {
         let wrong = || {
-            Problem::missing(format!("there is no run `{}`", ralph_loop_protocol::text::one_line(run, 80)))
+            Problem::missing(format!("run `{}` doesn't exist", ralph_loop_protocol::text::one_line(run, 80)))
         };
         let run = RunId::parse(run).map_err(|_| wrong())?;
         ralph_loop_journal::registry::find(&self.home, &run).ok_or_else(wrong)
@@ -172,7 +172,7 @@ impl Server {
             from: Some(from.to_owned()),
         };
         self.audit.note(entry).map_err(|e| {
-            Problem::internal(format!("the audit log cannot be written: {e}"))
+            Problem::internal(format!("can't write the audit log: {e}"))
                 .hint("make room on the disk; nothing was done")
         })
     }

@@ -242,9 +242,6 @@ mod tests {
         let task = Task::from_prompt("\u{feff}\r\n# Fix the router\r\n\r\nText", "PROMPT.md").unwrap();
         assert_eq!(task.title, "Fix the router");
         assert!(!task.text.contains('\r'));
-        assert_eq!(
-            Task::from_prompt(" \n\t\n", "PROMPT.md").unwrap_err(),
-            "`PROMPT.md` is empty"
-        );
+        assert_eq!(Task::from_prompt(" \n\t\n", "PROMPT.md").unwrap_err(), "`PROMPT.md` is empty");
     }
 }

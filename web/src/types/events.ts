@@ -92,7 +92,7 @@ export type RunEvent = {
     }
   | {
       /**
-       * What the agent asks for instead of going on.
+       * What the agent asks for instead of continuing.
        */
       ask?:
         | {
@@ -458,13 +458,13 @@ export type RunEvent = {
       cut_ms?: number;
       kind: "budget_warning";
       /**
-       * In words with numbers.
+       * A sentence with numbers.
        */
       message: string;
     }
   | {
       /**
-       * The evidence, in words.
+       * The evidence as text.
        */
       evidence: string[];
       /**
@@ -480,7 +480,7 @@ export type RunEvent = {
   | {
       context?: StuckDetails1;
       /**
-       * The evidence, in words.
+       * The evidence as text.
        */
       evidence: string[];
       /**
@@ -668,7 +668,7 @@ export type RunEvent = {
   | {
       kind: "needs_human";
       /**
-       * In words, with what to do.
+       * A sentence with what to do.
        */
       message: string;
       /**
@@ -782,7 +782,7 @@ export type RunEvent = {
   | EffectIntended1
   | {
       /**
-       * Which one, in words.
+       * Which one, as text.
        */
       by: string;
       kind: "suspended";
@@ -819,7 +819,7 @@ export type RunEvent = {
     }
 );
 /**
- * What an agent asks for instead of going on.
+ * What an agent asks for instead of continuing.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "ask".
@@ -1102,7 +1102,7 @@ export interface Baseline {
   tree: string;
 }
 /**
- * How the checks ended at the start: before the first session, in a clean checkout of the start snapshot, after setup.
+ * Check results before the first session, in a clean checkout of the start snapshot, after setup.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "baseline_checks".
@@ -1135,7 +1135,7 @@ export interface BaselineChecks {
   watched?: "watched" | "not_watched";
 }
 /**
- * The number that the run is to improve, as it was at the start.
+ * The original value of the number to improve.
  */
 export interface MeasuredNumber {
   /**
@@ -1171,7 +1171,7 @@ export interface CheckResult {
    */
   duration_ms: number;
   /**
-   * Exit code, if it ended by itself.
+   * Exit code, if the process exited.
    */
   exit_code?: number;
   /**
@@ -1204,7 +1204,7 @@ export interface CheckResult {
    */
   tree: string;
   /**
-   * In words, where it did not: "exit code 1", "no test was executed".
+   * The reason if it failed: "exit code 1", "no test was executed".
    */
   why?: string;
 }
@@ -1524,7 +1524,7 @@ export interface HarnessChange {
    */
   path: string;
   /**
-   * Whether it counts as a test or as what sets tests up: then the checks of the start decide, or a person.
+   * Whether it counts as a test or test setup; then the original checks decide, or the user.
    */
   tests?: boolean;
   /**
@@ -1561,7 +1561,7 @@ export interface MeasuredNumber1 {
   value: number;
 }
 /**
- * The run goes on elsewhere: on another machine, in another folder.
+ * The run continues elsewhere: on another machine, in another folder.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "moved".
@@ -1634,7 +1634,7 @@ export interface Notified {
    */
   ok: boolean;
   /**
-   * Why not, in words.
+   * Why not.
    */
   why?: string;
 }
@@ -1646,7 +1646,7 @@ export interface Notified {
  */
 export interface OverlapFound {
   /**
-   * Whether a person is asked.
+   * Whether the user must decide.
    */
   pause?: boolean;
   /**
@@ -1918,7 +1918,7 @@ export interface Signals {
    */
   empty?: number;
   /**
-   * What was seen, in words: one sentence for each signal that is not 0, in their order.
+   * One sentence for each signal that is not 0, in their order.
    */
   evidence?: string[];
   /**
@@ -1938,7 +1938,7 @@ export interface Signals {
    */
   plateau?: number;
   /**
-   * What got better in this iteration, in words. Nothing before it counts any more.
+   * What improved in this iteration. Earlier signals no longer count.
    */
   progress?: string;
   /**
@@ -1983,7 +1983,7 @@ export interface SpecChanged {
   version: number;
 }
 /**
- * What a run that may be stuck did last: for the next session, and for whoever may help.
+ * What a possibly stuck run did last: for the next session and for helpers.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "stuck_details".
@@ -2010,7 +2010,7 @@ export interface StuckDetails {
  */
 export interface StuckEvidence {
   /**
-   * What is missing around a failing check, with what mends it.
+   * What a failing check lacks, with the fix.
    */
   environment?: string;
   /**
@@ -2150,7 +2150,7 @@ export interface TestsQuestion {
    */
   changed: HarnessChange[];
   /**
-   * Checks that do not pass on the work with all of that as it was at the start.
+   * Checks that fail on the work with the originals restored.
    */
   failing?: CheckResult[];
   /**
@@ -2219,7 +2219,7 @@ export interface WentBack {
    */
   files: number;
   /**
-   * What the next session is told, where it is told something.
+   * The message for the next session, if any.
    */
   hint?: string;
   /**
@@ -2231,7 +2231,7 @@ export interface WentBack {
    */
   tree: string;
   /**
-   * Why, in words.
+   * Why.
    */
   why: string;
 }
@@ -2275,7 +2275,7 @@ export interface Baseline2 {
   tree: string;
 }
 /**
- * How the checks ended before the first session, in a clean checkout of the start.
+ * Check results before the first session, in a clean checkout of the original files.
  */
 export interface BaselineChecks1 {
   /**
@@ -2371,7 +2371,7 @@ export interface CheckResult1 {
    */
   duration_ms: number;
   /**
-   * Exit code, if it ended by itself.
+   * Exit code, if the process exited.
    */
   exit_code?: number;
   /**
@@ -2404,7 +2404,7 @@ export interface CheckResult1 {
    */
   tree: string;
   /**
-   * In words, where it did not: "exit code 1", "no test was executed".
+   * The reason if it failed: "exit code 1", "no test was executed".
    */
   why?: string;
 }
@@ -2413,7 +2413,7 @@ export interface CheckResult1 {
  */
 export interface StuckEvidence1 {
   /**
-   * What is missing around a failing check, with what mends it.
+   * What a failing check lacks, with the fix.
    */
   environment?: string;
   /**
@@ -2500,7 +2500,7 @@ export interface Signals1 {
    */
   empty?: number;
   /**
-   * What was seen, in words: one sentence for each signal that is not 0, in their order.
+   * One sentence for each signal that is not 0, in their order.
    */
   evidence?: string[];
   /**
@@ -2520,7 +2520,7 @@ export interface Signals1 {
    */
   plateau?: number;
   /**
-   * What got better in this iteration, in words. Nothing before it counts any more.
+   * What improved in this iteration. Earlier signals no longer count.
    */
   progress?: string;
   /**
@@ -2598,7 +2598,7 @@ export interface ApprovalApplied1 {
   kind: "approval_applied";
 }
 /**
- * What a person is asked, where only that is in the way of a pass.
+ * The question for the user, if only that prevents a pass.
  */
 export interface TestsQuestion1 {
   /**
@@ -2606,7 +2606,7 @@ export interface TestsQuestion1 {
    */
   changed: HarnessChange[];
   /**
-   * Checks that do not pass on the work with all of that as it was at the start.
+   * Checks that fail on the work with the originals restored.
    */
   failing?: CheckResult[];
   /**

@@ -238,7 +238,7 @@ export interface CheckResult {
    */
   duration_ms: number;
   /**
-   * Exit code, if it ended by itself.
+   * Exit code, if the process exited.
    */
   exit_code?: number;
   /**
@@ -271,7 +271,7 @@ export interface CheckResult {
    */
   tree: string;
   /**
-   * In words, where it did not: "exit code 1", "no test was executed".
+   * The reason if it failed: "exit code 1", "no test was executed".
    */
   why?: string;
 }

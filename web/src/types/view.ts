@@ -242,7 +242,7 @@ export interface AgentView {
    */
   cost_usd?: number | null;
   /**
-   * The model that it is asked to use, where one was chosen.
+   * The requested model, if any.
    */
   model?: string;
   /**
@@ -315,7 +315,7 @@ export interface BestNumber {
    */
   rises: boolean;
   /**
-   * What is asked for.
+   * The request.
    */
   target?: number;
   /**
@@ -382,7 +382,7 @@ export interface CheckResult {
    */
   duration_ms: number;
   /**
-   * Exit code, if it ended by itself.
+   * Exit code, if the process exited.
    */
   exit_code?: number;
   /**
@@ -415,7 +415,7 @@ export interface CheckResult {
    */
   tree: string;
   /**
-   * In words, where it did not: "exit code 1", "no test was executed".
+   * The reason if it failed: "exit code 1", "no test was executed".
    */
   why?: string;
 }
@@ -451,7 +451,7 @@ export interface CheckResult1 {
    */
   duration_ms: number;
   /**
-   * Exit code, if it ended by itself.
+   * Exit code, if the process exited.
    */
   exit_code?: number;
   /**
@@ -484,7 +484,7 @@ export interface CheckResult1 {
    */
   tree: string;
   /**
-   * In words, where it did not: "exit code 1", "no test was executed".
+   * The reason if it failed: "exit code 1", "no test was executed".
    */
   why?: string;
 }
@@ -496,7 +496,7 @@ export interface CheckResult1 {
  */
 export interface CriterionView {
   /**
-   * How it is checked, in words.
+   * How it is checked.
    */
   check: string;
   /**
@@ -522,7 +522,7 @@ export interface CriterionView {
   text: string;
 }
 /**
- * The last result of its own check, where it has one that ran.
+ * The last result of its check, if it ran.
  */
 export interface CheckResult2 {
   /**
@@ -530,7 +530,7 @@ export interface CheckResult2 {
    */
   duration_ms: number;
   /**
-   * Exit code, if it ended by itself.
+   * Exit code, if the process exited.
    */
   exit_code?: number;
   /**
@@ -563,7 +563,7 @@ export interface CheckResult2 {
    */
   tree: string;
   /**
-   * In words, where it did not: "exit code 1", "no test was executed".
+   * The reason if it failed: "exit code 1", "no test was executed".
    */
   why?: string;
 }
@@ -793,7 +793,7 @@ export interface TestCounts1 {
   passed: number;
 }
 /**
- * What a person is asked.
+ * The question for the user.
  */
 export interface NeedsView {
   /**
@@ -956,7 +956,7 @@ export interface SandboxView {
  */
 export interface WaitView {
   /**
-   * Who paused it, where somebody did.
+   * Who paused it, if anyone.
    */
   paused_by?: string;
   /**
@@ -996,7 +996,7 @@ export interface BestNumber1 {
    */
   rises: boolean;
   /**
-   * What is asked for.
+   * The request.
    */
   target?: number;
   /**
@@ -1029,7 +1029,7 @@ export interface CheckResult3 {
    */
   duration_ms: number;
   /**
-   * Exit code, if it ended by itself.
+   * Exit code, if the process exited.
    */
   exit_code?: number;
   /**
@@ -1062,7 +1062,7 @@ export interface CheckResult3 {
    */
   tree: string;
   /**
-   * In words, where it did not: "exit code 1", "no test was executed".
+   * The reason if it failed: "exit code 1", "no test was executed".
    */
   why?: string;
 }
@@ -1130,7 +1130,7 @@ export interface FinishedView1 {
   summary: string;
 }
 /**
- * What a person is asked.
+ * The question for the user.
  *
  * This interface was referenced by `RunView`'s JSON-Schema
  * via the `definition` "needs_view".
@@ -1228,7 +1228,7 @@ export interface ProofView1 {
   weakened: number;
 }
 /**
- * A setup that failed in a clean checkout of the start: no check was run there.
+ * A setup that failed in a clean checkout of the original files, so no check ran.
  *
  * This interface was referenced by `RunView`'s JSON-Schema
  * via the `definition` "setup_view".
@@ -1307,7 +1307,7 @@ export interface TestCounts2 {
  */
 export interface WaitView1 {
   /**
-   * Who paused it, where somebody did.
+   * Who paused it, if anyone.
    */
   paused_by?: string;
   /**

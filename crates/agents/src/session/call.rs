@@ -119,7 +119,7 @@ mod tests {
     fn an_unknown_profile_is_named_with_the_likely_one() {
         let config = AgentConfig::model("a", AgentKind::Actions, "stronk");
         let end = choose(&models(), &config, None).unwrap_err();
-        assert_eq!(end.reason(), Some("there is no model profile `stronk`: did you mean `strong`?"));
+        assert_eq!(end.reason(), Some("model profile `stronk` doesn't exist: did you mean `strong`?"));
         let end = choose(&Models::default(), &config, None).unwrap_err();
         assert!(end.reason().unwrap().contains("none is configured"), "{end:?}");
     }

@@ -307,11 +307,11 @@ fn a_broken_answer_is_mended_and_all_calls_are_counted() {
     let Message::User { parts } = &messages[2] else { panic!("our words") };
     let UserPart::Text(said) = &parts[0] else { panic!("text") };
     insta::assert_snapshot!(said.text, @r#"
-    That answer breaks the contract, so nothing of it was carried out:
+    That answer breaks the contract, so none of it ran:
 
     actions[0].type: "runn" is not one of run, patch, write, commit, rotate, pause, stop_success, stop_failure; did you mean "run"?
 
-    Answer again, whole, with exactly one JSON object of the schema and nothing else.
+    Answer again with exactly one JSON object of the schema and nothing else.
     "#);
     assert_eq!(client.request(2).system, client.request(0).system, "the cached part stays the same");
 }

@@ -61,9 +61,8 @@ fn last_machine(places: &Places) -> Result<Option<MachineId>, AppError> {
 /// The frozen definition as it is sealed.
 fn bring_spec(places: &Places) -> Result<bool, AppError> {
     let Some(elsewhere) = &places.elsewhere else { return Ok(false) };
-    let sealed = elsewhere
-        .spec()
-        .map_err(|e| AppError::environment(format!("can't read the sealed spec: {e}")))?;
+    let sealed =
+        elsewhere.spec().map_err(|e| AppError::environment(format!("can't read the sealed spec: {e}")))?;
     let Some(text) = sealed else { return Ok(false) };
     places.dir.create()?;
     artifacts::write_durable(&places.dir.spec(), &text)?;
@@ -76,8 +75,7 @@ pub fn sealed_state(env: &Environment, run: &RunId) -> Result<Option<RunState>, 
     let places = wiring::places(env, &home, run);
     let Some(elsewhere) = &places.elsewhere else { return Ok(None) };
     let head = elsewhere.seal().head();
-    let head =
-        head.map_err(|e| AppError::environment(format!("can't read the seal of run {run}: {e}")))?;
+    let head = head.map_err(|e| AppError::environment(format!("can't read the seal of run {run}: {e}")))?;
     if head.unwrap_or(0) == 0 || !bring_spec(&places)? {
         return Ok(None);
     }

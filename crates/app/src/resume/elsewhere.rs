@@ -57,11 +57,8 @@ pub fn fetch_run(
         &[format!("+{state_ref}:{fetched}"), "+refs/heads/*:refs/remotes/origin/*".into()],
     )
     .map_err(|error| {
-        AppError::environment(format!(
-            "can't fetch the state of run {run} from `{}`: {error}",
-            remote.url
-        ))
-        .hint("is it the right remote, and did the run push (`publish: push` or `pr`)?")
+        AppError::environment(format!("can't fetch the state of run {run} from `{}`: {error}", remote.url))
+            .hint("is it the right remote, and did the run push (`publish: push` or `pr`)?")
     })?;
     repo.exclude_ralph_dir()?;
     let files = ralph_loop_git::read_files(&repo, &fetched, STATE_MAX)?;
@@ -147,11 +144,10 @@ pub(super) fn is_of_this_machine(inside: &str) -> bool {
 /// Refuses a `.ralph` in the fetched branch that is no folder: it would lead what the run writes elsewhere.
 pub(super) fn refuse_odd_folder(top: &Path) -> Result<(), AppError> {
     match std::fs::symlink_metadata(RalphDir::of(top).path()) {
-        Ok(meta) if !meta.is_dir() => Err(AppError::usage(format!(
-            "`.ralph` on the run's branch isn't a folder: `{}`",
-            top.display()
-        ))
-        .hint("remove it from that branch; the run keeps its files there and follows no link")),
+        Ok(meta) if !meta.is_dir() => {
+            Err(AppError::usage(format!("`.ralph` on the run's branch isn't a folder: `{}`", top.display()))
+                .hint("remove it from that branch; the run keeps its files there and follows no link"))
+        }
         _ => Ok(()),
     }
 }

@@ -30,7 +30,9 @@ pub fn isolation(
         return Ok(Isolation::None);
     }
     crate::isolation::resolve(env, wanted).map_err(|error| match repo_says_none && own.is_none() {
-        true => error.cause("the repo's config sets `isolation: none`, which works only as a flag or in your own config"),
+        true => error.cause(
+            "the repo's config sets `isolation: none`, which works only as a flag or in your own config",
+        ),
         false => error,
     })
 }
@@ -88,10 +90,12 @@ pub fn resolve(
     let known: Vec<AgentName> = file.agents.iter().flatten().map(|a| a.name.clone()).collect();
     if let Some(unknown) = priority.iter().flatten().find(|name| !known.contains(name)) {
         let names: Vec<&str> = known.iter().map(AgentName::as_str).collect();
-        return Err(AppError::usage(format!("agent `{unknown}` doesn't exist")).hint(match names.as_slice() {
-            [] => "no agent is configured or installed; run `ralph doctor`".to_owned(),
-            names => format!("configured or installed: {}", names.join(", ")),
-        }));
+        return Err(AppError::usage(format!("agent `{unknown}` doesn't exist")).hint(
+            match names.as_slice() {
+                [] => "no agent is configured or installed; run `ralph doctor`".to_owned(),
+                names => format!("configured or installed: {}", names.join(", ")),
+            },
+        ));
     }
     let mut settings = file.with_task(task).overlaid(flags).resolve();
     for check in &wanted.checks {
@@ -190,8 +194,10 @@ fn missing_programs(
             if known { programs.known(&agent.command_argv).is_some() } else { exists(program, &path, top) };
         if !found {
             let install = presets::preset_of(&agent.command_argv).and_then(presets::install_hint);
-            let message =
-                format!("the command `{program}` of agent `{}` doesn't exist or isn't executable", agent.name);
+            let message = format!(
+                "the command `{program}` of agent `{}` doesn't exist or isn't executable",
+                agent.name
+            );
             problems.push(AppError::environment(message).hint(install.map_or_else(
                 || "install it, or correct `command_argv` in `.ralph/config.json`".to_owned(),
                 str::to_owned,

@@ -283,9 +283,7 @@ fn refuse_unfinished(origin: &Repo, branch: &str) -> Result<(), AppError> {
         "the task works on the branch `{branch}`, but this folder has unfinished changes: {what}"
     ))
     .cause("switching your checkout would take them along")
-    .hint(format!(
-        "commit them first, pass `--worktree`, or pass `--branch {branch}` to switch anyway"
-    )))
+    .hint(format!("commit them first, pass `--worktree`, or pass `--branch {branch}` to switch anyway")))
 }
 
 /// Whether an earlier run of this folder made the branch: another one may go on there.

@@ -116,8 +116,7 @@ fn read_chosen(
     let dialect = dialect::detect_text(&shown, &text);
     if dialect == Dialect::PromptMd {
         let mut task = Task::from_prompt(&text, &shown).map_err(|message| {
-            AppError::usage(message)
-                .hint(format!("describe the task in `{}`", folder.join(&name).display()))
+            AppError::usage(message).hint(format!("describe the task in `{}`", folder.join(&name).display()))
         })?;
         refuse_placeholders(&shown, &text)?;
         task.ticket = ticket.map(str::to_owned);

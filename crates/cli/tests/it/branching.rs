@@ -384,7 +384,7 @@ fn a_task_from_the_template_for_a_number_ends_at_its_target_with_the_best_files(
     let untouched = repo.ralph(&["lint"]).exits(2);
     let said = format!("{}{}", untouched.stdout, untouched.stderr);
     assert!(said.contains("which number is to get better"), "{said}");
-    let asked = "Say in two to four sentences which number is to get better, how much is enough, and what is known about why it is not better yet.";
+    let asked = "Describe in two to four sentences which number to improve, what to reach, and what you know about the causes.";
     let written = repo.read("ralph_task.md");
     assert!(written.contains("test_command: \"make test\"\n"), "{written}");
     assert!(written.contains("# Task: Answer faster\n"), "{written}");

@@ -50,7 +50,7 @@ fn a_promise_behind_the_last_sentence_counts_and_one_inside_a_sentence_is_told()
     assert!(told.iter().any(|words| words.contains("the promise was not alone on its line")), "{told:?}");
     assert!(told.iter().any(|words| words.contains("2 sessions in a row did not say")), "{told:?}");
     let prompt = repo.run_file("iterations/2/prompt.md");
-    assert!(prompt.contains("nobody has claimed that the task is done"), "{prompt}");
+    assert!(prompt.contains("the task isn't claimed as done"), "{prompt}");
 }
 
 #[test]

@@ -588,7 +588,7 @@ fn what_cannot_be_meant_is_refused_with_a_hint() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let none = stage.repo.ralph(&["pause"]).exits(2);
-    assert!(none.stderr.contains("there is no run in") && none.stderr.contains("next:"), "{}", none.stderr);
+    assert!(none.stderr.contains("no run in") && none.stderr.contains("next:"), "{}", none.stderr);
     stage.dead();
     let before = stage.repo.run_file("inbox.jsonl");
     let refused = |args: &[&str]| -> Finished { stage.repo.ralph(args).exits(2) };
@@ -597,7 +597,8 @@ fn what_cannot_be_meant_is_refused_with_a_hint() {
     {
         let done = refused(args);
         assert!(
-            done.stderr.contains("agent `three` isn't part of run") && done.stderr.contains("its agents: one, two"),
+            done.stderr.contains("agent `three` isn't part of run")
+                && done.stderr.contains("its agents: one, two"),
             "{}",
             done.stderr
         );

@@ -217,7 +217,7 @@ fn who_may_only_look_sees_no_other_tools_and_wrong_calls_are_errors() {
         assert_eq!(answer["error"]["code"], -32602, "{name}: {answer}");
     }
     let (failed, why) = client.call("run_status", json!({}));
-    assert!(failed && why.contains("there is no run"), "{why}");
+    assert!(failed && why.contains("no run in"), "{why}");
     for file in ["../x", "/etc/passwd", "missing.md"] {
         let (failed, why) = client.call("lint_task", json!({"file": file}));
         assert!(failed && why.contains("no file of this folder"), "{why}");

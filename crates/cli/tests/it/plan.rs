@@ -142,7 +142,10 @@ fn stories_are_made_from_requirements_that_are_there() {
     assert_eq!(done["stories"], 3, "{done}");
     assert_eq!(repo.read("ralph/prd.md"), prd, "requirements stay as they are");
     let heard = asked(&env, 1);
-    assert!(heard.contains("people of the books") && heard.contains("Questions can't be answered now"), "{heard}");
+    assert!(
+        heard.contains("people of the books") && heard.contains("Questions can't be answered now"),
+        "{heard}"
+    );
     // Another file would replace them.
     repo.write("other.md", "# Import\n\n## Summary\n\nInvoices are read from CSV, too.\n");
     let said = repo.ralph(&["plan", "--prd", "other.md", "--yes", "--force"]).exits(2);

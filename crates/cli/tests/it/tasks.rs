@@ -109,7 +109,7 @@ fn a_file_that_cannot_be_read_is_wrong_use() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[]);
     assert!(repo.ralph(&["lint"]).exits(2).stderr.contains("ralph init --task"));
-    assert!(repo.ralph(&["lint", "no.md"]).exits(2).stderr.contains("there is no `no.md`"));
+    assert!(repo.ralph(&["lint", "no.md"]).exits(2).stderr.contains("`no.md` doesn't exist"));
     std::fs::write(repo.dir.join("PROMPT.md"), b"# \xff").unwrap();
     assert!(repo.ralph(&["lint"]).exits(2).stderr.contains("not UTF-8"));
     assert_eq!(repo.ralph(&["lint", "--json"]).exits(2).json()["success"], false);
@@ -153,11 +153,7 @@ fn fix_mends_what_is_safe_and_keeps_line_ends_and_mode() {
             .contains(&"ralph_task.md:1:1 error missing-max-iterations".to_owned())
     );
     let fixed = repo.ralph(&["lint", "--fix"]).exits(0);
-    assert!(
-        fixed.stderr.contains("fixed: ralph_task.md:1: `max_iterations` is missing"),
-        "{}",
-        fixed.stderr
-    );
+    assert!(fixed.stderr.contains("fixed: ralph_task.md:1: `max_iterations` is missing"), "{}", fixed.stderr);
     let text = repo.read("ralph_task.md");
     assert!(text.contains("max_iterations: 30\r\n") && text.contains("- [ ] M1.1 `a.txt`"), "{text}");
     assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
@@ -196,14 +192,14 @@ fn what_init_writes_has_no_errors_and_the_projects_own_commands() {
             assert!(untouched.iter().any(|f| f.ends_with(" error untouched-template")), "{untouched:?}");
             let mut text = repo.read(file);
             for asked in [
-                "Say in two to four sentences what is wrong or missing, for whom, and where in the repository it belongs.",
-                "Say in a few sentences what is wrong or missing, for whom, and where in the repository it belongs.",
-                "Say what is wrong or missing, where in the repository it belongs, and what must stay as it is.",
-                "Say in one sentence what the plan adds and for whom.",
-                "Say in two or three sentences what changes. A story that needs more is two stories.",
-                "put the command that runs your tests here",
-                "Say here what works once this is done",
-                "put the command that shows it here",
+                "Describe in two to four sentences what is wrong or missing, for whom, and where in the repository it belongs.",
+                "Describe in a few sentences what is wrong or missing, for whom, and where in the repository it belongs.",
+                "Describe what is wrong or missing, where in the repository it belongs, and what must not change.",
+                "Describe in one sentence what the plan adds and for whom.",
+                "Describe in two or three sentences what changes. Split a story that needs more.",
+                "your test command",
+                "Describe what works once this is done",
+                "the command that checks it",
             ] {
                 text = text.replace(asked, "The router loses messages.");
             }

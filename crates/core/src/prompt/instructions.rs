@@ -11,7 +11,8 @@ const NAMES: [&str; 3] = ["CLAUDE.md", "AGENTS.md", "GEMINI.md"];
 /// Of one file, and of all together.
 const FILE_MAX: usize = 16 * 1024;
 const ALL_MAX: usize = 32 * 1024;
-const ABOUT: &str = "These files of the repository are quoted. Follow them where they do not contradict the task and the rules above.";
+const ABOUT: &str =
+    "Quoted from the repository. Follow them unless they contradict the task or the rules above.";
 
 /// What they say, from the top of the workspace to the folder of the session, and whether the run has changed any of them.
 pub(super) fn read(state: &RunState) -> (String, bool) {

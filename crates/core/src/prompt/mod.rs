@@ -18,23 +18,20 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 const TEMPLATE: &str = include_str!("../../templates/prompt_md.md");
-const BOXES: &str = "- The engine ticks a box of the task file when its check passes. You may tick a box that has no \
-                      `verify:` of its own when it is done; change nothing else in that file.\n";
-const BOXES_CLAIMED: &str = "- The engine ticks a box of the task file when its check passes. Claim a box that has no \
-                              `verify:` of its own by its id when it is done; leave the file itself alone.\n";
-const STORIES: &str = "- Work on one story: the first by priority whose `dependsOn` all pass; \"The next story\" below names it. \
-                        When it is done, set its `passes` in `{{source}}` to true and say in its `notes` how it was \
-                        checked. You may add, split and reorder stories; never remove acceptance criteria or change \
-                        `verifyCommands`.\n- `{{progress}}` has a curated top, which you may improve, and entries below \
-                        its line of dashes, which are only ever added to.\n";
-const STORIES_CLAIMED: &str = "- Work on one story: the first by priority whose `dependsOn` all pass; \"The next story\" below \
-                                names it. When it is done, set its `passes` in `{{source}}` to true, or claim it by its \
-                                id.\n- `{{progress}}` has a curated top, which you may improve, and entries below its \
-                                line of dashes, which are only ever added to.\n";
+const BOXES: &str = "- `ralph` ticks boxes when their checks pass. Tick a finished box without `verify:` yourself; change nothing \
+                      else in the task file.\n";
+const BOXES_CLAIMED: &str = "- `ralph` ticks boxes when their checks pass. Claim a finished box without `verify:` by its id; don't \
+                              edit the task file.\n";
+const STORIES: &str = "- Work only on \"The next story\" below. When it is done, set its `passes` in `{{source}}` to true and write in \
+                        its `notes` how you checked it. You may add, split and reorder stories. Never remove acceptance \
+                        criteria or change `verifyCommands`.\n- In `{{progress}}`, improve the top; below the dashes only \
+                        add entries.\n";
+const STORIES_CLAIMED: &str = "- Work only on \"The next story\" below. When it is done, set its `passes` in `{{source}}` to true, or claim \
+                                it by its id.\n- In `{{progress}}`, improve the top; below the dashes only add entries.\n";
 const TASK_MAX: usize = 96 * 1024;
 const PART_MAX: usize = 12 * 1024;
 const CHECK_MAX: usize = 6 * 1024;
-const INSTRUCTIONS: &str = "What the repository tells agents";
+const INSTRUCTIONS: &str = "Instructions from the repository";
 
 /// A session's prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,16 +91,16 @@ pub fn assemble(
     let guardrails = place.path(".ralph/guardrails.md");
     section(&mut out, "Guardrails", &cut_tail(untitled(&files.guardrails), PART_MAX, &guardrails));
     let notes = place.path(".ralph/notes.md");
-    section(&mut out, "Notes from people", &cut_tail(untitled(&files.notes), PART_MAX, &notes));
+    section(&mut out, "Notes", &cut_tail(untitled(&files.notes), PART_MAX, &notes));
     let changes_slowly = out.len();
     let progress = place.progress_file();
     section(&mut out, "Progress so far", &cut_head(untitled(&files.progress), 2 * PART_MAX, &progress));
     match &state.spec.task.working_dir {
         Some(folder) => {
-            section(&mut out, &format!("Files of `{folder}/` (the first 200)"), &files.tree);
+            section(&mut out, &format!("Files in `{folder}/` (first 200)"), &files.tree);
         }
         None if kind == AgentKind::Actions => {
-            section(&mut out, "Files of the workspace (the first 200)", &files.tree);
+            section(&mut out, "Workspace files (first 200)", &files.tree);
         }
         None => {}
     }
@@ -116,16 +113,16 @@ pub fn assemble(
     section(&mut out, "The next story", &files.story);
     if let Some(role) = role {
         section(&mut out, "Your role", role.instruction());
-        section(&mut out, "Findings of other sessions", &parts::findings(state));
+        section(&mut out, "Findings of other roles", &parts::findings(state));
     }
     let errors = place.path(".ralph/errors.log");
     section(&mut out, "Recent errors", &cut_tail(&files.errors, 2 * PART_MAX, &errors));
-    section(&mut out, "What has changed", &parts::changes(state, &place));
+    section(&mut out, "Changes so far", &parts::changes(state, &place));
     if kind == AgentKind::Actions {
-        section(&mut out, "What the last session's actions came to", &files.results);
+        section(&mut out, "Results of the last session's actions", &files.results);
     }
     section(&mut out, "Checks", &parts::checks(state, files, &place));
-    section(&mut out, "Where the run stands", &parts::standing(state));
+    section(&mut out, "Run budget", &parts::standing(state));
     if !state.people.nudges.is_empty() {
         section(&mut out, "Read this first", &state.people.nudges.join("\n\n"));
     }
@@ -134,9 +131,9 @@ pub fn assemble(
 
 /// The titles of those of [`state_sections`] that stand behind whatever people and repos have written.
 pub(crate) const STATE_TITLES: [(&str, &str); 4] = [
-    ("what has changed", "What has changed"),
+    ("what has changed", "Changes so far"),
     ("checks", "Checks"),
-    ("where the run stands", "Where the run stands"),
+    ("where the run stands", "Run budget"),
     ("hints", "Read this first"),
 ];
 
@@ -161,9 +158,9 @@ pub fn state_sections(
     let mut all = vec![
         ("rules", how),
         ("task", titled(&format!("Task (`{source}`)"), &task)),
-        ("what has changed", titled("What has changed", &parts::changes(state, &place))),
+        ("what has changed", titled("Changes so far", &parts::changes(state, &place))),
         ("checks", titled("Checks", &parts::checks(state, files, &place))),
-        ("where the run stands", titled("Where the run stands", &parts::standing(state))),
+        ("where the run stands", titled("Run budget", &parts::standing(state))),
         ("hints", titled("Read this first", &state.people.nudges.join("\n\n"))),
     ];
     if let Some(role) = role {
@@ -234,20 +231,18 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
         protected.push(format!("`{}`", state.spec.task.source));
     }
     protected.push("CI files".into());
-    protected.push("scripts that the checks run".into());
+    protected.push("scripts the checks run".into());
     let promise = format!("<promise>{}</promise>", settings.completion_promise);
     let (run_checks, done) = match kind {
-        AgentKind::Actions => (
-            "Let your last actions run the checks",
-            "end your actions with `stop_success`. It is a claim: the engine runs the checks itself."
-                .to_owned(),
-        ),
+        AgentKind::Actions => {
+            ("Run the checks in your last actions", "end your actions with `stop_success`.".to_owned())
+        }
         AgentKind::Tools => (
-            "Run the checks yourself before you stop",
+            "Run the checks before you stop",
             format!("call the tool `done`, or end your final message with this line, alone:\n\n{promise}"),
         ),
         AgentKind::Cli | AgentKind::Scripted => (
-            "Run the checks yourself before you stop",
+            "Run the checks before you stop",
             format!("end your final message with this line, alone:\n\n{promise}"),
         ),
     };
@@ -257,8 +252,8 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
         .replace(
             "{{processes}}",
             match kind {
-                AgentKind::Tools => "Start what must go on in the background with `startProcess` only.",
-                _ => "Start no background process that outlives your session.",
+                AgentKind::Tools => "Start background processes only with `startProcess`.",
+                _ => "Leave no background process running.",
             },
         )
         .replace("{{checks}}", &checks.join(", "))
@@ -266,8 +261,8 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
         .replace(
             "{{git}}",
             match settings.allow_agent_commits {
-                true => "do not stash, reset or switch branches; you may commit on the current branch",
-                false => "do not commit, stash, reset or switch branches",
+                true => "don't stash, reset or switch branches; you may commit",
+                false => "don't commit, stash, reset or switch branches",
             },
         )
         .replace("{{protected}}", &protected.join(", "));
@@ -277,7 +272,7 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
     if let Some(folder) = &state.spec.task.working_dir {
         let _ = writeln!(
             text,
-            "- Work in `{folder}`; leave the rest of the repository alone: edits outside are told to people. Only `{}` is yours there.",
+            "- Work only in `{folder}` and `{}`; `ralph` reports other edits.",
             place.progress_file()
         );
     }
@@ -291,7 +286,7 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
     let source = place.path(&state.spec.task.source);
     text.push_str(&own.replace("{{source}}", &source).replace("{{progress}}", &place.progress_file()));
     if settings.completion == Completion::Checks {
-        text.push_str("\nThe run ends when the checks pass; no promise is needed.\n");
+        text.push_str("\nThe run ends when the checks pass, even without the promise.\n");
     }
     out.push_str(&text);
 }

@@ -15,19 +15,19 @@ pub(super) fn changes(state: &RunState, place: &Place<'_>) -> String {
     let mut text = String::new();
     if let Some(baseline) = &state.baseline {
         let branch = state.spec.branch.as_deref().or(baseline.branch.as_deref()).unwrap_or("a detached HEAD");
-        let _ = writeln!(text, "Branch {branch}, started from commit {}.", baseline.head.short());
+        let _ = writeln!(text, "Branch {branch}, from commit {}.", baseline.head.short());
         if baseline.dirty_total > 0 {
             let _ = writeln!(
                 text,
-                "{} had changes of the user before the run; leave those alone unless the task needs them.",
+                "{} had the user's changes before the run; leave them alone unless the task needs them.",
                 count(baseline.dirty_total, "file")
             );
         }
     }
     if state.work.touched.is_empty() {
-        text.push_str("Nothing was changed in this run so far.\n");
+        text.push_str("Nothing changed in this run yet.\n");
     } else {
-        let _ = writeln!(text, "Files changed in this run ({}):", state.work.touched.len());
+        let _ = writeln!(text, "Files changed ({}):", state.work.touched.len());
         for path in state.work.touched.iter().take(FILES_MAX) {
             let _ = writeln!(text, "- {path}");
         }
@@ -38,7 +38,7 @@ pub(super) fn changes(state: &RunState, place: &Place<'_>) -> String {
     if let Some(last) = state.iterations.history.back() {
         let _ = writeln!(
             text,
-            "The last session ({}) changed {}, +{} −{}; judged: {}. The whole diff: `{}`.",
+            "Last session ({}): {}, +{} −{}; {}. Diff: `{}`.",
             last.agent,
             count(last.files, "file"),
             last.added,
@@ -79,11 +79,7 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
         let result = match state.work.checks.get(&verifier.name) {
             None => "not run yet".to_owned(),
             Some(r) => {
-                let age = if Some(&r.tree) == state.work.tree.as_ref() {
-                    ""
-                } else {
-                    " (on an earlier state of the files)"
-                };
+                let age = if Some(&r.tree) == state.work.tree.as_ref() { "" } else { " (on earlier files)" };
                 let tests = r
                     .tests
                     .map_or_else(String::new, |t| format!(", {} passed, {} failed", t.passed, t.failed));
@@ -99,21 +95,21 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
     if let Some(last) = state.iterations.history.back()
         && last.verdict == ralph_loop_protocol::event::Verdict::ProtectedChanged
     {
-        text.push_str("\nNOT DONE: protected paths were changed. Bring them back to what they were at the start (`git diff` shows the difference).\n");
+        text.push_str("\nNOT DONE: protected paths changed. Restore the originals (see `git diff`).\n");
     }
     if state.unclaimed_iterations() > 0 {
         let _ = writeln!(
             text,
-            "\nNOT DONE: the required checks pass, but nobody has claimed that the task is done. Where it is, {}.",
+            "\nNOT DONE: the required checks pass, but the task isn't claimed as done. If it is, {}.",
             place.how_to_claim()
         );
     }
     if let Some((_, failed)) = &state.result.disproved {
-        text.push_str("\nNOT DONE: the final check in a clean checkout of the recorded commit failed:\n");
+        text.push_str("\nNOT DONE: the final check in a clean checkout failed:\n");
         for line in failed.iter().take(20) {
             let _ = writeln!(text, "- {line}");
         }
-        text.push_str("Files that git ignores or that were never recorded do not exist there.\n");
+        text.push_str("Ignored and unrecorded files don't exist there.\n");
         if let Some((hint, _)) = &state.result.setup_hint {
             let _ = writeln!(text, "Perhaps only the user can fix it: {hint}.");
         }
@@ -121,7 +117,7 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
     for (name, why, log, output) in &files.failing {
         let _ = write!(
             text,
-            "\n## Output of {name} ({why}; whole log: `{}`)\n\n",
+            "\n## Output of {name} ({why}; full log: `{}`)\n\n",
             place.path(&format!(".ralph/runs/{}/{log}", state.spec.run_id))
         );
         let output = tail(output, CHECK_MAX).trim_end();
@@ -136,7 +132,7 @@ pub(super) fn standing(state: &RunState) -> String {
     let budgets = &state.spec.settings.budgets;
     let spent = state.spent();
     let mut text = format!(
-        "Iteration {} of {}. Working time {} of {}.",
+        "Iteration {} of {}. Time {} of {}.",
         state.iterations.count + 1,
         budgets.max_iterations,
         duration(Duration::from_secs(spent.time.as_secs())),
@@ -149,7 +145,7 @@ pub(super) fn standing(state: &RunState) -> String {
     if state.spec.task.dialect == Dialect::Plan && open_names(&state.spec.task.text).contains(&"iteration") {
         let _ = writeln!(
             text,
-            "Where the task above names the iteration (`{{{{iteration}}}}`, `$RALPH_ITERATION`), it means {}.",
+            "`{{{{iteration}}}}` and `$RALPH_ITERATION` in the task mean {}.",
             state.iterations.count + 1
         );
     }
@@ -158,7 +154,7 @@ pub(super) fn standing(state: &RunState) -> String {
     if scores.iter().any(|s| s != "0.0") {
         let _ = writeln!(
             text,
-            "Loop score of the last iterations (0 = moving, {} = stuck): {}.",
+            "Stuck scores so far (0 = moving, {} = stuck): {}.",
             state.spec.settings.gutter_score,
             scores.join(" ")
         );

@@ -27,11 +27,11 @@ pub(super) fn next_story(state: &RunState) -> String {
         .and_then(|top| top.read_text(&task.source, Links::Inside, TASKS_MAX));
     let text = match read {
         Ok(text) => text,
-        Err(error) => return format!("`{}` cannot be read: {error}. Bring it back first.", task.source),
+        Err(error) => return format!("`{}` can't be read: {error}. Restore it first.", task.source),
     };
     let tasks = match prd_tasks::parse_text(&text) {
         Ok(tasks) => tasks,
-        Err(problem) => return format!("`{}` cannot be read: {problem}. Mend it first.", task.source),
+        Err(problem) => return format!("`{}` can't be read: {problem}. Fix it first.", task.source),
     };
     let stories = &tasks.user_stories;
     let done = stories.iter().filter(|story| story.passes).count();
@@ -41,7 +41,7 @@ pub(super) fn next_story(state: &RunState) -> String {
         Due::Blocked(ids) => {
             let _ = writeln!(
                 out,
-                "Every open story waits for another one that does not pass: {}. Take the one that can be done first.",
+                "Every open story depends on one that doesn't pass: {}. Start with the one you can finish.",
                 ids.iter()
                     .take(20)
                     .map(|id| format!("`{}`", one_line(id, 64)))
@@ -49,7 +49,7 @@ pub(super) fn next_story(state: &RunState) -> String {
                     .join(", ")
             );
         }
-        Due::Nothing => out.push_str("Every story passes. Look whether the checks do.\n"),
+        Due::Nothing => out.push_str("Every story passes. Run the checks.\n"),
     }
     out
 }
@@ -66,7 +66,7 @@ fn describe(out: &mut String, story: &Story) {
         }
     }
     if !story.notes.trim().is_empty() {
-        let _ = writeln!(out, "\nIts notes so far: {}", head(story.notes.trim(), TEXT_MAX));
+        let _ = writeln!(out, "\nNotes: {}", head(story.notes.trim(), TEXT_MAX));
     }
 }
 
@@ -82,5 +82,5 @@ pub(super) fn progress(state: &RunState) -> Option<String> {
     let last = tail(entries, left);
     // From the start of a line.
     let last = last.split_once('\n').map_or(last, |(_, rest)| rest);
-    Some(format!("{top}\n\n[older entries are left out; the whole text is in the file]\n\n{last}"))
+    Some(format!("{top}\n\n[older entries left out; the file has them]\n\n{last}"))
 }

@@ -207,7 +207,7 @@ fn a_critic_looks_once_per_gutter_and_not_where_money_is_thin() {
 #[test]
 fn a_critic_may_be_another_agent_in_a_checkout_of_its_own() {
     let mut machine = Machine::new(|request, sandbox| {
-        if request.prompt.contains("You are a critic") {
+        if request.prompt.contains("You review an unattended coding loop") {
             write(sandbox, "vandalised.txt", "x");
             return completed("You edit the wrong file.");
         }

@@ -109,7 +109,7 @@ pub struct AskedAgent<'a> {
 /// The answer of a model or an agent, with what it cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskAnswer {
-    /// In words.
+    /// As text.
     pub text: String,
     /// Tokens, cost and how it is known, and the model.
     pub usage: Usage,

@@ -93,7 +93,7 @@ pub struct RoleFindings {
     pub iteration: u32,
     /// Its role.
     pub role: Role,
-    /// In words.
+    /// As text.
     pub text: String,
 }
 
@@ -197,7 +197,7 @@ pub struct Gutter {
 pub struct NeedsHuman {
     /// Why.
     pub reason: HumanReason,
-    /// In words.
+    /// As text.
     pub message: String,
 }
 

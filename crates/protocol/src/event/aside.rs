@@ -70,9 +70,9 @@ pub struct WentBack {
     pub tree: TreeId,
     /// How many files.
     pub files: usize,
-    /// Why, in words.
+    /// Why.
     pub why: String,
-    /// What the next session is told, where it is told something.
+    /// The message for the next session, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

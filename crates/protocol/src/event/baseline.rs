@@ -29,7 +29,7 @@ pub struct Baseline {
     pub left_out: Vec<String>,
 }
 
-/// How the checks ended at the start: before the first session, in a clean checkout of the start snapshot, after setup.
+/// Check results before the first session, in a clean checkout of the original snapshot, after setup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BaselineChecks {
@@ -53,7 +53,7 @@ pub struct BaselineChecks {
     /// Whether the results are those of an earlier run on the same files with the same checks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
-    /// The number that the run is to improve, as it was at the start.
+    /// The original value of the number to improve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<MeasuredNumber>,
 }

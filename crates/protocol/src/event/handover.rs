@@ -164,7 +164,7 @@ pub struct OverlapWith {
 pub struct OverlapFound {
     /// Which; empty where there are none any more.
     pub prs: Vec<OverlapWith>,
-    /// Whether a person is asked.
+    /// Whether the user must decide.
     #[serde(default)]
     pub pause: bool,
 }
@@ -186,7 +186,7 @@ pub struct Placed {
     pub config: Option<Digest>,
 }
 
-/// The run goes on elsewhere: on another machine, in another folder.
+/// The run continues elsewhere: on another machine, in another folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moved {

@@ -53,10 +53,10 @@ pub struct CheckResult {
     pub tree: TreeId,
     /// Whether it passed.
     pub passed: bool,
-    /// In words, where it did not: "exit code 1", "no test was executed".
+    /// The reason if it failed: "exit code 1", "no test was executed".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Exit code, if it ended by itself.
+    /// Exit code, if the process exited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// How long it took.
@@ -184,7 +184,7 @@ pub struct Notified {
     pub by: String,
     /// Whether it got through.
     pub ok: bool,
-    /// Why not, in words.
+    /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }

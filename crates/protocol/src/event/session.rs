@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum SessionEnd {
-    /// The agent finished of its own accord.
+    /// The agent finished.
     Completed,
     /// It finished, but said nothing and did nothing.
     Empty,
-    /// It ended with an error of its own.
+    /// The agent failed.
     Failed {
-        /// In words.
+        /// As text.
         reason: String,
     },
     /// It ran past its time.
@@ -31,37 +31,37 @@ pub enum SessionEnd {
     },
     /// The provider is overloaded for a while.
     Overloaded {
-        /// In words.
+        /// As text.
         reason: String,
     },
     /// The provider's host cannot be reached from here.
     Unreachable {
-        /// In words.
+        /// As text.
         reason: String,
     },
     /// Not logged in, or the key is refused.
     Auth {
-        /// In words.
+        /// As text.
         reason: String,
     },
     /// No credit.
     Billing {
-        /// In words.
+        /// As text.
         reason: String,
     },
     /// The prompt or the session's context grew too long.
     ContextTooLong {
-        /// In words.
+        /// As text.
         reason: String,
     },
     /// The model declined, or every action was denied.
     Refused {
-        /// In words.
+        /// As text.
         reason: String,
     },
     /// The agent's process ended without the end event that its format promises.
     Unfinished {
-        /// In words.
+        /// As text.
         reason: String,
     },
     /// The engine ended it.
@@ -161,7 +161,7 @@ pub enum StopCause {
     Budget,
 }
 
-/// What an agent asks for instead of going on.
+/// What an agent asks for instead of continuing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "ask", rename_all = "snake_case")]

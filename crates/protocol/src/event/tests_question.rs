@@ -19,7 +19,7 @@ const LINES: usize = 5;
 pub struct TestsQuestion {
     /// Tests, and what sets them up, that the run changed.
     pub changed: Vec<HarnessChange>,
-    /// Checks that do not pass on the work with all of that as it was at the start.
+    /// Checks that fail on the work with the originals restored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<CheckResult>,
     /// What else did not hold then.

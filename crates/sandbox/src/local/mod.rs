@@ -348,8 +348,8 @@ impl Sandbox for LocalSandbox {
     fn host_address(&self, port: u16) -> Result<Option<String>, SandboxError> {
         let Some(isolation) = &self.shared.isolation else { return Ok(None) };
         let published = isolation.publish(port);
-        let address = published
-            .map_err(|error| SandboxError::Broken(format!("can't forward port {port}: {error}")))?;
+        let address =
+            published.map_err(|error| SandboxError::Broken(format!("can't forward port {port}: {error}")))?;
         Ok(address.map(|address| format!("http://{address}")))
     }
 }

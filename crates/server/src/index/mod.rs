@@ -160,7 +160,7 @@ async fn postgres(url: &str) -> Result<PgPool, AppError> {
     let wrong = |error: &sqlx::Error| {
         // The address may hold a password, and so may what is said of it.
         let said = ralph_loop_protocol::text::one_line(&error.to_string().replace(url, "RALPH_DB_URL"), 200);
-        AppError::environment(format!("the database of RALPH_DB_URL cannot be used: {said}"))
+        AppError::environment(format!("can't use the database in RALPH_DB_URL: {said}"))
             .hint("check the address and that Postgres runs there; without RALPH_DB_URL the index is a file")
     };
     let options = PgConnectOptions::from_str(url).map_err(|error| wrong(&error))?;

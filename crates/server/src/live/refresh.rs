@@ -225,7 +225,7 @@ impl Live {
     /// Where a run is.
     pub fn find(&self, run: &RunId) -> Result<registry::Registration, AppError> {
         registry::find(&self.home, run).ok_or_else(|| {
-            AppError::usage(format!("there is no run `{run}`")).hint("the list shows every run")
+            AppError::usage(format!("run `{run}` doesn't exist")).hint("choose a run from the list")
         })
     }
 }

@@ -67,7 +67,7 @@ impl People {
         let entries = match home.read_private(&file(home))? {
             Some(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
                 AppError::environment(format!("`{}` is damaged: {e}", file(home).display()))
-                    .hint("mend or remove it: the people in it then need new tokens")
+                    .hint("repair or remove it; its users then need new tokens")
             })?,
             None => Vec::new(),
         };
@@ -132,7 +132,7 @@ impl People {
         let fine = (1..=NAME_MAX).contains(&name.len())
             && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@'));
         if !fine {
-            return Err(AppError::usage("that name cannot be used")
+            return Err(AppError::usage("invalid user name")
                 .hint(format!("up to {NAME_MAX} letters, digits, `-`, `_`, `.` and `@`")));
         }
         let token = random_token()?;
@@ -142,7 +142,7 @@ impl People {
                 .hint("remove them first to give them a new token"));
         }
         if entries.len() >= MOST {
-            return Err(AppError::usage(format!("{MOST} people have tokens already")));
+            return Err(AppError::usage(format!("{MOST} users already have tokens")));
         }
         let entry =
             Entry { name: name.to_owned(), role, token: Digest::of(token.as_bytes()), created_at: now };

@@ -98,7 +98,7 @@ pub(crate) async fn file(
     let first = FilePath::new(&name).components().find(|part| !matches!(part, Component::CurDir));
     let hidden = matches!(first, Some(Component::Normal(part)) if HIDDEN.iter().any(|name| part == *name));
     if hidden || !ralph_loop_task::config::is_inside(&name) {
-        return Err(Problem::missing("there is no such file in the record"));
+        return Err(Problem::missing("no such file in the record"));
     }
     let kind = match kind(&name) {
         "image" => "image/png",
@@ -109,7 +109,7 @@ pub(crate) async fn file(
         .blocking(move || {
             let read = SafeDir::open(entry.run_dir().path())
                 .and_then(|dir| dir.read(&name, Links::Refused, BYTES_MAX));
-            read.map_err(|_| Problem::missing("there is no such file in the record"))
+            read.map_err(|_| Problem::missing("no such file in the record"))
         })
         .await?;
     let headers = [

@@ -182,9 +182,7 @@ impl Steering {
             "apply" => return Ok(None),
             other => {
                 let shown = ralph_loop_protocol::text::one_line(other, 40);
-                return Err(
-                    Problem::bad(format!("there is no control `{shown}`")).hint("`/api/docs` lists them")
-                );
+                return Err(Problem::bad(format!("unknown control `{shown}`")).hint("`/api/docs` lists them"));
             }
         }))
     }
@@ -198,7 +196,7 @@ impl Steering {
         }
         let known: Vec<&str> = settings.agents.iter().map(|a| a.name.as_str()).collect();
         let shown = ralph_loop_protocol::text::one_line(name, 60);
-        Err(Problem::refused(format!("there is no agent `{shown}` in this run"))
+        Err(Problem::refused(format!("agent `{shown}` isn't part of this run"))
             .hint(format!("its agents: {}", known.join(", "))))
     }
 
@@ -220,7 +218,7 @@ impl Steering {
         match &self.reading.state.result.finished {
             // No worker looks at it again: a word to it would wait for ever.
             Some(end) if of_fleet() => Err(Problem::conflict(format!("the run is over: {}", end.summary))
-                .hint("a run of the fleet does not go on after its end; start a new one for the rest")),
+                .hint("a fleet run can't continue after its end; start a new one")),
             Some(end) if kind == "budget" && end.reason.is_budget() => Ok(()),
             Some(_) if kind == "diagnose" => Ok(()),
             Some(end) => Err(Problem::conflict(format!("the run is over: {}", end.summary))

@@ -37,7 +37,7 @@ pub(super) fn latest(reading: &RunReading) -> Result<Option<Report>, Problem> {
     let bytes = match repo_file::read_record(&path) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Problem::internal(format!("the report cannot be read: {e}"))),
+        Err(e) => return Err(Problem::internal(format!("can't read the report: {e}"))),
     };
     serde_json::from_slice(&bytes).map(Some).map_err(|e| {
         Problem::internal(format!("the report is damaged: {e}"))

@@ -122,7 +122,7 @@ fn between(server: &Server, entry: &Registration, from: u32, to: Option<u32>) ->
         // One that changed nothing ended with the files of the one before.
         let until = story.iterations.iter().take_while(|it| it.iteration <= number);
         let last = until.clone().last().filter(|it| it.iteration == number);
-        last.ok_or_else(|| Problem::missing(format!("there is no finished iteration {number}")))?;
+        last.ok_or_else(|| Problem::missing(format!("no finished iteration {number}")))?;
         Ok(until.filter_map(|it| it.commit.clone()).last().unwrap_or_else(|| found.work.start.clone()))
     };
     let from = at_end_of(from)?;

@@ -117,9 +117,9 @@ impl Workspace {
             Ok((bytes, size))
         });
         read.map_err(|e| match e.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory => Problem::missing("there is no such file"),
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Problem::missing("no such file"),
             // A link is shown as one in its folder. What it leads to has a name of its own, and that one is judged.
-            _ => Problem::forbidden("that is no plain file of the workspace"),
+            _ => Problem::forbidden("not a regular file in the workspace"),
         })
     }
 }
@@ -148,7 +148,7 @@ pub(crate) async fn folder(
             let found = space
                 .dir
                 .entries(&below, NAMES_MAX)
-                .map_err(|_| Problem::missing("there is no such folder in the workspace"))?;
+                .map_err(|_| Problem::missing("no such folder in the workspace"))?;
             let mut entries: Vec<FolderEntry> =
                 found.iter().filter_map(|entry| listed(&space, &path, entry)).collect();
             entries.sort_by(|a, b| (a.kind != "folder", &a.name).cmp(&(b.kind != "folder", &b.name)));
@@ -192,7 +192,7 @@ pub(crate) async fn get(
                 // A character may be cut at the end of what is shown.
                 Err(error) if cut && error.error_len().is_none() => error.valid_up_to(),
                 Err(_) => {
-                    return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the file is no text"));
+                    return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the file isn't text"));
                 }
             };
             let text = String::from_utf8_lossy(&bytes[..end]).into_owned();
@@ -245,7 +245,7 @@ fn append(
     let Some(added) =
         text.strip_prefix(before_text.trim_end()).map(str::trim).filter(|added| !added.is_empty())
     else {
-        return Err(Problem::refused(format!("`{path}` may only grow")).hint("add below what stands there"));
+        return Err(Problem::refused(format!("`{path}` may only grow")).hint("add your text at the end"));
     };
     let added = server.app.environment().redactor(&entry.origin).text(added).into_owned();
     let control = match path {

@@ -81,7 +81,7 @@ pub(crate) async fn enrol_worker(
     let side = side(&server)?;
     if enrol::is_local(&side.url) && !from.ip().is_loopback() {
         return Err(Problem::refused(
-            "the server finds its database under an address of its own machine alone, which a worker elsewhere cannot use",
+            "the server's database URL points to its own machine, so workers elsewhere can't use it",
         )
         .hint("start the server with a RALPH_DB_URL that names the database's host as workers see it; the token stays good"));
     }
@@ -122,9 +122,7 @@ pub(crate) async fn drain(
 fn known(there: bool) -> Answer<StatusCode> {
     match there {
         true => Ok(StatusCode::NO_CONTENT),
-        false => {
-            Err(Problem::missing("there is no such worker").hint("`GET /api/v1/fleet/workers` lists them"))
-        }
+        false => Err(Problem::missing("worker not found").hint("`GET /api/v1/fleet/workers` lists them")),
     }
 }
 
@@ -137,7 +135,7 @@ pub(crate) async fn github(
 ) -> Answer<(StatusCode, Json<Value>)> {
     let side = side(&server)?;
     let Some(secret) = side.webhook_secret.as_deref().filter(|_| !side.triggers.repos.is_empty()) else {
-        return Err(Problem::missing("nothing comes by itself here")
+        return Err(Problem::missing("no triggers are configured")
             .hint("RALPH_TRIGGERS and RALPH_WEBHOOK_SECRET set it up"));
     };
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -152,7 +150,7 @@ pub(crate) async fn github(
             .hint("the webhook's secret and RALPH_WEBHOOK_SECRET must be the same"));
     }
     if serde_json::from_slice::<Value>(&body).is_err() {
-        return Err(Problem::bad("the delivery is no JSON")
+        return Err(Problem::bad("the delivery isn't JSON")
             .hint("choose the content type `application/json` in the webhook's settings"));
     }
     let done = occasion::act(side.fleet.pool(), &side.triggers, delivery, server.now()).await?;

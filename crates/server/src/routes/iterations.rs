@@ -164,7 +164,7 @@ pub(crate) async fn iteration(
             let env = own.app.environment();
             let reading = RunReading::load(env, entry)?;
             if number == 0 || number > reading.iteration() {
-                return Err(Problem::missing(format!("there is no iteration {number}")));
+                return Err(Problem::missing(format!("no iteration {number}")));
             }
             let story = RunTimeline::read(env, &reading, Some(number))?;
             let dir = reading.entry.run_dir();

@@ -101,7 +101,7 @@ impl Desk for WebDesk {
             "race": race.map(named),
             "run_id": row.get("run_id").or_else(|| row.get("id")),
             "status": row.get("status"),
-            "next": "watch_run tells what happens; run_status says where it stands",
+            "next": "call watch_run to follow it, or run_status for its state",
         }))
     }
 
@@ -119,7 +119,7 @@ impl Desk for WebDesk {
 /// A body that the page would send.
 fn body<T: DeserializeOwned>(value: Value) -> Result<T, AppError> {
     serde_json::from_value(value)
-        .map_err(|e| AppError::usage("the arguments cannot be meant").cause(one_line(&e.to_string(), 200)))
+        .map_err(|e| AppError::usage("invalid arguments").cause(one_line(&e.to_string(), 200)))
 }
 
 fn told(problem: &Problem) -> AppError {

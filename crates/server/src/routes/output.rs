@@ -54,9 +54,9 @@ pub(crate) async fn output(
                 Err(e) if e.kind() == ErrorKind::NotFound => {
                     return Ok(Output { text: String::new(), offset: 0, next: 0, size: 0 });
                 }
-                Err(e) => return Err(Problem::internal(format!("the output cannot be read: {e}"))),
+                Err(e) => return Err(Problem::internal(format!("can't read the output: {e}"))),
             };
-            let failed = |e: std::io::Error| Problem::internal(format!("the output cannot be read: {e}"));
+            let failed = |e: std::io::Error| Problem::internal(format!("can't read the output: {e}"));
             let size = file.metadata().map_err(failed)?.len();
             let offset = match u64::try_from(query.offset) {
                 Ok(offset) => offset.min(size),

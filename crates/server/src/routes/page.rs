@@ -13,16 +13,15 @@ const NONCE: &str = "__CSP_NONCE__";
 
 pub(crate) async fn page(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     if !matches!(method, Method::GET | Method::HEAD) {
-        return Problem::new(StatusCode::METHOD_NOT_ALLOWED, "that is no route of this server")
-            .into_response();
+        return Problem::new(StatusCode::METHOD_NOT_ALLOWED, "no such route or method").into_response();
     }
     let path = uri.path().trim_start_matches('/');
     if path.starts_with("api/") {
-        return Problem::missing("there is no such route").hint("`/api/docs` lists them").into_response();
+        return Problem::missing("no such route").hint("`/api/docs` lists them").into_response();
     }
     match page::find(path) {
         Some(file) if path != "index.html" => asset(file, &headers),
-        _ if path.starts_with("assets/") => Problem::missing("there is no such file").into_response(),
+        _ if path.starts_with("assets/") => Problem::missing("no such file").into_response(),
         // Every other path is one of the page's own.
         _ => index(),
     }

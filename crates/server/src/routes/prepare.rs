@@ -137,7 +137,7 @@ pub(crate) async fn lint(
                 (None, Some(file)) if shown_path(&file).is_ok() => {
                     task_source::find(&folder, Some(Path::new(&file)))?
                 }
-                (None, _) => return Err(Problem::bad("there is no task: `text` or `task_file`")),
+                (None, _) => return Err(Problem::bad("no task: set `text` or `task_file`")),
             };
             let report = lint_task(own.app.environment(), &source, &[]);
             Ok(LintAnswer {
@@ -316,6 +316,6 @@ pub(super) async fn known_repo(server: &Server, repo: &str) -> Result<PathBuf, P
     found.ok_or_else(|| {
         let shown = ralph_loop_protocol::text::one_line(repo, 120);
         Problem::forbidden(format!("runs are not started in `{shown}` from here"))
-            .hint("`ralph serve --repo DIR` adds a folder; one that has had a run is known by itself")
+            .hint("start the server with `--repo DIR`, or start a run in the folder first")
     })
 }

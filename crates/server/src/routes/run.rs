@@ -1,4 +1,4 @@
-//! One run as it stands.
+//! The state of one run.
 
 use crate::auth::Caller;
 use crate::extract::Answer;
@@ -15,7 +15,7 @@ use ralph_loop_task::config::Mode;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// One run as it stands.
+/// The state of one run.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RunAnswer {

@@ -8,12 +8,12 @@ use std::path::{Component, Path as FilePath, PathBuf};
 /// A path of the workspace that may be shown. What leads elsewhere, is git's or looks like a secret is refused.
 pub(super) fn shown_path(path: &str) -> Result<PathBuf, Problem> {
     if path.len() > 4096 || path.contains('\0') || !is_inside(path) {
-        return Err(Problem::missing("there is no such path in the workspace"));
+        return Err(Problem::missing("no such path in the workspace"));
     }
     let parts: PathBuf =
         FilePath::new(path).components().filter(|part| matches!(part, Component::Normal(_))).collect();
     if parts.components().any(|part| part.as_os_str() == ".git") {
-        return Err(Problem::forbidden("what is git's own is not shown"));
+        return Err(Problem::forbidden("git's own files aren't served"));
     }
     let in_secret_folder = parts.ancestors().any(|at| !at.as_os_str().is_empty() && is_secret_folder(at));
     if in_secret_folder || file_secrecy(&parts) != FileSecrecy::Open {

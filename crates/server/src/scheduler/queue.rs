@@ -38,7 +38,7 @@ pub struct Queued {
     pub id: RunId,
     /// The task in a few words.
     pub title: String,
-    /// What is asked for.
+    /// The request.
     pub request: RunRequest,
     /// Who asks.
     pub person: String,

@@ -100,7 +100,7 @@ mod tests {
             serde_json::from_str(r#"{"pattern":"p99 ([0-9.]+)","better":"lower","target":80}"#).unwrap();
         assert_eq!(metric.find("p99 120 ms\np99 98.5 ms\n").as_deref(), Some("98.5"));
         assert_eq!(metric.find("nothing"), None);
-        assert_eq!(metric.shortfall(98.5).unwrap(), "it measures 98.5, and at most 80 is asked for");
+        assert_eq!(metric.shortfall(98.5).unwrap(), "it measures 98.5; the target is at most 80");
         assert_eq!(metric.shortfall(80.0), None);
         let whole = MetricConfig::new(Pattern::parse("[0-9]+").unwrap(), Better::Higher);
         assert_eq!((whole.value("n 12"), whole.value("x").is_err()), (Ok(12.0), true));

@@ -77,11 +77,11 @@ pub struct ConfigFile {
     /// Those that the configuration requires, once the settings of a task lie on top of it.
     #[serde(skip)]
     pub own_verifiers: Vec<String>,
-    /// Run the checks once before the first session, on the files of the start; default true.
+    /// Run the checks on the original files before the first session; default true.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = true)))]
     pub baseline: Option<bool>,
-    /// What the run may do to the tests of the start.
+    /// What the run may do to the original tests.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "additive")))]
     pub tests: Option<TestsPolicy>,
@@ -185,7 +185,7 @@ pub struct ConfigFile {
     /// Where commands run, where that is not this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxConfig>,
-    /// Hosts that commands may reach beside the usual ones. Only the user's own config or a flag adds any.
+    /// Further hosts that commands may reach. In a repo's file it needs the user's approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_hosts: Option<Vec<String>>,
     /// Variables of the user's that commands may see. Only the user's own config or a flag adds any.
@@ -239,7 +239,7 @@ pub struct ConfigFile {
     /// The message of each iteration's commit, a template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit_template: Option<String>,
-    /// Who is told while nobody watches. Counts only from the user's own config, never from a repo.
+    /// Notification channels. Works only in the user's own config.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notify: Option<Vec<NotifyConfig>>,
     /// How much of a repo `--clone` brings.

@@ -165,7 +165,10 @@ impl NotifyConfig {
             NotifyKind::Email => {
                 self.from.iter().chain(&self.to).find(|address| !is_address(address)).map(|address| {
                     (
-                        format!("`{}` isn't an email address", ralph_loop_protocol::text::one_line(address, 80)),
+                        format!(
+                            "`{}` isn't an email address",
+                            ralph_loop_protocol::text::one_line(address, 80)
+                        ),
                         "for example `me@example.org`",
                     )
                 })
@@ -207,10 +210,10 @@ mod tests {
     #[test]
     fn what_cannot_work_is_refused_by_name() {
         assert!(refused(r#"{"kind":"webhook"}"#).contains("`url`"));
-        assert!(refused(r#"{"kind":"slack","url":"file:///etc/passwd"}"#).contains("no web address"));
+        assert!(refused(r#"{"kind":"slack","url":"file:///etc/passwd"}"#).contains("isn't a web URL"));
         assert!(
             refused(r#"{"kind":"email","host":"h","from":"a@b","to":["x\r\nRCPT TO:<y@z>"]}"#)
-                .contains("no mail address")
+                .contains("isn't an email address")
         );
         assert!(
             refused(r#"{"kind":"email","host":"h","from":"a@b","to":["c@d"],"user":"u"}"#)

@@ -161,9 +161,7 @@ impl SandboxConfig {
             return Some(format!("`{key}` of `sandbox` must be more than 0"));
         }
         let bad = self.volumes.iter().find(|(name, place)| name.is_empty() || !place.starts_with('/'));
-        bad.map(|(name, place)| {
-            format!("the path `{place}` of volume `{name}` in `sandbox` isn't absolute")
-        })
+        bad.map(|(name, place)| format!("the path `{place}` of volume `{name}` in `sandbox` isn't absolute"))
     }
 }
 
@@ -194,7 +192,7 @@ mod tests {
         );
         assert!(ConfigFile::parse(r#"{"sandbox":{"vcpu":0}}"#).unwrap_err().message.contains("vcpu"));
         let refused = |text: &str| ConfigFile::parse(text).unwrap_err().message;
-        assert!(refused(r#"{"sandbox":{"volumes":{"c":"c"}}}"#).contains("which is no full path"));
+        assert!(refused(r#"{"sandbox":{"volumes":{"c":"c"}}}"#).contains("isn't absolute"));
         assert_eq!(refused(r#"{"sandbox":{"provider":"dockr"}}"#), "unknown variant `dockr`");
         assert!(!ConfigFile::default().resolve().sandbox.provider().is_elsewhere());
     }

@@ -286,7 +286,7 @@ pub struct Settings {
     /// Whether the checks are run once before the first session. (Runs of older versions did not.)
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub baseline: bool,
-    /// What the run may do to the tests of the start.
+    /// What the run may do to the original tests.
     #[serde(default, skip_serializing_if = "TestsPolicy::is_usual")]
     pub tests: TestsPolicy,
     /// What people may do to the run over the page and the API.

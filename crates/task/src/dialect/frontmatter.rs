@@ -106,7 +106,7 @@ pub struct Frontmatter {
     pub metric: Option<MetricSection>,
     /// Where an iteration made the number worse, the files with the best one come back.
     pub keep_best: Option<bool>,
-    /// What the run may do to the tests of the start; default `additive`.
+    /// What the run may do to the original tests; default `additive`.
     pub tests: Option<TestsPolicy>,
     /// What people may do to the run over the page and the API; default `autonomous`.
     pub mode: Option<Mode>,

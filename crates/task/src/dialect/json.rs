@@ -148,10 +148,7 @@ fn check_keys(
                     "unknown-key",
                     file,
                     place,
-                    format!(
-                        "unknown key `{}`",
-                        ralph_loop_protocol::text::one_line(&member.key, 60)
-                    ),
+                    format!("unknown key `{}`", ralph_loop_protocol::text::one_line(&member.key, 60)),
                     unknown_key_fix(&member.key, known),
                 ));
             }

@@ -48,10 +48,8 @@ impl Criteria<'_> {
     fn check(&mut self, entry: &Entry, id: &str, place: Span) -> Option<Check> {
         let Some((kind, needed)) = KINDS.iter().find(|(kind, _)| *kind == entry.kind) else {
             let fix = json::unknown_key_fix(&entry.kind, KINDS.iter().map(|(kind, _)| *kind));
-            let message = format!(
-                "unknown criterion type `{}`",
-                ralph_loop_protocol::text::one_line(&entry.kind, 60)
-            );
+            let message =
+                format!("unknown criterion type `{}`", ralph_loop_protocol::text::one_line(&entry.kind, 60));
             let fix = fix.replace("the keys are", "the types are");
             self.found.push(Diagnostic::error("unknown-type", self.file, place, message, fix));
             return None;

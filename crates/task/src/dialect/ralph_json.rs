@@ -59,7 +59,7 @@ pub struct RalphJson {
     /// Paths or globs that must stay as they were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protected_paths: Vec<String>,
-    /// What the run may do to the tests of the start; default `additive`.
+    /// What the run may do to the original tests; default `additive`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestsPolicy>,
     /// What people may do to the run over the page and the API; default `autonomous`.
@@ -141,14 +141,14 @@ pub struct Entry {
     /// How it is checked.
     #[serde(rename = "type")]
     pub kind: String,
-    /// An id of its own; default `C1`, `C2`, ….
+    /// A unique id; default `C1`, `C2`, ….
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(regex(pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$"), length(max = 64))
     )]
     pub id: Option<String>,
-    /// In words.
+    /// As text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// For `command_succeeds` and `command_output`.
@@ -356,8 +356,10 @@ impl RalphJsonReader<'_> {
         if let Some(branch) = &repository.branch
             && let Some(problem) = names::branch_problem(branch)
         {
-            let message =
-                format!("invalid branch name `{}`: {problem}", ralph_loop_protocol::text::one_line(branch, 80));
+            let message = format!(
+                "invalid branch name `{}`: {problem}",
+                ralph_loop_protocol::text::one_line(branch, 80)
+            );
             self.refuse("bad-branch", "repository.branch", message, "name a branch of the repository");
         }
         for path in &written.context_files {

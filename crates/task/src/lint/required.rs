@@ -51,12 +51,7 @@ fn ralph_task_md(task: &TaskFile, files: &TaskTexts, found: &mut Vec<Diagnostic>
     }
     if settings.max_iterations.is_none() {
         let line = format!("max_iterations: {}", budgets.max_iterations);
-        missing(
-            "missing-max-iterations",
-            "`max_iterations` is missing",
-            format!("add `{line}`"),
-            Some(line),
-        );
+        missing("missing-max-iterations", "`max_iterations` is missing", format!("add `{line}`"), Some(line));
     }
     if settings.max_wall_time_minutes.is_none() {
         let line = format!("max_wall_time_minutes: {}", budgets.max_wall_time.as_secs() / 60);

@@ -7,15 +7,15 @@ use crate::dialect::{Dialect, TaskTexts};
 
 /// What the templates of `ralph init` ask their author to replace.
 const ASKED: &[&str] = &[
-    "Say in two to four sentences what is wrong or missing, for whom, and where in the repository it belongs.",
-    "Say in a few sentences what is wrong or missing, for whom, and where in the repository it belongs.",
-    "Say what is wrong or missing, where in the repository it belongs, and what must stay as it is.",
-    "Say in one sentence what the plan adds and for whom.",
-    "Say in two or three sentences what changes. A story that needs more is two stories.",
-    "Say in two to four sentences which number is to get better, how much is enough, and what is known about why it is not better yet.",
-    "put the command that runs your tests here",
-    "Say here what works once this is done",
-    "put the command that shows it here",
+    "Describe in two to four sentences what is wrong or missing, for whom, and where in the repository it belongs.",
+    "Describe in a few sentences what is wrong or missing, for whom, and where in the repository it belongs.",
+    "Describe what is wrong or missing, where in the repository it belongs, and what must not change.",
+    "Describe in one sentence what the plan adds and for whom.",
+    "Describe in two or three sentences what changes. Split a story that needs more.",
+    "Describe in two to four sentences which number to improve, what to reach, and what you know about the causes.",
+    "your test command",
+    "Describe what works once this is done",
+    "the command that checks it",
 ];
 
 /// A place in a task that is still to be filled in.
@@ -35,7 +35,7 @@ impl Placeholder {
     /// What is wrong, in words.
     pub fn message(&self) -> String {
         match self.asked {
-            true => format!("the template still asks: {}", self.words),
+            true => format!("the template's placeholder is still there: {}", self.words),
             false => format!("the task still contains a placeholder: {}", self.words),
         }
     }
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_template_that_nobody_filled_in_is_refused_where_it_asks() {
-        let text = "# New task\n\n## Task\n\nSay in a few sentences what is wrong or missing, for whom, and where in the repository it belongs.\n";
+        let text = "# New task\n\n## Task\n\nDescribe in a few sentences what is wrong or missing, for whom, and where in the repository it belongs.\n";
         let report = lint(Dialect::PromptMd, &TaskTexts::new("PROMPT.md", text), &LintFacts::default());
         let found = report.diagnostics.iter().find(|d| d.rule == "untouched-template").unwrap();
         assert!(found.is_error());
@@ -238,7 +238,7 @@ mod tests {
         ] {
             assert_eq!(words(text), [""; 0], "{text}");
         }
-        let text = "{\"description\": \"Say in one sentence what the plan adds and for whom.\",\n\"d\": \"Say in two or three sentences what changes. A story that needs more is two stories.\"}";
+        let text = "{\"description\": \"Describe in one sentence what the plan adds and for whom.\",\n\"d\": \"Describe in two or three sentences what changes. Split a story that needs more.\"}";
         assert_eq!(words(text).len(), 2);
     }
 

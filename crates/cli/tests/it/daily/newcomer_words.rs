@@ -46,7 +46,7 @@ fn nobody_is_skipped_where_nobody_else_is_free() {
     let refused = repo.ralph(&["skip", "--agent", "a"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(
-        refused.stderr.contains("nobody else") && refused.stderr.contains("b rests until"),
+        refused.stderr.contains("no other agent") && refused.stderr.contains("b rests until"),
         "{}",
         refused.stderr
     );
@@ -80,7 +80,7 @@ fn placeholders_are_refused_and_all_of_them_are_named() {
     repo.write("ralph/tasks.json", &tasks.to_string());
     let linted = repo.ralph(&["lint"]).exits(2);
     let linted = format!("{}{}", linted.stdout, linted.stderr);
-    assert!(linted.contains("prd.md") && linted.contains("nobody has written it yet"), "{linted}");
+    assert!(linted.contains("prd.md") && linted.contains("it is still the template"), "{linted}");
 }
 
 #[test]

@@ -267,10 +267,10 @@ fn a_wait_says_when_it_ends_before_anything_can_cut_it_off() {
     let status = until("the wait", || {
         let mut status = env.ralph_command(&repo.dir, &["status"]);
         let shown = TestEnv::finish(status.env("COLUMNS", "60")).stdout;
-        shown.contains("waiting, goes on in ").then_some(shown)
+        shown.contains("waiting, continues in ").then_some(shown)
     });
-    let line = status.lines().find(|line| line.contains("goes on in")).unwrap();
-    assert!(line.starts_with("  waiting, goes on in ") && line.contains(':'), "{status}");
+    let line = status.lines().find(|line| line.contains("continues in")).unwrap();
+    assert!(line.starts_with("  waiting, continues in ") && line.contains(':'), "{status}");
     assert!(status.contains("in cooldown, free in "), "{status}");
     repo.ralph(&["cancel"]).exits(0);
     let said = TestEnv::wait(child).stderr;

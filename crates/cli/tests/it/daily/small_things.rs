@@ -140,7 +140,7 @@ fn a_run_whose_process_is_held_by_a_signal_is_not_said_to_go_on() {
     assert_eq!((&json["taken"], &json["stopped_pid"]), (&false.into(), &pid.into()), "{json}");
     signal("-CONT");
     let resumed = repo.ralph(&["resume"]).exits(0);
-    assert!(resumed.stderr.contains("goes on"), "{resumed:?}");
+    assert!(resumed.stderr.contains("continues"), "{resumed:?}");
     repo.ralph(&["cancel"]).exits(0);
     TestEnv::wait(child);
 }
@@ -250,12 +250,12 @@ fn a_template_whose_first_box_nobody_filled_in_starts_nothing() {
     repo.ralph(&["init", "--task"]).exits(0);
     let text = repo.read("ralph_task.md");
     assert!(!text.contains("new-task"), "nobody has named it: {text}");
-    let asked = "Say in two to four sentences what is wrong or missing, for whom, and where in the repository it belongs.";
+    let asked = "Describe in two to four sentences what is wrong or missing, for whom, and where in the repository it belongs.";
     assert!(text.contains(asked));
     repo.write("ralph_task.md", &text.replace(asked, "calc.x is wrong."));
     repo.ralph(&["lint"]).exits(2);
     let refused = ralph_in(&env, &repo.dir, &["run", "--isolation", "none"]).exits(2);
-    assert!(refused.stderr.contains("the template still asks"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the template's placeholder"), "{}", refused.stderr);
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn there_must_be_something_to_take() {
     let env = TestEnv::new(RALPH);
     let repo = calc(&env);
     let refused = repo.ralph(&["diff"]).exits(2);
-    assert!(refused.stderr.contains("there is no run"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("no run in"), "{}", refused.stderr);
     let refused = repo.ralph(&["apply", "nothing"]).exits(2);
     assert!(refused.stderr.contains("nothing"), "{}", refused.stderr);
     repo.ralph(&["apply", "--squash", "--commit"]).exits(2);

@@ -69,7 +69,7 @@ fn roles_the_queue_and_the_audit_log_are_the_servers() {
     assert!(!tools(&server, &eve).contains(&"start_run".to_owned()), "a viewer only looks");
     assert_eq!(tools(&server, &olga).len(), 11);
     let refused = ask(&server, &eve, "tools/call", json!({"name": "start_run", "arguments": {}}));
-    assert!(refused["error"]["message"].as_str().unwrap().contains("no tool"), "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("unknown tool"), "{refused}");
 
     let (elsewhere, failed) = call(&server, &olga, "start_run", json!({"folder": "/etc"}));
     assert!(failed && elsewhere.contains("not started in `/etc`"), "{elsewhere}");
