@@ -134,7 +134,7 @@ impl Driver {
             Step::Prepare => {
                 self.prepare()?;
                 self.tell_missing_programs()?;
-                self.ask_about_start()?;
+                self.report_start_faults()?;
             }
             Step::Work { iteration, attempt, agent, model, role, skipped } => {
                 self.work(iteration, attempt, &agent, model.as_deref(), role, skipped)?;

@@ -60,7 +60,7 @@ impl Driver {
             self.ctx.record(EventBody::Prepared { baseline, surroundings, checks })?;
             self.ctx.flush()?;
             self.tell_missing_programs()?;
-            self.ask_about_start()?;
+            self.report_start_faults()?;
         }
         Ok(())
     }

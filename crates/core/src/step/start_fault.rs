@@ -1,4 +1,4 @@
-//! What the checks of the start show that no session can mend: a person is asked before anybody is paid.
+//! What the checks on the original tree show that no session can fix.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -14,26 +14,17 @@ use ralph_loop_task::config::{Isolation, VerifierConfig};
 
 /// Bytes of each check's output.
 const OUTPUT_MAX: u64 = 64 * 1024;
-/// How a person goes on where the fault is the task.
-const ALL_THE_SAME: &str =
-    "where mending that is the task itself, `--no-baseline --new` starts it all the same";
-
 impl Driver {
-    /// Asks a person where the work could never be proven as things are.
-    pub(crate) fn ask_about_start(&mut self) -> Result<(), DriveError> {
+    /// Reports, with the fix, why the checks can't pass as things are. Nothing is refused: fixing that may be the task.
+    pub(crate) fn report_start_faults(&mut self) -> Result<(), DriveError> {
         if self.ctx.ends_now() || self.ctx.state.spending.totals.sessions > 0 {
             return Ok(());
         }
-        let setup = setup_fault(&self.ctx.state);
-        let message = match setup {
+        let message = match setup_fault(&self.ctx.state) {
             Some(message) => Some(message),
             None => self.check_fault()?,
         };
-        if let Some(message) = message {
-            let message = format!("{message}; {ALL_THE_SAME}");
-            self.ctx.notice(format!("warning: {message}"))?;
-        }
-        Ok(())
+        message.map_or(Ok(()), |message| self.ctx.notice(format!("warning: {message}")))
     }
 
     /// A required check that does not even start, in a sandbox where nobody can install what it lacks.
