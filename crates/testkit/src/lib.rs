@@ -28,7 +28,8 @@ pub fn vars() -> ralph_loop_domain::vars::Vars {
     let own = [("LANG", "C.UTF-8".into()), ("TZ", "UTC".into()), ("PATH", env::search_path().into())];
     let of_user = |name: &OsStr| {
         let name = name.to_string_lossy();
-        ["GIT_", "LC_"].iter().any(|start| name.starts_with(start)) || own.iter().any(|(known, _)| name == *known)
+        ["GIT_", "LC_"].iter().any(|start| name.starts_with(start))
+            || own.iter().any(|(known, _)| name == *known)
     };
     let kept: Vec<_> = std::env::vars_os().filter(|(name, _)| !of_user(name)).collect();
     kept.into_iter().chain(own.map(|(name, value)| (OsString::from(name), value))).collect()

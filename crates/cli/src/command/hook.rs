@@ -5,7 +5,7 @@ use crate::error::CommandError;
 use crate::output;
 use clap::Args;
 use ralph_loop_app::{App, Environment};
-use ralph_loop_hooks::{Cli, HookEvent, INPUT_MAX, HookContext};
+use ralph_loop_hooks::{Cli, HookContext, HookEvent, INPUT_MAX};
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;

@@ -63,6 +63,3 @@ impl Guard {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

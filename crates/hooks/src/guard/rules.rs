@@ -23,7 +23,7 @@ pub struct Rules {
     pub path: Vec<PathRule>,
     pub secrets: Secrets,
     pub change: Vec<Change>,
-    rule: Vec<Rule>,
+    group: Vec<Group>,
     variable: Vec<VariableRule>,
 }
 
@@ -133,9 +133,15 @@ pub enum Targets {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    category: Category,
+    rules: Vec<Rule>,
+}
+
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Rule {
-    category: Category,
     programs: Vec<String>,
     #[serde(default)]
     verbs: Vec<String>,
@@ -184,8 +190,10 @@ impl Rules {
 
     /// Why a call is refused.
     pub fn judge(&self, call: &Call<'_>) -> Option<Refusal> {
-        let found = self.rule.iter().find(|rule| rule.matches(call))?;
-        Some(Refusal::new(found.category, call.line(), &found.why))
+        self.group.iter().find_map(|group| {
+            let found = group.rules.iter().find(|rule| rule.matches(call))?;
+            Some(Refusal::new(group.category, call.line(), &found.why))
+        })
     }
 
     /// Why a variable may not be set.
@@ -390,8 +398,7 @@ mod tests {
         let rules: Rules = toml::from_str(include_str!("rules.toml")).unwrap();
         assert_eq!(rules.categories.len(), 19, "eighteen categories and unreadable");
         for category in rules.categories.keys().filter(|category| **category != Category::Unreadable) {
-            let used = rules.rule.iter().any(|rule| rule.category == *category);
-            assert!(used, "{category:?} has no rule");
+            assert!(rules.group.iter().any(|group| group.category == *category), "{category:?} has no rule");
         }
     }
 }

@@ -144,7 +144,9 @@ impl<'a> Shell<'a> {
         for word in words {
             // `-v /etc:/x`, `--file=~/x`, `@~/x`, `host:path`, `-C/etc`.
             let glued = word.get(2..).filter(|rest| word.starts_with('-') && rest.starts_with(['/', '~']));
-            for piece in word.split(['=', ':', ',', '@', '<']).chain([word.as_str()]).chain(glued) {
+            let marks = ['=', ':', ',', '@', '<'];
+            let whole = word.contains(marks).then_some(word.as_str());
+            for piece in word.split(marks).chain(whole).chain(glued) {
                 let class = self.paths.judge(&self.path(piece), access);
                 if !piece.is_empty() && class.is_some() {
                     self.keep_path(class, what);
