@@ -64,6 +64,7 @@ const GROUPS: [(&str, &[&str], &[&str]); 6] = [
         "Manage",
         &["trust"],
         &[
+            "harness",
             "clean",
             "archive",
             "models",
@@ -246,6 +247,8 @@ pub enum Command {
     Init(command::init::InitArgs),
     /// Check a task file
     Lint(command::lint::LintArgs),
+    /// Show which files decide a check, and why
+    Harness(command::harness::HarnessArgs),
     /// Archive a finished plan
     Archive(command::archive::ArchiveArgs),
     /// Print a JSON Schema

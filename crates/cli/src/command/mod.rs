@@ -15,6 +15,7 @@ pub mod diff;
 pub mod doctor;
 pub mod fork;
 pub mod guardrail;
+pub mod harness;
 pub mod home;
 pub mod hook;
 pub mod index;

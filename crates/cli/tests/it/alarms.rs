@@ -118,7 +118,7 @@ fn what_is_found_of_a_circling_run_is_in_its_event_and_in_the_next_prompt() {
 fn detection_that_is_off_scores_nothing_asks_nobody_and_costs_nothing() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    let agents = [repo.agent("one", "echo 'tried the same'"), repo.agent("two", "echo 'tried the same'")];
+    let agents = ["one", "two"].map(|name| repo.agent(name, "echo x > scratch.txt; echo 'tried the same'"));
     let more = json!({"stuck_detection": {"disabled": true}, "critic": {"agent": "two"}, "agent_selection": "priority", "max_iterations": 8});
     repo.configure(&agents, "echo boom; false", &more);
     let run = repo.run(&[]).exits(1).json();

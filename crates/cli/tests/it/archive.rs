@@ -133,7 +133,7 @@ fn nothing_is_moved_from_under_a_run_or_in_the_middle_of_a_merge() {
 fn runs_of_the_plan_are_counted() {
     let env = TestEnv::new(RALPH);
     let repo = with_plan(&env);
-    let work = "sed -i 's/\"passes\": false/\"passes\": true, \"notes\": \"done\"/' ralph/tasks.json\necho '<promise>COMPLETE</promise>'";
+    let work = "sed -i 's/\"passes\": false/\"passes\": true, \"notes\": \"done\"/' ralph/tasks.json\necho x > part.txt\necho '<promise>COMPLETE</promise>'";
     repo.stub(work, "true");
     repo.ralph(&["run", "ralph/tasks.json", "--isolation", "none", "--json"]).exits(0);
     let told = repo.ralph(&["archive", "--json"]).exits(0).json();

@@ -315,7 +315,7 @@ fn a_number_is_measured_as_often_as_asked_and_its_median_counts() {
             "name": "bench", "command_argv": ["sh", "-c", bench],
             "metric": { "pattern": "time ([0-9]+) ms", "better": "lower", "target": 75, "repeat": 5 },
         }],
-        "completion": "metric", "keep_best": true, "max_iterations": 6, "tests": "free",
+        "completion": "metric", "keep_best": true, "max_iterations": 6, "tests": "free", "baseline": false,
     }));
     let run = repo.run(&["--worktree"]).exits(0).json();
     assert_eq!(run["iterations"], 3, "{run}");

@@ -281,22 +281,6 @@ fn a_clean_checkout_is_a_repo_for_checks_that_ask_git() {
 }
 
 #[test]
-fn weakened_tests_are_told_at_the_end_of_a_run_that_is_proven() {
-    let env = TestEnv::new(RALPH);
-    let test = "def test_a():\n    assert add(1, 2) == 3\n";
-    let repo = TestRepo::new(&env, "repo", &[("PROMPT.md", "# Task\n"), ("tests/test_a.py", test)]);
-    let weaken = "printf '@pytest.mark.skip\\ndef test_a():\\n    assert True\\n' > tests/test_a.py";
-    repo.stub(&format!("{weaken}; {PROMISE}"), "grep -q True tests/test_a.py");
-    let done = repo.run(&["--tests", "free"]).exits(0);
-    assert_eq!(done.json()["level"], "own_tests", "what needs a look is not independent");
-    let summary = done.json()["summary"].as_str().unwrap().to_owned();
-    assert!(summary.contains("3 changes to tests need a look."), "{summary}");
-    assert_eq!(repo.events_named("proof_finished")[0]["weakened"], 3);
-    let shown = repo.ralph(&["show", "--proof"]).exits(0).stdout;
-    assert!(shown.contains("tests/test_a.py:2") && shown.contains("assert add(1, 2) == 3"), "{shown}");
-}
-
-#[test]
 fn a_setup_command_that_fails_proves_nothing() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
@@ -348,7 +332,8 @@ fn a_flaky_pass_does_not_survive_the_final_check() {
     let count = env.path("count");
     // Passes in the iteration, fails in the final check.
     let check = format!("echo x >> {0}; test $(wc -l < {0}) -ne 2", count.display());
-    repo.stub(&format!("echo $RALPH_ITERATION > part.txt; {PROMISE}"), &check);
+    let agent = repo.agent("stub", &format!("echo $RALPH_ITERATION > part.txt; {PROMISE}"));
+    repo.configure(&[agent], &check, &json!({"baseline": false}));
     let run = repo.run(&[]).exits(0).json();
     assert_eq!(run["iterations"], 2);
     assert_eq!(repo.events_named("proof_finished")[0]["passed"], false);
@@ -440,8 +425,7 @@ fn a_silent_agent_whose_checks_pass_is_noticed_and_one_that_gets_on_is_not() {
         &json!({"on_stuck": "fail", "max_iterations": 20}),
     );
     let run = repo.run(&[]).exits(1).json();
-    assert_eq!(run["reason"], "stuck");
-    assert_eq!(repo.events_named("gutter")[0]["iteration"], 3);
+    assert_eq!((&run["reason"], &run["iterations"]), (&json!("no_change"), &json!(2)));
 
     // One more test passes each time: the same file, the same words, the same exit code.
     let work = "echo \"call($RALPH_ITERATION)\" >> part.txt; echo 'did the next one'";
@@ -459,7 +443,7 @@ fn a_silent_agent_whose_checks_pass_is_noticed_and_one_that_gets_on_is_not() {
 fn a_run_that_circles_climbs_the_ladder_and_then_asks_a_person() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    let agent = [repo.agent("stub", "echo 'tried the same'")];
+    let agent = [repo.agent("stub", "echo x > scratch.txt; echo 'tried the same'")];
     repo.configure(&agent, "echo boom; false", &json!({"max_iterations": 30}));
     let done = repo.run(&[]).exits(3);
     let run = done.json();

@@ -123,8 +123,11 @@ impl Driver {
         let state = &self.ctx.state;
         let settings = &state.spec.settings;
         let changes = self.workspace.changes(subject.start.as_str(), subject.checked.as_str())?;
-        let changes: Vec<FileChange> =
-            changes.into_iter().filter(|change| !self.is_task_file(&change.path)).collect();
+        let is_work = |change: &FileChange| !self.is_engine_file(&change.path);
+        let changes: Vec<FileChange> = changes.into_iter().filter(is_work).collect();
+        // What you had not committed belongs to the original tree, too.
+        let since_start =
+            self.workspace.changes(subject.baseline.tree.as_str(), subject.tree.as_str())?;
         let harness = Harness {
             config: settings.harness.clone(),
             watched: self.baseline_trace().executed_or_read().map(str::to_owned).collect(),
@@ -164,7 +167,7 @@ impl Driver {
             required: settings.required_verifiers.clone(),
             baseline: checks.map(|checks| self.comparable(subject, &harness, checks.results.clone())),
             red: checks.map(|checks| checks.red.iter().cloned().collect()).unwrap_or_default(),
-            has_diff: !changes.is_empty(),
+            has_diff: !changes.is_empty() || since_start.iter().any(is_work),
             harness: harness_changes,
             suppressions,
             obstacles,
@@ -196,10 +199,12 @@ impl Driver {
         results
     }
 
-    /// Whether a path is the task's own file, which the engine writes.
-    pub(super) fn is_task_file(&self, path: &str) -> bool {
+    /// Whether the engine writes a file: the task with its ticks, progress, and `.ralph/` but for the configuration.
+    fn is_engine_file(&self, path: &str) -> bool {
         let task = &self.ctx.state.spec.task;
-        path == task.source || crate::plan_progress::path(task).is_some_and(|progress| progress == path)
+        path == task.source
+            || crate::plan_progress::path(task).is_some_and(|progress| progress == path)
+            || (path.starts_with(".ralph/") && path != ".ralph/config.json")
     }
 
     fn finish_proof(
