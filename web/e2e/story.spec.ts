@@ -66,7 +66,7 @@ test("create, watch, pause, edit the task, resume, diagnose, apply, success, pul
     await page.getByRole("link", { name: "Overview", exact: true }).click();
     await expect(page.locator(".run-facts").getByText("done")).toBeVisible({ timeout: 90_000 });
     await expect(page.getByText("PR #1").first()).toBeVisible();
-    await expect(page.locator(".run-side").getByText(/proven|own tests pass/)).toBeVisible();
+    await expect(page.locator(".run-side").getByText(/proven|done, unverified/)).toBeVisible();
     await page.getByRole("link", { name: "Diff", exact: true }).click();
     await expect(page.getByText("part3.txt").first()).toBeVisible();
     await page.getByRole("link", { name: "Timeline", exact: true }).click();

@@ -237,8 +237,8 @@ mod tests {
         let why = |name: &str| read(&repo(name)).unwrap_err().to_string();
         assert!(why("out.md").contains("leads out of the repo"), "{}", why("out.md"));
         assert!(read(&repo("up/key")).is_err());
-        assert!(why("pipe").contains("no plain file"), "{}", why("pipe"));
-        assert!(why("docs").contains("no plain file"), "{}", why("docs"));
+        assert!(why("pipe").contains("regular file"), "{}", why("pipe"));
+        assert!(why("docs").contains("regular file"), "{}", why("docs"));
         assert_eq!(read(&repo("none")).unwrap_err().kind(), ErrorKind::NotFound);
         // A file that the user names, outside of any repo, may be a link, and lie beside a repo.
         symlink("key", folder.join("named")).unwrap();

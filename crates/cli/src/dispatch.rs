@@ -3,8 +3,9 @@
 use crate::args::{Cli, Command};
 use crate::command::{
     apply, archive, attach, bug_report, clean, completions, control, cost, demo, deploy, diagnose, diff,
-    doctor, fork, guardrail, harness, home, hook, index, init, lint, list, logs, man, mcp, models, notify, open, plan,
-    plugin, probe, replay, restore, resume, run, sandbox, schema, serve, show, status, trust, worker,
+    doctor, fork, guardrail, harness, home, hook, index, init, lint, list, logs, man, mcp, models, notify,
+    open, plan, plugin, probe, replay, restore, resume, run, sandbox, schema, serve, show, status, trust,
+    worker,
 };
 use crate::error::CommandError;
 use crate::output::Out;

@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     }
     let args = match args::parse(std::env::args_os()) {
         Ok(args) => args,
-        Err(error) => return output::usage(&error),
+        Err(error) => return output::usage(&error, |name| args::parser().find_subcommand(name).is_some()),
     };
     let env = Environment::capture();
     terminal::learn(&env);

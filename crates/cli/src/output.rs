@@ -303,7 +303,7 @@ fn draw(text: &str) {
 }
 
 /// Prints the help, or a usage error in three lines, and returns the exit code.
-pub fn usage(error: &clap::Error) -> ExitCode {
+pub fn usage(error: &clap::Error, is_command: fn(&str) -> bool) -> ExitCode {
     let text = sanitize::block(&error.render().to_string()).into_owned();
     let wants_json = std::env::args_os().any(|arg| arg == "--json");
     if !error.use_stderr() {
@@ -312,7 +312,8 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         let _ = std::io::stdout().write_all(text.as_bytes());
         return ExitCode::SUCCESS;
     }
-    let refused = usage_error(&text, std::env::args().skip(1).find(|word| !word.starts_with('-')));
+    let command = std::env::args().skip(1).find(|word| !word.starts_with('-'));
+    let refused = usage_error(&text, command.filter(|name| is_command(name)));
     let cause = refused.cause.as_ref().map(|cause| format!("  {cause}\n")).unwrap_or_default();
     let lines = format!("error: {}\n{cause}next: {}\n", refused.message, refused.next());
     let _ = std::io::stderr().write_all(lines.as_bytes());
@@ -332,8 +333,7 @@ fn usage_error(text: &str, command: Option<String>) -> CommandError {
         .take_while(|line| !line.starts_with("For more information"))
         .partition(|line| line.starts_with("Usage: "));
     let cause = if more.is_empty() { usage } else { more };
-    let known = |name: &String| crate::args::parser().find_subcommand(name).is_some();
-    let command = command.filter(known).map(|name| format!(" {name}")).unwrap_or_default();
+    let command = command.map(|name| format!(" {name}")).unwrap_or_default();
     let error = CommandError::usage(message).hint(format!("run `ralph{command} --help`"));
     if cause.is_empty() { error } else { error.cause(cause.join("; ")) }
 }

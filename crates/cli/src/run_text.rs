@@ -123,7 +123,8 @@ fn criteria(facts: &RunReading, out: &Out) {
             (Some(_), true) => {
                 let proven = proof.level.is_some_and(ProofLevel::is_proven);
                 let tone = if proven { Tone::Good } else { Tone::Attention };
-                (Sign::Good, tone, format!("{} at {} {place}", proof.headline(), proof.commit.short()))
+                let (commit, watched) = (proof.commit.short(), proof.watched.words());
+                (Sign::Good, tone, format!("{} at {commit} {place}, {watched}", proof.headline()))
             }
             (Some(_), false) => (Sign::Bad, Tone::Bad, format!("not proven: {}", proof.failed.join("; "))),
         };

@@ -99,9 +99,11 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
         EndReason::MaxCost => (ErrorCode::MaxCost, larger_budget(), true),
         EndReason::MaxTokens => (ErrorCode::MaxTokens, larger_budget(), true),
         EndReason::Timeout => (ErrorCode::Timeout, larger_budget(), true),
-        EndReason::NoChange => {
-            (ErrorCode::Stuck, format!("`ralph nudge \"…\" --run {run}` gives a hint, or write a sharper task"), false)
-        }
+        EndReason::NoChange => (
+            ErrorCode::Stuck,
+            format!("`ralph nudge \"…\" --run {run}` gives a hint, or write a sharper task"),
+            false,
+        ),
         EndReason::Stuck => (ErrorCode::Stuck, format!("`ralph show {run}` shows what was tried"), false),
         EndReason::NeedsHuman => {
             let need = state.people.needs_human.as_ref();

@@ -51,7 +51,13 @@ pub(crate) fn success(state: &RunState) -> String {
 
 /// The sentence about a run whose sessions changed nothing.
 pub(crate) fn no_change(state: &RunState) -> String {
-    let checks = match state.spec.settings.required_verifiers.iter().all(|name| state.passes_now(name) == Some(true)) {
+    let checks = match state
+        .spec
+        .settings
+        .required_verifiers
+        .iter()
+        .all(|name| state.passes_now(name) == Some(true))
+    {
         true => "the checks pass as they did before any work, so nothing shows that the task is done",
         false => "the checks still fail",
     };

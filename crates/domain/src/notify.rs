@@ -7,8 +7,6 @@ use ralph_loop_protocol::text::{count, one_line};
 
 const TITLE: usize = 120;
 
-/// How the text of a success begins whose tests the run changed itself.
-
 /// The message for an occasion of this run.
 pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
     let run = &state.spec.run_id;
@@ -41,9 +39,7 @@ pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
             let end = end.map_or_else(String::new, |end| format!(" It goes on by itself at {end}."));
             (format!("The run waits for a limit: {detail}{end}"), Some(format!("ralph status {run}")))
         }
-        Occasion::Success => {
-            (detail.clone(), Some(format!("ralph show {run}")))
-        }
+        Occasion::Success => (detail.clone(), Some(format!("ralph show {run}"))),
         Occasion::Failure => {
             (format!("The run ended without success. {detail}"), Some(format!("ralph show {run}")))
         }

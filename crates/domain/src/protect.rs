@@ -2,19 +2,6 @@
 
 pub use ralph_loop_protocol::protected::{ProtectedChange, ProtectedKind};
 
-/// CI definitions, protected in every run: an agent that may edit them may decide what "green" means.
-pub const CI_FILES: &[&str] = &[
-    ".github/workflows/**",
-    ".gitlab-ci.yml",
-    ".circleci/**",
-    "azure-pipelines.yml",
-    "Jenkinsfile",
-    ".travis.yml",
-    ".ci/**",
-    ".buildkite/**",
-    "bitbucket-pipelines.yml",
-];
-
 /// Whether `path` (relative, `/`-separated) is covered by one of `patterns`: an exact path, a folder (everything
 /// below it), or a glob with `*`, `**`, `?`, `[…]`, `{a,b}`.
 pub fn covers(patterns: &[String], path: &str) -> bool {

@@ -1,4 +1,4 @@
-//! The final check as a state machine: from what is known to the next tree that must be checked, or to the result (D28, D35).
+//! The final check as a state machine: from what is known to the next tree that must be checked, or to the result.
 
 use ralph_loop_protocol::event::{CheckResult, TestsQuestion};
 use ralph_loop_protocol::level::{HarnessChange, ProofLevel};
@@ -87,7 +87,7 @@ pub struct Verdict {
     pub reason: Option<String>,
     /// Why it failed.
     pub failed: Vec<String>,
-    /// What you are asked to approve.
+    /// The question that needs your approval.
     pub question: Option<TestsQuestion>,
 }
 
@@ -124,7 +124,8 @@ fn step(state: &ProofState) -> Result<Verdict, Tree> {
         failed.push("no check is required, so nothing can be proven".to_owned());
     }
     if state.policy == TestsPolicy::Frozen {
-        let undo = |change: &HarnessChange| format!("{}, but tests are frozen: {}", change.line(), change.cure());
+        let undo =
+            |change: &HarnessChange| format!("{}, but tests are frozen: {}", change.line(), change.cure());
         failed.extend(state.harness.iter().map(undo));
     }
     if !failed.is_empty() {
@@ -166,13 +167,19 @@ fn step(state: &ProofState) -> Result<Verdict, Tree> {
             },
         },
         Originals::None => by_new_tests(state, commit)?,
-        Originals::DoNotFit | Originals::Fail(_) if state.policy == TestsPolicy::Free => by_new_tests(state, commit)?,
+        Originals::DoNotFit | Originals::Fail(_) if state.policy == TestsPolicy::Free => {
+            by_new_tests(state, commit)?
+        }
         Originals::DoNotFit => unverified("the original tests don't fit the work"),
         Originals::Fail(run) => {
             let failing = run.results.iter().filter(|result| !result.passed).cloned().collect();
             let changed = state.harness.clone();
             let question = TestsQuestion { changed, failing, why: run.problems.clone() };
-            return Ok(Verdict { failed: question.reasons(), question: Some(question), ..Verdict::default() });
+            return Ok(Verdict {
+                failed: question.reasons(),
+                question: Some(question),
+                ..Verdict::default()
+            });
         }
     };
     Ok(state.meet(verdict.lowered_by(&state.suppressions)))
@@ -215,7 +222,8 @@ impl ProofState {
         };
         let (Some(required), false) = (self.require, enough) else { return verdict };
         let reached = verdict.level.map_or("none", ProofLevel::words);
-        let mut why = vec![format!("the task requires the level {}; this result is {reached}", required.as_str())];
+        let mut why =
+            vec![format!("the task requires the level {}; this result is {reached}", required.as_str())];
         why.extend(verdict.reason.clone());
         let question = TestsQuestion { changed: self.harness.clone(), failing: Vec::new(), why };
         Verdict { level: None, failed: question.why.clone(), question: Some(question), ..verdict }
@@ -236,7 +244,11 @@ fn originals<'a>(state: &'a ProofState, commit: &TreeRun) -> Result<Originals<'a
         // If the run changed nothing but such scripts, that run is the commit itself.
         if soft == state.harness.len() {
             return Ok(Originals::PassWithScripts(
-                state.runs.get(&Tree::Commit).filter(|_| fewer_tests(state, commit).is_empty()).ok_or(Tree::Commit)?,
+                state
+                    .runs
+                    .get(&Tree::Commit)
+                    .filter(|_| fewer_tests(state, commit).is_empty())
+                    .ok_or(Tree::Commit)?,
             ));
         }
         let again = state.run(Tree::OriginalTests)?;
@@ -315,9 +327,10 @@ fn fewer_tests(state: &ProofState, run: &TreeRun) -> Vec<String> {
         .filter_map(|result| {
             let first = state.executed_before(&result.name);
             match result.tests {
-                None if first > 0 => {
-                    Some(format!("{}: it no longer reports its tests; the original run had {first}", result.name))
-                }
+                None if first > 0 => Some(format!(
+                    "{}: it no longer reports its tests; the original run had {first}",
+                    result.name
+                )),
                 Some(now) if now.executed() < first => Some(format!(
                     "{}: it ran {} of the {} that ran originally",
                     result.name,
@@ -399,7 +412,7 @@ mod tests {
         }
     }
 
-    /// The baseline's end, the harness changes, what each tree shows when it is asked for, and the outcome: a level, `fails` or
+    /// The baseline's end, the harness changes, what each tree shows when it is needed, and the outcome: a level, `fails` or
     /// `asks`, behind the trees that ran.
     fn play(policy: TestsPolicy, before: &str, changes: &[&str], trees: &[(Tree, &str)]) -> String {
         let red = !result(before).passed;
@@ -444,7 +457,8 @@ mod tests {
     #[test]
     fn the_trees_that_ran_decide_the_level() {
         use Tree::{Commit as B, OriginalHarness as A, OriginalProduct as C, OriginalTests as A2};
-        let cases: &[(&str, &[&str], &[(Tree, &str)], &str)] = &[
+        type Case = (&'static str, &'static [&'static str], &'static [(Tree, &'static str)], &'static str);
+        let cases: &[Case] = &[
             // Without a change of the harness the commit alone decides.
             ("-1/3", &[], &[(B, "+3")], "B independent"),
             ("no", &[], &[(B, "ok")], "B independent"),
@@ -478,7 +492,11 @@ mod tests {
             ("-1/1", &["named"], &[(B, "+1"), (A, "-1/1")], "BA own tests"),
         ];
         for (before, changes, trees, want) in cases {
-            assert_eq!(play(TestsPolicy::Additive, before, changes, trees), *want, "{before} {changes:?} {trees:?}");
+            assert_eq!(
+                play(TestsPolicy::Additive, before, changes, trees),
+                *want,
+                "{before} {changes:?} {trees:?}"
+            );
         }
     }
 
@@ -486,10 +504,18 @@ mod tests {
     fn policies_and_obstacles_come_first() {
         use Tree::{Commit as B, OriginalHarness as A, OriginalProduct as C};
         assert_eq!(play(TestsPolicy::Frozen, "-1/3", &["added"], &[]), " fails");
-        assert_eq!(play(TestsPolicy::Free, "-1/3", &["changed"], &[(B, "+3"), (A, "-1/3"), (C, "+3")]), "BAC unverified");
-        assert_eq!(play(TestsPolicy::Free, "+3", &["changed"], &[(B, "+3"), (A, "-1/3"), (C, "-1/3")]), "BAC own tests");
+        assert_eq!(
+            play(TestsPolicy::Free, "-1/3", &["changed"], &[(B, "+3"), (A, "-1/3"), (C, "+3")]),
+            "BAC unverified"
+        );
+        assert_eq!(
+            play(TestsPolicy::Free, "+3", &["changed"], &[(B, "+3"), (A, "-1/3"), (C, "-1/3")]),
+            "BAC own tests"
+        );
         let nothing = ProofState { required: vec!["tests".into()], ..ProofState::default() };
-        assert!(matches!(next(&nothing), Next::Done(verdict) if verdict.failed[0].starts_with("nothing was changed")));
+        assert!(
+            matches!(next(&nothing), Next::Done(verdict) if verdict.failed[0].starts_with("nothing was changed"))
+        );
         let protected = ProofState { obstacles: vec!["x".into()], has_diff: true, ..nothing };
         assert!(matches!(next(&protected), Next::Done(verdict) if verdict.failed == ["x"]));
     }

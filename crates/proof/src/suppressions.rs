@@ -5,9 +5,21 @@ use ralph_loop_protocol::text::one_line;
 
 /// The comments that are looked for.
 pub const COMMENTS: [&str; 15] = [
-    "# noqa", "# type: ignore", "# pylint: disable", "# pragma: no cover", "# mypy: ", "# rubocop:disable",
-    "eslint-disable", "@ts-ignore", "@ts-expect-error", "@ts-nocheck", "istanbul ignore", "#[allow(", "//nolint",
-    "@SuppressWarnings", "shellcheck disable",
+    "# noqa",
+    "# type: ignore",
+    "# pylint: disable",
+    "# pragma: no cover",
+    "# mypy: ",
+    "# rubocop:disable",
+    "eslint-disable",
+    "@ts-ignore",
+    "@ts-expect-error",
+    "@ts-nocheck",
+    "istanbul ignore",
+    "#[allow(",
+    "//nolint",
+    "@SuppressWarnings",
+    "shellcheck disable",
 ];
 
 /// Suppressions that are listed.
@@ -27,7 +39,11 @@ pub fn added(patch: &str) -> Vec<Suppression> {
         } else if in_hunk && let Some(text) = line.strip_prefix('+') {
             let prose = [".md", ".txt", ".rst", ".adoc"].iter().any(|end| path.ends_with(end));
             if !prose && found.len() < LISTED_MAX && COMMENTS.iter().any(|comment| text.contains(comment)) {
-                found.push(Suppression { path: path.clone(), line: number, text: one_line(text.trim(), 160) });
+                found.push(Suppression {
+                    path: path.clone(),
+                    line: number,
+                    text: one_line(text.trim(), 160),
+                });
             }
             number += 1;
         } else if in_hunk && line.starts_with(' ') {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a final check shows (D35). A higher level ranks first.
+/// What a final check shows. A higher level ranks first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -71,7 +71,7 @@ pub struct Proof {
     /// Run C: the original product with the new harness.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub original_product: Vec<CheckResult>,
-    /// What you are asked to approve, if that is all that is missing.
+    /// The question that needs your approval, if only that prevents a pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<TestsQuestion>,
     /// Who approved it.

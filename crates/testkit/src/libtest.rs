@@ -4,8 +4,11 @@
 
 use std::process::ExitCode;
 
+/// A test and its name.
+pub type Test<'a> = (&'a str, fn());
+
 /// Lists these tests, or runs those that the arguments name.
-pub fn run(tables: &[&[(&str, fn())]]) -> ExitCode {
+pub fn run(tables: &[&[Test<'_>]]) -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let has = |flag: &str| args.iter().any(|arg| arg == flag);
     let tests = || tables.iter().copied().flatten();

@@ -48,7 +48,7 @@ export interface RunRow {
   pr_url?: string | null;
   pr_number?: number | null;
   pr_draft?: boolean | null;
-  proof_level?: "independent" | "own_tests" | null;
+  proof_level?: "independent" | "own_tests" | "unverified" | "already_true" | null;
   /** Whether a person is asked; the words stand in `now`. */
   needs_you?: boolean;
   orphaned?: boolean;

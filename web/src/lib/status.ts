@@ -89,11 +89,16 @@ export function endWords(how: string): string {
   return ENDS[how] ?? how.replaceAll("_", " ");
 }
 
-/** `proven · independent`, `own tests pass`. */
+const LEVELS: Record<string, string> = {
+  independent: "proven, independent",
+  own_tests: "proven by its own tests",
+  unverified: "done, unverified",
+  already_true: "already true",
+};
+
+/** A proof's level in a list; the run's page shows the whole headline. */
 export function proofWords(level: string | null | undefined): string | null {
-  if (level === "independent") return "proven · independent";
-  if (level === "own_tests") return "own tests pass";
-  return null;
+  return (level && LEVELS[level]) || null;
 }
 
 /** `PR #41 draft`. */

@@ -61,7 +61,7 @@ describe("a race", () => {
     expect(verdict(RACE)).toBe("The first proven result wins.");
     const proven = RACE.runs.map((run) => ({ ...run, proven: true }));
     expect(verdict({ ...RACE, winner: "b", runs: proven })).toBe("codex wins.");
-    expect(verdict({ ...RACE, winner: "b" })).toBe("codex wins: its own tests pass, nothing is proven.");
+    expect(verdict({ ...RACE, winner: "b" })).toBe("codex wins: done, unverified.");
     expect(verdict({ ...RACE, over: true })).toBe("No winner: no result is proven.");
     expect(verdict({ ...RACE, looked_after: false })).toContain("by itself");
     expect(verdict({ ...RACE, by: "cost", over: true, runs: proven })).toContain("the cost of no proven result is fully known");

@@ -21,7 +21,7 @@ const WINS: Record<Race["by"], string> = {
 /** Who won, or what they race for. */
 export function verdict(race: Race): string {
   const winner = race.runs.find((run) => run.run_id === race.winner);
-  if (winner) return winner.proven ? `${winner.name} wins.` : `${winner.name} wins: its own tests pass, nothing is proven.`;
+  if (winner) return winner.proven ? `${winner.name} wins.` : `${winner.name} wins: done, unverified.`;
   if (race.over && race.by === "cost" && race.runs.some((run) => run.proven)) return "No winner: the cost of no proven result is fully known.";
   if (race.over) return "No winner: no result is proven.";
   return race.looked_after ? WINS[race.by] : "Nobody looks after this race any more; each of its runs goes on by itself.";
@@ -119,7 +119,7 @@ function Line({ race, run }: { race: Race; run: RaceRun }) {
   const name = <AgentTag name={run.name} />;
   return (
     <tr className={cx(won && "race-won")}>
-      <th scope="row">{run.begun ? <A href={runPath(run.run_id)}>{name}</A> : name} {won && <span className={cx("tag", run.proven ? "tone-good" : "tone-attention")}>{run.proven ? "wins" : "wins · own tests pass"}</span>}</th>
+      <th scope="row">{run.begun ? <A href={runPath(run.run_id)}>{name}</A> : name} {won && <span className={cx("tag", run.proven ? "tone-good" : "tone-attention")}>{run.proven ? "wins" : "wins · unverified"}</span>}</th>
       <td><StatusMark status={run.status} /></td>
       <td className="right num">{run.iteration}{run.max_iterations > 0 && <span className="muted">/{run.max_iterations}</span>}</td>
       <td className="right num">{cost(run)}</td>

@@ -3,7 +3,7 @@
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::table::{Cell, Table, columns};
-use ralph_loop_app::{App, find, settings};
+use ralph_loop_app::{App, find, repo_file, settings};
 use ralph_loop_domain::ports::ExecTrace;
 use ralph_loop_git::Repo;
 use ralph_loop_proof::harness::{Harness, globs};
@@ -36,7 +36,8 @@ pub fn run(args: &HarnessArgs, app: &App, folder: &Path, out: &Out) -> Result<u8
     let watched = watched(app, folder);
     let known = watched.is_some();
     let harness = Harness { config, watched: watched.unwrap_or_default(), task: String::new() };
-    let listed = repo.git().call(["ls-files", "-z"]).run()?.stdout;
+    let listed = repo.git().call(["ls-files", "-z"]).run();
+    let listed = listed.map_err(|error| CommandError::environment(error.to_string()))?.stdout;
     let files: Vec<String> =
         listed.split(|byte| *byte == 0).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
     let mut found = Vec::new();
@@ -83,7 +84,7 @@ fn list(out: &Out) -> u8 {
 /// What the newest run in this folder saw its checks execute and read on the original tree.
 fn watched(app: &App, folder: &Path) -> Option<BTreeSet<String>> {
     let run = find::run(app.environment(), folder, None).ok()?;
-    let text = std::fs::read(run.run_dir().path().join("baseline/trace.json")).ok()?;
+    let text = repo_file::read_record(&run.run_dir().path().join("baseline/trace.json")).ok()?;
     let trace: ExecTrace = serde_json::from_slice(&text).ok()?;
     Some(trace.executed_or_read().map(str::to_owned).collect())
 }

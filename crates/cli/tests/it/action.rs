@@ -132,7 +132,7 @@ fn a_comment_and_a_schedule_start_runs_too() {
     // A task that looks like an option is a task.
     let refused = job.step("schedule", &json!({}), &[]).exits(4);
     assert!(
-        refused.stderr.contains("no task file") && refused.stderr.contains("next:"),
+        refused.stderr.contains("there is no task") && refused.stderr.contains("next:"),
         "{}",
         refused.stderr
     );

@@ -48,7 +48,7 @@ fn a_task_that_cannot_be_read_is_named() {
     std::fs::write(&task, b"# Task\nline two\n\xff\xfe binary \x00").unwrap();
     refused(&repo, &[], 2, &[&format!("{shown}:3"), "not UTF-8"]);
     std::fs::remove_file(&task).unwrap();
-    refused(&repo, &[], 2, &[&shown, "--prompt"]);
+    refused(&repo, &[], 2, &[&shown, "ralph run -p"]);
     std::fs::create_dir(&task).unwrap();
     refused(&repo, &[], 2, &[&shown]);
 }

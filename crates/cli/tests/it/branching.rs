@@ -47,7 +47,7 @@ fn a_fork_begins_with_the_files_of_an_iteration_and_another_agent() {
     .unwrap();
     assert_eq!(text(&spec["forked_from"], "run"), run);
     let prompt = repo.git(&["show", &format!("{branch}:seen.txt")]);
-    for words in ["goes on from iteration 1 of run", "did part 1", "Be brief."] {
+    for words in ["continues from iteration 1 of run", "did part 1", "Be brief."] {
         assert!(prompt.contains(words), "{words}: {prompt}");
     }
     assert!(!prompt.contains("did part 2"), "{prompt}");
@@ -383,7 +383,7 @@ fn a_task_from_the_template_for_a_number_ends_at_its_target_with_the_best_files(
     assert!(told["next"].to_string().contains("under `metric` in `ralph_task.md`"), "{told}");
     let untouched = repo.ralph(&["lint"]).exits(2);
     let said = format!("{}{}", untouched.stdout, untouched.stderr);
-    assert!(said.contains("which number is to get better"), "{said}");
+    assert!(said.contains("which number to improve"), "{said}");
     let asked = "Describe in two to four sentences which number to improve, what to reach, and what you know about the causes.";
     let written = repo.read("ralph_task.md");
     assert!(written.contains("test_command: \"make test\"\n"), "{written}");

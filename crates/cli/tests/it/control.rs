@@ -253,7 +253,7 @@ fn plain_ralph_and_status_tell_the_same() {
     let (word, at) = (status["status"].as_str().unwrap(), &status["iteration"]);
     assert_eq!(word, "paused");
     assert_eq!(plain["stands"], format!("run {id}: {word}, iteration {at} of 6"));
-    assert_eq!(plain["next"], format!("not running: `ralph resume {id}` goes on"));
+    assert_eq!(plain["next"], format!("not running; run `ralph resume {id}` to continue it"));
     // All of the view is in it.
     for key in ["criteria", "budgets", "agents", "history", "spent", "orphaned", "origin", "created_at"] {
         assert!(!status[key].is_null(), "{key}: {status}");

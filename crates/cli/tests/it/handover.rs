@@ -82,7 +82,11 @@ fn one_pull_request_from_the_first_push_to_the_proof() {
     // What is handed over is what was proven, to the byte.
     let proof: Value = serde_json::from_str(&world.repo.run_file("proof.json")).unwrap();
     assert_eq!(pr.head_commit, proof["commit"].as_str().unwrap());
-    assert!(pr.body.contains("**Proven.**") && pr.body.contains(&pr.head_commit[..10]), "{}", pr.body);
+    assert!(
+        pr.body.contains("**Proven, independent.**") && pr.body.contains(&pr.head_commit[..10]),
+        "{}",
+        pr.body
+    );
     insta::assert_snapshot!("pr_proven", steady(&pr.body));
     let why: Vec<Value> = world.repo.events_named("pr_written").iter().map(|e| e["why"].clone()).collect();
     assert_eq!(why, [json!("opened"), json!("proven")]);
@@ -251,12 +255,12 @@ fn a_pull_request_never_calls_proven_what_is_not() {
     let child = env.ralph_command(&world.repo.dir, &args).env("HOLD", &hold).spawn().unwrap();
     let pr =
         |what: &str, word: &str| until(what, || world.forge.pr(1).ok().filter(|pr| pr.body.contains(word)));
-    let first = pr("the proven one", "**Proven.**");
+    let first = pr("the proven one", "**Proven, independent.**");
     world.forge.set_check(&first.head_commit, "build", CiState::Failed, "no", None).unwrap();
     let between = pr("the one in between", "**Work in progress.**");
     assert!(between.head_commit != first.head_commit && !between.draft, "{between:?}");
     std::fs::remove_file(&hold).unwrap();
-    let last = pr("the proven one again", "**Proven.**");
+    let last = pr("the proven one again", "**Proven, independent.**");
     world.forge.set_check(&last.head_commit, "build", CiState::Passed, "yes", None).unwrap();
     TestEnv::wait(child).exits(0);
 }
@@ -339,7 +343,7 @@ fn a_run_goes_on_on_another_machine_where_the_first_one_is_lost() {
     assert_ne!(spec["settings"]["isolation"], "none");
     assert_eq!((run["iterations"].as_u64(), run["run_id"].as_str()), (Some(3), Some(id.as_str())));
     let pr = world.forge.pr(1).unwrap();
-    assert!(!pr.draft && pr.body.contains("**Proven.**"), "{}", pr.body);
+    assert!(!pr.draft && pr.body.contains("**Proven, independent.**"), "{}", pr.body);
     assert_eq!(world.forge.open_prs().unwrap().len(), 1);
     let log = format!("--git-dir={forge}/repo.git");
     let listed = TestEnv::finish(env.command("git", &elsewhere).args([
@@ -432,7 +436,7 @@ fn work_may_be_stacked_on_another_branch_and_stay_a_draft() {
     world.repo.run(&["--worktree"]).exits(0);
     let pr = world.forge.pr(1).unwrap();
     assert_eq!((pr.base.as_str(), pr.draft), ("ralph/first", true));
-    assert!(pr.body.contains("**Proven.**"), "{}", pr.body);
+    assert!(pr.body.contains("**Proven, independent.**"), "{}", pr.body);
     assert_eq!(world.forge.pr_files(1).unwrap(), ["part1.txt", "part2.txt", "part3.txt"]);
 }
 

@@ -251,19 +251,31 @@ fn a_file_that_the_user_changed_meanwhile_is_told_and_never_overwritten() {
 }
 
 #[test]
-fn what_no_session_can_install_in_the_sandbox_is_asked_before_the_first() {
+fn what_no_session_can_install_in_the_sandbox_is_told_before_the_first() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent("stub", "echo x > part.txt; echo '<promise>COMPLETE</promise>'");
-    repo.configure(&[agent], "frobnicate-tests --all", &json!({"baseline": true}));
+    repo.configure(&[agent], "frobnicate-tests --all", &json!({}));
     fenced!(repo.ralph(&["run", "--json"])).exits(3);
+    let events = repo.events();
+    let started = events.iter().position(|event| event["kind"] == "iteration_started").unwrap();
+    let warned = events[..started].iter().any(|event| {
+        let said = event["message"].as_str().unwrap_or_default();
+        event["kind"] == "notice"
+            && said.starts_with("warning: ")
+            && said.contains("`frobnicate-tests` is not installed")
+    });
+    assert!(warned, "{events:?}");
     let asked = repo.events_named("needs_human")[0]["message"].as_str().unwrap().to_owned();
     assert!(asked.contains("`frobnicate-tests` is not installed"), "{asked}");
-    repo.ralph(&["resume"]).exits(3);
-    assert!(repo.events_named("iteration_started").is_empty(), "nobody is paid");
-    // Where making it is the task, the person says so.
-    repo.ralph(&["run", "--new", "--no-baseline", "--max-iterations", "1"]).exits(1);
+    // Without checks at the start there is nothing to warn of.
+    repo.ralph(&["run", "--new", "--no-baseline", "--max-iterations", "1"]);
     assert_eq!(repo.events_named("iteration_started").len(), 1);
+    let told = repo.events_named("notice");
+    assert!(
+        !told.iter().any(|event| event["message"].as_str().unwrap().starts_with("warning: ")),
+        "{told:?}"
+    );
 }
 
 #[test]

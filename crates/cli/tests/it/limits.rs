@@ -147,7 +147,10 @@ fn rests(env: &TestEnv, repo: &TestRepo<'_>) -> std::path::PathBuf {
 fn a_rest_of_an_earlier_run_binds_the_next_one() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    let agents = [repo.agent("one", PROMISE), repo.agent("two", &format!("echo x > part.txt; {PROMISE}"))];
+    let agents = [
+        repo.agent("one", &format!("echo x >> one.txt; {PROMISE}")),
+        repo.agent("two", &format!("echo x > part.txt; {PROMISE}")),
+    ];
     repo.configure(&agents, "test -f part.txt", &json!({}));
     let rest = |until: i64| json!({"one": {"cooldown_until": until, "reason": "weekly limit", "observed_at": epoch() - 5}, "gone": {"cooldown_until": until, "reason": "x", "observed_at": 0}});
     let write = |text: &str| {

@@ -72,7 +72,7 @@ fn a_run_that_is_proven_tells_of_its_start_and_its_end() {
     web.received().iter().for_each(assert_signed);
     let last: Value = serde_json::from_str(&web.received()[2].body).unwrap();
     assert_eq!((&last["title"], &last["iterations"]), (&json!("Do the work"), &json!(1)));
-    assert!(last["text"].as_str().unwrap().starts_with("Proven."), "{last}");
+    assert!(last["text"].as_str().unwrap().starts_with("Proven, independent"), "{last}");
     let told = repo.events_named("notified");
     let told: Vec<_> =
         told.iter().map(|e| (e["occasion"].as_str().unwrap(), e["ok"].as_bool().unwrap())).collect();
@@ -87,7 +87,9 @@ fn limits_gutters_needs_and_failures_are_told() {
     user_config(&env, &signed(&web));
     let mark = env.path("limited").display().to_string();
     let limited = "echo 'HTTP 429 Too Many Requests' >&2; echo 'Retry-After: 1' >&2; exit 1";
-    let script = format!("if [ ! -e {mark} ]; then : > {mark}; {limited}\nelse echo 'all good so far'; fi");
+    let script = format!(
+        "if [ ! -e {mark} ]; then : > {mark}; {limited}\nelse echo x > scratch.txt; echo 'all good so far'; fi"
+    );
     repo.configure(&[repo.agent("stub", &script)], "true", &json!({"max_iterations": 20}));
     run(&env, &repo, RUN, &[]).exits(3);
     let seen = web.occasions();
@@ -198,9 +200,15 @@ fn mail_goes_through_a_server_that_wants_a_login() {
         assert!(said.contains(&"MAIL FROM:<ralph@example.org>".to_owned()), "{said:?}");
         assert!(said.contains(&"RCPT TO:<b@example.org>".to_owned()), "{said:?}");
         let (head, body) = mails[0].mail.split_once("\n\n").unwrap();
-        let subject = head.lines().find_map(|l| l.strip_prefix("Subject: =?utf-8?B?")).unwrap();
-        assert_eq!(base64_lite::decode(subject.trim_end_matches("?=")), "ralph: proven: Größe prüfen");
-        assert!(base64_lite::decode(&body.replace('\n', "")).contains("Proven."), "{body}");
+        // A long one is folded into several encoded words.
+        let subject = head
+            .lines()
+            .skip_while(|line| !line.starts_with("Subject: "))
+            .take_while(|line| line.starts_with("Subject: ") || line.starts_with(' '));
+        let words = subject.filter_map(|line| line.trim_end_matches("?=").split_once("=?utf-8?B?"));
+        let subject: String = words.map(|(_, word)| base64_lite::decode(word)).collect();
+        assert_eq!(subject, "ralph: proven, independent: Größe prüfen");
+        assert!(base64_lite::decode(&body.replace('\n', "")).contains("Proven, independent"), "{body}");
 
         let wrong = run(&env, &repo, &["notify", "test", "--json"], &[("MAIL_PASSWORD", "guess")]).exits(4);
         let why = wrong.json()["notifiers"][0]["why"].as_str().unwrap().to_owned();
@@ -253,10 +261,13 @@ fn a_command_and_the_desktop_get_the_message() {
     let message: Value = serde_json::from_str(first).unwrap();
     assert_eq!((&message["occasion"], &message["run_id"]), (&json!("success"), &json!(repo.latest())));
     assert!(vars.contains("RALPH_NOTIFY_OCCASION=success"), "{vars}");
-    assert!(vars.contains("RALPH_NOTIFY_HEADING=ralph: proven: Do the work"), "{vars}");
+    assert!(vars.contains("RALPH_NOTIFY_HEADING=ralph: proven, independent: Do the work"), "{vars}");
     let shown = std::fs::read_to_string(shown).unwrap();
     let shown: Vec<&str> = shown.lines().collect();
-    assert_eq!(shown[..4], ["--app-name=ralph", "--urgency=normal", "--", "ralph: proven: Do the work"]);
+    assert_eq!(
+        shown[..4],
+        ["--app-name=ralph", "--urgency=normal", "--", "ralph: proven, independent: Do the work"]
+    );
 }
 
 #[test]
@@ -272,7 +283,10 @@ fn slack_is_told_where_its_variable_is_set_and_secrets_are_not() {
     assert_eq!(received.len(), 1, "only the end, by default");
     let body: Value = serde_json::from_str(&received[0].body).unwrap();
     let text = body["text"].as_str().unwrap();
-    assert!(text.starts_with("*ralph: proven: Use ") && text.contains("&amp; &lt;!channel&gt;"), "{text}");
+    assert!(
+        text.starts_with("*ralph: proven, independent: Use ") && text.contains("&amp; &lt;!channel&gt;"),
+        "{text}"
+    );
     assert!(!received[0].body.contains(&secret), "{text}");
     std::fs::remove_file(repo.dir.join("part.txt")).unwrap();
     run(&env, &repo, &[RUN, &["--new", "--notify", "none"]].concat(), &[("SLACK_WEBHOOK_URL", &web.url())])

@@ -96,5 +96,5 @@ fn a_copied_folder_is_for_reading() {
     fs::remove_file(env.path("state/ralph/runs").join(format!("{run}.json"))).unwrap();
     assert!(repo.ralph(&["show", &run]).exits(0).stdout.contains("Do the work"));
     let refused = repo.ralph(&["resume", &run, "--max-iterations", "5"]).exits(2);
-    assert!(refused.stderr.contains("not on this machine"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("isn't on this machine"), "{}", refused.stderr);
 }

@@ -42,11 +42,35 @@ fn levels_follow_from_what_the_trees_show() {
     let vacuous = "printf 'import unittest\\n\\nclass More(unittest.TestCase):\\n    def test_more(self):\\n        pass\\n' > test_more.py";
     for (name, part, work, level, headline) in [
         ("red_to_green", WRONG, WORK.to_owned(), "independent", "Proven, independent"),
-        ("red_to_green_with_new_test", WRONG, format!("{WORK}; cp test_part.py test_more.py"), "independent", "Proven, independent"),
-        ("feature_with_its_test", RIGHT, format!("{FEATURE}; {FEATURE_TEST}"), "own_tests", "Proven by its own tests"),
-        ("feature_with_a_vacuous_test", RIGHT, format!("{FEATURE}; {vacuous}"), "unverified", "Done, unverified"),
+        (
+            "red_to_green_with_new_test",
+            WRONG,
+            format!("{WORK}; cp test_part.py test_more.py"),
+            "independent",
+            "Proven, independent",
+        ),
+        (
+            "feature_with_its_test",
+            RIGHT,
+            format!("{FEATURE}; {FEATURE_TEST}"),
+            "own_tests",
+            "Proven by its own tests",
+        ),
+        (
+            "feature_with_a_vacuous_test",
+            RIGHT,
+            format!("{FEATURE}; {vacuous}"),
+            "unverified",
+            "Done, unverified",
+        ),
         ("comment_only", RIGHT, "echo '# nothing' >> part.py".to_owned(), "unverified", "Done, unverified"),
-        ("suppression", WRONG, format!("{WORK}; echo 'import os  # noqa' >> part.py"), "own_tests", "Proven by its own tests"),
+        (
+            "suppression",
+            WRONG,
+            format!("{WORK}; echo 'import os  # noqa' >> part.py"),
+            "own_tests",
+            "Proven by its own tests",
+        ),
     ] {
         let env = TestEnv::new(RALPH);
         let repo = repo(&env, "repo", part);
@@ -54,9 +78,16 @@ fn levels_follow_from_what_the_trees_show() {
         assert_eq!(run["level"], level, "{name}: {run}");
         assert!(run["summary"].as_str().unwrap().starts_with(headline), "{name}: {run}");
         let proof = proof(&repo);
-        assert_eq!(proof["difference"].as_array().is_none_or(Vec::is_empty), level == "unverified", "{name}: {proof}");
+        assert_eq!(
+            proof["difference"].as_array().is_none_or(Vec::is_empty),
+            level == "unverified",
+            "{name}: {proof}"
+        );
         let status = repo.ralph(&["status", "--json"]).exits(0).json();
-        assert!(status["proof"]["headline"].as_str().unwrap().eq_ignore_ascii_case(headline) || level == "own_tests");
+        assert!(
+            status["proof"]["headline"].as_str().unwrap().eq_ignore_ascii_case(headline)
+                || level == "own_tests"
+        );
     }
 }
 
@@ -72,7 +103,8 @@ fn doing_nothing_in_a_green_repo_is_no_change() {
 #[test]
 fn criteria_that_hold_already_start_no_session() {
     let env = TestEnv::new(RALPH);
-    let task = json!({"task": "Have part.py", "acceptance_criteria": [{"type": "file_exists", "path": "part.py"}]});
+    let task =
+        json!({"task": "Have part.py", "acceptance_criteria": [{"type": "file_exists", "path": "part.py"}]});
     let repo = TestRepo::new(&env, "repo", &[("ralph.json", &task.to_string()), RIGHT]);
     repo.configure(&[repo.agent("stub", "touch agent-ran")], "true", &json!({"required_verifiers": []}));
     let run = repo.run(&[]).exits(0).json();
@@ -91,7 +123,9 @@ fn changed_originals_need_your_approval() {
         run["summary"],
         "stub changed what decides the checks: test_part.py. With the originals, 1 of 1 test fails: test_part.Part.test_part"
     );
-    for words in ["ralph approve", "ralph nudge", "AssertionError: 'wrong' != 'right'", "test_part.py: changed"] {
+    for words in
+        ["ralph approve", "ralph nudge", "AssertionError: 'wrong' != 'right'", "test_part.py: changed"]
+    {
         assert!(asked.stderr.contains(words), "{words}: {}", asked.stderr);
     }
     let asks = proof(&repo);
@@ -215,7 +249,11 @@ fn question_and_answer_outlive_a_process() {
         let died = TestEnv::finish(env.ralph_command(&repo.dir, args).env("RALPH_FAULT", at));
         assert!(!matches!(died.code, Some(0 | 1 | 3)), "{at}: {died:?}");
     };
-    repo.configure(&[repo.agent("stub", &format!("{CHEAT}\n{PROMISE}"))], CHECK, &json!({"max_iterations": 1}));
+    repo.configure(
+        &[repo.agent("stub", &format!("{CHEAT}\n{PROMISE}"))],
+        CHECK,
+        &json!({"max_iterations": 1}),
+    );
     die(&["run", "--isolation", "none", "--json"], "prove.after#1");
     repo.ralph(&["resume", "--json"]).exits(3);
     assert_eq!(repo.events_named("proof_started").len(), 1);

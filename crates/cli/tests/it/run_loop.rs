@@ -266,7 +266,7 @@ fn the_result_object_has_exactly_the_documented_keys_and_stdout_nothing_else() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(WORKER, CHECK);
-    let documented: BTreeSet<&str> = "success reason run_id run_dir workspace iterations cost_usd cost_basis tokens elapsed_seconds summary level watched branch ref pr_url files_changed error".split(' ').collect();
+    let documented: BTreeSet<&str> = "success reason run_id run_dir workspace iterations cost_usd cost_basis tokens elapsed_seconds summary level difference watched branch ref pr_url files_changed error".split(' ').collect();
     let keys = |done: &ralph_loop_testkit::Finished| {
         assert_eq!(done.stdout.lines().count(), 1, "{}", done.stdout);
         done.json().as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>()
@@ -314,7 +314,7 @@ fn each_session_gets_the_prompt_by_its_mode_and_knows_its_turn() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let mut agents = vec![
-        repo.agent("stdin", "grep -c 'Write `part.txt`' || exit 9"),
+        repo.agent("stdin", "echo x > scratch.txt; grep -c 'Write `part.txt`' || exit 9"),
         repo.agent("arg", "printf '%s' \"$1\" | grep -c 'Write `part.txt`' || exit 9"),
         repo.agent(
             "file",
@@ -391,21 +391,31 @@ fn a_final_check_that_fails_again_and_again_is_noticed() {
 }
 
 #[test]
-fn a_setup_that_fails_at_the_start_is_asked_about_before_anybody_is_paid() {
+fn a_setup_that_fails_at_the_start_is_told_before_anybody_is_paid_and_refuses_nothing() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    let agent = repo.agent("one", "echo x > part.txt; echo '<promise>COMPLETE</promise>'");
+    let agent = repo.agent("one", "echo x >> part.txt; echo '<promise>COMPLETE</promise>'");
     let ready = env.path("ready");
     let setup = format!("test -e {}", ready.display());
-    let settings = json!({"setup_commands": [["sh", "-c", setup]], "baseline": true});
+    let settings = json!({"setup_commands": [["sh", "-c", setup]], "max_iterations": 1});
     repo.configure(&[agent], "test -f part.txt", &settings);
-    repo.run(&[]).exits(3);
-    let asked = repo.events_named("needs_human")[0]["message"].as_str().unwrap().to_owned();
-    assert!(asked.contains("fails on the files of the start") && asked.contains("--no-baseline"), "{asked}");
-    repo.ralph(&["resume"]).exits(3);
-    assert!(repo.events_named("iteration_started").is_empty(), "nobody is paid");
+    let run = repo.run(&[]).exits(1).json();
+    assert!(
+        run["summary"].as_str().unwrap().contains("failed at the start, so that nothing could be proven"),
+        "{run}"
+    );
+    let kinds = repo.kinds();
+    let notice = kinds.iter().position(|kind| kind == "notice").unwrap();
+    assert!(notice < kinds.iter().position(|kind| kind == "iteration_started").unwrap(), "{kinds:?}");
+    let told = repo.events_named("notice")[0]["message"].as_str().unwrap().to_owned();
+    assert!(
+        told.starts_with("warning: the setup `sh -c") && told.contains("correct `setup_commands`"),
+        "{told}"
+    );
+    // Where mending it was the work, or a person mended it, the run goes on to a result; nothing was red before.
     std::fs::write(&ready, "").unwrap();
-    repo.ralph(&["resume"]).exits(0);
+    let run = repo.ralph(&["resume", "--max-iterations", "3", "--json"]).exits(0).json();
+    assert_eq!(run["level"], "unverified", "{run}");
 }
 
 #[test]

@@ -239,7 +239,7 @@ fn a_file_name_or_a_control_with_a_secret_is_redacted_too() {
     stage.clean(&done);
     // The keys of this stage are no real ones: nobody is to be asked with them.
     let more = json!({"max_iterations": 20, "doctor": {"profile": "none"}, "critic": {"disabled": true}});
-    stage.repo.configure(&[stage.repo.agent("stub", "echo ok")], "false", &more);
+    stage.repo.configure(&[stage.repo.agent("stub", "echo x > scratch.txt; echo ok")], "false", &more);
     stage.ralph(&["run", "--isolation", "none", "--new"]).exits(3);
     for args in [["note", PAT], ["guardrail", KEY], ["nudge", SHAPED]] {
         stage.clean(&stage.ralph(&args).exits(0));
@@ -278,6 +278,8 @@ fn a_key_of_several_lines_and_the_engines_own_secrets_are_kept_out() {
         &json!({"max_iterations": 1}),
     );
     for isolation in [&["--isolation", "none"][..], &[]] {
+        // Each run has work to do: one that changes nothing is not done.
+        let _ = std::fs::remove_file(stage.repo.dir.join("part.txt"));
         let mut command =
             env.ralph_command(&stage.repo.dir, &[&["run", "--new", "--json"], isolation].concat());
         let done =

@@ -33,7 +33,7 @@ fn config(agents: &[Value]) -> Value {
     json!({
         "agents": agents,
         "verifiers": [{ "name": "tests", "command_argv": ["sh", "-c", "grep -q done part.txt"] }],
-        "max_iterations": 5, "baseline": false,
+        "max_iterations": 5,
     })
 }
 
@@ -64,7 +64,7 @@ fn from_an_empty_repo_to_a_proven_branch() {
     tmux.shows("Enter starts the run");
     assert!(repo.read("PROMPT.md").contains("- part.txt holds the word done"), "{}", repo.read("PROMPT.md"));
     tmux.key("Enter");
-    tmux.shows("proven · ");
+    tmux.shows("proven, independent");
     tmux.agrees();
     let status = repo.ralph(&["status", "--json"]).exits(0).json();
     assert_eq!(
@@ -147,7 +147,7 @@ fn a_run_is_steered_detached_from_and_attached_to() {
     tmux.shows("paused");
     tmux.agrees();
     tmux.key("p");
-    tmux.shows("proven · ");
+    tmux.shows("proven, independent");
     tmux.agrees();
     tmux.key("q");
     tmux.shows("attach left 0");
@@ -180,7 +180,7 @@ fn what_the_repo_asks_for_is_asked_and_a_no_starts_nothing() {
     tmux.key("Enter");
     tmux.shows("This repository asks for:");
     tmux.key("y");
-    tmux.shows("proven · ");
+    tmux.shows("proven, independent");
     tmux.agrees();
 }
 
@@ -284,7 +284,7 @@ fn with_a_real_cli_from_an_empty_repo_to_a_proven_branch() {
     tmux.shows("Enter starts the run");
     assert!(repo.read("PROMPT.md").contains("- hello.txt holds the line shell-ran"));
     tmux.key("Enter");
-    tmux.shows("proven · ");
+    tmux.shows("proven, independent");
     tmux.agrees();
     for (key, seen) in [
         ("t", "claude"),

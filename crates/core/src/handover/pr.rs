@@ -7,8 +7,8 @@ use ralph_loop_domain::ports::{
     CiState, Forge, ForgeError, NewPr, NewStatus, PrChange, PrState, Publisher, PullRequest,
 };
 use ralph_loop_domain::state::RunState;
-use ralph_loop_protocol::level::ProofLevel;
 use ralph_loop_protocol::event::{Effect, EventBody, PrOccasion, PrWritten, ReviewOutcome, ReviewSeen};
+use ralph_loop_protocol::level::ProofLevel;
 
 /// The status that the engine sets on a proven commit; never counted among the checks that a run waits for.
 pub(crate) const STATUS: &str = "ralph/proof";

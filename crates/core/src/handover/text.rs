@@ -185,7 +185,10 @@ fn status(state: &RunState, why: PrOccasion) -> String {
         PrOccasion::Proven => {
             let commit = state.result.proof.as_ref().map(|p| p.commit.short().to_owned()).unwrap_or_default();
             let headline = state.result.proof.as_ref().map(|proof| proof.headline()).unwrap_or_default();
-            format!("**{}** Every check passed in a clean checkout of `{commit}`, after {iterations}.", capital(&headline))
+            format!(
+                "**{}** Every check passed in a clean checkout of `{commit}`, after {iterations}.",
+                capital(&headline)
+            )
         }
         PrOccasion::Stopped => {
             let (_, why) = ending(state).unzip();

@@ -230,8 +230,7 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
     if !marked_there {
         protected.push(format!("`{}`", state.spec.task.source));
     }
-    protected.push("CI files".into());
-    protected.push("scripts the checks run".into());
+    protected.dedup();
     let promise = format!("<promise>{}</promise>", settings.completion_promise);
     let (run_checks, done) = match kind {
         AgentKind::Actions => {

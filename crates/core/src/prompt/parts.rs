@@ -3,6 +3,7 @@
 use super::files::PromptFiles;
 use super::{CHECK_MAX, Place};
 use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::event::{BaselineChecks, Verdict};
 use ralph_loop_protocol::text::{count, duration, tail};
 use ralph_loop_task::dialect::Dialect;
 use ralph_loop_task::dialect::template::open_names;
@@ -92,10 +93,16 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
         };
         let _ = writeln!(text, "- {} ({required}) `{}`: {result}", verifier.name, verifier.command_line());
     }
-    if let Some(last) = state.iterations.history.back()
-        && last.verdict == ralph_loop_protocol::event::Verdict::ProtectedChanged
-    {
-        text.push_str("\nNOT DONE: protected paths changed. Restore the originals (see `git diff`).\n");
+    let nothing_fails = |checks: &BaselineChecks| checks.red.is_empty() && !checks.results.is_empty();
+    if state.baseline_checks.as_ref().is_some_and(nothing_fails) {
+        text.push_str("\nNo check failed at the start. If you change behavior, add a test that fails without your change.\n");
+    }
+    match state.iterations.history.back().map(|last| last.verdict) {
+        Some(Verdict::ProtectedChanged) => {
+            text.push_str("\nNOT DONE: protected paths changed. Restore the originals (see `git diff`).\n");
+        }
+        Some(Verdict::NoChange) => text.push_str("\nNOT DONE: the checks pass, but nothing was changed.\n"),
+        _ => {}
     }
     if state.unclaimed_iterations() > 0 {
         let _ = writeln!(

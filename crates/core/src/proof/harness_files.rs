@@ -25,7 +25,8 @@ pub(crate) struct HarnessFiles<'a> {
 impl<'a> HarnessFiles<'a> {
     /// Reads a checkout that was just made.
     pub(crate) fn read(root: &Path, is_harness: &'a dyn Fn(&str) -> bool) -> Self {
-        let mut files = Self { root: root.to_owned(), is_harness, files: BTreeMap::new(), links_out: Vec::new() };
+        let mut files =
+            Self { root: root.to_owned(), is_harness, files: BTreeMap::new(), links_out: Vec::new() };
         (files.files, files.links_out) = files.digests();
         files
     }
@@ -105,7 +106,10 @@ fn leads_out(path: &str, target: &Path) -> bool {
 /// Folders that a setup or a tool fills.
 fn is_installed(name: &str) -> bool {
     name.ends_with("cache")
-        || matches!(name, "node_modules" | ".venv" | "venv" | "target" | "__pycache__" | ".tox" | ".nox" | ".gradle")
+        || matches!(
+            name,
+            "node_modules" | ".venv" | "venv" | "target" | "__pycache__" | ".tox" | ".nox" | ".gradle"
+        )
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! the commit lacks.
 
 pub(crate) mod environment;
+pub(crate) mod harness_files;
 pub(crate) mod installed_marks;
 pub(crate) mod surroundings;
 pub(crate) mod unrecorded;
-pub(crate) mod harness_files;

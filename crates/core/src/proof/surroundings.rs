@@ -47,7 +47,12 @@ fn wanted(settings: &Settings) -> (BTreeSet<String>, BTreeSet<String>) {
     for argv in checks.chain(settings.setup_commands.iter().map(|c| c.argv())) {
         named.extend(argv.first().cloned());
         // Any word of a line for a shell may be a program.
-        words.extend(argv.iter().skip(1).flat_map(|word| word.split([' ', ';', '&', '|', '(', ')'])).map(str::to_owned));
+        words.extend(
+            argv.iter()
+                .skip(1)
+                .flat_map(|word| word.split([' ', ';', '&', '|', '(', ')']))
+                .map(str::to_owned),
+        );
     }
     for names in [&mut named, &mut words] {
         names.retain(|name| !name.contains('/') && !name.is_empty());

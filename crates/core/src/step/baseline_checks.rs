@@ -7,14 +7,14 @@ use crate::log_tail::{last_lines, read_tail};
 use crate::step::clean_checkout::{SetupEnd, make_dir};
 use crate::step::environment::is_work;
 use crate::step::measure;
-use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck, run_check};
+use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck};
 use ralph_loop_domain::installed::named;
 use ralph_loop_domain::ports::ExecTrace;
 use ralph_loop_domain::proof::Watching;
 use ralph_loop_domain::setup;
+use ralph_loop_journal::artifacts;
 use ralph_loop_proof::report::environment::fault;
 use ralph_loop_proof::report::numbers;
-use ralph_loop_journal::artifacts;
 use ralph_loop_protocol::event::{Baseline, BaselineChecks, CheckResult};
 use ralph_loop_protocol::id::Digest;
 use ralph_loop_protocol::stuck::MeasuredNumber;
@@ -231,7 +231,7 @@ impl Driver {
             }
         }
         let (sandbox, env) = (&*checkout.sandbox, checkout.env.as_slice());
-        let mut runs = CheckRuns::default();
+        let (mut runs, mut second_runs) = (CheckRuns::default(), CheckRuns::default());
         for verifier in self.ctx.state.spec.settings.verifiers.clone() {
             let log = logs.join(format!("check-{}.log", verifier.name));
             let how = HowToCheck { env, watch: true };
@@ -244,8 +244,9 @@ impl Driver {
                     }
                     if !result.passed && self.lack_of(&result).is_none() {
                         let again = logs.join(format!("check-{}-again.log", verifier.name));
-                        let place = CheckPlace { log: &again, how: HowToCheck { env, watch: false }, ..place };
-                        match run_check(&mut self.ctx, &verifier, &place)? {
+                        let place =
+                            CheckPlace { log: &again, how: HowToCheck { env, watch: false }, ..place };
+                        match second_runs.run(&mut self.ctx, &verifier, &place)? {
                             Checked::Result(again, ..) if !again.passed => checks.red.push(verifier.name.clone()),
                             Checked::Result(..) => self.ctx.notice(format!(
                                 "{} failed and passed on the same files: it's flaky, so it can't show a difference",

@@ -66,8 +66,7 @@ impl Driver {
             request.timeout = Some(SETUP_TIMEOUT);
             request.env.clone_from(&checkout.env);
             let log: PathBuf = logs.join(format!("setup-{}.log", n + 1));
-            let run =
-                run_logged(&mut self.ctx, &*checkout.sandbox, &request, "setup", &log, false)?;
+            let run = run_logged(&mut self.ctx, &*checkout.sandbox, &request, "setup", &log, false)?;
             let end = run.outcome.as_ref().map(|o| o.end);
             if self.ctx.ends_now() || matches!(end, Ok(ExecEnd::GuardLost | ExecEnd::Stopped(_))) {
                 return Ok(SetupEnd::Stopped);

@@ -115,19 +115,14 @@ impl Driver {
         }
     }
 
-    fn begin_finding(
-        &self,
-        subject: &Subject,
-        protected: &[ProtectedChange],
-    ) -> Result<Finding, DriveError> {
+    fn begin_finding(&self, subject: &Subject, protected: &[ProtectedChange]) -> Result<Finding, DriveError> {
         let state = &self.ctx.state;
         let settings = &state.spec.settings;
         let changes = self.workspace.changes(subject.start.as_str(), subject.checked.as_str())?;
         let is_work = |change: &FileChange| !self.is_engine_file(&change.path);
         let changes: Vec<FileChange> = changes.into_iter().filter(is_work).collect();
         // What you had not committed belongs to the original tree, too.
-        let since_start =
-            self.workspace.changes(subject.baseline.tree.as_str(), subject.tree.as_str())?;
+        let since_start = self.workspace.changes(subject.baseline.tree.as_str(), subject.tree.as_str())?;
         let harness = Harness {
             config: settings.harness.clone(),
             watched: self.baseline_trace().executed_or_read().map(str::to_owned).collect(),
@@ -137,11 +132,8 @@ impl Driver {
             let bytes = self.workspace.file_at(commit, path).ok().flatten()?;
             (bytes.len() <= FILE_MAX).then(|| String::from_utf8_lossy(&bytes).into_owned())
         };
-        let harness_changes = harness.changes(
-            &changes,
-            &|path| read(&subject.start, path),
-            &|path| read(&subject.checked, path),
-        );
+        let harness_changes = harness
+            .changes(&changes, &|path| read(&subject.start, path), &|path| read(&subject.checked, path));
         let patch = self.workspace.patch(subject.start.as_str(), subject.checked.as_str(), PATCH_MAX)?;
         let mut suppressions = suppressions::added(&String::from_utf8_lossy(&patch));
         for one in &mut suppressions {
@@ -218,7 +210,10 @@ impl Driver {
         artifacts::write_durable(&self.ctx.run.proof(), &text)?;
         if !proof.passed {
             let iteration = self.ctx.state.iterations.count;
-            self.ctx.error_entry(&format!("iteration {iteration}: the final check failed"), &proof.failed.join("\n"));
+            self.ctx.error_entry(
+                &format!("iteration {iteration}: the final check failed"),
+                &proof.failed.join("\n"),
+            );
         }
         if let Some(hint) = &found.hint
             && self.ctx.state.result.setup_hint.is_none()
@@ -259,7 +254,8 @@ impl Driver {
             commit: Some(subject.checked.clone()),
             result: result.clone(),
         };
-        let run = |tree: Tree| found.state.runs.get(&tree).map_or(&[][..], |run: &TreeRun| &run.results).to_vec();
+        let run =
+            |tree: Tree| found.state.runs.get(&tree).map_or(&[][..], |run: &TreeRun| &run.results).to_vec();
         let again = run(Tree::OriginalTests);
         let verdict = &found.verdict;
         let passed = verdict.failed.is_empty();

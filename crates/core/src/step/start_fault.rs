@@ -3,12 +3,11 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::log_tail::read_tail;
-use crate::step::environment::{is_work, program};
+use crate::step::environment::is_work;
 use ralph_loop_domain::ports::Surroundings;
 use ralph_loop_domain::setup;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_proof::report::environment::fault;
-use ralph_loop_protocol::text::one_line;
 use ralph_loop_safe_fs::{Links, SafeDir};
 use ralph_loop_task::config::{Isolation, VerifierConfig};
 
@@ -20,11 +19,7 @@ impl Driver {
         if self.ctx.ends_now() || self.ctx.state.spending.totals.sessions > 0 {
             return Ok(());
         }
-        let message = match setup_fault(&self.ctx.state) {
-            Some(message) => Some(message),
-            None => self.check_fault()?,
-        };
-        message.map_or(Ok(()), |message| self.ctx.notice(format!("warning: {message}")))
+        self.check_fault()?.map_or(Ok(()), |message| self.ctx.notice(format!("warning: {message}")))
     }
 
     /// A required check that does not even start, in a sandbox where nobody can install what it lacks.
@@ -72,24 +67,4 @@ fn lack(state: &RunState, verifier: &VerifierConfig, exit_code: Option<i32>, out
     }
     let said: Vec<&str> = output.lines().filter(|line| !line.contains("Error")).collect();
     fault(exit_code, &said.join("\n"), &|name| is_work(state, name)).map(|found| found.sentence())
-}
-
-/// A setup that fails before any work, where the task does not speak of it.
-fn setup_fault(state: &RunState) -> Option<String> {
-    let command = state.baseline_checks.as_ref()?.setup_failed.as_deref()?;
-    let argv: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
-    let task = state.spec.task.text.to_lowercase();
-    let is_task = ["setup", "set up", "install", "dependenc"].iter().any(|word| task.contains(word))
-        || argv.iter().any(|word| word.contains('.') && task.contains(word.as_str()))
-        || program(&argv).is_some_and(|program| task.contains(&program));
-    let hint = setup::setup_failed_hint(state.spec.settings.setup_guessed);
-    let checks = state.baseline_checks.as_ref()?;
-    let said =
-        checks.setup_lines.last().map_or_else(String::new, |line| format!(" ({})", one_line(line, 200)));
-    (!is_task).then(|| {
-        format!(
-            "the setup `{}` fails on the files of the start{said}, and every final check runs it first: {hint}",
-            one_line(command, 200)
-        )
-    })
 }

@@ -89,7 +89,9 @@ impl Driver {
             SetupEnd::Ready => {}
             SetupEnd::Stopped => return Ok(Checked::Stopped),
             SetupEnd::Failed { command, log } => {
-                return Ok(problem(format!("setup command `{command}` failed in a clean checkout: see {log}")));
+                return Ok(problem(format!(
+                    "setup command `{command}` failed in a clean checkout: see {log}"
+                )));
             }
         }
         if tree == Tree::Commit {
@@ -179,7 +181,8 @@ impl Driver {
         let log = logs.join("modules.log");
         run_logged(&mut self.ctx, &*checkout.sandbox, &request, "setup", &log, false)?;
         let output = crate::log_tail::read_tail(&log, 64 * 1024);
-        let installed: BTreeSet<&str> = output.lines().filter_map(|line| line.strip_prefix("installed:")).collect();
+        let installed: BTreeSet<&str> =
+            output.lines().filter_map(|line| line.strip_prefix("installed:")).collect();
         let shadows = modules.iter().filter(|(name, _)| installed.contains(*name));
         Ok(shadows
             .flat_map(|(name, paths)| {
@@ -202,7 +205,8 @@ fn new_modules(changes: &[FileChange]) -> BTreeMap<&str, Vec<&str>> {
     for path in added().filter(|path| path.ends_with(".py")) {
         let module = path.trim_end_matches("/__init__.py");
         let name = module.rsplit('/').next().unwrap_or(module).trim_end_matches(".py");
-        let valid = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_') && name != "__init__";
+        let valid =
+            !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_') && name != "__init__";
         if !valid || found.len() >= MODULES_MAX {
             continue;
         }

@@ -96,11 +96,7 @@ impl Driver {
     }
 
     /// "Works on my machine": what the workspace has and the commit has not, and what only a person can fix.
-    pub(super) fn explain(
-        &mut self,
-        subject: &Subject,
-        found: &mut Finding,
-    ) -> Result<(), DriveError> {
+    pub(super) fn explain(&mut self, subject: &Subject, found: &mut Finding) -> Result<(), DriveError> {
         // What an earlier run left is not the user's to commit unseen.
         self.original_commit(&subject.baseline.start, &subject.baseline.head)?;
         let mut unrecorded = self.workspace.unrecorded()?;

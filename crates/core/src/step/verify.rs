@@ -9,10 +9,10 @@ use crate::step::measure::{self, Measured};
 use ralph_loop_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, ExecTrace, Sandbox, SandboxError, StopCause, Stream,
 };
-use ralph_loop_proof::report::failing::failing_tests;
-use ralph_loop_proof::report::scanner::TestScanner;
 use ralph_loop_journal::artifacts::{FinishedLog, OutputLog};
 use ralph_loop_journal::live::LiveStream;
+use ralph_loop_proof::report::failing::failing_tests;
+use ralph_loop_proof::report::scanner::TestScanner;
 use ralph_loop_protocol::budget::BudgetKind;
 use ralph_loop_protocol::event::{CheckResult, EventBody};
 use ralph_loop_protocol::id::TreeId;
@@ -342,15 +342,7 @@ pub(crate) fn run_logged(
     let excerpt = tail(&excerpt, EXCERPT).to_owned();
     let unfinished = scanner.is_unfinished();
     let failed_at_end = scanner.failed_at_end();
-    Ok(LoggedRun {
-        outcome,
-        tests: scanner.finish(),
-        unfinished,
-        failed_at_end,
-        excerpt,
-        log,
-        trace,
-    })
+    Ok(LoggedRun { outcome, tests: scanner.finish(), unfinished, failed_at_end, excerpt, log, trace })
 }
 
 struct CheckSink<'a> {

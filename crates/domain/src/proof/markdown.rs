@@ -25,10 +25,11 @@ pub fn evidence_markdown(proof: &Proof) -> String {
     let headline = ProofLevel::headline(proof.level.filter(|_| proof.passed), approved_by);
     let _ = writeln!(
         out,
-        "**{}** at {} ({}), from base {}.\n",
+        "**{}** at {} ({}, {}), from base {}.\n",
         plain(&headline, 120),
         code(proof.commit.short(), 40),
         plain(&proof.place, 40),
+        proof.watched.words(),
         code(proof.base.short(), 40)
     );
     difference(&mut out, proof);
@@ -49,7 +50,8 @@ fn difference(out: &mut String, proof: &Proof) {
         list(out, "Failed without the work, passes with it:", lines);
     }
     list(out, "Changes of the harness:", proof.harness.iter().map(super::HarnessChange::line));
-    let suppressions = proof.suppressions.iter().map(|one| format!("{}:{}: {}", one.path, one.line, one.text));
+    let suppressions =
+        proof.suppressions.iter().map(|one| format!("{}:{}: {}", one.path, one.line, one.text));
     list(out, "Suppression comments added:", suppressions);
 }
 

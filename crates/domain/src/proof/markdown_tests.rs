@@ -1,6 +1,7 @@
 use super::*;
 use crate::proof::{
-    Difference, DifferenceKind, HarnessChange, HarnessSource, ProtectedEvidence, ScoreFacts, Suppression, Watching,
+    Difference, DifferenceKind, HarnessChange, HarnessSource, ProtectedEvidence, ScoreFacts, Suppression,
+    Watching,
 };
 use crate::protect::{ProtectedChange, ProtectedKind};
 use crate::state::AgentTotals;
@@ -119,7 +120,8 @@ fn nothing_an_agent_writes_becomes_markup() {
     for bad in ["<img", "@octocat", "@all", "@me", "](", "**bold**", " #12", "\u{202e}", "`x`"] {
         assert!(!text.contains(bad), "{bad}: {text}");
     }
-    let cells = text.lines().find(|l| l.starts_with("| a") && l.contains("octocat")).unwrap().matches('|').count();
+    let cells =
+        text.lines().find(|l| l.starts_with("| a") && l.contains("octocat")).unwrap().matches('|').count();
     assert_eq!(cells, 9, "one row stays one row of eight cells");
 }
 

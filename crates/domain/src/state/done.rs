@@ -36,16 +36,26 @@ impl RunFacts {
 
     /// Whether the work differs from the original tree.
     pub(crate) fn has_diff(&self) -> bool {
-        match (&self.work.tree, &self.baseline) {
-            (Some(tree), Some(baseline)) => *tree != baseline.tree || self.work.commit.is_some(),
-            _ => false,
-        }
+        self.continues_work()
+            || match (&self.work.tree, &self.baseline) {
+                (Some(tree), Some(baseline)) => *tree != baseline.tree || self.work.commit.is_some(),
+                _ => false,
+            }
+    }
+
+    /// Whether the run branched off from work of another one: that is part of its result.
+    fn continues_work(&self) -> bool {
+        let start = self.spec.forked_from.as_ref().and_then(|from| from.start.as_ref());
+        self.baseline.as_ref().is_some_and(|baseline| start.is_some_and(|start| *start != baseline.head))
     }
 
     /// Whether the last two sessions ended with the original tree.
     pub(crate) fn is_idle(&self) -> bool {
         let last = self.iterations.history.iter().rev().take(2);
-        self.work.tree.is_some() && !self.has_diff() && last.clone().count() == 2 && last.into_iter().all(|one| one.files == 0)
+        self.work.tree.is_some()
+            && !self.has_diff()
+            && last.clone().count() == 2
+            && last.into_iter().all(|one| one.files == 0)
     }
 
     /// Whether every written criterion passed its own check on the original tree, before any session.
@@ -87,6 +97,9 @@ impl RunFacts {
     pub(super) fn is_done_after_all(&self) -> bool {
         let Some(last) = self.iterations.history.back() else { return false };
         let promised = matches!(last.verdict, Verdict::FalsePromise | Verdict::Candidate);
-        last.verdict != Verdict::ProtectedChanged && self.has_diff() && self.is_proven() && self.is_claimed(promised)
+        last.verdict != Verdict::ProtectedChanged
+            && self.has_diff()
+            && self.is_proven()
+            && self.is_claimed(promised)
     }
 }

@@ -88,6 +88,18 @@ impl Run {
             commit_message: None,
             findings: None,
         });
+        self.event(EventBody::Checkpointed {
+            iteration,
+            tree: "t1".into(),
+            commit: None,
+            files_total: 0,
+            files: vec![],
+            added: 0,
+            removed: 0,
+            dirty_touched: vec![],
+            in_submodules: vec![],
+            again: false,
+        });
         let verdict = Verdict::ChecksFail;
         self.event(EventBody::IterationEnded {
             failing: Vec::new(),

@@ -7,10 +7,10 @@
 use crate::error::{Error, Result};
 use crate::hand_back::merge::{Merged, ThreeWay, merge};
 use crate::objects::index::Stat;
-use crate::objects::private_index::index_line;
 use crate::process::command::Git;
 use crate::process::tree_git::TreeGit;
 use crate::repo::Repo;
+use crate::snapshot::entry::index_line;
 use crate::snapshot::entry::{Difference, MODE_GITLINK, TreeEntry, on_disk};
 use crate::snapshot::survey::parent;
 use crate::snapshot::watch::stat_of;

@@ -141,12 +141,15 @@ pub(crate) fn tree_changes(git: &Git, from: &str, to: &str) -> Result<Vec<TreeCh
     Ok(found)
 }
 
+/// Paths with what the merge makes of them; `None` is a file that goes.
+pub(crate) type MergedPaths = Vec<(Vec<u8>, Option<TreeEntry>)>;
+
 /// What a change between two trees makes of a third one, path by path; an error names the files that conflict.
 pub(crate) fn merge_into(
     git: &TreeGit,
     changes: &[TreeChange],
     ours: impl Fn(&TreeChange) -> Option<TreeEntry>,
-) -> Result<std::result::Result<Vec<(Vec<u8>, Option<TreeEntry>)>, Vec<String>>> {
+) -> Result<std::result::Result<MergedPaths, Vec<String>>> {
     let there: Vec<Option<TreeEntry>> = changes.iter().map(ours).collect();
     let files: Vec<ThreeWay<'_>> = changes
         .iter()

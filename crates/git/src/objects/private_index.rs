@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::process::command::{Git, GitCall};
 use crate::repo::Repo;
-use crate::snapshot::entry::TreeEntry;
+use crate::snapshot::entry::{TreeEntry, index_line};
 use ralph_loop_protocol::id::RunId;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -54,11 +54,6 @@ pub(crate) fn index_info(writes: &[(Vec<u8>, Option<TreeEntry>)], repo: &Repo) -
     let gone = gone.flat_map(|(path, _)| [format!("0 {zero}\t").as_bytes(), path, b"\0"].concat());
     let new = writes.iter().filter_map(|(path, entry)| Some((path.as_slice(), entry.as_ref()?)));
     gone.chain(new.flat_map(index_line)).collect()
-}
-
-/// One file of it.
-pub(crate) fn index_line((path, entry): (&[u8], &TreeEntry)) -> Vec<u8> {
-    [format!("{:o} {}\t", entry.mode, entry.oid).as_bytes(), path, b"\0"].concat()
 }
 
 impl Drop for PrivateIndex {

@@ -2,9 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::objects::oid::{Oid, oid};
-use crate::objects::private_index::index_line;
 use crate::process::command::Git;
-use crate::snapshot::entry::TreeEntry;
+use crate::snapshot::entry::{TreeEntry, index_line};
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;

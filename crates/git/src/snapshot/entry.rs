@@ -127,3 +127,7 @@ pub(crate) fn parse_ls_files(output: &[u8]) -> Vec<TreeEntry> {
 pub(crate) fn on_disk(top: &Path, path: &[u8]) -> PathBuf {
     top.join(OsStr::from_bytes(path))
 }
+/// A file as `git update-index --index-info` reads it.
+pub(crate) fn index_line((path, entry): (&[u8], &TreeEntry)) -> Vec<u8> {
+    [format!("{:o} {}\t", entry.mode, entry.oid).as_bytes(), path, b"\0"].concat()
+}

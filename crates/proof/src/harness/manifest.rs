@@ -1,4 +1,4 @@
-//! Manifests that list dependencies beside settings: only their dependency tables belong to the product (D28).
+//! Manifests that list dependencies beside settings: only their dependency tables belong to the product.
 //!
 //! With the original harness a manifest is the original one with the new dependencies. A dependency that existed keeps its
 //! source; a new one counts only if it names a version of the registry.
@@ -90,7 +90,9 @@ fn json(old: &str, new: &str, tables: &[&str], is_version: fn(&str) -> bool) -> 
         let kept: JsonMap = now
             .into_iter()
             .filter_map(|(key, value)| match was.get(&key) {
-                Some(first) if registry(first) != registry(&value) || !registry(first) => Some((key, first.clone())),
+                Some(first) if registry(first) != registry(&value) || !registry(first) => {
+                    Some((key, first.clone()))
+                }
                 None if !registry(&value) => None,
                 _ => Some((key, value)),
             })
@@ -145,9 +147,7 @@ fn set(table: &mut Table, path: &[String], value: Option<Value>) {
     let Some((last, above)) = path.split_last() else { return };
     let mut at = table;
     for key in above {
-        let Value::Table(next) =
-            at.entry(key.clone()).or_insert_with(|| Value::Table(Table::new()))
-        else {
+        let Value::Table(next) = at.entry(key.clone()).or_insert_with(|| Value::Table(Table::new())) else {
             return;
         };
         at = next;
@@ -172,9 +172,7 @@ fn dependencies(old: Option<&Value>, new: Option<&Value>) -> Option<Value> {
         }
         Value::Array(now) => {
             let was = old.and_then(Value::as_array).cloned().unwrap_or_default();
-            let from_registry = |value: &Value| {
-                value.as_str().is_none_or(|text| !text.contains(['@', '/']))
-            };
+            let from_registry = |value: &Value| value.as_str().is_none_or(|text| !text.contains(['@', '/']));
             let kept: Vec<Value> =
                 now.iter().filter(|value| from_registry(value) || was.contains(value)).cloned().collect();
             Some(Value::Array(kept))
@@ -185,7 +183,19 @@ fn dependencies(old: Option<&Value>, new: Option<&Value>) -> Option<Value> {
 
 /// Where a dependency comes from, if not from the registry under its own name.
 fn source(value: &Value) -> Vec<(String, String)> {
-    const SOURCES: &[&str] = &["path", "git", "url", "file", "registry", "registry-index", "package", "source", "branch", "rev", "tag"];
+    const SOURCES: &[&str] = &[
+        "path",
+        "git",
+        "url",
+        "file",
+        "registry",
+        "registry-index",
+        "package",
+        "source",
+        "branch",
+        "rev",
+        "tag",
+    ];
     let Some(table) = value.as_table() else { return Vec::new() };
     let named = table.iter().filter(|(key, _)| SOURCES.contains(&key.as_str()));
     named.map(|(key, value)| (key.clone(), value.to_string())).collect()
@@ -270,19 +280,54 @@ mod tests {
     #[test]
     fn edits_of_dependencies_only_are_free() {
         for (path, old, new, free) in [
-            ("package.json", r#"{"a":1,"dependencies":{"x":"^1"}}"#, r#"{"a":1,"dependencies":{"x":"^2","y":"1"}}"#, true),
+            (
+                "package.json",
+                r#"{"a":1,"dependencies":{"x":"^1"}}"#,
+                r#"{"a":1,"dependencies":{"x":"^2","y":"1"}}"#,
+                true,
+            ),
             ("package.json", r#"{"a":1}"#, r#"{"a":1,"devDependencies":{"y":"1"}}"#, true),
             ("package.json", r#"{"a":1}"#, r#"{"a":1,"devDependencies":{"jest":"file:./jest"}}"#, false),
             ("package.json", r#"{"dependencies":{"x":"1"}}"#, r#"{"dependencies":{"x":"npm:y@1"}}"#, false),
             ("package.json", r#"{"scripts":{"test":"jest"}}"#, r#"{"scripts":{"test":"true"}}"#, false),
-            ("Cargo.toml", "[package]\nname='a'\n[dependencies]\nx='1'", "[package]\nname='a'\n[dependencies]\nx='2'\ny={version='1',features=['z']}", true),
-            ("Cargo.toml", "[package]\nname='a'", "[package]\nname='a'\n[dev-dependencies]\ninsta={path='insta'}", false),
+            (
+                "Cargo.toml",
+                "[package]\nname='a'\n[dependencies]\nx='1'",
+                "[package]\nname='a'\n[dependencies]\nx='2'\ny={version='1',features=['z']}",
+                true,
+            ),
+            (
+                "Cargo.toml",
+                "[package]\nname='a'",
+                "[package]\nname='a'\n[dev-dependencies]\ninsta={path='insta'}",
+                false,
+            ),
             ("Cargo.toml", "[dependencies]\nx='1'", "[dependencies]\nx={version='1',git='u'}", false),
             ("Cargo.toml", "[package]\nname='a'", "[package]\nname='a'\n[lib]\ntest=false", false),
-            ("pyproject.toml", "[project]\nname='a'\ndependencies=['x']", "[project]\nname='a'\ndependencies=['x>=2','y']", true),
-            ("pyproject.toml", "[project]\nname='a'", "[project]\nname='a'\n[dependency-groups]\ndev=['pytest']", true),
-            ("pyproject.toml", "[project]\ndependencies=['x']", "[project]\ndependencies=['x @ file:///x']", false),
-            ("pyproject.toml", "[project]\nname='a'", "[project]\nname='a'\n[tool.pytest.ini_options]\naddopts='-k x'", false),
+            (
+                "pyproject.toml",
+                "[project]\nname='a'\ndependencies=['x']",
+                "[project]\nname='a'\ndependencies=['x>=2','y']",
+                true,
+            ),
+            (
+                "pyproject.toml",
+                "[project]\nname='a'",
+                "[project]\nname='a'\n[dependency-groups]\ndev=['pytest']",
+                true,
+            ),
+            (
+                "pyproject.toml",
+                "[project]\ndependencies=['x']",
+                "[project]\ndependencies=['x @ file:///x']",
+                false,
+            ),
+            (
+                "pyproject.toml",
+                "[project]\nname='a'",
+                "[project]\nname='a'\n[tool.pytest.ini_options]\naddopts='-k x'",
+                false,
+            ),
             ("go.mod", "module a\n\ngo 1.22\n", "module a\n\ngo 1.22\n\nrequire x v1\n", true),
             ("go.mod", "module a\n", "module a\nreplace x => ./x\n", false),
             ("Makefile", "a:", "b:", false),

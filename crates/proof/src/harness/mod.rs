@@ -1,4 +1,4 @@
-//! The harness: the files that decide a check besides the product (D28).
+//! The harness: the files that decide a check besides the product.
 //!
 //! Three sources: one published list of globs, files that script runners executed or read while the checks ran on the original
 //! tree, and globs of the configuration. Nothing here reads code to find out what it does.
@@ -49,7 +49,7 @@ pub struct Match<'a> {
     pub source: HarnessSource,
     /// The glob, or what watched it.
     pub rule: &'a str,
-    /// In words.
+    /// Why, for readers.
     pub reason: &'a str,
 }
 
@@ -62,13 +62,21 @@ impl Harness {
             return None;
         }
         if let Some(glob) = more.into_iter().find(|glob| covers(glob, path)) {
-            return Some(Match { source: HarnessSource::Config, rule: glob, reason: "named in the configuration" });
+            return Some(Match {
+                source: HarnessSource::Config,
+                rule: glob,
+                reason: "named in the configuration",
+            });
         }
         if let Some(glob) = globs().find(|glob| covers(glob.pattern, path)) {
             return Some(Match { source: HarnessSource::Glob, rule: glob.pattern, reason: glob.reason });
         }
         let reason = "a script that the checks ran, or that it read";
-        self.watched.contains(path).then_some(Match { source: HarnessSource::Watched, rule: "watched", reason })
+        self.watched.contains(path).then_some(Match {
+            source: HarnessSource::Watched,
+            rule: "watched",
+            reason,
+        })
     }
 
     /// The changes of the harness among the changes of a run, without edits of dependencies only. `old` and `new` read a file as
@@ -129,7 +137,7 @@ pub fn covers(glob: &str, path: &str) -> bool {
     path.split('/').any(|name| fast_glob::glob_match(glob, name))
 }
 
-/// Whether a text names a file: by its path or its name, as a word of its own.
+/// Whether a text names a file: by its path or its name, as a whole word.
 pub fn is_named(text: &str, path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     [path, name].iter().any(|wanted| {
@@ -159,16 +167,49 @@ mod tests {
     fn globs_tell_the_harness_from_the_product() {
         let harness = Harness::default();
         for path in [
-            "tests/a.py", "pkg/test_a.py", "a.test.ts", "spec/a_spec.rb", "a/b_test.go", "src/test/java/ATest.java",
-            ".github/workflows/ci.yml", ".ralph/config.json", "conftest.py", "sitecustomize.py", "jest.config.js",
-            "pytest.ini", "Makefile", "GNUmakefile", "rules.mk", "build.rs", "web/tsconfig.json", "types/a.d.ts",
-            "__tests__/a.js", "tests.py", "test.sh", "check.sh", "a/fixtures/x.json", "test_data/a", "test-utils/a.js",
+            "tests/a.py",
+            "pkg/test_a.py",
+            "a.test.ts",
+            "spec/a_spec.rb",
+            "a/b_test.go",
+            "src/test/java/ATest.java",
+            ".github/workflows/ci.yml",
+            ".ralph/config.json",
+            "conftest.py",
+            "sitecustomize.py",
+            "jest.config.js",
+            "pytest.ini",
+            "Makefile",
+            "GNUmakefile",
+            "rules.mk",
+            "build.rs",
+            "web/tsconfig.json",
+            "types/a.d.ts",
+            "__tests__/a.js",
+            "tests.py",
+            "test.sh",
+            "check.sh",
+            "a/fixtures/x.json",
+            "test_data/a",
+            "test-utils/a.js",
         ] {
             assert!(harness.matched(path).is_some(), "{path}");
         }
         for path in [
-            "src/a.py", "latest.py", "contest.js", "attestation/a.go", "README.md", "docs/spectrum.md", "poetry.lock",
-            "Cargo.lock", "requirements.txt", "src/main.rs", "app.sh", "checkout.py", "package-lock.json", "go.sum",
+            "src/a.py",
+            "latest.py",
+            "contest.js",
+            "attestation/a.go",
+            "README.md",
+            "docs/spectrum.md",
+            "poetry.lock",
+            "Cargo.lock",
+            "requirements.txt",
+            "src/main.rs",
+            "app.sh",
+            "checkout.py",
+            "package-lock.json",
+            "go.sum",
         ] {
             assert_eq!(harness.matched(path), None, "{path}");
         }

@@ -23,7 +23,7 @@ pub fn new_harness(work: &Path, start: &Path, changes: &[&HarnessChange]) -> io:
 
 fn lay(from: &Path, into: &Path, changes: &[&HarnessChange], keep_dependencies: bool) -> io::Result<()> {
     let (from, into) = (SafeDir::open(from)?, SafeDir::open(into)?);
-    // What goes, goes first: it may be in the place of a folder.
+    // What goes, goes first: it may block a folder.
     for change in changes.iter().filter(|change| from.facts(&change.path).is_err()) {
         let path = change.path.as_str();
         if change.source == HarnessSource::InlineTests {
@@ -123,7 +123,10 @@ mod tests {
         assert_eq!((read("tests/run.sh").as_str(), read("tests/gone.py").as_str()), ("old", "gone"));
         assert!(fs::metadata(work.join("tests/run.sh")).unwrap().permissions().mode() & 0o100 != 0);
         assert!(!work.join("test").exists(), "added files and their folders go");
-        assert_eq!(read("package.json"), "{\"scripts\":{\"test\":\"jest\"},\"dependencies\":{\"x\":\"1\"}}\n");
+        assert_eq!(
+            read("package.json"),
+            "{\"scripts\":{\"test\":\"jest\"},\"dependencies\":{\"x\":\"1\"}}\n"
+        );
         assert!(read("src/a.rs").contains("{ 1 }") && read("src/a.rs").contains("old"));
         assert_eq!(read("src/b.rs"), "fn b() {}\n\n");
     }

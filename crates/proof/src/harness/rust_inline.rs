@@ -8,7 +8,7 @@ pub fn tests_differ(old: Option<&str>, new: &str) -> bool {
     tests(old.unwrap_or_default()) != tests(new)
 }
 
-/// `product` with the inline tests of `tests` in place of its own.
+/// `product` with the inline tests of `tests` instead of the present ones.
 pub fn with_tests_of(tests_from: Option<&str>, product: &str) -> String {
     let mut wanted = tests(tests_from.unwrap_or_default());
     let mut ranges: Vec<(String, Range<usize>)> = items(product).into_iter().collect();
@@ -152,7 +152,10 @@ mod tests {
         assert_eq!(found.keys().collect::<Vec<_>>(), ["mod tests"]);
         assert!(found["mod tests"].starts_with("#[cfg(test)]") && found["mod tests"].ends_with("}\n}"));
         let other = "#[cfg(test)]\nuse a::{b, c};\n#[cfg(not(test))]\nfn x() {}\n#[test]\nfn t() { r#\"}\"#; }\n#[cfg(test)]\nmod more;\n";
-        assert_eq!(super::tests(other).into_keys().collect::<Vec<_>>(), ["fn t()", "mod more;", "use a::{b, c};"]);
+        assert_eq!(
+            super::tests(other).into_keys().collect::<Vec<_>>(),
+            ["fn t()", "mod more;", "use a::{b, c};"]
+        );
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! Faults of the surroundings of a check, told apart from faults of the work: a program, a module or a right that is not
-//! there, with the command that mends it. What the task itself asks for is no such fault.
+//! Environment faults: a program, a module or a right that a check lacks, with the command that fixes it. What the task itself
+//! asks for doesn't count.
 
-/// What is missing around a check, and what mends it.
+/// What is missing around a check, and what fixes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvironmentFault {
-    /// In words: "`pytest` is not installed".
+    /// A sentence: "`pytest` is not installed".
     pub what: String,
-    /// The command that mends it, or what else does.
+    /// The command or the step that fixes it.
     pub cure: String,
 }
 
@@ -137,7 +137,7 @@ fn missing_module(module: &str) -> EnvironmentFault {
     }
 }
 
-/// That a program is not there, with what installs it.
+/// A missing program, with what installs it.
 pub fn missing_program(name: &str) -> EnvironmentFault {
     let cure = match name {
         "cargo" | "rustc" => "install Rust: `curl https://sh.rustup.rs -sSf | sh`".to_owned(),

@@ -1,5 +1,5 @@
 //! Numbers that a check of any kind prints and that say how far the work is: `5/10 cases ok`, `p99 98 ms`, `accuracy 0.61`,
-//! `7 left`. Which way is the right one is told by the words beside them; a number without such a word says nothing. Times,
+//! `7 left`. The words next to them say which way is better; a number without such a word says nothing. Times,
 //! counters, ports and the like are left out.
 
 use ralph_loop_protocol::stuck::MeasuredNumber;
@@ -8,7 +8,7 @@ use ralph_loop_protocol::stuck::MeasuredNumber;
 const NUMBERS_MAX: usize = 16;
 /// Bytes at the end of an output in which they are looked for.
 const OUTPUT_MAX: usize = 16 * 1024;
-/// A line longer than this is no summary.
+/// A line longer than this isn't a summary.
 const LINE_MAX: usize = 300;
 /// Bytes of a label.
 const LABEL_MAX: usize = 40;
@@ -169,7 +169,7 @@ enum Piece {
         value: f64,
         /// `5` of `5/10`.
         share: bool,
-        /// It stands behind `:` or `=`, so that its name comes first.
+        /// It follows `:` or `=`, so that its name comes first.
         named_before: bool,
     },
 }
@@ -353,7 +353,7 @@ fn direction(clause: &[Piece], at: usize, share: bool, named_before: bool) -> Op
     if before.and_then(word).is_some_and(|word| NOT_MEASURED.contains(&word)) {
         return None;
     }
-    // A share is told by any word of its clause; other numbers by the words between them and the next number.
+    // Any word of its clause names a share; other numbers have the words between them and the next number.
     let reach = |step: isize| {
         let mut found = Vec::new();
         let mut i = at as isize + step;
@@ -450,7 +450,7 @@ mod tests {
         assert_eq!(median(&[1204.5]), Some((1204.5, 0.0)));
         assert_eq!(median(&[10.0, 14.0, 11.0]), Some((11.0, 3.0)));
         assert_eq!(median(&[10.0, 12.0]), Some((11.0, 1.0)));
-        assert_eq!(median(&[10.0, 10.0, 11.0, 11.0, 90.0]), Some((11.0, 1.0)), "one slow run is no noise");
+        assert_eq!(median(&[10.0, 10.0, 11.0, 11.0, 90.0]), Some((11.0, 1.0)), "one slow run isn't noise");
         let number = of_measurement("speed", Measurement { value: 1204.5, noise: 0.25 }, false).unwrap();
         assert_eq!((number.value, number.noise), (1_204_500, 250));
     }

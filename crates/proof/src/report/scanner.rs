@@ -4,7 +4,6 @@
 //! The scanner reads lines as they stream by, so a log of any size costs a few words of memory.
 
 pub use ralph_loop_protocol::test_counts::TestCounts;
-use std::collections::BTreeSet;
 
 /// Reads a verifier's output line by line.
 #[derive(Debug, Clone, Default)]
@@ -25,13 +24,9 @@ pub struct TestScanner {
     /// Tests that failed by the last report, and by those of programs that are summed.
     last_failed: u64,
     summed_failed: u64,
-    /// Files that `node` reports in the place of the tests in them.
-    files: BTreeSet<String>,
     partial: Vec<u8>,
 }
 
-/// Files that are kept.
-const FILES_MAX: usize = 100;
 /// A summary line is short; longer lines are passed over.
 const LINE_MAX: usize = 4096;
 
@@ -54,7 +49,7 @@ impl TestScanner {
         let rest = std::mem::take(&mut self.partial);
         self.line(&rest);
         let mut counts = self.counts;
-        // Failed tests are told in any case, passed ones only with `-v`: the two are never summed.
+        // Failed tests are printed in any case, passed ones only with `-v`: the two are never summed.
         if self.go_verbose {
             counts.passed += self.go_tests.passed;
             counts.failed += self.go_tests.failed;
@@ -75,11 +70,6 @@ impl TestScanner {
         self.last_failed.max(self.summed_failed)
     }
 
-    /// Files that were reported themselves, in the place of tests: those have none, or ended before them.
-    pub fn files(&self) -> &BTreeSet<String> {
-        &self.files
-    }
-
     fn line(&mut self, raw: &[u8]) {
         let Ok(text) = std::str::from_utf8(raw) else { return };
         let text = ralph_loop_protocol::sanitize::block(text);
@@ -89,9 +79,6 @@ impl TestScanner {
         }
         self.began += u64::from(begins(line));
         self.ended += u64::from(line.starts_with("test result: "));
-        if let Some(file) = file_reported(line).filter(|_| self.files.len() < FILES_MAX) {
-            self.files.insert(file.to_owned());
-        }
         let found = cargo(line)
             .or_else(|| nextest(line))
             .or_else(|| pytest(line))
@@ -169,16 +156,6 @@ fn begins(line: &str) -> bool {
     let rest = line.strip_prefix("running ");
     rest.and_then(|rest| rest.strip_suffix(" tests").or_else(|| rest.strip_suffix(" test")))
         .is_some_and(|number| number.parse::<u64>().is_ok())
-}
-
-/// `ok 1 - /repo/part.test.mjs`, `✔ test/part.js (12ms)`
-fn file_reported(line: &str) -> Option<&str> {
-    let name = match line.strip_prefix("ok ") {
-        Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(" - ")?,
-        None => line.strip_prefix("✔ ")?.rsplit_once(" (")?.0,
-    };
-    let source = [".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"].iter().any(|end| name.ends_with(end));
-    (source && !name.contains(char::is_whitespace)).then_some(name)
 }
 
 /// `test result: ok. 3 passed; 0 failed; 0 ignored; …`
@@ -400,8 +377,6 @@ mod tests {
         assert!(!scan(whole).is_unfinished());
         assert!(scan(&format!("{whole}running 1 test\n")).is_unfinished());
         assert!(!scan("running 3 tests in the cloud\n").is_unfinished());
-        let node = scan("ok 1 - /repo/part.test.mjs\nok 2 - adds\n✔ test/b.js (12ms)\n");
-        assert_eq!(node.files().iter().collect::<Vec<_>>(), ["/repo/part.test.mjs", "test/b.js"]);
     }
 
     #[test]

@@ -389,7 +389,7 @@ pub enum EventBody {
         /// Checks that did not pass in it, with what they printed last.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         refused: Vec<CheckResult>,
-        /// What you are asked to approve, if that is all that is missing.
+        /// The question that needs your approval, if only that prevents a pass.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         question: Option<Box<super::TestsQuestion>>,
     },

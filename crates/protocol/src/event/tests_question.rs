@@ -44,7 +44,11 @@ impl TestsQuestion {
             n => format!(" and {n} more"),
         };
         names.truncate(NAMED);
-        format!("{who} changed what decides the checks: {}{more}. With the originals, {}", names.join(", "), self.fails())
+        format!(
+            "{who} changed what decides the checks: {}{more}. With the originals, {}",
+            names.join(", "),
+            self.fails()
+        )
     }
 
     /// `1 of 44 tests fails: test_drain`; `tests fails: exit code 1`.
@@ -108,7 +112,13 @@ mod tests {
 
     fn change(path: &str, added: bool) -> HarnessChange {
         let what = if added { "added: tests" } else { "changed: tests" };
-        HarnessChange { path: path.into(), added, source: HarnessSource::Glob, named: false, what: what.into() }
+        HarnessChange {
+            path: path.into(),
+            added,
+            source: HarnessSource::Glob,
+            named: false,
+            what: what.into(),
+        }
     }
 
     fn failing(tests: Option<TestCounts>) -> CheckResult {
@@ -146,6 +156,8 @@ mod tests {
         let new = TestsQuestion { changed: vec![change("pytest.ini", true)], ..question };
         assert!(new.reasons()[0].ends_with("remove it, and make the work pass without it"));
         let without_counts = TestsQuestion { failing: vec![failing(None)], ..new };
-        assert!(without_counts.message("the run").ends_with("With the originals, `tests` fails: exit code 1"));
+        assert!(
+            without_counts.message("the run").ends_with("With the originals, `tests` fails: exit code 1")
+        );
     }
 }

@@ -98,8 +98,8 @@ const ROWS: &[Row] = &[
     Row {
         name: "server",
         uses: &[
-            "fleet", "mcp", "app", "core", "journal", "git", "http", "domain", "task", "proof",
-            "protocol", "safe-fs",
+            "fleet", "mcp", "app", "core", "journal", "git", "http", "domain", "task", "proof", "protocol",
+            "safe-fs",
         ],
         tests_use: &["testkit"],
     },

@@ -211,7 +211,8 @@ pub fn finished() -> RunView {
     view["finished"] = json!({ "reason": "completed", "summary": "all checks pass in a clean checkout", "at": "2026-11-15T14:39:50Z" });
     view["proof"] = json!({
         "commit": "2222222222222222222222222222222222222222", "over": true, "passed": true, "clean": true,
-        "weakened": 0, "level": "independent", "watched": "watched",
+        "headline": "proven, independent", "level": "independent", "watched": "watched",
+        "difference": ["tests: failed before, passes now"],
     });
     view["pr"] = json!({ "number": 41, "url": "https://code.example/acme/router/pull/41", "draft": false });
     serde_json::from_value(view).unwrap()

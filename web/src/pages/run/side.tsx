@@ -2,7 +2,6 @@ import type { BudgetView } from "../../api/types";
 import { basename, cost, type Cost, costAlone, count, millis, money, span, tokens, until } from "../../lib/format";
 import { useNow } from "../../lib/hooks";
 import { costSoFar, workedSeconds } from "../../live/run-state";
-import { proofWords } from "../../lib/status";
 import { Copy, Out, Section } from "../../ui/basics";
 import { AgentTag, Bar, Clock } from "../../ui/signs";
 import { useRunHere } from "./context";
@@ -63,14 +62,13 @@ export function Side() {
         {view.branch && <p className="small"><span className="mono ellipsis">{view.branch}</span> <Copy text={view.branch} label="the branch" /></p>}
         {proof ? (
           <div>
-            <p className={proof.over ? (proof.passed ? "tone-good" : "tone-bad") : "tone-accent"}>
-              {proof.over ? (proof.passed ? `✓ ${proofWords(proof.level) ?? "proven"}` : "✗ the final check did not hold") : "◑ the final check runs"}
+            <p className={proof.over ? (proof.passed ? (proof.level === "unverified" ? "tone-attention" : "tone-good") : "tone-bad") : "tone-accent"}>
+              {proof.over ? (proof.passed ? `✓ ${proof.headline}` : "✗ the final check failed") : "◑ the final check runs"}
             </p>
             <p className="small muted">
               {proof.clean ? "in a clean checkout" : "in the workspace"} · {proof.watched === "watched" ? "watched" : "not watched"} · <span className="mono">{proof.commit.slice(0, 8)}</span>
             </p>
-            {[...(proof.failed ?? []), ...(proof.harness ?? [])].slice(0, 8).map((why) => <p key={why} className="small">{withCode(why)}</p>)}
-            {proof.weakened > 0 && <p className="small tone-attention">{count(proof.weakened, "change")} to tests a person should look at</p>}
+            {[...(proof.difference ?? []), ...(proof.level_reason ? [proof.level_reason] : []), ...(proof.failed ?? []), ...(proof.harness ?? [])].slice(0, 8).map((why) => <p key={why} className="small">{withCode(why)}</p>)}
           </div>
         ) : (
           <p className="small muted">Not proven yet: the final check follows when the checks pass.</p>

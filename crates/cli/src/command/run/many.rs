@@ -1,6 +1,5 @@
 //! Several tasks side by side: this process only starts them, shows a table and adds up the results.
 
-use ralph_loop_protocol::level::ProofLevel;
 use super::RunArgs;
 use crate::consent;
 use crate::error::CommandError;
@@ -11,6 +10,7 @@ use ralph_loop_app::side_by_side::{Batch, BatchRun};
 use ralph_loop_app::{App, RunRequest, TaskInput};
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_protocol::level::ProofLevel;
 use ralph_loop_protocol::text::{clock, one_line};
 use serde_json::Value;
 use std::path::Path;

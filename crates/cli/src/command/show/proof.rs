@@ -52,10 +52,11 @@ pub fn print(proof: &Proof, now: Timestamp, out: &Out) {
     };
     let (commit, tree) = (proof.commit.short(), proof.tree.short());
     out.line(format!(
-        "  {} {word} {} · commit {commit} · tree {tree} · {}",
+        "  {} {word} {} · commit {commit} · tree {tree} · {}, {}",
         out.out(tone, out.sign(sign)),
         ago(proof.at, now),
-        proof.place
+        proof.place,
+        proof.watched.words()
     ));
     if let Some(reason) = proof.reason.as_deref().filter(|_| proof.passed) {
         out.line(format!("  {}", out.out(Tone::Attention, reason)));
@@ -88,7 +89,8 @@ pub fn print(proof: &Proof, now: Timestamp, out: &Out) {
 /// Changes of the harness and suppression comments, bounded.
 fn harness(proof: &Proof) -> Vec<String> {
     let changes = proof.harness.iter().map(|change| format!("harness: {}", change.line()));
-    let comments = proof.suppressions.iter().map(|one| format!("suppression: {}:{} {}", one.path, one.line, one.text));
+    let comments =
+        proof.suppressions.iter().map(|one| format!("suppression: {}:{} {}", one.path, one.line, one.text));
     let all: Vec<String> = changes.chain(comments).map(|line| one_line(&line, 160)).collect();
     let more = all.len().saturating_sub(LISTED_MAX);
     let mut lines: Vec<String> = all.into_iter().take(LISTED_MAX).collect();

@@ -185,8 +185,11 @@ fn a_corrected_command_starts_where_the_wrong_one_had_no_session() {
     repo.config(
         &json!({"baseline": true, "agents": [repo.agent("stub", "echo x > part.txt; echo '<promise>COMPLETE</promise>'")]}),
     );
-    let wrong = repo.ralph(&["run", "--json", "--verify", "tesst -f part.txt"]);
+    // It is stopped when the notice of the missing program is there.
+    let mut wrong = env.ralph_command(&repo.dir, &["run", "--json", "--verify", "tesst -f part.txt"]);
+    let wrong = TestEnv::finish(wrong.env("RALPH_FAULT", "prepare.after"));
     assert_ne!(wrong.code, Some(0), "{}", wrong.stderr);
+    assert!(!repo.kinds().contains(&"iteration_started".to_owned()), "{}", wrong.stderr);
     let right = repo.ralph(&["run", "--json", "--verify", "test -f part.txt"]);
     assert_eq!(right.code, Some(0), "{}", right.stderr);
 }

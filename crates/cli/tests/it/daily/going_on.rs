@@ -149,6 +149,6 @@ fn checks_that_are_one_command_run_once_for_each_tree() {
     );
     repo.run(&[]).exits(0);
     assert_eq!(repo.events_named("check_finished").len(), 4, "each has its result");
-    // Once in the workspace, once in the final check.
-    assert_eq!(std::fs::read_to_string(&log).unwrap(), "x\ny\nx\ny\n");
+    // At the start twice, as it fails there; once in the workspace, and once in the final check.
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "x\nx\ny\nx\ny\nx\ny\n");
 }

@@ -231,11 +231,11 @@ fn a_fork_speaks_of_its_own_agents() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "agents", &[("PROMPT.md", "# Task\n")]);
     let works = "echo x > part.txt; echo '<promise>COMPLETE</promise>'";
-    repo.configure(&[repo.agent("stub", works), repo.agent("other", works)], "test -f part.txt", &json!({}));
+    repo.configure(&[repo.agent("stub", works), repo.agent("quux", works)], "test -f part.txt", &json!({}));
     repo.run(&["--worktree", "--agents", "stub"]).exits(0);
     let fork = repo.ralph(&["fork", "--at", "0"]).exits(0);
     assert!(fork.stderr.contains("stub does not report cost"), "{}", fork.stderr);
-    assert!(!fork.stderr.contains("other"), "{}", fork.stderr);
+    assert!(!fork.stderr.contains("quux"), "{}", fork.stderr);
 }
 
 #[test]

@@ -199,7 +199,7 @@ fn a_failing_setup_is_told_with_its_words_before_anybody_is_paid() {
     let run = ["run", "--isolation", "none", "Write a file please", "--max-iterations", "1"];
     let refused = ralph_in(&env, &repo.dir, &run).exits(2);
     assert!(refused.stderr.contains("install -r requirements.txt` makes it"), "{}", refused.stderr);
-    let done = ralph_in(&env, &repo.dir, &[&run[..], &["--worktree"]].concat()).exits(3);
+    let done = ralph_in(&env, &repo.dir, &[&run[..], &["--worktree"]].concat()).exits(4);
     let said = &done.stderr;
     assert!(
         said.contains(
@@ -212,7 +212,10 @@ fn a_failing_setup_is_told_with_its_words_before_anybody_is_paid() {
     for args in [&["status"][..], &["show"], &["show", "--checks"]] {
         let shown = repo.ralph(args).exits(0).stdout;
         let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("of the start, so that no check could run there"), "{args:?}: {shown}");
+        assert!(
+            words.contains("failed on the original files, so no check could run there"),
+            "{args:?}: {shown}"
+        );
         assert!(shown.contains("externally-managed-environment"), "{args:?}: {shown}");
     }
     let json = repo.ralph(&["show", "--checks", "--json"]).exits(0).json();

@@ -165,7 +165,7 @@ fn a_run_without_changes_has_an_empty_diff_and_nothing_to_apply() {
     repo.stub("cat > /dev/null; echo nothing", "test -f never");
     repo.run(&["--max-iterations", "1"]);
     let diff = repo.ralph(&["diff"]).exits(0);
-    assert!(diff.stdout.is_empty() && diff.stderr.contains("has changed no file"), "{diff:?}");
+    assert!(diff.stdout.is_empty() && diff.stderr.contains("changed no files"), "{diff:?}");
     let json = repo.ralph(&["diff", "--json"]).exits(0).json();
     assert_eq!((&json["files"], &json["patch"]), (&json!([]), &json!("")), "{json}");
     let apply = repo.ralph(&["apply"]).exits(0);

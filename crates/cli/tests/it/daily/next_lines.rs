@@ -116,5 +116,5 @@ fn a_question_of_the_agent_is_in_the_summary() {
         done.stderr
     );
     let shown = repo.ralph(&["diff"]).exits(0);
-    assert!(shown.stderr.contains("has changed no file"), "{}", shown.stderr);
+    assert!(shown.stderr.contains("changed no files"), "{}", shown.stderr);
 }

@@ -66,7 +66,7 @@ fn the_next_story_and_the_last_learnings_stand_in_every_prompt() {
     ] {
         assert!(one.contains(part), "{part}: {one}");
     }
-    let protected = one.lines().find(|line| line.contains("protected paths")).unwrap();
+    let protected = one.lines().find(|line| line.contains("Never change")).unwrap();
     assert!(protected.contains("`ralph/prd.md`") && !protected.contains("tasks.json"), "{protected}");
     let two = prompt(&repo, 2);
     assert!(two.contains("1 of 2 stories pass.\n\n**US-002: b**"), "{two}");
@@ -77,7 +77,7 @@ fn the_next_story_and_the_last_learnings_stand_in_every_prompt() {
 fn entries_of_the_progress_only_grow_and_its_top_may_change() {
     let env = TestEnv::new(RALPH);
     let agent = format!(
-        "{PASS}\npass US-001; pass US-002\nprintf '# Progress\\n\\n## Patterns\\n- four spaces\\n\\n---\\n## Mine\\n- new\\n' > ralph/progress.txt"
+        "{PASS}\npass US-001; pass US-002; echo a > a.txt\nprintf '# Progress\\n\\n## Patterns\\n- four spaces\\n\\n---\\n## Mine\\n- new\\n' > ralph/progress.txt"
     );
     let repo = plan(&env, &agent);
     repo.ralph(RUN).exits(0);
@@ -127,14 +127,14 @@ fn with_a_working_folder_memory_is_where_the_prompt_says_and_never_part_of_the_w
     ];
     let repo = TestRepo::new(&env, "repo", &files);
     let agent = "prompt=$(cat)\n[ $RALPH_ITERATION -lt 2 ] || touch c.txt\n\
-        path=$(printf '%s' \"$prompt\" | sed -n 's/.*learnt into `\\([^`]*\\)`.*/\\1/p' | head -1)\n\
+        path=$(printf '%s' \"$prompt\" | sed -n 's/.*briefly in `\\([^`]*\\)`.*/\\1/p' | head -1)\n\
         echo \"written to $path\" >> \"$path\"\nmkdir -p .ralph; echo stray > .ralph/progress.md\n\
         echo more >> ../b/other.txt\necho step >> keep.txt";
     repo.configure(&[repo.agent("stub", agent)], "true", &json!({}));
     let done = repo.ralph(&[RUN, &["--worktree", "--publish", "none", "-v"]].concat()).exits(0);
     let one = prompt(&repo, 1);
-    assert!(one.contains("into `../../.ralph/progress.md`"), "{one}");
-    assert!(one.contains("# Files of `packages/a/` (the first 200)\n\nkeep.txt"), "{one}");
+    assert!(one.contains("Note briefly in `../../.ralph/progress.md`"), "{one}");
+    assert!(one.contains("# Files in `packages/a/` (first 200)\n\nkeep.txt"), "{one}");
     assert!(!one.contains("other.txt"), "the tree is that folder's: {one}");
     assert!(prompt(&repo, 2).contains("written to ../../.ralph/progress.md"), "{}", prompt(&repo, 2));
     assert!(done.stderr.contains("edits outside `packages/a`: `packages/b/other.txt`"), "{}", done.stderr);
@@ -163,7 +163,7 @@ fn a_plan_of_thousands_of_stories_ends_with_its_time_and_is_marked_in_time() {
         ("test.sh", "true\n"),
     ];
     let repo = TestRepo::new(&env, "repo", &files);
-    let all = "sed -i 's/\"passes\":false/\"passes\":true/g' ralph/tasks.json";
+    let all = "echo all > all.txt; sed -i 's/\"passes\":false/\"passes\":true/g' ralph/tasks.json";
     let one = "sed -i '0,/\"passes\":false/ s//\"passes\":true/' ralph/tasks.json";
     let configure = |work: &str| {
         let agent = repo.agent("stub", &format!("cat > /dev/null\n{work}\necho worked"));

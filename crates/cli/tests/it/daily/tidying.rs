@@ -78,7 +78,7 @@ fn an_unfinished_run_is_never_cleaned_up() {
     let args = ["clean", "--older-than", "0d", "--unread", "--yes", "--json"];
     let plan = repo.ralph(&args).exits(0).json();
     assert_eq!(plan["runs"].as_array().unwrap().len(), 0, "{plan}");
-    assert!(plan["kept"][0]["why"].as_str().unwrap().contains("not finished"), "{plan}");
+    assert!(plan["kept"][0]["why"].as_str().unwrap().contains("unfinished: run `ralph resume`"), "{plan}");
     assert!(env.path("state/ralph/workspaces").join(&run).is_dir());
     let mut command = env.ralph_command(&repo.dir, &["run", "--isolation", "none", "--worktree"]);
     let again = TestEnv::finish(command.env("RALPH_FAULT", "checkpoint.committed"));

@@ -53,7 +53,7 @@ fn a_run_of_a_server_is_watched_steered_and_left() {
     std::fs::write(env.path("gate"), "").unwrap();
     tmux.types(&format!("clear; {RALPH} attach {run} --server {url}; echo attach left $?"));
     tmux.key("Enter");
-    tmux.shows("proven · ");
+    tmux.shows("proven, independent");
     tmux.key("t");
     tmux.key("4");
     tmux.shows("part.txt");

@@ -170,7 +170,7 @@ impl Shell<'_> {
             self.unreadable(line, "What it would remove isn't in the command.");
         }
         let root = ["/", "/*", "/."].contains(&rest.as_str());
-        if recursive && root && !arg.contains("NOT_EMPTY") && !text::has_output(arg) {
+        if recursive && root && !arg.contains("NONEMPTY") && !text::has_output(arg) {
             self.refuse(Category::Files, line, "If that variable is empty, it takes the whole machine with it; `${NAME:?}` ends there instead.");
         }
     }

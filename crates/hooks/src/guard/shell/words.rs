@@ -165,7 +165,7 @@ impl Shell<'_> {
                 vec![self.text(alternative_value.as_deref().unwrap_or_default())]
             }
             Expr::IndicateErrorIfNullOrUnset { parameter, .. } => match self.value(parameter).as_slice() {
-                [value] if text::has_gap(value) => vec![text::variable("NOT_EMPTY")],
+                [value] if text::has_gap(value) => vec![text::variable("NONEMPTY")],
                 values => values.to_vec(),
             },
             Expr::ParameterLength { .. } => vec![text::variable("#")],
