@@ -92,7 +92,7 @@ export type RunEvent = {
     }
   | {
       /**
-       * What the agent asks for instead of continuing.
+       * What the agent asks for instead of going on.
        */
       ask?:
         | {
@@ -145,7 +145,7 @@ export type RunEvent = {
         | {
             how: "failed";
             /**
-             * In words.
+             * As text.
              */
             reason: string;
           }
@@ -169,49 +169,49 @@ export type RunEvent = {
         | {
             how: "overloaded";
             /**
-             * In words.
+             * As text.
              */
             reason: string;
           }
         | {
             how: "unreachable";
             /**
-             * In words.
+             * As text.
              */
             reason: string;
           }
         | {
             how: "auth";
             /**
-             * In words.
+             * As text.
              */
             reason: string;
           }
         | {
             how: "billing";
             /**
-             * In words.
+             * As text.
              */
             reason: string;
           }
         | {
             how: "context_too_long";
             /**
-             * In words.
+             * As text.
              */
             reason: string;
           }
         | {
             how: "refused";
             /**
-             * In words.
+             * As text.
              */
             reason: string;
           }
         | {
             how: "unfinished";
             /**
-             * In words.
+             * As text.
              */
             reason: string;
           }
@@ -382,6 +382,7 @@ export type RunEvent = {
         | "false_promise"
         | "checks_fail"
         | "not_promised"
+        | "no_change"
         | "protected_changed"
         | "session_failed";
     }
@@ -458,13 +459,13 @@ export type RunEvent = {
       cut_ms?: number;
       kind: "budget_warning";
       /**
-       * A sentence with numbers.
+       * In words with numbers.
        */
       message: string;
     }
   | {
       /**
-       * The evidence as text.
+       * The evidence, in words.
        */
       evidence: string[];
       /**
@@ -480,7 +481,7 @@ export type RunEvent = {
   | {
       context?: StuckDetails1;
       /**
-       * The evidence as text.
+       * The evidence, in words.
        */
       evidence: string[];
       /**
@@ -668,7 +669,7 @@ export type RunEvent = {
   | {
       kind: "needs_human";
       /**
-       * A sentence with what to do.
+       * In words, with what to do.
        */
       message: string;
       /**
@@ -703,6 +704,10 @@ export type RunEvent = {
        */
       commit: string;
       /**
+       * What failed without the work and passes with it, one line each.
+       */
+      difference?: string[];
+      /**
        * How long it took.
        */
       duration_ms?: number;
@@ -711,7 +716,7 @@ export type RunEvent = {
        */
       failed?: string[];
       /**
-       * What lowers the level, one line each; `proof.json` has all of them.
+       * Changes of the harness, one line each; `proof.json` has all of them.
        */
       harness?: string[];
       /**
@@ -720,9 +725,13 @@ export type RunEvent = {
       hint?: string;
       kind: "proof_finished";
       /**
-       * Who decided what a pass means.
+       * What the result is worth.
        */
-      level?: "independent" | "own_tests";
+      level?: "already_true" | "unverified" | "own_tests" | "independent";
+      /**
+       * Why the level isn't higher.
+       */
+      level_reason?: string;
       /**
        * Whether everything held.
        */
@@ -744,10 +753,6 @@ export type RunEvent = {
        * Whether the checks were watched.
        */
       watched?: "watched" | "not_watched";
-      /**
-       * Changes to tests that a person should look at.
-       */
-      weakened?: number;
     }
   | ProofApproved1
   | {
@@ -782,7 +787,7 @@ export type RunEvent = {
   | EffectIntended1
   | {
       /**
-       * Which one, as text.
+       * Which one, in words.
        */
       by: string;
       kind: "suspended";
@@ -799,6 +804,7 @@ export type RunEvent = {
         | "max_tokens"
         | "timeout"
         | "stuck"
+        | "no_change"
         | "needs_human"
         | "stopped"
         | "cancelled"
@@ -877,7 +883,7 @@ export type SessionEnd =
   | {
       how: "failed";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
@@ -901,49 +907,49 @@ export type SessionEnd =
   | {
       how: "overloaded";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "unreachable";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "auth";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "billing";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "context_too_long";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "refused";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "unfinished";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
@@ -1102,7 +1108,7 @@ export interface Baseline {
   tree: string;
 }
 /**
- * Check results before the first session, in a clean checkout of the start snapshot, after setup.
+ * Check results before the first session, in a clean checkout of the original snapshot, after setup.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "baseline_checks".
@@ -1113,6 +1119,10 @@ export interface BaselineChecks {
    */
   cached?: boolean;
   metric?: MeasuredNumber;
+  /**
+   * Checks that failed twice, and not because of the environment.
+   */
+  red?: string[];
   /**
    * Each check that was run.
    */
@@ -1509,26 +1519,30 @@ export interface HandoverFailed {
   retry_at?: string;
 }
 /**
- * Something that decides the result, or may, and that is not what it was at the start.
+ * A change of the harness.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "harness_change".
  */
 export interface HarnessChange {
   /**
-   * The definition in it, where only that one counts: a target, a script, a section.
+   * Whether the run added it.
    */
-  key?: string;
+  added?: boolean;
+  /**
+   * Whether the task names it.
+   */
+  named?: boolean;
   /**
    * The file.
    */
   path: string;
   /**
-   * Whether it counts as a test or test setup; then the original checks decide, or the user.
+   * The rule that makes it part of the harness.
    */
-  tests?: boolean;
+  source: "glob" | "config" | "watched" | "inline_tests" | "shadow";
   /**
-   * What it is to the checks, and what became of it.
+   * What happened, and why the file counts.
    */
   what: string;
 }
@@ -2275,7 +2289,7 @@ export interface Baseline2 {
   tree: string;
 }
 /**
- * Check results before the first session, in a clean checkout of the original files.
+ * How the checks ended before the first session, in a clean checkout of the start.
  */
 export interface BaselineChecks1 {
   /**
@@ -2283,6 +2297,10 @@ export interface BaselineChecks1 {
    */
   cached?: boolean;
   metric?: MeasuredNumber;
+  /**
+   * Checks that failed twice, and not because of the environment.
+   */
+  red?: string[];
   /**
    * Each check that was run.
    */
@@ -2598,7 +2616,7 @@ export interface ApprovalApplied1 {
   kind: "approval_applied";
 }
 /**
- * The question for the user, if only that prevents a pass.
+ * The question that needs your approval, if only that prevents a pass.
  */
 export interface TestsQuestion1 {
   /**
@@ -2615,7 +2633,7 @@ export interface TestsQuestion1 {
   why?: string[];
 }
 /**
- * A person accepts tests that the run changed: the final check counts as passed, by the run's own tests.
+ * You approve the result: the final check counts as passed.
  */
 export interface ProofApproved1 {
   kind: "proof_approved";

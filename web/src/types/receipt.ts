@@ -16,7 +16,7 @@ export type SessionEnd =
   | {
       how: "failed";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
@@ -40,49 +40,49 @@ export type SessionEnd =
   | {
       how: "overloaded";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "unreachable";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "auth";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "billing";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "context_too_long";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "refused";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "unfinished";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
@@ -220,7 +220,13 @@ export interface Receipt {
    * The judgement.
    */
   verdict:
-    "candidate" | "false_promise" | "checks_fail" | "not_promised" | "protected_changed" | "session_failed";
+    | "candidate"
+    | "false_promise"
+    | "checks_fail"
+    | "not_promised"
+    | "no_change"
+    | "protected_changed"
+    | "session_failed";
   /**
    * Format version.
    */

@@ -23,7 +23,7 @@ export type SessionEnd =
   | {
       how: "failed";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
@@ -47,49 +47,49 @@ export type SessionEnd =
   | {
       how: "overloaded";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "unreachable";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "auth";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "billing";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "context_too_long";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "refused";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
   | {
       how: "unfinished";
       /**
-       * In words.
+       * As text.
        */
       reason: string;
     }
@@ -614,6 +614,7 @@ export interface FinishedView {
     | "max_tokens"
     | "timeout"
     | "stuck"
+    | "no_change"
     | "needs_human"
     | "stopped"
     | "cancelled"
@@ -668,7 +669,7 @@ export interface IterationView {
     | {
         how: "failed";
         /**
-         * In words.
+         * As text.
          */
         reason: string;
       }
@@ -692,49 +693,49 @@ export interface IterationView {
     | {
         how: "overloaded";
         /**
-         * In words.
+         * As text.
          */
         reason: string;
       }
     | {
         how: "unreachable";
         /**
-         * In words.
+         * As text.
          */
         reason: string;
       }
     | {
         how: "auth";
         /**
-         * In words.
+         * As text.
          */
         reason: string;
       }
     | {
         how: "billing";
         /**
-         * In words.
+         * As text.
          */
         reason: string;
       }
     | {
         how: "context_too_long";
         /**
-         * In words.
+         * As text.
          */
         reason: string;
       }
     | {
         how: "refused";
         /**
-         * In words.
+         * As text.
          */
         reason: string;
       }
     | {
         how: "unfinished";
         /**
-         * In words.
+         * As text.
          */
         reason: string;
       }
@@ -777,7 +778,13 @@ export interface IterationView {
    * The judgement.
    */
   verdict:
-    "candidate" | "false_promise" | "checks_fail" | "not_promised" | "protected_changed" | "session_failed";
+    | "candidate"
+    | "false_promise"
+    | "checks_fail"
+    | "not_promised"
+    | "no_change"
+    | "protected_changed"
+    | "session_failed";
 }
 /**
  * Tests, summed over the checks that report them.
@@ -801,7 +808,7 @@ export interface NeedsView {
    */
   details?: string[];
   /**
-   * In words.
+   * As text.
    */
   message: string;
   /**
@@ -853,17 +860,29 @@ export interface ProofView {
    */
   commit: string;
   /**
+   * What failed without the work and passes with it, one line each.
+   */
+  difference?: string[];
+  /**
    * What did not hold.
    */
   failed?: string[];
   /**
-   * What lowers the level, one line each.
+   * Changes of the harness, one line each.
    */
   harness?: string[];
   /**
-   * Who decided what a pass means, once it has passed.
+   * The result in the words of every surface.
    */
-  level?: "independent" | "own_tests";
+  headline: string;
+  /**
+   * What the result is worth, once it has passed.
+   */
+  level?: "already_true" | "unverified" | "own_tests" | "independent";
+  /**
+   * Why the level isn't higher.
+   */
+  level_reason?: string;
   /**
    * Whether it is over.
    */
@@ -876,10 +895,6 @@ export interface ProofView {
    * Whether the checks were watched.
    */
   watched?: "watched" | "not_watched";
-  /**
-   * Changes to tests that a person should look at.
-   */
-  weakened: number;
 }
 /**
  * The setup that failed before the first session, where no final check has got past it since.
@@ -1119,6 +1134,7 @@ export interface FinishedView1 {
     | "max_tokens"
     | "timeout"
     | "stuck"
+    | "no_change"
     | "needs_human"
     | "stopped"
     | "cancelled"
@@ -1141,7 +1157,7 @@ export interface NeedsView1 {
    */
   details?: string[];
   /**
-   * In words.
+   * As text.
    */
   message: string;
   /**
@@ -1199,17 +1215,29 @@ export interface ProofView1 {
    */
   commit: string;
   /**
+   * What failed without the work and passes with it, one line each.
+   */
+  difference?: string[];
+  /**
    * What did not hold.
    */
   failed?: string[];
   /**
-   * What lowers the level, one line each.
+   * Changes of the harness, one line each.
    */
   harness?: string[];
   /**
-   * Who decided what a pass means, once it has passed.
+   * The result in the words of every surface.
    */
-  level?: "independent" | "own_tests";
+  headline: string;
+  /**
+   * What the result is worth, once it has passed.
+   */
+  level?: "already_true" | "unverified" | "own_tests" | "independent";
+  /**
+   * Why the level isn't higher.
+   */
+  level_reason?: string;
   /**
    * Whether it is over.
    */
@@ -1222,10 +1250,6 @@ export interface ProofView1 {
    * Whether the checks were watched.
    */
   watched?: "watched" | "not_watched";
-  /**
-   * Changes to tests that a person should look at.
-   */
-  weakened: number;
 }
 /**
  * A setup that failed in a clean checkout of the original files, so no check ran.

@@ -5,7 +5,7 @@
 #[path = "../../examples/fix_failing_tests.rs"]
 mod fix_failing_tests;
 #[path = "../../../testkit/outside/src/main.rs"]
-mod outside;
+mod program;
 
 use ralph_loop_agents::ScriptedAgent;
 use ralph_loop_core::{Completion, Limits, LoopAgent, LoopAgentBuilder};
@@ -19,7 +19,7 @@ use std::process::Command;
 use std::time::Duration;
 
 pub const TESTS: &[(&str, fn())] = &[
-    ("a_program_outside_brings_its_own_sandbox_and_runs_two_agents", outside::main),
+    ("a_program_outside_brings_its_own_sandbox_and_runs_two_agents", program::main),
     ("fix_failing_tests_plays_to_its_end", || fix_failing_tests::main().expect("it plays to its end")),
     ("what_would_be_recorded_elsewhere_or_could_be_rewritten_is_refused", refused),
     ("a_dropped_run_leaves_no_process_and_goes_on_in_another_agent", dropped),

@@ -30,7 +30,7 @@ impl Fixture {
         repo.git(&["commit", "-q", "-m", "more"]);
         let mut sandbox = self.sandbox.clone();
         sandbox["provider"] = self.provider.into();
-        repo.configure(&[agent], check, &json!({ "sandbox": sandbox }));
+        repo.configure(&[agent], check, &json!({ "sandbox": sandbox, "baseline": false }));
         repo
     }
 
