@@ -171,7 +171,7 @@ esac"#;
     let prompt = repo.run_file("iterations/2/prompt.md");
     assert!(prompt.contains("Iteration {{iteration}} of 30: do the next story."), "{prompt}");
     assert!(
-        prompt.contains("names the iteration (`{{iteration}}`, `$RALPH_ITERATION`), it means 2."),
+        prompt.contains("`{{iteration}}` and `$RALPH_ITERATION` in the task mean 2."),
         "{prompt}"
     );
 }
