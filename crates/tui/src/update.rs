@@ -130,7 +130,7 @@ fn goodbye(model: &Model) -> Vec<String> {
     let mut lines: Vec<String> = ids
         .iter()
         .take(5)
-        .map(|id| format!("run {id} goes on; `ralph attach {id}{on}` shows it again"))
+        .map(|id| format!("run {id} continues; run `ralph attach {id}{on}` to watch it again"))
         .collect();
     if more > 0 {
         lines.push(format!("and {more} more go on; `ralph list --all` shows them"));
