@@ -45,6 +45,7 @@ pub fn to_a_proven_end(fixture: &Fixture) {
     assert_eq!(serde_json::from_str::<serde_json::Value>(&proof).unwrap()["watched"], "not_watched");
     for args in [&["status", id][..], &["show", "--proof", id]] {
         let shown = fixture.ralph(&repo, args).stdout;
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(shown.contains("not watched"), "{args:?}: {shown}");
     }
 }
