@@ -135,7 +135,7 @@ fn a_run_is_steered_detached_from_and_attached_to() {
     tmux.resize((80, 24));
     tmux.agrees();
     tmux.key("C-c");
-    tmux.shows("goes on; `ralph attach");
+    tmux.shows("continues; run `ralph attach");
     tmux.key("y");
     tmux.shows("left with 0");
     let status = repo.ralph(&["status", "--json"]).exits(0).json();

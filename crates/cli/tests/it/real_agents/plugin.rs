@@ -406,18 +406,18 @@ fn an_alert_of_the_context_reaches_the_model() {
 }
 
 #[test]
-fn a_persons_own_session_with_the_plugin_is_guarded_and_never_held() {
+fn your_own_session_with_the_plugin_is_neither_guarded_nor_held() {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let script = [
-        Action::shell("touch mark; sudo -n true"),
+        Action::shell("touch mark; sudo -n true || true"),
         Action::shell("echo fine > fine.txt"),
         Action::text("Done."),
     ];
     server.script("own", Script::turns(script));
     let machine = Machine::new("claude", &programs);
     let repo = machine.repo("repo");
-    // A loop of somebody is at work here; this session is not its own.
+    // A run is active in this folder; this session isn't one of its own.
     repo.write(
         ".ralph/active.json",
         r#"{"pid": 1, "run_id": "r", "iteration": 1, "attempt": 1, "commits": true}"#,
@@ -435,7 +435,7 @@ fn a_persons_own_session_with_the_plugin_is_guarded_and_never_held() {
     claude.env("IS_SANDBOX", "1").stdin(std::process::Stdio::null());
     let done = TestEnv::finish(&mut claude).exits(0);
     assert!(done.stdout.contains("Done."), "{}", done.stdout);
-    assert!(!repo.dir.join("mark").exists(), "a refused command ran");
+    assert!(repo.dir.join("mark").exists(), "the guard acted outside ralph's sessions");
     assert_eq!(repo.read("fine.txt"), "fine\n");
     assert_eq!(
         server

@@ -55,9 +55,23 @@ impl Shell<'_> {
             let script = self.content(&first);
             return self.run_text(&script, &line);
         }
+        if ["make", "gmake"].contains(&name.as_str())
+            && argv.iter().any(|arg| ["-", "-f-", "/dev/stdin"].contains(&arg.as_str()))
+        {
+            return self.run_recipes(stdin, &line);
+        }
         self.run_interpreter(&name, &argv, stdin, &line);
         self.look_into_arguments(&name, &argv);
         self.output(&name, &argv, stdin, &line)
+    }
+
+    /// The recipes of a makefile that is piped in.
+    fn run_recipes(&mut self, makefile: &str, line: &str) -> String {
+        let recipes = makefile.lines().filter_map(|text| text.strip_prefix('\t')).collect::<Vec<_>>();
+        match text::has_gap(makefile) {
+            true => self.run_text(makefile, line),
+            false => self.run_text(&recipes.join("\n"), line),
+        }
     }
 
     /// The name of a program without its folder, empty for a variable from outside; none if it can't be told.

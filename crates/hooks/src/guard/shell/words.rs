@@ -32,9 +32,9 @@ impl Fields {
         }
     }
 
-    /// An unquoted expansion: its white space ends words.
-    fn split(&mut self, text: &str) {
-        for (number, part) in text.split([' ', '\t', '\n']).enumerate() {
+    /// An unquoted expansion: its separators end words.
+    fn split(&mut self, text: &str, separators: &str) {
+        for (number, part) in text.split(|c| separators.contains(c)).enumerate() {
             if number > 0 {
                 self.close();
             }
@@ -121,7 +121,7 @@ impl Shell<'_> {
                     if number > 0 {
                         fields.close();
                     }
-                    if quoted { fields.add(value) } else { fields.split(value) }
+                    if quoted { fields.add(value) } else { fields.split(value, &self.separators()) }
                 }
             }
             WordPiece::CommandSubstitution(script) => self.substitute(script, quoted, fields),
@@ -146,7 +146,12 @@ impl Shell<'_> {
         let out = self.script(script, "");
         (self.cwd, self.vars) = kept;
         let out = out.trim_end_matches('\n');
-        if quoted { fields.add(out) } else { fields.split(out) }
+        if quoted { fields.add(out) } else { fields.split(out, &self.separators()) }
+    }
+
+    /// What separates the words of an unquoted expansion.
+    fn separators(&self) -> String {
+        self.vars.get("IFS").map_or_else(|| " \t\n".to_owned(), |values| values.concat())
     }
 
     /// What a parameter comes to: its literal value, its default, or a gap.
