@@ -10,13 +10,28 @@ use serde_json::{Value, json};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-const FILES: &[(&str, &str)] = &[
+/// Path and text of each file of an example.
+type Files = &'static [(&'static str, &'static str)];
+
+/// Unfinished functions with failing tests.
+pub const BUG: Files = &[
     ("PROMPT.md", include_str!("demo/PROMPT.md")),
     ("README.md", include_str!("demo/README.md")),
     ("text.sh", include_str!("demo/text.sh")),
     ("test.sh", include_str!("demo/test.sh")),
     (".ralph/config.json", include_str!("demo/config.json")),
     (".ralph/agent.json", include_str!("demo/agent.json")),
+];
+
+/// A new function with tests of its own.
+pub const FEATURE: Files = &[
+    ("PROMPT.md", include_str!("demo/feature/PROMPT.md")),
+    ("README.md", include_str!("demo/feature/README.md")),
+    ("text.sh", include_str!("demo/feature/text.sh")),
+    ("test.sh", include_str!("demo/feature/test.sh")),
+    ("tests/lower.sh", include_str!("demo/feature/lower.sh")),
+    (".ralph/config.json", include_str!("demo/feature/config.json")),
+    (".ralph/agent.json", include_str!("demo/feature/agent.json")),
 ];
 
 /// A demo that only has to be started.
@@ -57,12 +72,12 @@ pub fn several(env: &Environment) -> Result<Vec<DemoRun>, CommandError> {
     let mut demos = Vec::new();
     for (name, title, course, mode) in DEMOS {
         let folder = top.join(name);
-        write_files(&folder, |file, text| match file {
+        write_files(BUG, &folder, |file, text| match file {
             "PROMPT.md" => text.replacen("Three small text functions", title, 1),
             ".ralph/agent.json" => played(text, *course),
             _ => text.to_owned(),
         })?;
-        commit(&folder, env.vars())?;
+        commit(BUG, &folder, env.vars())?;
         App::new(env.clone()).asked(&RunRequest::in_folder(&folder))?.allow_file(".ralph/config.json")?;
         let mut request = request(env, &folder).0;
         request.overrides.mode = Some(*mode);
@@ -156,18 +171,18 @@ pub fn on_its_own(app: &App, dir: &Path) -> App {
 }
 
 /// Makes the repo.
-pub fn make(dir: &Path, fast: bool, vars: &Vars) -> Result<(), CommandError> {
-    write_files(dir, |_, text| {
+pub fn make(files: Files, dir: &Path, fast: bool, vars: &Vars) -> Result<(), CommandError> {
+    write_files(files, dir, |_, text| {
         if fast { text.replace("\"pause_ms\": 1200", "\"pause_ms\": 0") } else { text.to_owned() }
     })?;
-    commit(dir, vars)
+    commit(files, dir, vars)
 }
 
-fn write_files(dir: &Path, changed: impl Fn(&str, &str) -> String) -> Result<(), CommandError> {
+fn write_files(files: Files, dir: &Path, changed: impl Fn(&str, &str) -> String) -> Result<(), CommandError> {
     let failed = |what: &Path, e: std::io::Error| {
         CommandError::environment(format!("cannot write `{}`: {e}", what.display()))
     };
-    for (name, text) in FILES {
+    for (name, text) in files {
         let path = dir.join(name);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(|e| failed(parent, e))?;
@@ -177,14 +192,13 @@ fn write_files(dir: &Path, changed: impl Fn(&str, &str) -> String) -> Result<(),
     Ok(())
 }
 
-fn commit(dir: &Path, vars: &Vars) -> Result<(), CommandError> {
+fn commit(files: Files, dir: &Path, vars: &Vars) -> Result<(), CommandError> {
     let git = Git::in_folder(vars, dir);
     let identity = ["-c", "user.name=ralph demo", "-c", "user.email=demo@localhost"];
     git.call(["init", "-q", "-b", "main", "."]).run().map_err(ralph_loop_git::Error::from)?;
-    git.call(["add", "--", "PROMPT.md", "README.md", "text.sh", "test.sh"])
-        .run()
-        .map_err(ralph_loop_git::Error::from)?;
-    git.call(identity.into_iter().chain(["commit", "-q", "-m", "A small example with failing tests"]))
+    let tracked = files.iter().map(|(name, _)| *name).filter(|name| !name.starts_with(".ralph/"));
+    git.call(["add", "--"].into_iter().chain(tracked)).run().map_err(ralph_loop_git::Error::from)?;
+    git.call(identity.into_iter().chain(["commit", "-q", "-m", "A small example"]))
         .run()
         .map_err(ralph_loop_git::Error::from)?;
     Ok(())
@@ -211,7 +225,7 @@ mod tests {
 
     #[test]
     fn every_course_is_a_script_that_can_be_played() {
-        let (_, script) = FILES.iter().find(|(name, _)| *name == ".ralph/agent.json").unwrap();
+        let (_, script) = BUG.iter().find(|(name, _)| *name == ".ralph/agent.json").unwrap();
         for (name, _, course, _) in DEMOS {
             let text = played(script, *course);
             let config = ralph_loop_task::config::AgentConfig::command("scripted", &[]);

@@ -1,7 +1,8 @@
 //! `ralph demo`: a whole run on a small example, with a scripted agent that errs before it succeeds. No account, no key,
 //! no network.
 
-use crate::demo_repo::{fresh_folder, make, on_its_own, request};
+use crate::command::serve;
+use crate::demo_repo::{BUG, DemoRun, FEATURE, fresh_folder, make, on_its_own, request};
 use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
@@ -10,7 +11,9 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph demo
+  ralph demo                           watch an agent bluff, cheat and then earn its proof
+  ralph demo --feature                 a feature with its own new tests
+  ralph demo --web                     the same run in the dashboard
   ralph demo --dir /tmp/ralph-demo     keep the example in this folder")]
 pub struct DemoArgs {
     /// Folder to create [default: a temporary folder]
@@ -19,6 +22,12 @@ pub struct DemoArgs {
     /// Don't pause between the agent's steps
     #[arg(long)]
     pub fast: bool,
+    /// Add a feature with new tests instead of fixing failing ones
+    #[arg(long)]
+    pub feature: bool,
+    /// Watch the run in the dashboard
+    #[arg(long)]
+    pub web: bool,
 }
 
 /// Runs the command.
@@ -31,18 +40,30 @@ pub fn run(args: DemoArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
         return Err(CommandError::usage(format!("`{}` exists and is not empty", dir.display()))
             .hint("name a new folder with `--dir`"));
     }
-    make(&dir, args.fast, app.environment().vars())?;
-    out.say(format!("a small repo with failing tests is in {}", dir.display()));
-    let app = &on_its_own(app, &dir);
+    let example = if args.feature { FEATURE } else { BUG };
+    make(example, &dir, args.fast, app.environment().vars())?;
+    let what = if args.feature { "whose tests pass" } else { "with failing tests" };
+    out.say(format!("a small repo {what} is in {}", dir.display()));
     let (request, sandboxed) = request(app.environment(), &dir);
     if !sandboxed {
         out.say(
             "this machine can't sandbox agents (run `ralph doctor`); the demo's scripted agent is harmless",
         );
     }
-    app.asked(&RunRequest::in_folder(&dir))?.allow_file(".ralph/config.json")?;
+    let own = on_its_own(app, &dir);
+    own.asked(&RunRequest::in_folder(&dir))?.allow_file(".ralph/config.json")?;
+    if args.web {
+        return serve::run_demo(DemoRun { folder: dir, request }, app, folder, out);
+    }
     // The demo is there to be watched: its steps show even where stderr is no terminal.
     let mut out = *out;
     out.verbose = !out.quiet;
-    Ok(drive::start_or_refuse(&request, app, &out))
+    let code = drive::start_or_refuse(&request, &own, &out);
+    if !out.json && !out.quiet {
+        out.say("try next:");
+        out.say("  ralph demo --feature              a feature with its own new tests");
+        out.say("  ralph demo --web                  the same run in the dashboard");
+        out.say("  cd YOUR-REPO && ralph doctor      what ralph finds in your repo");
+    }
+    Ok(code)
 }

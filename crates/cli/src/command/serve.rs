@@ -1,7 +1,7 @@
 //! `ralph serve`: the dashboard, for this machine or for a team.
 #![allow(clippy::disallowed_methods, reason = "a desktop's own program opens the address")]
 
-use crate::demo_repo;
+use crate::demo_repo::{self, DemoRun};
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::server_env;
@@ -11,7 +11,7 @@ use ralph_loop_protocol::describe::Tone;
 use ralph_loop_server::{Limits, Ready, ServeOptions};
 use ralph_loop_task::config::ProviderName;
 use serde_json::json;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -57,6 +57,32 @@ fn provider_jobs(text: &str) -> Result<(String, usize), String> {
 
 /// Runs the command.
 pub fn run(args: &ServeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let demos = if args.demo { demo_repo::several(app.environment())? } else { Vec::new() };
+    serve(args, demos, app, folder, out)
+}
+
+/// Plays one demo in a dashboard on any free port.
+pub fn run_demo(demo: DemoRun, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    let args = ServeArgs {
+        host: Ipv4Addr::LOCALHOST.into(),
+        port: 0,
+        token_file: None,
+        jobs: 1,
+        jobs_with: Vec::new(),
+        repo: Vec::new(),
+        demo: true,
+        no_open: false,
+    };
+    serve(&args, vec![demo], app, folder, out)
+}
+
+fn serve(
+    args: &ServeArgs,
+    demos: Vec<DemoRun>,
+    app: &App,
+    folder: &Path,
+    out: &Out,
+) -> Result<u8, CommandError> {
     let app = &server_env::with_dotenv(app, folder, out)?;
     let env = app.environment();
     let mut repos: Vec<PathBuf> = Vec::new();
@@ -67,7 +93,6 @@ pub fn run(args: &ServeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
     if here.join(".git").exists() {
         repos.push(here);
     }
-    let demos = if args.demo { demo_repo::several(env)? } else { Vec::new() };
     repos.extend(demos.iter().map(|demo| demo.folder.clone()));
     let options = ServeOptions {
         host: args.host,
@@ -118,6 +143,8 @@ fn print_ready(ready: &Ready, args: &ServeArgs, env: &Environment, out: &Out) {
     let opened = !args.no_open && !out.json && args.host.is_loopback() && open(env, &ready.login_url);
     if opened {
         out.say("opened in your browser, logged in");
+    } else if args.demo {
+        out.say(format!("{} open {}", out.err(Tone::Plain, "next:"), ready.login_url));
     } else {
         out.say(format!("{} open the address and log in with the token", out.err(Tone::Plain, "next:")));
     }

@@ -1,14 +1,15 @@
-# Checks text.sh. Prints one line per case and a summary; exits 1 if a case fails.
+# Checks text.sh. Prints TAP, one line per case; exits 1 if a case fails.
 . ./text.sh
 passed=0
 failed=0
 check() {
     if [ "$2" = "$3" ]; then
         passed=$((passed + 1))
-        echo "ok: $1"
+        echo "ok $((passed + failed)) - $1"
     else
         failed=$((failed + 1))
-        echo "not ok: $1: wanted '$3', got '$2'"
+        echo "not ok $((passed + failed)) - $1"
+        echo "#   wanted '$3', got '$2'"
     fi
 }
 check "slug lowers" "$(slug 'Hello World')" "hello-world"
@@ -17,5 +18,6 @@ check "title" "$(title 'the quick fox')" "The Quick Fox"
 check "title of one" "$(title 'x')" "X"
 check "count" "$(count_words 'one two  three')" "3"
 check "count of nothing" "$(count_words '')" "0"
-echo "$passed passed, $failed failed"
+echo "# pass $passed"
+echo "# fail $failed"
 [ "$failed" -eq 0 ]

@@ -308,7 +308,7 @@ impl Driver {
         let names = one_line(&passing.join(", "), 200);
         self.ctx.notice(match all {
             true => format!(
-                "warning: every check passes already, before any work ({names}): none of them can show that the task is done; add one that fails now (`--verify`, a criterion)"
+                "warning: every check passes already, before any work ({names}); unless a new test fails without the work, the result is unverified"
             ),
             false => format!("passes already, before any work: {names}"),
         })

@@ -71,7 +71,7 @@ impl Harness {
         if let Some(glob) = globs().find(|glob| covers(glob.pattern, path)) {
             return Some(Match { source: HarnessSource::Glob, rule: glob.pattern, reason: glob.reason });
         }
-        let reason = "a script that the checks ran, or that it read";
+        let reason = "a script that the checks ran or read";
         self.watched.contains(path).then_some(Match {
             source: HarnessSource::Watched,
             rule: "watched",

@@ -134,6 +134,24 @@ fn the_demo_has_nothing_of_the_users_own() {
     assert!(find(&env, "paid").is_none(), "nobody was paid or told");
 }
 
+#[test]
+fn each_demo_earns_its_level() {
+    let env = TestEnv::new(RALPH);
+    let folder = env.path("plain");
+    std::fs::create_dir_all(&folder).unwrap();
+    for (extra, headline) in [
+        (None, "✓ Proven, independent after 4 iterations"),
+        (Some("--feature"), "✓ Proven by its own tests (original tests pass) after 2 iterations"),
+    ] {
+        let args: Vec<&str> = ["demo", "--fast"].into_iter().chain(extra).collect();
+        let mut command = env.ralph_command(&folder, &args);
+        let done = TestEnv::finish(command.env("PATH", super::path(&env))).exits(0);
+        assert!(done.stderr.contains(headline), "{}", done.stderr);
+        assert_eq!(done.stderr.contains("✗ protected paths differ"), extra.is_none(), "{}", done.stderr);
+        assert!(done.stderr.trim_end().lines().last().unwrap().contains("ralph doctor"), "{}", done.stderr);
+    }
+}
+
 fn find(env: &TestEnv, name: &str) -> Option<PathBuf> {
     let home = env.vars().into_iter().find(|(key, _)| key == "HOME").map(|(_, value)| value)?;
     Some(Path::new(&home).join(name)).filter(|path| path.exists())

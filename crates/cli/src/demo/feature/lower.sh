@@ -1,0 +1,2 @@
+check "lower" "$(lower 'Hello World')" "hello world"
+check "lower of nothing" "$(lower '')" ""
