@@ -62,7 +62,7 @@ export class Stage {
     const config = {
       agents: [{ name: "one", command_argv: [join(this.agents, "one.sh")] }],
       verifiers: [{ name: "tests", command_argv: ["sh", "-c", "test -f part3.txt"] }],
-      isolation: "none", baseline: false, max_iterations: 8, ...more,
+      isolation: "none", max_iterations: 8, ...more,
     };
     writeFileSync(join(this.dir, "config/ralph/config.json"), JSON.stringify(config));
   }

@@ -72,7 +72,7 @@ test("create, watch, pause, edit the task, resume, diagnose, apply, success, pul
     await page.getByRole("link", { name: "Timeline", exact: true }).click();
     await expect(page.locator(".t-row")).toHaveCount(3);
     await page.goto(`${stage.url}/`);
-    await expect(page.locator(".run-row").getByText("done")).toBeVisible();
+    await expect(page.locator(".run-row").getByText("proven, independent", { exact: true })).toBeVisible();
   } finally {
     await stage.close();
   }
