@@ -8,6 +8,7 @@ mod args;
 mod command;
 mod confirm;
 mod consent;
+mod dashboard;
 mod demo_repo;
 mod dispatch;
 mod drive;

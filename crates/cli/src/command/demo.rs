@@ -1,11 +1,12 @@
 //! `ralph demo`: a whole run on a small example, with a scripted agent that errs before it succeeds. No account, no key,
 //! no network.
 
-use crate::command::serve;
+use crate::dashboard::Dashboard;
 use crate::demo_repo::{BUG, DemoRun, FEATURE, fresh_folder, make, on_its_own, request};
 use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
+use crate::server_env;
 use ralph_loop_app::{App, RunRequest};
 use std::path::{Path, PathBuf};
 
@@ -53,7 +54,8 @@ pub fn run(args: DemoArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     let own = on_its_own(app, &dir);
     own.asked(&RunRequest::in_folder(&dir))?.allow_file(".ralph/config.json")?;
     if args.web {
-        return serve::run_demo(DemoRun { folder: dir, request }, app, folder, out);
+        let app = server_env::with_dotenv(app, folder, out)?;
+        return Dashboard::of_demo(DemoRun { folder: dir, request }).serve(&app, folder, out);
     }
     // The demo is there to be watched: its steps show even where stderr is no terminal.
     let mut out = *out;

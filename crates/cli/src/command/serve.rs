@@ -1,19 +1,14 @@
 //! `ralph serve`: the dashboard, for this machine or for a team.
-#![allow(clippy::disallowed_methods, reason = "a desktop's own program opens the address")]
 
-use crate::demo_repo::{self, DemoRun};
+use crate::dashboard::Dashboard;
+use crate::demo_repo;
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::server_env;
-use ralph_loop_agents::presets::find_program;
 use ralph_loop_app::{App, Environment, find, repo_file};
-use ralph_loop_protocol::describe::Tone;
-use ralph_loop_server::{Limits, Ready, ServeOptions};
 use ralph_loop_task::config::ProviderName;
-use serde_json::json;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -57,62 +52,21 @@ fn provider_jobs(text: &str) -> Result<(String, usize), String> {
 
 /// Runs the command.
 pub fn run(args: &ServeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let demos = if args.demo { demo_repo::several(app.environment())? } else { Vec::new() };
-    serve(args, demos, app, folder, out)
-}
-
-/// Plays one demo in a dashboard on any free port.
-pub fn run_demo(demo: DemoRun, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let args = ServeArgs {
-        host: Ipv4Addr::LOCALHOST.into(),
-        port: 0,
-        token_file: None,
-        jobs: 1,
-        jobs_with: Vec::new(),
-        repo: Vec::new(),
-        demo: true,
-        no_open: false,
-    };
-    serve(&args, vec![demo], app, folder, out)
-}
-
-fn serve(
-    args: &ServeArgs,
-    demos: Vec<DemoRun>,
-    app: &App,
-    folder: &Path,
-    out: &Out,
-) -> Result<u8, CommandError> {
+    let demos = if args.demo { Some(demo_repo::several(app.environment())?) } else { None };
     let app = &server_env::with_dotenv(app, folder, out)?;
     let env = app.environment();
-    let mut repos: Vec<PathBuf> = Vec::new();
-    for repo in &args.repo {
-        repos.push(find::top(&env.folder(Some(repo))?));
-    }
-    let here = find::top(folder);
-    if here.join(".git").exists() {
-        repos.push(here);
-    }
-    repos.extend(demos.iter().map(|demo| demo.folder.clone()));
-    let options = ServeOptions {
+    let repos = args.repo.iter().map(|repo| Ok(find::top(&env.folder(Some(repo))?)));
+    let dashboard = Dashboard {
         host: args.host,
         port: args.port,
         token: token(args, env, folder)?,
-        limits: Limits {
-            runs: usize::try_from(args.jobs).unwrap_or(usize::MAX),
-            providers: args.jobs_with.iter().cloned().collect(),
-        },
-        repos,
-        folder: folder.to_owned(),
-        demo: args.demo,
+        jobs: usize::try_from(args.jobs).unwrap_or(usize::MAX),
+        jobs_with: args.jobs_with.iter().cloned().collect(),
+        repos: repos.collect::<Result<_, CommandError>>()?,
+        demos,
+        open: !args.no_open,
     };
-    // What cannot be started is told; the server is there all the same.
-    let starts = demos.into_iter().map(|demo| (demo_repo::on_its_own(app, &demo.folder), demo.request));
-    let starts: Vec<_> = starts.collect();
-    std::thread::spawn(move || starts.into_iter().for_each(|(app, request)| drop(app.spawn(&request))));
-    ralph_loop_server::serve(app, &options, |ready| print_ready(ready, args, env, out))?;
-    out.say("the server has ended; runs continue (`ralph list --all`)");
-    Ok(0)
+    dashboard.serve(app, folder, out)
 }
 
 fn token(args: &ServeArgs, env: &Environment, folder: &Path) -> Result<Option<String>, CommandError> {
@@ -126,46 +80,5 @@ fn token(args: &ServeArgs, env: &Environment, folder: &Path) -> Result<Option<St
     match text.is_empty() {
         true => Err(CommandError::usage(format!("`{}` is empty", path.display()))),
         false => Ok(Some(text)),
-    }
-}
-
-fn print_ready(ready: &Ready, args: &ServeArgs, env: &Environment, out: &Out) {
-    if out.json {
-        out.value(&json!({ "url": ready.url, "token": ready.token, "login_url": ready.login_url }));
-    } else {
-        out.line(format!("address  {}", ready.url));
-        out.line(format!("token    {}", ready.token));
-    }
-    server_env::report_set_aside(ready.set_aside.as_deref(), out);
-    if !args.host.is_loopback() {
-        out.say("others can reach it: put a proxy with TLS in front of it");
-    }
-    let opened = !args.no_open && !out.json && args.host.is_loopback() && open(env, &ready.login_url);
-    if opened {
-        out.say("opened in your browser, logged in");
-    } else if args.demo {
-        out.say(format!("{} open {}", out.err(Tone::Plain, "next:"), ready.login_url));
-    } else {
-        out.say(format!("{} open the address and log in with the token", out.err(Tone::Plain, "next:")));
-    }
-}
-
-/// Hands the address to the desktop; whether there is one.
-fn open(env: &Environment, address: &str) -> bool {
-    let vars = env.vars();
-    if !["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(|name| vars.is_filled(name)) {
-        return false;
-    }
-    let program = ["xdg-open", "open"].into_iter().find_map(|name| find_program(name, &env.path()));
-    let Some(program) = program else { return false };
-    let mut command = Command::new(program);
-    command.arg(address).env_clear().envs(vars.iter());
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    match command.spawn() {
-        Ok(mut child) => {
-            std::thread::spawn(move || child.wait());
-            true
-        }
-        Err(_) => false,
     }
 }
