@@ -5,11 +5,10 @@ use crate::process::command::{Git, GitError, RunningGit};
 use ralph_loop_protocol::event::FileChange;
 use std::collections::HashMap;
 
-/// Most bytes kept of a checkpoint's patch.
 pub(crate) const PATCH_MAX: usize = 4 * 1024 * 1024;
 
-/// An external diff or a text converter is a program that an agent can choose; submodule and colour settings change the
-/// format.
+/// An external diff or a text converter is a program that an agent can choose. Submodule and color settings change
+/// the format.
 const PLAIN: &[&str] = &[
     "diff-tree",
     "-r",
@@ -21,11 +20,9 @@ const PLAIN: &[&str] = &[
     "--submodule=short",
 ];
 
-/// A diff that git computes in the background.
 #[derive(Debug)]
 pub(crate) struct DiffInProgress(RunningGit);
 
-/// Line counts and patch.
 #[derive(Debug, Default)]
 pub(crate) struct Diff {
     pub(crate) counts: HashMap<Vec<u8>, (Option<u64>, Option<u64>)>,
@@ -33,18 +30,16 @@ pub(crate) struct Diff {
     pub(crate) truncated: bool,
 }
 
-/// A git that waits for the two trees: it starts up while another one still reads the files.
+/// A git that waits for the two trees, so that it starts up while another git still reads the files.
 #[derive(Debug)]
 pub(crate) struct DiffReady(RunningGit);
 
-/// Starts a git that waits for two trees.
 pub(crate) fn prepare(git: &Git) -> Result<DiffReady, GitError> {
     let args = PLAIN.iter().copied().chain(["--stdin", "--numstat", "-p"]);
     git.call(args).max_stdout(PATCH_MAX).spawn_waiting().map(DiffReady)
 }
 
 impl DiffReady {
-    /// Lets it compare.
     pub(crate) fn start(mut self, from: &str, to: &str) -> DiffInProgress {
         self.0.feed(format!("{from} {to}\n").as_bytes());
         DiffInProgress(self.0)
@@ -55,7 +50,7 @@ impl DiffInProgress {
     pub(crate) fn finish(self) -> Result<Diff, GitError> {
         let output = self.0.finish()?;
         let mut diff = Diff { truncated: output.truncated, ..Diff::default() };
-        // Git repeats the line it was given.
+        // `cat-file` repeats the line it was given.
         let after = output.stdout.iter().position(|b| *b == b'\n').map_or(0, |end| end + 1);
         let rest = diff.take_counts(output.stdout.get(after..).unwrap_or_default());
         diff.patch = rest.to_vec();
@@ -64,7 +59,6 @@ impl DiffInProgress {
 }
 
 impl Diff {
-    /// Reads `added TAB removed TAB path NUL` records up to the empty one; returns what follows.
     fn take_counts<'a>(&mut self, mut bytes: &'a [u8]) -> &'a [u8] {
         while let Some(end) = bytes.iter().position(|b| *b == 0) {
             let (record, rest) = (&bytes[..end], &bytes[end + 1..]);
@@ -81,7 +75,6 @@ impl Diff {
         &[]
     }
 
-    /// Writes the counts into a list of changes.
     pub(crate) fn fill(&self, files: &mut [(Vec<u8>, FileChange)]) {
         for (path, change) in files {
             if let Some((added, removed)) = self.counts.get(path) {
@@ -91,14 +84,12 @@ impl Diff {
     }
 }
 
-/// The patch between two trees or commits, cut at `max` bytes.
 pub(crate) fn patch(git: &Git, from: &str, to: &str, max: usize) -> Result<Vec<u8>> {
     let (from, to) = (checked(from)?, checked(to)?);
     let args = PLAIN.iter().copied().filter(|a| *a != "-z").chain(["-p", from, to]);
     Ok(git.call(args).max_stdout(max).run()?.stdout)
 }
 
-/// The changes between two trees or commits, with line counts.
 pub(crate) fn changes(git: &Git, from: &str, to: &str) -> Result<Vec<FileChange>> {
     let (from, to) = (checked(from)?, checked(to)?);
     let args = PLAIN.iter().copied().chain(["--raw", "--numstat", "--abbrev=64", from, to]);
@@ -138,21 +129,20 @@ fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Refuses what git would take for an option.
+/// Refuses names that git would read as an option.
 fn checked(name: &str) -> Result<&str> {
     if name.is_empty() || name.starts_with('-') {
         return Err(Error::refused(format!("`{name}` names no tree or commit"), ""));
     }
     Ok(name)
 }
-/// A file of a commit, of at most 16 MiB.
 pub(crate) fn file_at(git: &Git, commit: &str, path: &str) -> Result<Option<Vec<u8>>> {
     let name = format!("{commit}:{path}");
     let output = git.call(["cat-file", "blob", &name]).max_stdout(16 * 1024 * 1024).accept(&[128]).run()?;
     Ok((output.code == 0).then_some(output.stdout))
 }
 
-/// Files in the folder that no commit will hold: ignored ones, whole folders as one entry. The first of them only.
+/// The first files in the folder that no commit will hold: ignored ones, whole folders as one entry.
 pub(crate) fn unrecorded(git: &Git) -> Result<Vec<String>> {
     const MOST: usize = 300;
     let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
@@ -162,7 +152,6 @@ pub(crate) fn unrecorded(git: &Git) -> Result<Vec<String>> {
     Ok(paths.filter(|p| !p.starts_with(".ralph/")).take(MOST).collect())
 }
 
-/// The patch that came with the last checkpoint's line counts.
 #[derive(Debug)]
 pub(crate) struct LastPatch {
     pub(crate) from: String,
@@ -172,7 +161,7 @@ pub(crate) struct LastPatch {
 }
 
 impl LastPatch {
-    /// Whether it is what these two trees differ in, as far as `max` bytes show it.
+    /// Whether this is the patch between the two trees, as far as `max` bytes show it.
     pub(crate) fn answers(&self, from: &str, to: &str, max: usize) -> bool {
         self.from == from && self.to == to && (!self.truncated || max <= self.bytes.len())
     }

@@ -1,11 +1,11 @@
-//! What can go wrong below this crate's surface, with the next thing to do.
+//! Errors of this crate, each with a next step.
 
 use crate::process::command::GitError;
 use ralph_loop_domain::ports::WorkspaceError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Something that this crate tried did not work.
+/// An operation of this crate failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A git command failed.
@@ -14,21 +14,21 @@ pub enum Error {
     /// A file operation failed.
     #[error("cannot {verb} `{}`: {source}", path.display())]
     File {
-        /// What was tried.
+        /// What was tried, as a verb.
         verb: &'static str,
-        /// On what.
+        /// The file.
         path: PathBuf,
         /// Why it failed.
         source: io::Error,
     },
-    /// A ref is not where this run left it, so it is not touched.
+    /// A ref isn't where this run left it, so it stays untouched.
     #[error("`{name}` was moved by somebody else: expected {expected}, found {actual}")]
     RefMoved {
-        /// The ref.
+        /// The ref's name.
         name: String,
         /// Where this run left it.
         expected: String,
-        /// Where it is.
+        /// Where it is now.
         actual: String,
     },
     /// Another process holds git's lock on a file.
@@ -39,7 +39,7 @@ pub enum Error {
         /// Its lock file.
         lock: PathBuf,
     },
-    /// Something that git wrote could not be understood.
+    /// Something that git wrote can't be parsed.
     #[error("cannot read {what}: {reason}")]
     Unreadable {
         /// What was read.
@@ -47,7 +47,7 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// The request cannot be carried out as things are.
+    /// The request can't be carried out now.
     #[error("{reason}")]
     Refused {
         /// Why.
@@ -74,7 +74,7 @@ impl Error {
         Self::Refused { reason: reason.into(), hint: hint.into() }
     }
 
-    /// What to do, where something can be done.
+    /// What to do next, if known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Git(error) => error.hint.clone(),
@@ -90,11 +90,9 @@ impl Error {
         }
     }
 
-    /// The same error in the words of the port.
     pub(crate) fn during(self, what: &str) -> WorkspaceError {
         WorkspaceError { what: format!("cannot {what}"), hint: self.hint(), reason: self.to_string() }
     }
 }
 
-/// Short for results of this crate.
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,4 +1,4 @@
-//! Any bytes, read as each of git's answers and files that this crate understands: what fuzzing calls.
+//! The entry point of fuzzing: reads any bytes as each of git's answers and files.
 
 use crate::objects::index;
 use crate::objects::oid::ObjectFormat;
@@ -6,8 +6,8 @@ use crate::publish::pushed_content;
 use crate::snapshot::entry::parse_ls_tree;
 use std::path::Path;
 
-/// Reads any bytes as a listing of a tree, an index and the answer of `cat-file --batch`, and forgets it. Returns how much
-/// was understood.
+/// Parses the bytes as a tree listing, an index and the answer of `cat-file --batch`; returns how much was
+/// understood.
 #[doc(hidden)]
 pub fn read_anything(bytes: &[u8], piece: usize) -> usize {
     let listed = parse_ls_tree(bytes).map_or(0, |entries| entries.len());

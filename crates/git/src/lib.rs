@@ -1,18 +1,18 @@
-//! Git for a run: hardened, and the same for everyone.
+//! Git for a run: hardened, and the same for every user.
 //!
 //! | folder | what it does |
 //! |---|---|
-//! | [`process`] | starts git without hooks, prompts or surprises |
+//! | [`process`] | starts git without hooks or prompts |
 //! | [`snapshot`] | the start, one commit per iteration, moved refs, protected files |
-//! | [`agent_copy`] | the agent's own copy of the user's tree |
-//! | [`hand_back`] | what comes of it into the user's tree; `ralph apply`; restore |
+//! | [`agent_copy`] | the agent's copy of the user's tree |
+//! | [`hand_back`] | brings results into the user's tree; `ralph apply`; restore |
 //! | [`checkout`] | branches, worktrees, clones, clean checkouts, submodules |
 //! | [`publish`] | push, fetch, bundles, and what a push would show |
-//! | [`objects`] | git's own files: objects, refs, the index |
+//! | [`objects`] | git's files: objects, refs, the index |
 //! | [`locks`] | git's lock files, and locks between runs |
 //!
-//! What must stay true: the user's index, stash, `HEAD`, branches and unfinished changes are never touched, unless the run
-//! was asked to commit on its own branch. Every step can be repeated after a crash.
+//! Invariants: the user's index, stash, `HEAD`, branches and unfinished changes are never touched, unless the run
+//! commits on its own branch. Every step can be repeated after a crash.
 
 pub mod agent_copy;
 pub mod checkout;

@@ -1,4 +1,4 @@
-//! The `Workspace` port of a [`GitWorkspace`].
+//! Implements the `Workspace` port for [`GitWorkspace`].
 
 use crate::agent_copy::copy_files;
 use crate::checkout::clean;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 impl GitWorkspace {
-    /// Holds a clean checkout against its commit; `safe_objects` as in [`clean::CheckoutFacts`].
+    /// Compares a clean checkout with its commit; `safe_objects` as in [`clean::CheckoutFacts`].
     pub(crate) fn verify_with(
         &self,
         commit: &CommitId,
@@ -141,7 +141,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn damage(&self) -> Option<String> {
-        // A folder of the run's own in there tells the repo from another one at the same place.
+        // The run's folder in there tells the repo from another one at the same path.
         let own = self.repo.run_folder(&self.run);
         let gone = [&self.repo.common_dir, &self.repo.git_dir, &own, &self.folder]
             .into_iter()

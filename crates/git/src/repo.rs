@@ -1,4 +1,4 @@
-//! Finds the repo around a folder and states its facts with a single git process.
+//! Finds the repo around a folder with a single git process.
 
 use crate::error::{Error, Result};
 use crate::objects::files;
@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 pub enum RefFormat {
     /// Loose files and `packed-refs`.
     Files,
-    /// The reftable folder, or anything newer: read and written by git only.
+    /// The reftable folder, or anything newer: only git reads and writes it.
     Other,
 }
 
-/// A folder cannot be worked in.
+/// Why a folder can't be worked in.
 #[derive(Debug, thiserror::Error)]
 pub enum RepoError {
     /// Not inside a git repo.
@@ -39,7 +39,7 @@ pub enum RepoError {
 }
 
 impl RepoError {
-    /// What to do about it.
+    /// What to do next, if known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NotARepo(_) => Some(
@@ -56,27 +56,26 @@ impl RepoError {
     }
 }
 
-/// Whose tree it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tree {
-    /// The user's own folder: what happens to its `HEAD` may be the user's doing, and is never undone.
+    /// The user's folder. What happens to its `HEAD` may be the user's doing, and is never undone.
     User,
-    /// A copy, worktree or clone of the run's own: what an agent does to its branches there is taken in.
+    /// The run's copy, worktree or clone. What an agent does to its branches there becomes part of the run.
     Run,
 }
 
 /// A repo with a work tree and at least one commit.
 #[derive(Debug, Clone)]
 pub struct Repo {
-    /// What git processes on it inherit.
+    /// The environment of its git processes.
     pub vars: Vars,
-    /// The folder of the user's files.
+    /// The top folder of the user's files.
     pub top: PathBuf,
     /// The git folder of this work tree.
     pub git_dir: PathBuf,
     /// The git folder that all work trees share.
     pub common_dir: PathBuf,
-    /// The hash of its objects.
+    /// The hash that names its objects.
     pub object_format: ObjectFormat,
     /// How it stores refs.
     pub ref_format: RefFormat,
@@ -84,13 +83,13 @@ pub struct Repo {
     pub head: String,
     /// The branch that `HEAD` is on, unless detached.
     pub branch: Option<String>,
-    /// The engine's own git folder for this tree, where an agent can write the one in it: git takes its settings from here,
-    /// and from there only objects.
+    /// The engine's git folder for this tree, if an agent can write the tree's own. Git takes its settings from here;
+    /// from the tree's only objects.
     pub engine_git_dir: Option<PathBuf>,
 }
 
 impl Repo {
-    /// The repo that `path` is in; git processes on it inherit `vars`.
+    /// Finds the repo that `path` is in; git processes on it inherit `vars`.
     pub fn discover(vars: &Vars, path: &Path) -> Result<Self, RepoError> {
         let vars = &outside_of_repo(vars, path);
         let git = Git::in_folder(vars, path);
@@ -126,7 +125,7 @@ impl Repo {
             git_dir: PathBuf::from(git_dir),
             common_dir: PathBuf::from(common_dir),
             object_format: if object_format == "sha256" { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 },
-            // A git that is too old for the question repeats it, and knows files only.
+            // A git that is too old for the question repeats it, and only knows files.
             ref_format: if matches!(ref_format, "files" | "--show-ref-format") {
                 RefFormat::Files
             } else {
@@ -140,7 +139,6 @@ impl Repo {
         Ok(repo)
     }
 
-    /// Finds the reason in what `rev-parse` could still print before it failed.
     fn diagnose(path: &Path, lines: &[&str], stderr: &str) -> RepoError {
         let here = path.to_owned();
         if stderr.contains("dubious ownership") {
@@ -172,7 +170,7 @@ impl Repo {
         }
     }
 
-    /// Whether this is a linked worktree of another folder's repo.
+    /// Whether this is a linked worktree of another repo.
     pub fn is_linked_worktree(&self) -> bool {
         self.git_dir != self.common_dir
     }
@@ -187,21 +185,21 @@ impl Repo {
         Ok(output.text().strip_prefix("refs/heads/").map(str::to_owned))
     }
 
-    /// The folder for what a run remembers of the repo: private index, records. Never pushed, never in the work tree.
+    /// The folder for the run's records of the repo, such as its private index. Never pushed, never in the work tree.
     pub fn run_folder(&self, run: &ralph_loop_protocol::id::RunId) -> PathBuf {
         self.git_dir.join("ralph").join(run.as_str())
     }
 
-    /// Keeps what runs leave in `.ralph/` out of the user's commits and status through `info/exclude`; the configuration of the
-    /// repo is theirs to commit. Repeating it changes nothing.
+    /// Keeps `.ralph/` out of the user's commits and status through `info/exclude`, except for the repo's
+    /// configuration. Idempotent.
     pub fn exclude_ralph_dir(&self) -> Result<()> {
         self.exclude(&["/.ralph/*", "!/.ralph/config.json", "!/.ralph/models.yaml"])
     }
 
-    /// Keeps a `.ralph/` in a folder of the repo out of commits, too: a session that is kept to it may write one there.
+    /// Also excludes a `.ralph/` in a subfolder: a session that is limited to the folder may create one there.
     pub fn exclude_ralph_dir_in(&self, folder: &str) -> Result<()> {
         let folder = folder.trim_matches('/');
-        // Characters that mean something in a pattern name no folder that a task is kept to.
+        // No folder name that a task can have contains these characters.
         if folder.is_empty() || folder.contains(['*', '?', '[', '\\', '\n', '!', '#']) {
             return Ok(());
         }
@@ -209,7 +207,7 @@ impl Repo {
     }
 
     fn exclude(&self, patterns: &[&str]) -> Result<()> {
-        /// What earlier versions wrote: with it nothing in there can be committed.
+        /// Written by earlier versions; with it nothing in there can be committed.
         const ALL: &[u8] = b"/.ralph/";
         let path = self.common_dir.join("info/exclude");
         let old = match files::read(&path, files::CONFIG_MAX) {
@@ -230,9 +228,9 @@ impl Repo {
         if new == old { Ok(()) } else { crate::objects::files::write_atomically(&path, &new) }
     }
 
-    /// The user's name and address as git knows them here: env, config and includes.
+    /// The user's name and email as git knows them here: environment, config and includes.
     pub fn user_identity(&self) -> (Option<String>, Option<String>) {
-        // It must not invent an address from the host name.
+        // Keeps git from inventing an email from the host name.
         let call = self.git().call(["var", "GIT_AUTHOR_IDENT"]).config("user.useConfigOnly=true");
         let ident = call.run().map(|output| output.text()).unwrap_or_default();
         match ident.split_once(" <").and_then(|(who, rest)| Some((who, rest.split_once('>')?.0))) {
@@ -253,7 +251,6 @@ impl Repo {
     }
 }
 
-/// A text that says something.
 fn given(text: Option<&str>) -> Option<String> {
     text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
 }

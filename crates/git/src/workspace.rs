@@ -1,4 +1,4 @@
-//! [`GitWorkspace`]: a run's workspace in a folder on this machine, and what is known of the run there.
+//! [`GitWorkspace`]: a run's workspace in a local folder.
 
 use crate::checkout::clean;
 use crate::diff::LastPatch;
@@ -19,7 +19,7 @@ use ralph_loop_protocol::id::RunId;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Untracked files above this size are left out of snapshots unless told otherwise.
+/// Snapshots leave out untracked files above this size by default.
 pub const LARGE_FILE_LIMIT: u64 = 100 * 1024 * 1024;
 
 /// How a workspace records a run.
@@ -27,29 +27,29 @@ pub const LARGE_FILE_LIMIT: u64 = 100 * 1024 * 1024;
 pub struct WorkspaceOptions {
     /// Who signs the commits.
     pub identity: CommitIdentity,
-    /// The branch that the run commits on, where it does.
+    /// The branch that the run commits on, if any.
     pub branch: Option<String>,
-    /// Whether commits that the agent makes itself on the current branch are its way of handing over.
+    /// Whether the agent may commit on the current branch itself.
     pub allow_agent_commits: bool,
-    /// Whether the tree is the run's own (a copy, worktree or clone), so that its branches are not the user's to mind.
+    /// Whether the tree is the run's copy, worktree or clone, so that its branches aren't the user's.
     pub own_tree: bool,
     /// Whether `.ralph/` is part of the commits.
     pub commit_state: bool,
-    /// Untracked files above this many bytes are left out.
+    /// Snapshots leave out untracked files above this many bytes.
     pub large_file_limit: u64,
-    /// Where the run keeps what it remembers of the repo: private index, refs, protected files. Without one, in the repo's
-    /// own git folder.
+    /// Where the run keeps its records of the repo: private index, refs, protected files. By default the repo's git
+    /// folder.
     pub folder: Option<PathBuf>,
-    /// The folder whose `.ralph/` is the run's, where that is not the one of the files.
+    /// The folder that holds the run's `.ralph/`, if it isn't the folder of the files.
     pub state_top: Option<PathBuf>,
-    /// Whether an agent works in this tree, so that a repo that appears within it is not taken for the user's.
+    /// Whether an agent works in this tree, so that a repo that appears within it isn't taken for the user's.
     pub agent_works_here: bool,
-    /// The only folders that the workspace has, where it is a sparse clone; a clean checkout has the same.
+    /// The only folders of a sparse clone; a clean checkout has the same.
     pub sparse: Vec<String>,
 }
 
 impl WorkspaceOptions {
-    /// The usual: no branch, no agent commits, state not committed.
+    /// The defaults: no branch, no agent commits, state not committed.
     pub fn new(identity: CommitIdentity) -> Self {
         Self {
             identity,
@@ -70,15 +70,11 @@ impl WorkspaceOptions {
     }
 }
 
-/// What a workspace knows of its run once that has begun or was reopened.
 #[derive(Debug)]
 pub(crate) struct RunSession {
     pub(crate) record: RefRecord,
-    /// Files of `HEAD` at the start.
     pub(crate) head: Arc<Vec<TreeEntry>>,
-    /// Files in the start snapshot.
     pub(crate) start: FileStates,
-    /// The previous checkpoint.
     pub(crate) last: FileStates,
     /// The run's commits, oldest first.
     pub(crate) chain: Vec<WorkCommit>,
@@ -100,13 +96,11 @@ pub struct GitWorkspace {
     pub(crate) objects: Objects,
     pub(crate) snapshot: Snapshot,
     pub(crate) session: Option<RunSession>,
-    /// What clean checkouts take over from the repo.
     pub(crate) settings: clean::Settings,
 }
 
 impl GitWorkspace {
-    /// Opens the workspace of a run. Nothing of the user's is changed but `info/exclude`, and that only where the run's
-    /// state is not to be committed.
+    /// Opens the workspace of a run. The only file of the user's that may change is `info/exclude`.
     pub fn new(repo: Repo, run: RunId, options: WorkspaceOptions) -> Result<Self, WorkspaceError> {
         let what = "open the workspace";
         repo.exclude_ralph_dir().map_err(|e| e.during(what))?;
@@ -118,7 +112,7 @@ impl GitWorkspace {
         let left_locks = LeftLocks::new(&repo, options.tree(), folder.join(EXCLUDE_AT_START));
         Ok(Self {
             git: repo.git(),
-            // Locks are links, and so on the file system of what is locked.
+            // Locks are hard links, so they must be on the file system of what they lock.
             refs: Refs::new(&repo, &own).removing_left(left_locks.clone()),
             left_locks,
             objects: Objects::new(repo.git(), folder.clone()),
@@ -137,18 +131,15 @@ impl GitWorkspace {
         &self.repo
     }
 
-    /// `refs/ralph/<run>/<name>`.
     pub(crate) fn own_ref(&self, name: &str) -> String {
         format!("refs/ralph/{}/{name}", self.run)
     }
 
-    /// The files as they are now.
     pub(crate) fn now(&mut self) -> Result<FileStates> {
         let head = self.session.as_ref().map(|s| Arc::clone(&s.head)).unwrap_or_default();
         self.snapshot.refresh(&head)
     }
 
-    /// The folder whose `.ralph/` is committed, where it is.
     pub(crate) fn state_top(&self) -> PathBuf {
         self.options.state_top.clone().unwrap_or_else(|| self.repo.top.clone())
     }
@@ -162,7 +153,6 @@ impl GitWorkspace {
     }
 }
 
-/// What is answered before the run has begun here.
 pub(crate) fn not_begun() -> Error {
     Error::refused("the run has not begun in this workspace", "call `begin` or `reopen` first")
 }

@@ -1,7 +1,7 @@
-//! Files made ahead. To make a file costs a filesystem many times what it costs to name one, and an iteration leaves a dozen
-//! of them: a thread makes some without names while agent and checks work, and each gets its name when it is needed.
-//! Nobody sees one before, and a crash leaves nothing behind. The same with the folder of the next iteration, which has to
-//! have a name meanwhile: one among what only the driver needs.
+//! Creates files ahead of time. Creating a file is much slower than naming one, and an iteration needs a dozen: a
+//! thread creates anonymous ones while agent and checks work, and each gets its name when needed. They are invisible
+//! until then, and a crash leaves nothing behind. The same applies to the folder of the next iteration, which needs a
+//! name meanwhile: one among the driver's private files.
 
 use crate::error::JournalError;
 use crate::layout::{RalphDir, RunDir};
@@ -17,17 +17,16 @@ use std::sync::mpsc::{Receiver, sync_channel};
 /// As many as an iteration takes between two waits.
 const READY: usize = 8;
 
-/// Makes the files of a run's record.
+/// Creates the files of a run's record.
 #[derive(Debug)]
 pub struct FilesAhead {
-    /// `None` where they are made only when they are needed.
+    /// `None` if files are only created when needed.
     ready: Option<Mutex<Receiver<File>>>,
-    /// Where the next folder is made.
     next: PathBuf,
 }
 
 impl FilesAhead {
-    /// For the files of a run's record. Where the filesystem knows no files without names, each is made when it is needed.
+    /// For the files of a run's record. On filesystems without anonymous files, each is created when needed.
     pub fn start(run: &RunDir) -> Self {
         let (folder, next) = (run.path().to_owned(), run.next_iteration());
         let (give, ready) = sync_channel(READY);
@@ -35,7 +34,7 @@ impl FilesAhead {
         let thread =
             std::thread::Builder::new().name("files".into()).stack_size(64 * 1024).spawn(move || {
                 while let Ok(file) = unnamed(&folder) {
-                    // It is there already, most times.
+                    // It usually exists.
                     let _ = std::fs::create_dir(&made_next);
                     if give.send(file).is_err() {
                         return;
@@ -45,7 +44,7 @@ impl FilesAhead {
         Self { ready: thread.is_ok().then(|| Mutex::new(ready)), next }
     }
 
-    /// Makes a folder of the record, and those that lead there.
+    /// Creates a folder of the record, and its parents.
     pub fn folder(&self, path: &Path) -> Result<(), JournalError> {
         if path.is_dir() || std::fs::rename(&self.next, path).is_ok() {
             return Ok(());
@@ -53,16 +52,16 @@ impl FilesAhead {
         std::fs::create_dir_all(path).map_err(|e| JournalError::file("make the folder", path, e))
     }
 
-    /// Puts a file into a `.ralph/` folder, all at once.
+    /// Writes a file of a `.ralph/` folder atomically.
     pub fn show(&self, dir: &RalphDir, name: &str, bytes: &[u8]) -> Result<(), JournalError> {
         let made = self.take().is_some_and(|mut file| {
-            // On another filesystem it cannot get its name there.
+            // On another filesystem it can't be linked there.
             file.write_all(bytes).is_ok() && dir.put(name, &file).is_ok()
         });
         if made { Ok(()) } else { dir.write(name, bytes) }
     }
 
-    /// A new and empty file of that name, or the one that is there, emptied.
+    /// A new empty file, or the existing one, emptied.
     pub fn create(&self, path: &Path) -> io::Result<File> {
         match self.take() {
             Some(file) if name(&file, path).is_ok() => Ok(file),
@@ -70,7 +69,7 @@ impl FilesAhead {
         }
     }
 
-    /// Writes a file, whole before it has its name where it is new, and returns its digest.
+    /// Writes a file, complete before it gets its name if it is new, and returns its digest.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<Digest, JournalError> {
         let made =
             self.take().is_some_and(|mut file| file.write_all(bytes).is_ok() && name(&file, path).is_ok());
@@ -92,13 +91,13 @@ fn unnamed(folder: &Path) -> io::Result<File> {
     options.read(true).write(true).custom_flags(nix::libc::O_TMPFILE).open(folder)
 }
 
-/// Only Linux has files without names.
+/// Only Linux has anonymous files.
 #[cfg(not(target_os = "linux"))]
 fn unnamed(_: &Path) -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Fails where a file of that name is there already.
+/// Fails if the name exists.
 fn name(file: &File, path: &Path) -> nix::Result<()> {
     let open = format!("/proc/self/fd/{}", file.as_raw_fd());
     nix::unistd::linkat(
@@ -116,7 +115,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
-    fn what_is_written_is_there_whole_whether_it_was_made_ahead_or_not() {
+    fn files_are_written_completely_with_and_without_preparation() {
         let folder = tempfile::tempdir().unwrap();
         let files = FilesAhead::start(&RunDir::at(folder.path()));
         // More than are ever ready, and each twice.
@@ -132,7 +131,7 @@ mod tests {
         files.create(&log).unwrap().write_all(b"long text").unwrap();
         files.create(&log).unwrap().write_all(b"short").unwrap();
         assert_eq!(std::fs::read_to_string(&log).unwrap(), "short");
-        // As any other file: everybody may read what the user's mask leaves open.
+        // Like any other file: the user's umask decides who may read it.
         std::fs::write(folder.path().join("plain"), "").unwrap();
         let mode = |name: &str| folder.path().join(name).metadata().unwrap().permissions().mode();
         assert_eq!(mode("0.json"), mode("plain"));
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_folder_files_are_made_when_they_are_needed_and_errors_name_them() {
+    fn files_are_created_on_demand_without_a_folder() {
         let folder = tempfile::tempdir().unwrap();
         let gone = folder.path().join("gone");
         let files = FilesAhead::start(&RunDir::at(&gone));
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_already_is_written_as_any_other_file() {
+    fn existing_files_are_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let files = FilesAhead::start(&RunDir::at(folder.path()));
         std::fs::write(folder.path().join("there"), "old").unwrap();
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_there_once_they_are_asked_for_and_keep_what_is_in_them() {
+    fn folders_are_created_on_request_and_keep_their_content() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDir::at(folder.path());
         run.create().unwrap();
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_in_a_workspace_replaces_what_stands_there_and_leaves_nothing_beside_it() {
+    fn shown_file_replaces_the_old_one_and_leaves_no_temporary_file() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = tempfile::tempdir().unwrap();
         let dir = RalphDir::of(workspace.path());
@@ -192,7 +191,7 @@ mod tests {
             files.show(&dir, "state.json", text.as_bytes()).unwrap();
             assert_eq!(std::fs::read_to_string(dir.join("state.json")).unwrap(), text);
         }
-        // A link of somebody else's is replaced, not followed.
+        // A foreign link is replaced, not followed.
         let outside = folder.path().join("outside");
         std::fs::write(&outside, "theirs").unwrap();
         std::fs::remove_file(dir.join("state.json")).unwrap();

@@ -1,5 +1,5 @@
-//! Artifacts: everything an event may name by its digest. They are written before the event, so an event never names
-//! what is not there; one that was cut by a crash is simply written again, because no event named it.
+//! Artifacts: everything that an event may name by its digest. They are written before the event, so an event never
+//! names a missing one; one that a crash cut off is written again, because no event named it.
 
 use crate::error::JournalError;
 use ralph_loop_domain::ports::Stream;
@@ -12,9 +12,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes of a log that are kept from its beginning.
+/// How much of a log's beginning is kept.
 pub const LOG_HEAD: u64 = 16 * 1024 * 1024;
-/// Bytes of a log that are kept from its end, once it is longer.
+/// How much of a longer log's end is kept.
 pub const LOG_TAIL: usize = 256 * 1024;
 
 /// Writes a file of an iteration and returns its digest.
@@ -23,7 +23,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<Digest, JournalError> {
     Ok(Digest::of(bytes))
 }
 
-/// Writes a file that readers may look at any time: they see the old or the new one, never a part.
+/// Writes a file atomically: readers see the old or the new one.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
@@ -42,7 +42,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
     }
 }
 
-/// The same, and on the disk before it returns: for what must survive a power cut together with the event that names it.
+/// Like [`write_atomic`], and flushed: for what must survive a power cut together with the event that names it.
 pub fn write_durable(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
     write_atomic(path, bytes)?;
     let flush = |path: &Path| File::open(path).and_then(|file| file.sync_all());
@@ -53,14 +53,14 @@ pub fn write_durable(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
     }
 }
 
-/// A log of raw output, redacted on its way in and bounded: the beginning and the end are kept, the middle of a flood
-/// is counted and left out.
+/// A log of raw output, redacted as it comes in and bounded: the beginning and the end are kept, the middle of a
+/// flood is counted and left out.
 #[derive(Debug)]
 pub struct OutputLog {
     path: PathBuf,
     file: File,
     redactor: Arc<Redactor>,
-    /// One for each stream: a secret that is split over two reads must not be torn by the other stream.
+    /// One per stream: the other stream must not split a secret that spans two reads.
     streams: [RedactStream; 2],
     hasher: Sha256,
     written: u64,
@@ -87,7 +87,7 @@ impl OutputLog {
         Ok(Self::of(file, path, redactor))
     }
 
-    /// A log in a file that is new and empty.
+    /// A log in a new and empty file.
     pub fn of(file: File, path: &Path, redactor: Arc<Redactor>) -> Self {
         Self {
             path: path.to_owned(),
@@ -102,12 +102,12 @@ impl OutputLog {
         }
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The next output; returns it without secrets, for whoever shows it.
+    /// Appends output; returns it redacted, for display.
     pub fn push(&mut self, stream: Stream, bytes: &[u8]) -> Vec<u8> {
         let stream = &mut self.streams[usize::from(stream == Stream::Stderr)];
         let clean = stream.push(&self.redactor, bytes);

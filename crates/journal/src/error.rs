@@ -1,25 +1,25 @@
-//! What can go wrong with the run folder.
+//! Errors of the run folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// No event is longer than this: events carry excerpts ([`EventBody::bounded`]), artifacts carry the whole.
+/// The largest event: events carry excerpts ([`EventBody::bounded`]), artifacts the whole.
 pub const EVENT_MAX: usize = 256 * 1024;
 
-/// A file of the run folder could not be read or written.
+/// A file of the run folder couldn't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// A file operation failed.
     #[error("cannot {verb} `{path}`: {source}")]
     File {
-        /// What was tried.
+        /// What was tried, as a verb.
         verb: &'static str,
-        /// On what.
+        /// The file.
         path: PathBuf,
         /// Why it failed.
         source: io::Error,
     },
-    /// A line in the middle of a journal cannot be read.
+    /// A line in the middle of a journal is unreadable.
     #[error("`{path}` line {line} is not an event: {reason}")]
     Corrupt {
         /// The journal.
@@ -29,7 +29,7 @@ pub enum JournalError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Somebody newer wrote it: what it means is not known here, so nothing is made of it.
+    /// A newer version wrote it, so its meaning is unknown.
     #[error("`{path}` line {line} holds {found}, which this version does not know: a newer `ralph` wrote it")]
     Newer {
         /// The file.
@@ -39,7 +39,7 @@ pub enum JournalError {
         /// What was found.
         found: String,
     },
-    /// The journal and its sealed copy tell different stories.
+    /// The journal and its sealed copy differ.
     #[error("`{path}` differs from its sealed copy `{seal}` at byte {at}")]
     Tampered {
         /// The journal.
@@ -49,7 +49,7 @@ pub enum JournalError {
         /// The first byte that differs.
         at: u64,
     },
-    /// An event that cannot be cut without changing what it decides.
+    /// An event that can't be cut without changing decisions.
     #[error("an event of kind `{kind}` would have {bytes} bytes; the journal takes {}", EVENT_MAX)]
     TooLarge {
         /// Its kind.
@@ -57,7 +57,7 @@ pub enum JournalError {
         /// Its size.
         bytes: usize,
     },
-    /// There is no such run.
+    /// The run doesn't exist.
     #[error("there is no run in `{0}`")]
     NoRun(PathBuf),
 }
@@ -68,7 +68,7 @@ impl JournalError {
         Self::File { verb, path: path.to_owned(), source }
     }
 
-    /// What to do about it.
+    /// What to do next, if known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::File { source, path, .. } => match source.kind() {

@@ -1,12 +1,12 @@
-//! Flushing beside the work: a durable event is on its way to the disk while the engine already records the tree and runs
-//! the checks. [`Flusher::barrier`] waits until it has arrived; the driver calls it before money is spent again and
-//! before it reports an end.
+//! Flushes concurrently: a durable event is on its way to the disk while the engine already records the tree and runs
+//! the checks. [`Flusher::barrier`] waits for it; the driver calls that before it spends money again and before it
+//! reports an end.
 
 use crate::seal::Settle;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Flushes one copy of the journal from a thread of its own.
+/// Flushes one copy of the journal from a thread.
 #[derive(Debug)]
 pub(crate) struct Flusher {
     requests: Sender<()>,
@@ -15,7 +15,7 @@ pub(crate) struct Flusher {
 }
 
 impl Flusher {
-    /// A flusher that waits with `settle`; `None` where no thread can be started, and the caller flushes itself.
+    /// A flusher that waits with `settle`; `None` if no thread can be started, and the caller must flush.
     pub fn start(mut settle: Settle) -> Option<Self> {
         let (requests, todo) = channel::<()>();
         let (done, results) = channel();
@@ -24,7 +24,7 @@ impl Flusher {
             .stack_size(64 * 1024)
             .spawn(move || {
                 while todo.recv().is_ok() {
-                    // Requests that came meanwhile are answered by the same flush.
+                    // The same flush answers requests that came in between.
                     let more = todo.try_iter().count();
                     for result in std::iter::once(settle()).chain((0..more).map(|_| Ok(()))) {
                         if done.send(result).is_err() {
@@ -37,14 +37,14 @@ impl Flusher {
         Some(Self { requests, results, pending: 0 })
     }
 
-    /// Asks for a flush of what is written now.
+    /// Requests a flush of what is written now.
     pub fn request(&mut self) {
         if self.requests.send(()).is_ok() {
             self.pending += 1;
         }
     }
 
-    /// Waits until everything that was asked for is on the disk.
+    /// Waits until every requested flush is done.
     pub fn barrier(&mut self) -> io::Result<()> {
         while self.pending > 0 {
             self.pending -= 1;

@@ -1,4 +1,4 @@
-//! Following a journal: history and live events through one door, so that nothing is lost between the two.
+//! Follows a journal: history and live events in one interface, so that nothing is lost between them.
 
 use crate::error::JournalError;
 use crate::tail::Tail;
@@ -6,8 +6,8 @@ use ralph_loop_protocol::event::Event;
 use ralph_loop_protocol::id::Seq;
 use std::path::Path;
 
-/// Reads the events of a journal from a sequence number on, and goes on reading what is appended. With the live output
-/// of the run: [`crate::stream::RunStream`].
+/// Reads the events of a journal from a sequence number on, and keeps reading. For the run's live output as well:
+/// [`crate::stream::RunStream`].
 #[derive(Debug)]
 pub struct Follower {
     tail: Tail,
@@ -19,7 +19,7 @@ impl Follower {
         Self { tail: Tail::new(journal, after.next()) }
     }
 
-    /// The events that have come since the last call, complete lines only.
+    /// The events since the last call, complete lines only.
     pub fn poll(&mut self) -> Result<Vec<Event>, JournalError> {
         let mut events = Vec::new();
         self.tail.poll(usize::MAX, &mut |line| events.push(line.event))?;

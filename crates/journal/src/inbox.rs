@@ -1,5 +1,5 @@
-//! The inbox: people's controls on their way to a run. Anybody may append a line; only the driver reads, and it
-//! journals how far it has read, so no control is lost or carried out twice.
+//! The inbox: user controls on their way to a run. Any process may append a line; only the driver reads, and it
+//! journals how far it has read, so no control is lost or applied twice.
 
 use crate::error::JournalError;
 use crate::layout::RunDir;
@@ -8,12 +8,12 @@ use ralph_loop_protocol::control::{Control, Letter};
 use std::fs::OpenOptions;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 
-/// One control cannot be larger than this (an edited task is the largest): it must fit into an event of the journal.
+/// The largest control (an edited task): it must fit into an event of the journal.
 pub const LETTER_MAX: usize = 192 * 1024;
 /// Bytes that are read at a time.
 const READ_MAX: usize = 16 * LETTER_MAX;
 
-/// Puts a control into a run's inbox.
+/// Appends a control to a run's inbox.
 pub fn send(run: &RunDir, from: &str, control: Control) -> Result<Letter, JournalError> {
     let mut id = [0u8; 8];
     getrandom::fill(&mut id).map_err(|e| {
@@ -22,7 +22,7 @@ pub fn send(run: &RunDir, from: &str, control: Control) -> Result<Letter, Journa
     send_as(run, &ralph_loop_protocol::id::hex(&id), from, control)
 }
 
-/// The same with a chosen id: sent twice, it is carried out once.
+/// Like [`send`], with a chosen id: sent twice, it is applied once.
 pub fn send_as(run: &RunDir, id: &str, from: &str, control: Control) -> Result<Letter, JournalError> {
     let path = run.inbox();
     let letter = Letter { id: id.to_owned(), from: from.to_owned(), control };
@@ -42,10 +42,10 @@ pub fn send_as(run: &RunDir, id: &str, from: &str, control: Control) -> Result<L
     Ok(letter)
 }
 
-/// A line of the inbox: a letter, or why it is none; and the place after it.
+/// A line of the inbox: a letter, or why it isn't one; and the position after it.
 pub type InboxLine = (Result<Letter, String>, u64);
 
-/// What an inbox holds from byte `from` on: letters with the place after each, and lines that are no letters.
+/// The inbox from byte `from` on: letters and invalid lines, with the position after each.
 pub fn read(run: &RunDir, from: u64) -> Result<Vec<InboxLine>, JournalError> {
     let path = run.inbox();
     let Ok(mut file) = crate::plain::read(&path) else { return Ok(Vec::new()) };
@@ -60,7 +60,7 @@ pub fn read(run: &RunDir, from: u64) -> Result<Vec<InboxLine>, JournalError> {
     let mut letters = Vec::new();
     let too_long = |bytes: usize| format!("a line of {bytes} bytes; a control may have {LETTER_MAX}");
     if text.len() == READ_MAX && !text.contains(&b'\n') {
-        // It must not stand in the way of all that comes after it.
+        // Skipped, so that it doesn't block later letters.
         letters.push((Err(too_long(text.len())), from + text.len() as u64));
     }
     for line in text.split_inclusive(|b| *b == b'\n') {

@@ -1,7 +1,7 @@
 //! `events.idx`: where in the journal every 256th event begins, so that a late reader of a long run starts at once.
 //!
-//! It is a convenience. The journal's writer adds a line now and then and makes the file again when it opens the
-//! journal; a reader looks whether the journal really has that event there before it believes a line.
+//! The index is optional. The journal's writer adds a line now and then and rebuilds the file when it opens the
+//! journal; a reader checks that the journal really has that event there.
 
 use crate::artifacts::write_atomic;
 use crate::layout::RunDir;
@@ -13,15 +13,14 @@ use std::path::Path;
 
 /// Events between two marks.
 pub const EVERY: u64 = 256;
-/// Bytes of an index that are read: marks for a hundred million events.
+/// Marks for a hundred million events.
 const INDEX_MAX: u64 = 16 * 1024 * 1024;
 
-/// Whether an event gets a mark.
 pub(crate) fn is_marked(seq: Seq) -> bool {
     seq.0 > 1 && seq.0 % EVERY == 1
 }
 
-/// Notes that the event `seq` begins at byte `at`. One that cannot be noted is found by reading.
+/// Records that the event `seq` begins at byte `at`. Without the mark, readers search for it.
 pub(crate) fn mark(run: &RunDir, seq: Seq, at: u64) {
     if is_marked(seq)
         && let Ok(mut file) = plain::append(&run.index())
@@ -30,7 +29,7 @@ pub(crate) fn mark(run: &RunDir, seq: Seq, at: u64) {
     }
 }
 
-/// Makes the index what it should be; `marks` are those of the whole journal.
+/// Rewrites the index; `marks` are those of the whole journal.
 pub(crate) fn mend(run: &RunDir, marks: &str) {
     let path = run.index();
     let before = plain::read(&path).ok().and_then(|file| {
@@ -42,13 +41,12 @@ pub(crate) fn mend(run: &RunDir, marks: &str) {
     }
 }
 
-/// A line of the index.
 pub(crate) fn line(seq: Seq, at: u64) -> String {
     format!("{seq} {at}\n")
 }
 
-/// A byte of `journal` at which an event begins that is not after `from`, as near to it as the index knows; 0 where it
-/// knows nothing that is true.
+/// A byte of `journal` at which an event begins that isn't after `from`, as near to it as the index knows; 0 without
+/// a valid mark.
 pub(crate) fn locate(journal: &Path, from: Seq) -> u64 {
     if from.0 <= EVERY {
         return 0;

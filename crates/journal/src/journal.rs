@@ -1,8 +1,9 @@
 //! The journal of a run: append-only, one event per line, strictly increasing `seq`.
 //!
-//! Two files tell the same story. The sealed copy is written and flushed first, the journal in the record second. So the
-//! journal is always a prefix of its sealed copy: a shorter one is healed, a different one was edited. Runs of an older
-//! layout, whose record lies in the workspace, also have a hard link under `.git/ralph/`, so that `git clean -fdx` loses nothing.
+//! There are two copies. The sealed copy is written and flushed first, the journal in the record second. So the
+//! journal is always a prefix of its sealed copy: a shorter one is healed, a different one was edited. Runs of an
+//! older layout, whose record is in the workspace, also have a hard link under `.git/ralph/`, so that `git clean
+//! -fdx` loses nothing.
 
 use crate::error::JournalError;
 use crate::flush::Flusher;
@@ -36,12 +37,11 @@ pub struct Journal {
     bytes: u64,
     last_at: Timestamp,
     stamp: Stamp,
-    /// The file did not look as we left it at some append since the last look.
+    /// An append since the last check found the file changed.
     suspect: bool,
     redactor: Arc<Redactor>,
 }
 
-/// Where a journal ends.
 struct JournalEnd {
     seq: Seq,
     last_at: Timestamp,
@@ -63,25 +63,25 @@ pub struct OpenedJournal {
     pub healed_bytes: u64,
 }
 
-/// What a look at the files after a session showed.
+/// The result of checking the files after a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Integrity {
     /// Untouched.
     Sound,
-    /// Files were gone and are back.
+    /// Files were missing and are restored.
     Relinked(String),
-    /// Somebody else wrote to it.
+    /// Another process wrote to it.
     Edited(String),
 }
 
 impl Journal {
-    /// Starts a new journal, sealed in the file that its places name. The spec must have been written before.
+    /// Starts a new journal, sealed in the file that its places name. The spec must exist already.
     pub fn create(places: Places, redactor: Arc<Redactor>) -> Result<Self, JournalError> {
         let seal = places.own_seal();
         Self::create_sealed(places, seal, redactor)
     }
 
-    /// Starts a new journal with this sealed copy. One that cannot be made is done without.
+    /// Starts a new journal with this sealed copy, or without one if it can't be created.
     pub fn create_sealed(
         places: Places,
         seal: Option<Box<dyn Seal>>,
@@ -92,8 +92,8 @@ impl Journal {
         Self::begin(places, file, seal, redactor, JournalEnd::default())
     }
 
-    /// Opens the journal of an earlier process, sealed in the file that its places name: heals it from there, sets a torn
-    /// last line aside, and calls `each` with every event in order.
+    /// Opens the journal of an earlier process, sealed in the file that its places name: heals it from there, sets a
+    /// torn last line aside, and calls `each` with every event in order.
     pub fn open(
         places: Places,
         redactor: Arc<Redactor>,
@@ -103,7 +103,7 @@ impl Journal {
         Self::open_sealed(places, seal, redactor, each)
     }
 
-    /// Opens the journal of an earlier process with this sealed copy. One that cannot be written is done without.
+    /// Opens the journal of an earlier process with this sealed copy, or without one if it can't be written.
     pub fn open_sealed(
         places: Places,
         seal: Option<Box<dyn Seal>>,
@@ -113,7 +113,7 @@ impl Journal {
         let path = places.dir.events();
         relink_missing(&places);
         if !path.is_file() && seal.as_ref().is_some_and(|seal| seal.head().is_ok_and(|head| head.is_some())) {
-            // The whole record is gone: the sealed copy brings it back.
+            // The whole record is missing: the sealed copy restores it.
             places.dir.create()?;
             open_append(&path)?;
         }
@@ -122,7 +122,7 @@ impl Journal {
         }
         let mut opened = OpenedJournal::default();
         if let Some(seal) = &seal {
-            // One that cannot be looked at is done without, as one that cannot be written.
+            // An unreadable seal is optional, like one that can't be written.
             let head = match seal.head() {
                 Err(error) if seal.is_required() => {
                     return Err(JournalError::file("look at", &seal.place(), error));
@@ -156,7 +156,7 @@ impl Journal {
                     bytes += read as u64;
                     each(&event);
                 }
-                // Only the last line can be torn; anything unreadable before it is damage that a person must see.
+                // Only the last line can be torn; anything unreadable before it is damage that the user must see.
                 Err(reason) => {
                     let more =
                         !reader.fill_buf().map_err(|e| JournalError::file("read", &path, e))?.is_empty();
@@ -193,7 +193,7 @@ impl Journal {
         head: JournalEnd,
     ) -> Result<Self, JournalError> {
         let JournalEnd { seq, last_at, bytes } = head;
-        // A copy that cannot be made ready is none.
+        // A copy that can't be prepared doesn't count.
         let (seal, settle) = match seal.map(|mut seal| (seal.settle(), seal)) {
             Some((Ok(settle), seal)) => (Some(seal), Some(settle)),
             Some((Err(error), seal)) if seal.is_required() => {
@@ -228,13 +228,13 @@ impl Journal {
         self.bytes
     }
 
-    /// Where its files are.
+    /// The paths of its files.
     pub fn places(&self) -> &Places {
         &self.places
     }
 
-    /// Appends what happened. Secrets are taken out here, whoever wrote the event. Times never go backwards, even when
-    /// the machine's clock does.
+    /// Appends an event. Redacts secrets, whatever wrote the event. Times never go backwards, even if the machine's
+    /// clock does.
     pub fn append(&mut self, body: EventBody, at: Timestamp) -> Result<Event, JournalError> {
         let durable = body.must_be_durable();
         let mut event = Event { seq: self.seq.next(), at: at.max(self.last_at), body: body.bounded() };
@@ -249,14 +249,14 @@ impl Journal {
             }
         }
         if line.len() > EVENT_MAX {
-            // Whoever reads the journal must not go on as if it had not happened.
+            // Readers of the journal must not continue as if it hadn't happened.
             return Err(JournalError::TooLarge { kind: event.body.kind(), bytes: line.len() });
         }
         if let Some(seal) = &mut self.seal {
             seal.append(&line, self.bytes).map_err(|e| JournalError::file("append to", &seal.place(), e))?;
         }
         let path = self.places.dir.events();
-        // Our own writing must not hide somebody else's.
+        // Our own write must not hide another's.
         self.suspect |= std::fs::symlink_metadata(&path).ok().map(|m| Stamp::of(&m)) != Some(self.stamp);
         write_all_or_nothing(&mut self.file, &line, self.bytes)
             .map_err(|e| JournalError::file("append to", &path, e))?;
@@ -294,7 +294,6 @@ impl Journal {
         flusher.barrier().map_err(|e| JournalError::file("flush", &self.places.dir.events(), e))
     }
 
-    /// Remembers how the file looks now.
     fn restamp(&mut self) -> Result<(), JournalError> {
         let meta =
             self.file.metadata().map_err(|e| JournalError::file("look at", &self.places.dir.events(), e))?;
@@ -302,7 +301,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Looks whether anybody else touched the journal since the last look. Cheap where nobody did.
+    /// Checks whether another process touched the journal since the last check. Cheap if not.
     pub fn integrity(&mut self) -> Result<Integrity, JournalError> {
         let path = self.places.dir.events();
         let at_path = std::fs::symlink_metadata(&path).ok().map(|m| Stamp::of(&m));
@@ -313,7 +312,7 @@ impl Journal {
         let own = self.file.metadata().map_err(|e| JournalError::file("look at", &path, e))?;
         let intact = own.size() == self.bytes && self.same_as_seal()?;
         match at_path {
-            // Only its times changed (a link was made or removed, somebody touched it).
+            // Only its times changed (a link was created or removed, or it was touched).
             Some(found) if found.ino == own.ino() && intact => {
                 self.restamp()?;
                 Ok(Integrity::Sound)
@@ -325,7 +324,7 @@ impl Journal {
             found => {
                 let aside = path.with_file_name(format!("events.edited-{}.jsonl", self.seq));
                 if found.is_some() {
-                    // Whatever stands there now, a link or a folder too, is kept under another name.
+                    // Keeps whatever is there now, even a link or a folder, under another name.
                     std::fs::rename(&path, &aside).map_err(|e| JournalError::file("set aside", &aside, e))?;
                 }
                 self.rebuild(&path)?;
@@ -338,14 +337,14 @@ impl Journal {
     }
 
     fn same_as_seal(&mut self) -> Result<bool, JournalError> {
-        // Without a sealed copy an edit that keeps the length and the inode cannot be told from a touch.
+        // Without a sealed copy, an edit with the same length and inode looks like a touch.
         let Some(seal) = &self.seal else { return Ok(true) };
         let path = self.places.dir.events();
         let ours = from_start(&self.file).map_err(|e| JournalError::file("read", &path, e));
         is_same(&**seal, &mut ours?).map_err(|e| JournalError::file("read", &seal.place(), e))
     }
 
-    /// The run folder lost its journal: link the inode that we still hold back to its place.
+    /// The run folder lost its journal: links the inode that we still hold back to its path.
     fn put_back(&mut self) -> Result<(), JournalError> {
         self.places.dir.create()?;
         let path = self.places.dir.events();
@@ -357,7 +356,7 @@ impl Journal {
         self.rebuild(&path)
     }
 
-    /// Writes the journal anew from the sealed copy, or from the inode we hold.
+    /// Rewrites the journal from the sealed copy, or from the inode we hold.
     fn rebuild(&mut self, path: &Path) -> Result<(), JournalError> {
         let mut text = Vec::new();
         let (read, from) = match &self.seal {
@@ -381,7 +380,7 @@ impl Journal {
         self.restamp()
     }
 
-    /// Makes the spare links; where the file system cannot, the sealed copy alone must do.
+    /// Creates the spare links; if the file system can't, the sealed copy must be enough.
     fn link_spares(&mut self) {
         let Some(dir) = &self.places.spare else { return };
         if std::fs::create_dir_all(dir).is_err() {
@@ -405,7 +404,7 @@ fn settle_file(file: &File) -> std::io::Result<Settle> {
     Ok(Box::new(move || file.sync_data()))
 }
 
-/// Another handle on the file we hold, at its beginning.
+/// Another handle to the file we hold, at its beginning.
 fn from_start(file: &File) -> std::io::Result<File> {
     let mut file = file.try_clone()?;
     file.seek(SeekFrom::Start(0))?;

@@ -1,4 +1,4 @@
-//! Where everything is: the paths of `.ralph/`, of a run's record, and of `ralph`'s own folder outside any repo.
+//! All paths of `.ralph/`, of a run's record, and of `ralph`'s state folder.
 
 use crate::error::JournalError;
 use ralph_loop_protocol::id::{Digest, RunId};
@@ -26,15 +26,15 @@ impl RalphDir {
     pub fn config(&self) -> PathBuf {
         self.join("config.json")
     }
-    /// Snapshot of the current run, for people.
+    /// The current run's state, for users.
     pub fn state(&self) -> PathBuf {
         self.join("state.json")
     }
-    /// Agents that rest, for people.
+    /// Resting agents, for users.
     pub fn cooldowns(&self) -> PathBuf {
         self.join("cooldowns.json")
     }
-    /// The lock of the runs whose record lies in here (an older layout).
+    /// The lock of runs whose record is in here (an older layout).
     pub fn lock(&self) -> PathBuf {
         self.join("lock")
     }
@@ -42,11 +42,11 @@ impl RalphDir {
     pub fn active(&self) -> PathBuf {
         self.join("active.json")
     }
-    /// Where a run is shown; its record, where that lies in here (an older layout).
+    /// Where a run is shown, or its record in an older layout.
     pub fn run(&self, run: &RunId) -> RunDir {
         RunDir(self.0.join("runs").join(run.as_str()))
     }
-    /// The ids of all runs that are shown here, oldest first.
+    /// The ids of all runs shown here, oldest first.
     pub fn runs(&self) -> Vec<RunId> {
         let Ok(entries) = std::fs::read_dir(self.0.join("runs")) else { return Vec::new() };
         let mut ids: Vec<RunId> = entries
@@ -64,7 +64,7 @@ impl RalphDir {
 pub struct RunDir(PathBuf);
 
 impl RunDir {
-    /// A folder that is known to be a run's.
+    /// Wraps a folder that is known to be a run's.
     pub fn at(path: &Path) -> Self {
         Self(path.to_owned())
     }
@@ -72,7 +72,7 @@ impl RunDir {
     pub fn path(&self) -> &Path {
         &self.0
     }
-    /// The `.ralph/` that it lies in, where it does (an older layout, or a copy).
+    /// The `.ralph/` that contains it, if any (an older layout, or a copy).
     pub fn ralph_dir(&self) -> Option<RalphDir> {
         let dir = self.0.parent().filter(|runs| runs.ends_with("runs"))?.parent()?;
         dir.ends_with(".ralph").then(|| RalphDir(dir.to_owned()))
@@ -81,19 +81,19 @@ impl RunDir {
     pub fn events(&self) -> PathBuf {
         self.0.join("events.jsonl")
     }
-    /// Where in the journal every so many events begin.
+    /// The index of the journal.
     pub fn index(&self) -> PathBuf {
         self.0.join("events.idx")
     }
-    /// What the run shows while it works.
+    /// The run's live output.
     pub fn live(&self) -> PathBuf {
         self.0.join("live.jsonl")
     }
-    /// The part of it that was put away.
+    /// The rotated part of it.
     pub fn live_before(&self) -> PathBuf {
         self.0.join("live.1.jsonl")
     }
-    /// The socket that wakes whoever drives the run.
+    /// The socket that wakes the driver.
     pub fn wake(&self) -> PathBuf {
         self.0.join("wake")
     }
@@ -110,52 +110,52 @@ impl RunDir {
         let named = std::fs::read(self.lock_place()).unwrap_or_default();
         match named.starts_with(b"/") {
             true => PathBuf::from(std::ffi::OsStr::from_bytes(&named)),
-            // An older version has made a link of it, which is followed.
+            // A link made by an older version is followed.
             false => self.lock_place(),
         }
     }
-    /// The file that holds the place of that lock. It is no link: in a sandbox that would lead nowhere, and programs that walk
-    /// the tree stumble over it.
+    /// The file with the path of that lock. Not a link: in a sandbox that would dangle, and programs that walk the
+    /// tree fail on it.
     pub fn lock_place(&self) -> PathBuf {
         self.0.join("lock")
     }
-    /// What git keeps of the run beside the user's repo.
+    /// Git's records of the run for the user's repo.
     pub fn git(&self) -> PathBuf {
         self.0.join("git")
     }
-    /// What git keeps of the run beside the agent's own copy of the tree.
+    /// Git's records of the run for the agent's copy of the tree.
     pub fn copy_git(&self) -> PathBuf {
         self.0.join("copy-git")
     }
-    /// What agents keep alive beside their sessions.
+    /// What agents keep alive between their sessions.
     pub fn resources(&self) -> PathBuf {
         self.0.join("resources.json")
     }
-    /// Copies of the files that may only grow.
+    /// Copies of the append-only files.
     pub fn grown(&self) -> PathBuf {
         self.0.join("grown")
     }
-    /// The frozen definition.
+    /// The frozen spec.
     pub fn spec(&self) -> PathBuf {
         self.0.join("spec.json")
     }
-    /// People's controls.
+    /// User controls.
     pub fn inbox(&self) -> PathBuf {
         self.0.join("inbox.jsonl")
     }
-    /// What people noted for this run.
+    /// The user's notes for this run.
     pub fn notes(&self) -> PathBuf {
         self.0.join("notes.md")
     }
-    /// What went wrong in this run, as its prompts quote it.
+    /// Errors in this run, as its prompts quote them.
     pub fn errors(&self) -> PathBuf {
         self.0.join("errors.log")
     }
-    /// Guardrails that a person has removed while the run is not over, by digest, one per line.
+    /// Guardrails that the user has removed during the run, by digest, one per line.
     pub fn removed_guardrails(&self) -> PathBuf {
         self.0.join("guardrails.removed")
     }
-    /// The evidence.
+    /// The proof.
     pub fn proof(&self) -> PathBuf {
         self.0.join("proof.json")
     }
@@ -167,11 +167,10 @@ impl RunDir {
     pub fn iteration(&self, number: u32) -> PathBuf {
         self.iterations().join(number.to_string())
     }
-    /// What becomes the folder of the next iteration.
     pub(crate) fn next_iteration(&self) -> PathBuf {
         self.grown().join("next-iteration")
     }
-    /// Makes the folder and its parents, for the user alone.
+    /// Creates the folder and its parents, for this user only.
     pub fn create(&self) -> Result<(), JournalError> {
         let iterations = self.iterations();
         let mut maker = std::fs::DirBuilder::new();
@@ -189,7 +188,7 @@ impl RunDir {
     }
 }
 
-/// `ralph`'s own folder, outside any repo: `$XDG_STATE_HOME/ralph`.
+/// `ralph`'s state folder, outside any repo: `$XDG_STATE_HOME/ralph`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateHome(PathBuf);
 
@@ -230,16 +229,14 @@ impl StateHome {
     pub fn folder_lock(&self, folder: &Path) -> PathBuf {
         self.of_folder(folder, "lock")
     }
-    /// The agents that rest, as runs in a folder have found.
+    /// Agents that rest, according to runs in a folder.
     pub fn folder_cooldowns(&self, folder: &Path) -> PathBuf {
         self.of_folder(folder, "cooldowns.json")
     }
-    /// The ids of the runs that belong to a folder.
     pub(crate) fn folder_runs(&self, folder: &Path) -> PathBuf {
         use std::os::unix::ffi::OsStrExt as _;
         self.0.join("folders").join(format!("{}.runs", Digest::of(folder.as_os_str().as_bytes())))
     }
-    /// Is there once every run stands in the lists of its folders.
     pub(crate) fn all_listed(&self) -> PathBuf {
         self.0.join("folders").join("all-listed")
     }
@@ -252,7 +249,7 @@ impl StateHome {
     pub fn registrations(&self) -> PathBuf {
         self.0.join("runs")
     }
-    /// Where worktrees and clones are made.
+    /// Where worktrees and clones are created.
     pub fn workspace(&self, run: &RunId) -> PathBuf {
         self.0.join("workspaces").join(run.as_str())
     }
@@ -262,7 +259,7 @@ impl StateHome {
     }
 }
 
-/// A path without links. What does not exist yet counts as it will be once it is made.
+/// A path without links, with missing parts kept.
 fn settled(path: &Path) -> PathBuf {
     let mut rest = PathBuf::new();
     let mut at = path;

@@ -1,10 +1,12 @@
 //! The record of a run on disk.
 //!
-//! `$XDG_STATE_HOME/ralph/runs/<id>/events.jsonl` is the truth about a run; [`journal::Journal`] is its only writer. No agent
-//! in a sandbox can write there; for one without a sandbox each event goes to a sealed copy ([`seal::Seal`]) first, so that
-//! an edit is noticed and nothing that is erased is lost. [`shown`] lets people and agents see the record in `.ralph/runs/<id>`. [`stream::RunStream`] gives events and live output of a run of any process, from any point and without loss;
-//! [`snapshot`] keeps `state.json` so that readers need only the tail, [`inbox`] carries people's controls, [`lock`] says who drives, [`registry`] finds runs of
-//! any folder, and [`artifacts`] writes everything an event may name by its digest.
+//! `$XDG_STATE_HOME/ralph/runs/<id>/events.jsonl` is the source of truth; [`journal::Journal`] is its only writer. No
+//! sandboxed agent can write there. Each event goes to a sealed copy ([`seal::Seal`]) first, so that edits of an
+//! agent without a sandbox are noticed and nothing erased is lost. [`shown`] shows the record in `.ralph/runs/<id>`.
+//! [`stream::RunStream`] gives events and live output of any process's run, from any point and without loss;
+//! [`snapshot`] keeps `state.json` so that readers need only the tail, [`inbox`] carries user controls, [`lock`] says
+//! which process drives, [`registry`] finds runs of any folder, and [`artifacts`] writes everything that an event may
+//! name by its digest.
 
 pub mod ahead;
 pub mod artifacts;

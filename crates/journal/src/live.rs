@@ -1,9 +1,9 @@
-//! `live.jsonl`: what a run shows while it works, for whoever watches from another process.
+//! `live.jsonl`: a run's live output, for watchers in other processes.
 //!
 //! Agent text, tool calls, output of checks and token counts are too many for the journal and decide nothing, so they
-//! stand beside it, in a file of bounded size that nothing depends on. [`LiveLog`] is its writer: it gathers what comes,
-//! writes ten times a second at most, and a write that fails is forgotten. [`crate::stream::RunStream`] reads it
-//! together with the events.
+//! are in a separate bounded file that nothing depends on. [`LiveLog`] is its writer: it collects output, writes at
+//! most ten times a second, and ignores failed writes. [`crate::stream::RunStream`] reads it together with the
+//! events.
 
 use crate::layout::RunDir;
 use crate::live_read;
@@ -14,14 +14,12 @@ use ralph_loop_protocol::id::Seq;
 use std::io::Write as _;
 use std::time::Duration;
 
-/// Time between two writes.
 const PACE: Duration = Duration::from_millis(100);
-/// Bytes of text in one record.
 const RECORD_MAX: usize = 4 * 1024;
-/// Bytes that are written at once; the rest of a flood is counted and left out.
+/// Most bytes written at once; the rest of a flood is counted and left out.
 const BURST_MAX: usize = 32 * 1024;
 
-/// When and where in a run a live record was written: time, last event, iteration.
+/// The time and position in a run of a live record.
 #[derive(Debug, Clone, Copy)]
 pub struct LivePosition {
     /// The time.
@@ -30,7 +28,7 @@ pub struct LivePosition {
     pub elapsed: Duration,
     /// The last event.
     pub seq: Seq,
-    /// The iteration under way; 0 where there is none.
+    /// The current iteration; 0 if there is none.
     pub iteration: u32,
 }
 
@@ -55,23 +53,19 @@ impl LiveStream {
     }
 }
 
-/// Writes `live.jsonl`. Whoever drives the run has the only one.
+/// Writes `live.jsonl`. Only the run's driver has one.
 #[derive(Debug)]
 pub struct LiveLog {
     run: RunDir,
-    /// The last number; known once something is to be written.
     n: Option<u64>,
-    /// Whole records on their way.
     pending: Vec<u8>,
-    /// A text that still grows.
     open: Option<(LiveStream, LivePosition, Vec<u8>)>,
-    /// Bytes of a flood that are not written, and since when.
     left_out: Option<(LivePosition, u64)>,
     written_at: Duration,
 }
 
 impl LiveLog {
-    /// For this run. Nothing is opened before there is something to write.
+    /// For this run. Opens no file before the first write.
     pub fn new(run: &RunDir) -> Self {
         Self {
             run: run.clone(),
@@ -83,7 +77,7 @@ impl LiveLog {
         }
     }
 
-    /// The next piece of a text, without secrets.
+    /// Adds a piece of redacted text.
     pub fn text(&mut self, now: LivePosition, stream: &LiveStream, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -108,7 +102,7 @@ impl LiveLog {
         self.keep_pace(now.elapsed);
     }
 
-    /// Something that is whole at once, without secrets and in bounds.
+    /// Adds a complete record, redacted and bounded.
     pub fn note(&mut self, now: LivePosition, body: &LiveBody) {
         self.close();
         if self.pending.len() < BURST_MAX {
@@ -126,7 +120,7 @@ impl LiveLog {
         }
     }
 
-    /// Writes everything now. Called before an event is journalled, so that what was shown stands before what followed.
+    /// Writes everything now. Called before an event is journaled, so that earlier output comes before it.
     pub fn flush(&mut self) {
         self.close();
         if let Some((since, bytes)) = self.left_out.take() {
@@ -137,13 +131,13 @@ impl LiveLog {
         }
         let lines = std::mem::take(&mut self.pending);
         let _ = write(&self.run, &lines);
-        // The room is used again; a flood's is given back.
+        // Reuses the buffer; frees a flood's.
         self.pending = lines;
         self.pending.clear();
         self.pending.shrink_to(8 * 1024);
     }
 
-    /// The growing text becomes a record; an unfinished character at its end begins the next one.
+    /// Turns the growing text into a record; an unfinished character at its end begins the next one.
     fn cut(&mut self) {
         let Some((stream, since, mut text)) = self.open.take() else { return };
         let whole = whole_characters(&text);
@@ -154,7 +148,7 @@ impl LiveLog {
         }
     }
 
-    /// The growing text is over.
+    /// Ends the growing text.
     fn close(&mut self) {
         if let Some((stream, since, text)) = self.open.take() {
             self.put(since, &stream.says(String::from_utf8_lossy(&text).into_owned()));
@@ -178,7 +172,7 @@ impl Drop for LiveLog {
     }
 }
 
-/// How much of `text` is whole characters: all of it, but for one that is cut off at its end.
+/// How much of `text` is whole characters.
 fn whole_characters(text: &[u8]) -> usize {
     let window = text.len().saturating_sub(3);
     let starts = (window..text.len()).rev().find(|at| text[*at] >= 0xC0);

@@ -1,4 +1,4 @@
-//! Reading `live.jsonl` from another process: by number, over its being put away, removed and begun anew.
+//! Reads `live.jsonl` from another process: by number, across rotation, removal and restart.
 
 use crate::layout::RunDir;
 use crate::live_record::{LIVE_MAX, LiveRecord};
@@ -8,16 +8,15 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 
-/// Bytes that are read at a time.
 const CHUNK: u64 = 128 * 1024;
-/// Bytes of the file that was put away that are read; the engine's own is shorter.
+/// Bytes of the rotated file that are read; the engine's is shorter.
 const OLD_MAX: u64 = 2 * LIVE_MAX;
 
 /// Reads records in the order of their numbers, each once.
 #[derive(Debug)]
 pub(crate) struct LiveReader {
     run: RunDir,
-    /// The file that is being read, and where its next record begins.
+    /// The current file, and where its next record begins.
     inode: u64,
     at: u64,
     last: u64,
@@ -25,30 +24,28 @@ pub(crate) struct LiveReader {
     begun: bool,
 }
 
-/// Records, and how many were put away before they could be read.
 #[derive(Debug, Default)]
 pub(crate) struct LiveRecords {
     pub(crate) records: Vec<LiveRecord>,
     /// Records lost before the first of these.
     pub(crate) missed: u64,
-    /// Whether everything was read that was there when the look began.
+    /// Whether it reached the end as of the start of this call.
     pub(crate) to_end: bool,
 }
 
 impl LiveReader {
-    /// Records after number `after`; `None` for those that come from now on.
+    /// Records after number `after`; `None` for those from now on.
     pub(crate) fn new(run: &RunDir, after: Option<u64>) -> Self {
         let last = after.unwrap_or_else(|| last_number(run));
         let begun = after.is_some_and(|n| n > 0);
         Self { run: run.clone(), inode: 0, at: 0, last, begun }
     }
 
-    /// The last number that was handed out.
     pub(crate) fn last(&self) -> u64 {
         self.last
     }
 
-    /// What has come since the last call, as much as is read at a time. A file that cannot be read has nothing to show.
+    /// Records since the last call, as many as are read at a time. An unreadable file has none.
     pub(crate) fn poll(&mut self) -> LiveRecords {
         let mut read = LiveRecords { to_end: true, ..LiveRecords::default() };
         let Ok(file) = plain::read(&self.run.live()) else { return read };
@@ -58,7 +55,7 @@ impl LiveReader {
         }
         let known = self.begun && self.at > 0;
         self.advance(&file, &mut read);
-        // Numbers that do not follow on: another file with the same inode, or one that was written over.
+        // Numbers that don't follow: another file with the same inode, or an overwritten one.
         if known && read.records.first().is_some_and(|r| r.n != self.last + 1) {
             read.records.clear();
             (self.inode, self.at) = (0, 0);
@@ -69,7 +66,7 @@ impl LiveReader {
         read
     }
 
-    /// Another file stands there: what is left of the one before comes first, then the new one from its beginning.
+    /// There is another file: reads the rest of the previous one first, then the new one from its beginning.
     fn change_file(&mut self, new: &File, inode: u64, read: &mut LiveRecords) {
         let restarted = last_record(new).is_some_and(|r| r.n < self.last);
         if restarted {
@@ -89,7 +86,7 @@ impl LiveReader {
         read.to_end = self.chunk(file, &mut read.records);
     }
 
-    /// One chunk of records; whether that was the end of the file.
+    /// Reads one chunk of records; returns whether that was the end of the file.
     fn chunk(&mut self, mut file: &File, records: &mut Vec<LiveRecord>) -> bool {
         let mut bytes = Vec::new();
         let read = file.seek(SeekFrom::Start(self.at)).and_then(|_| file.take(CHUNK).read_to_end(&mut bytes));
@@ -98,11 +95,11 @@ impl LiveReader {
         for line in bytes.split_inclusive(|b| *b == b'\n').filter(|line| line.ends_with(b"\n")) {
             used += line.len() as u64;
             let newest = records.last().map_or(self.last, |r| r.n);
-            // What is no record (a torn line, a stranger's) is passed over.
+            // Skips invalid records (a torn line, a foreign one).
             records.extend(serde_json::from_slice::<LiveRecord>(line).ok().filter(|r| r.n > newest));
         }
         if used == 0 && read == CHUNK {
-            // No record is so long.
+            // No record is this long.
             used = read;
         }
         self.at += used;
@@ -121,7 +118,7 @@ impl LiveReader {
     }
 }
 
-/// The number of the last record of a run; 0 where there is none.
+/// The number of a run's last record; 0 if there is none.
 pub(crate) fn last_number(run: &RunDir) -> u64 {
     let last = |path: &Path| plain::read(path).ok().and_then(|file| last_record(&file)).map_or(0, |r| r.n);
     match last(&run.live()) {

@@ -1,14 +1,14 @@
-//! One record of what a run shows while it works, as `live.jsonl` holds it.
+//! A record of a run's live output in `live.jsonl`.
 
 use jiff::Timestamp;
 use ralph_loop_protocol::id::Seq;
 use ralph_loop_protocol::money::{Tokens, Usd};
 use serde::{Deserialize, Serialize};
 
-/// At this size the file is put away as `live.1.jsonl`, in place of the one before.
+/// At this size the file is rotated to `live.1.jsonl`, replacing the previous one.
 pub const LIVE_MAX: u64 = 1024 * 1024;
 
-/// Something a run showed while it worked.
+/// A piece of a run's live output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LiveRecord {
     /// Its number, from 1 without gaps over the life of a run.
@@ -17,7 +17,7 @@ pub struct LiveRecord {
     pub at: Timestamp,
     /// The last event before it.
     pub seq: Seq,
-    /// The iteration under way; 0 where there is none.
+    /// The current iteration; 0 if there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub iteration: u32,
     /// What it is.
@@ -25,21 +25,21 @@ pub struct LiveRecord {
     pub body: LiveBody,
 }
 
-/// What was shown. Secrets are taken out before it comes here.
+/// Live output, already redacted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LiveBody {
-    /// A piece of the agent's text, as it came; pieces of one text follow each other.
+    /// A piece of the agent's text; pieces of one text are consecutive.
     Text {
         /// The piece.
         text: String,
     },
-    /// What the agent's process said on stderr.
+    /// Output of the agent's process on stderr.
     Stderr {
         /// The piece.
         text: String,
     },
-    /// What the agent does, in one line for people.
+    /// The agent's activity, in one line.
     Activity {
         /// The line.
         text: String,
@@ -48,10 +48,10 @@ pub enum LiveBody {
     ToolCall {
         /// The tool.
         name: String,
-        /// On what, in one line.
+        /// Its target, in one line.
         what: String,
     },
-    /// What came of it.
+    /// A tool's result.
     ToolResult {
         /// Whether it worked.
         ok: bool,
@@ -74,7 +74,7 @@ pub enum LiveBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<Usd>,
     },
-    /// More came than a reader could follow; the logs have it all.
+    /// Output was left out of a flood; the logs have it all.
     LeftOut {
         /// How many bytes of text.
         bytes: u64,

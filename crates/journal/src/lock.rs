@@ -1,5 +1,5 @@
-//! Who drives: one process per folder. The lock is a `flock` on `.ralph/lock`, shared with the run's guard process, so
-//! it is free exactly when the driver and everything it started are gone, however they died.
+//! The lock of a folder: one driver at a time. It is a `flock` on `.ralph/lock`, shared with the run's guard process,
+//! so it is released exactly when the driver and everything it started are gone, however they died.
 
 use crate::error::JournalError;
 use jiff::Timestamp;
@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// More than a lock says of its holder.
+/// More than a lock's content.
 const HOLDER_MAX: u64 = 64 * 1024;
 
 /// Who holds the lock.
@@ -25,13 +25,13 @@ pub struct LockHolder {
     pub run_id: RunId,
     /// Since when.
     pub since: Timestamp,
-    /// Its hold on the run, once its driver has started.
+    /// Its lease on the run, once its driver has started.
     #[serde(flatten)]
     pub lease: DriverLease,
 }
 
 impl LockHolder {
-    /// A process that takes the lock now, before any driver has started.
+    /// A holder whose driver hasn't started yet.
     pub fn new(pid: u32, run_id: RunId, since: Timestamp) -> Self {
         Self { pid, run_id, since, lease: DriverLease::default() }
     }
@@ -40,15 +40,15 @@ impl LockHolder {
 /// The lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody else drives.
+    /// Another process holds it.
     #[error("{}", already_working(path, holder.as_deref()))]
     Held {
         /// The lock file.
         path: PathBuf,
-        /// Who, where the file says so.
+        /// The holder, if the file names one.
         holder: Option<Box<LockHolder>>,
     },
-    /// The lock file cannot be used.
+    /// The lock file can't be used.
     #[error(transparent)]
     File(#[from] JournalError),
 }
@@ -57,7 +57,7 @@ fn already_working(path: &Path, holder: Option<&LockHolder>) -> String {
     let Some(holder) = holder else {
         return format!("another process is already working in this folder (lock `{}`)", path.display());
     };
-    // Whoever shows it says it by the reader's clock.
+    // Display converts it to the reader's time zone.
     let since = holder.since.strftime("%Y-%m-%dT%H:%M:%SZ");
     // `ralph archive` takes the lock under its own name.
     let who = match holder.run_id.as_str() {
@@ -67,7 +67,7 @@ fn already_working(path: &Path, holder: Option<&LockHolder>) -> String {
     format!("{who} is already working in this folder (process {}, since {since})", holder.pid)
 }
 
-/// A held lock; given back when dropped and when every inherited copy is closed.
+/// A held lock; released when it and every inherited copy are closed.
 #[derive(Debug)]
 pub struct RunLock {
     lock: Flock<File>,
@@ -76,7 +76,7 @@ pub struct RunLock {
 }
 
 impl RunLock {
-    /// Takes the lock. Where the holder is dead but its guard is still ending what it left behind, waits for up to `timeout`.
+    /// Takes the lock. If the holder is dead but its guard is still cleaning up, waits for up to `timeout`.
     pub fn take(path: &Path, holder: &LockHolder, timeout: Duration) -> Result<Self, LockError> {
         let deadline = Instant::now() + timeout;
         loop {
@@ -119,13 +119,13 @@ impl RunLock {
         }
     }
 
-    /// Writes down the hold of the driver that has started under this lock.
+    /// Records the lease of the driver that has started under this lock.
     pub fn record_driver(&mut self, lease: &DriverLease) -> Result<(), JournalError> {
         self.holder.lease.clone_from(lease);
         self.write()
     }
 
-    /// Who holds it, for whoever finds it held. Written before it is cut to its length, as others may be reading.
+    /// Writes the holder for other processes; before truncating, as they may be reading.
     fn write(&mut self) -> Result<(), JournalError> {
         let text = serde_json::to_vec(&self.holder).unwrap_or_default();
         let lock = &mut self.lock;
@@ -146,16 +146,15 @@ impl RunLock {
     }
 }
 
-/// What a lock says of its holder.
 fn read_holder(file: &File) -> Option<LockHolder> {
     let mut text = Vec::new();
     file.take(HOLDER_MAX).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
-/// Who holds the lock now; `None` where it is free.
+/// The current holder; `None` if the lock is free.
 pub fn holder(path: &Path) -> Option<LockHolder> {
-    // A repo may have brought it along: a pipe or a device is no lock, and is not waited for.
+    // A repo may have brought it along: a pipe or a device doesn't count, and doesn't block.
     let file = ralph_loop_safe_fs::open_plain(path).ok()?;
     match Flock::lock(file, FlockArg::LockSharedNonblock) {
         Ok(_) => None,
@@ -163,20 +162,20 @@ pub fn holder(path: &Path) -> Option<LockHolder> {
     }
 }
 
-/// Whether a process is held by a signal (Ctrl-Z, `kill -STOP`): it lives, and does nothing until somebody lets it go on.
+/// Whether a process is stopped by a signal (Ctrl-Z, `kill -STOP`) until it is resumed.
 pub fn is_stopped(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name of the program may hold anything, so the state is what follows its last parenthesis.
+    // A program's name may hold anything, so the state is what follows its last parenthesis.
     stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['T', 't']))
 }
 
-/// When a process began, in ticks since the machine did: with its id it names one process, and none that got the same id later.
+/// When a process began, in ticks since boot: with its id this identifies it even if ids are reused.
 pub fn began(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit(')').next()?.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// Whose ids the ids of processes are that this process sees: inside a container there are others.
+/// This process's PID namespace: a container has separate ids.
 pub fn pid_namespace() -> Option<String> {
     Some(std::fs::read_link("/proc/self/ns/pid").ok()?.display().to_string())
 }

@@ -1,5 +1,5 @@
-//! Which machine this is: a random id, made once in the state home. It tells drivers on several machines apart and says
-//! nothing of the machine.
+//! The id of this machine: random, created once in the state home. It tells drivers on several machines apart and
+//! says nothing about the machine.
 
 use crate::error::JournalError;
 use crate::layout::StateHome;
@@ -10,10 +10,10 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Bytes of chance in an id; it is written in twice as many digits.
+/// Random bytes in an id, written as twice as many digits.
 const BYTES: usize = 16;
 
-/// The id of this machine, made where there is none. Two processes that ask for the first time get the same.
+/// The id of this machine, created if missing. Two processes that ask for the first time get the same.
 pub fn id(home: &StateHome) -> Result<MachineId, JournalError> {
     let path = home.machine_id();
     if let Some(known) = read(&path) {
@@ -29,7 +29,7 @@ pub fn id(home: &StateHome) -> Result<MachineId, JournalError> {
         .mode(0o600)
         .open(&draft)
         .and_then(|mut file| writeln!(file, "{fresh}"))
-        // A link is made or not, whoever else does so at the same time; a file that holds no id is replaced.
+        // Linking is atomic, whatever other processes do; an invalid file is replaced.
         .and_then(|()| match std::fs::hard_link(&draft, &path) {
             Err(_) if read(&path).is_none() => std::fs::rename(&draft, &path),
             _ => Ok(()),
@@ -39,7 +39,6 @@ pub fn id(home: &StateHome) -> Result<MachineId, JournalError> {
     Ok(read(&path).unwrap_or_else(|| MachineId::new(fresh)))
 }
 
-/// What the file says, where it is an id.
 fn read(path: &Path) -> Option<MachineId> {
     let mut text = String::new();
     std::fs::File::open(path).ok()?.take(2 * BYTES as u64 + 2).read_to_string(&mut text).ok()?;
@@ -64,7 +63,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
-    fn an_id_is_made_once_for_its_owner_alone() {
+    fn id_is_created_once_and_private() {
         let temp = tempfile::tempdir().unwrap();
         let home = StateHome::at(&temp.path().join("state/ralph"));
         let asked: Vec<_> = (0..8)
@@ -83,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_holds_no_id_is_replaced() {
+    fn file_without_an_id_is_replaced() {
         let temp = tempfile::tempdir().unwrap();
         let home = StateHome::at(temp.path());
         for garbage in ["", "no id\n", &"f".repeat(33)] {

@@ -7,16 +7,16 @@ use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where the files of one journal are.
+/// The paths of a journal's files.
 #[derive(Debug, Clone)]
 pub struct Places {
     /// The run's folder.
     pub dir: RunDir,
-    /// The sealed copy, where there is a place for one.
+    /// The sealed copy, if there is a path for one.
     pub seal: Option<PathBuf>,
-    /// A folder for the spare links, below `.git`, where the record lies in the workspace (an older layout).
+    /// A folder below `.git` for the spare links, if the record is in the workspace (an older layout).
     pub spare: Option<PathBuf>,
-    /// Where the run is sealed instead, where that is not this machine.
+    /// Where the run is sealed instead, if not on this machine.
     pub elsewhere: Option<Arc<dyn SealSource>>,
 }
 
@@ -25,7 +25,6 @@ impl Places {
     pub fn sealed_spec(&self) -> Option<PathBuf> {
         self.seal.as_ref().map(|path| path.with_extension("spec.json"))
     }
-    /// The sealed copy that these places name.
     pub(crate) fn own_seal(&self) -> Option<Box<dyn Seal>> {
         if let Some(elsewhere) = &self.elsewhere {
             return Some(elsewhere.seal());
@@ -40,7 +39,6 @@ impl Places {
     }
 }
 
-/// A file that is only added to.
 pub(crate) fn open_append(path: &Path) -> Result<File, JournalError> {
     OpenOptions::new()
         .create(true)

@@ -1,4 +1,4 @@
-//! Opening files that somebody else may have put there: regular ones only, never through a link, never waiting.
+//! Opens files that another process may have put there: only regular ones, never through a link, never blocking.
 
 use nix::libc;
 use std::fs::{File, OpenOptions};
@@ -21,12 +21,12 @@ pub fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same as text, empty where there is none that can be read.
+/// The content as text; empty if it can't be read.
 pub fn read_text(path: &Path, max: u64) -> String {
     String::from_utf8_lossy(&read_bounded(path, max).unwrap_or_default()).into_owned()
 }
 
-/// Opens a regular file for appending (and reading what stands there), made if there is none.
+/// Opens a regular file for reading and appending, creating it if missing.
 pub(crate) fn append(path: &Path) -> io::Result<File> {
     regular(OpenOptions::new().read(true).append(true).create(true), path)
 }

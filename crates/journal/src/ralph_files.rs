@@ -1,5 +1,5 @@
-//! Reading and writing in a `.ralph/` folder. Agents and repos can write there, too, so everything goes through
-//! [`ralph_loop_safe_fs`]: no link is followed, only regular files count, and nothing is waited for.
+//! Reads and writes in a `.ralph/` folder. Agents and repos can write there as well, so everything goes through
+//! [`ralph_loop_safe_fs`]: no link is followed, only regular files count, and nothing blocks.
 
 use crate::error::JournalError;
 use crate::layout::RalphDir;
@@ -9,21 +9,17 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// A log for people that is longer is put away under `NAME.1`.
+/// Longer logs are rotated to `NAME.1`.
 const ROTATE_AT: u64 = 4 * 1024 * 1024;
-/// Most bytes of a configuration.
 const CONFIG_MAX: u64 = 16 * 1024 * 1024;
-/// The folder's name in its workspace.
 const NAME: &str = ".ralph";
 
 impl RalphDir {
-    /// The folder as it is.
     fn open(&self) -> io::Result<SafeDir> {
         SafeDir::open(self.workspace())?.folder(NAME)
     }
 
-    /// The folder, made where there is none, ready for a file `name` in it. A link or a file that stands where a folder
-    /// belongs is nobody's folder, and goes.
+    /// The folder, created if missing, ready for a file `name` in it. A link or a file in its place is removed.
     fn make(&self, name: &str) -> io::Result<SafeDir> {
         let workspace = SafeDir::open(self.workspace())?;
         let clear = |dir: &SafeDir, path: &Path| match dir.facts(path) {
@@ -43,22 +39,21 @@ impl RalphDir {
         self.path().parent().unwrap_or(Path::new("/"))
     }
 
-    /// Opens a regular file for reading.
     pub fn open_file(&self, name: &str) -> io::Result<File> {
         self.open()?.open_file(name, Links::Refused)
     }
 
-    /// The first `max` bytes of a file; `None` where there is no regular file of that name.
+    /// The first `max` bytes of a file; `None` if it isn't a regular file.
     pub fn read(&self, name: &str, max: u64) -> Option<Vec<u8>> {
         self.open().ok()?.read(name, Links::Refused, max).ok()
     }
 
-    /// The same as text, empty where there is none.
+    /// The first `max` bytes as text; empty if unreadable.
     pub fn read_text(&self, name: &str, max: u64) -> String {
         String::from_utf8_lossy(&self.read(name, max).unwrap_or_default()).into_owned()
     }
 
-    /// The last `max` bytes of a file as text, and where they begin; empty where there is none.
+    /// The last `max` bytes of a file as text, and where they begin; empty if unreadable.
     pub fn read_end(&self, name: &str, max: u64) -> (u64, String) {
         let read = self.open().and_then(|dir| dir.read_end(name, Links::Refused, max));
         read.map_or_else(
@@ -67,23 +62,22 @@ impl RalphDir {
         )
     }
 
-    /// The digest of the configuration, where there is one.
     pub fn config_digest(&self) -> Option<Digest> {
         self.read("config.json", CONFIG_MAX).map(|text| Digest::of(&text))
     }
 
-    /// Puts a file in its place, all at once.
+    /// Replaces a file atomically.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), JournalError> {
         let written = self.make(name).and_then(|dir| dir.write(name, bytes));
         written.map_err(|e| JournalError::file("write", &self.join(name), e))
     }
 
-    /// Gives a file without a name its place, all at once.
+    /// Links an anonymous file into place atomically.
     pub(crate) fn put(&self, name: &str, file: &File) -> io::Result<()> {
         self.make(name)?.put(name, file)
     }
 
-    /// Appends to a log for people; a full one is put away under `NAME.1`.
+    /// Appends to a log for users; rotates a full one to `NAME.1`.
     pub fn append(&self, name: &str, text: &str) -> Result<(), JournalError> {
         let append = || {
             let dir = self.make(name)?;
@@ -97,7 +91,7 @@ impl RalphDir {
         append().map_err(|e| JournalError::file("append to", &self.join(name), e))
     }
 
-    /// Removes what has this name, where something has.
+    /// Removes the entry of this name, if any.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match self.open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -105,7 +99,7 @@ impl RalphDir {
         }
     }
 
-    /// Makes `name` a link to `target`, in place of whatever has that name, unless it is one already.
+    /// Makes `name` a link to `target`, replacing any other entry.
     pub fn link(&self, name: &str, target: &Path) -> io::Result<()> {
         let dir = self.make(name)?;
         if dir.read_link(name).is_ok_and(|found| found == target) {
@@ -122,7 +116,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn what_an_agent_puts_in_the_way_is_replaced_and_never_followed() {
+    fn planted_links_are_replaced_and_never_followed() {
         let base = tempfile::tempdir().unwrap();
         let (top, outside) = (base.path().join("repo"), base.path().join("outside"));
         fs::create_dir_all(&top).unwrap();
@@ -156,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_log_is_put_away() {
+    fn full_log_is_rotated() {
         let base = tempfile::tempdir().unwrap();
         let dir = RalphDir::of(base.path());
         dir.append("activity.log", "first\n").unwrap();

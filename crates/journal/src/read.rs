@@ -8,8 +8,8 @@ use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-/// Reads a journal without becoming its writer: calls `each` for every complete event from byte `from` on, and returns
-/// where the next event will begin.
+/// Reads a journal without becoming its writer: calls `each` for every complete event from byte `from` on, and
+/// returns where the next event will begin.
 pub fn read_from(path: &Path, from: u64, each: &mut dyn FnMut(Event)) -> Result<u64, JournalError> {
     read_lines(path, from, &mut |_, event| {
         each(event);
@@ -17,8 +17,8 @@ pub fn read_from(path: &Path, from: u64, each: &mut dyn FnMut(Event)) -> Result<
     })
 }
 
-/// The same for whoever makes a state of the events: an event of a kind that is not known here is an error, because what
-/// it does to the state is not known either.
+/// Like [`read_from`], for building a state: an unknown kind of event is an error, because its effect on the state is
+/// unknown.
 pub fn read_known(path: &Path, from: u64, each: &mut dyn FnMut(Event)) -> Result<u64, JournalError> {
     read_lines(path, from, &mut |line, event| {
         refuse_newer(path, line, &event)?;
@@ -27,7 +27,7 @@ pub fn read_known(path: &Path, from: u64, each: &mut dyn FnMut(Event)) -> Result
     })
 }
 
-/// An error where the event is of a kind that is not known here. Its seq is its line.
+/// Fails on an unknown kind of event. Its seq is its line number.
 pub(crate) fn refuse_newer(path: &Path, line: &[u8], event: &Event) -> Result<(), JournalError> {
     if event.body != EventBody::Unknown {
         return Ok(());
@@ -37,7 +37,7 @@ pub(crate) fn refuse_newer(path: &Path, line: &[u8], event: &Event) -> Result<()
     Err(JournalError::Newer { path: path.to_owned(), line: event.seq.0, found })
 }
 
-/// No line of a journal is longer; what is, is none.
+/// No valid line of a journal is longer.
 const LINE_MAX: u64 = 64 * 1024 * 1024;
 
 type EachLine<'a> = &'a mut dyn FnMut(&[u8], Event) -> Result<(), JournalError>;

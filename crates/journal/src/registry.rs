@@ -1,5 +1,5 @@
-//! The registry: every run of any folder, so that it can be found from anywhere. An entry names folders; what is true
-//! of the run stands in its journal.
+//! The registry: every run of any folder, so that it can be found from anywhere. An entry names folders; facts about
+//! the run are in its journal.
 
 use crate::artifacts::write_atomic;
 use crate::error::JournalError;
@@ -24,10 +24,10 @@ pub struct Registration {
     pub workspace: PathBuf,
     /// When it was made.
     pub created_at: Timestamp,
-    /// Folder of the spare links of its journal, where its record lies in the workspace.
+    /// Folder of the journal's spare links, if its record is in the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare: Option<PathBuf>,
-    /// Its record; left out where that lies in the `.ralph/` of the workspace (an older layout, or a copied folder).
+    /// Its record; left out if it is in the `.ralph/` of the workspace (an older layout, or a copied folder).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,
 }
@@ -44,7 +44,7 @@ impl Registration {
             None => self.ralph_dir().run(&self.run_id),
         }
     }
-    /// Where git keeps what it remembers of the run beside the user's repo; `None` for the repo's own folder for that.
+    /// Git's records of the run for the user's repo; `None` for the repo's own folder for that.
     pub fn git_folder(&self) -> Option<PathBuf> {
         self.record.as_ref().map(|record| RunDir::at(record).git())
     }
@@ -56,7 +56,7 @@ impl Registration {
 
 /// Writes a run's entry.
 pub fn register(home: &StateHome, entry: &Registration) -> Result<(), JournalError> {
-    // First: an id in a list that has no entry (yet) is passed over, an entry in no list would be missed.
+    // First: a listed id without an entry is skipped, but an unlisted entry would be missed.
     for folder in folders_of(entry) {
         list(home, folder, std::slice::from_ref(&entry.run_id))?;
     }
@@ -74,33 +74,33 @@ pub fn all(home: &StateHome) -> Vec<Registration> {
     ids(home).iter().filter_map(|run| find(home, run)).collect()
 }
 
-/// All entries, each read when it is asked for, the latest first.
+/// All entries, latest first, each read on demand.
 pub fn latest_first(home: &StateHome) -> impl Iterator<Item = Registration> {
     let home = home.clone();
     ids(&home).into_iter().rev().filter_map(move |run| find(&home, &run))
 }
 
-/// The ids of all entries, oldest first. None of them is read.
+/// The ids of all entries, oldest first, without reading them.
 pub fn ids(home: &StateHome) -> Vec<RunId> {
     let Ok(entries) = std::fs::read_dir(home.registrations()) else { return Vec::new() };
     let mut found: Vec<RunId> = entries
         .flatten()
-        // Beside each entry lies the record of its run.
+        // The record of each run is next to its entry.
         .filter_map(|entry| RunId::parse(entry.file_name().to_str()?.strip_suffix(".json")?).ok())
         .collect();
     found.sort();
     found
 }
 
-/// The entries of runs that work in a folder or were started from it, oldest first. It costs as much as there are such runs,
-/// not as there are runs.
+/// The entries of runs that work in a folder or were started from it, oldest first. The cost depends on these runs,
+/// not on all runs.
 pub fn of_folder(home: &StateHome, folder: &Path) -> Vec<Registration> {
     let mut found: Vec<Registration> = match list_all_once(home) {
         Ok(()) => {
             let listed: BTreeSet<RunId> = listed(home, folder).into_iter().collect();
             listed.iter().filter_map(|run| find(home, run)).collect()
         }
-        // Where nothing can be written, every entry is looked at.
+        // If nothing can be written, checks every entry.
         Err(_) => all(home),
     };
     found.retain(|entry| entry.origin == folder || entry.workspace == folder);
@@ -119,7 +119,7 @@ fn listed(home: &StateHome, folder: &Path) -> Vec<RunId> {
 /// Adds ids to the list of a folder.
 fn list(home: &StateHome, folder: &Path, runs: &[RunId]) -> Result<(), JournalError> {
     let path = home.folder_runs(folder);
-    // An empty line first: what a crash may have left of one does not take the next one with it.
+    // The empty line keeps a torn line from damaging the next one.
     let lines: String = runs.iter().map(|run| format!("\n{run}\n")).collect();
     let add = || {
         path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
@@ -129,7 +129,7 @@ fn list(home: &StateHome, folder: &Path, runs: &[RunId]) -> Result<(), JournalEr
     add().map_err(|e| JournalError::file("append to", &path, e))
 }
 
-/// Lists the runs that were registered before there were lists.
+/// Lists the runs that were registered before lists existed.
 fn list_all_once(home: &StateHome) -> Result<(), JournalError> {
     let done = home.all_listed();
     if done.is_file() {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runs_of_a_folder_are_those_in_it_and_those_started_from_it() {
+    fn folder_lists_runs_in_it_and_runs_started_from_it() {
         let folder = tempfile::tempdir().unwrap();
         let home = StateHome::at(folder.path());
         register(&home, &entry(&home, "20260101-000002-bbbb", "/a", "/copy")).unwrap();
@@ -181,7 +181,7 @@ mod tests {
         let latest: Vec<RunId> = latest_first(&home).map(|entry| entry.run_id).collect();
         assert_eq!(latest, ids(&home).into_iter().rev().collect::<Vec<_>>());
 
-        // Registered again at another place, and one whose entry is gone.
+        // Registered again at another path, and one whose entry is gone.
         register(&home, &entry(&home, "20260101-000001-aaaa", "/moved", "/moved")).unwrap();
         std::fs::remove_file(home.registration(&RunId::parse("20260101-000003-cccc").unwrap())).unwrap();
         assert_eq!(ids_of(&home, "/a"), ["20260101-000002-bbbb"]);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_from_before_there_were_lists_and_after_a_torn_line_are_found() {
+    fn runs_are_found_without_lists_and_after_a_torn_line() {
         let folder = tempfile::tempdir().unwrap();
         let home = StateHome::at(folder.path());
         let old = entry(&home, "20260101-000001-aaaa", "/a", "/a");

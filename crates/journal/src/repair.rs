@@ -1,4 +1,4 @@
-//! Mending a journal: links that are gone, a tail that is lost or torn, a text that somebody else wrote.
+//! Repairs a journal: missing links, a lost or torn tail, foreign edits.
 
 use crate::error::JournalError;
 use crate::places::{Places, open_append};
@@ -8,7 +8,6 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Bytes that are copied at a time.
 const COPY: usize = 64 * 1024;
 
 pub(crate) fn relink_missing(places: &Places) {
@@ -25,7 +24,7 @@ pub(crate) fn relink_missing(places: &Places) {
     }
 }
 
-/// Brings the journal up to its sealed copy, which has `sealed_len` bytes. The journal must be a prefix of it.
+/// Completes the journal from its sealed copy, which has `sealed_len` bytes. The journal must be a prefix of it.
 pub(crate) fn heal(path: &Path, seal: &dyn Seal, sealed_len: u64) -> Result<u64, JournalError> {
     let place = seal.place();
     let mut ours = BufReader::new(File::open(path).map_err(|e| JournalError::file("read", path, e))?);
@@ -56,7 +55,7 @@ pub(crate) fn heal(path: &Path, seal: &dyn Seal, sealed_len: u64) -> Result<u64,
     Ok(sealed_len - at)
 }
 
-/// Keeps the bytes of a torn line: nothing is thrown away unseen.
+/// Keeps the bytes of a torn line for inspection.
 pub(crate) fn set_aside(path: &Path, from: u64, seq: Seq) -> Result<(), JournalError> {
     let aside = path.with_file_name(format!("events.torn-{seq}"));
     let mut file = File::open(path).map_err(|e| JournalError::file("read", path, e))?;
@@ -66,7 +65,7 @@ pub(crate) fn set_aside(path: &Path, from: u64, seq: Seq) -> Result<(), JournalE
     std::fs::write(&aside, torn).map_err(|e| JournalError::file("write", &aside, e))
 }
 
-/// Makes the sealed copy end where the journal of `bytes` does; fills it anew where there is none.
+/// Makes the sealed copy end where the journal of `bytes` does; refills a missing one.
 pub(crate) fn catch_up(seal: &mut dyn Seal, journal: &Path, bytes: u64) -> std::io::Result<()> {
     match seal.head()? {
         // A torn line was cut from the journal.
@@ -87,7 +86,8 @@ pub(crate) fn catch_up(seal: &mut dyn Seal, journal: &Path, bytes: u64) -> std::
     }
 }
 
-/// A person accepted that the journal was edited: the sealed copy becomes the journal again, the edited one is kept.
+/// After the user accepted that the journal was edited: the sealed copy becomes the journal again, the edited one is
+/// kept.
 pub fn restore_from_seal(places: &Places) -> Result<PathBuf, JournalError> {
     let path = places.dir.events();
     let seal = places.seal.clone().unwrap_or_default();

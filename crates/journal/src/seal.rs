@@ -1,6 +1,6 @@
-//! The sealed copy of a journal: where it is kept, and the file that keeps it.
+//! The sealed copy of a journal: the port for its storage, and the file implementation.
 //!
-//! It lies where no agent can write. Every line goes to it first, so the journal is always a prefix of it: a shorter one is
+//! No agent can write there. Every line goes to it first, so the journal is always a prefix of it: a shorter one is
 //! healed from it, a different one was edited.
 
 use ralph_loop_protocol::lease::Epoch;
@@ -8,44 +8,43 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Waits until what was sealed before the call survives a power cut. It is called from a thread of its own.
+/// Waits until what was sealed before the call survives a power cut. Called from a separate thread.
 pub type Settle = Box<dyn FnMut() -> io::Result<()> + Send>;
 
-/// The sealed copy of one journal: bytes that only grow, but for a torn end.
+/// The sealed copy of one journal: bytes that only grow, except for a torn end.
 ///
-/// An implementer guarantees: what [`Seal::append`] has taken is what [`Seal::read`] gives, byte for byte, in this process
-/// and in later ones; nobody else writes to it while the run's lock is held.
+/// Implementations guarantee: [`Seal::read`] returns what [`Seal::append`] has taken, byte for byte, in this process
+/// and in later ones; no other process writes to it while the run's lock is held.
 pub trait Seal: Send + std::fmt::Debug {
-    /// Its place, for messages.
+    /// Its path, for messages.
     fn place(&self) -> PathBuf;
-    /// How many bytes are sealed; `None` where there is no sealed copy yet.
+    /// How many bytes are sealed; `None` if there is no sealed copy yet.
     fn head(&self) -> io::Result<Option<u64>>;
-    /// Everything that is sealed, from its beginning.
+    /// Everything sealed, from the beginning.
     fn read(&self) -> io::Result<Box<dyn Read + '_>>;
-    /// Adds `bytes` after the first `at`: all of them, or none and an error. Makes the copy where there is none.
+    /// Adds `bytes` after the first `at`: all of them, or none and an error. Creates a missing copy.
     fn append(&mut self, bytes: &[u8], at: u64) -> io::Result<()>;
-    /// Keeps the first `length` bytes only: the end was torn.
+    /// Keeps only the first `length` bytes: the end was torn.
     fn cut(&mut self, length: u64) -> io::Result<()>;
-    /// How to wait for what is sealed. Makes the copy where there is none.
+    /// How to wait for what is sealed. Creates a missing copy.
     fn settle(&mut self) -> io::Result<Settle>;
-    /// Whether nothing may happen to the run that is not sealed. Others are done without where they cannot be used.
+    /// Whether every event must be sealed. Other seals are skipped if they fail.
     fn is_required(&self) -> bool {
         false
     }
 }
 
-/// A place apart from this machine where a run is sealed, for whoever holds the run. It is required: what it refuses does not
-/// happen.
+/// Remote storage that seals a run, for the run's holder. It is required: what it refuses doesn't happen.
 pub trait SealSource: Send + Sync + std::fmt::Debug {
-    /// The sealed copy of the journal.
+    /// The journal's sealed copy.
     fn seal(&self) -> Box<dyn Seal>;
-    /// Keeps the frozen definition as it is now.
+    /// Saves the present frozen spec.
     fn keep_spec(&self, text: &[u8]) -> io::Result<()>;
-    /// The frozen definition that was kept last.
+    /// The last saved spec.
     fn spec(&self) -> io::Result<Option<Vec<u8>>>;
-    /// Which hold on the run this is; every later one has a larger number.
+    /// The lease's epoch; every later lease has a larger one.
     fn epoch(&self) -> Epoch;
-    /// Whether the run is still held, as far as this process can know without asking.
+    /// Whether the run is still held, as far as this process knows without asking.
     fn is_held(&self) -> bool;
 }
 
@@ -57,7 +56,7 @@ pub struct FileSeal {
 }
 
 impl FileSeal {
-    /// The copy at `path`; its folders are made with the first line.
+    /// The copy at `path`; its folders are created with the first line.
     pub fn at(path: &Path) -> Self {
         Self { path: path.to_owned(), file: None }
     }
@@ -107,14 +106,14 @@ impl Seal for FileSeal {
     }
 }
 
-/// A full disk must not leave half a line behind: what was written of it is taken back.
+/// A full disk must not leave half a line behind: a partial write is undone.
 pub(crate) fn write_all_or_nothing(file: &mut File, line: &[u8], before: u64) -> io::Result<()> {
     file.write_all(line).inspect_err(|_| {
         let _ = file.set_len(before);
     })
 }
 
-/// Whether everything that is sealed is exactly what `ours` gives.
+/// Whether everything sealed equals `ours`.
 pub(crate) fn is_same(seal: &dyn Seal, ours: &mut dyn Read) -> io::Result<bool> {
     let (mut sealed, mut here) = (Vec::new(), Vec::new());
     seal.read()?.read_to_end(&mut sealed)?;

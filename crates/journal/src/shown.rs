@@ -1,5 +1,5 @@
-//! How a run is shown in a `.ralph/` folder: `.ralph/runs/<id>` leads to the record while the run lives, and becomes a real
-//! copy of it at its end. Nothing is ever read through it: an agent may write there.
+//! Shows a run in a `.ralph/` folder: `.ralph/runs/<id>` links to the record while the run lives, and becomes a real
+//! copy at its end. Nothing is ever read through it: an agent may write there.
 
 use crate::error::JournalError;
 use crate::layout::{RalphDir, RunDir};
@@ -10,18 +10,17 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a copy, but for the journal and the spec, which come whole.
+/// Most bytes of a copy, except for the journal and the spec, which are always complete.
 const COPY_MAX: u64 = 256 * 1024 * 1024;
-/// Files of a copy.
 const FILES_MAX: usize = 20_000;
-/// What means something only to processes, or is git's own.
+/// What only matters to processes, or is git's.
 const PASSING: &[&str] =
     &["git", "copy-git", "grown", "hooks", "lock", "wake", "events.idx", "live.jsonl", "live.1.jsonl"];
-/// Says in a copy what is missing from it.
+/// Lists in a copy what it lacks.
 const LEFT_OUT: &str = "left-out.txt";
 
-/// Makes `.ralph/runs/<id>` lead to the record, in place of what an earlier end of the run had left there. Where something
-/// else stands in the way, or the folder is none of ours, nothing is done: it is for people, and for agents to read.
+/// Makes `.ralph/runs/<id>` link to the record, replacing what an earlier end of the run had left there. Does nothing
+/// if something else is in the way or the folder isn't ours: it is only for display.
 pub fn link(dir: &RalphDir, run: &RunId, record: &RunDir) {
     if record.ralph_dir().is_some() || leads_to(dir, run, record) {
         return;
@@ -30,7 +29,7 @@ pub fn link(dir: &RalphDir, run: &RunId, record: &RunDir) {
     let _ = put(dir, run, |partial| std::os::unix::fs::symlink(record.path(), partial));
 }
 
-/// Puts the copy of a run that is over where only the link is still. Where somebody is just making it, nothing is done.
+/// Replaces the link of a finished run by its copy. Does nothing if another process is doing it.
 pub fn complete(dir: &RalphDir, run: &RunId, record: &RunDir) {
     if leads_to(dir, run, record)
         && let Ok(_turn) = take_turn(record, FlockArg::LockExclusiveNonblock)
@@ -45,8 +44,8 @@ fn leads_to(dir: &RalphDir, run: &RunId, record: &RunDir) -> bool {
     fs::read_link(dir.run(run).path()).is_ok_and(|target| target == record.path())
 }
 
-/// One process at a time changes how a run is shown: whoever reads a run that is over completes it, too. An error says that
-/// it is somebody else's turn. Where the file system knows no locks, everybody has theirs.
+/// One process at a time changes how a run is shown: every reader of a finished run completes it as well. An error
+/// means that another process has the turn. Without file locks, every process has it.
 fn take_turn(record: &RunDir, how: FlockArg) -> Result<Option<Flock<File>>, Errno> {
     let Ok(folder) = File::open(record.path()) else { return Ok(None) };
     match Flock::lock(folder, how) {
@@ -56,18 +55,18 @@ fn take_turn(record: &RunDir, how: FlockArg) -> Result<Option<Flock<File>>, Errn
     }
 }
 
-/// Takes the link or the copy away again: the run does not exist.
+/// Removes the link or the copy: the run doesn't exist.
 pub fn unlink(dir: &RalphDir, run: &RunId) {
     let place = dir.run(run).path().to_owned();
     if is_real(dir.path()) && is_real(&dir.join("runs")) {
         let _ = remove(&place);
-        // A folder with other runs in it refuses.
+        // Fails if the folder has other runs.
         let _ = std::fs::remove_dir(dir.join("runs"));
     }
 }
 
-/// Replaces the link by a copy of the record, which has no sockets and at most some hundred MiB: the newest iterations
-/// come first.
+/// Replaces the link by a copy of the record, which has no sockets and at most some hundred MiB: the newest
+/// iterations come first.
 pub fn copy(dir: &RalphDir, run: &RunId, record: &RunDir) -> Result<(), JournalError> {
     if record.ralph_dir().is_some() {
         return Ok(());
@@ -89,14 +88,13 @@ fn copy_in_turn(dir: &RalphDir, run: &RunId, record: &RunDir) -> Result<(), Jour
     copied.map_err(|e| JournalError::file("copy the run to", dir.run(run).path(), e))
 }
 
-/// Puts what `make` makes where a run is shown, in place of what showed it before. Who looks there meanwhile finds the one
-/// or the other.
+/// Replaces what shows a run by the output of `make`. Readers always find one of the two.
 fn put(dir: &RalphDir, run: &RunId, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let place = dir.run(run).path().to_owned();
     let partial = dir.join("runs").join(format!(".{run}.partial"));
     folders(dir)?;
     let shown_before = is_ours(&place)?;
-    // Left by a process that was killed; the name is ours.
+    // Left by a killed process; the name is ours.
     remove(&partial)?;
     if let Err(e) = make(&partial) {
         let _ = remove(&partial);
@@ -109,7 +107,7 @@ fn put(dir: &RalphDir, run: &RunId, make: impl FnOnce(&Path) -> io::Result<()>) 
     fs::rename(&partial, &place)
 }
 
-/// Copies one file of the record again: it has grown after the end of the run was told.
+/// Copies one file of the record again: it grew after the run's end was journaled.
 pub fn renew(folder: &Path, run: &RunId, record: &RunDir, name: &str) {
     let dir = RalphDir::of(folder);
     let place = dir.run(run).path().to_owned();
@@ -123,7 +121,6 @@ pub fn renew(folder: &Path, run: &RunId, record: &RunDir, name: &str) {
     }
 }
 
-/// Makes the folder for runs, or finds that what is there is one.
 fn folders(dir: &RalphDir) -> io::Result<()> {
     for folder in [dir.path().to_owned(), dir.join("runs")] {
         match fs::create_dir(&folder) {
@@ -135,7 +132,7 @@ fn folders(dir: &RalphDir) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a link, or a folder that holds a run. A folder that does not is somebody's own.
+/// Removes a link, or a folder that holds a run. Any other folder is foreign.
 fn remove(place: &Path) -> io::Result<()> {
     match is_ours(place)? {
         false => Ok(()),
@@ -144,8 +141,8 @@ fn remove(place: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether something stands there that shows a run: a link, or a folder that holds a run or nothing yet. A folder that
-/// holds something else is somebody's own, and an error.
+/// Whether the path shows a run: a link, or a folder that holds a run or nothing yet. A folder with other content is
+/// foreign, and an error.
 fn is_ours(place: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(place) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -156,12 +153,10 @@ fn is_ours(place: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether this is a folder and no link to one.
 fn is_real(folder: &Path) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir())
 }
 
-/// A copy under way.
 struct Copying {
     bytes: u64,
     files: usize,
@@ -206,7 +201,7 @@ impl Copying {
     }
 }
 
-/// Files before folders, and of folders with numbers for names the highest first.
+/// Files before folders, and numbered folders from the highest.
 fn newest_first(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
     let number =
@@ -257,7 +252,6 @@ mod tests {
         assert_eq!(fs::read_link(place.path()).unwrap(), f.record.path(), "a run that goes on lives again");
     }
 
-    /// Why the run cannot be copied.
     fn refused(f: &Fixture) -> io::ErrorKind {
         match copy(&f.dir, &f.run, &f.record) {
             Err(JournalError::File { verb: "copy the run to", source, .. }) => source.kind(),
@@ -266,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_stays() {
+    fn foreign_files_stay() {
         let f = fixture();
         let place = f.dir.run(&f.run);
         fs::create_dir_all(place.path()).unwrap();
@@ -277,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_looks_while_it_changes_finds_the_run() {
+    fn readers_find_the_run_while_link_and_copy_are_swapped() {
         let f = fixture();
         fs::write(f.record.events(), "{}\n").unwrap();
         link(&f.dir, &f.run, &f.record);
@@ -286,7 +280,7 @@ mod tests {
             link(&f.dir, &f.run, &f.record);
             std::thread::scope(|scope| {
                 let end = scope.spawn(|| copy(&f.dir, &f.run, &f.record));
-                // Whoever reads a run that is over completes it, too.
+                // Readers of a finished run complete it as well.
                 scope.spawn(|| complete(&f.dir, &f.run, &f.record));
                 while !end.is_finished() {
                     assert_eq!(fs::read_to_string(&journal).ok().as_deref(), Some("{}\n"));

@@ -1,5 +1,5 @@
-//! `state.json`: the state of the current run with the place in the journal it belongs to, so that `status` reads a
-//! tail and not the whole story. A snapshot is a convenience: lost or damaged, it is made again from the journal.
+//! `state.json`: the state of the current run with its position in the journal, so that `status` reads only a tail. A
+//! lost or damaged snapshot is rebuilt from the journal.
 
 use crate::ahead::FilesAhead;
 use crate::artifacts::{write_atomic, write_durable};
@@ -15,26 +15,25 @@ use ralph_loop_task::spec::{RunSpec, VERSION};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// No frozen definition is larger.
 const SPEC_MAX: u64 = 64 * 1024 * 1024;
 
-/// What `state.json` holds.
+/// The content of `state.json`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Format version.
     pub version: u32,
     /// The status word.
     pub status: String,
-    /// How many kinds of events its writer knew. One that knew more may have folded what means nothing here.
+    /// How many event kinds its writer knew. A newer one may have folded unknown events.
     #[serde(default)]
     pub kinds: usize,
-    /// Length of the journal that this state stands for.
+    /// The length of the journal at this state.
     pub journal_bytes: u64,
     /// The state.
     pub state: RunState,
 }
 
-/// Writes `state.json` into the record, and a copy for people into `.ralph/`.
+/// Writes `state.json` into the record, and a copy for users into `.ralph/`.
 pub fn save(
     files: &FilesAhead,
     dir: &RalphDir,
@@ -63,7 +62,7 @@ pub fn save(
         let spare = path.with_extension("json.tmp");
         ralph_loop_safe_fs::replace_with_spare(&path, &spare, &text)
             .map_err(|e| JournalError::file("write", &path, e))?;
-        // Of a run that is over, only the state itself stays.
+        // Of a finished run, only the state itself stays.
         if state.result.finished.is_some() {
             let _ = std::fs::remove_file(&spare);
         }
@@ -71,7 +70,7 @@ pub fn save(
     files.show(dir, "state.json", &text)
 }
 
-/// The state of a run as a reader sees it: the snapshot if it is this run's, then the tail of the journal.
+/// The state of a run for a reader: the run's snapshot, if any, then the tail of the journal.
 pub fn load(run: &RunDir) -> Result<RunState, JournalError> {
     let spec = read_spec(run)?;
     let path = run.ralph_dir().map_or_else(|| run.state(), |dir| dir.state());
@@ -87,7 +86,7 @@ pub fn load(run: &RunDir) -> Result<RunState, JournalError> {
             continues &= event.seq == state.seq.next();
             state.apply(&event);
         })?;
-        // A snapshot that does not fit its journal is not used; the journal is the truth.
+        // A snapshot that doesn't match its journal isn't used.
         if continues {
             return Ok(state);
         }
@@ -100,7 +99,7 @@ pub fn replay(run: &RunDir, spec: RunSpec) -> Result<RunState, JournalError> {
     replay_to(run, spec, Seq(u64::MAX))
 }
 
-/// The state as it was after the event `last`: what a run that branches off there starts from.
+/// The state after the event `last`: where a forked run starts.
 pub fn replay_to(run: &RunDir, spec: RunSpec, last: Seq) -> Result<RunState, JournalError> {
     let mut state = RunState::new(spec);
     read_known(&run.events(), 0, &mut |event| {
@@ -111,26 +110,26 @@ pub fn replay_to(run: &RunDir, spec: RunSpec, last: Seq) -> Result<RunState, Jou
     Ok(state)
 }
 
-/// Writes the frozen definition: the sealed copy first, as with the journal. Returns its digest.
+/// Writes the frozen spec, the sealed copy first. Returns its digest.
 pub fn write_spec(places: &Places, spec: &RunSpec) -> Result<Digest, JournalError> {
     let text = serde_json::to_vec_pretty(spec).unwrap_or_default();
     if let Some(elsewhere) = &places.elsewhere {
         elsewhere.keep_spec(&text).map_err(|e| JournalError::file("seal", &places.dir.spec(), e))?;
     } else if let Some(sealed) = places.sealed_spec() {
-        // A machine without a place for it must do without.
+        // Optional on machines without a path for it.
         let _ = write_atomic(&sealed, &text);
     }
     write_durable(&places.dir.spec(), &text)?;
     Ok(Digest::of(&text))
 }
 
-/// The sealed copy of the frozen definition, where there is one that can be read.
+/// The sealed copy of the frozen spec, if readable.
 pub fn sealed_spec(places: &Places) -> Option<RunSpec> {
     let path = places.sealed_spec()?;
     parse_spec(&path, &std::fs::read(&path).ok()?).ok()
 }
 
-/// The frozen definition as it was journalled with `digest`, wherever a copy of it is left; `None` where there is none.
+/// The frozen spec that was journaled with `digest`, from any copy; `None` if there is none.
 pub fn find_spec(places: &Places, digest: &Digest) -> Option<Vec<u8>> {
     let spare = places.spare.as_ref().map(|dir| dir.join("spec.json"));
     let kept = || places.elsewhere.as_ref().and_then(|elsewhere| elsewhere.spec().ok().flatten());
@@ -157,7 +156,6 @@ pub fn read_spec(run: &RunDir) -> Result<RunSpec, JournalError> {
 
 /// Parses `spec.json`.
 pub fn parse_spec(path: &Path, text: &[u8]) -> Result<RunSpec, JournalError> {
-    /// What every version of the format has.
     #[derive(Deserialize)]
     struct Versioned {
         version: u32,

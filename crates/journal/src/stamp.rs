@@ -1,8 +1,8 @@
-//! How a file looks from outside: enough to see that somebody else has touched it.
+//! A file's stat: enough to see that another process has touched it.
 
 use std::os::unix::fs::MetadataExt as _;
 
-/// What changes about a file with every write, link or replacement.
+/// Changes with every write, link or replacement of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Stamp {
     pub(crate) ino: u64,

@@ -1,8 +1,8 @@
-//! Watching a run of any process on this machine: its events and what it shows while it works, in one order, from any
-//! point, each once.
+//! Watches a run of any process on this machine: its events and its live output, in one order, from any point, each
+//! once.
 //!
-//! Nothing here needs the process that drives the run; a reader looks at the sizes of two files. What was shown stands
-//! after the event that it followed and before the next one.
+//! It doesn't need the driving process; a reader checks the sizes of two files. Live output comes after the event
+//! that it followed and before the next one.
 
 use crate::error::JournalError;
 use crate::layout::RunDir;
@@ -14,19 +14,18 @@ use ralph_loop_protocol::id::Seq;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Events that are read at a time.
 const BATCH: usize = 512;
-/// Items that one call hands out at most.
+/// Most items that one call returns.
 const MOST: usize = 2048;
-/// Shortest and longest time between two looks while waiting.
+/// Shortest and longest time between two checks while waiting.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(15), Duration::from_millis(150));
 
 /// Where to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamStart {
-    /// With the first event, and everything shown that is still kept.
+    /// With the first event, and all live output that is still kept.
     Beginning,
-    /// With the event of this number, and what was shown since the one before it.
+    /// With the event of this number, and the live output since the one before it.
     From(Seq),
     /// With what comes from now on.
     Tail,
@@ -34,7 +33,7 @@ pub enum StreamStart {
     After(Cursor),
 }
 
-/// Where a reader is: what it has seen.
+/// A reader's position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Cursor {
     /// The last event.
@@ -43,14 +42,14 @@ pub struct Cursor {
     pub live: u64,
 }
 
-/// One thing that a run told.
+/// One item of a run's stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StreamItem {
     /// Something happened.
     Event(Box<JournalLine>),
-    /// Something was shown.
+    /// Live output.
     Live(LiveRecord),
-    /// So many live records were put away before they were read. Events are never missed.
+    /// So many live records were rotated away before they were read. Events are never missed.
     Missed(u64),
 }
 
@@ -59,13 +58,13 @@ pub enum StreamItem {
 pub struct RunStream {
     events: Tail,
     live: Option<LiveReader>,
-    /// Read, but not yet handed out.
+    /// Read, but not returned yet.
     lines: VecDeque<JournalLine>,
     shown: VecDeque<PendingLive>,
-    /// Whether everything that was shown before the newest of `lines` has been read.
+    /// Whether all live output before the newest of `lines` has been read.
     caught_up: bool,
     seen: Cursor,
-    /// Live records of earlier moments are left out.
+    /// Earlier live records are left out.
     not_before: Seq,
 }
 
@@ -77,10 +76,10 @@ struct PendingLive {
 }
 
 impl RunStream {
-    /// Opens the stream of a run. A run whose journal does not exist yet has nothing to tell so far.
+    /// Opens the stream of a run. A run without a journal has no items so far.
     pub fn open(run: &RunDir, start: StreamStart) -> Result<Self, JournalError> {
         let journal = run.events();
-        // Where the live log is comes first: what is shown meanwhile belongs to what comes.
+        // The live log's position comes first: later output belongs to later events.
         let live = match start {
             StreamStart::Tail => LiveReader::new(run, None),
             StreamStart::After(cursor) => LiveReader::new(run, Some(cursor.live)),
@@ -101,18 +100,18 @@ impl RunStream {
         Ok(Self { events, live: Some(live), lines, shown, caught_up: false, seen, not_before })
     }
 
-    /// Events only: the live log is not even opened.
+    /// Only events: the live log isn't even opened.
     pub fn events_only(mut self) -> Self {
         self.live = None;
         self
     }
 
-    /// What was handed out so far; [`StreamStart::After`] goes on from here.
+    /// What was returned so far; [`StreamStart::After`] continues from here.
     pub fn cursor(&self) -> Cursor {
         self.seen
     }
 
-    /// What has come since the last call, a bounded part of it; empty where nothing has. Never waits.
+    /// A bounded part of what came since the last call; empty if nothing did. Never waits.
     pub fn poll(&mut self) -> Result<Vec<StreamItem>, JournalError> {
         if self.lines.is_empty() {
             let lines = &mut self.lines;
@@ -133,7 +132,7 @@ impl RunStream {
                     continue;
                 }
                 (None, Some(shown)) if shown.after <= self.seen.seq => self.next_shown(),
-                // Its event is there, but was not read yet: the next call has both.
+                // Its event exists, but wasn't read yet: the next call has both.
                 (None, _) => None,
             };
             match due {
@@ -144,7 +143,7 @@ impl RunStream {
         Ok(items)
     }
 
-    /// Like [`Self::poll`], but waits for something to come, at most this long.
+    /// Like [`Self::poll`], but waits for items, at most this long.
     pub fn wait(&mut self, timeout: Duration) -> Result<Vec<StreamItem>, JournalError> {
         let deadline = Instant::now() + timeout;
         let (mut look, longest) = LOOKS;
@@ -183,7 +182,7 @@ impl RunStream {
         let mut missed = read.missed;
         for record in read.records.into_iter().filter(|r| r.seq >= self.not_before) {
             let after = record.seq;
-            // A later record of an earlier moment: the journal lost its end, and what was shown by then is due at once.
+            // A later record of an earlier moment: the journal lost its end, and earlier output is due at once.
             self.shown.iter_mut().rev().take_while(|s| s.after > after).for_each(|s| s.after = after);
             if missed > 0 {
                 let item = StreamItem::Missed(std::mem::take(&mut missed));

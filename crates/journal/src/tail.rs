@@ -1,4 +1,4 @@
-//! The journal as it grows, line by line and as written: every event once, whatever happens to the file meanwhile.
+//! Reads a growing journal line by line: every event once, whatever happens to the file.
 
 use crate::error::JournalError;
 use crate::index;
@@ -11,62 +11,58 @@ use std::path::{Path, PathBuf};
 /// A line of the journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JournalLine {
-    /// As it stands in the file, without the line end: an event of a newer version keeps its words.
+    /// The raw line without its end: an event of a newer version keeps its text.
     pub text: String,
-    /// What it says.
+    /// The parsed event.
     pub event: Event,
 }
 
-/// Reads a journal from some event on, and goes on reading what is appended.
+/// Reads a journal from some event on, and keeps reading.
 #[derive(Debug)]
 pub(crate) struct Tail {
     path: PathBuf,
     /// Where the next event begins, in the file with this inode.
     at: u64,
     inode: Option<u64>,
-    /// The last event that was handed out.
     last: Seq,
 }
 
-/// What one look at a line gave.
 enum LineRead {
-    /// An event that was not handed out yet.
+    /// An event that wasn't returned yet.
     New(Box<JournalLine>),
-    /// One that was.
+    /// A returned one.
     Seen,
-    /// Not what should stand here: the file is another one than we took it for.
+    /// Not the expected line: the file isn't the one we took it for.
     Foreign(String),
 }
 
 impl Tail {
-    /// From the event `from` on.
     pub(crate) fn new(path: &Path, from: Seq) -> Self {
         let last = Seq(from.0.saturating_sub(1));
         Self { path: path.to_owned(), at: index::locate(path, from), inode: None, last }
     }
 
-    /// What comes after the last whole event that is there now.
+    /// What comes after the present last whole event.
     pub(crate) fn at_end(path: &Path) -> Result<Self, JournalError> {
         let last = last_seq(path).map_err(|e| JournalError::file("read", path, e))?;
         Ok(Self::new(path, Seq(last.0 + 1)))
     }
 
-    /// The last event that was handed out.
     pub(crate) fn last(&self) -> Seq {
         self.last
     }
 
-    /// Hands over what has come since the last call, at most `most` events, complete lines only.
+    /// Passes on what came since the last call, at most `most` events, complete lines only.
     pub(crate) fn poll(
         &mut self,
         most: usize,
         each: &mut dyn FnMut(JournalLine),
     ) -> Result<(), JournalError> {
-        // Gone for a moment (an agent's `git clean`); it will be back.
+        // Missing for a moment (an agent's `git clean`); it will be back.
         let Ok(meta) = std::fs::metadata(&self.path) else { return Ok(()) };
         let other = self.inode.is_some_and(|inode| inode != meta.ino());
         if other || meta.len() < self.at {
-            // A torn tail was cut, or the file was made anew: find the place again and skip what was seen.
+            // A torn tail was cut, or the file was recreated: find the position again and skip returned events.
             self.at = index::locate(&self.path, self.last.next());
         }
         self.inode = Some(meta.ino());
@@ -76,7 +72,7 @@ impl Tail {
         let trusted = self.at;
         match self.read(most, each)? {
             Some(_) if trusted > 0 => {
-                // Written over in place: from the beginning, and skip what was seen.
+                // Overwritten in place: from the beginning, skipping returned events.
                 self.at = 0;
                 match self.read(most, each)? {
                     Some(reason) => Err(self.corrupt(reason)),
@@ -88,7 +84,7 @@ impl Tail {
         }
     }
 
-    /// Reads on from `at`; says what is wrong where the file is not what it was.
+    /// Reads on from `at`; fails if the file isn't what it was.
     fn read(
         &mut self,
         most: usize,
@@ -113,7 +109,7 @@ impl Tail {
                     each(*line);
                 }
                 LineRead::Seen => {}
-                // A torn last line is not yet an event.
+                // A torn last line isn't an event yet.
                 LineRead::Foreign(_) if reader.fill_buf().map_err(fail)?.is_empty() => return Ok(None),
                 LineRead::Foreign(reason) => return Ok(Some(reason)),
             }
@@ -128,7 +124,7 @@ impl Tail {
 }
 
 fn read_line(bytes: &[u8], last: Seq) -> LineRead {
-    // What was seen needs no second reading.
+    // Returned events aren't parsed again.
     if seq_of(bytes).is_some_and(|seq| seq <= last) {
         return LineRead::Seen;
     }
@@ -141,7 +137,7 @@ fn read_line(bytes: &[u8], last: Seq) -> LineRead {
     }
 }
 
-/// The number of an event by the first bytes of its line, as the engine writes them.
+/// The number of an event from the first bytes of its line, as the engine writes them.
 fn seq_of(line: &[u8]) -> Option<Seq> {
     let rest = line.strip_prefix(b"{\"seq\":")?;
     let digits = rest.iter().take(20).take_while(|b| b.is_ascii_digit()).count();
@@ -151,7 +147,7 @@ fn seq_of(line: &[u8]) -> Option<Seq> {
     std::str::from_utf8(&rest[..digits]).ok()?.parse().ok().map(Seq)
 }
 
-/// The number of the last whole event of a journal; 0 where there is none.
+/// The number of the last whole event of a journal; 0 if there is none.
 fn last_seq(path: &Path) -> std::io::Result<Seq> {
     let mut file = match crate::plain::read(path) {
         Ok(file) => file,
@@ -165,7 +161,7 @@ fn last_seq(path: &Path) -> std::io::Result<Seq> {
         file.seek(SeekFrom::Start(from))?;
         let mut text = Vec::new();
         (&file).take(window).read_to_end(&mut text)?;
-        // What stands before the first line end may be the end of a longer line.
+        // The text before the first line end may be the end of a longer line.
         let begun =
             if from == 0 { 0 } else { text.iter().position(|b| *b == b'\n').map_or(text.len(), |at| at + 1) };
         let mut whole = text[begun..]

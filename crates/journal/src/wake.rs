@@ -1,8 +1,8 @@
-//! Waking whoever drives a run: a datagram socket in the run's folder that anybody who puts a letter into the inbox
-//! pokes.
+//! Wakes a run's driver: a datagram socket in the run's folder, poked by every process that puts a letter into the
+//! inbox.
 //!
-//! A poke says only "look now". The driver looks at its usual pace anyway, so a socket that is missing, stale or full
-//! costs a moment and loses nothing. Unlike a FIFO it cannot hold up somebody who reads all files of the folder.
+//! A poke only means "check now". The driver checks at its usual pace anyway, so a missing, stale or full socket
+//! costs a moment and loses nothing. Unlike a FIFO it can't block a process that reads all files of the folder.
 
 use crate::layout::RunDir;
 use std::fs::File;
@@ -14,7 +14,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest path that fits a socket's address everywhere.
+/// Longest path that fits a socket address everywhere.
 const ADDRESS_MAX: usize = 100;
 
 /// The driver's end.
@@ -25,10 +25,10 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// Listens in this run's folder; `None` where that cannot be, and pokes go unheard.
+    /// Listens in this run's folder; `None` if that fails, and pokes are ignored.
     pub fn listen(run: &RunDir) -> Option<Self> {
         let path = run.wake();
-        // Only the holder of the lock comes here: what a dead driver left goes, anything else stays.
+        // Only the lock's holder comes here: removes a dead driver's socket, and nothing else.
         if std::fs::symlink_metadata(&path).is_ok_and(|m| m.file_type().is_socket()) {
             let _ = std::fs::remove_file(&path);
         }
@@ -36,13 +36,13 @@ impl Waker {
         Some(Self { socket, path })
     }
 
-    /// Waits until somebody pokes, at most this long.
+    /// Waits for a poke, at most this long.
     pub fn wait(&self, length: Duration) {
         let length = length.max(Duration::from_millis(1));
         let mut byte = [0];
         let poked = self.socket.set_read_timeout(Some(length)).and_then(|()| self.socket.recv(&mut byte));
         match poked {
-            // One look answers all who have poked.
+            // One check answers all pokes.
             Ok(_) => {
                 if self.socket.set_nonblocking(true).is_ok() {
                     while self.socket.recv(&mut byte).is_ok() {}
@@ -50,7 +50,7 @@ impl Waker {
                 }
             }
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            // A broken socket must not make a wait a busy one.
+            // A broken socket must not turn a wait into a busy loop.
             Err(_) => pause(length),
         }
     }
@@ -62,7 +62,7 @@ impl Drop for Waker {
     }
 }
 
-/// Tells whoever drives the run, if anybody, to look at the inbox now.
+/// Tells the run's driver, if any, to check the inbox now.
 pub fn poke(run: &RunDir) {
     let _ = UnixDatagram::unbound().and_then(|socket| {
         socket.set_nonblocking(true)?;
@@ -70,13 +70,12 @@ pub fn poke(run: &RunDir) {
     });
 }
 
-/// Lets a moment pass.
 pub(crate) fn pause(length: Duration) {
     let mut none: [nix::poll::PollFd<'_>; 0] = [];
     let _ = nix::poll::poll(&mut none, u16::try_from(length.as_millis()).unwrap_or(u16::MAX));
 }
 
-/// Calls with the socket's path, by way of the open folder where it is too long for an address.
+/// Calls with the socket's path, through the open folder if it is too long for an address.
 fn at<T>(run: &RunDir, call: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     let path = run.wake();
     if path.as_os_str().as_bytes().len() <= ADDRESS_MAX {

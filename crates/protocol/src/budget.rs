@@ -1,8 +1,8 @@
-//! The budgets of a run by name.
+//! The budgets of a run.
 
 use serde::{Deserialize, Serialize};
 
-/// Which budget.
+/// A kind of budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -1,14 +1,14 @@
-//! Controls: every intervention of a person, whatever door it came through, is one of these, appended to the run's
-//! inbox and journalled with who sent it.
+//! Controls: every user intervention, on any surface, is one of these, appended to the run's inbox and journaled with
+//! its sender.
 
 use crate::id::AgentName;
 use crate::money::Usd;
 use serde::{Deserialize, Serialize};
 
-/// How the sender of a [`Control::Cancel`] begins that ends one of several runs that race; behind it stands why.
+/// The sender prefix of a [`Control::Cancel`] that ends one run of a race; the reason follows.
 pub const RACE_PREFIX: &str = "race: ";
 
-/// One intervention.
+/// A user intervention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "control", rename_all = "snake_case")]
@@ -23,13 +23,13 @@ pub enum Control {
     Stop,
     /// End the run now.
     Cancel,
-    /// Leave an agent out of the next turn; without a name, the one that works now.
+    /// Leave an agent out of the next turn; without a name, the active one.
     Skip {
         /// The agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<AgentName>,
     },
-    /// Let an agent rest; 0 seconds ends its cooldown.
+    /// Make an agent rest; 0 seconds ends its cooldown.
     Cooldown {
         /// The agent.
         agent: AgentName,
@@ -48,23 +48,23 @@ pub enum Control {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         always: bool,
     },
-    /// New text of the task; becomes the next version of the spec.
+    /// New task text; becomes the next version of the spec.
     Edit {
-        /// The whole new text.
+        /// The complete new text.
         task: String,
     },
-    /// Other limits for the whole run; what is left out stays. A run that a budget ended goes on where there is room again.
+    /// New limits for the whole run; missing ones stay. A run that ended on a budget can then resume.
     Budget(BudgetChange),
     /// Accept what the run asks about (moved refs, changed config).
     Approve,
-    /// Let the doctor read the run after the current session.
+    /// Have the doctor analyze the run after the current session.
     Diagnose,
     /// A fact for every following prompt.
     Note {
         /// The text.
         text: String,
     },
-    /// A lasting rule, kept across runs.
+    /// A permanent rule, kept across runs.
     Guardrail {
         /// The text.
         text: String,
@@ -77,7 +77,7 @@ pub enum Control {
 }
 
 impl Control {
-    /// The word people type.
+    /// The name on the command line.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Pause => "pause",
@@ -99,7 +99,7 @@ impl Control {
     }
 }
 
-/// New limits of a run, each for the whole run.
+/// New limits for the whole run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetChange {
@@ -124,15 +124,15 @@ impl BudgetChange {
     }
 }
 
-/// A control on its way: who sent it and a unique id, so that it is never carried out twice.
+/// A control with its sender and a unique id, so that it is never applied twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Letter {
     /// Unique within the run.
     pub id: String,
-    /// Who sent it and by which door, for example `ana via cli`.
+    /// The sender and surface, for example `ana via cli`.
     pub from: String,
-    /// What is asked.
+    /// The intervention.
     #[serde(flatten)]
     pub control: Control,
 }

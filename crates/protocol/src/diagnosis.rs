@@ -1,4 +1,4 @@
-//! The doctor's report: its form, its check, and how it reads.
+//! The doctor's report: its format, validation and rendering.
 
 use crate::control::Control;
 use crate::id::AgentName;
@@ -6,21 +6,21 @@ use crate::text::{head, one_line};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// JSON Schema of a report, as it is published and as models are asked to keep to it.
+/// The published JSON Schema of a report, which models must follow.
 pub const SCHEMA: &str = include_str!("../schemas/diagnosis.schema.json");
 
-/// What the doctor says.
+/// The doctor's report.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Report {
-    /// In one or two sentences, for the next session.
+    /// One or two sentences for the next session.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub summary: String,
     /// What was observed.
     #[serde(default)]
     pub failure_patterns: Vec<Pattern>,
-    /// What is probably behind it.
+    /// Likely causes.
     #[serde(default)]
     pub root_causes: Vec<String>,
     /// One to three rules for the following sessions.
@@ -29,19 +29,19 @@ pub struct Report {
     /// Edits that make the task clearer or easier to check.
     #[serde(default)]
     pub task_edits: Vec<TaskEdit>,
-    /// Another model or agent, where that would help.
+    /// Another model or agent, if that would help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_suggestion: Option<ModelSuggestion>,
 }
 
-/// Something that was observed.
+/// An observation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Pattern {
-    /// What.
+    /// The pattern.
     pub pattern: String,
-    /// Where it shows.
+    /// The evidence.
     #[serde(default)]
     pub evidence: String,
 }
@@ -58,7 +58,7 @@ pub struct Guardrail {
     pub instruction: String,
 }
 
-/// An edit of the task: one passage, found exactly once, and what stands there instead.
+/// A task edit: one passage, found exactly once, and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -66,7 +66,7 @@ pub struct TaskEdit {
     /// The passage.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub find: String,
-    /// What stands there instead.
+    /// The replacement.
     pub replace: String,
     /// Why.
     pub why: String,
@@ -77,7 +77,7 @@ pub struct TaskEdit {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModelSuggestion {
-    /// The agent it is for; all of them where absent.
+    /// The agent it is for; all agents if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The model or profile.
@@ -86,11 +86,11 @@ pub struct ModelSuggestion {
     pub why: String,
 }
 
-/// Bound of each text in a report.
+/// Most bytes of each text in a report.
 const TEXT_MAX: usize = 2000;
 
 impl Report {
-    /// Reads a model's answer; the error says what is wrong, for the model to fix.
+    /// Parses a model's answer; the error tells the model what to fix.
     pub fn parse(answer: &str) -> Result<Self, String> {
         let json = match (answer.find('{'), answer.rfind('}')) {
             (Some(from), Some(to)) if from < to => &answer[from..=to],
@@ -142,7 +142,7 @@ impl Report {
         self
     }
 
-    /// The task with the edits whose passage is there exactly once; `None` where none is.
+    /// The task with every edit whose passage occurs exactly once; `None` if there is none.
     pub fn edited(&self, task: &str) -> Option<String> {
         let mut text = task.to_owned();
         for edit in &self.task_edits {
@@ -153,7 +153,7 @@ impl Report {
         (text != task).then_some(text)
     }
 
-    /// What carrying it out means, as controls of the run's inbox.
+    /// The report's suggestions as controls for the run's inbox.
     pub fn controls(&self, task: &str) -> Vec<Control> {
         let mut controls: Vec<Control> = self
             .guardrails
@@ -171,7 +171,7 @@ impl Report {
         controls
     }
 
-    /// The suggestions in a line each, for lists.
+    /// The suggestions, one line each.
     pub fn suggestions(&self) -> Vec<String> {
         let mut lines: Vec<String> =
             self.guardrails.iter().map(|g| format!("guardrail: {}", one_line(&g.instruction, 160))).collect();
@@ -182,7 +182,7 @@ impl Report {
         lines
     }
 
-    /// The report as `diagnostics.md` has it.
+    /// The report for `diagnostics.md`.
     pub fn markdown(&self, heading: &str) -> String {
         let mut out = format!("# Diagnostics\n\n{heading}\n\n{}\n", self.summary.trim());
         let mut part = |title: &str, lines: Vec<String>| {
@@ -268,12 +268,12 @@ mod tests {
     }
 
     #[test]
-    fn a_report_reads_like_this() {
+    fn report_renders_as_markdown() {
         insta::assert_snapshot!(report().markdown("Run r1 after 6 iterations, by rules"));
     }
 
     #[test]
-    fn an_answer_is_checked_and_the_error_says_what_to_mend() {
+    fn invalid_answer_error_says_what_to_fix() {
         let good = serde_json::to_string(&report()).unwrap();
         assert_eq!(Report::parse(&format!("Here it is:\n```json\n{good}\n```")).unwrap(), report());
         for (change, says) in [
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_passage_that_is_not_there_exactly_once_is_left_alone() {
+    fn passage_that_is_missing_or_repeated_is_skipped() {
         let task = "Please make it fast. Tests pass.";
         assert_eq!(report().edited(task).unwrap(), "Please `bench` stays under 3 s. Tests pass.");
         assert_eq!(report().edited("make it fast, make it fast"), None);

@@ -1,4 +1,4 @@
-//! Newtypes for everything that is identified, so that a tree is never mistaken for a commit.
+//! Newtypes for ids, so that a tree is never mistaken for a commit.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -14,7 +14,7 @@ macro_rules! text_id {
         pub struct $name(String);
 
         impl $name {
-            /// Wraps a value that the caller has already checked or received from the system that issued it.
+            /// Wraps a value that the caller has checked or received from its issuer.
             pub fn new(value: impl Into<String>) -> Self {
                 Self(value.into())
             }
@@ -37,15 +37,16 @@ macro_rules! text_id {
 }
 
 text_id!(
-    /// One execution of a task, for example `20261115-143307-k3f9`; sorts by start time and is safe in paths and refs.
+    /// One execution of a task, for example `20261115-143307-k3f9`; sorts by start time and is safe in paths and
+    /// refs.
     RunId
 );
 text_id!(
-    /// The name of an agent as the configuration writes it (`claude`, `codex`, `my-script`).
+    /// The name of an agent in the configuration (`claude`, `codex`, `my-script`).
     AgentName
 );
 text_id!(
-    /// A git tree: what the workspace's files were. Every check result names one.
+    /// A git tree: a state of the workspace's files. Every check result names one.
     TreeId
 );
 text_id!(
@@ -54,19 +55,19 @@ text_id!(
 );
 
 text_id!(
-    /// A machine that drives runs: random digits that say nothing of it.
+    /// A machine that drives runs: random digits that say nothing about it.
     MachineId
 );
 
 impl TreeId {
-    /// A short form for people.
+    /// A short form for display.
     pub fn short(&self) -> &str {
         short(self.as_str())
     }
 }
 
 impl CommitId {
-    /// A short form for people.
+    /// A short form for display.
     pub fn short(&self) -> &str {
         short(self.as_str())
     }
@@ -77,7 +78,7 @@ fn short(full: &str) -> &str {
 }
 
 impl RunId {
-    /// Checks a run id that came from outside: it becomes part of paths and ref names.
+    /// Validates a run id from outside: it becomes part of paths and ref names.
     pub fn parse(text: &str) -> Result<Self, String> {
         let fine = !text.is_empty()
             && text.len() <= 64
@@ -118,7 +119,7 @@ impl Digest {
     pub fn of(bytes: &[u8]) -> Self {
         Self(hex(&Sha256::digest(bytes)))
     }
-    /// A digest computed elsewhere (streamed).
+    /// Wraps a digest that was computed elsewhere (streamed).
     pub fn from_hex(hex: impl Into<String>) -> Self {
         Self(hex.into())
     }
@@ -126,7 +127,7 @@ impl Digest {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-    /// The first 12 digits, for people.
+    /// The first 12 digits, for display.
     pub fn short(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
     }

@@ -1,11 +1,11 @@
-//! What ticks while a session works: time, and what it has cost by the price list. Both join the totals when it ends.
+//! Running values of a session: time, and its cost by the price list. Both are added to the totals when it ends.
 
 use crate::money::{Cost, CostBasis, Usd};
 use crate::status::Status;
 use crate::view::RunView;
 use jiff::Timestamp;
 
-/// What a session had cost by the price list when it was last heard of.
+/// A session's latest cost estimate by the price list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionCost {
     /// When that was.
@@ -15,19 +15,19 @@ pub struct SessionCost {
 }
 
 impl RunView {
-    /// When the session under way began; none while no session works.
+    /// When the active session began, if any.
     fn session_began(&self) -> Option<Timestamp> {
         let works = self.driven && self.status == Status::Working;
         self.current.as_ref().filter(|_| works).map(|current| current.started_at)
     }
 
-    /// Seconds at work up to `now`, the session under way included.
+    /// Seconds at work up to `now`, including the active session.
     pub fn worked_until(&self, now: Timestamp) -> f64 {
         let session = self.session_began().map_or(0.0, |began| now.duration_since(began).as_secs_f64());
         self.working_seconds + session.max(0.0)
     }
 
-    /// What the run has cost with the estimate of the session under way.
+    /// The run's cost with the estimate of the active session.
     pub fn cost_with(&self, session: Option<SessionCost>) -> Cost {
         let spent = self.spent.cost;
         let now = session.zip(self.session_began()).filter(|(session, began)| session.at >= *began);

@@ -1,34 +1,34 @@
-//! Which driver holds a run: where it stands, which one in the row it is, and what it was built from.
+//! A driver's lease on a run: its machine, its epoch and its version.
 
 use crate::id::MachineId;
 use serde::{Deserialize, Serialize};
 
-/// The how-manieth driver of a run. Each one that starts gets the next: of two that both believe to drive, the one with the
-/// smaller epoch is the one that was replaced.
+/// Driver epoch, increased by each driver that starts. If two drivers both think that they hold a run, the one with
+/// the smaller epoch was replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Epoch(pub u64);
 
 impl Epoch {
-    /// The one after this.
+    /// The next epoch.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 }
 
-/// A driver's hold on its run, as its journal and its lock tell it. Those of older versions tell nothing of it.
+/// A driver's hold on its run, as in its journal and its lock. Older versions don't record it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DriverLease {
     /// The machine it runs on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineId>,
-    /// Which driver of the run it is, from 1.
+    /// The driver's epoch, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<Epoch>,
-    /// The version of the program that drives.
+    /// The driver's program version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }

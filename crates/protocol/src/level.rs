@@ -1,4 +1,4 @@
-//! What a proof is worth: its level, the harness behind it, and whether the checks were watched.
+//! The strength of a proof: its level, the harness behind it, and whether the checks were watched.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub enum ProofLevel {
 }
 
 impl ProofLevel {
-    /// The level in two words: `independent`, `own tests`, `unverified`, `already true`.
+    /// The level for display: `independent`, `own tests`, `unverified`, `already true`.
     pub fn words(self) -> &'static str {
         match self {
             Self::AlreadyTrue => "already true",
@@ -29,7 +29,7 @@ impl ProofLevel {
         }
     }
 
-    /// Whether the result is called proven.
+    /// Whether the result counts as proven.
     pub fn is_proven(self) -> bool {
         matches!(self, Self::OwnTests | Self::Independent)
     }
@@ -124,17 +124,18 @@ impl HarnessChange {
         format!("{}: {}", self.path, self.what)
     }
 
-    /// Whether the file may well be the product: only its name, the watcher or the task speaks for it. Its change is listed and blocks nothing.
+    /// Whether the file may be part of the product: only its name, the watcher or the task makes it harness. Its
+    /// change is listed but doesn't block.
     pub fn is_soft(&self) -> bool {
         self.named || matches!(self.source, HarnessSource::Watched | HarnessSource::Shadow)
     }
 
-    /// Whether it is a manifest, which describes the product, too.
+    /// Whether it is a manifest, which also describes the product.
     pub fn is_manifest(&self) -> bool {
         self.what.ends_with("manifest, without its dependencies")
     }
 
-    /// What undoes it.
+    /// How to undo it.
     pub fn cure(&self) -> &'static str {
         if self.added { "remove it" } else { "restore the original" }
     }

@@ -1,12 +1,12 @@
-//! What others read and write of `ralph`: nothing but data, and the words that belong to it.
+//! The public data formats of `ralph`: plain data and its wording.
 //!
-//! A run is a list of [`event::Event`]s, one JSON object per line of its journal; whoever steers it appends a
-//! [`control::Control`] to its inbox. What comes of it is a [`outcome::RunResult`], a [`proof::Proof`] and one
-//! [`receipt::Receipt`] per iteration. A [`view::RunView`] is what there is to show of a run at one moment,
-//! [`status::Status`] says it in one word, and [`mod@describe`] says in one sentence what an event means.
+//! A run is a list of [`event::Event`]s, one JSON object per line of its journal; a [`control::Control`] in its inbox
+//! steers it. Its results are a [`outcome::RunResult`], a [`proof::Proof`] and one [`receipt::Receipt`] per
+//! iteration. A [`view::RunView`] is everything to show of a run at one moment, [`status::Status`] is its status
+//! word, and [`mod@describe`] puts an event into one sentence.
 //!
-//! These shapes are published: they grow, they do not break. The crate knows nothing of the others, so that a reader of a run
-//! needs nothing else of the engine.
+//! These formats are published: they grow but don't break. The crate doesn't depend on any other, so that a reader of
+//! a run needs nothing else of the engine.
 
 pub mod budget;
 pub mod control;

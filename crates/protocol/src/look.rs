@@ -1,18 +1,18 @@
-//! How statuses and agents look on every screen: one sign and one color role per status, one of six colors per agent. The
-//! terminal uses it directly; `scripts/generate` writes `schemas/looks.json` from it for the dashboard.
+//! How statuses and agents look on every screen: one sign and one color role per status, one of six colors per agent.
+//! The terminal uses it directly; `scripts/generate` writes `schemas/looks.json` from it for the dashboard.
 
 use crate::status::Status;
 use serde::Serialize;
 
-/// What a color says.
+/// The meaning of a color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ColorRole {
-    /// Of little interest.
+    /// Unimportant.
     Muted,
     /// Work in progress.
     Accent,
-    /// Needs a look.
+    /// Needs attention.
     Attention,
     /// Proven.
     Good,
@@ -23,13 +23,13 @@ pub enum ColorRole {
 /// How a status looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Look {
-    /// Its sign.
+    /// Its Unicode sign.
     pub sign: &'static str,
-    /// Its sign where only ASCII can be shown.
+    /// Its ASCII sign.
     pub ascii: &'static str,
-    /// The role of its color.
+    /// Its color role.
     pub role: ColorRole,
-    /// Its group in a list ordered by attention: what needs you, then what works, then the rest.
+    /// Its rank in a list by attention: runs that need you, then active ones, then the rest.
     pub rank: u8,
 }
 
@@ -38,7 +38,7 @@ impl Look {
         Self { sign, ascii, role, rank }
     }
 
-    /// The look of a status word in a list, which also knows `gone` and `unreadable` runs.
+    /// The look of a status word in a list, including `gone` and `unreadable`.
     pub fn of_word(word: &str) -> Self {
         let of_run = Status::ALL.into_iter().find(|status| status.as_str() == word).map(Status::look);
         of_run.unwrap_or_else(|| match word {
@@ -75,7 +75,7 @@ impl Status {
     }
 }
 
-/// A color of agents, as `#rrggbb`.
+/// An agent's color, as `#rrggbb`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AgentColor {
     /// On a dark background.
@@ -94,10 +94,10 @@ pub const AGENT_COLORS: [AgentColor; 6] = [
     AgentColor { dark: "#9db8f0", light: "#37568f" },
 ];
 
-/// Agents that have a color of their own, in the order of [`AGENT_COLORS`].
+/// Agents with a fixed color, in the order of [`AGENT_COLORS`].
 pub const COLORED_AGENTS: [&str; 6] = ["claude", "codex", "gemini", "opencode", "actions", "scripted"];
 
-/// The place of an agent's color in [`AGENT_COLORS`]; the same for `claude` and `claude-opus`.
+/// The index of an agent's color in [`AGENT_COLORS`]; the same for `claude` and `claude-opus`.
 pub fn agent_color(name: &str) -> usize {
     let is_of =
         |agent: &&str| name.strip_prefix(*agent).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
@@ -106,7 +106,7 @@ pub fn agent_color(name: &str) -> usize {
     COLORED_AGENTS.iter().position(is_of).unwrap_or_else(|| hash() as usize % AGENT_COLORS.len())
 }
 
-/// All of it for the dashboard.
+/// All looks, for the dashboard.
 pub fn table() -> serde_json::Value {
     let words = Status::ALL.map(Status::as_str).into_iter().chain(["gone", "unreadable"]);
     let statuses: serde_json::Map<String, serde_json::Value> = words
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn agents_keep_their_color() {
         assert_eq!(["claude", "claude-opus", "codex"].map(agent_color), [0, 0, 1]);
-        // The same numbers are in the tests of the dashboard, which hashes other names itself.
+        // The dashboard hashes other names itself; its tests have the same numbers.
         assert_eq!(["claudette", "my-agent", "ägent"].map(agent_color), [4, 3, 1]);
     }
 }

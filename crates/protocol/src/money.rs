@@ -1,4 +1,4 @@
-//! Money and tokens: what a session used, what it cost and how far that number can be trusted.
+//! Money and tokens: what a session used, its cost, and how reliable that number is.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -15,11 +15,11 @@ impl Usd {
     /// The largest amount.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// From a number of dollars; anything that is not a finite number counts as zero.
+    /// Converts dollars; anything but a finite number counts as zero.
     pub fn from_dollars(dollars: f64) -> Self {
         if dollars.is_finite() { Self((dollars * 1e9).round() as i64) } else { Self::ZERO }
     }
-    /// As a number of dollars.
+    /// The amount in dollars.
     pub fn dollars(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -43,7 +43,7 @@ impl AddAssign for Usd {
 }
 
 impl fmt::Display for Usd {
-    /// `$1.34`, and more digits only where two would hide the amount.
+    /// `$1.34`, with more digits only if two would hide the amount.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dollars = self.dollars();
         if self.0 != 0 && dollars.abs() < 0.01 {
@@ -86,23 +86,23 @@ impl schemars::JsonSchema for Usd {
     }
 }
 
-/// How a cost is known. The order is the order of doubt: a sum is as doubtful as its most doubtful part.
+/// How a cost is known, from most to least certain: a sum is as uncertain as its most uncertain part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum CostBasis {
-    /// The agent reported it, on list prices.
+    /// Reported by the agent, at list prices.
     #[default]
     Reported,
     /// Computed from tokens and a price table.
     Estimated,
-    /// Neither: the run used money or a plan that `ralph` cannot see.
+    /// Neither: the run used money or a plan that `ralph` can't see.
     Unknown,
 }
 
 impl CostBasis {
-    /// The word used in files and on screens.
+    /// The word in files and on screens.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Reported => "reported",
@@ -112,7 +112,7 @@ impl CostBasis {
     }
 }
 
-/// What something cost, as far as that is known. Nothing can take its number without saying what becomes of an unknown one.
+/// A cost, as far as it is known. Reading the number requires deciding what an unknown cost means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "CostFields", into = "CostFields")]
@@ -123,30 +123,30 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Nothing is known of it.
+    /// A completely unknown cost.
     pub const UNKNOWN: Self = Self { sum: Usd::ZERO, basis: CostBasis::Unknown };
 
-    /// An amount that is known this way.
+    /// A cost with this basis.
     pub const fn new(sum: Usd, basis: CostBasis) -> Self {
         Self { sum, basis }
     }
 
-    /// An amount that an agent reported.
+    /// A cost reported by an agent.
     pub const fn reported(sum: Usd) -> Self {
         Self::new(sum, CostBasis::Reported)
     }
 
-    /// What is known of it, for budgets and sums: it cost no less.
+    /// A lower bound, for budgets and sums.
     pub fn at_least(self) -> Usd {
         self.sum
     }
 
-    /// What is known of it; `None` if nothing is. Together with [`Self::basis`] the value of programs.
+    /// The known part; `None` if nothing is known. With [`Self::basis`], the value for programs.
     pub fn known(self) -> Option<Usd> {
         (self != Self::UNKNOWN).then_some(self.sum)
     }
 
-    /// All of it; `None` if any part is unknown. What is compared with other costs.
+    /// The full cost; `None` if any part is unknown. For comparing costs.
     pub fn whole(self) -> Option<Usd> {
         (self.basis != CostBasis::Unknown).then_some(self.sum)
     }
@@ -156,7 +156,7 @@ impl Cost {
         self.basis
     }
 
-    /// With how it is known: `$1.34 (reported)`, `at least $1.34`, `unknown`.
+    /// With its basis: `$1.34 (reported)`, `at least $1.34`, `unknown`.
     pub fn with_basis(self) -> String {
         match self.whole() {
             Some(sum) => format!("{sum} ({})", self.basis.as_str()),
@@ -164,14 +164,14 @@ impl Cost {
         }
     }
 
-    /// Where nothing else says that it is about money: `$1.34`, `at least $1.34`, `cost unknown`.
+    /// For use without context: `$1.34`, `at least $1.34`, `cost unknown`.
     pub fn alone(self) -> String {
         if self.known().is_none() { "cost unknown".to_owned() } else { self.to_string() }
     }
 }
 
 impl fmt::Display for Cost {
-    /// `$1.34`, `≈ $1.34` where it is estimated, `at least $1.34`, `unknown`.
+    /// `$1.34`, `≈ $1.34` if estimated, `at least $1.34`, `unknown`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.basis, self.known()) {
             (CostBasis::Reported, _) => self.sum.fmt(f),
@@ -199,11 +199,11 @@ impl std::iter::Sum for Cost {
     }
 }
 
-/// A [`Cost`] in JSON, beside the keys of what it is the cost of.
+/// A [`Cost`] in JSON, next to the keys of what it is the cost of.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct CostFields {
-    /// Cost in USD, as far as it is known: `null` if nothing is, and the least that it can be if `cost_basis` is `unknown`.
+    /// Cost in USD, as far as it is known: `null` if unknown, and a lower bound if `cost_basis` is `unknown`.
     #[serde(default)]
     cost_usd: Option<Usd>,
     /// How the cost is known.
@@ -228,11 +228,10 @@ pub mod short_cost {
     use super::{Cost, CostBasis, CostFields, Usd};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    /// The two keys.
     #[derive(Serialize, Deserialize)]
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     pub struct ShortFields {
-        /// Cost in USD, as far as it is known: `null` if nothing is, and the least that it can be if `basis` is `unknown`.
+        /// Cost in USD, as far as it is known: `null` if unknown, and a lower bound if `basis` is `unknown`.
         #[serde(default)]
         cost: Option<Usd>,
         /// How the cost is known.
@@ -240,26 +239,24 @@ pub mod short_cost {
         basis: CostBasis,
     }
 
-    /// Writes them.
     pub fn serialize<S: Serializer>(cost: &Cost, serializer: S) -> Result<S::Ok, S::Error> {
         ShortFields { cost: cost.known(), basis: cost.basis }.serialize(serializer)
     }
 
-    /// Reads them.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cost, D::Error> {
         let ShortFields { cost, basis } = ShortFields::deserialize(deserializer)?;
         Ok(CostFields { cost_usd: cost, cost_basis: basis }.into())
     }
 }
 
-/// Tokens of one or many sessions. `input` excludes what was read from or written to a cache.
+/// Tokens of one or more sessions. `input` excludes cache reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "tokens"))]
 pub struct Tokens {
     /// Fresh input tokens.
     pub input: u64,
-    /// Output tokens, reasoning included.
+    /// Output tokens, including reasoning.
     pub output: u64,
     /// Input tokens served from a cache.
     #[serde(default)]
@@ -270,7 +267,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Everything that passed through the model.
+    /// All tokens that passed through the model.
     pub fn total(self) -> u64 {
         [self.output, self.cached, self.cache_write].into_iter().fold(self.input, u64::saturating_add)
     }
@@ -285,7 +282,7 @@ impl AddAssign for Tokens {
     }
 }
 
-/// Tokens of several sessions; `null` in JSON if none of those that used any reported them.
+/// Tokens of several sessions; `null` in JSON if no session reported them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(inline))]
@@ -293,22 +290,21 @@ impl AddAssign for Tokens {
 pub struct TokenSum(Option<Tokens>);
 
 impl TokenSum {
-    /// Nothing is known of them.
+    /// Unknown tokens.
     pub const UNKNOWN: Self = Self(None);
 
-    /// What is known of them.
+    /// The known tokens.
     pub fn known(self) -> Option<Tokens> {
         self.0
     }
 
-    /// All that are known, for budgets: it were no fewer.
+    /// The known total, a lower bound for budgets.
     pub fn at_least(self) -> u64 {
         self.0.map_or(0, Tokens::total)
     }
 }
 
 impl Default for TokenSum {
-    /// Of no session.
     fn default() -> Self {
         Self(Some(Tokens::default()))
     }
@@ -335,38 +331,38 @@ impl AddAssign<Option<Tokens>> for TokenSum {
         match (&mut self.0, part) {
             (Some(sum), Some(part)) => *sum += part,
             (sum @ None, Some(_)) => *sum = part,
-            // A sum of nothing that lacks a part says nothing.
+            // An empty sum with a missing part is unknown.
             (sum, None) => *sum = sum.filter(|sum| *sum != Tokens::default()),
         }
     }
 }
 
-/// What one session used. `tokens: None` means that the agent said nothing about tokens.
+/// One session's usage. `tokens: None` means that the agent reported none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {
-    /// Tokens, where the agent reports them.
+    /// Tokens, if the agent reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Tokens>,
-    /// Cost, where it is known.
+    /// Cost, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Usd>,
     /// How the cost is known.
     pub basis: CostBasis,
-    /// What reading from a cache saved against the price of fresh input, less what writing to it cost.
+    /// Savings by cache reads against the price of fresh input, less the cost of cache writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<Usd>,
-    /// The model that the agent says it used.
+    /// The model that the agent reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
 impl Usage {
-    /// What it cost.
+    /// Its cost.
     pub fn spent(&self) -> Cost {
         self.cost.map_or(Cost::UNKNOWN, |sum| Cost::new(sum, self.basis))
     }
-    /// A session of which nothing is known.
+    /// A session with unknown usage.
     pub fn unknown() -> Self {
         Self { basis: CostBasis::Unknown, ..Self::default() }
     }
@@ -455,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_read_well() {
+    fn amounts_have_two_digits_or_as_many_as_needed() {
         let shown: Vec<String> =
             [0.0, 10.0, 1.344, 0.0055, 0.21].iter().map(|d| Usd::from_dollars(*d).to_string()).collect();
         assert_eq!(shown, ["$0", "$10", "$1.34", "$0.0055", "$0.21"]);

@@ -1,11 +1,11 @@
-//! What people are told while nobody watches.
+//! Notifications for users who aren't watching.
 
 use crate::id::RunId;
 use crate::money::Cost;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What people are told of.
+/// A reason to notify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 pub enum Occasion {
     /// A run starts.
     Start,
-    /// A person is needed: approval, a question, a pause.
+    /// The user is needed: approval, a question, a pause.
     NeedsHuman,
-    /// A run circles.
+    /// A run is stuck.
     Gutter,
-    /// A run waits for a limit to end.
+    /// A run waits for a rate limit.
     LimitWait,
-    /// Proven, handed over.
+    /// Proven and handed over.
     Success,
     /// Ended without success.
     Failure,
@@ -30,7 +30,7 @@ impl Occasion {
     pub const ALL: [Self; 6] =
         [Self::Start, Self::NeedsHuman, Self::Gutter, Self::LimitWait, Self::Success, Self::Failure];
 
-    /// As the configuration writes it.
+    /// The name in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -43,11 +43,11 @@ impl Occasion {
     }
 }
 
-/// One message.
+/// A notification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Notification {
-    /// The same for the same occasion, however often it is sent: who gets it twice can tell.
+    /// Stays the same when a notification is sent again, so that receivers recognize duplicates.
     pub id: String,
     /// When it happened.
     pub at: Timestamp,
@@ -55,14 +55,14 @@ pub struct Notification {
     pub occasion: Occasion,
     /// The run.
     pub run_id: RunId,
-    /// The task in a few words.
+    /// The task's title.
     pub title: String,
-    /// What happened, in one or two sentences.
+    /// One or two sentences.
     pub text: String,
-    /// What can be done now, as a command.
+    /// What to do now, as a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The pull request, where there is one.
+    /// The pull request, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pr_url: Option<String>,
     /// Iterations so far.

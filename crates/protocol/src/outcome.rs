@@ -1,4 +1,4 @@
-//! How a run ends, in the words of its result object, its exit code and its typed errors.
+//! How a run ends: its result object, exit code and typed errors.
 
 use crate::budget::BudgetKind;
 use crate::id::RunId;
@@ -25,22 +25,22 @@ pub enum EndReason {
     Timeout,
     /// Stuck, and no recovery step helped.
     Stuck,
-    /// Two sessions in a row left the tree as it was at the start.
+    /// Two sessions in a row left the original tree unchanged.
     NoChange,
-    /// Waits for a person.
+    /// Waits for the user.
     NeedsHuman,
-    /// A person stopped it after a session.
+    /// The user stopped it after a session.
     Stopped,
-    /// A person ended it at once, for good.
+    /// The user ended it at once, permanently.
     Cancelled,
     /// A signal ended the process; the run can be resumed.
     Suspended,
-    /// Something it needs is broken.
+    /// A required part is broken.
     Error,
 }
 
 impl EndReason {
-    /// The word used in files.
+    /// The word in files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -57,7 +57,7 @@ impl EndReason {
             Self::Error => "error",
         }
     }
-    /// The reason that belongs to a used-up budget.
+    /// The reason for a used-up budget.
     pub fn of_budget(kind: BudgetKind) -> Self {
         match kind {
             BudgetKind::Iterations => Self::MaxIterations,
@@ -66,11 +66,11 @@ impl EndReason {
             BudgetKind::Tokens => Self::MaxTokens,
         }
     }
-    /// Whether a larger budget lets such a run go on.
+    /// Whether a larger budget lets such a run resume.
     pub fn is_budget(self) -> bool {
         matches!(self, Self::MaxIterations | Self::MaxCost | Self::MaxTokens | Self::Timeout)
     }
-    /// The option of `ralph resume` that gives such a run a larger budget.
+    /// The option of `ralph resume` that enlarges its budget.
     pub fn budget_option(self) -> Option<&'static str> {
         Some(match self {
             Self::MaxIterations => "--max-iterations N",
@@ -80,7 +80,7 @@ impl EndReason {
             _ => return None,
         })
     }
-    /// The exit code of a run that is over for this reason.
+    /// The exit code for this reason.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Completed => 0,
@@ -92,7 +92,7 @@ impl EndReason {
     }
 }
 
-/// What a person is needed for.
+/// Why the user is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -104,29 +104,30 @@ pub enum HumanReason {
     RefsMoved,
     /// Spec, config or journal were edited.
     Tampered,
-    /// An agent asks for a decision, or several say that the task cannot be done.
+    /// An agent asks for a decision, or several report that the task is impossible.
     AgentAsks,
-    /// The result cannot be pushed, or its pull request not be written.
+    /// The result can't be pushed, or its pull request can't be written.
     Publish,
     /// Other pull requests touch the same files.
     Overlap,
-    /// The checks of the pull request did not finish in time.
+    /// The checks of the pull request didn't finish in time.
     Checks,
-    /// Nobody approved the pull request in time.
+    /// The pull request wasn't approved in time.
     Review,
-    /// The final check lacks something that only a person can give it.
+    /// The final check lacks something that only the user can provide.
     Setup,
-    /// Tests of the start were changed, and the work does not pass them as they were.
+    /// Original tests were changed, and the work doesn't pass the originals.
     TestsChanged,
 }
 
 impl HumanReason {
-    /// Whether `ralph approve` must come before the run goes on; `resume` alone is enough otherwise.
+    /// Whether the run needs `ralph approve` to continue; otherwise `resume` is enough.
     pub fn needs_approval(self) -> bool {
         matches!(self, Self::RefsMoved | Self::Tampered | Self::TestsChanged)
     }
 
-    /// Whether a word of a person for the next session (a nudge, a note, a guardrail), then `resume`, is an answer, too: no.
+    /// Whether you can also answer no: with a message for the next session (a nudge, a note, a guardrail), then
+    /// `resume`.
     pub fn can_be_rejected(self) -> bool {
         self == Self::TestsChanged
     }
@@ -138,11 +139,11 @@ impl HumanReason {
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum ErrorCode {
-    /// The sandbox could not be made.
+    /// The sandbox couldn't be created.
     SandboxInitFailed,
-    /// The clone or worktree could not be made.
+    /// The clone or worktree couldn't be created.
     CloneFailed,
-    /// A session could not be run.
+    /// A session couldn't be run.
     IterationFailed,
     /// Iterations used up.
     MaxIterations,
@@ -152,26 +153,26 @@ pub enum ErrorCode {
     MaxTokens,
     /// Time used up.
     Timeout,
-    /// Circling.
+    /// Stuck.
     Stuck,
-    /// A person is needed.
+    /// The user is needed.
     NeedsHuman,
-    /// A managed process failed. No run ends with it: the agent is told and goes on.
+    /// A managed process failed. Never ends a run: the agent gets the error and continues.
     ProcessFailed,
-    /// The browser failed. No run ends with it: the agent is told and goes on.
+    /// The browser failed. Never ends a run: the agent gets the error and continues.
     BrowserFailed,
-    /// The result could not be pushed, or its pull request not be written.
+    /// The result couldn't be pushed, or its pull request couldn't be written.
     GitPushFailed,
-    /// Every agent is refused by its provider.
+    /// Every agent's login was refused.
     AuthFailed,
-    /// Wrong use or a bad configuration.
+    /// Wrong usage or an invalid configuration.
     InvalidInput,
-    /// The journal or another file could not be written.
+    /// The journal or another file couldn't be written.
     StorageFailed,
 }
 
 impl ErrorCode {
-    /// The word used in files: `CLONE_FAILED`.
+    /// The word in files: `CLONE_FAILED`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::SandboxInitFailed => "SANDBOX_INIT_FAILED",
@@ -199,15 +200,15 @@ impl std::fmt::Display for ErrorCode {
     }
 }
 
-/// An error as the result object carries it.
+/// An error in the result object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunError {
-    /// Typed code.
+    /// The typed code.
     pub code: ErrorCode,
-    /// What failed, on what.
+    /// What failed, naming the input.
     pub message: String,
-    /// What to do.
+    /// What to do next.
     pub hint: Option<String>,
     /// Whether `ralph resume` can continue from here.
     pub recoverable: bool,
@@ -232,19 +233,19 @@ pub struct RunResult {
     pub success: bool,
     /// Why it ended.
     pub reason: EndReason,
-    /// The run; absent where none was made.
+    /// The run; absent if none was created.
     pub run_id: Option<RunId>,
     /// Its folder.
     pub run_dir: Option<PathBuf>,
-    /// The folder that it works in, whose repo has the branch.
+    /// The folder that it worked in, whose repo has the branch.
     #[serde(default)]
     pub workspace: Option<PathBuf>,
     /// Finished iterations.
     pub iterations: u32,
-    /// Money.
+    /// Cost.
     #[serde(flatten)]
     pub cost: Cost,
-    /// An estimate of what the run's sandboxes cost, where that is known; not part of `cost_usd`.
+    /// An estimate of the sandboxes' cost, if known; not part of `cost_usd`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_usd: Option<Usd>,
     /// Sandboxes of the run that still exist, by their provider's ids.
@@ -252,25 +253,25 @@ pub struct RunResult {
     pub sandboxes: Vec<String>,
     /// Tokens.
     pub tokens: TokenSum,
-    /// What reading from prompt caches saved, where prices are known.
+    /// Savings by prompt caches, if prices are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_usd: Option<Usd>,
-    /// Wall time since the start, waits included.
+    /// Wall time since the start, including waits.
     pub elapsed_seconds: f64,
-    /// In one sentence.
+    /// One sentence.
     pub summary: String,
-    /// What the result is worth.
+    /// The strength of the result.
     #[serde(default)]
     pub level: Option<ProofLevel>,
     /// What failed without the work and passes with it, one line each.
     #[serde(default)]
     pub difference: Vec<String>,
-    /// Whether the checks of the final check were watched.
+    /// Whether the final check was watched.
     #[serde(default)]
     pub watched: Option<Watching>,
-    /// The branch with the result, where one holds it.
+    /// The branch with the result, if any.
     pub branch: Option<String>,
-    /// The ref with the result: of its branch, or one of the engine's own.
+    /// The ref with the result: its branch's, or one of the engine's.
     #[serde(default, rename = "ref")]
     pub work_ref: Option<String>,
     /// The pull request.
@@ -282,7 +283,7 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// A result of a run that never began.
+    /// The result of a run that never began.
     pub fn refused(error: RunError) -> Self {
         Self {
             success: false,

@@ -1,4 +1,4 @@
-//! The proof of a run, `proof.json`: everything a reader needs to believe the result, or to see why not.
+//! The proof of a run, `proof.json`: everything that a reader needs to trust the result, or to see why not.
 
 use crate::event::CheckResult;
 pub use crate::event::TestsQuestion;
@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The name of the place that a proof in a checkout of its own carries.
+/// The place named by a proof from a clean checkout.
 pub const CLEAN_CHECKOUT: &str = "clean checkout";
-/// The format that is written.
+/// The written format version.
 pub const VERSION: u32 = 1;
 
 /// The evidence of a final check.
@@ -25,9 +25,9 @@ pub struct Proof {
     pub version: u32,
     /// The run.
     pub run_id: RunId,
-    /// Whether everything held.
+    /// Whether everything passed.
     pub passed: bool,
-    /// The commit that was judged, and that is handed over.
+    /// The commit that was judged and handed over.
     pub commit: CommitId,
     /// The recorded tree of the workspace.
     pub tree: TreeId,
@@ -36,10 +36,10 @@ pub struct Proof {
     /// Where the checks ran: [`CLEAN_CHECKOUT`].
     #[cfg_attr(feature = "schema", schemars(extend("enum" = [CLEAN_CHECKOUT])))]
     pub place: String,
-    /// Your uncommitted changes that were checked along, because the commit alone doesn't pass. Bounded.
+    /// Your uncommitted changes that were checked as well, because the commit alone doesn't pass. Bounded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<String>,
-    /// What the result is worth; absent if it didn't pass.
+    /// The strength of the result; absent if it didn't pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<ProofLevel>,
     /// Why the level isn't higher.
@@ -60,7 +60,7 @@ pub struct Proof {
     /// Suppression comments that the run added.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suppressions: Vec<Suppression>,
-    /// How the checks ended on the original tree, before the first session.
+    /// Check results on the original tree, before the first session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<CheckResult>,
     /// Run B: every required check on the commit.
@@ -77,23 +77,23 @@ pub struct Proof {
     /// Who approved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
-    /// What had to stay as it was.
+    /// Paths that had to stay unchanged.
     pub protected: ProtectedEvidence,
-    /// What did not hold.
+    /// What didn't pass.
     pub failed: Vec<String>,
-    /// What only a person can fix, where that is why it failed.
+    /// What only you can fix, if that is why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// Finished iterations.
     pub iterations: u32,
-    /// Who worked.
+    /// The agents that worked.
     pub agents: BTreeMap<AgentName, AgentTotals>,
     /// Tokens of the whole run.
     pub tokens: TokenSum,
     /// Money of the whole run.
     #[serde(flatten)]
     pub cost: Cost,
-    /// How much the run went in circles.
+    /// How stuck the run was.
     #[serde(default)]
     pub loop_score: ScoreFacts,
     /// When.
@@ -105,12 +105,12 @@ pub struct Proof {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "check"))]
 pub struct ProofCheck {
-    /// What ran, in one line.
+    /// The command, in one line.
     pub command: String,
     /// The commit that it ran on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
-    /// What came of it; its name is the id of the criterion, or of the verifier.
+    /// Its result, named after the criterion or the verifier.
     #[serde(flatten)]
     pub result: CheckResult,
 }
@@ -168,9 +168,9 @@ impl Difference {
 pub struct Suppression {
     /// The file.
     pub path: String,
-    /// The line.
+    /// The line number.
     pub line: u64,
-    /// Its text, short.
+    /// Its text, shortened.
     pub text: String,
 }
 
@@ -184,22 +184,22 @@ pub struct ProtectedEvidence {
     pub changed: Vec<ProtectedChange>,
 }
 
-/// What the `loop_score` did over the whole run.
+/// The `loop_score` over the whole run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScoreFacts {
-    /// The highest.
+    /// The highest score.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub max: f64,
-    /// The last.
+    /// The last score.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub last: f64,
-    /// Gutters, those that were left again included.
+    /// How often the run was stuck, including recovered times.
     pub gutters: u32,
 }
 
 impl Proof {
-    /// The proof after you approved what was asked.
+    /// The proof after your approval.
     pub fn approved(self, by: &str) -> Self {
         let level = self.question.as_ref().map_or(ProofLevel::OwnTests, TestsQuestion::level_if_approved);
         Self {
@@ -211,7 +211,7 @@ impl Proof {
         }
     }
 
-    /// Reads `proof.json`.
+    /// Parses `proof.json`.
     pub fn parse(text: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(text)
     }

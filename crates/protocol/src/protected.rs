@@ -20,14 +20,14 @@ pub struct ProtectedChange {
 pub enum ProtectedKind {
     /// Its content or mode changed.
     Changed,
-    /// It is gone.
+    /// It was removed.
     Removed,
     /// It is new, below a protected pattern.
     Added,
 }
 
 impl ProtectedKind {
-    /// The word used in messages.
+    /// The word for messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Changed => "changed",

@@ -1,27 +1,27 @@
-//! Several runs of one task side by side, as whoever shows them reads it.
+//! Several runs of one task side by side, for display.
 
 use crate::id::RunId;
 use crate::money::{Cost, Usd};
 use serde::{Deserialize, Serialize};
 
-/// Who wins a race.
+/// How the winner of a race is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RaceBy {
-    /// Whoever is proven first; the others are ended then.
+    /// The first proven run; the others are then ended.
     #[default]
     First,
-    /// Of all proven ones, that with the best number of the task.
+    /// Of all proven runs, the one with the best metric.
     Metric,
-    /// Of all proven ones, that with the smallest diff.
+    /// Of all proven runs, the one with the smallest diff.
     Diff,
-    /// Of all proven ones, the cheapest.
+    /// Of all proven runs, the cheapest.
     Cost,
 }
 
 impl RaceBy {
-    /// Reads what people write: the best by `metric`, `diff` or `cost`; `first` is nobody's best.
+    /// Parses user input: the best by `metric`, `diff` or `cost`; `first` isn't a ranking.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text.trim() {
             "first" => Ok(Self::First),
@@ -32,7 +32,7 @@ impl RaceBy {
         }
     }
 
-    /// Who wins, in a few words.
+    /// How the winner is chosen, in a few words.
     pub fn words(self) -> &'static str {
         match self {
             Self::First => "the first proven result wins",
@@ -43,7 +43,7 @@ impl RaceBy {
     }
 }
 
-/// A race as it stands.
+/// The state of a race.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RaceView {
@@ -51,28 +51,28 @@ pub struct RaceView {
     pub id: RunId,
     /// The title of the task.
     pub title: String,
-    /// Who wins.
+    /// How the winner is chosen.
     pub by: RaceBy,
-    /// What all of them may cost together.
+    /// The budget of all runs together.
     pub budget_usd: Usd,
-    /// What all of them have cost.
+    /// The cost of all runs together.
     #[serde(flatten)]
     pub cost: Cost,
-    /// The run that won, once one has.
+    /// The winner, once known.
     #[serde(default)]
     pub winner: Option<RunId>,
-    /// Why the others were ended before their end, where they were.
+    /// Why the others were ended early, if they were.
     #[serde(default)]
     pub ended: Option<String>,
     /// Every run has ended.
     pub over: bool,
-    /// A process looks after it: ends those that cannot win any more, and shares the budget.
+    /// Whether a process supervises it: ends runs that can't win any more, and shares the budget.
     pub looked_after: bool,
-    /// Those that race, in the order in which they were named.
+    /// Its runs, in the order they were named.
     pub runs: Vec<RaceRun>,
 }
 
-/// One of those that race.
+/// A run in a race.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RaceRun {
@@ -80,20 +80,20 @@ pub struct RaceRun {
     pub name: String,
     /// Its run.
     pub run_id: RunId,
-    /// Whether there is something to open: it has begun.
+    /// Whether it has begun, so that it can be opened.
     pub begun: bool,
     /// The status word.
     pub status: String,
-    /// Where it is, or what it came to.
+    /// Its progress or its result.
     pub detail: String,
-    /// The iteration under way, or the last one.
+    /// The current iteration, or the last one.
     pub iteration: u32,
     /// Most iterations.
     pub max_iterations: u32,
     /// What it has cost.
     #[serde(flatten)]
     pub cost: Cost,
-    /// Its best number, where the task has one.
+    /// Its best number, if the task has one.
     #[serde(default)]
     pub best: Option<f64>,
     /// Its result is proven.
@@ -110,7 +110,7 @@ impl RaceView {
         self.runs.iter().find(|run| run.run_id == *winner)
     }
 
-    /// Who won, or that nobody has: one sentence.
+    /// The outcome in one sentence.
     pub fn verdict(&self) -> String {
         match (self.winning(), self.over, self.looked_after) {
             (Some(run), ..) if !run.proven => {

@@ -1,4 +1,4 @@
-//! Receipts: what one iteration used, did and was judged to be (`receipt.json`).
+//! Receipts: usage, changes and verdict of one iteration (`receipt.json`).
 
 use crate::event::{CheckResult, SessionEnd, Verdict};
 use crate::id::{AgentName, CommitId, Digest, RunId, TreeId};
@@ -7,10 +7,10 @@ use crate::protected::ProtectedChange;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The format that is written.
+/// The written format version.
 pub const VERSION: u32 = 1;
 
-/// What one iteration used, did and was judged to be.
+/// Usage, changes and verdict of one iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Receipt {
@@ -23,9 +23,9 @@ pub struct Receipt {
     pub iteration: u32,
     /// Its try.
     pub attempt: u32,
-    /// Who worked.
+    /// The agent.
     pub agent: AgentName,
-    /// With which model, as the agent says, else as it was asked for.
+    /// The model reported by the agent, else the requested one.
     pub model: Option<String>,
     /// Digest of the prompt.
     pub prompt: Digest,
@@ -37,23 +37,23 @@ pub struct Receipt {
     pub session_ms: u64,
     /// How the session ended.
     pub end: Option<SessionEnd>,
-    /// Exit code, if there was one.
+    /// The exit code, if any.
     pub exit_code: Option<i32>,
-    /// Whether the final message held the promise.
+    /// Whether the final message contained the promise.
     pub promised: bool,
     /// The final message in one line.
     pub message: String,
-    /// Tokens of the session, where they are known.
+    /// Tokens of the session, if known.
     pub tokens: Option<Tokens>,
     /// Money of the session.
     #[serde(flatten)]
     pub cost: Cost,
-    /// What reading from a cache saved.
+    /// Savings by cache reads.
     #[serde(default)]
     pub saved_usd: Option<Usd>,
-    /// The tree that the iteration left.
+    /// The tree after the iteration.
     pub tree: Option<TreeId>,
-    /// The work commit, where something changed.
+    /// The work commit, if anything changed.
     pub commit: Option<CommitId>,
     /// Files changed.
     pub files_changed: usize,
@@ -65,13 +65,13 @@ pub struct Receipt {
     pub checks: Vec<CheckResult>,
     /// Protected paths that were changed.
     pub protected_changed: Vec<ProtectedChange>,
-    /// The judgement.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What is known of the run's cost up to now.
+    /// The known part of the run's cost so far.
     pub total_cost_usd: Option<Usd>,
-    /// An estimate of what the run's sandboxes have cost up to now.
+    /// An estimate of the sandboxes' cost so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_compute_usd: Option<Usd>,
-    /// Tokens of the run up to now.
+    /// Tokens of the run so far.
     pub total_tokens: TokenSum,
 }

@@ -1,4 +1,4 @@
-//! Keys that a schema requires beyond what reading an old file needs.
+//! Keys that a schema requires although reading old files doesn't.
 
 use schemars::Schema;
 use serde_json::json;
@@ -10,7 +10,7 @@ fn also_required(schema: &mut Schema, keys: &[&str]) {
     }
 }
 
-/// Proofs of the first version may lack it; none is written without it.
+/// Proofs of the first version may lack it; it is always written.
 pub(crate) fn requires_loop_score(schema: &mut Schema) {
     also_required(schema, &["loop_score"]);
 }
@@ -20,7 +20,7 @@ pub(crate) fn requires_first_signals(schema: &mut Schema) {
     also_required(schema, &["repeated_failure", "stagnation", "thrash", "loop_score"]);
 }
 
-/// A sketch is written whole or not at all.
+/// A sketch is written completely or not at all.
 pub(crate) fn requires_whole_sketch(schema: &mut Schema) {
     also_required(schema, &["substance", "added", "removed"]);
 }

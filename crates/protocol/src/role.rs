@@ -1,8 +1,8 @@
-//! The roles that agents may take in turn.
+//! The roles that agents can take in turn.
 
 use serde::{Deserialize, Serialize};
 
-/// What a session is for.
+/// The purpose of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 pub enum Role {
     /// Does the work.
     Builder,
-    /// Reads it and says what is wrong; changes nothing.
+    /// Reviews the work without changing it.
     Reviewer,
     /// Adds and fixes tests.
     Tester,
-    /// Keeps the documentation true.
+    /// Keeps the documentation up to date.
     #[serde(alias = "doc", alias = "documenter")]
     Docs,
 }
 
 impl Role {
-    /// The word used in files and on screens.
+    /// The word in files and on screens.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Builder => "builder",
@@ -29,7 +29,7 @@ impl Role {
             Self::Docs => "docs",
         }
     }
-    /// What a session in this role is told.
+    /// The role's instruction for the session.
     pub fn instruction(self) -> &'static str {
         match self {
             Self::Builder => {
@@ -50,7 +50,7 @@ impl Role {
             }
         }
     }
-    /// Whether a session in this role is expected to leave the files as they are.
+    /// Whether a session in this role should leave the files unchanged.
     pub fn only_reads(self) -> bool {
         self == Self::Reviewer
     }

@@ -1,8 +1,8 @@
-//! Text that somebody else wrote (a file name, a branch, a title, an agent's message, a remote's answer), made safe to show.
+//! Makes untrusted text (a file name, a branch, a title, an agent's message, a remote's answer) safe to display.
 //!
-//! What steers a terminal is taken out (control characters, escape sequences), and so is what makes text read otherwise than
-//! it is: turns of the reading direction, characters without width, tags. Letters of every script stay, and so do emoji that
-//! are joined of several. A sequence that has no end is shown as text, so that nothing can hide what follows it.
+//! Removes everything that controls a terminal (control characters, escape sequences) or hides the real text:
+//! direction changes, zero-width characters, tags. Letters of every script stay, and so do joined emoji. An
+//! unterminated sequence is shown as text, so that it can't hide what follows.
 
 use std::borrow::Cow;
 
@@ -31,21 +31,21 @@ pub fn block(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Text that comes in pieces, as a [`block`]: whole lines are handed on, an unfinished one waits for its rest.
+/// Text that comes in pieces, as a [`block`]: passes on whole lines and holds an unfinished one.
 #[derive(Debug, Default)]
 pub struct BlockStream {
     held: Vec<u8>,
 }
 
-/// A line longer than this is handed on in parts.
+/// A longer line is passed on in parts.
 const LINE_MAX: usize = 64 * 1024;
 
 impl BlockStream {
-    /// The next piece; returns what may be shown now.
+    /// Adds a piece; returns what may be shown now.
     pub fn push(&mut self, piece: &[u8]) -> String {
         let before = self.held.len();
         self.held.extend_from_slice(piece);
-        // What is held has no end of a line.
+        // The held text has no line end.
         let end = match piece.iter().rposition(|b| *b == b'\n') {
             Some(at) => before + at + 1,
             None if self.held.len() > LINE_MAX => self.held.len() - self.held.len().min(3),
@@ -56,13 +56,13 @@ impl BlockStream {
         block(&String::from_utf8_lossy(&ready)).into_owned()
     }
 
-    /// The end of the text; returns the rest.
+    /// Ends the text; returns the rest.
     pub fn finish(&mut self) -> String {
         block(&String::from_utf8_lossy(&std::mem::take(&mut self.held))).into_owned()
     }
 }
 
-/// The same JSON, with `\u` escapes for what must not reach a terminal: a program reads the same strings.
+/// The same JSON, with `\u` escapes for what must not reach a terminal: programs read the same strings.
 pub fn json(text: &str) -> Cow<'_, str> {
     let unsafe_in_json = |c: char| !matches!(c, '\n' | '\t' | '\r') && kind(c) != Kind::Plain;
     if !text.contains(unsafe_in_json) {
@@ -84,20 +84,18 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What a character is to a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Shown, or an ordinary space.
     Plain,
-    /// Steers the terminal.
+    /// Controls the terminal.
     Control,
-    /// Separates lines as a line feed does.
+    /// Separates lines like a line feed.
     Separator,
-    /// Is not seen, or turns what is.
+    /// Is invisible, or changes the direction.
     Hidden,
-    /// Belongs to its neighbours, or is a trick.
+    /// Belongs to its neighbors, or is a trick.
     Joiner,
-    /// Chooses how the character before it looks.
+    /// Selects the look of the character before it.
     Selector,
 }
 
@@ -113,7 +111,7 @@ fn kind(c: char) -> Kind {
         '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => Kind::Selector,
         // Soft hyphen, grapheme joiner, the Arabic letter mark, invisible vowels of Khmer and Mongolian.
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' => Kind::Hidden,
-        // Spaces without width, marks and turns of the direction, invisible operators, isolates.
+        // Zero-width spaces, marks and changes of the direction, invisible operators, isolates.
         '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => {
             Kind::Hidden
         }
@@ -130,7 +128,7 @@ fn is_clean(text: &str) -> bool {
         || text.chars().all(|c| kind(c) == Kind::Plain)
 }
 
-/// Hands over the characters that may be shown.
+/// Calls `keep` for each character that may be shown.
 fn walk(text: &str, keep: &mut dyn FnMut(char)) {
     let mut before = None;
     let mut rest = text;
@@ -164,7 +162,7 @@ fn is_dependent(c: char) -> bool {
     matches!(kind(c), Kind::Joiner | Kind::Selector)
 }
 
-/// Whether a joiner or a selector does what it is for between its neighbours.
+/// Whether a joiner or a selector is legitimate between its neighbors.
 fn depends_well(before: Option<char>, c: char, after: Option<char>) -> bool {
     let Some(before) = before.filter(|b| kind(*b) == Kind::Plain || kind(*b) == Kind::Selector) else {
         return false;
@@ -185,12 +183,13 @@ fn is_emoji(c: char) -> bool {
     matches!(c, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Letters and signs of scripts that are written with joiners: Arabic, those of India, Khmer, Mongolian.
+/// Letters and signs of scripts that use joiners: Arabic, Indic, Khmer, Mongolian.
 fn joins(c: char) -> bool {
     matches!(c, '\u{600}'..='\u{109f}' | '\u{1780}'..='\u{18af}' | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
 }
 
-/// What follows an escape sequence that a control character begins; just `rest` where it begins none, or one without an end.
+/// The text after an escape sequence that a control character begins; just `rest` if it begins none, or an
+/// unterminated one.
 fn after_sequence(control: char, rest: &str) -> &str {
     let (introducer, body) = match control {
         '\u{1b}' => match rest.chars().next() {
@@ -220,9 +219,9 @@ fn after_csi(body: &str) -> Option<&str> {
     body.strip_prefix(|c| matches!(c, '@'..='~'))
 }
 
-/// It ends with a bell or a string terminator, on its own line.
+/// Ends at a bell or a string terminator on the same line.
 fn after_string(body: &str) -> Option<&str> {
-    // Any other control character ends the search, so that many beginnings without an end are not each searched to the end.
+    // Any other control character ends the search, so that many unterminated sequences don't each scan to the end.
     let end = body.find(char::is_control)?;
     let rest = &body[end..];
     rest.strip_prefix(['\u{7}', '\u{9c}']).or_else(|| rest.strip_prefix("\u{1b}\\"))
@@ -233,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steers_a_terminal_is_taken_out() {
+    fn terminal_controls_are_removed() {
         for (text, want) in [
             ("\u{1b}]0;owned\u{7}title", "title"),
             ("\u{1b}]52;c;ZXZpbA==\u{1b}\\copy", "copy"),
@@ -262,17 +261,17 @@ mod tests {
     }
 
     #[test]
-    fn what_turns_or_hides_text_is_taken_out() {
+    fn hidden_and_reversing_characters_are_removed() {
         let hidden = "a\u{202e}b\u{2066}c\u{200f}d\u{61c}e\u{200b}f\u{feff}g\u{e0041}h\u{2060}i\u{ad}j";
         assert_eq!(block(hidden), "abcdefghij");
-        // A joiner between letters that are not joined, a row of selectors that carries a message.
+        // A joiner between letters that don't join, a row of selectors that carries a message.
         assert_eq!(block("pass\u{200d}word\u{200c}s"), "passwords");
         assert_eq!(block("❤\u{fe0f}\u{fe01}\u{e0121}\u{e0122}!"), "❤\u{fe0f}!");
         assert_eq!(block("x\u{fe01}y"), "xy");
     }
 
     #[test]
-    fn what_people_write_stays() {
+    fn ordinary_text_stays_unchanged() {
         for text in [
             "Größe, naïve, façade",
             "日本語 한국어 中文",
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_in_pieces_is_as_safe_as_a_whole_one() {
+    fn text_in_pieces_is_sanitized_like_whole_text() {
         let text = "a\u{1b}]0;t\u{7}b\r\nünï\u{1b}[2Jx\n\u{202e}end";
         for size in 1..text.len() {
             let mut stream = BlockStream::default();
@@ -304,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn json_says_the_same_in_characters_that_are_safe() {
+    fn json_escapes_unsafe_characters() {
         let text = "a\u{9b}2J\u{202e}b\u{e0041}\u{7f}\u{200b}👩\u{200d}💻 x\u{200d}y";
         let written = serde_json::to_string(text).unwrap();
         let safe = json(&written);

@@ -1,8 +1,8 @@
-//! JSON Schemas of what is published, derived from the types. Compiled only with the feature `schema`; the program carries
-//! the files of `schemas/` that `scripts/generate` writes with it.
+//! JSON Schemas of the published formats, derived from the types. Compiled only with the feature `schema`; the
+//! program embeds the files of `schemas/` that `scripts/generate` writes with it.
 //!
-//! A schema says what a reader may rely on: what is required to read a value is required; `null` is allowed only where it is
-//! written; keys that are not known are refused only where the code refuses them.
+//! A schema says what a reader may rely on: what is required for reading is required; `null` is allowed only if it is
+//! written; unknown keys are refused only if the code refuses them.
 
 use schemars::JsonSchema;
 use schemars::generate::{Contract, SchemaSettings};
@@ -11,13 +11,13 @@ use serde_json::{Map, Value, json};
 /// One published schema.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Published {
-    /// Name of its file, without the ending.
+    /// Its file name, without the extension.
     pub name: &'static str,
     /// The schema.
     pub schema: Value,
 }
 
-/// Every schema that is derived.
+/// Every derived schema.
 pub fn all() -> Vec<Published> {
     vec![
         of::<crate::event::Event>(
@@ -65,12 +65,9 @@ pub fn all() -> Vec<Published> {
     ]
 }
 
-/// How the parts of a schema are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Parts {
-    /// Under `$defs`.
     Named,
-    /// Where they are used.
     Inline,
 }
 
@@ -88,14 +85,14 @@ fn of<T: JsonSchema>(name: &'static str, title: &str, description: &str, parts: 
     published(name, title, description, schema)
 }
 
-/// The schema of a file that people write: what is not said is left out, never `null`.
+/// The schema of a file that users write: missing values are left out, never `null`.
 pub fn file<T: JsonSchema>(name: &'static str, title: &str, description: &str) -> Published {
     let mut schema = derived::<T>(Contract::Deserialize, Parts::Named);
     for_files(&mut schema);
     published(name, title, description, schema)
 }
 
-/// Takes `null` from every key, and the defaults that only repeat those of the keys below.
+/// Removes `null` from every key, and defaults that only repeat those of the keys below.
 fn for_files(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -135,7 +132,7 @@ fn published(name: &'static str, title: &str, description: &str, mut schema: Val
     Published { name, schema: Value::Object(whole) }
 }
 
-/// Takes `null` from what is left out when there is nothing to say: `written` does not require it.
+/// Removes `null` from keys that are left out when empty: `written` doesn't require them.
 fn drop_nulls(schema: &mut Value, written: &Value) {
     let always = |key: &str| {
         let required = written.get("required").and_then(Value::as_array);
@@ -185,7 +182,7 @@ fn without_null(property: &mut Value) {
     }
 }
 
-/// Formats that say nothing beside the type, and defaults that say that there is nothing.
+/// Removes formats that repeat the type, and empty defaults.
 fn tidy(value: &mut Value) {
     words(value);
     match value {
@@ -212,7 +209,7 @@ fn tidy(value: &mut Value) {
     }
 }
 
-/// A choice of words is an `enum` of them.
+/// Turns a choice of words into an `enum`.
 fn words(value: &mut Value) {
     let Some(map) = value.as_object_mut() else { return };
     let Some(branches) = map.get("oneOf").and_then(Value::as_array) else { return };
@@ -226,7 +223,7 @@ fn words(value: &mut Value) {
     map.insert("enum".into(), Value::Array(words.concat()));
 }
 
-/// The parts are named as keys are: `check_result`, not `CheckResult`.
+/// Names parts like keys: `check_result`, not `CheckResult`.
 fn name_parts(value: &mut Value) {
     match value {
         Value::Object(map) => {

@@ -1,8 +1,8 @@
-//! Signals: what the rules saw in one iteration, weighed, and in words.
+//! Signals: what the stuck rules saw in one iteration, with weights and as text.
 
 use serde::{Deserialize, Serialize};
 
-/// One rule of the detector.
+/// One stuck rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Signal {
     /// The same failure again and again.
@@ -11,19 +11,19 @@ pub enum Signal {
     Stagnation,
     /// A file that flips between two contents.
     Thrash,
-    /// Trees, files or failures that come back in a circle.
+    /// Trees, files or failures that recur.
     Cycle,
     /// Nothing of substance for a while.
     Idle,
-    /// The same places are edited while the same failure stays.
+    /// The same lines are edited while the same failure stays.
     Churn,
-    /// Tests do not get better.
+    /// Tests don't improve.
     Plateau,
     /// The same plan with the same result.
     SamePlan,
     /// Sessions that end without an answer, or refuse.
     Empty,
-    /// A session that circles within itself.
+    /// A session that repeats itself.
     SessionLoop,
 }
 
@@ -58,7 +58,7 @@ impl Signal {
         }
     }
 
-    /// The condition that it is a sign of.
+    /// The kind of being stuck that it indicates.
     pub fn kind(self) -> StuckKind {
         match self {
             Self::RepeatedFailure => StuckKind::ErrorLoop,
@@ -82,7 +82,7 @@ pub enum StuckKind {
     ErrorLoop,
     /// Back and forth.
     Oscillation,
-    /// Work, or none, that leads nowhere.
+    /// Work, or none, without progress.
     NoProgress,
     /// Sessions without an answer.
     Empty,
@@ -101,7 +101,7 @@ impl StuckKind {
     }
 }
 
-/// The signals of one iteration. A field is 0 where its rule saw nothing, else the weight of the rule.
+/// The signals of one iteration. A field is 0 if its rule saw nothing, else the rule's weight.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -113,16 +113,16 @@ pub struct Signals {
     pub stagnation: f64,
     /// A file that flips between two contents.
     pub thrash: f64,
-    /// Trees, files or failures that come back in a circle.
+    /// Trees, files or failures that recur.
     #[serde(skip_serializing_if = "is_zero")]
     pub cycle: f64,
     /// Nothing of substance for a while.
     #[serde(skip_serializing_if = "is_zero")]
     pub idle: f64,
-    /// The same places are edited while the same failure stays.
+    /// The same lines are edited while the same failure stays.
     #[serde(skip_serializing_if = "is_zero")]
     pub churn: f64,
-    /// Tests do not get better.
+    /// Tests don't improve.
     #[serde(skip_serializing_if = "is_zero")]
     pub plateau: f64,
     /// The same plan with the same result.
@@ -131,16 +131,16 @@ pub struct Signals {
     /// Sessions that end without an answer, or refuse.
     #[serde(skip_serializing_if = "is_zero")]
     pub empty: f64,
-    /// A session that circles within itself.
+    /// A session that repeats itself.
     #[serde(skip_serializing_if = "is_zero")]
     pub session_loop: f64,
-    /// How surely the run circles, from 0 to 1.
+    /// How certainly the run is stuck, from 0 to 1.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub loop_score: f64,
-    /// One sentence for each signal that is not 0, in their order.
+    /// One sentence for each signal that isn't 0, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
-    /// Only a number that a check prints got better.
+    /// Only a number that a check prints improved.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub measured: bool,
     /// What improved in this iteration. Earlier signals no longer count.
@@ -186,7 +186,7 @@ impl Signals {
         *field = value;
     }
 
-    /// What was seen: each signal with its value and its sentence.
+    /// What was seen: each signal with its value and sentence.
     pub fn seen(&self) -> impl Iterator<Item = (Signal, f64, &str)> {
         Signal::ALL
             .into_iter()
@@ -196,7 +196,7 @@ impl Signals {
             .map(|((signal, value), words)| (signal, value, words.as_str()))
     }
 
-    /// The conditions that were seen, each once.
+    /// The kinds that were seen, each once.
     pub fn kinds(&self) -> Vec<StuckKind> {
         let mut kinds: Vec<StuckKind> =
             Signal::ALL.into_iter().filter(|signal| self.get(*signal) > 0.0).map(Signal::kind).collect();

@@ -1,38 +1,38 @@
-//! Where a run stands, in one word.
+//! The status of a run as one word.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Where a run stands. The words are those of files, screens and `--json`.
+/// The status of a run. The words appear in files, screens and `--json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Status {
-    /// It was asked for and has not begun.
+    /// Requested, but not started.
     Queued,
-    /// Its workspace is being made.
+    /// Its workspace is being created.
     Preparing,
-    /// An agent works.
+    /// An agent is working.
     Working,
-    /// Checks run on what the agent left.
+    /// Checks run on the agent's work.
     Verifying,
-    /// It waits for something that ends by itself: a limit, checks, a review.
+    /// Waits for something that ends without you: a limit, checks, a review.
     Waiting,
-    /// It waits until a person lets it go on.
+    /// Paused until you resume it.
     Paused,
-    /// It waits for a person's word.
+    /// Waits for your decision.
     #[serde(rename = "needs you")]
     NeedsYou,
     /// The final check runs.
     Proving,
-    /// The proven result is handed over.
+    /// The proven result is being handed over.
     Publishing,
-    /// Proven, and handed over.
+    /// Proven and handed over.
     Done,
     /// Ended without success.
     Failed,
-    /// Ended by a person.
+    /// Ended by the user.
     Stopped,
 }
 
@@ -53,7 +53,7 @@ impl Status {
         Self::Stopped,
     ];
 
-    /// The word of files and screens.
+    /// The word in files and on screens.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_word_in_json_is_the_word_on_screens() {
+    fn status_word_is_the_same_in_json_and_on_screens() {
         for status in Status::ALL {
             let json = serde_json::to_value(status).unwrap();
             assert_eq!(json, status.as_str());

@@ -1,8 +1,8 @@
-//! What the stuck rules read from an iteration's outputs, kept in the event that ends it.
+//! What the stuck rules read from an iteration's output, kept in the event that ends it.
 
 use serde::{Deserialize, Serialize};
 
-/// What the engine read from an iteration's outputs; the event that ends it carries this.
+/// What the engine read from an iteration's output; part of the event that ends it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -17,13 +17,13 @@ pub struct Evidence {
     /// How far a measured number is from its limit, in thousandths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<u64>,
-    /// Numbers that a check printed and that say how far the work is (bounded).
+    /// Numbers printed by a check that show progress (bounded).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub numbers: Vec<MeasuredNumber>,
-    /// The number that the run is to improve.
+    /// The number that the run should improve.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<MeasuredNumber>,
-    /// Keys of numbers that were other ones in a second run on the same files: they say nothing.
+    /// Keys of numbers that differed in a second run on the same files, so they don't count.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unsteady: Vec<u32>,
     /// Keys of numbers that were the same in a second run on the same files.
@@ -38,10 +38,10 @@ pub struct Evidence {
     /// Word groups of the final message, hashed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plan: Vec<u32>,
-    /// What the patch was made of; absent where nothing changed.
+    /// What the patch consisted of; absent without changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patch: Option<PatchSketch>,
-    /// The session circled within itself.
+    /// The session repeated itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionLoop>,
 }
@@ -51,7 +51,7 @@ fn is_zero(n: &u32) -> bool {
 }
 
 impl Evidence {
-    /// Whether there is nothing to tell.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -65,20 +65,20 @@ pub struct StuckDetails {
     /// The last actions of the session, oldest first, in short form (bounded).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recent_actions: Vec<String>,
-    /// The error that came again, in short form.
+    /// The recurring error, in short form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeated_error: Option<String>,
-    /// Files that are changed again and again (bounded).
+    /// Files that change again and again (bounded).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cycling_files: Vec<String>,
 }
 
 impl StuckDetails {
-    /// Whether there is nothing to tell.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-    /// In words that follow a hint for a session; empty where there is nothing to tell.
+    /// Text to append to a hint for a session; empty if there is nothing to add.
     pub fn words(&self) -> String {
         let mut text = String::new();
         if let Some(error) = &self.repeated_error {
@@ -98,16 +98,16 @@ impl StuckDetails {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeasuredNumber {
-    /// Which one: a hash of the words around it.
+    /// Identifies the number: a hash of the words around it.
     pub key: u32,
     /// Its value, in thousandths.
     pub value: i64,
-    /// Whether more of it is better.
+    /// Whether higher is better.
     pub rises: bool,
-    /// Its name, for people.
+    /// Its name, for display.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub label: String,
-    /// How far repeated measurements of it lie apart, in thousandths; 0 where it was measured once.
+    /// The spread of repeated measurements, in thousandths; 0 for a single one.
     #[serde(default, skip_serializing_if = "is_silent")]
     pub noise: i64,
 }
@@ -116,13 +116,13 @@ fn is_silent(noise: &i64) -> bool {
     *noise == 0
 }
 
-/// What a patch is made of.
+/// What a patch consists of.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[cfg_attr(feature = "schema", schemars(transform = crate::requires::requires_whole_sketch))]
 pub struct PatchSketch {
-    /// Lines added or removed that are neither blank, comment, mere layout, notes nor generated.
+    /// Changed lines that aren't blank, comments, layout, notes or generated.
     pub substance: u64,
     /// A sample of the hashes of added lines.
     pub added: Vec<u32>,
@@ -130,7 +130,7 @@ pub struct PatchSketch {
     pub removed: Vec<u32>,
 }
 
-/// How a session circles.
+/// How a session repeats itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
@@ -145,12 +145,12 @@ pub enum SessionLoop {
         /// How often in a row.
         times: u32,
     },
-    /// Calls that take turns, with the same results.
+    /// Alternating calls with the same results.
     Alternating {
-        /// How many calls take turns.
+        /// How many calls alternate.
         period: u32,
     },
-    /// Words without any call.
+    /// Text without any call.
     Monologue {
         /// Messages in a row.
         messages: u32,
@@ -158,7 +158,7 @@ pub enum SessionLoop {
 }
 
 impl SessionLoop {
-    /// In words that fit a nudge.
+    /// As text for a nudge.
     pub fn words(self) -> String {
         match self {
             Self::Repeated { times } => format!("the same call gave the same result {times} times in a row"),

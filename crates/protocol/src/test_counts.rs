@@ -1,8 +1,8 @@
-//! Tests as they were counted.
+//! Test counts.
 
 use serde::{Deserialize, Serialize};
 
-/// Tests as a runner counted them.
+/// Tests as counted by a runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestCounts {
@@ -13,7 +13,7 @@ pub struct TestCounts {
 }
 
 impl TestCounts {
-    /// Executed in all; skipped and filtered tests were not executed.
+    /// Executed tests; skipped and filtered ones don't count.
     pub fn executed(self) -> u64 {
         self.passed + self.failed
     }

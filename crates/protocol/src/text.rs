@@ -1,4 +1,4 @@
-//! Small pure helpers over text: cutting at a bound without breaking characters, durations and ages for people.
+//! Pure text helpers: cutting at character boundaries, durations and ages for display.
 
 use std::time::Duration;
 
@@ -39,12 +39,12 @@ pub fn tail_lines(text: &str, max: usize) -> &str {
     &text[start + 1..]
 }
 
-/// One line for an event or a list, safe to show: without what steers a terminal or hides text, one space between words, at
-/// most `max` bytes, `…` where cut.
+/// One line for an event or a list, safe to show: sanitized, one space between words, at most `max` bytes, `…` if
+/// cut.
 pub fn one_line(text: &str, max: usize) -> String {
     let mut flat = String::with_capacity(text.len().min(max + 8));
     let mut space = false;
-    // What cannot show any more need not be looked at.
+    // The rest can't be shown any more.
     for c in crate::sanitize::line(head(text, max.saturating_mul(4).saturating_add(4096))).chars() {
         let c = if c.is_whitespace() { ' ' } else { c };
         if c == ' ' {
@@ -65,7 +65,7 @@ pub fn one_line(text: &str, max: usize) -> String {
     flat
 }
 
-/// `42 s`, `3 min 12 s`, `2 h 05 min`: a length of time as people say it.
+/// `42 s`, `3 min 12 s`, `2 h 05 min`.
 pub fn duration(length: Duration) -> String {
     let seconds = length.as_secs();
     match seconds {
@@ -98,10 +98,10 @@ pub fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// The longest word that a near one is looked for.
+/// Longer words are too long to be a typo.
 const WORD_MAX: usize = 100;
 
-/// The candidate nearest to `word`, for "did you mean". Nobody means something with a word of many kilobytes.
+/// The candidate nearest to `word`, for "did you mean".
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > WORD_MAX {
         return None;
@@ -129,7 +129,7 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// The innermost cause of an error in one line: those around it often only repeat an address.
+/// The innermost cause of an error in one line: the outer ones often only repeat a URL.
 pub fn deepest_cause(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(next) = cause.source() {
@@ -138,7 +138,7 @@ pub fn deepest_cause(error: &dyn std::error::Error) -> String {
     one_line(&cause.to_string(), 200)
 }
 
-/// A text as a query or one segment of a path takes it.
+/// Percent-encodes a text for a query or a path segment.
 pub fn percent_encoded(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_read_as_people_say_them() {
+    fn durations_are_readable() {
         let said: Vec<String> =
             [0, 5, 60, 192, 7500].iter().map(|s| duration(Duration::from_secs(*s))).collect();
         assert_eq!(said, ["0 s", "5 s", "1 min", "3 min 12 s", "2 h 05 min"]);

@@ -1,7 +1,7 @@
-//! A run as it stands: everything that a screen, a page or a program shows of it, computed once.
+//! The state of a run for display: everything that a screen, a page or a program shows of it, computed once.
 //!
-//! It is made from the run's state and a few facts of the moment (who drives it, the time). Whoever presents it adds ages and
-//! colours, never a fact.
+//! It is built from the run's state and a few current facts (its driver, the time). Surfaces add ages and colors,
+//! never facts.
 
 use crate::budget::BudgetKind;
 use crate::event::{CheckResult, SessionEnd, Verdict};
@@ -16,73 +16,73 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// A run as it stands.
+/// The current state of a run, for display.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunView {
     /// The run.
     pub run_id: RunId,
-    /// The task in a few words.
+    /// The task's title.
     pub title: String,
-    /// Where it stands.
+    /// The status.
     pub status: Status,
-    /// What it does at this moment, in one sentence.
+    /// What it is doing, in one sentence.
     pub now: String,
-    /// What a person can do next, as a command; absent where nothing is to be done.
+    /// What you can do next, as a command; absent if nothing needs doing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// Whether a process drives it.
     pub driven: bool,
-    /// Unfinished, and neither a process nor a person's answer is at work on it.
+    /// Whether it is unfinished, without a driver and without a pending question.
     pub orphaned: bool,
-    /// The last event that is in it.
+    /// The last event included.
     pub seq: Seq,
-    /// When it was asked for.
+    /// When it was requested.
     pub created_at: Timestamp,
     /// When something last happened.
     pub last_event_at: Timestamp,
-    /// Wall time since the start, waits included.
+    /// Wall time since the start, including waits.
     pub elapsed_seconds: f64,
     /// Time spent at work: sessions, checks, final checks.
     pub working_seconds: f64,
-    /// The session under way.
+    /// The active session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<CurrentView>,
-    /// The wait under way.
+    /// The current wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<WaitView>,
     /// The question for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<NeedsView>,
-    /// The criteria of the task, in its order.
+    /// The criteria of the task, in order.
     pub criteria: Vec<CriterionView>,
     /// The checks, in the order of the configuration.
     pub checks: Vec<CheckView>,
-    /// The setup that failed before the first session, where no final check has got past it since.
+    /// The setup that failed before the first session, until a final check has passed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup_failed: Option<SetupView>,
     /// The budgets.
     pub budgets: Vec<BudgetView>,
-    /// The run ends at this instant, where one is set.
+    /// When the run must end, if set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
     /// Money, tokens, sandboxes.
     pub spent: SpentView,
-    /// Who may work.
+    /// The agents.
     pub agents: Vec<AgentView>,
-    /// Finished iterations, of which the latest are in `history`.
+    /// The number of finished iterations; `history` has the latest.
     pub iterations: u32,
     /// The latest finished iterations, the newest last.
     pub history: Vec<IterationView>,
     /// The score of the last iteration.
     pub loop_score: f64,
-    /// The best number so far, where the run is to improve one.
+    /// The best number so far, if the run should improve one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<BestNumber>,
-    /// The branch that holds the work, where one does.
+    /// The branch with the work, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The ref that holds the work: of its branch, or one of the engine's own.
+    /// The ref with the work: its branch's, or one of the engine's.
     #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
     pub work_ref: Option<String>,
     /// The pull request.
@@ -94,34 +94,34 @@ pub struct RunView {
     /// The end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<FinishedView>,
-    /// The folder of the run's files, as its user knows it.
+    /// The folder of the run's files, as the user knows it.
     pub workspace: PathBuf,
     /// The user's folder that it was started from.
     pub origin: PathBuf,
 }
 
-/// The best number so far of a run that is to improve one.
+/// The best number so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BestNumber {
     /// The check that measures it.
     pub name: String,
-    /// The number; the median where it was measured several times.
+    /// The number; the median of several measurements.
     pub value: f64,
-    /// How far the measurements lie apart.
+    /// The spread of the measurements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<f64>,
-    /// The request.
+    /// The requested target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<f64>,
-    /// Whether more of it is better.
+    /// Whether higher is better.
     pub rises: bool,
     /// The iteration that reached it; 0 is the start.
     pub iteration: u32,
 }
 
 impl BestNumber {
-    /// In words: `bench 61 ±0.8, target at most 50 (iteration 3)`.
+    /// As text: `bench 61 ±0.8, target at most 50 (iteration 3)`.
     pub fn words(&self) -> String {
         let noise = self.noise.map_or_else(String::new, |noise| format!(" ±{noise}"));
         let word = if self.rises { "at least" } else { "at most" };
@@ -134,7 +134,7 @@ impl BestNumber {
     }
 }
 
-/// The session under way.
+/// The active session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CurrentView {
@@ -142,12 +142,12 @@ pub struct CurrentView {
     pub iteration: u32,
     /// Its try.
     pub attempt: u32,
-    /// Who works.
+    /// The agent.
     pub agent: AgentName,
-    /// With which model, where one was chosen.
+    /// The model, if chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// In which role.
+    /// The role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// When it began.
@@ -158,11 +158,11 @@ pub struct CurrentView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitView {
-    /// For what.
+    /// What it waits for.
     pub reason: String,
-    /// Since when.
+    /// When it began.
     pub since: Timestamp,
-    /// Until when, where that is known.
+    /// When it ends, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// Who paused it, if anyone.
@@ -178,9 +178,9 @@ pub struct NeedsView {
     pub reason: HumanReason,
     /// As text.
     pub message: String,
-    /// How it is answered, as commands.
+    /// The commands that answer it.
     pub next: String,
-    /// What there is to know for the answer, line by line.
+    /// What you need to know for the answer, line by line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<String>,
 }
@@ -191,16 +191,16 @@ pub struct NeedsView {
 pub struct CriterionView {
     /// Unique in its task.
     pub id: String,
-    /// What must be true, in the words of the task.
+    /// What must be true, in the task's words.
     pub text: String,
     /// The milestone it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub milestone: Option<String>,
     /// How it is checked.
     pub check: String,
-    /// Whether an agent says that it is met.
+    /// Whether an agent claims that it is met.
     pub claimed: bool,
-    /// Whether the engine's own checks say so.
+    /// Whether the engine's checks confirm it.
     pub met: bool,
     /// The last result of its check, if it ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -213,28 +213,28 @@ pub struct CriterionView {
 pub struct CheckView {
     /// Its name: the id of a criterion, or the name of a verifier.
     pub name: String,
-    /// What is run, in one line.
+    /// The command, in one line.
     pub command: String,
     /// Whether it must pass.
     pub required: bool,
     /// Its last result; absent before its first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<CheckResult>,
-    /// Whether that result is of the tree as it was recorded last.
+    /// Whether that result is for the latest recorded tree.
     pub current_tree: bool,
-    /// What the final check said of that tree, where it did not accept it.
+    /// What the final check said about that tree, if it rejected it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<CheckRefusal>,
 }
 
-/// Why a check that may have passed in the workspace does not count: the final check did not accept the tree.
+/// Why a check that may have passed in the workspace doesn't count: the final check rejected the tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckRefusal {
-    /// Its result in the final check, where it did not pass there.
+    /// Its result in the final check, if it failed there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<CheckResult>,
-    /// Why the final check did not accept the tree, where that was not this check.
+    /// Why the final check rejected the tree, if this check wasn't the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
 }
@@ -245,7 +245,7 @@ pub struct CheckRefusal {
 pub struct SetupView {
     /// The command.
     pub command: String,
-    /// The last lines that it printed.
+    /// Its last output lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub last_lines: Vec<String>,
     /// Its log, relative to the run's folder.
@@ -257,13 +257,13 @@ pub struct SetupView {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetView {
-    /// Which.
+    /// The kind of budget.
     pub budget: BudgetKind,
-    /// Used: iterations, seconds, USD or tokens; `null` if nothing is known of it.
+    /// Used: iterations, seconds, USD or tokens; `null` if unknown.
     pub used: Option<f64>,
     /// The limit in the same unit.
     pub limit: f64,
-    /// The share that is used, 1 being all of it.
+    /// The used share; 1 is all of it.
     pub share: f64,
 }
 
@@ -274,16 +274,16 @@ pub struct SpentView {
     /// Money.
     #[serde(flatten)]
     pub cost: Cost,
-    /// What reading from caches saved.
+    /// Savings by caches.
     pub saved_usd: Usd,
-    /// An estimate of what the run's sandboxes cost; not part of `cost_usd`.
+    /// An estimate of the sandboxes' cost; not part of `cost_usd`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_usd: Option<Usd>,
     /// Tokens.
     pub tokens: TokenSum,
-    /// Sessions, those that do not count included.
+    /// Sessions, including voided ones.
     pub sessions: u32,
-    /// Sandboxes that exist, as far as is known.
+    /// Known existing sandboxes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sandboxes: Vec<SandboxView>,
 }
@@ -292,15 +292,15 @@ pub struct SpentView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SandboxView {
-    /// Who made it.
+    /// The provider.
     pub provider: String,
     /// The provider's id.
     pub id: String,
-    /// Whether it rests.
+    /// Whether it is stopped.
     pub rests: bool,
 }
 
-/// Who may work.
+/// An agent of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentView {
@@ -309,36 +309,36 @@ pub struct AgentView {
     /// The requested model, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How it stands.
+    /// Its state.
     pub standing: AgentStanding,
     /// When its rest ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Why it rests or takes no further part.
+    /// Why it rests or was dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Its sessions.
     pub sessions: u32,
-    /// What they cost.
+    /// Their cost.
     #[serde(flatten)]
     pub cost: Cost,
     /// Their tokens.
     pub tokens: TokenSum,
 }
 
-/// How an agent stands.
+/// An agent's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum AgentStanding {
-    /// It may work.
+    /// Available.
     Free,
-    /// It works.
+    /// Working.
     Working,
-    /// It rests.
+    /// Resting.
     Resting,
-    /// It takes no further part in this run.
+    /// Dropped from this run.
     Dropped,
 }
 
@@ -346,11 +346,11 @@ pub enum AgentStanding {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IterationView {
-    /// Number.
+    /// Its number.
     pub iteration: u32,
-    /// Who worked.
+    /// The agent.
     pub agent: AgentName,
-    /// The judgement.
+    /// The verdict.
     pub verdict: Verdict,
     /// How the session ended.
     pub end: SessionEnd,
@@ -372,7 +372,7 @@ pub struct IterationView {
     /// Tests, summed over the checks that report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
-    /// Work commit, where something changed.
+    /// The work commit, if anything changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
     /// When it ended.
@@ -383,12 +383,12 @@ pub struct IterationView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PrView {
-    /// Its number; absent where only its address is known.
+    /// Its number; absent if only its URL is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
-    /// Where people read it.
+    /// Its web page.
     pub url: String,
-    /// Not yet for review.
+    /// Whether it is a draft.
     pub draft: bool,
 }
 
@@ -396,20 +396,20 @@ pub struct PrView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProofView {
-    /// The commit it judges.
+    /// The judged commit.
     pub commit: CommitId,
-    /// Whether it is over.
+    /// Whether it is finished.
     pub over: bool,
-    /// Whether everything held.
+    /// Whether everything passed.
     pub passed: bool,
     /// Whether it runs in a clean checkout.
     pub clean: bool,
-    /// What did not hold.
+    /// What didn't pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<String>,
-    /// The result in the words of every surface.
+    /// The headline, the same on every surface.
     pub headline: String,
-    /// What the result is worth, once it has passed.
+    /// The strength of the result, if it passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<ProofLevel>,
     /// Whether the checks were watched.
@@ -432,7 +432,7 @@ pub struct ProofView {
 pub struct FinishedView {
     /// Why.
     pub reason: EndReason,
-    /// In one sentence.
+    /// One sentence.
     pub summary: String,
     /// When.
     pub at: Timestamp,

@@ -1,9 +1,9 @@
-//! What a dead guard leaves behind, and how it is ended.
+//! Finds and ends what a dead guard leaves behind.
 //!
-//! Where this process adopts orphans, they become its children. It has others (git, other guards, whatever else the program
-//! does), so nothing is killed for merely being a child. An orphan is told by one of three marks: the run's variable in its
-//! environment, the session of the command that ran, or, for those that have shed both, a session of its own together with
-//! the memory mark that only commands get. Where it does not adopt them, the first two marks find them wherever they went.
+//! If this process adopts orphans, they become its children. It has other children (git, other guards), so nothing is
+//! killed just for being a child. One of three marks identifies an orphan: the run's variable in its environment, the
+//! session of the command that ran, or, if it has shed both, a session of its own with the memory mark that only
+//! commands get. Without adoption, the first two marks find orphans anywhere.
 
 use crate::{RUN_MARK, os};
 use nix::sys::signal::{Signal, kill};
@@ -17,14 +17,14 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(10);
 const RESCAN_MS: u8 = 3;
 
-/// This process has asked for orphans. A fact of the process, like the kernel's own flag, whatever runs there are.
+/// Per process, like the kernel's flag.
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Makes this process the parent of every orphan below it (`PR_SET_CHILD_SUBREAPER`), so that it can end whatever a killed
-/// guard leaves behind, even what has cleared its environment and left its session.
+/// Makes this process the parent of every orphan below it (`PR_SET_CHILD_SUBREAPER`), so that it can end whatever a
+/// killed guard leaves behind, even what has cleared its environment and left its session.
 ///
-/// Only for a program whose children are its own affair: it also gets the orphans of other children and must wait for
-/// those. The binary `ralph` calls it; without it, the last of the three marks by which orphans are told is not used.
+/// Only for a program that owns all its children: it also gets the orphans of other children and must wait for those.
+/// The binary `ralph` calls it; without it, the last of the three orphan marks isn't used.
 pub fn adopt_orphans() -> Result<(), SandboxError> {
     os::adopt_orphans()
         .map_err(|errno| SandboxError::Broken(format!("orphans cannot be adopted: {}", errno.desc())))?;
@@ -32,15 +32,12 @@ pub fn adopt_orphans() -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// What killing the orphans came to.
 pub(crate) struct Cleared {
-    /// How many were killed.
     pub(crate) killed: u32,
-    /// How many resisted.
     pub(crate) alive: u32,
 }
 
-/// Kills the orphans of a guard that has been waited for; `main` is the command that ran, where one did.
+/// Kills the orphans of a guard that has been waited for; `main` is the command that ran, if any.
 pub(crate) fn clear(run_id: &str, main: Option<Pid>) -> Cleared {
     let deadline = Instant::now() + LIMIT;
     let me = getpid();
@@ -71,7 +68,7 @@ pub(crate) fn clear(run_id: &str, main: Option<Pid>) -> Cleared {
             }
         }
         for orphan in orphans {
-            // Each by name: the other children of this process have owners who wait for them.
+            // One by one: the other children of this process have owners who wait for them.
             waitpid(orphan, Some(WaitPidFlag::WNOHANG)).ok();
         }
         if Instant::now() >= deadline {
@@ -80,11 +77,11 @@ pub(crate) fn clear(run_id: &str, main: Option<Pid>) -> Cleared {
         }
         nix::poll::poll(&mut [], RESCAN_MS).ok();
     }
-    // The command itself was there before the guard died; it counts as ended, not as left behind.
+    // The command existed before the guard died; it counts as ended, not as left behind.
     if let Some(main) = main {
         killed.remove(&main);
     }
-    // Where this process did not adopt them, they went elsewhere.
+    // Without adoption they went elsewhere.
     let elsewhere = crate::sweep::sweep_with(run_id, main);
     Cleared { killed: u32::try_from(killed.len()).unwrap_or(u32::MAX).saturating_add(elsewhere), alive }
 }

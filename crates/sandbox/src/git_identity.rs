@@ -1,6 +1,6 @@
-//! Who commits in a sandbox: the user, as their own git says.
+//! Who commits in a sandbox: the user, with their git identity.
 
-/// The name and address that git of a sandboxed command signs with, unless somebody says otherwise there.
+/// The name and email for commits of a sandboxed command, unless the repo or a variable overrides them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitIdentity {
     /// `user.name`.
@@ -10,7 +10,7 @@ pub struct GitIdentity {
 }
 
 impl GitIdentity {
-    /// As a file of git's configuration. What a repo or a variable says stands above it.
+    /// A git config file, which the repo's config and variables override.
     pub(crate) fn config_file(&self) -> String {
         let quoted = |text: &str| {
             text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").replace('\t', "\\t")
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_stays_one_value() {
+    fn name_with_special_characters_stays_one_value() {
         let who = GitIdentity { name: "Ann \"A\\B\"\nx".into(), email: "a@b.org".into() };
         assert_eq!(who.config_file(), "[user]\n\tname = \"Ann \\\"A\\\\B\\\"\\nx\"\n\temail = \"a@b.org\"\n");
     }

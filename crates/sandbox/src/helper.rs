@@ -1,17 +1,18 @@
-//! The helper processes of sandboxes, and which program plays them.
+//! The helper processes of sandboxes, and which program runs them.
 //!
-//! The guard and what stands between it and a sandboxed command are small processes of their own. A program that owns
-//! sandboxes plays them itself when it is started again with a helper's arguments ([`init`]), or names another program
-//! that does ([`crate::LocalOptions::guard_exe`]; `ralph` is one). It is never started again on the mere hope that it would.
+//! The guard, and the processes between it and a sandboxed command, are small processes. A program that owns
+//! sandboxes runs them itself when it is started again with a helper's arguments ([`init`]), or names another program
+//! that does ([`crate::LocalOptions::guard_exe`]; `ralph` is one). It is never restarted without knowing that it
+//! does.
 
 use crate::helper_program::plays_here;
 use crate::{guard, local};
 use std::ffi::OsString;
 
-/// For a program with sandboxes of its own, first in its `main`: where it was started as a helper of a sandbox, it is
-/// that and does not return. Otherwise nothing of the process is changed.
+/// For a program with sandboxes, first in its `main`: if started as a sandbox helper, runs as that and doesn't
+/// return. Otherwise changes nothing.
 ///
-/// The alternative is to name a program that plays the helpers in [`crate::LocalOptions::guard_exe`].
+/// The alternative is to name a program that runs the helpers in [`crate::LocalOptions::guard_exe`].
 #[allow(clippy::exit, clippy::disallowed_methods, reason = "a helper has nothing else to do in this process")]
 pub fn init() {
     if let Some(code) = helper(std::env::args_os().skip(1)) {
@@ -19,11 +20,11 @@ pub fn init() {
     }
 }
 
-/// Plays the part of a helper process where the arguments (without the program) name one: `__guard <fd>` watches over a
-/// run's commands, `__fence …` and `__inside …` put one in its sandbox, `__watch …` sees what it does there. Returns the exit
+/// Runs a helper process if the arguments (without the program) name one: `__guard <fd>` watches a run's commands,
+/// `__fence …` and `__inside …` put one in its sandbox, `__watch …` records its activity there. Returns the exit
 /// code.
 ///
-/// Like [`init`], for a program that ends itself. It is called before anything else is set up, so that helpers stay small.
+/// Like [`init`], for a program that exits itself. Call it before any other setup, so that helpers stay small.
 pub fn helper(args: impl Iterator<Item = OsString>) -> Option<i32> {
     let code = play(args);
     if code.is_none() {

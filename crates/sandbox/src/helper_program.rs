@@ -1,20 +1,18 @@
-//! Which program plays the helper processes of sandboxes.
+//! Which program runs the helper processes of sandboxes.
 
 use crate::os;
 use ralph_loop_domain::ports::SandboxError;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// This program has shown that it plays helpers: it looked for a helper's arguments and had none. True of the program,
-/// not of a run, so it is kept once for all of them.
+/// Whether this program has checked its arguments for a helper's. Per program, so it is kept once for all runs.
 static PLAYED_HERE: AtomicBool = AtomicBool::new(false);
 
-/// This program plays helpers.
 pub(crate) fn plays_here() {
     PLAYED_HERE.store(true, Ordering::Relaxed);
 }
 
-/// The program that plays the helpers: the one that was named, or this one where it does.
+/// The program that runs the helpers: the named one, or this one if it can.
 pub(crate) fn program(named: Option<&Path>) -> Result<&Path, SandboxError> {
     match named {
         Some(program) => Ok(program),

@@ -1,17 +1,17 @@
-//! How long a run is still ours: a file without a name that the driver writes and its guards read.
+//! How long this driver holds the run: an anonymous file that the driver writes and its guards read.
 
 use nix::sys::uio::{pread, pwrite};
 use nix::time::clock_gettime;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// Milliseconds of the clock that goes on while the machine sleeps, and that nobody sets.
+/// Milliseconds of a monotonic clock that also runs while the machine sleeps.
 pub(crate) fn now_ms() -> u64 {
     let now = clock_gettime(crate::os::CLOCK).map(Duration::from).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// How long a hold still lasts, by such a file. What cannot be read is over: nobody says that the run is still ours.
+/// The time left of the lease in such a file. An unreadable lease counts as over.
 pub(crate) fn left(file: &OwnedFd) -> Duration {
     let mut bytes = [0u8; 8];
     let at = match pread(file, &mut bytes, 0) {
@@ -21,12 +21,13 @@ pub(crate) fn left(file: &OwnedFd) -> Duration {
     Duration::from_millis(at.saturating_sub(now_ms()))
 }
 
-/// When the hold on a run ends. Guards that know it end everything then, whether the driver lives, hangs or is frozen.
+/// When the lease on a run ends. Guards with a lease end everything then, whether the driver lives, hangs or is
+/// frozen.
 #[derive(Debug)]
 pub struct LeaseClock(OwnedFd);
 
 impl LeaseClock {
-    /// A hold that ends after `time`.
+    /// A lease that ends after `time`.
     pub fn start(time: Duration) -> std::io::Result<Self> {
         let file = crate::os::empty_file(c"ralph-lease")?;
         let clock = Self(file);
@@ -34,23 +35,23 @@ impl LeaseClock {
         Ok(clock)
     }
 
-    /// The time of this moment, for [`Self::extend`].
+    /// The present time, for [`Self::extend`].
     pub fn now() -> Moment {
         Moment(now_ms())
     }
 
-    /// The hold ends `time` after `since`: the moment before it was asked for, so that it is never taken for longer than it was
-    /// given.
+    /// Extends the lease to `time` after `since`. Pass the moment before requesting it, so that it is never longer
+    /// than granted.
     pub fn extend(&self, since: Moment, time: Duration) -> std::io::Result<()> {
         self.write(since.0.saturating_add(millis(time)))
     }
 
-    /// The hold is over now.
+    /// Ends the lease now.
     pub fn end(&self) -> std::io::Result<()> {
         self.write(0)
     }
 
-    /// Whether the hold has ended.
+    /// Whether the lease has ended.
     pub fn is_over(&self) -> bool {
         left(&self.0).is_zero()
     }
@@ -60,18 +61,18 @@ impl LeaseClock {
         Ok(())
     }
 
-    /// Another handle on the same file, for a guard.
+    /// Another handle to the same file, for a guard.
     pub fn for_guard(&self) -> std::io::Result<OwnedFd> {
         self.0.try_clone()
     }
 }
 
-/// A time of the clock that nobody sets.
+/// A time of the monotonic clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment(u64);
 
 impl Moment {
-    /// How long ago it was.
+    /// The time since then.
     pub fn elapsed(self) -> Duration {
         Duration::from_millis(now_ms().saturating_sub(self.0))
     }

@@ -1,10 +1,10 @@
-//! What a path given to a sandbox may look like.
+//! Checks paths given to a sandbox.
 
 use ralph_loop_domain::ports::SandboxError;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path};
 
-/// The names of a relative path; refuses absolute paths, `..` and git's own folder.
+/// The components of a relative path; refuses absolute paths, `..` and git's folder.
 pub(crate) fn names(path: &Path) -> Result<Vec<OsString>, SandboxError> {
     let mut names = Vec::new();
     for component in path.components() {
@@ -17,7 +17,7 @@ pub(crate) fn names(path: &Path) -> Result<Vec<OsString>, SandboxError> {
     Ok(names)
 }
 
-/// Whether a name is git's folder; in any case, as some file systems do not tell the cases apart.
+/// Case-insensitive, as some file systems are.
 pub(crate) fn is_git(name: &OsStr) -> bool {
     name.eq_ignore_ascii_case(".git")
 }

@@ -1,8 +1,9 @@
 //! MicroVMs of Docker Sandboxes, through its command-line tool.
 //!
-//! A machine is made once over the workspace's folder, which stands at the same path inside; commands go in with `exec`, and
-//! so do writes, so that the machine sees them at once. When a run is resumed the machine is stopped and started by the next
-//! command, so that edits from outside are seen. The tool has no labels: ours are known by their names.
+//! A machine is created once over the workspace's folder, which has the same path inside. Commands and writes go in
+//! with `exec`, so that the machine sees them at once. When a run is resumed, the machine is stopped, and the next
+//! command starts it, so that it sees edits from outside. The tool has no labels: our machines are recognized by
+//! name.
 
 mod sandbox;
 mod tool;
@@ -21,42 +22,42 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tool::{Host, Machine};
 
-/// What every name of ours starts with; the run follows.
+/// Prefix of all our machine names; the run id follows.
 const OURS: &str = "ralph-run-";
 
-/// How a [`SbxProvider`] makes its machines.
+/// Settings of a [`SbxProvider`].
 #[derive(Debug, Clone)]
 pub struct SbxOptions {
     /// The tool.
     pub tool: Tool,
-    /// The folder of this machine that is the workspace. Machines can be listed and removed without one.
+    /// The local folder that is the workspace. Not needed to list and remove machines.
     pub workspace: Option<PathBuf>,
-    /// More folders of this machine that can be read inside, at their own paths.
+    /// More local folders that are readable inside, at the same paths.
     pub shown: Vec<PathBuf>,
-    /// Scripts that run inside at every create, in order (a git identity, links to where an agent keeps its sign-in). They
-    /// must do no harm when they run again.
+    /// Scripts that run inside at every create, in order (a git identity, links to where an agent keeps its login).
+    /// Running them again must be harmless.
     pub setup: Vec<String>,
-    /// Another program as the guard of the tool (see [`crate::LocalOptions::guard_exe`]).
+    /// Another program as the tool's guard (see [`crate::LocalOptions::guard_exe`]).
     pub guard: Option<PathBuf>,
-    /// What the tool inherits.
+    /// The environment of the tool.
     pub vars: Vars,
 }
 
 impl SbxOptions {
-    /// Every default.
+    /// Default options.
     pub fn new(tool: Tool, vars: &Vars) -> Self {
         Self { tool, workspace: None, shown: Vec::new(), setup: Vec::new(), guard: None, vars: vars.clone() }
     }
 }
 
-/// Makes microVMs.
+/// Creates microVMs.
 #[derive(Debug)]
 pub struct SbxProvider {
     options: SbxOptions,
 }
 
 impl SbxProvider {
-    /// With these options; nothing is asked of the tool yet.
+    /// Stores the options; doesn't call the tool yet.
     pub fn new(options: SbxOptions) -> Self {
         Self { options }
     }
@@ -65,7 +66,6 @@ impl SbxProvider {
         Host::start(&self.options, folder, run)
     }
 
-    /// The tool, for calls that need no workspace.
     fn anywhere(&self) -> Result<Host, SandboxError> {
         self.host(Path::new("/"), "sandboxes")
     }
@@ -88,13 +88,13 @@ impl SbxProvider {
         host.must(&words)?;
         let allowed = self.allow(host, name, &spec.allowed_hosts);
         if allowed.is_err() {
-            // A machine with another policy than the one that was asked for must not be found by the next start.
+            // The next start must not find a machine with another policy than requested.
             destroy(host, name)?;
         }
         allowed
     }
 
-    /// Nothing starts before the tool has a policy; where nobody has chosen one, nothing is reachable.
+    /// Nothing starts before the tool has a policy; if the user has chosen none, all network access is blocked.
     fn ready(&self, host: &Host) -> Result<(), SandboxError> {
         if host.call(&["policy", "ls", "--json"], b"")?.code != 0 {
             host.must(&["policy", "init", "deny-all"])?;
@@ -131,7 +131,7 @@ fn find(host: &Host, name: &str) -> Result<Option<Machine>, SandboxError> {
     Ok(host.list()?.into_iter().find(|machine| machine.name == name))
 }
 
-/// Removes a machine of ours; nothing happens where it is gone.
+/// Removes one of our machines, if it exists.
 fn destroy(host: &Host, name: &str) -> Result<(), SandboxError> {
     if find(host, name)?.is_none() {
         return Ok(());
@@ -153,7 +153,7 @@ impl SandboxProvider for SbxProvider {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             streaming: true,
-            // Some versions of the tool bring both on one stream.
+            // Some versions of the tool merge both streams.
             separate_stderr: false,
             stdin: true,
             parallel: true,
@@ -179,13 +179,14 @@ impl SandboxProvider for SbxProvider {
         let mut known = find(&host, &name)?;
         let elsewhere = |folder: &PathBuf| folder.canonicalize().ok() != root.canonicalize().ok();
         if known.as_ref().and_then(|machine| machine.workspace.as_ref()).is_some_and(elsewhere) {
-            // It shows commands the folder of another machine's worker, or of another user of this one.
+            // It shows the folder of another machine's worker, or of another user.
             destroy(&host, &name)?;
             known = None;
         }
         let known = known.is_some();
         if known {
-            // Started again by the next command, it sees what was edited outside; and nothing of a crashed process is left.
+            // The next command starts it again: it then sees edits from outside, and nothing of a crashed process
+            // remains.
             host.must(&["stop", &name])?;
         } else {
             self.make(&host, &name, spec, text)?;

@@ -1,4 +1,4 @@
-//! The last net: processes of a run, wherever they ended up.
+//! Finds processes of a run, wherever they ended up.
 
 use crate::{RUN_MARK, os};
 use nix::sys::signal::{Signal, kill};
@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(5);
 const RESCAN_MS: u8 = 5;
 
-/// Kills every process of this user whose environment carries `RALPH_RUN=<run_id>`; returns how many there were.
+/// Kills every process of this user whose environment has `RALPH_RUN=<run_id>`; returns their number.
 ///
-/// For the resume of a run whose `ralph` and guard both died: whoever holds the run's lock may be sure that nothing
-/// of an earlier life goes on. Neither this process nor one above it is touched. Looks for five seconds, and waits five
-/// more at most for the last ones to die.
+/// For the resume of a run whose `ralph` and guard both died: afterwards the holder of the run's lock can be sure
+/// that nothing of the earlier process still runs. Spares this process and its ancestors. Searches for five seconds,
+/// and waits at most five more for the last ones to die.
 pub fn sweep(run_id: &str) -> u32 {
     sweep_with(run_id, None)
 }
 
-/// The same, with those of the session `session`: a command leads one, and its number is not given away while anybody is in it.
+/// Also kills the processes of `session`: a command leads one, and its number isn't reused while it has processes.
 pub(crate) fn sweep_with(run_id: &str, session: Option<Pid>) -> u32 {
     let entry = format!("{RUN_MARK}={run_id}");
     let me = getpid();
@@ -40,7 +40,7 @@ pub(crate) fn sweep_with(run_id: &str, session: Option<Pid>) -> u32 {
             }
         }
         for pid in &killed {
-            // Those that this process had adopted must not stay behind as zombies.
+            // Adopted ones must not stay as zombies.
             if os::parent(*pid) == Some(me) {
                 waitpid(*pid, Some(WaitPidFlag::WNOHANG)).ok();
             }
@@ -57,8 +57,8 @@ pub(crate) fn sweep_with(run_id: &str, session: Option<Pid>) -> u32 {
     u32::try_from(killed.len()).unwrap_or(u32::MAX)
 }
 
-/// A killed process is gone only when the scheduler has let it die. On a machine with very many processes one look at all of them
-/// takes the whole time of a sweep, and nobody has looked again at those that were killed last.
+/// A killed process is gone only once the scheduler has run it. With very many processes one scan takes the whole
+/// time of a sweep, so the last ones killed need another check.
 fn wait_until_gone(killed: &BTreeSet<Pid>) {
     let deadline = Instant::now() + LIMIT;
     while killed.iter().any(|pid| os::owner(*pid).is_some() && !os::zombie(*pid)) && Instant::now() < deadline
@@ -67,7 +67,6 @@ fn wait_until_gone(killed: &BTreeSet<Pid>) {
     }
 }
 
-/// This process and all above it.
 fn ancestors(me: Pid) -> BTreeSet<Pid> {
     let mut above = BTreeSet::from([me]);
     let mut at = me;

@@ -1,7 +1,7 @@
-//! What `ralph` and its guard say to each other: small fixed packets, with descriptors beside them.
+//! The protocol between `ralph` and its guard: small fixed packets, with descriptors attached.
 //!
-//! A command's arguments and environment do not fit a packet; they travel as a file without a name, which only the
-//! forked child reads. So the guard itself stays as small as it was born.
+//! A command's arguments and environment don't fit a packet; they are passed as an anonymous file, which only the
+//! forked child reads. So the guard's memory stays small.
 
 use crate::os::End;
 use nix::errno::Errno;
@@ -11,56 +11,45 @@ use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 
-/// Descriptors that go with [`ToGuard::Spawn`]: body, folder, standard input, output and error.
+/// Descriptors of [`ToGuard::Spawn`]: body, folder, standard input, output and error.
 pub(crate) const SPAWN_FDS: usize = 5;
-/// A sixth one goes along where the command is started by launchers of ours: the variables that are for nobody but the
-/// command. They never stand in the environment of a launcher, which runs before there is a sandbox: a variable can make a
-/// program load somebody's code (`LD_PRELOAD` is one of many).
+/// A sixth one if our launchers start the command: the variables that only the command may get. A launcher's
+/// environment never has them, because it runs before there is a sandbox, and a variable can make a program load
+/// foreign code (`LD_PRELOAD` for one).
 pub(crate) const SPAWN_FDS_MAX: usize = SPAWN_FDS + 1;
-/// The number under which the launchers find those variables.
+/// The descriptor number where launchers find those variables.
 pub(crate) const VARIABLES_FD: RawFd = 3;
 const PACKET: usize = 16;
 
-/// A request to the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToGuard {
-    /// Start a command; five descriptors go with it, or six.
+    /// Start a command; five or six descriptors are attached.
     Spawn,
-    /// Keep the descriptor that goes with this open until the end (the run's lock).
+    /// Keep the attached descriptor open until the end (the run's lock).
     Hold,
-    /// End everything at the time that the file that goes with this names, unless it names a later one by then.
+    /// End everything at the time in the attached file, unless it is extended by then.
     Deadline,
-    /// End the command and all it started; 0 means at once.
-    Kill {
-        /// Milliseconds between SIGTERM and SIGKILL.
-        grace_ms: u32,
-    },
+    /// End the command and its descendants; 0 means at once.
+    Kill { grace_ms: u32 },
 }
 
-/// What the guard reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FromGuard {
-    /// It is in place.
     Ready,
-    /// The command runs.
     Started {
-        /// Its process.
         pid: i32,
     },
-    /// The command could not be started.
     Failed {
-        /// At which step.
         stage: Stage,
-        /// Why.
         errno: i32,
     },
-    /// The command and everything it started are gone, except for `alive`.
+    /// The command and its descendants are gone, except for `alive`.
     Exited {
         /// How the command itself ended.
         end: End,
-        /// Processes killed after it, or beside it.
+        /// Processes killed after or alongside it.
         survivors: u32,
-        /// Processes that could not be killed in time.
+        /// Processes that couldn't be killed in time.
         alive: u32,
     },
 }
@@ -68,11 +57,8 @@ pub(crate) enum FromGuard {
 /// A step between fork and the running program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Making the process: fork, session, streams.
     Process = 1,
-    /// Entering the folder.
     Folder = 2,
-    /// Running the program.
     Program = 3,
 }
 
@@ -137,33 +123,25 @@ impl FromGuard {
     }
 }
 
-/// What came over the socket.
 #[derive(Debug)]
 pub(crate) enum Received<T> {
-    /// A packet and its descriptors.
     Packet(T, Vec<OwnedFd>),
-    /// Nothing waits.
     Nothing,
-    /// The other side is gone.
     Closed,
 }
 
-/// Asks the guard.
 pub(crate) fn ask(socket: &OwnedFd, request: ToGuard, fds: &[BorrowedFd<'_>]) -> nix::Result<()> {
     send(socket, request.encode(), fds)
 }
 
-/// Answers `ralph`.
 pub(crate) fn answer(socket: &OwnedFd, reply: FromGuard) -> nix::Result<()> {
     send(socket, reply.encode(), &[])
 }
 
-/// The next request, without waiting.
 pub(crate) fn next_request(socket: &OwnedFd) -> Received<ToGuard> {
     receive(socket, ToGuard::decode)
 }
 
-/// The next report, without waiting.
 pub(crate) fn next_report(socket: &OwnedFd) -> Received<FromGuard> {
     receive(socket, FromGuard::decode)
 }
@@ -205,7 +183,7 @@ fn receive<T>(socket: &OwnedFd, decode: fn([i32; 4]) -> Option<T>) -> Received<T
         }
     };
     if length != PACKET {
-        // An empty packet is how the other side's end shows; half of one was never sent by us.
+        // An empty packet means that the other side closed; we never send a partial one.
         return Received::Closed;
     }
     let mut words = [0i32; 4];
@@ -215,7 +193,7 @@ fn receive<T>(socket: &OwnedFd, decode: fn([i32; 4]) -> Option<T>) -> Received<T
     decode(words).map_or(Received::Closed, |packet| Received::Packet(packet, fds))
 }
 
-/// A command's arguments and environment as bytes; the caller has made sure that no text holds a NUL.
+/// A command's arguments and environment as bytes; the caller has checked that no text holds a NUL.
 pub(crate) fn encode_body<'a>(argv: &[String], env: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Vec<u8> {
     let mut body = Vec::with_capacity(4096);
     body.extend_from_slice(&u32::try_from(argv.len()).unwrap_or(u32::MAX).to_ne_bytes());
@@ -227,7 +205,6 @@ pub(crate) fn encode_body<'a>(argv: &[String], env: impl Iterator<Item = (&'a [u
     body
 }
 
-/// Variables as bytes.
 pub(crate) fn encode_variables<'a>(env: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Vec<u8> {
     let mut body = Vec::with_capacity(4096);
     for (name, value) in env {
@@ -239,7 +216,6 @@ pub(crate) fn encode_variables<'a>(env: impl Iterator<Item = (&'a [u8], &'a [u8]
     body
 }
 
-/// Variables of such bytes, each a name and a value.
 pub(crate) fn decode_variables(body: &[u8]) -> Vec<(OsString, OsString)> {
     let text = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
     let pair = |entry: &[u8]| {
@@ -249,7 +225,6 @@ pub(crate) fn decode_variables(body: &[u8]) -> Vec<(OsString, OsString)> {
     body.split(|byte| *byte == 0).filter_map(pair).collect()
 }
 
-/// The arguments and the environment of a body.
 pub(crate) fn decode_body(body: &[u8]) -> Option<(Vec<&CStr>, Vec<&CStr>)> {
     let (count, mut rest) = body.split_first_chunk::<4>()?;
     let count = usize::try_from(u32::from_ne_bytes(*count)).ok()?;
@@ -266,7 +241,7 @@ pub(crate) fn decode_body(body: &[u8]) -> Option<(Vec<&CStr>, Vec<&CStr>)> {
     Some((argv, env))
 }
 
-/// Waits until `fd` can be read, `limit` has passed or a signal came.
+/// Waits until `fd` is readable, `limit` has passed or a signal arrived.
 pub(crate) fn wait_readable(fd: &impl AsFd, limit: std::time::Duration) -> bool {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     let millis = u16::try_from(limit.as_millis()).unwrap_or(u16::MAX);

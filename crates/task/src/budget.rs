@@ -1,4 +1,4 @@
-//! Budgets: the hard stops of a run, what is used of each, and when to warn.
+//! Budgets: the hard limits of a run, their use, and when to warn.
 
 use jiff::Timestamp;
 pub use ralph_loop_protocol::budget::BudgetKind;
@@ -7,25 +7,25 @@ use ralph_loop_protocol::money::Usd;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Share of a budget from which a warning is given.
+/// A warning is given from this share of a budget on.
 pub const WARN_AT: f64 = 0.8;
 
-/// The hard stops of a run.
+/// The hard limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Budgets {
     /// Most iterations.
     pub max_iterations: u32,
-    /// Most working time; waits do not count.
+    /// Most working time; waits don't count.
     pub max_wall_time: Duration,
     /// Most money.
     pub max_cost: Usd,
     /// Most tokens, if bounded.
     pub max_tokens: Option<u64>,
-    /// Gutters in a row that end the run.
+    /// How often in a row the run may be stuck before it ends.
     pub max_consecutive_gutter: u32,
     /// Most time spent waiting for rate limits.
     pub max_limit_wait: Duration,
-    /// The run ends at this instant.
+    /// When the run must end.
     pub deadline: Option<Timestamp>,
 }
 
@@ -57,7 +57,7 @@ pub struct Spent {
 }
 
 impl Budgets {
-    /// How much of each bounded budget is used, 1.0 being all of it.
+    /// How much of each limited budget is used; 1.0 is all of it.
     pub fn shares(&self, spent: Spent) -> Vec<(BudgetKind, f64)> {
         let ratio = |used: f64, limit: f64| if limit > 0.0 { used / limit } else { 1.0 };
         let mut shares = vec![
@@ -71,7 +71,7 @@ impl Budgets {
         shares
     }
 
-    /// The same with what a person has changed. More time also lifts a deadline that has passed at `now`.
+    /// The budgets after a user's change. More time also lifts a deadline that has passed at `now`.
     pub fn changed(mut self, change: &BudgetChange, now: Timestamp) -> Self {
         self.max_iterations = change.max_iterations.unwrap_or(self.max_iterations);
         self.max_cost = change.max_cost.unwrap_or(self.max_cost);
@@ -85,8 +85,8 @@ impl Budgets {
 
     /// The first budget that is used up, checked before each session.
     pub fn exhausted(&self, spent: Spent) -> Option<BudgetKind> {
-        // Money first: where two end together, the reason a person must hear is the expensive one. A cap of $0 stops
-        // only paid work, so it does not stop a run that has cost nothing.
+        // Money first: if two budgets end together, the expensive one is the reason to report. A cap of $0 stops only
+        // paid work, not a run that has cost nothing.
         if spent.cost > Usd::ZERO && spent.cost >= self.max_cost {
             return Some(BudgetKind::Cost);
         }

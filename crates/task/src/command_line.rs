@@ -1,8 +1,8 @@
-//! Commands as people write them.
+//! Commands in task and config files.
 
 use serde::{Deserialize, Serialize};
 
-/// A command: a shell line, or an argument list that is run as it is.
+/// A command: a shell line, or an argument list that is run directly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum CommandLine {
     /// Run by `sh -c`.
     Shell(#[cfg_attr(feature = "schema", schemars(length(min = 1)))] String),
-    /// Run as it is.
+    /// Run directly.
     Argv(#[cfg_attr(feature = "schema", schemars(length(min = 1)))] Vec<String>),
 }
 
@@ -22,7 +22,7 @@ impl CommandLine {
             Self::Argv(argv) => argv.clone(),
         }
     }
-    /// As a person would type it.
+    /// The command as typed in a shell.
     pub fn display(&self) -> String {
         match self {
             Self::Shell(line) => line.clone(),
@@ -31,7 +31,7 @@ impl CommandLine {
     }
 }
 
-/// An argument list as a person would type it.
+/// An argument list as typed in a shell.
 pub fn join_argv(argv: &[String]) -> String {
     let mut out = String::new();
     for (i, arg) in argv.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Criteria: the single conditions that make a task done, and how each is checked. One type for every task dialect.
+//! Criteria: the conditions that make a task done, and how each is checked. One type for every task format.
 
 use crate::command_line::CommandLine;
 use serde::{Deserialize, Serialize};
 
-/// A place in a task file, both counted from 1; the column counts characters.
+/// A position in a task file, counted from 1; the column counts characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Span {
     /// Line.
@@ -13,7 +13,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The start of a file, for what stands nowhere in particular.
+    /// The start of a file, for findings without a position.
     pub const START: Self = Self { line: 1, column: 1 };
 }
 
@@ -28,9 +28,9 @@ impl Default for Span {
 pub struct Criterion {
     /// Unique in its task: `M1.1`, `US-001`, `C3`.
     pub id: String,
-    /// What must be true, in the words of the task.
+    /// What must be true, in the task's words.
     pub text: String,
-    /// The milestone it belongs to, where the task has milestones.
+    /// Its milestone, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub milestone: Option<String>,
     /// How it is checked.
@@ -38,50 +38,50 @@ pub struct Criterion {
     /// Whether the file says that it is met. A claim: the engine checks it again.
     #[serde(default)]
     pub ticked: bool,
-    /// Where it stands in the task file.
+    /// Its position in the task file.
     #[serde(default)]
     pub place: Span,
 }
 
-/// How a criterion is checked. Paths are relative to the working folder of the task.
+/// How a criterion is checked. Paths are relative to the task's working folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Check {
     /// The command exits with 0.
     #[serde(rename = "command_succeeds")]
     Command {
-        /// What is run.
+        /// The command.
         command: CommandLine,
     },
     /// The command exits with 0 and its output matches.
     CommandOutput {
-        /// What is run.
+        /// The command.
         command: CommandLine,
         /// What its output must match.
         pattern: Pattern,
     },
     /// The file exists.
     FileExists {
-        /// Which.
+        /// Its path.
         path: String,
     },
     /// The file exists and its content matches.
     FileContains {
-        /// Which.
+        /// Its path.
         path: String,
         /// What its content must match.
         pattern: Pattern,
     },
     /// The checks of the pull request are green.
     PrChecksPass,
-    /// A person approved the pull request.
+    /// The pull request is approved.
     PrApproved,
-    /// No check of its own: met when it is claimed and every global verify command passes.
+    /// No separate check: met when it is claimed and every global verify command passes.
     Claimed,
 }
 
 impl Check {
-    /// What must happen, in words.
+    /// What must happen, as text.
     pub fn describe(&self) -> String {
         match self {
             Self::Command { command } => format!("`{}` exits with 0", command.display()),
@@ -97,25 +97,25 @@ impl Check {
             Self::Claimed => "claimed by the agent, and every verify command passes".into(),
         }
     }
-    /// The command that is run, if one is.
+    /// The command, if any.
     pub fn command(&self) -> Option<&CommandLine> {
         match self {
             Self::Command { command } | Self::CommandOutput { command, .. } => Some(command),
             _ => None,
         }
     }
-    /// Whether it can only be evaluated where a code host answers.
+    /// Whether only a code host can evaluate it.
     pub fn needs_forge(&self) -> bool {
         matches!(self, Self::PrChecksPass | Self::PrApproved)
     }
-    /// Whether it is a check of its own, not only a claim.
+    /// Whether it is a separate check, not only a claim.
     pub fn is_own(&self) -> bool {
         *self != Self::Claimed
     }
 }
 
-/// A regular expression that was found valid. Matching takes time linear in the text: no pattern of a task can hang
-/// a run. `^` and `$` match at every line, as in `grep`. `(?i)` and `(?s)` switch modes; Unicode classes (`\p{…}`) are not known.
+/// A valid regular expression. Matching takes time linear in the text: no pattern of a task can hang a run. `^` and
+/// `$` match at every line, as in `grep`. `(?i)` and `(?s)` switch modes; Unicode classes (`\p{…}`) aren't supported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline, !try_from, !into))]
@@ -126,7 +126,7 @@ fn compile(text: &str) -> Result<regex_lite::Regex, regex_lite::Error> {
 }
 
 impl Pattern {
-    /// Checks a pattern.
+    /// Parses a pattern.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Err("the pattern is empty: it would match everything".into());
@@ -140,7 +140,7 @@ impl Pattern {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-    /// The first group of the last match in `text`, or the whole match where it has no group.
+    /// The first group of the last match in `text`, or the whole match without groups.
     pub fn last_group(&self, text: &str) -> Option<String> {
         let found = compile(&self.0).ok()?.captures_iter(text).last()?;
         found.get(1).or_else(|| found.get(0)).map(|group| group.as_str().to_owned())

@@ -1,8 +1,8 @@
-//! What a run is asked for: a task in one of four [`dialect`]s, judged by one [`mod@lint`]er, and a [`config`]uration;
+//! The input of a run: a task in one of four [`dialect`]s, judged by one [`mod@lint`]er, and a [`config`]uration;
 //! both frozen into one [`spec::RunSpec`].
 //!
-//! Reading never opens a file: texts come in, values and diagnostics with their places go out. What cannot be read
-//! unambiguously is an error that says what fixes it.
+//! Parsing never opens a file: texts come in, values and diagnostics with positions go out. Ambiguous input is an
+//! error that says how to fix it.
 
 pub mod budget;
 pub mod command_line;

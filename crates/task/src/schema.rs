@@ -1,7 +1,7 @@
-//! JSON Schemas of the files that people write, derived from the types that read them. Compiled only with the feature
-//! `schema`; the program carries the files of `schemas/` that `scripts/generate` writes.
+//! JSON Schemas of the files that users write, derived from the types that parse them. Compiled only with the feature
+//! `schema`; the program embeds the files of `schemas/` that `scripts/generate` writes.
 //!
-//! What serde does not know of a file (other names of a key, what a story must say) is added by `schema_parts`.
+//! `schema_parts` adds what serde doesn't know (aliases, what a story must contain).
 
 use crate::config::{ConfigFile, ModelsFile};
 use crate::dialect::frontmatter::Frontmatter;
@@ -9,7 +9,7 @@ use crate::dialect::prd_tasks::TasksJson;
 use crate::dialect::ralph_json::RalphJson;
 use ralph_loop_protocol::schema::{Published, file};
 
-/// Every schema of a file that people write and that has a type.
+/// Every schema of a typed file that users write.
 pub fn all() -> Vec<Published> {
     vec![
         file::<ConfigFile>(

@@ -1,9 +1,9 @@
-//! What serde does not know of the files that people write: other names of a key, and what must be said.
+//! Parts of schemas that serde doesn't know: aliases and required keys.
 
 use schemars::Schema;
 use serde_json::{Value, json};
 
-/// Another name of a key, which stands right behind it.
+/// Adds an alias right after its key.
 fn alias(schema: &mut Schema, key: &str, other: &str, older: bool) {
     let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
     let Some(mut same) = properties.get(key).cloned() else { return };
@@ -50,7 +50,7 @@ pub(crate) fn provider_aliases(schema: &mut Schema) {
     add_words(branches, &words);
 }
 
-/// Further words for a choice.
+/// Adds words to a choice.
 fn more_words(choice: Option<&mut Value>, words: &[&str]) {
     add_words(choice.and_then(|choice| choice.get_mut("oneOf")?.as_array_mut()), words);
 }
@@ -61,12 +61,12 @@ fn add_words(branches: Option<&mut Vec<Value>>, words: &[&str]) {
     }
 }
 
-/// A map whose values are absolute paths.
+/// Makes a map's values absolute paths.
 pub(crate) fn absolute_values(schema: &mut Schema) {
     schema.insert("additionalProperties".to_owned(), json!({ "type": "string", "pattern": "^/" }));
 }
 
-/// What a story must say: serde fills in what is missing, the reader of plans refuses it with words of its own.
+/// What a story must contain: serde fills in defaults, the plan parser refuses missing values with its own messages.
 pub(crate) fn story_needs(schema: &mut Schema) {
     schema.insert("required".to_owned(), json!(["id", "title", "passes"]));
     if let Some(Value::Object(passes)) = schema.pointer_mut("/properties/passes") {

@@ -1,5 +1,5 @@
-//! The frozen definition of a run: task, settings and where it works. Written once as `spec.json`; an accepted edit
-//! makes a new version.
+//! The frozen definition of a run: task, settings and workspace. Written once as `spec.json`; an accepted edit makes
+//! a new version.
 
 use crate::config::Settings;
 use crate::criterion::Criterion;
@@ -8,7 +8,7 @@ use ralph_loop_protocol::id::{CommitId, Digest, RunId, Seq};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The newest format of `spec.json` that is read, and the one that is written.
+/// The newest format of `spec.json` that can be read; also the one that is written.
 pub const VERSION: u32 = 1;
 
 /// The four ways to write a task.
@@ -26,10 +26,10 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Every dialect, in the order in which candidates are named.
+    /// Every dialect, in the order in which candidates are listed.
     pub const ALL: [Self; 4] = [Self::RalphTaskMd, Self::RalphJson, Self::Plan, Self::PromptMd];
 
-    /// The word used in files and messages.
+    /// The word in files and messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RalphTaskMd => "ralph_task.md",
@@ -38,7 +38,7 @@ impl Dialect {
             Self::PromptMd => "PROMPT.md",
         }
     }
-    /// The file that is looked for, relative to the folder of the run.
+    /// The file to look for, relative to the run's folder.
     pub fn main_file(self) -> &'static str {
         match self {
             Self::RalphTaskMd => "ralph_task.md",
@@ -47,7 +47,7 @@ impl Dialect {
             Self::PromptMd => "PROMPT.md",
         }
     }
-    /// Names of the files beside the main one that belong to the task.
+    /// Names of the other files that belong to the task.
     pub fn side_files(self) -> &'static [&'static str] {
         match self {
             Self::Plan => &["prd.md", "prompt.md", "progress.txt"],
@@ -59,40 +59,40 @@ impl Dialect {
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// Its id, where its file has or implies one: what `{{task_id}}` stands for.
+    /// Its id, if its file has or implies one: the value of `{{task_id}}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The ticket that `{{ticket_id}}` stands for.
+    /// The value of `{{ticket_id}}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<String>,
     /// A short name: the first heading or line.
     pub title: String,
-    /// The whole text given to agents.
+    /// The complete text for agents.
     pub text: String,
-    /// The file it came from, relative to the folder of the run.
+    /// Its file, relative to the run's folder.
     pub source: String,
-    /// How it was written.
+    /// Its format.
     #[serde(default = "prompt_md")]
     pub dialect: Dialect,
-    /// The file as it was read, where agents may claim in it (boxes, `passes`).
+    /// The original file, if agents may claim in it (boxes, `passes`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
-    /// The single conditions that make it done.
+    /// The conditions that make it done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<Criterion>,
-    /// Folder below the workspace that agents and checks run in.
+    /// Folder below the workspace for agents and checks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
     /// Files of the workspace shown in every prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context_files: Vec<String>,
-    /// Standing rules, given to every session.
+    /// Rules for every session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
 }
 
 impl Task {
-    /// Everything that you asked for: title, text and criteria.
+    /// Everything that you requested: title, text and criteria.
     pub fn words(&self) -> String {
         let criteria = self.criteria.iter().map(|criterion| criterion.text.as_str());
         let all: Vec<&str> = [self.title.as_str(), self.text.as_str()].into_iter().chain(criteria).collect();
@@ -105,7 +105,7 @@ fn prompt_md() -> Dialect {
 }
 
 impl Task {
-    /// Reads a `PROMPT.md`.
+    /// Parses a `PROMPT.md`.
     pub fn from_prompt(text: &str, source: &str) -> Result<Self, String> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if text.trim().is_empty() {
@@ -132,26 +132,26 @@ impl Task {
     }
 }
 
-/// The kind of workspace a run has: in place, a worktree or a clone.
+/// The kind of a run's workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 pub enum WorkspaceKind {
-    /// The user's own working tree; in a sandbox on a copy of it.
+    /// The user's working tree; when sandboxed, a copy of it.
     InPlace,
     /// A linked worktree of the user's repo.
     Worktree,
     /// A clone.
     Clone {
-        /// From where.
+        /// Its source.
         from: String,
-        /// The only folders that it has, where it is a sparse one.
+        /// The only folders of a sparse clone.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         sparse: Vec<String>,
     },
 }
 
 impl WorkspaceKind {
-    /// The word used in files and messages.
+    /// The word in files and messages.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::InPlace => "in place",
@@ -161,7 +161,7 @@ impl WorkspaceKind {
     }
 }
 
-/// A run as it was asked for.
+/// A run as requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
     /// Format version.
@@ -170,60 +170,61 @@ pub struct RunSpec {
     pub spec_version: u32,
     /// The run.
     pub run_id: RunId,
-    /// When it was asked for.
+    /// When it was requested.
     pub created_at: Timestamp,
     /// What to do.
     pub task: Task,
-    /// How.
+    /// The settings.
     pub settings: Settings,
-    /// Where.
+    /// The kind of workspace.
     pub place: WorkspaceKind,
     /// The folder of the agent's tree.
     pub workspace: PathBuf,
     /// The user's folder that the run was started from.
     pub origin: PathBuf,
-    /// The worktree or clone of a sandboxed run, whose agent works on a copy of it (`workspace`): what comes of that is handed
+    /// The worktree or clone of a sandboxed run whose agent works on a copy of it (`workspace`): results are handed
     /// back here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handed_to: Option<PathBuf>,
-    /// The branch that the run commits on, where it does.
+    /// The branch that the run commits on, if any.
     pub branch: Option<String>,
-    /// Digest of the repo's `.ralph/config.json` as it was read, if there was one.
+    /// Digest of the repo's original `.ralph/config.json`, if any.
     pub config_digest: Option<Digest>,
-    /// The run that this one was made from, and after which of its events.
+    /// The run that this one was forked from, and after which of its events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
-    /// Earlier runs in this folder that are neither proven nor approved, newest first: what they left counts as `HEAD` has it.
+    /// Earlier runs in this folder that are neither proven nor approved, newest first: their leftovers count as
+    /// `HEAD` has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unproven_runs: Vec<RunId>,
 }
 
-/// Where a run branched off from another.
+/// Where a run was forked from another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForkedFrom {
-    /// The other run.
+    /// The original run.
     pub run: RunId,
     /// The last of its events that counts for this one.
     pub seq: Seq,
-    /// What it began with: what decides the result is held against that, not against what its sessions made of it.
+    /// Its start commit: tests and build scripts are compared with that, not with what its sessions made of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<CommitId>,
-    /// The same with what the user had not committed then, where there was something.
+    /// The start with the user's uncommitted changes, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<CommitId>,
 }
 
 impl RunSpec {
-    /// Whether iterations are committed on the branch too.
+    /// Whether iterations are also committed on the branch.
     pub fn commits_on_branch(&self) -> bool {
         self.branch.is_some()
     }
-    /// Whether the agent works on a copy of the run's own tree, whose files are handed back.
+    /// Whether the agent works on a copy of the run's tree, whose files are handed back.
     pub fn hands_back(&self) -> bool {
         self.handed_to.is_some() || self.place == WorkspaceKind::InPlace && self.workspace != self.origin
     }
-    /// The folder that the run belongs to, with its run folder in `.ralph/`, wherever the agent works: the user's own for a
-    /// run in place, else its worktree or clone.
+    /// The folder that the run belongs to, with its run folder in `.ralph/`: the user's for a run in place, else its
+    /// worktree or clone.
     pub fn home(&self) -> &Path {
         match (&self.handed_to, &self.place) {
             (Some(tree), _) => tree,

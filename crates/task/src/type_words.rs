@@ -1,6 +1,6 @@
-//! The number types of the code in words for people.
+//! Plain names for Rust's number types.
 
-/// What a number of this Rust type is, with its article; `None` for what is no number.
+/// The number type with an article; `None` for other types.
 pub(crate) fn of_number(kind: &str) -> Option<String> {
     let up_to = |max: u64| format!("a whole number from 0 to {max}");
     Some(match kind {

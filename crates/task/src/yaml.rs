@@ -1,8 +1,8 @@
-//! How much YAML is read, and words for values of the wrong kind.
+//! Limits for YAML, and messages for values of the wrong type.
 
 use serde_saphyr::Error;
 
-/// Limits of YAML far above any real file, so that a few lines cannot become a gigabyte of values.
+/// Limits far above any real file, so that a few lines can't expand to a gigabyte of values.
 pub(crate) fn yaml_limits() -> serde_saphyr::Options {
     let mut budget = serde_saphyr::Budget::default();
     budget.max_events = 50_000;
@@ -20,7 +20,7 @@ pub(crate) fn yaml_limits() -> serde_saphyr::Options {
     options
 }
 
-/// What a value should have been, to follow "the value is not"; `None` where something else is wrong.
+/// What a value should have been, to follow "the value is not"; `None` for other errors.
 pub(crate) fn wanted(error: &Error) -> Option<String> {
     match error {
         Error::InvalidScalar { ty, .. } => {

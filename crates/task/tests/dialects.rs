@@ -1,4 +1,4 @@
-//! Bad input is the point: whatever the text, reading never panics, and a change of one mark changes one mark.
+//! Property tests: no text makes a parser panic, and a change of one mark changes one byte.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::collection::vec;
@@ -7,8 +7,7 @@ use ralph_loop_task::dialect::plan_edit::{changed_illegally, set_passes};
 use ralph_loop_task::dialect::{Dialect, TaskTexts, checkbox, detect_text, frontmatter, parse, template};
 use ralph_loop_task::lint::{LintFacts, apply_fixes, lint, prompt_sections};
 
-/// Text out of the pieces that the readers look for, in any order: far more of it reaches their corners than of
-/// random text.
+/// Text built from the tokens that the parsers look for: it reaches more corner cases than random text.
 fn markdown() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("---\n".to_owned()),
@@ -142,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn the_safe_edits_come_to_an_end(text in markdown()) {
+    fn safe_edits_terminate(text in markdown()) {
         let mut text = with_section(&text);
         let mut left = Vec::new();
         for _ in 0..6 {
@@ -154,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn passes_is_set_and_taken_back_without_a_trace(flags in vec(any::<bool>(), 1..6), at in 0usize..6, blank in "[ \t\r\n]{0,3}") {
+    fn setting_and_resetting_passes_restores_the_file(flags in vec(any::<bool>(), 1..6), at in 0usize..6, blank in "[ \t\r\n]{0,3}") {
         let at = at % flags.len();
         let stories: Vec<String> = flags
             .iter()
@@ -201,7 +200,7 @@ fn hostile_files_are_read_or_refused_in_bounded_time() {
     }
 }
 
-/// The findings as a person reads them, for the worst file that still can be read.
+/// The findings for the worst file that can still be parsed, as users see them.
 #[test]
 fn a_bad_task_is_explained_line_by_line() {
     let text = "---\r\nmax_iterations: 5\r\nsandbox_provider: dokcer\r\n---\r\n# Task: Bad\r\n\r\n## Context\r\n- [ ] not here\r\n\r\n## Success criteria\r\n- [ ] M1.1 It works correctly\r\n- [ ] Ünï\r\n  - verify: `a` or `b`\r\n- [] M1.3 almost\r\n- [ ] M1.1 again\r\n  - verify: `npm test`\r\n";

@@ -1,5 +1,5 @@
-//! What of a user's tree git does not keep, but an agent needs to build and test: ignored files (`node_modules`, `target`,
-//! `.venv`), files too large for a snapshot, the files of nested repos. Copied within bounds; never what looks like a secret.
+//! Copies what git doesn't keep but an agent needs to build and test: ignored files (`node_modules`, `target`,
+//! `.venv`), files too large for a snapshot, files of nested repos. Bounded, and never what looks like a secret.
 
 use crate::error::{Error, Result};
 use crate::objects::index::CopyStat;
@@ -13,12 +13,9 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Most files that are copied in all.
 const FILES_MAX: usize = 200_000;
-/// Most bytes that are copied in all. (Where the file system shares blocks between copies they cost nothing, but no file
-/// system says so beforehand.)
+/// On file systems that share blocks between copies these bytes cost nothing, but none says so beforehand.
 const BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
-/// A key is looked for in this much of a file.
 const KEY_WITHIN: u64 = 64 * 1024;
 
 /// What was not copied.
@@ -26,11 +23,10 @@ const KEY_WITHIN: u64 = 64 * 1024;
 pub struct LeftOut {
     /// Files that look like secrets.
     pub secrets: Vec<PathBuf>,
-    /// Folders and files that are too much.
+    /// Folders and files that exceed the bounds.
     pub too_much: Vec<PathBuf>,
 }
 
-/// One thing to copy: a file, or a folder with all that is in it.
 #[derive(Debug)]
 struct CopyItem {
     path: PathBuf,
@@ -39,7 +35,6 @@ struct CopyItem {
     cut: bool,
 }
 
-/// Copies `paths` from one tree into another, the small ones first.
 pub(crate) fn copy(paths: &[Vec<u8>], from: &Path, to: &Path) -> Result<LeftOut> {
     let mut left = LeftOut::default();
     let mut items: Vec<CopyItem> = outermost(paths)
@@ -67,7 +62,7 @@ pub(crate) fn copy(paths: &[Vec<u8>], from: &Path, to: &Path) -> Result<LeftOut>
     Ok(left)
 }
 
-/// The paths that lie in no other of them: git names a folder and what is in it.
+/// The paths that aren't inside another of them: git lists a folder and its contents.
 fn outermost(paths: &[Vec<u8>]) -> Vec<PathBuf> {
     let plain = |path: &Vec<u8>| PathBuf::from(OsStr::from_bytes(path.strip_suffix(b"/").unwrap_or(path)));
     let all: BTreeSet<PathBuf> = paths.iter().map(plain).collect();
@@ -75,7 +70,7 @@ fn outermost(paths: &[Vec<u8>]) -> Vec<PathBuf> {
     all.iter().filter(|path| !inside(path)).cloned().collect()
 }
 
-/// Collects the files below `path`, as long as they are not too many by themselves.
+/// Collects the files below `path` until there are too many.
 fn measure(top: &Path, path: &Path, item: &mut CopyItem, secrets: &mut Vec<PathBuf>) {
     let full = top.join(path);
     let Ok(meta) = fs::symlink_metadata(&full) else { return };
@@ -91,7 +86,7 @@ fn measure(top: &Path, path: &Path, item: &mut CopyItem, secrets: &mut Vec<PathB
             measure(top, &path.join(entry.file_name()), item, secrets);
         }
     } else if meta.is_symlink() || meta.is_file() {
-        // What git ignores may be one file of such a folder.
+        // Git may list a single file of such a folder.
         if looks_secret(&full, path) || path.ancestors().skip(1).any(is_secret_folder) {
             secrets.push(path.to_owned());
             return;
@@ -102,17 +97,15 @@ fn measure(top: &Path, path: &Path, item: &mut CopyItem, secrets: &mut Vec<PathB
     }
 }
 
-/// The same for a path of a tree, which may lie in such a folder.
 pub(crate) fn is_secret(top: &Path, path: &[u8]) -> bool {
     let path = Path::new(OsStr::from_bytes(path));
     looks_secret(&top.join(path), path) || path.ancestors().skip(1).any(is_secret_folder)
 }
 
-/// Whether an ignored file looks like something that its owner keeps from others.
 fn looks_secret(full: &Path, path: &Path) -> bool {
     let holds_key = || {
         let mut text = Vec::new();
-        // A link may lead to a pipe, which would be waited for.
+        // A link may lead to a pipe; a plain open would block.
         let file = ralph_loop_safe_fs::open_plain(full).ok();
         let read = file.and_then(|file| file.take(KEY_WITHIN).read_to_end(&mut text).ok());
         read.is_none() || text.windows(11).any(|w| w == b"PRIVATE KEY")
@@ -124,20 +117,17 @@ fn looks_secret(full: &Path, path: &Path) -> bool {
     }
 }
 
-/// How files looked and how their copies do, by their paths.
 pub(crate) type CopyStats = HashMap<Vec<u8>, CopyStat>;
 
-/// What became of files that were to be copied.
 #[derive(Debug, Default)]
 pub(crate) struct CopiedFiles {
     pub(crate) stats: CopyStats,
-    /// Those that could not be read.
     pub(crate) lost: Vec<PathBuf>,
 }
 
-/// Copies files with their times, so that builds see them as old as they are.
+/// Copies files with their times, so that builds don't see them as changed.
 pub(crate) fn copy_files(paths: &[PathBuf], from: &Path, to: &Path) -> Result<CopiedFiles> {
-    // Folder by folder, so that each is opened once.
+    // Sorted, so that each folder is opened once.
     let mut sorted: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
     sorted.sort_by(|a, b| folder_of(a).cmp(folder_of(b)));
     let workers = std::thread::available_parallelism().map_or(2, usize::from).min(8);
@@ -161,7 +151,6 @@ pub(crate) fn copy_files(paths: &[PathBuf], from: &Path, to: &Path) -> Result<Co
     Ok(all)
 }
 
-/// The folder of a path, as bytes: cheaper to compare than paths.
 fn folder_of(path: &Path) -> &[u8] {
     let bytes = path.as_os_str().as_bytes();
     bytes.iter().rposition(|byte| *byte == b'/').map_or(&[], |at| &bytes[..at])
@@ -205,14 +194,13 @@ fn open_folder(top: &SafeDir, path: &Path) -> std::io::Result<SafeDir> {
 }
 
 fn make_folder(top: &SafeDir, path: &Path) -> std::io::Result<SafeDir> {
-    // Most are below one that was made for the file before.
+    // Most files are below a folder that an earlier file has created.
     match open_folder(top, path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => top.create_folder(path),
         done => done,
     }
 }
 
-/// The path on the disk of what git lists.
 pub(crate) fn exists(top: &Path, path: &[u8]) -> bool {
     fs::symlink_metadata(on_disk(top, path)).is_ok_and(|meta| !meta.is_dir())
 }
@@ -223,7 +211,7 @@ mod tests {
     use std::fs::{File, FileTimes};
 
     #[test]
-    fn builds_come_over_and_secrets_stay() {
+    fn build_files_are_copied_and_secrets_are_not() {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         fs::create_dir_all(from.join("node_modules/a/.git")).unwrap();

@@ -1,9 +1,9 @@
-//! The git folder of an agent's copy, which the agent can write, as the engine meets it.
+//! The git folder of an agent's copy, which the agent can write.
 //!
-//! Two things keep it harmless. The engine's git has its own folder ([`make_own`]) with settings, excludes and
-//! attributes as they were at the start, and takes only objects from the copy. And before git or the engine looks at the
-//! copy's folder, [`seal`] takes everything from it that is neither a file nor a folder, and puts back what says where
-//! objects are.
+//! Two things keep it harmless. The engine's git has a separate folder ([`make_own`]) with the original settings,
+//! excludes and attributes, and takes only objects from the copy. Before git or the engine reads the copy's folder,
+//! [`seal`] removes everything that is neither a file nor a folder, and restores the files that say where objects
+//! are.
 
 use crate::checkout::clean::Settings;
 use crate::error::{Error, Result};
@@ -14,15 +14,13 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The copy's configuration as it was made, in the run's record.
 pub(crate) const CONFIG_COPY: &str = "twin-config";
-/// The engine's own git folder for the copy, in the run's record.
 const OWN: &str = "engine.git";
-/// What would lead git elsewhere. Ours never has it.
+/// Files that would redirect git. The copy never has them.
 const REDIRECTS: &[&str] = &["commondir", "config.worktree", "objects/info/http-alternates", "info/grafts"];
-/// More than any honest folder of git has at one place.
+/// More than any honest git folder has in one place.
 const NAMES_MAX: usize = 1_000_000;
-/// Deeper than any honest name of a branch.
+/// Deeper than any honest branch name.
 const DEPTH_MAX: usize = 64;
 const CONFIG_MAX: u64 = 16 * 1024 * 1024;
 
@@ -33,12 +31,13 @@ fn replaced(path: &Path) -> Error {
     )
 }
 
-/// Leaves nothing in the copy's git folder that leads out of it or makes git run programs. No agent runs meanwhile.
+/// Removes everything from the copy's git folder that leads out of it or makes git run programs. No agent runs at the
+/// same time.
 pub(crate) fn seal(agent_copy: &Path, user: &Repo, kept: &Path) -> Result<()> {
     let path = agent_copy.join(".git");
     let fail = |error: std::io::Error| Error::file("look at", &path, error);
     let real = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
-    // What an agent took from itself by its permissions is its owner's, and so the engine's.
+    // If an agent took permissions from itself, the engine as owner lacks them, too.
     ralph_loop_safe_fs::restore_owner(agent_copy).map_err(fail)?;
     if !real(agent_copy) || !real(&path) {
         return Err(replaced(&path));
@@ -54,7 +53,7 @@ pub(crate) fn seal(agent_copy: &Path, user: &Repo, kept: &Path) -> Result<()> {
         git_dir.remove(name).map_err(fail)?;
     }
     if git_dir.facts("HEAD").is_err() {
-        // Without it git doesn't see a repo; what it says is looked at like every other ref.
+        // Without `HEAD` git doesn't see a repo.
         let head = user.branch.as_ref().map(|branch| format!("ref: refs/heads/{branch}\n"));
         let head = head.unwrap_or_else(|| format!("{}\n", user.head));
         git_dir.write("HEAD", head.as_bytes()).map_err(fail)?;
@@ -73,7 +72,6 @@ pub(crate) fn seal(agent_copy: &Path, user: &Repo, kept: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The file that says where borrowed objects are.
 pub(crate) fn alternates(user: &Repo) -> Result<Vec<u8>> {
     use std::os::unix::ffi::OsStrExt as _;
     let mut line = user.common_dir.join("objects").as_os_str().as_bytes().to_vec();
@@ -84,7 +82,7 @@ pub(crate) fn alternates(user: &Repo) -> Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Removes everything that is neither a file nor a folder: git makes no such thing.
+/// Removes everything that is neither a file nor a folder; git never creates such.
 fn remove_links(git_dir: &SafeDir) -> std::io::Result<()> {
     let mut folders = vec![(PathBuf::from("."), 0)];
     while let Some((folder, depth)) = folders.pop() {
@@ -109,8 +107,8 @@ fn remove_links(git_dir: &SafeDir) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Opens the copy at `top` without asking git: nothing in it is believed. `folder` is what the run remembers of it, `kept`
-/// what it remembers of the user's repo.
+/// Opens the copy at `top` without asking git, since nothing in it can be trusted. `folder` holds the run's records
+/// of the copy, `kept` those of the user's repo.
 pub(crate) fn open(top: &Path, user: &Repo, folder: &Path, kept: &Path) -> Result<Repo> {
     seal(top, user, kept)?;
     let git_dir = top.join(".git");
@@ -130,8 +128,8 @@ pub(crate) fn open(top: &Path, user: &Repo, folder: &Path, kept: &Path) -> Resul
     Ok(repo)
 }
 
-/// Makes the engine's own git folder for the copy, unless it exists: from the copy's as it was made, before an
-/// agent could write it, or from what was kept of that.
+/// Creates the engine's git folder for the copy, unless it exists: from the copy's before an agent could write it, or
+/// from the saved configuration.
 fn make_own(copy: &Path, user: &Repo, folder: &Path, kept: &Path) -> Result<PathBuf> {
     let own = folder.join(OWN);
     if own.join("HEAD").is_file() {
@@ -143,10 +141,10 @@ fn make_own(copy: &Path, user: &Repo, folder: &Path, kept: &Path) -> Result<Path
     }
     let config = match fs::read(kept.join(CONFIG_COPY)) {
         Ok(config) => config,
-        // A run of an older version: its copy's was just sealed.
+        // A run of an older version; the copy was just sealed.
         Err(_) => fs::read(copy.join("config")).map_err(|e| Error::file("read", &copy.join("config"), e))?,
     };
-    // The user's own filters, which the agent's git does not get.
+    // The user's filters, which the agent's git doesn't get.
     let mut config = config;
     for (key, value) in Settings::load(user, kept)?.iter() {
         if let Some((section, name)) = key.rsplit_once('.') {
@@ -163,14 +161,13 @@ fn make_own(copy: &Path, user: &Repo, folder: &Path, kept: &Path) -> Result<Path
             write_atomically(&own.join(to), &bytes)?;
         }
     }
-    // Objects come from the copy's folder; where the files of submodules are is looked up here, where no agent writes.
+    // Objects come from the copy's folder. Where submodules are is looked up here, where no agent writes.
     write_atomically(&own.join("objects/info/alternates"), &alternates(user)?)?;
-    // Last, as the sign that it is whole. It names no branch: the copy's refs are read from its files.
+    // Written last, to mark the folder as complete. It names no branch: the copy's refs are read from its files.
     write_atomically(&own.join("HEAD"), b"ref: refs/heads/none\n")?;
     Ok(own)
 }
 
-/// One setting as a file of git's configuration has it.
 pub(crate) fn setting(section: &str, name: &str, value: &str) -> String {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     let heading = match section.split_once('.') {

@@ -1,4 +1,4 @@
-//! Dependencies that are installed in a user's tree and that git does not hold, found by the rule of
+//! Finds dependencies installed in a user's tree that git doesn't hold, by the rule of
 //! [`ralph_loop_domain::installed`].
 
 use crate::error::Result;
@@ -10,18 +10,15 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Folders that are taken.
 const FOLDERS_MAX: usize = 50;
-/// Names in one of them that may be environments.
 const NAMES_MAX: usize = 50;
 
-/// The folders of a repo in which dependencies are installed; those that git is not told to ignore, too.
+/// The folders of a repo in which dependencies are installed, ignored or not.
 pub fn installed_folders(repo: &Repo) -> Result<Vec<InstalledFolder>> {
     let args = ["ls-files", "-z", "--others", "--directory"];
     let output = repo.git().call(args).run()?;
     let Ok(top) = SafeDir::open(&repo.top) else { return Ok(Vec::new()) };
     let paths = output.stdout.split(|b| *b == 0).filter_map(|path| path.strip_suffix(b"/"));
-    // A name that isn't text matches none of the known ones.
     let paths = paths.filter_map(|path| std::str::from_utf8(path).ok());
     let found = paths.filter_map(|path| {
         let usage = usage_of(&top, Path::new(path))?;
@@ -37,7 +34,7 @@ fn usage_of(top: &SafeDir, path: &Path) -> Option<ralph_loop_domain::installed::
     usage(path.to_str()?, |name| is_file(path, name), above)
 }
 
-/// The virtual environments in a folder: itself, or those that a tool keeps in it.
+/// The virtual environments in a folder: the folder itself, or those that a tool keeps in it.
 fn environments(top: &SafeDir, path: &Path) -> Vec<PathBuf> {
     let inner = top.entries(path, NAMES_MAX).unwrap_or_default().into_iter();
     let inner = inner.filter(|entry| entry.kind == Kind::Folder).map(|entry| path.join(entry.name));
@@ -47,7 +44,7 @@ fn environments(top: &SafeDir, path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Tells files of such folders from others, by the folders that it has looked at.
+/// Recognizes files of such folders; remembers the folders it has checked.
 pub(crate) struct InstalledPaths<'a> {
     top: &'a Path,
     known: HashMap<Vec<u8>, bool>,
@@ -58,7 +55,6 @@ impl<'a> InstalledPaths<'a> {
         Self { top, known: HashMap::new() }
     }
 
-    /// Whether a file that git does not know lies in one.
     pub(crate) fn has(&mut self, path: &[u8]) -> bool {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let (top, known) = (self.top, &mut self.known);

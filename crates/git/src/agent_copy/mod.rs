@@ -1,8 +1,8 @@
-//! The agent's copy of the user's tree: a separate repo, at the same commit, with the same unfinished changes, that an
-//! agent in a sandbox may do with as it likes. What comes of it is handed back by [`crate::HandBack`].
+//! The agent's copy of the user's tree: a separate repo at the same commit, with the same unfinished changes, that a
+//! sandboxed agent may change freely. [`crate::HandBack`] hands the result back.
 //!
-//! It borrows the objects of the user's repo (read-only in the sandbox), so that a large history costs nothing; refs,
-//! index and configuration are copies. Hooks, and settings that name programs, do not come along.
+//! It borrows the objects of the user's repo (read-only in the sandbox), so that a large history costs nothing. Refs,
+//! index and configuration are copies. Hooks, and settings that name programs, are left out.
 
 pub(crate) mod copy_files;
 pub(crate) mod git_dir;
@@ -35,7 +35,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What of `.ralph/` is not the agent's: the runs themselves, and what only the engine's process goes by.
+/// Parts of `.ralph/` that only the engine may write.
 const OWN_STATE: &[&str] = &[
     "runs",
     "lock",
@@ -52,7 +52,8 @@ const OWN_STATE: &[&str] = &[
     "diagnostics.md",
     "errors.log",
 ];
-/// Settings of the user's repo that say how files are read and written, who commits and where to. None names a program.
+/// Settings of the user's repo that say how files are read and written, who commits and where to. None names a
+/// program.
 const SETTINGS: &[&str] = &[
     "core.autocrlf",
     "core.eol",
@@ -64,29 +65,29 @@ const SETTINGS: &[&str] = &[
     "user.email",
 ];
 
-/// Objects of the user's files as they change during the run, in the user's own git folder.
+/// Objects of the user's files as they change during the run, in the user's git folder.
 pub(crate) const OBJECTS: &str = "objects";
 
-/// Where a run keeps what it remembers of the two repos; `None` for the repo's own git folder.
+/// Where a run keeps its records of the two repos; `None` means the repo's git folder.
 #[derive(Debug, Clone, Default)]
 pub struct CopyDirs {
-    /// Of the user's.
+    /// For the user's repo.
     pub user: Option<PathBuf>,
-    /// Of the agent's copy.
+    /// For the agent's copy.
     pub agent: Option<PathBuf>,
 }
 
-/// The agent's copy of the user's repo, as it was made.
+/// The agent's copy of the user's repo, just made.
 #[derive(Debug)]
 pub struct AgentCopy {
-    /// Its folder.
+    /// Its top folder.
     pub top: PathBuf,
-    /// What of the user's tree is not in it.
+    /// Files of the user's tree that it lacks.
     pub left_out: LeftOut,
 }
 
-/// Makes the copy of `origin` for a run in the empty place `into`. The user's tree is recorded first, as at the start of
-/// every run; nothing else of theirs changes.
+/// Copies `origin` for a run into the empty folder `into`. The user's tree is recorded first; nothing else of theirs
+/// changes.
 pub fn make(
     origin: &Repo,
     run: &RunId,
@@ -106,7 +107,7 @@ pub fn make(
         .map_err(|e| e.during(what))
 }
 
-/// Makes the copy of a clone that a run was brought to: of its files as they are now, with what the run knows of them.
+/// Copies a clone that a run was moved to: its files now, with the run's records of them.
 pub fn make_of_relocated(
     mut user: GitWorkspace,
     baseline: &Baseline,
@@ -122,10 +123,8 @@ pub fn make_of_relocated(
     made().map_err(|e| e.during("make the agent's folder"))
 }
 
-/// What the copy holds in addition to git's settings.
 struct Content<'a> {
     entries: &'a [TreeEntry],
-    /// More files of the record that are those of the copy, too.
     kept: &'a [&'a str],
 }
 
@@ -143,7 +142,7 @@ fn build(
     let mut partial = into.as_os_str().to_owned();
     partial.push(".ralph-partial");
     let partial = PathBuf::from(partial);
-    // Left by a process that was killed; the name is ours.
+    // Left by a killed process; the name is ours.
     running::kill_git_in(&partial);
     let _ = ralph_loop_safe_fs::remove_tree(&partial);
     let left_out = fill(origin, user, content, run, &partial, folders).inspect_err(|_| {
@@ -153,7 +152,7 @@ fn build(
     Ok(AgentCopy { top: into.to_owned(), left_out })
 }
 
-/// Opens the copy at `top` of the user's repo. Nothing in its git folder is believed.
+/// Opens the copy at `top` of the user's repo. Nothing in its git folder is trusted.
 pub fn open(top: &Path, user: &Repo, run: &RunId, folders: &CopyDirs) -> Result<Repo, WorkspaceError> {
     let folder = folders.agent.clone().unwrap_or_else(|| top.join(".git/ralph").join(run.as_str()));
     let kept = folders.user.clone().unwrap_or_else(|| user.run_folder(run));
@@ -199,19 +198,18 @@ fn fill(
     Ok(left_out)
 }
 
-/// The folders of objects that a repo reads: its own, and those it borrows from.
+/// The object folders that a repo reads: its own, and those it borrows from.
 pub fn object_folders(repo: &Repo) -> Vec<PathBuf> {
     submodules::borrowed_from(&repo.common_dir.join("objects"))
 }
 
-/// Makes `folder` a folder of objects that borrows from the repo's own.
 pub(crate) fn borrow_objects(origin: &Repo, folder: &Path) -> Result<()> {
     crate::objects::files::write_atomically(&folder.join("info/alternates"), &git_dir::alternates(origin)?)
 }
 
-/// Removes the copy of a run that is over, and what was kept for it alone.
+/// Removes the copy of a finished run and its records.
 pub fn remove(vars: &Vars, origin: &Path, run: &RunId, agent_copy: &Path, folders: &CopyDirs) {
-    // What cannot be removed costs room on the disk and nothing else.
+    // A leftover only costs disk space.
     let _ = ralph_loop_safe_fs::remove_tree(agent_copy);
     let own = Repo::discover(vars, origin).ok().map(|origin| origin.run_folder(run));
     for folder in own.into_iter().chain(folders.user.clone()) {
@@ -224,7 +222,6 @@ pub fn remove(vars: &Vars, origin: &Path, run: &RunId, agent_copy: &Path, folder
     }
 }
 
-/// All branches, tags and remote branches as the user has them, and the start of this run.
 fn copy_refs(origin: &Repo, run: &RunId, git_dir: &Path) -> Result<()> {
     let args = ["for-each-ref", "--format=%(objectname) %(refname) %(symref)"];
     let output = origin.git().call(args).run()?;
@@ -257,9 +254,9 @@ fn copy_settings(origin: &Repo, git_dir: &Path) -> Result<()> {
         let Some((section, name)) = key.rsplit_once('.') else { continue };
         let value = match (section.split_once('.'), name) {
             _ if SETTINGS.contains(&key) => value.to_owned(),
-            // A login in an address stays with the user.
+            // A login in a URL stays with the user.
             (Some(("remote", _)), "url") => without_login(value),
-            // What a partial clone lacks is known to be on its server.
+            // Marks objects that a partial clone lacks as available from its server.
             (Some(("remote", _)), "promisor" | "partialclonefilter") => value.to_owned(),
             (Some(("remote", _)), "fetch") | (Some(("branch", _)), "remote" | "merge") => value.to_owned(),
             _ => continue,
@@ -273,7 +270,6 @@ fn copy_settings(origin: &Repo, git_dir: &Path) -> Result<()> {
     crate::objects::files::write_atomically(&path, &config)
 }
 
-/// The user's files as they are, by copy: their bytes, modes and times, whatever filters made of them.
 fn lay_out(
     origin: &Repo,
     user: &GitWorkspace,
@@ -295,7 +291,7 @@ fn lay_out(
     let CopiedFiles { stats, lost } = copy_files::copy_files(&there, &origin.top, top)?;
     missing.extend(lost.iter().map(|path| path.as_os_str().as_bytes()));
     if !missing.is_empty() {
-        // Gone since git has looked: the start has them, the folder does not.
+        // Deleted since git looked: the start has them, the folder doesn't.
         let input = [missing.join(&0), vec![0]].concat();
         let git = Git::in_repo(&origin.vars, top.join(".git"), top);
         git.call(["checkout-index", "-q", "-f", "-z", "--stdin"])
@@ -308,19 +304,17 @@ fn lay_out(
     let ignored = origin.git().call(args).index(&user.snapshot.index).run()?.stdout;
     let ignored = ignored.split(|b| *b == 0).filter(|p| !p.is_empty() && *p != b".ralph/");
     others.extend(ignored.filter(|p| !p.starts_with(b".ralph/")).map(<[u8]>::to_vec));
-    // Installed files are not work, whether git ignores them or not.
+    // Installed files aren't work, whether git ignores them or not.
     others.extend(installed_folders(origin)?.into_iter().map(|folder| folder.at.into_bytes()));
     Ok((copy_files::copy(&others, &origin.top, top)?, stats))
 }
 
-/// The engine's own index of the user's tree becomes that of the copy.
 fn copy_private_index(from: &Path, to: &Path, origin: &Repo, copied: &CopyStats) -> Result<()> {
     let Some((mut bytes, written)) = read_index(from)? else { return Ok(()) };
     index::move_to_copy(&mut bytes, origin.object_format, written, copied);
     crate::objects::files::write_atomically(to, &bytes)
 }
 
-/// An index, and the second in which it was written.
 fn read_index(path: &Path) -> Result<Option<(Vec<u8>, u32)>> {
     let read = || -> std::io::Result<(Vec<u8>, u32)> {
         let mut file = fs::File::open(path)?;
@@ -335,7 +329,7 @@ fn read_index(path: &Path) -> Result<Option<(Vec<u8>, u32)>> {
     }
 }
 
-/// The agent sees what the user has staged; an index that is spread over files is recreated from `HEAD`.
+/// The agent sees what the user has staged. A split index is recreated from `HEAD`.
 fn copy_index(origin: &Repo, git_dir: &Path, top: &Path, copied: &CopyStats) -> Result<()> {
     match read_index(&origin.git_dir.join("index"))? {
         Some((mut bytes, written)) if index::is_plain(&bytes, origin.object_format) => {
@@ -350,8 +344,8 @@ fn copy_index(origin: &Repo, git_dir: &Path, top: &Path, copied: &CopyStats) -> 
     }
 }
 
-/// Configuration, scripts and whatever else a repo keeps in `.ralph/`. The files that change with every session follow
-/// with the first one.
+/// Configuration, scripts and other files in `.ralph/`. The files that change with every session follow with the
+/// first session.
 fn copy_ralph(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).map_err(|e| Error::file("create", to, e))?;
     let names: Vec<Vec<u8>> = fs::read_dir(from)
@@ -363,7 +357,7 @@ fn copy_ralph(from: &Path, to: &Path) -> Result<()> {
         .map(|name| name.as_bytes().to_vec())
         .collect();
     copy_files::copy(&names, from, to)?;
-    // What prompts name of the run itself is where it always is, for reading: a link that the driver makes.
+    // Prompts name the run's folder by its usual path, read-only: the driver makes a link.
     let runs = to.join("runs");
     fs::create_dir_all(&runs).map_err(|e| Error::file("create", &runs, e))
 }

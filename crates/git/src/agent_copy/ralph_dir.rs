@@ -1,4 +1,5 @@
-//! The state files of `.ralph/` that both sides of a sandbox write: the agent and the engine on one, the user on the other.
+//! Syncs the state files of `.ralph/` that both sides of a sandbox write: the agent and the engine on one, the user
+//! on the other.
 
 use crate::error::{Error, Result};
 use crate::objects::files::write_atomically;
@@ -8,19 +9,16 @@ use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files, by their names in `.ralph/`.
 const NAMES: &[&str] =
     &["guardrails.md", "progress.md", "notes.md", "diagnostics.md", "errors.log", "DONE.md"];
-/// A larger one is none that a person reads.
+/// Larger files aren't meant for reading.
 const BYTES_MAX: u64 = 8 * 1024 * 1024;
 
-/// Keeps the files of two `.ralph/` folders the same.
 #[derive(Debug)]
 pub(crate) struct RalphDirMirror {
     vars: Vars,
     user: PathBuf,
     agent: PathBuf,
-    /// What both had when they were last the same.
     base: PathBuf,
 }
 
@@ -30,7 +28,7 @@ impl RalphDirMirror {
         Self { vars: vars.clone(), user, agent, base: folder.join("state") }
     }
 
-    /// Brings every file to where it has not changed; what both have changed is joined, nothing of either lost.
+    /// Copies every file to the side that hasn't changed it; merges what both have changed, losing nothing.
     pub(crate) fn sync(&self) -> Result<()> {
         let real = |folder: &Path| fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir());
         if !real(&self.user) || !real(&self.agent) {
@@ -55,7 +53,6 @@ impl RalphDirMirror {
         } else {
             Some(self.joined(name, [ours.as_deref(), old.as_deref(), theirs.as_deref()])?)
         };
-        // First what the agent is shown, then the user's, then the memory: each step can be repeated.
         for (folder, has) in [(&self.agent, &ours), (&self.user, &theirs), (&self.base, &old)] {
             if *has != new {
                 put(folder, name, new.as_deref())?;
@@ -64,8 +61,8 @@ impl RalphDirMirror {
         Ok(())
     }
 
-    /// What the agent has, what both had and what the user has, in one. Git is given copies that only the engine writes: what
-    /// was read is what is joined, whatever an agent puts there meanwhile.
+    /// Merges the agent's, the common and the user's version. Git gets copies that only the engine writes, so an
+    /// agent can't change them after they were read.
     fn joined(&self, name: &str, sides: [Option<&[u8]>; 3]) -> Result<Vec<u8>> {
         let mut files = Vec::new();
         for (side, text) in ["ours", "old", "theirs"].into_iter().zip(sides) {
@@ -83,13 +80,13 @@ impl RalphDirMirror {
     }
 }
 
-/// The content; `None` where there is no file, an error where there is something else or too much.
+/// The content; `None` if the file doesn't exist, an error if it is too large or not a file.
 fn read(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, ()> {
     let above = SafeDir::open(folder.parent().unwrap_or(Path::new("/")));
     let folder = match above.and_then(|above| above.folder(folder.file_name().unwrap_or_default())) {
         Ok(folder) => folder,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        // A link or a file in its place is not the folder without the file.
+        // A link or a file instead of the folder doesn't count as a missing file.
         Err(_) => return Err(()),
     };
     match folder.facts(name) {
@@ -101,7 +98,7 @@ fn read(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, ()> {
     }
 }
 
-/// Puts it there, or takes it away. The folder may be an agent's: no link is followed to it either.
+/// Writes or removes the file. The folder may be an agent's, so links are never followed.
 fn put(folder: &Path, name: &str, text: Option<&[u8]>) -> Result<()> {
     let failed = |e| Error::file("write", &folder.join(name), e);
     let above = folder.parent().unwrap_or(Path::new("/"));
@@ -120,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_side_gets_what_the_other_wrote_and_both_writings_stay() {
+    fn edits_of_both_sides_are_merged() {
         let folder = tempfile::tempdir().unwrap();
         let [user, agent] = ["user", "agent"].map(|name| folder.path().join(name));
         for top in [&user, &agent] {
@@ -144,7 +141,6 @@ mod tests {
         fs::remove_file(&user).unwrap();
         mirror.sync().unwrap();
         assert!(!agent.exists());
-        // A link of the agent's is not followed.
         std::os::unix::fs::symlink("/etc/hostname", &agent).unwrap();
         mirror.sync().unwrap();
         assert!(!user.exists());

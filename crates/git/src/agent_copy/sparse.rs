@@ -1,5 +1,5 @@
-//! A sparse checkout in the agent's copy: the copy has the files that the checkout has, and its index keeps the others, so that
-//! missing files don't count as deleted.
+//! A sparse checkout in the agent's copy: the copy has only the files of the checkout, and its index keeps the
+//! others, so that missing files don't count as deleted.
 
 use crate::agent_copy::git_dir::setting;
 use crate::error::{Error, Result};
@@ -9,17 +9,14 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Which folders are checked out.
 pub(crate) const PATTERNS: &str = "info/sparse-checkout";
-/// More than any index of an honest repo.
 const INDEX_MAX: u64 = 4 * 1024 * 1024 * 1024;
 
-/// The settings that make a checkout sparse, as lines of a configuration; none where it is whole.
 pub(crate) fn settings(origin: &Repo) -> Result<String> {
     let mut text = String::new();
     for name in ["sparseCheckout", "sparseCheckoutCone"] {
         let key = format!("core.{name}");
-        // They may stand in the configuration of one worktree.
+        // They may be in the worktree's configuration.
         let found = origin.git().call(["config", "--type=bool", "--get", &key]).accept(&[1]).run()?;
         if found.code == 0 {
             text.push_str(&setting("core", name, found.text().trim()));
@@ -28,7 +25,7 @@ pub(crate) fn settings(origin: &Repo) -> Result<String> {
     Ok(text)
 }
 
-/// The files that git knows and does not look for in the folder.
+/// The files that git knows and doesn't expect in the folder.
 pub(crate) fn left_away(origin: &Repo, private_index: &Path) -> Result<HashSet<Vec<u8>>> {
     let bytes = match ralph_loop_safe_fs::read_plain(private_index, INDEX_MAX) {
         Ok(bytes) => bytes,

@@ -1,4 +1,4 @@
-//! The branch of a run: found free, made by the engine itself, recognised after a kill.
+//! Creates the branch of a run under a free name, and recognizes it after a kill.
 
 use crate::error::{Error, Result};
 use crate::locks::lock_file::LockFiles;
@@ -12,7 +12,6 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// Names that are tried while others take them.
 const TRIES: u32 = 50;
 
 fn branches(repo: &Repo) -> Result<BTreeSet<String>> {
@@ -20,7 +19,7 @@ fn branches(repo: &Repo) -> Result<BTreeSet<String>> {
     Ok(output.text().lines().filter_map(|l| l.strip_prefix("refs/heads/")).map(str::to_owned).collect())
 }
 
-/// The branches of a repo and of the remote that it was cloned from, those with the latest commits first.
+/// The branches of a repo and of its remote, those with the latest commits first.
 pub fn branch_names(repo: &Repo, most: usize) -> Result<Vec<String>> {
     let count = format!("--count={}", most.saturating_mul(2));
     let args = ["for-each-ref", "--sort=-committerdate", "--format=%(refname)", &count];
@@ -36,7 +35,8 @@ pub fn branch_names(repo: &Repo, most: usize) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// A free branch name like `base`: a rerun gets `-v2`, `-v3`, …; where a branch blocks the path, `-` replaces the last `/`.
+/// A free branch name like `base`: a rerun gets `-v2`, `-v3`, …; if a branch blocks the path, `-` replaces the last
+/// `/`.
 pub fn free_branch_name(repo: &Repo, base: &str) -> Result<String> {
     let taken = branches(repo)?;
     let mut base = base.to_owned();
@@ -47,7 +47,7 @@ pub fn free_branch_name(repo: &Repo, base: &str) -> Result<String> {
             None => break,
         }
     }
-    // A branch below the name blocks it as well: `a/b` leaves no room for `a`.
+    // A branch below the name blocks it as well: with `a/b`, git can't create `a`.
     let is_taken =
         |name: &str| taken.contains(name) || taken.iter().any(|t| t.starts_with(&format!("{name}/")));
     if !is_taken(&base) {
@@ -63,8 +63,8 @@ pub fn free_branch_name(repo: &Repo, base: &str) -> Result<String> {
     }
 }
 
-/// Makes a new branch like `base` at `commit`, and says which name it got. Another process may take the same name in the same
-/// instant: then the next one is tried. Repeated after a kill, it finds the branch that this run had made.
+/// Creates a branch like `base` at `commit` and returns its name. If another process takes the name first, the next
+/// one is tried. Repeated after a kill, it finds the branch that this run had made.
 pub fn create_branch(repo: &Repo, run: &RunId, base: &str, commit: &str) -> Result<String> {
     if let Some(made) = made_before(repo, run, base)? {
         return Ok(made);
@@ -73,7 +73,7 @@ pub fn create_branch(repo: &Repo, run: &RunId, base: &str, commit: &str) -> Resu
     loop {
         let name = free_branch_name(repo, base)?;
         match make(repo, run, &name, commit) {
-            // Taken meanwhile: the name itself, or one that blocks it.
+            // Taken since: the name itself, or one that blocks it.
             Err(Error::RefMoved { .. } | Error::File { .. }) if tries < TRIES => tries += 1,
             Err(error) => return Err(error),
             Ok(()) => return Ok(name),
@@ -81,7 +81,7 @@ pub fn create_branch(repo: &Repo, run: &RunId, base: &str, commit: &str) -> Resu
     }
 }
 
-/// Makes exactly this branch, or finds that this run had made it.
+/// Creates exactly this branch, or finds that this run had made it.
 pub fn create_exactly(repo: &Repo, run: &RunId, name: &str, commit: &str) -> Result<()> {
     match make(repo, run, name, commit) {
         Err(Error::RefMoved { .. }) => {
@@ -105,8 +105,7 @@ fn make(repo: &Repo, run: &RunId, name: &str, commit: &str) -> Result<()> {
     Ok(())
 }
 
-/// The log of a new branch, where git keeps logs: later moves of the branch are noted in it. One that cannot be written costs
-/// nothing else.
+/// Creates the reflog of a new branch if git keeps logs here. Failing to write it loses nothing else.
 fn begin_log(repo: &Repo, name: &str, commit: &str) {
     let log = repo.common_dir.join("logs/refs/heads").join(name);
     if !repo.git_dir.join("logs/HEAD").is_file() || log.exists() {
@@ -123,12 +122,10 @@ fn begin_log(repo: &Repo, name: &str, commit: &str) {
     }
 }
 
-/// When a file was written: this crate has no clock.
 fn time_of(path: &std::path::Path) -> i64 {
     stat_of(path).map_or(0, |stat| i64::from(stat.mtime.0))
 }
 
-/// The branch like `base` that this run made before it was killed.
 fn made_before(repo: &Repo, run: &RunId, base: &str) -> Result<Option<String>> {
     let locks = locks(repo, run);
     if repo.ref_format == RefFormat::Other || !locks.has_made_any() {
@@ -142,7 +139,7 @@ fn made_before(repo: &Repo, run: &RunId, base: &str) -> Result<Option<String>> {
     Ok(found)
 }
 
-/// Removes a branch that this run made, unless it was moved since. Any other stays.
+/// Removes a branch that this run made, unless it was moved since.
 pub fn remove_branch(repo: &Repo, run: &RunId, name: &str) {
     let full = repo.common_dir.join("refs/heads").join(name);
     if repo.ref_format == RefFormat::Other || !locks(repo, run).is_made(&full) {
@@ -150,12 +147,12 @@ pub fn remove_branch(repo: &Repo, run: &RunId, name: &str) {
     }
     let full = format!("refs/heads/{name}");
     if let Ok(Some(at)) = Refs::new(repo, &folder(repo, run)).read(&full) {
-        // What cannot be removed is a branch too many and nothing else.
+        // A leftover branch does no harm.
         let _ = repo.git().call(["update-ref", "-d", &full, &at]).run();
     }
 }
 
-/// Makes a run's branch again if it was deleted, at the last work that was recorded, else at the start.
+/// Recreates a run's deleted branch at the last recorded work, else at the start.
 pub fn restore_branch(git: &Git, run: &RunId, name: &str) -> Result<()> {
     let branch = format!("refs/heads/{name}");
     let commit_of = |rev: &str| -> Result<Option<String>> {
@@ -193,8 +190,8 @@ fn exists_already(repo: &Repo, name: &str) -> Error {
     )
 }
 
-/// Switches the user's folder to the new branch `name` at `HEAD`. Files, index and all other branches stay as they are.
-/// Repeated after a kill, it finishes what was begun.
+/// Switches the user's folder to the new branch `name` at `HEAD`, without touching files, index or other branches.
+/// Repeated after a kill, it finishes the switch.
 pub fn create_branch_in_place(repo: &Repo, run: &RunId, name: &str) -> Result<Repo> {
     create_exactly(repo, run, name, &repo.head)?;
     switch_in_place(repo, run, name)
@@ -210,8 +207,8 @@ pub fn switch_in_place(repo: &Repo, run: &RunId, name: &str) -> Result<Repo> {
         .map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))
 }
 
-/// Goes back to the branch that was checked out before a run switched to `own`, where that still is at `head`, `own` is
-/// checked out and nothing is staged. No file is touched. Returns its name.
+/// Returns to the branch that was checked out before a run switched to `own`, if that branch is still at `head`,
+/// `own` is checked out and nothing is staged. Touches no file. Returns its name.
 pub fn leave_branch(repo: &Repo, run: &RunId, own: &str, head: &str) -> Result<Option<String>> {
     let git = repo.git();
     if repo.branch.as_deref() != Some(own)
@@ -231,7 +228,7 @@ pub fn leave_branch(repo: &Repo, run: &RunId, own: &str, head: &str) -> Result<O
     Ok(Some(name))
 }
 
-/// The line in `HEAD`'s log by which `git switch -` finds the way back. A log that cannot be written costs nothing else.
+/// The line in `HEAD`'s log by which `git switch -` finds the way back. Failing to write it loses nothing else.
 fn note_switch(repo: &Repo, name: &str) {
     if repo.ref_format == RefFormat::Other {
         return;

@@ -1,5 +1,5 @@
-//! A clean checkout of one commit elsewhere: a separate repo, without hooks, remotes and the workspace's settings. It
-//! works for linked worktrees and shallow clones alike, and nothing that happens there reaches the user's repo.
+//! A clean checkout of one commit: a separate repo without hooks, remotes and the workspace's settings. It works for
+//! linked worktrees and shallow clones, and never changes the user's repo.
 
 use crate::error::{Error, Result};
 use crate::process::command::{Git, GitCall};
@@ -12,26 +12,22 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Local settings that decide how files look on the disk.
+/// Local settings that decide what files look like on the disk.
 const COPIED: &str =
     r"^(filter\..*|core\.(autocrlf|eol|symlinks|filemode|ignorecase|longpaths|attributesfile)|lfs\..*)$";
-/// Copy of those settings in the run's folder.
 const SETTINGS_AT_START: &str = "settings-at-start.json";
-/// The index that a checkout is held against.
 const SECOND_INDEX: &str = "index.verify";
 
-/// Settings of the user's repo that a checkout needs, as they were before any agent could write others: a filter
-/// decides what files hold, and runs a program.
+/// Settings of the user's repo that a checkout needs, from before any agent could change them: a filter decides what
+/// files hold, and runs a program.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Settings(Vec<(String, String)>);
 
 impl Settings {
-    /// Takes them at the start of a run.
     pub(crate) fn begin(repo: &Repo, folder: &Path) -> Result<()> {
         crate::objects::files::save(&folder.join(SETTINGS_AT_START), &Self::now(repo)?)
     }
 
-    /// Those at the start; those of now for a run that began with an older version.
     pub(crate) fn load(repo: &Repo, folder: &Path) -> Result<Self> {
         match crate::objects::files::load(&folder.join(SETTINGS_AT_START))? {
             Some(settings) => Ok(settings),
@@ -39,7 +35,6 @@ impl Settings {
         }
     }
 
-    /// Each with its name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
@@ -60,14 +55,13 @@ impl Settings {
     }
 }
 
-/// What a checkout goes by beside its commit. Nothing of it is an agent's word.
+/// What else decides about a checkout, besides its commit. An agent controls none of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CheckoutRules<'a> {
     pub(crate) settings: &'a Settings,
-    /// The only folders to check out; empty: all.
     pub(crate) sparse: &'a [String],
-    /// The tree whose attributes decide how files look on the disk: the start. Those of the commit itself would
-    /// let it turn its files into others.
+    /// The tree whose attributes decide what files look like on the disk: the start. The commit's own could turn its
+    /// files into others.
     pub(crate) attributes: Option<&'a str>,
 }
 
@@ -109,8 +103,8 @@ fn with_attributes(call: GitCall, tree: Option<&str>) -> GitCall {
     }
 }
 
-/// A whole repo: objects are linked or copied, so that it needs no other repo, and tags come along for `git describe`. No program
-/// of the source's choosing runs.
+/// Makes a full repo: objects are linked or copied, so that it needs no other repo, and tags are included for `git
+/// describe`. Runs no program that the source chooses.
 fn clone(repo: &Repo, git: &Git) -> Result<()> {
     let args = ["clone", "-q", "--local", "--no-checkout", "--template=", "--origin=source", "--"];
     let args = args.map(std::ffi::OsStr::new).into_iter().chain([repo.common_dir.as_os_str(), ".".as_ref()]);
@@ -119,14 +113,14 @@ fn clone(repo: &Repo, git: &Git) -> Result<()> {
     Ok(())
 }
 
-/// A repo that borrows the objects: of a shallow one, or of one whose refs cannot be read.
+/// Makes a repo that borrows the objects, for a shallow source or one whose refs can't be read.
 fn borrow(repo: &Repo, git: &Git, into: &Path) -> Result<()> {
     let git_dir = into.join(".git");
     if git_dir.exists() {
         fs::remove_dir_all(&git_dir).map_err(|e| Error::file("remove", &git_dir, e))?;
     }
     let format = format!("--object-format={}", repo.object_format.as_str());
-    // An empty template: no hooks, no excludes of the user's own.
+    // An empty template: no hooks, no excludes.
     git.call(["init", "-q", "--template=", &format, "--initial-branch=clean", "."]).run()?;
     let mut alternates = repo.common_dir.join("objects").into_os_string().as_bytes().to_vec();
     alternates.push(b'\n');
@@ -140,16 +134,15 @@ fn borrow(repo: &Repo, git: &Git, into: &Path) -> Result<()> {
 /// How a checkout was made, for [`verify`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CheckoutFacts<'a> {
-    /// Whether only some folders were brought.
     pub(crate) sparse: bool,
-    /// The tree whose attributes decided how files look on the disk.
     pub(crate) attributes: Option<&'a str>,
-    /// The list of the folders of objects (`info/alternates`) that no agent can write; `None` where there is none.
+    /// The list of object folders (`info/alternates`) that no agent can write, if any.
     pub(crate) safe_objects: Option<&'a [u8]>,
 }
 
-/// What a checkout holds that its commit does not, read again: git itself believes the names of objects, so one that was
-/// overwritten in the repo's folder would go unnoticed. Only files whose objects an agent could have written are read.
+/// Finds files of a checkout that differ from its commit by reading them again: git trusts the names of objects, so
+/// it would miss one that was overwritten in the repo's folder. Reads only files whose objects an agent could have
+/// written.
 pub(crate) fn verify(
     vars: &Vars,
     commit: &str,
@@ -165,11 +158,11 @@ pub(crate) fn verify(
     if named.trim() != commit {
         return Ok(vec![format!("commit {commit} is not what its name says: its object was overwritten")]);
     }
-    // A second index, without what the first remembers of trees and files: everything is computed again.
+    // A fresh index without cached trees and stats, so that git computes everything again.
     let index = into.join(".git").join(SECOND_INDEX);
     let list = git.call(["ls-files", "-z", "--stage"]).run()?.stdout;
     fill_index(&git, &index, list.clone())?;
-    // A sparse clone may lack what it leaves out.
+    // A sparse clone may lack the objects of other folders.
     let mut write = vec!["write-tree"];
     write.extend(sparse.then_some("--missing-ok"));
     let written = git.call(write).index(&index).run()?.text();
@@ -200,7 +193,7 @@ pub(crate) fn verify(
         20
     }) {
         let path = line.trim_end_matches(": needs update");
-        // What a sparse checkout leaves out is missing on purpose.
+        // Sparse checkouts lack these files on purpose.
         if sparse && into.join(path).symlink_metadata().is_err() {
             continue;
         }
@@ -218,7 +211,7 @@ fn fill_index(git: &Git, index: &Path, list: Vec<u8>) -> Result<()> {
     fill.run().map(drop).map_err(Error::from)
 }
 
-/// The ids of the objects that the checkout has taken from where an agent could write; `None` where any could be one.
+/// The ids of the objects that come from a folder an agent could write; `None` means any.
 fn writable_objects(into: &Path, safe: Option<&[u8]>) -> Option<HashSet<Vec<u8>>> {
     let objects = into.join(".git/objects");
     if fs::read(objects.join("info/alternates")).ok()? != safe? {
@@ -242,10 +235,10 @@ fn writable_objects(into: &Path, safe: Option<&[u8]>) -> Option<HashSet<Vec<u8>>
     Some(ids)
 }
 
-/// Without its filter git checks out pointers instead of files, and says nothing.
+/// Without its filter git silently checks out pointers instead of files.
 fn refuse_missing_filters(git: &Git, sparse: bool) -> Result<()> {
     let mut grep = vec!["grep", "-h", "-I", "--no-color", "-e", "filter="];
-    // Of a sparse clone only what is checked out counts; the rest may not be there at all.
+    // In a sparse clone only the checked-out files matter; the rest may be missing.
     grep.extend((!sparse).then_some("HEAD"));
     grep.extend(["--", ":(glob)**/.gitattributes"]);
     let output = git.call(grep).accept(&[1]).run()?;

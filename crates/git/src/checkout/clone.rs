@@ -1,5 +1,5 @@
-//! Where a run works: a new branch in the user's folder, a linked worktree, or a clone. Each can be repeated: what is
-//! already there and ours is used again, and what was left half-made is made again.
+//! Creates the place where a run works: a new branch in the user's folder, a linked worktree, or a clone. Each step
+//! can be repeated: what exists is reused, and what is half-made is recreated.
 
 use crate::checkout::clone_options::{self, CloneDepth};
 use crate::error::{Error, Result};
@@ -14,25 +14,25 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Setting in a clone that names where ralph cloned it from.
+/// Setting in a clone that names where `ralph` cloned it from.
 const MARK: &str = "ralph.clonedFrom";
 
-/// What a short clone was last brought up to.
+/// The commit that a shallow clone was last updated to.
 const FETCHED: &str = "refs/ralph/fetched";
 
-/// What `ralph` keeps in such a clone, by its own rules.
+/// What `ralph` keeps in such a clone by its own rules.
 const KEPT: &[&str] = &["/.ralph/runs", "/.ralph/tasks"];
 
-/// A full clone of a URL or a local repo at `into`, on the new branch `branch`. It shares nothing with a local source, so
-/// that nothing done in it can harm the source's objects.
+/// Clones a URL or a local repo to `into`, on the new branch `branch`. It shares nothing with a local source, so it
+/// can't harm the source's objects.
 pub fn clone(vars: &Vars, from: &str, into: &Path, branch: &str) -> Result<Repo> {
     clone_part(vars, from, into, branch, &CloneDepth::default())
 }
 
-/// The same with only a part of the repo: its last commits, or some folders.
+/// Clones only a part of the repo: its last commits, or some folders.
 pub fn clone_part(vars: &Vars, from: &str, into: &Path, branch: &str, extent: &CloneDepth) -> Result<Repo> {
     let mut source = Source::new(from);
-    // Git leaves nothing out of a copy of a path, only of what a server sends.
+    // For a path git copies everything; only a server can send less.
     if !extent.is_whole() && Path::new(&source.clean).exists() {
         let path = Path::new(&source.clean).canonicalize();
         let path = path.map_err(|e| Error::file("find", Path::new(&source.clean), e))?;
@@ -49,7 +49,7 @@ pub fn clone_part(vars: &Vars, from: &str, into: &Path, branch: &str, extent: &C
     refuse_used(into)?;
     let partial = beside(into, ".ralph-partial");
     if partial.exists() {
-        // Left by a clone that was killed; the name is ours. Its git may be at work still.
+        // Left by a killed clone, whose git may still be running; the name is ours.
         running::kill_git_in(&partial);
         fs::remove_dir_all(&partial).map_err(|e| Error::file("remove", &partial, e))?;
     }
@@ -72,7 +72,7 @@ pub fn clone_part(vars: &Vars, from: &str, into: &Path, branch: &str, extent: &C
     }
     let made = rediscover(vars, &partial)?;
     if !extent.sparse.is_empty() {
-        // What these folders hold is fetched now, while the login is at hand.
+        // Fetches the content of these folders now, while the login is available.
         source.with_secret(clone_options::limit(&made.git(), &extent.sparse)).run()?;
     }
     made.git().call(["config", "--local", MARK, &source.clean]).run()?;
@@ -81,12 +81,12 @@ pub fn clone_part(vars: &Vars, from: &str, into: &Path, branch: &str, extent: &C
     rediscover(vars, into)
 }
 
-/// Whether the server only hands out files, so that it cannot leave out history.
+/// Whether the server only serves files, so that it can't shorten the history.
 fn serves_files_only(error: &GitError) -> bool {
     error.stderr.contains("dumb http transport does not support")
 }
 
-/// Brings a short clone up to what its source has now. Whatever else is in it goes, but for what `ralph` itself keeps there.
+/// Updates a shallow clone to its source. Removes everything else in it except what `ralph` keeps there.
 pub fn refresh_clone(repo: &Repo, from: &str, base: Option<&str>) -> Result<()> {
     let source = Source::new(from);
     let wanted = base.map_or_else(|| "HEAD".to_owned(), |base| format!("refs/heads/{base}"));
@@ -101,14 +101,13 @@ pub fn refresh_clone(repo: &Repo, from: &str, base: Option<&str>) -> Result<()> 
         done => drop(done?),
     }
     repo.git().call(["reset", "-q", "--hard", FETCHED]).run()?;
-    // A result may have been applied to it: a `.env` or a task in there is not the repo's word.
+    // A result may have been applied here, so a `.env` or a task doesn't come from the repo.
     let mut clean = vec!["clean", "-q", "-ffdx"];
     clean.extend(KEPT.iter().flat_map(|name| ["-e", name]));
     repo.git().call(clean).run()?;
     Ok(())
 }
 
-/// The run's branch in a fresh clone that only this run knows yet.
 fn begin_branch(made: &Repo, branch: &str, base: Option<&str>) -> Result<()> {
     let start = match base {
         Some(base) => commit_of_branch(made, base)?.ok_or_else(|| no_base(base))?,
@@ -120,7 +119,7 @@ fn begin_branch(made: &Repo, branch: &str, base: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// The commit of a branch, here or on the remote that it was cloned from.
+/// The commit of a branch, local or on its remote.
 pub fn commit_of_branch(repo: &Repo, branch: &str) -> Result<Option<String>> {
     for name in [format!("refs/heads/{branch}"), format!("refs/remotes/origin/{branch}")] {
         let found = repo.git().call(["rev-parse", "--verify", "--quiet", &name]).accept(&[1]).run()?;
@@ -138,8 +137,8 @@ fn no_base(base: &str) -> Error {
     )
 }
 
-/// An address as a remote, with a password in it taken out: neither arguments nor messages may hold it. An address with a
-/// name only stays as it is, for the user's own credential helper.
+/// A URL as a remote, without its password: neither arguments nor messages may hold it. A URL with only a user name
+/// stays unchanged, for the user's credential helper.
 pub fn remote(from: &str) -> GitRemote {
     let source = Source::new(from);
     match source.login {
@@ -150,12 +149,12 @@ pub fn remote(from: &str) -> GitRemote {
     }
 }
 
-/// An address as people may read it: without any name or password.
+/// A URL for display, without user name and password.
 pub fn shown(from: &str) -> String {
     without_login(from)
 }
 
-/// Where a clone comes from, with a secret in the URL taken out of it: neither arguments nor `.git/config` may hold it.
+/// Where a clone comes from, without a secret in the URL: neither arguments nor `.git/config` may hold it.
 struct Source {
     clean: String,
     login: Option<(String, String)>,
@@ -164,7 +163,7 @@ struct Source {
 impl Source {
     fn new(from: &str) -> Self {
         let address = Address::of(from);
-        // Only servers of the web are logged in to with what an address says.
+        // Only web servers take a login from the URL.
         let is_web = ["http://", "https://", "ftp://", "ftps://"]
             .iter()
             .any(|scheme| address.clean.starts_with(scheme));
@@ -173,19 +172,18 @@ impl Source {
         Self { clean: address.clean, login }
     }
 
-    /// Hands the secret to git through the environment, which other users cannot read, for the host of the address alone:
-    /// another one that it leads to gets nothing.
+    /// Passes the secret to git through the environment, which other users can't read, and only for the URL's host: a
+    /// redirect to another host gets nothing.
     fn with_secret(&self, call: GitCall) -> GitCall {
         with_login(call, &GitRemote { url: self.clean.clone(), login: self.login.clone() })
     }
 }
 
-/// An address without the login that it may hold.
 pub(crate) fn without_login(url: &str) -> String {
     ralph_loop_domain::address::without_login(url)
 }
 
-/// `%41` → `A`, as URLs write special characters.
+/// Decodes percent escapes: `%41` → `A`.
 fn decode(text: &str) -> String {
     let mut out = Vec::new();
     let mut bytes = text.as_bytes();
@@ -211,12 +209,10 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The repo at `path`, which was made just now.
 pub(crate) fn rediscover(vars: &Vars, path: &Path) -> Result<Repo> {
     Repo::discover(vars, path).map_err(|e| Error::refused(e.to_string(), e.hint().unwrap_or_default()))
 }
 
-/// Refuses a place where something is already.
 pub(crate) fn refuse_used(path: &Path) -> Result<()> {
     let used = match fs::read_dir(path) {
         Ok(mut names) => names.next().is_some(),
@@ -231,7 +227,6 @@ pub(crate) fn refuse_used(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether both names lead to one folder.
 pub(crate) fn same_folder(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
@@ -241,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_in_a_url_is_taken_out_of_it() {
+    fn secret_is_removed_from_the_url() {
         let source = Source::new("https://me:p%40ss@example.com/a/b.git");
         assert_eq!(source.clean, "https://example.com/a/b.git");
         assert_eq!(source.login, Some(("me".to_owned(), "p@ss".to_owned())));

@@ -1,4 +1,4 @@
-//! How much of a repo a clone brings: its last commits only, or some folders only.
+//! How much of a repo a clone brings: only its last commits, or only some folders.
 
 use crate::error::{Error, Result};
 use crate::process::command::Git;
@@ -6,21 +6,19 @@ use crate::process::command::Git;
 /// How much of a repo a clone brings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CloneDepth {
-    /// Only so many commits of the history.
+    /// How many commits of the history, if not all.
     pub depth: Option<u32>,
-    /// Only these folders, and the files beside and above them. Empty: all.
+    /// Only these folders, and the files in the folders above them. Empty: all.
     pub sparse: Vec<String>,
-    /// The branch that is needed, where it is not the usual one: a short history has one branch.
+    /// The branch to fetch, if not the default: a short history has one branch.
     pub base: Option<String>,
 }
 
 impl CloneDepth {
-    /// Whether git must be asked to leave something out.
     pub(crate) fn is_whole(&self) -> bool {
         self.depth.is_none() && self.sparse.is_empty()
     }
 
-    /// The arguments of `git clone`.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let mut args = Vec::new();
         if let Some(depth) = self.depth {
@@ -28,14 +26,14 @@ impl CloneDepth {
             args.extend(self.base.iter().map(|base| format!("--branch={base}")));
         }
         if !self.sparse.is_empty() {
-            // A server that cannot leave files out sends all of them; git says so and continues.
+            // A server that can't filter sends all files; git warns and continues.
             args.extend(["--sparse", "--filter=blob:none"].map(str::to_owned));
         }
         args
     }
 }
 
-/// A folder as `git sparse-checkout` takes it; an error for what is none.
+/// A folder as `git sparse-checkout` takes it; an error if it isn't a valid one.
 pub fn sparse_folder(text: &str) -> Result<String> {
     let folder = text.trim_start_matches("./").trim_matches('/');
     let odd = folder.is_empty()
@@ -51,7 +49,6 @@ pub fn sparse_folder(text: &str) -> Result<String> {
     }
 }
 
-/// The arguments that limit a work tree to these folders.
 pub(crate) fn limit(git: &Git, folders: &[String]) -> crate::process::command::GitCall {
     let head = ["sparse-checkout", "set", "--cone", "--no-sparse-index", "--"].map(str::to_owned);
     git.call(head.into_iter().chain(folders.iter().cloned()))
@@ -62,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_folders_below_the_top_are_taken() {
+    fn sparse_folders_must_be_plain_and_inside_the_repo() {
         for (text, folder) in [("a/b", "a/b"), ("./a/", "a"), ("über uns", "über uns")] {
             assert_eq!(sparse_folder(text).unwrap(), folder);
         }

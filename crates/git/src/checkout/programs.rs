@@ -1,18 +1,18 @@
-//! Settings of the user's git that start programs out of the repo's own tree. Harmless while the tree is the user's; but an agent
-//! writes there, and git would start what it wrote, outside of any sandbox.
+//! Finds settings of the user's git that start programs from the repo's tree. They are harmless while the tree is the
+//! user's, but an agent can replace the programs, and git would run them outside any sandbox.
 
 use crate::error::Result;
 use crate::repo::Repo;
 use std::path::{Component, Path, PathBuf};
 
-/// Settings that name programs which git starts for the engine, and files of further settings.
+/// Settings that name programs which git starts for the engine, and included config files.
 const KEYS: &str = r"^(filter\..*\.(clean|smudge|process)|core\.(sshcommand|gitproxy|askpass)|credential\.(.*\.)?helper|remote\..*\.(uploadpack|receivepack)|include\.path|includeif\..*\.path)$";
-/// Programs that do what files of the tree tell them, whichever words they are given.
+/// Programs that run what files of the tree say, whatever their arguments.
 const RUNNERS: &[&str] = &[
     "bundle", "bun", "cargo", "deno", "go", "just", "make", "npm", "npx", "pnpm", "poetry", "rake", "task",
     "tox", "uv", "yarn",
 ];
-/// Words that stand for the tree.
+/// Words that refer to the tree.
 const TREE_WORDS: &[&str] =
     &["show-toplevel", "$PWD", "${PWD", "$(pwd", "`pwd", "GIT_WORK_TREE", "GIT_PREFIX"];
 
@@ -21,11 +21,11 @@ const TREE_WORDS: &[&str] =
 pub struct TreeProgram {
     /// Its name.
     pub key: String,
-    /// What it says.
+    /// Its value.
     pub value: String,
 }
 
-/// The settings of `repo` that an agent could make its own by writing a file of the tree.
+/// The settings of `repo` that an agent could take over by writing a file of the tree.
 pub fn tree_programs(repo: &Repo) -> Result<Vec<TreeProgram>> {
     let output = repo.git().call(["config", "--includes", "-z", "--get-regexp", KEYS]).accept(&[1]).run()?;
     let records = output.stdout.split(|b| *b == 0).filter(|record| !record.is_empty());
@@ -40,7 +40,7 @@ pub fn tree_programs(repo: &Repo) -> Result<Vec<TreeProgram>> {
 fn is_of_tree(repo: &Repo, one: &TreeProgram) -> bool {
     let top = &repo.top;
     if one.key.starts_with("include") {
-        // Relative to the file that says it: the repo's own one lies in its git folder.
+        // Relative to the config file; the repo's own is in its git folder.
         let path = Path::new(&one.value);
         return !one.value.starts_with("~/")
             && is_below(top, &repo.common_dir.join(path))
@@ -49,7 +49,6 @@ fn is_of_tree(repo: &Repo, one: &TreeProgram) -> bool {
     names_tree(top, &one.value)
 }
 
-/// Whether a command line names something of the tree at `top`.
 fn names_tree(top: &Path, value: &str) -> bool {
     if TREE_WORDS.iter().any(|word| value.contains(word)) {
         return true;
@@ -69,7 +68,7 @@ fn names_tree(top: &Path, value: &str) -> bool {
     })
 }
 
-/// Whether `path`, which need not be there, lies below `top`.
+/// Whether `path`, existing or not, is below `top`.
 fn is_below(top: &Path, path: &Path) -> bool {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -89,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_of_the_tree_is_known_by_any_of_its_words() {
+    fn tree_program_is_recognized_in_any_argument() {
         let top = tempfile::tempdir().unwrap();
         std::fs::create_dir(top.path().join("tools")).unwrap();
         std::fs::write(top.path().join("tools/clean.py"), "").unwrap();

@@ -1,4 +1,4 @@
-//! Resuming elsewhere: a fresh clone takes the place of the workspace that a run began in.
+//! Resumes elsewhere: a fresh clone replaces the workspace that a run began in.
 
 use crate::error::{Error, Result};
 use crate::snapshot::history;
@@ -10,9 +10,9 @@ use ralph_loop_domain::ports::{Baseline, WorkspaceError};
 use ralph_loop_protocol::id::{CommitId, TreeId};
 
 impl GitWorkspace {
-    /// Makes this clone the workspace of a run that began elsewhere: the work commit is checked out on the run's branch, and a
-    /// start snapshot replaces the one that never left the old place (it may hold files of the user's that are in no
-    /// commit). Repeating it changes nothing.
+    /// Makes this clone the workspace of a run that began elsewhere. Checks out the work commit on the run's branch,
+    /// and takes a new start snapshot, since the first never left the old machine (it may hold uncommitted files of
+    /// the user's). Idempotent.
     pub fn relocate(
         &mut self,
         old: &Baseline,
@@ -81,10 +81,11 @@ impl GitWorkspace {
     }
 }
 
-/// More files than any run has: each is read by its own process.
+/// More files than any run has; each is read by a separate process.
 const FILES_MAX: usize = 20_000;
 
-/// Whether some file system takes this name for `.git`: other cases, letters without width, the short name, dots at the end.
+/// Whether some file system takes this name for `.git`: upper case, zero-width letters, the short name, trailing
+/// dots.
 fn is_git(name: &str) -> bool {
     let seen: String = name
         .chars()
@@ -95,7 +96,7 @@ fn is_git(name: &str) -> bool {
     seen == ".git" || seen == "git~1"
 }
 
-/// The files of a commit below a folder: path and content, for reading the state of a run. At most `max` bytes in all.
+/// The files of a commit below a folder, to read the state of a run. At most `max` bytes in total.
 pub fn read_files(repo: &crate::Repo, commit: &str, max: usize) -> Result<Vec<(String, Vec<u8>)>> {
     let list = repo.git().call(["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit]).run()?;
     let mut files = Vec::new();
@@ -131,7 +132,7 @@ mod tests {
     use super::is_git;
 
     #[test]
-    fn every_spelling_of_gits_folder_is_known() {
+    fn every_spelling_of_dot_git_is_recognized() {
         for name in [
             ".git",
             ".GIT",

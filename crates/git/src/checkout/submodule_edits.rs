@@ -1,5 +1,5 @@
-//! Edits in pinned submodules: no commit records them, so they are reported.
-//! Read through an index of our own and objects of the user's repo; no setting, filter or hook of the submodule counts.
+//! Finds edits in pinned submodules, which no commit records. Uses a private index and objects of the user's repo,
+//! and no setting, filter or hook of the submodule.
 
 use crate::checkout::submodules::{pinned, store_of, stores};
 use crate::error::Result;
@@ -15,13 +15,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Submodules within submodules that are looked into.
 const DEPTH_MAX: usize = 8;
-/// Files that are named in all.
 const NAMED_MAX: usize = 1000;
 
-/// The files below `top`, a checkout of `commit`, that are not as their submodule is pinned, each with what tells whether it
-/// was written since: changed, removed and new ones, but none that the submodule's own rules ignore.
+/// The files below `top`, a checkout of `commit`, that differ from the pinned submodules: changed, removed and new
+/// ones, except those that the submodule ignores. Each comes with a fingerprint that shows whether it was written
+/// since.
 pub(crate) fn edited(
     source: &Repo,
     run: &RunId,

@@ -1,5 +1,5 @@
-//! The files of pinned submodules, brought into checkouts that git itself leaves without them: from objects that the user's own
-//! repo has (`.git/modules`), without network, and without hooks, filters or settings of the submodule.
+//! Brings the files of pinned submodules into checkouts, from objects in the user's repo (`.git/modules`): without
+//! network, and without hooks, filters or settings of the submodule.
 
 use crate::error::Result;
 use crate::process::command::Git;
@@ -10,21 +10,18 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Submodules within submodules, and folders that a name of one may have.
+/// Levels of nested submodules, and of folders in a submodule's name.
 const DEPTH_MAX: usize = 8;
-/// Stores of submodules that are looked at.
 const STORES_MAX: usize = 500;
-/// The index by which files of a submodule are written, in the git folder of the checkout.
 const INDEX: &str = "index.submodule";
 
-/// A submodule, and the commit that it is pinned at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pinned {
     pub(crate) path: Vec<u8>,
     pub(crate) commit: String,
 }
 
-/// Submodules of the repo's commit whose files are nowhere on this machine, by their paths: no checkout can have them.
+/// Submodules of the repo's commit whose files aren't on this machine, by path: no checkout can have them.
 pub fn missing(repo: &Repo) -> Vec<String> {
     let Ok(all) = pinned(&repo.git(), &repo.head, None) else { return Vec::new() };
     if all.is_empty() {
@@ -36,10 +33,10 @@ pub fn missing(repo: &Repo) -> Vec<String> {
     all.iter().filter(lacks).map(|one| text(&one.path)).collect()
 }
 
-/// Writes the files of the submodules that `commit` pins into the checkout `into` of it, whose git is `git`. Those whose
-/// objects are not here stay empty folders, as git leaves them.
+/// Writes the files of the submodules that `commit` pins into its checkout `into`, whose git is `git`. Those without
+/// local objects stay empty folders, as git leaves them.
 pub(crate) fn bring(source: &Repo, git: &Git, commit: &str, (git_dir, into): (&Path, &Path)) -> Result<()> {
-    // Submodules without this file are of no use to anybody.
+    // Git can't use submodules without this file either.
     if !fs::symlink_metadata(into.join(".gitmodules")).is_ok_and(|meta| meta.is_file()) {
         return Ok(());
     }
@@ -54,7 +51,7 @@ pub(crate) fn bring(source: &Repo, git: &Git, commit: &str, (git_dir, into): (&P
         let Some(store) = store_of(git, &stores, &one.commit) else { continue };
         let path = [above.as_slice(), one.path.as_slice()].concat();
         let place = into.join(OsStr::from_bytes(&path));
-        // Git has made an empty folder there; anything else is not ours to fill.
+        // Git has created an empty folder here; never fill anything else.
         if !is_empty_folder(&place) {
             continue;
         }
@@ -85,7 +82,7 @@ fn is_empty_folder(place: &Path) -> bool {
         && fs::read_dir(place).is_ok_and(|mut names| names.next().is_none())
 }
 
-/// The submodules that a commit pins; its objects may stand in another folder.
+/// The submodules that a commit pins; its objects may be in another folder.
 pub(crate) fn pinned(git: &Git, commit: &str, store: Option<&Path>) -> Result<Vec<Pinned>> {
     let call = git.call(["ls-tree", "-r", "-z", "--full-tree", commit]);
     let call = match store {
@@ -103,7 +100,6 @@ pub(crate) fn pinned(git: &Git, commit: &str, store: Option<&Path>) -> Result<Ve
     Ok(found.collect())
 }
 
-/// The folder of objects that has a commit.
 pub(crate) fn store_of(git: &Git, stores: &[PathBuf], commit: &str) -> Option<PathBuf> {
     let is_id = commit.len() >= 40 && commit.bytes().all(|b| b.is_ascii_hexdigit());
     let has = |store: &&PathBuf| {
@@ -113,9 +109,9 @@ pub(crate) fn store_of(git: &Git, stores: &[PathBuf], commit: &str) -> Option<Pa
     stores.iter().filter(|_| is_id).find(has).cloned()
 }
 
-/// The folders of objects of all submodules that the user's repo has: its own, and that of the repo whose objects it borrows.
+/// The object folders of all submodules of the user's repo, and of the repo whose objects it borrows.
 pub(crate) fn stores(repo: &Repo) -> Vec<PathBuf> {
-    // Of a tree that an agent can write, only what the engine wrote says where objects are.
+    // In a tree that an agent can write, only the engine's files may say where objects are.
     let own = repo.engine_git_dir.as_ref().unwrap_or(&repo.common_dir);
     let mut found = Vec::new();
     for objects in borrowed_from(&own.join("objects")) {
@@ -126,7 +122,7 @@ pub(crate) fn stores(repo: &Repo) -> Vec<PathBuf> {
     found
 }
 
-/// A git folder below `modules` may have further modules, and a name with slashes is deeper. No link is followed.
+/// A git folder below `modules` may contain more modules, and a name with slashes is deeper. No link is followed.
 fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     if depth > DEPTH_MAX || found.len() >= STORES_MAX {
         return;
@@ -144,11 +140,10 @@ fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A folder of objects, and all that it borrows from.
 pub(crate) fn borrowed_from(objects: &Path) -> Vec<PathBuf> {
     let mut found = vec![objects.to_owned()];
     let mut at = 0;
-    // Git itself follows five steps.
+    // Git follows five steps.
     while at < found.len() && found.len() < 16 {
         let folder = found[at].clone();
         at += 1;
@@ -184,7 +179,6 @@ mod tests {
         }
     }
 
-    /// A repo with a submodule, which has one of its own, and whose files no filter of theirs changes.
     fn with_submodules() -> Place {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().to_str().unwrap().to_owned();
@@ -205,7 +199,7 @@ mod tests {
             place.git(above, &["submodule", "--quiet", "update", "--init", "--recursive"]);
             place.git(above, &["commit", "-q", "-m", "with another"]);
         }
-        // The attributes of the repo itself are none of this.
+        // The repo's own attributes don't apply here.
         fs::remove_file(place.at("user/.gitattributes")).unwrap();
         place.git("user", &["commit", "-q", "-am", "plain"]);
         let bad = format!("touch {}; cat", place.at("pwned").display());
@@ -220,7 +214,7 @@ mod tests {
         let place = with_submodules();
         let repo = Repo::discover(&place.vars, &place.at("user")).unwrap();
         assert_eq!(missing(&repo), [""; 0]);
-        // What the user has changed there, and not committed, is not what is pinned.
+        // The user's uncommitted edits there aren't part of what is pinned.
         fs::write(place.at("user/lib/out/o.txt"), "edited\n").unwrap();
         let into = place.at("clean");
         let settings = crate::checkout::clean::Settings::default();
@@ -245,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn one_whose_objects_are_not_here_is_named_and_left_empty() {
+    fn submodule_without_objects_is_reported_and_left_empty() {
         let place = with_submodules();
         fs::remove_dir_all(place.at("user/.git/modules")).unwrap();
         std::os::unix::fs::symlink(place.at("outer/.git"), place.at("user/.git/modules")).unwrap();

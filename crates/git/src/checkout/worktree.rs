@@ -1,4 +1,4 @@
-//! A linked worktree for a run: whole, or recognised as half-made and made again.
+//! A linked worktree for a run; a half-made one is recognized and recreated.
 
 use crate::checkout::branch::{create_branch, restore_branch};
 use crate::checkout::clone::{rediscover, refuse_used, same_folder};
@@ -11,13 +11,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Times that others may be in the way.
+/// How often another process may be in the way.
 const TRIES: u32 = 40;
-/// A file in the worktree's git folder: all files of the worktree are there.
+/// A file in the worktree's git folder that marks it as complete.
 const READY: &str = "ralph-ready";
 
-/// A linked worktree at `path` on a new branch like `branch`; says which one it became. `path` is the run's own place: what
-/// an earlier process of this run left there half-made is removed, and a whole one is used again.
+/// Adds a linked worktree at `path` on a new branch like `branch`; returns the branch. `path` belongs to the run: a
+/// half-made worktree of an earlier process is removed, and a complete one reused.
 pub fn add_worktree(repo: &Repo, run: &RunId, path: &Path, branch: &str) -> Result<(Repo, String)> {
     if let Some(found) = ready(repo, path)? {
         return Ok(found);
@@ -32,15 +32,15 @@ pub fn add_worktree(repo: &Repo, run: &RunId, path: &Path, branch: &str) -> Resu
     Ok((add(repo, path, &branch)?, branch))
 }
 
-/// Makes the worktree of a run again whose folder was removed, on its own branch, with all that was recorded.
+/// Recreates the run's removed worktree on its branch, with all recorded work.
 pub fn remake_worktree(repo: &Repo, run: &RunId, path: &Path, branch: &str) -> Result<Repo> {
     remove_worktree(repo, path)?;
     restore_branch(&repo.git(), run, branch)?;
     add(repo, path, branch)
 }
 
-/// Lets git add the worktree. Git trips over worktrees that are being made or were left half-made, so runs take turns, and a
-/// user's own `git worktree add` in the same instant is waited for.
+/// Lets git add the worktree. Git fails on half-made worktrees, so runs take turns, and wait for a user's `git
+/// worktree add`.
 fn add(repo: &Repo, path: &Path, branch: &str) -> Result<Repo> {
     let mut tries = 0;
     loop {
@@ -65,7 +65,7 @@ fn add(repo: &Repo, path: &Path, branch: &str) -> Result<Repo> {
     Ok(made)
 }
 
-/// Held while this process adds a worktree; free again when it is dropped or the process dies.
+/// A lock held while this process adds a worktree; released when dropped or when the process dies.
 fn take_turn(repo: &Repo) -> Result<Flock<File>> {
     let path = repo.common_dir.join("ralph/worktrees.turn");
     if let Some(folder) = path.parent() {
@@ -76,7 +76,8 @@ fn take_turn(repo: &Repo) -> Result<Flock<File>> {
     Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, errno)| Error::file("lock", &path, errno.into()))
 }
 
-/// What a killed run left of a worktree stops git from adding any other. The lock says that no other process is at it.
+/// Git refuses to add a worktree while a killed run's half-made one exists. The lock shows that no other process is
+/// adding it.
 fn remove_half_made(repo: &Repo) {
     for entry in fs::read_dir(repo.common_dir.join("worktrees")).into_iter().flatten().flatten() {
         let admin = entry.path();
@@ -89,14 +90,12 @@ fn remove_half_made(repo: &Repo) {
     }
 }
 
-/// Whether a name is the id of a run: its start in UTC and four letters.
 fn is_run(name: &str) -> bool {
     let parts: Vec<&str> = name.split('-').collect();
     let digits = |text: &str, count: usize| text.len() == count && text.bytes().all(|b| b.is_ascii_digit());
     matches!(parts[..], [day, time, rest] if digits(day, 8) && digits(time, 6) && rest.len() == 4)
 }
 
-/// The whole worktree of this repo at `path`, where there is one.
 fn ready(repo: &Repo, path: &Path) -> Result<Option<(Repo, String)>> {
     let Ok(found) = Repo::discover(&repo.vars, path) else { return Ok(None) };
     if !same_folder(&found.top, path)
@@ -112,7 +111,7 @@ fn ready(repo: &Repo, path: &Path) -> Result<Option<(Repo, String)>> {
     Ok(Some((found, branch)))
 }
 
-/// Removes the worktree at `path` and what the repo knows of it, and nothing else. Its branch stays.
+/// Removes the worktree at `path` and the repo's record of it. Its branch stays.
 pub fn remove_worktree(repo: &Repo, path: &Path) -> Result<()> {
     running::kill_git_in(path);
     match ralph_loop_safe_fs::remove_tree(path) {
@@ -125,7 +124,6 @@ pub fn remove_worktree(repo: &Repo, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The folders below `.git/worktrees` that belong to `path`.
 fn known(repo: &Repo, path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().unwrap_or_default();
     let all = fs::read_dir(repo.common_dir.join("worktrees")).into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! What the user's tree and the agent's copy last agreed on, as it is kept between sessions.
+//! What the user's tree and the agent's copy last agreed on, saved between sessions.
 
 use crate::error::Result;
 use crate::objects::files;
@@ -8,32 +8,26 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
-/// The file of [`AgreedState`].
 pub(crate) const HANDED: &str = "handed.json";
 
-/// What both sides last agreed on, `handed.json` in the user's own git folder.
-/// Nothing of it is kept where an agent can reach it.
+/// What both sides last agreed on: `handed.json` in the user's git folder, where no agent can reach it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct AgreedState {
-    /// Every file that is no longer what it was at the start, with its mode and id; without them where it is gone.
+    /// Every file that differs from the start, with mode and id; `None` if deleted.
     pub(crate) files: Vec<(PathText, Option<(u32, String)>)>,
-    /// Where the run's branch was left in the user's repo.
     #[serde(default)]
     pub(crate) branch: Option<String>,
-    /// Files that the user has changed while the run worked, and that were brought to the agent.
+    /// Files that the user changed during the run, and that were copied to the agent.
     #[serde(default)]
     pub(crate) taken: BTreeSet<PathText>,
 }
 
-/// What a run has handed over, as a restore needs it.
 pub(crate) struct HandedOver {
-    /// The files as both sides had them last.
     pub(crate) agreed: Vec<TreeEntry>,
-    /// Paths that the user has changed meanwhile.
     pub(crate) by_user: HashSet<Vec<u8>>,
 }
 
-/// What the run that keeps its things in `folder` has handed over; `None` where its agent worked on no copy.
+/// What the run has handed over; `None` if its agent didn't work on a copy. `folder` holds the run's records.
 pub(crate) fn handed_over(folder: &Path, start: &[TreeEntry]) -> Result<Option<HandedOver>> {
     let state: Option<AgreedState> = files::load(&folder.join(HANDED))?;
     Ok(state.map(|state| HandedOver {
@@ -42,7 +36,6 @@ pub(crate) fn handed_over(folder: &Path, start: &[TreeEntry]) -> Result<Option<H
     }))
 }
 
-/// A path as JSON can hold it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum PathText {
@@ -89,7 +82,6 @@ impl AgreedState {
     }
 }
 
-/// A list of files with some of them replaced or gone.
 pub(crate) fn with(entries: &[TreeEntry], changes: &BTreeMap<Vec<u8>, Option<TreeEntry>>) -> Vec<TreeEntry> {
     let kept = entries.iter().filter(|entry| !changes.contains_key(&entry.path)).cloned();
     let mut new: Vec<TreeEntry> = kept.chain(changes.values().flatten().cloned()).collect();

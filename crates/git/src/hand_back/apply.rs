@@ -1,8 +1,8 @@
-//! The one way in which files of a run come into a folder: what changed on one side only is taken, what changed on both is
-//! merged, and a file that changed in the same place on both sides stays as it is and is named.
+//! The only way that files of a run get into a folder. A change on one side is taken, changes on both are merged, and
+//! a file that changed in the same place on both sides stays and is reported.
 //!
-//! Files are written whole or not at all, never through a link, and never over a file that changed after it was compared. A
-//! file that has the result already needs nothing, so a repeat after a crash finishes the work.
+//! Files are written whole or not at all, never through a link, and never over a file that changed after it was
+//! compared. A file that already has the result is skipped, so a repeat after a crash finishes the work.
 
 use crate::error::{Error, Result};
 use crate::hand_back::merge::{Merged, ThreeWay, merge};
@@ -24,50 +24,40 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 const MODE_LINK: u32 = 0o120_000;
-/// Larger files are hashed by git.
+/// Git hashes larger files.
 const READ_MAX: u64 = 8 * 1024 * 1024;
-/// Deeper than any tree that git could have made.
+/// Deeper than any tree that git can make.
 const DEPTH_MAX: usize = 512;
 
-/// A folder that gets files of a run.
 #[derive(Debug)]
 pub(crate) struct Target<'a> {
     repo: &'a Repo,
     git: Git,
     trees: TreeGit,
     room: PathBuf,
-    /// The tree whose attributes decide about filters and line ends.
     attributes: Option<String>,
 }
 
-/// Where the content of new files is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'a> {
-    /// In this folder, as the other side has it there.
     Folder(&'a Path),
     /// In the repo, as git checks it out.
     Objects,
 }
 
-/// One file that is to be written, or removed.
 #[derive(Debug)]
 struct Step<'a> {
     path: &'a [u8],
     to: Option<TreeEntry>,
-    /// How the file looked when it was compared.
     seen: Option<Stat>,
     merged: bool,
 }
 
-/// What an apply would do.
 #[derive(Debug, Default)]
 pub(crate) struct Plan<'a> {
     steps: Vec<Step<'a>>,
-    /// Files that are there already.
     pub(crate) had: Vec<&'a [u8]>,
-    /// Files that both sides changed in different places.
     pub(crate) merged: Vec<&'a [u8]>,
-    /// Files that both sides changed in the same place.
     pub(crate) conflicts: Vec<&'a [u8]>,
 }
 
@@ -77,18 +67,16 @@ impl Plan<'_> {
     }
 }
 
-/// Whether a file was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Written {
-    /// It is there.
     Done,
-    /// Something is where it belongs or changed just now, or its path is too long there: nothing was touched.
+    /// Something occupies the path or changed just now, or the path is too long: nothing was touched.
     InTheWay,
 }
 
 impl<'a> Target<'a> {
-    /// The files of `repo`. `git` is its git; `room` is a folder on the same disk for files that are not whole yet, `objects`
-    /// one for the user's own edits, which no agent reads; `borrowed` holds objects that the repo may lack.
+    /// `git` belongs to `repo`. `room` is a folder on the same disk for incomplete files, `objects` one for the
+    /// user's edits, which no agent reads. `borrowed` holds objects that the repo may lack.
     pub(crate) fn new(
         repo: &'a Repo,
         room: PathBuf,
@@ -108,10 +96,10 @@ impl<'a> Target<'a> {
         Self::new(repo, room, &objects, &repo.common_dir.join("objects"), Some(start.to_owned()))
     }
 
-    /// Merges `changes` (base and theirs) with what the folder has now. Nothing is touched.
+    /// Merges `changes` (base and theirs) with the folder. Touches nothing.
     pub(crate) fn plan<'c>(&self, changes: &'c [Difference<'c>]) -> Result<Plan<'c>> {
         let top = &self.repo.top;
-        // How files look is taken first: what changes after they were read is noticed.
+        // Stats are taken first, so that a change after reading is noticed.
         let seen: Vec<Option<Stat>> = changes.iter().map(|change| stat_of_file(top, change.path)).collect();
         let ours = self.entries(changes)?;
         let files: Vec<ThreeWay<'_>> = changes
@@ -138,7 +126,7 @@ impl<'a> Target<'a> {
         Ok(plan)
     }
 
-    /// What is in the folder where a file of the plan belongs, and that the plan does not remove.
+    /// What occupies the paths of the plan and isn't removed by it.
     pub(crate) fn in_the_way(&self, plan: &Plan<'_>) -> BTreeSet<PathBuf> {
         let gone: HashSet<&[u8]> =
             plan.steps.iter().filter(|step| step.to.is_none()).map(|step| step.path).collect();
@@ -158,7 +146,7 @@ impl<'a> Target<'a> {
         found
     }
 
-    /// Adds everything below a folder that is not removed. An empty folder counts: no file can take its place.
+    /// Adds everything below a folder that isn't removed. An empty folder counts: no file can replace it.
     fn unknown_below(
         &self,
         folder: &[u8],
@@ -181,7 +169,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Writes the plan, removals first, so that a file can take the place of a folder and the other way round.
+    /// Writes the plan, removals first, so that a file can replace a folder and vice versa.
     pub(crate) fn write(
         &self,
         plan: &Plan<'_>,
@@ -210,8 +198,8 @@ impl<'a> Target<'a> {
         self.room.join("files")
     }
 
-    /// What git knows of the files as they are in the folder now. Only what is neither the base nor theirs byte by byte is
-    /// given to git: the user's own edits, and files with a filter or other line ends.
+    /// The entries of the files in the folder now. Git hashes only those that equal neither base nor theirs byte by
+    /// byte: the user's edits, and files with a filter or other line ends.
     fn entries(&self, changes: &[Difference<'_>]) -> Result<Vec<Option<TreeEntry>>> {
         let top = &self.repo.top;
         let mut found = Vec::with_capacity(changes.len());
@@ -231,7 +219,7 @@ impl<'a> Target<'a> {
         let mut hashed = self.hashed(top, &known)?;
         for (at, _) in unsure {
             let path = changes[at].path;
-            // A folder of names that cannot be read, a pipe: something is there that is neither side.
+            // An unreadable folder or a pipe: neither side's file.
             let odd = || TreeEntry {
                 path: path.to_vec(),
                 mode: 0,
@@ -248,14 +236,13 @@ impl<'a> Target<'a> {
         Ok(found)
     }
 
-    /// The files that a sparse checkout leaves away: they are not gone.
+    /// The files that a sparse checkout leaves out: they don't count as deleted.
     fn skipped(&self) -> Result<HashSet<Vec<u8>>> {
         let listed = self.repo.git().call(["ls-files", "-t", "-z"]).run()?.stdout;
         let skipped = listed.split(|b| *b == 0).filter_map(|line| line.strip_prefix(b"S "));
         Ok(skipped.map(<[u8]>::to_vec).collect())
     }
 
-    /// Which of two entries a file is, byte by byte.
     fn same_as<'e>(
         &self,
         top: &Path,
@@ -279,8 +266,8 @@ impl<'a> Target<'a> {
         sides.into_iter().flatten().find(|side| (side.mode, side.oid) == (mode, oid))
     }
 
-    /// What git makes of files below `top`, all in three processes. An index with what is known of them keeps their modes where
-    /// the disk has none.
+    /// The entries of files below `top` with git's hashes, from three processes. An index keeps their modes if the
+    /// disk has none.
     fn hashed(
         &self,
         top: &Path,
@@ -326,8 +313,8 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Puts whole files into the room: copies, or what git checks out. A copy that is no longer what was recorded of it is not
-    /// among the answers.
+    /// Puts complete files into the room: copies, or what git checks out. Leaves out a copy that no longer matches
+    /// its record.
     fn stage<'s>(&self, steps: &'s [Step<'_>], source: Source<'_>) -> Result<HashSet<&'s [u8]>> {
         let room = self.files_in_room();
         let _ = ralph_loop_safe_fs::remove_tree(&room);
@@ -368,7 +355,7 @@ impl<'a> Target<'a> {
         Ok(ready)
     }
 
-    /// Whether the way to a file is as it was when it was compared.
+    /// Whether nothing on the path to the file changed since it was compared.
     fn is_as_seen(&self, step: &Step<'_>) -> bool {
         stands_on_real_folders(&self.repo.top, step.path)
             && stat_of_file(&self.repo.top, step.path) == step.seen
@@ -388,7 +375,7 @@ impl<'a> Target<'a> {
         let staged = on_disk(&self.files_in_room(), step.path);
         match move_to(&staged, entry, &target) {
             Ok(()) => Ok(Written::Done),
-            // A path that fits in the one folder is too long in the other.
+            // A path that fits in one folder can be too long in the other.
             Err(e) if e.kind() == ErrorKind::InvalidFilename => Ok(Written::InTheWay),
             Err(e) => Err(Error::file("write", &target, e)),
         }
@@ -405,7 +392,7 @@ impl<'a> Target<'a> {
             Err(e) if e.kind() == ErrorKind::IsADirectory => return Ok(Written::InTheWay),
             Err(e) => return Err(Error::file("remove", &target, e)),
         }
-        // Folders that this leaves empty go too; a folder with anything in it refuses.
+        // Removes folders that this leaves empty.
         let mut dir = parent(step.path);
         while !dir.is_empty() && fs::remove_dir(on_disk(&self.repo.top, dir)).is_ok() {
             dir = parent(dir);
@@ -420,17 +407,15 @@ impl Drop for Target<'_> {
     }
 }
 
-/// How a file looks from outside; a folder is none.
 pub(crate) fn stat_of_file(top: &Path, path: &[u8]) -> Option<Stat> {
     (kind_of(top, path) == Some(false)).then(|| stat_of(&on_disk(top, path))).flatten()
 }
 
-/// Whether a folder is there, or something else.
 fn kind_of(top: &Path, path: &[u8]) -> Option<bool> {
     fs::symlink_metadata(on_disk(top, path)).ok().map(|meta| meta.is_dir())
 }
 
-/// Copies a file or link below `from` to the same path below `room`. `false` if it is not what it should be.
+/// Copies a file or link below `from` to the same path below `room`. `false` if it isn't what it should be.
 fn copy(from: &Path, room: &Path, path: &[u8], entry: &TreeEntry) -> Result<bool> {
     let (source, target) = (on_disk(from, path), on_disk(room, path));
     let Ok(meta) = fs::symlink_metadata(&source) else { return Ok(false) };
@@ -443,7 +428,7 @@ fn copy(from: &Path, room: &Path, path: &[u8], entry: &TreeEntry) -> Result<bool
         if entry.mode == MODE_LINK {
             return std::os::unix::fs::symlink(fs::read_link(&source)?, &target);
         }
-        // Neither a link nor anything that would make the reader wait.
+        // Follows no link, and doesn't block on a pipe.
         let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
         let mut from = OpenOptions::new().read(true).custom_flags(flags.bits()).open(&source)?;
         if !from.metadata()?.is_file() {
@@ -462,7 +447,7 @@ fn copy(from: &Path, room: &Path, path: &[u8], entry: &TreeEntry) -> Result<bool
     }
 }
 
-/// Moves a whole file into its place. Who may read it stays the user's choice; git knows only whether it can be run.
+/// Moves a complete file into place. Its permissions stay the user's choice; git only records the executable bit.
 fn move_to(staged: &Path, entry: &TreeEntry, target: &Path) -> std::io::Result<()> {
     let old = fs::symlink_metadata(target).ok().filter(fs::Metadata::is_file);
     if let Some(old) = old.filter(|_| entry.mode != MODE_LINK) {
@@ -487,7 +472,7 @@ fn move_to(staged: &Path, entry: &TreeEntry, target: &Path) -> std::io::Result<(
     }
 }
 
-/// Whether all folders above `path` are folders (or missing), not links that lead elsewhere and not files.
+/// Whether all folders above `path` are folders or missing, not links or files.
 pub(crate) fn stands_on_real_folders(top: &Path, path: &[u8]) -> bool {
     let mut folder = parent(path);
     while !folder.is_empty() {
@@ -505,7 +490,6 @@ mod tests {
     use crate::snapshot::entry::differences;
     use ralph_loop_domain::vars::Vars;
 
-    /// A repo of the user's and a folder with other files.
     struct Sides {
         dir: tempfile::TempDir,
         repo: Repo,
@@ -535,7 +519,6 @@ mod tests {
         fn user(&self) -> &Path {
             &self.repo.top
         }
-        /// The entries of these files below `top`, whose objects are in the repo.
         fn recorded(&self, top: &Path, paths: &[&str]) -> Vec<TreeEntry> {
             let git = self.repo.git().with_work_tree(top);
             let index = self.dir.path().join("index");
@@ -548,7 +531,6 @@ mod tests {
         fn apply(&self, base: &[TreeEntry], theirs: &[TreeEntry]) -> (Vec<String>, Vec<String>) {
             self.apply_after(base, theirs, || {})
         }
-        /// What was written, and what was not.
         fn apply_after(
             &self,
             base: &[TreeEntry],
@@ -591,7 +573,7 @@ mod tests {
         let run = sides.user().join("a/run");
         assert_eq!(fs::metadata(&run).unwrap().permissions().mode() & 0o777, 0o755);
         assert_eq!(fs::read_link(sides.user().join("a/link")).unwrap(), Path::new("../elsewhere"));
-        // The user's choice of who reads the file stays.
+        // The file's permissions stay the user's choice.
         fs::set_permissions(&run, Permissions::from_mode(0o700)).unwrap();
         fs::set_permissions(agent.join("a/run"), Permissions::from_mode(0o644)).unwrap();
         let second = sides.recorded(&agent, &["a/run", "a/link"]);
@@ -626,7 +608,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_goes_through_a_link_or_over_a_folder_or_over_a_fresh_change() {
+    fn apply_never_writes_through_links_or_over_folders_or_new_changes() {
         let sides = Sides::new();
         let agent = sides.agent();
         let outside = sides.dir.path().join("outside");
@@ -643,7 +625,7 @@ mod tests {
         assert!(!outside.join("x").exists());
         assert_eq!(fs::read(sides.user().join("g")).unwrap(), b"just now");
         fs::remove_file(sides.user().join("g")).unwrap();
-        // A copy that is no longer what was recorded of it is not handed on.
+        // A copy that no longer matches its record isn't handed back.
         let later = || fs::write(agent.join("g"), "later").unwrap();
         assert!(!sides.apply_after(&[], &theirs, later).0.contains(&"g".to_owned()));
         fs::write(agent.join("g"), "agent").unwrap();

@@ -1,4 +1,4 @@
-//! Handing back commits: the run's own refs, and the branch that the run commits on, moved as a run in place moves it.
+//! Hands back commits: the run's refs, and the branch that the run commits on.
 
 use crate::error::Result;
 use crate::publish::push;
@@ -8,28 +8,24 @@ use crate::workspace::GitWorkspace;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 
-/// The ref of a commit with the files that were handed back, where the work does not hold all of them.
+/// The ref of a commit with the files handed back, if the work lacks some of them.
 pub(crate) const HANDED: &str = "handed";
 
-/// Where the run's branch is in the user's repo.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Branch {
-    /// There is none, or nothing new for it.
+    /// No branch, or nothing new for it.
     Unmoved,
-    /// At this commit, now or already before.
     At(String),
-    /// The user has moved it meanwhile, so it was left there.
+    /// The user has moved it, so it stays there.
     Kept(String),
 }
 
-/// The two repos, and where the run's branch was left in the user's, once it was handed back.
 pub(crate) struct TwoRepos<'a> {
     pub(crate) agent: &'a GitWorkspace,
     pub(crate) user: &'a mut GitWorkspace,
     pub(crate) left: Option<String>,
 }
 
-/// A branch to move in the user's repo: its whole name, where it was left, where it goes.
 pub(crate) struct BranchMove {
     name: String,
     from: String,
@@ -37,13 +33,13 @@ pub(crate) struct BranchMove {
 }
 
 impl TwoRepos<'_> {
-    /// Brings the run's commits over, and the run's own refs to them: from then on the user's repo knows what the run did. `extra`
-    /// is a commit with the files as they are, if the work does not hold all of them. Returns the branch that is to be moved.
+    /// Copies the run's commits and refs, so that the user's repo knows the run's work. `extra` is a commit with the
+    /// present files, if the work lacks some of them. Returns the branch to move.
     pub(crate) fn hand_commits(&mut self, extra: Option<String>) -> Result<Option<BranchMove>> {
         let mut moves: Vec<(String, String)> = Vec::new();
         let record = &self.agent.session()?.record;
         let work = self.agent.own_ref("work");
-        // Only what the engine itself has recorded: an agent may have moved the refs of its copy.
+        // Only what the engine recorded: an agent may have moved the refs of its copy.
         if let Some(tip) = record.work.to.clone().filter(|tip| *tip != record.baseline.head.as_str()) {
             moves.push((work, tip));
         }
@@ -76,7 +72,6 @@ impl TwoRepos<'_> {
         Ok(branch)
     }
 
-    /// Moves the branch that the run commits on; its commits are there.
     pub(crate) fn hand_branch(&mut self, branch: Option<BranchMove>, at: Timestamp) -> Result<Branch> {
         match branch {
             Some(BranchMove { name, from, tip }) => self.move_users_branch(&name, &from, tip, at),
@@ -100,8 +95,8 @@ impl TwoRepos<'_> {
             _ => return Ok(None),
         };
         let Some(tip) = tip.filter(|tip| *tip != from) else { return Ok(None) };
-        // The engine writes an iteration's commit again when it ticks the task's boxes: from its own commit, at which it has
-        // left the branch itself, to its own commit it goes without asking.
+        // The engine rewrites an iteration's commit when it ticks the task's boxes. It moves the branch from its own
+        // commit to its own commit without asking.
         let own = self.agent.options.branch.is_some() && self.left.is_some();
         let sound = self.agent.refs.read(&name)?.as_ref() == Some(&tip)
             && (own || self.agent.refs.is_ancestor(&from, &tip)?);
@@ -110,8 +105,8 @@ impl TwoRepos<'_> {
 
     fn move_users_branch(&mut self, name: &str, from: &str, tip: String, at: Timestamp) -> Result<Branch> {
         let here = self.user.refs.read(name)?;
-        // A run that came from elsewhere brought its branch along: nothing was handed back here yet, and one of its commits is
-        // where the branch stands.
+        // A run that was moved here brought its branch: nothing was handed back yet, and the branch is at one of its
+        // commits.
         let chain = &self.agent.session()?.chain;
         let brought = here.clone().filter(|at| self.left.is_none() && chain.iter().any(|own| own.id == *at));
         let from = brought.as_deref().unwrap_or(from);

@@ -1,4 +1,4 @@
-//! Files that earlier, unproven runs left among the user's: they count as what `HEAD` has.
+//! Files that earlier, unproven runs left in the user's tree: they count as what `HEAD` has.
 
 use crate::error::Result;
 use crate::hand_back::merge::tree_changes;
@@ -10,18 +10,16 @@ use ralph_loop_domain::ports::{Baseline, Leftover};
 use ralph_loop_protocol::id::{RunId, TreeId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Commits that are looked at, the newest first.
 const COMMITS_MAX: &str = "--max-count=2000";
 
-/// One leftover, with the entry that `HEAD` has for it.
 #[derive(Debug)]
 pub(crate) struct LeftFile {
     pub(crate) run: RunId,
     pub(crate) head: Option<TreeEntry>,
 }
 
-/// The files that `runs` (newest first) left and that are still as `is_there` says, by their paths. A file that was
-/// committed without the trailer of such a run is theirs.
+/// The files that `runs` (newest first) left and that `is_there` still finds, by path. A file that was committed
+/// without the run's trailer is the user's.
 pub(crate) fn left_files(
     repo: &Repo,
     head: &str,
@@ -45,7 +43,7 @@ pub(crate) fn left_files(
         let touched = touched_by_user(repo, &began, head, runs)?;
         for end in ["work", "handed"].into_iter().filter_map(at) {
             let changes = tree_changes(&git, &began, end)?;
-            // Attributes that came with the work record the same file as other bytes: then its content tells nothing.
+            // With new attributes the same file is recorded as other bytes, so its content proves nothing.
             let is_recoded = changes.iter().any(|left| {
                 left.path.ends_with(b".gitattributes") && is_there(&left.path, left.new.as_ref())
             });
@@ -63,7 +61,7 @@ pub(crate) fn left_files(
                     }
                     Some(_) => {}
                     None if is_recoded || is_there(&path, entry) => {
-                        // What the run committed itself, on a branch, is not the user's word for it.
+                        // The run's own commits on a branch don't make a file the user's.
                         let head = if same_content(at_head, entry) { before.get(&path) } else { at_head };
                         found.insert(path, LeftFile { run: run.clone(), head: head.cloned() });
                     }
@@ -79,11 +77,11 @@ fn same_content(a: Option<&TreeEntry>, b: Option<&TreeEntry>) -> bool {
     a.map(|entry| entry.oid) == b.map(|entry| entry.oid)
 }
 
-/// The paths that commits of others have changed since a run began; for a merge what it brings.
+/// The paths that others' commits have changed since a run began; for a merge, what it brings in.
 fn touched_by_user(repo: &Repo, from: &str, head: &str, runs: &[RunId]) -> Result<BTreeSet<Vec<u8>>> {
     let git = repo.git();
     let range = format!("{from}..{head}");
-    // Commits of `ralph apply --squash` name the run and no iteration: they are the user's.
+    // Commits of `ralph apply --squash` name the run but no iteration: they are the user's.
     let format = "--format=%H %(trailers:key=Ralph-Run,valueonly,separator=%x2C) \
                   %(trailers:key=Ralph-Iteration,valueonly,separator=%x2C)";
     let listed =
@@ -104,7 +102,7 @@ fn touched_by_user(repo: &Repo, from: &str, head: &str, runs: &[RunId]) -> Resul
     Ok(paths.split(|b| *b == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect())
 }
 
-/// Files of the user's checkout, or of its commit, that are as an unproven run left them, among those `asked` for.
+/// The `asked` files of the user's checkout, or of its commit, that are as an unproven run left them.
 pub fn leftovers_in_checkout(
     repo: &Repo,
     runs: &[RunId],
@@ -134,8 +132,8 @@ fn leftover(path: &[u8], left: LeftFile) -> Leftover {
     Leftover { path: text(path), run: left.run, head_blob: left.head.map(|entry| entry.oid.to_string()) }
 }
 
-/// The files that a run began with, with the leftovers as `HEAD` has them; `None` if there are none. `users` knows the earlier
-/// runs, `repo` gets the tree.
+/// The files that a run began with, with leftovers as `HEAD` has them; `None` without leftovers. `users` knows the
+/// earlier runs, `repo` gets the tree.
 pub(crate) fn start_without(
     users: &Repo,
     repo: &Repo,
@@ -158,7 +156,6 @@ pub(crate) fn start_without(
     Ok(Some((tree, left.into_iter().map(|(path, file)| leftover(&path, file)).collect())))
 }
 
-/// Every file of a commit.
 fn files(repo: &Repo, commit: &str) -> Result<HashMap<Vec<u8>, TreeEntry>> {
     let entries = read_tree(&repo.git(), commit)?;
     Ok(entries.into_iter().map(|entry| (entry.path.clone(), entry)).collect())

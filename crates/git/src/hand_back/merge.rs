@@ -1,4 +1,4 @@
-//! Merges files that both sides changed, all of them in one `git merge-tree`.
+//! Merges the files that both sides changed, in one `git merge-tree`.
 
 use crate::error::{Error, Result};
 use crate::objects::oid::Oid;
@@ -6,27 +6,18 @@ use crate::process::command::Git;
 use crate::process::tree_git::TreeGit;
 use crate::snapshot::entry::{Difference, MODE_GITLINK, TreeEntry};
 
-/// One file in three states.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ThreeWay<'a> {
-    /// What both sides began with.
     pub(crate) base: Option<&'a TreeEntry>,
-    /// What the folder or tree has now.
     pub(crate) ours: Option<&'a TreeEntry>,
-    /// What is to come.
     pub(crate) theirs: Option<&'a TreeEntry>,
 }
 
-/// What becomes of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Merged {
-    /// It is there already.
     Had,
-    /// Only the other side changed it.
     Theirs,
-    /// Both changed it, in different places.
     Both(TreeEntry),
-    /// Both changed it in the same place, or one of them removed it.
     Conflict,
 }
 
@@ -37,7 +28,6 @@ pub(crate) fn same(a: Option<&TreeEntry>, b: Option<&TreeEntry>) -> bool {
     }
 }
 
-/// Merges each file alone; the answers are in the order of the files.
 pub(crate) fn merge(git: &TreeGit, files: &[ThreeWay<'_>]) -> Result<Vec<Merged>> {
     let mut merged: Vec<Merged> = files
         .iter()
@@ -54,7 +44,7 @@ pub(crate) fn merge(git: &TreeGit, files: &[ThreeWay<'_>]) -> Result<Vec<Merged>
         .filter_map(|(at, file)| Some((at, [file.base?, file.ours?, file.theirs?])))
         .filter(|(_, sides)| sides.iter().all(|side| side.mode >> 12 == 0o10))
         .collect();
-    // Objects that are missing (a partial clone) leave a conflict.
+    // Missing objects (a partial clone) leave a conflict.
     if !contents.is_empty()
         && let Ok(found) = merge_contents(git, &contents)
     {
@@ -66,7 +56,7 @@ pub(crate) fn merge(git: &TreeGit, files: &[ThreeWay<'_>]) -> Result<Vec<Merged>
     Ok(merged)
 }
 
-/// Puts the files into three flat trees, named by their numbers: no rename and no folder can mix them up.
+/// Puts the files into three flat trees, named by number, so that git can't detect renames or mix up folders.
 fn merge_contents(git: &TreeGit, contents: &[(usize, [&TreeEntry; 3])]) -> Result<Vec<(usize, TreeEntry)>> {
     let mut input = String::new();
     for side in 0..3 {
@@ -104,7 +94,6 @@ fn merge_contents(git: &TreeGit, contents: &[(usize, [&TreeEntry; 3])]) -> Resul
     Ok(found.collect())
 }
 
-/// The files that differ between two trees, as each has them.
 #[derive(Debug, Clone)]
 pub(crate) struct TreeChange {
     pub(crate) path: Vec<u8>,
@@ -122,7 +111,6 @@ impl TreeChange {
     }
 }
 
-/// What differs between two trees, in path order.
 pub(crate) fn tree_changes(git: &Git, from: &str, to: &str) -> Result<Vec<TreeChange>> {
     let raw = git.call(["diff-tree", "-r", "-z", "--no-renames", "--full-index", from, to]).run()?.stdout;
     let mut fields = raw.split(|b| *b == 0);
@@ -141,10 +129,10 @@ pub(crate) fn tree_changes(git: &Git, from: &str, to: &str) -> Result<Vec<TreeCh
     Ok(found)
 }
 
-/// Paths with what the merge makes of them; `None` is a file that goes.
+/// Merged paths; `None` is a deleted file.
 pub(crate) type MergedPaths = Vec<(Vec<u8>, Option<TreeEntry>)>;
 
-/// What a change between two trees makes of a third one, path by path; an error names the files that conflict.
+/// Applies the change between two trees to a third one, path by path; an error names the conflicts.
 pub(crate) fn merge_into(
     git: &TreeGit,
     changes: &[TreeChange],

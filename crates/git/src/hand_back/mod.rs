@@ -1,5 +1,5 @@
-//! [`HandBack`]: the agent works on a copy of the user's tree, and what comes of it is handed back.
-//! Both ways it is [`apply`], from what both sides last agreed on. Every step can be repeated after a crash.
+//! [`HandBack`]: the agent works on a copy of the user's tree, and its results are handed back. Both directions use
+//! [`apply`] with what both sides last agreed on as base. Every step can be repeated after a crash.
 
 pub(crate) mod agreed;
 pub mod apply;
@@ -66,7 +66,7 @@ impl HandBack {
         let options = WorkspaceOptions { folder: folders.user.clone(), agent_works_here: false, ..options };
         let mut user = GitWorkspace::new(user, run.clone(), options)?;
         let mirror = RalphDirMirror::new(&user.repo.vars, &user.repo.top, &agent_copy.top, &user.folder);
-        // The agent can read the user's objects. What the user writes from now on is none of them, and is only compared.
+        // The agent can read the user's objects. New content of the user's stays out of them and is only compared.
         let objects = user.folder.join(OBJECTS);
         crate::agent_copy::borrow_objects(&user.repo, &objects)
             .map_err(|e| e.during("open the workspace"))?;
@@ -76,7 +76,6 @@ impl HandBack {
         Ok(Self { agent: GitWorkspace::new(agent_copy, run, own)?, user, mirror, agreed: None, handed: None })
     }
 
-    /// What both sides last agreed on: the start, where nothing was handed back yet.
     fn agreed(&mut self) -> Result<Arc<Vec<TreeEntry>>> {
         if let Some(agreed) = &self.agreed {
             return Ok(Arc::clone(agreed));
@@ -91,7 +90,6 @@ impl HandBack {
         Ok(entries)
     }
 
-    /// Remembers what both sides agree on now.
     fn agree(
         &mut self,
         changes: BTreeMap<Vec<u8>, Option<TreeEntry>>,
@@ -112,7 +110,7 @@ impl HandBack {
         Ok(())
     }
 
-    /// The side that gets files: everything that git remembers of them goes where no agent reads.
+    /// The side that gets files. Git keeps its objects where no agent reads.
     fn target_in<'a>(&self, side: &GitWorkspace, repo: &'a Repo) -> Result<Target<'a>> {
         let users = self.user.folder.join(OBJECTS);
         let agents = self.agent.repo.common_dir.join("objects");
@@ -128,13 +126,13 @@ impl HandBack {
         let branch = self.agent.session()?.record.baseline.branch.clone();
         let elsewhere = self.user.refs.head()?.strip_prefix("refs/heads/").map(str::to_owned) != branch;
         if elsewhere {
-            // The user works on another branch by now: their files are no longer about this work.
+            // The user is on another branch now, so their files aren't about this work.
             return Ok(Vec::new());
         }
         let agreed = self.agreed()?;
         let theirs = self.user.now()?;
         let protected = &self.agent.session()?.protected;
-        // An agent that takes a name out of the ignore rules does not get the user's secret for it.
+        // An agent can't get the user's secret by removing its name from the ignore rules.
         let is_hidden =
             |change: &Difference<'_>| change.old.is_none() && is_secret(&self.user.repo.top, change.path);
         let changes: Vec<Difference<'_>> = differences(&agreed, &theirs.entries)
@@ -178,7 +176,7 @@ impl HandBack {
             settled = Settled::new(&changes, &plan.had);
             back.conflicts.extend(plan.conflicts.iter().map(|path| text(path)));
             if !plan.is_empty() {
-                // The repo knows that these files are the run's before the first of them is written.
+                // Recorded before the first file is written, so that the repo knows they are the run's.
                 branch = Some(self.record_commits(&now, at)?);
                 passes("handback.recorded");
             }
@@ -211,8 +209,8 @@ impl HandBack {
         Ok(back)
     }
 
-    /// Records the agent's files in the user's repo: the run's commits, and one more if those don't hold all of `now`. Returns
-    /// the branch that is to be moved.
+    /// Records the agent's files in the user's repo: the run's commits, and one more if those lack some of `now`.
+    /// Returns the branch to move.
     fn record_commits(&mut self, now: &FileStates, at: Timestamp) -> Result<Option<BranchMove>> {
         let session = self.agent.session()?;
         let held = session.chain.last().is_some_and(|tip| tip.tree == now.tree.to_string());
@@ -233,27 +231,25 @@ impl HandBack {
         TwoRepos { agent: &self.agent, user: &mut self.user, left }
     }
 
-    /// Refs only: the run's own, and its branch.
     fn hand_refs_now(&mut self, at: Timestamp) -> Result<Branch> {
         self.agreed()?;
         let branch = self.both().hand_commits(None)?;
         self.both().hand_branch(branch, at)
     }
 
-    /// Before git looks at the copy: nothing in its folder may make git run programs.
+    /// Called before git reads the copy: nothing in its folder may make git run programs.
     fn seal(&self) -> Result<(), WorkspaceError> {
         crate::agent_copy::git_dir::seal(&self.agent.repo.top, &self.user.repo, &self.user.folder)
             .map_err(|e| e.during("look at the agent's files"))
     }
 }
 
-/// The run's own folder, which goes its own way, and repos within the tree.
+/// The run's folder, which is synced separately, and repos within the tree.
 fn is_apart(change: &Difference<'_>) -> bool {
     let nested = [change.old, change.new].into_iter().flatten().any(|entry| entry.mode == MODE_GITLINK);
     nested || change.path.starts_with(PREFIX) || change.path == b".ralph"
 }
 
-/// Files that both sides have alike from now on.
 struct Settled<'a> {
     changes: &'a [Difference<'a>],
     files: BTreeMap<Vec<u8>, Option<TreeEntry>>,
@@ -296,7 +292,7 @@ impl Workspace for HandBack {
         self.agent.checkpoint(request)
     }
 
-    /// The copy's branch is its own; that of the user is looked at when files are handed back.
+    /// The copy's branch is the run's; the user's is checked when files are handed back.
     fn check_place(&self, _: bool) -> Result<(), WorkspaceError> {
         Ok(())
     }
@@ -338,7 +334,7 @@ impl Workspace for HandBack {
     }
 
     fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
-        // What the user's repo holds, the sandbox shows to the agent for reading only.
+        // The sandbox shows the user's objects to the agent read-only.
         let safe = git_dir::alternates(&self.user.repo).ok();
         self.agent.verify_with(commit, folder, safe.as_deref())
     }
@@ -383,7 +379,7 @@ impl Workspace for HandBack {
         self.agent.copy_unrecorded(path, from, into)
     }
 
-    /// The copy's own git folder is the agent's to write: the user's repo says what is pinned.
+    /// The agent can write the copy's git folder, so the user's repo says what is pinned.
     fn submodule_files(&self) -> Result<BTreeMap<String, String>, WorkspaceError> {
         let head = self.agent.session().map(|session| session.record.baseline.head.as_str());
         let (user, top) = (&self.user, &self.agent.repo.top);

@@ -1,5 +1,5 @@
-//! Undoes what a run has done to the user's files. The present state is saved first; the user's own edits, what git ignores,
-//! `HEAD`, branches and the user's index are not touched.
+//! Undoes a run's changes to the user's files. Saves the present state first; doesn't touch the user's edits, ignored
+//! files, `HEAD`, branches and the user's index.
 
 use crate::error::{Error, Result};
 use crate::hand_back::agreed::handed_over;
@@ -26,18 +26,18 @@ use std::path::{Path, PathBuf};
 /// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestoreAction {
-    /// It was there, and was changed.
+    /// It was changed.
     Rewrite,
-    /// It was not there.
+    /// It was created.
     Delete,
-    /// It was there, and is gone.
+    /// It was deleted.
     Recreate,
 }
 
 /// One file that a restore brings back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoreChange {
-    /// Its path below the top folder, as the file system has it.
+    /// Its path below the top folder.
     pub path: PathBuf,
     /// What happens to it.
     pub action: RestoreAction,
@@ -46,9 +46,9 @@ pub struct RestoreChange {
 /// Which files a restore brings back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestoreScope {
-    /// Those that are as the run has left them.
+    /// Those that are as the run left them.
     OfRun,
-    /// Every file that changed since the start, the user's own edits included.
+    /// Every file that changed since the start, the user's edits included.
     Everything,
 }
 
@@ -57,24 +57,24 @@ pub enum RestoreScope {
 pub struct RestorePlan {
     /// The files it changes, in path order.
     pub changes: Vec<RestoreChange>,
-    /// Differences that it leaves alone: nested repos, files that were ignored or too large at the start, and paths whose
-    /// place is taken by something that git does not know.
+    /// Differences that it leaves alone: nested repos, files that were ignored or too large at the start, and paths
+    /// that something unknown to git occupies.
     pub left_alone: Vec<PathBuf>,
-    /// Files that the user has changed since the start: they stay as they are.
+    /// Files that the user has changed since the start, which stay.
     pub yours: Vec<PathBuf>,
 }
 
-/// What a restore has done.
+/// What a restore did.
 #[derive(Debug, Clone)]
 pub struct Restored {
-    /// The commit that holds the files as they were just before, on `refs/ralph/<run>/before-restore`.
+    /// The commit with the files as they were just before, on `refs/ralph/<run>/before-restore`.
     pub saved: CommitId,
-    /// What was done and what was not.
+    /// What was restored and what was left alone.
     pub plan: RestorePlan,
 }
 
-/// Lists what a restore of this run would change. `folder` is where the run keeps what it remembers of the repo, where that is
-/// not the repo's own git folder.
+/// Lists what a restore of this run would change. `folder` holds the run's records of the repo, if that isn't the
+/// repo's git folder.
 pub fn plan_restore(
     repo: &Repo,
     run: &RunId,
@@ -84,7 +84,7 @@ pub fn plan_restore(
     Restore::prepare(repo, run, folder, scope).map(|restore| restore.plan)
 }
 
-/// Saves the present state, then brings the files back.
+/// Saves the present state, then restores the files.
 pub fn apply_restore(
     repo: &Repo,
     run: &RunId,
@@ -107,23 +107,19 @@ struct Restore<'a> {
     plan: RestorePlan,
 }
 
-/// What the run has left, and what the user has committed since.
 struct DoneByRun {
-    /// The files as the run has left them.
     left: Vec<TreeEntry>,
-    /// Paths that the user has changed while it worked.
     by_user: HashSet<Vec<u8>>,
     head: Vec<TreeEntry>,
 }
 
 impl DoneByRun {
-    /// Whether the run has changed this file, and the user has not since.
     fn is(&self, change: &Difference<'_>) -> bool {
         let left = crate::snapshot::entry::find(&self.left, change.path);
         same(left, change.new) && !same(left, change.old) && !self.by_user.contains(change.path)
     }
 
-    /// Whether the user has committed the present content: no edit that could be lost.
+    /// Whether the user has committed the present content, so that no edit can be lost.
     fn is_committed(&self, change: &Difference<'_>) -> bool {
         same(crate::snapshot::entry::find(&self.head, change.path), change.new)
     }
@@ -141,7 +137,7 @@ impl<'a> Restore<'a> {
         })?;
         let git = repo.git();
         let entries = read_tree(&git, &start)?;
-        // A fresh copy of the user's index: an older one may hold files that are ignored by now.
+        // A fresh copy of the user's index: an old one may hold files that are ignored now.
         let _ = fs::remove_file(folder.join("restore-index"));
         let mut snapshot = Snapshot::open(repo, &folder, "restore-index", LARGE_FILE_LIMIT, false)?;
         let now = snapshot.refresh(&entries)?;
@@ -161,7 +157,7 @@ impl<'a> Restore<'a> {
         let new: Vec<&[u8]> = changes.iter().filter(|c| c.old.is_none()).map(|c| c.path).collect();
         let ignored = self.ignored_at_start(start, &new)?;
         for change in &changes {
-            // The run's own folder is never restored away.
+            // A restore never removes the run's folder.
             if change.path == b".ralph" || change.path.starts_with(b".ralph/") {
                 continue;
             }
@@ -192,7 +188,7 @@ impl<'a> Restore<'a> {
         Ok(())
     }
 
-    /// What is the run's doing; `None` where nothing tells.
+    /// What the run changed; `None` if unknown.
     fn done_by_run(&self, start: &[TreeEntry]) -> Result<Option<DoneByRun>> {
         let refs = Refs::new(self.repo, &self.repo.run_folder(self.run));
         let Some(work) = refs.read(&format!("refs/ralph/{}/work", self.run))? else { return Ok(None) };
@@ -203,8 +199,8 @@ impl<'a> Restore<'a> {
         }))
     }
 
-    /// Which of these paths the original ignore rules ignore. An agent that edits `.gitignore` could otherwise make a
-    /// user's private file look like one that was created during the run.
+    /// Which of these paths the original ignore rules ignore. Otherwise an agent could edit `.gitignore` to make a
+    /// user's private file look like one created during the run.
     fn ignored_at_start(&self, start: &[TreeEntry], paths: &[&[u8]]) -> Result<HashSet<Vec<u8>>> {
         if paths.is_empty() {
             return Ok(HashSet::new());
@@ -246,7 +242,7 @@ impl<'a> Restore<'a> {
     fn save_present(&mut self) -> Result<String> {
         let name = format!("refs/ralph/{}/before-restore", self.run);
         let refs = Refs::new(self.repo, &self.repo.run_folder(self.run));
-        // Earlier saves stay reachable: each one is a child of the one before.
+        // Earlier saves stay reachable: each is a child of the one before.
         let earlier = refs.read(&name)?;
         let parent = earlier.as_deref().unwrap_or(&self.start);
         let at = stat_of(&clock_of(self.repo, &self.folder)).map_or(0, |stat| i64::from(stat.mtime.0));
@@ -258,7 +254,6 @@ impl<'a> Restore<'a> {
         Ok(commit)
     }
 
-    /// Brings the files back. What changed since the plan, and what is in the way, stays and is named.
     fn write_back(&mut self) -> Result<()> {
         let start = read_tree(&self.git, &self.start)?;
         let planned: HashSet<&[u8]> =

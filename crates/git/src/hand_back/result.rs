@@ -1,5 +1,5 @@
-//! The result of a run in the user's checkout: as plain changes, as commits, or as a new branch. What doesn't fit is refused
-//! before anything is touched; nothing of the user's is overwritten.
+//! Applies the result of a run to the user's checkout: as plain changes, as commits, or as a new branch. Refuses
+//! conflicts before anything is touched, and overwrites nothing of the user's.
 
 use crate::checkout::branch::free_branch_name;
 use crate::diff;
@@ -18,34 +18,32 @@ use ralph_loop_protocol::id::{CommitId, RunId};
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
-/// What a result is applied to, as messages name it.
 const FILES: &str = "your files";
 const INDEX: &str = "what git has of your files, without your unfinished changes";
 
-/// What a run has made: its files at the start and now, and the commits in between.
+/// A run's result: its files at the start and now, and the commits in between.
 #[derive(Debug, Clone)]
 pub struct RunCommits {
-    /// The snapshot of the files at the start, unfinished changes of the user's included.
+    /// The snapshot at the start, with the user's unfinished changes.
     pub start: CommitId,
     /// The last recorded state.
     pub work: CommitId,
-    /// The commit that the user's checkout was at.
     base: Option<String>,
-    /// The files at the start with what the run has changed. The recorded state itself lacks unfinished changes of the user's
-    /// that the run did not touch.
+    /// The start with the run's changes. The recorded state lacks unfinished changes of the user's that the run
+    /// didn't touch.
     result: String,
 }
 
 /// How a result is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApplyMode<'a> {
-    /// Into the files, not committed.
+    /// To the files, uncommitted.
     Files,
-    /// As one commit with this message on the branch that is checked out.
+    /// As one commit with this message on the current branch.
     Squash(&'a str),
-    /// As the run's own commits on the branch that is checked out.
+    /// As the run's commits on the current branch.
     Commits,
-    /// As the run's own commits on this new branch; the checkout stays as it is.
+    /// As the run's commits on this new branch; the checkout stays unchanged.
     Branch(&'a str),
 }
 
@@ -54,18 +52,18 @@ pub enum ApplyMode<'a> {
 pub struct ApplyReport {
     /// The commits that were made, oldest first.
     pub commits: Vec<String>,
-    /// The files held it already.
+    /// Whether the files already had the result.
     pub files_had_it: bool,
-    /// The branch held it already: nothing was done.
+    /// Whether the branch already had the result, so nothing was done.
     pub branch_had_it: bool,
     /// The files of the commits, or those that differ.
     pub files: Vec<String>,
-    /// Those that the user had edited, too: both edits are in them now.
+    /// Those that the user had edited as well; they now have both edits.
     pub merged: Vec<String>,
 }
 
 impl RunCommits {
-    /// Reads what a run has recorded in a repo; `None` where it has recorded nothing there.
+    /// Reads what a run has recorded in a repo, if anything.
     pub fn read(repo: &Repo, run: &RunId) -> Result<Option<Self>> {
         let git = repo.git();
         let commit = |name: String| -> Result<Option<String>> {
@@ -83,11 +81,11 @@ impl RunCommits {
         Ok(Some(Self { start: CommitId::new(start), work: CommitId::new(work), base, result }))
     }
 
-    /// The same from the commit `head` on, at which another run began with the files of `start`: a run that branched off from it
-    /// has its work, too, up to where it branched off.
+    /// Starts from the commit `head` of another run with the files of `start`, so that a forked run includes the work
+    /// up to its fork.
     pub fn since(self, repo: &Repo, run: &RunId, head: CommitId, start: Option<CommitId>) -> Result<Self> {
         let (base, work) = (head.as_str().to_owned(), self.work.as_str());
-        // What that run began with may have been cleaned up since.
+        // That run's start may have been removed since.
         let known = |commit: &CommitId| {
             let name = format!("{commit}^{{commit}}");
             repo.git()
@@ -101,8 +99,8 @@ impl RunCommits {
         Ok(Self { start, base: Some(base), result, ..self })
     }
 
-    /// What a branch holds of a run whose own refs are gone: from the commit that the run began at to its last one. `None`
-    /// where the branch does not hold both.
+    /// Reads a run whose refs are gone from a branch: from its first commit to its last. `None` unless the branch has
+    /// both.
     pub fn on_branch(repo: &Repo, branch: &str, head: &CommitId, work: &CommitId) -> Result<Option<Self>> {
         let tip = format!("refs/heads/{branch}");
         for (old, new) in [(head.as_str(), work.as_str()), (work.as_str(), tip.as_str())] {
@@ -115,7 +113,7 @@ impl RunCommits {
         Ok(Some(Self { start: head.clone(), work: work.clone(), base, result: work.as_str().to_owned() }))
     }
 
-    /// Brings what a run has recorded in its clone into the user's repo, where both have the same history.
+    /// Copies the recorded work from the run's clone into the user's repo, if both share history.
     pub fn fetch(repo: &Repo, clone: &Repo, run: &RunId) -> Result<Option<Self>> {
         let Some(there) = Self::read(clone, run)? else { return Ok(None) };
         let known = |commit: &str| -> Result<bool> {
@@ -141,19 +139,19 @@ impl RunCommits {
         Self::read(repo, run)
     }
 
-    /// The files that differ, with line counts. New ones are among them.
+    /// The files that differ, including new ones, with line counts.
     pub fn files(&self, repo: &Repo) -> Result<Vec<FileChange>> {
         diff::changes(&repo.git(), self.start.as_str(), &self.result)
     }
 
-    /// The whole change as a patch for people, cut at `max` bytes; and whether it was cut.
+    /// The whole change as a patch for display, cut at `max` bytes; and whether it was cut.
     pub fn patch(&self, repo: &Repo, max: usize) -> Result<(Vec<u8>, bool)> {
         let bytes = diff::patch(&repo.git(), self.start.as_str(), &self.result, max)?;
         let cut = bytes.len() >= max;
         Ok((bytes, cut))
     }
 
-    /// What lies between two states that the run has recorded: the files, and the patch for people, cut at `max` bytes.
+    /// What changed between two recorded states: the files, and a patch for display, cut at `max` bytes.
     pub fn between(
         repo: &Repo,
         from: &CommitId,
@@ -165,7 +163,7 @@ impl RunCommits {
         Ok((files, diff::patch(&git, from.as_str(), to.as_str(), max)?))
     }
 
-    /// Whether the branch that is checked out holds the result already: as the run's commits, or by its files.
+    /// Whether the current branch already has the result: the run's commits, or the same files.
     fn is_in(&self, repo: &Repo, trees: &TreeGit, changes: &[TreeChange]) -> Result<bool> {
         let git = repo.git();
         let args = ["merge-base", "--is-ancestor", self.work.as_str(), "HEAD"];
@@ -176,8 +174,8 @@ impl RunCommits {
         Ok(merge_into(trees, changes, head)?.is_ok_and(|writes| writes.is_empty()))
     }
 
-    /// Applies the result to the user's checkout. `handed` says that the run itself put its files into this folder: what differs
-    /// from them by now is the user's.
+    /// Applies the result to the user's checkout. `handed` says that the run itself put its files here: later
+    /// differences are the user's.
     pub fn apply(&self, repo: &Repo, run: &RunId, mode: ApplyMode<'_>, handed: bool) -> Result<ApplyReport> {
         if let ApplyMode::Branch(name) = mode {
             return self.as_branch(repo, run, name);
@@ -197,7 +195,7 @@ impl RunCommits {
                 let names: Vec<String> = plan.conflicts.iter().map(|path| text(path)).collect();
                 return Err(self.conflict(repo, run, &names, FILES));
             }
-            // A commit of the result leaves them alone: they had it, and were edited since.
+            // A commit of the result leaves them alone: they had it, and the user edited them since.
             plan = Plan::default();
         }
         refuse_in_the_way(&target.in_the_way(&plan), run)?;
@@ -219,14 +217,13 @@ impl RunCommits {
         let Some(last) = commits.last() else {
             return Ok(ApplyReport { branch_had_it: true, files: Vec::new(), ..report });
         };
-        // Last: until then a repeated apply makes the rest.
+        // Last: if killed before, a repeated apply does the rest.
         let why = format!("ralph apply {run}");
         git.call(["update-ref", "-m", &why, "HEAD", last, &head]).run()?;
         let files = tree_changes(&git, &head, last)?.iter().map(|change| text(&change.path)).collect();
         Ok(ApplyReport { files, commits, ..report })
     }
 
-    /// What makes the user's index hold the result next to what the user has staged.
     fn index_lines(
         &self,
         repo: &Repo,
@@ -252,7 +249,8 @@ impl RunCommits {
         }
     }
 
-    /// Both sides changed the same lines: a merge by hand is what leads on, and git can do it once the user's side is a commit.
+    /// Both sides changed the same lines: a manual merge resolves it, and git can do that once the user's side is a
+    /// commit.
     fn conflict(&self, repo: &Repo, run: &RunId, names: &[String], place: &str) -> Error {
         let name = free_branch_name(repo, "from-ralph").unwrap_or_else(|_| "from-ralph".to_owned());
         let steps = format!(
@@ -268,8 +266,8 @@ impl RunCommits {
         refused(names, place, hint)
     }
 
-    /// A branch with the run's own commits. They stand on the commit that the run began at, so they are made again only where
-    /// the first of them would hold unfinished changes of the user's.
+    /// A branch with the run's commits. They are recreated only if the first would hold unfinished changes of the
+    /// user's.
     fn as_branch(&self, repo: &Repo, run: &RunId, name: &str) -> Result<ApplyReport> {
         let git = repo.git();
         if git.call(["check-ref-format", "--branch", name]).accept(&[1, 128]).run()?.code != 0 {
@@ -298,14 +296,12 @@ impl RunCommits {
         Ok(ApplyReport { commits, ..ApplyReport::default() })
     }
 
-    /// The run's own commits, oldest first.
     fn chain(&self, git: &Git, base: &str) -> Result<Vec<String>> {
         let not_base = format!("^{base}");
         let args = ["rev-list", "--reverse", "--first-parent", self.work.as_str(), &not_base, "--"];
         Ok(git.call(args).run()?.text().lines().map(str::to_owned).collect())
     }
 
-    /// Makes the run's change again on top of `onto`, through a private index; no ref and no file is touched.
     fn replay(
         &self,
         repo: &Repo,
@@ -337,7 +333,6 @@ impl RunCommits {
             }
             let call = index.call(&git, ["update-index", "-z", "--index-info"]);
             if call.stdin(index_info(&writes, repo)).accept(&[128]).run()?.code != 0 {
-                // A file where a folder is, or the other way round.
                 return Err(kept(&[]));
             }
             let tree = index.call(&git, ["write-tree"]).run()?.text();
@@ -359,7 +354,7 @@ impl RunCommits {
         Ok(commits)
     }
 
-    /// The change doesn't fit on `onto`. The run's own commits have it, on what the run began at.
+    /// The change doesn't fit on `onto`; the run's commits still have it.
     fn kept_commits(&self, repo: &Repo, names: &[String], onto: &str) -> Error {
         let name = free_branch_name(repo, "from-ralph").unwrap_or_else(|_| "from-ralph".to_owned());
         let hint = format!(
@@ -372,7 +367,6 @@ impl RunCommits {
     }
 }
 
-/// The start's tree, with the files that `commit` has otherwise than the commit that the run began at.
 pub(crate) fn rebase_onto_start(
     repo: &Repo,
     run: &RunId,
@@ -394,13 +388,11 @@ pub(crate) fn rebase_onto_start(
     write_tree(repo, run, start, &changed)
 }
 
-/// Merges within the user's repo, of what is committed or staged there.
 fn trees_of(repo: &Repo, run: &RunId) -> Result<TreeGit> {
     let objects = repo.common_dir.join("objects");
     TreeGit::open(repo, &repo.run_folder(run).join("trees"), objects.clone(), &objects)
 }
 
-/// What `tree` has of files that `known` has.
 fn entries_in(
     git: &Git,
     known: &str,
@@ -430,7 +422,6 @@ fn write(target: &Target<'_>, plan: &Plan<'_>, run: &RunId) -> Result<()> {
     }
 }
 
-/// Refuses a result that conflicts with the user's files.
 fn refused(names: &[String], place: &str, hint: String) -> Error {
     let shown: Vec<String> = names.iter().take(5).map(|name| format!("`{name}`")).collect();
     let more = if names.len() > shown.len() { ", …" } else { "" };
@@ -438,7 +429,6 @@ fn refused(names: &[String], place: &str, hint: String) -> Error {
     Error::refused(format!("the result does not fit {place}{which}; nothing was changed"), hint)
 }
 
-/// Refuses what would take the place of something that only the user has.
 fn refuse_in_the_way(paths: &BTreeSet<PathBuf>, run: &RunId) -> Result<()> {
     if paths.is_empty() {
         return Ok(());
@@ -456,17 +446,17 @@ fn refuse_in_the_way(paths: &BTreeSet<PathBuf>, run: &RunId) -> Result<()> {
     ))
 }
 
-/// What the user had not committed when a run began: its sessions saw it, and no commit of the run holds it.
+/// The user's uncommitted changes when a run began: its sessions saw them, and no commit of the run holds them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserChanges {
-    /// The tree of the commit, with them.
+    /// The tree of the commit with these changes.
     pub tree: String,
-    /// Their files.
+    /// The changed files.
     pub files: Vec<String>,
 }
 
 impl UserChanges {
-    /// Those next to `commit` of a run that began at `head` with the files of `start`; `None` if there were none.
+    /// The changes on top of `commit` for a run that began at `head` with the files of `start`, if any.
     pub fn find(
         repo: &Repo,
         run: &RunId,
@@ -481,7 +471,7 @@ impl UserChanges {
         Ok((!files.is_empty()).then_some(Self { tree, files }))
     }
 
-    /// Writes them into a checkout of that commit, uncommitted as they were. Repeating it changes nothing.
+    /// Writes them into a checkout of that commit, uncommitted. Idempotent.
     pub fn write_to(checkout: &Repo, run: &RunId, commit: &CommitId, tree: &str) -> Result<()> {
         let changes = tree_changes(&checkout.git(), commit.as_str(), tree)?;
         let files: Vec<Difference<'_>> =

@@ -1,7 +1,7 @@
-//! Locks without a holder: a session's git was killed with its session.
+//! Finds locks without a holder, left by a session's git that was killed with its session.
 //!
-//! The engine takes a lock only between sessions, when their processes are gone. A lock that was made since the run began, stays
-//! as it is for a while, and that no living git can hold was left by one of them. Any other lock stays.
+//! The engine takes a lock only between sessions, when their processes are gone. A lock counts as left behind if it
+//! was made since the run began, hasn't changed for a while, and no living git can hold it. Any other lock stays.
 
 use crate::process::running::{self, pause};
 use crate::repo::{Repo, Tree};
@@ -10,28 +10,23 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long a lock in a tree of the run's own stays as it is before it is looked into.
+/// How long a lock in the run's own tree must be unchanged before it is checked.
 const REST_OF_RUN: Duration = Duration::from_secs(2);
-/// The same in the user's own folder, where the user may be at work.
+/// The same in the user's folder, where the user may be working.
 const REST_OF_USER: Duration = Duration::from_secs(20);
-/// Between two looks at the processes of the machine.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Where a run's locks are, and since when.
 #[derive(Debug, Clone)]
 pub(crate) struct LeftLocks {
-    /// Written when the run began.
     start_mark: PathBuf,
     rest: Duration,
     waits_for_user: bool,
-    /// Folders that a git which works on this tree is in.
     folders: Vec<PathBuf>,
 }
 
-/// Whether two looks saw the same lock: device, inode, size, time.
+/// Identifies a lock between two checks: device, inode, size, time.
 type LockIdentity = (u64, u64, u64, SystemTime);
 
-/// Watches one lock while it is waited for.
 #[derive(Debug, Default)]
 pub(crate) struct WatchedLock {
     seen: Option<(LockIdentity, Instant)>,
@@ -56,28 +51,27 @@ impl LeftLocks {
         Self { start_mark, rest: Duration::ZERO, waits_for_user: false, folders: vec![folder.to_owned()] }
     }
 
-    /// Whether `lock` was left behind, as far as the looks so far can tell.
     pub(crate) fn is_left(&self, lock: &Path, watched: &mut WatchedLock) -> bool {
         let Some(now) = identity(lock) else { return false };
         let since = match watched.seen {
             Some((before, since)) if before == now => since,
             _ => watched.seen.insert((now, Instant::now())).1,
         };
-        // One that is old already need not be watched that long.
+        // An old lock needs less watching.
         let rest = if self.is_old(lock) { self.rest.min(PAUSE) } else { self.rest };
         if since.elapsed() < rest || watched.looked.is_some_and(|at| at.elapsed() < PAUSE) {
             return false;
         }
         watched.looked = Some(Instant::now());
         let begun = fs::metadata(&self.start_mark).and_then(|meta| meta.modified());
-        // The same lock still, after the look at the processes.
+        // Still the same lock after the process scan.
         begun.is_ok_and(|begun| now.3 >= begun)
             && !running::git_works_in(&self.folders)
             && identity(lock) == Some(now)
     }
 
-    /// Removes those of these locks that were left behind, so that no later git fails on them. Called after a session.
-    /// In a tree of the run's own it waits until it knows; the user's locks are given the time that they have had.
+    /// Removes the locks that were left behind, so that no later git fails on them. Called after a session. In the
+    /// run's own tree it waits for certainty; the user's locks only get the time that has passed.
     pub(crate) fn sweep(&self, locks: &[PathBuf]) {
         for lock in locks {
             let mut watched = WatchedLock::default();
@@ -125,20 +119,20 @@ mod tests {
         Here { locks: LeftLocks::at_once(folder.path(), mark), lock, folder }
     }
 
-    /// A git of another test that ends at this very moment hides where it worked, and counts as one that may work here.
+    /// Retries, because another test's git that ends at this moment hides its folder and counts as a possible holder.
     fn is_left_soon(here: &Here) -> bool {
         (0..1000).any(|_| here.locks.is_left(&here.lock, &mut WatchedLock::default()))
     }
 
     #[test]
-    fn a_lock_that_nobody_can_hold_is_left() {
+    fn lock_without_a_holder_counts_as_left_behind() {
         let here = here();
         assert!(is_left_soon(&here));
         assert!(!here.locks.is_left(&here.folder.path().join("none.lock"), &mut WatchedLock::default()));
     }
 
     #[test]
-    fn a_lock_from_before_the_run_is_somebody_elses() {
+    fn lock_older_than_the_run_stays() {
         let here = here();
         let file = fs::File::options().write(true).open(&here.lock).unwrap();
         let begun = fs::metadata(here.folder.path().join("mark")).unwrap().modified().unwrap();
@@ -150,7 +144,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::disallowed_methods, reason = "a living git is needed")]
-    fn while_a_git_lives_here_every_lock_may_be_its_own() {
+    fn locks_stay_while_a_git_process_runs_here() {
         let here = here();
         let repo = here.folder.path();
         assert!(Command::new("git").args(["init", "-q"]).arg(repo).status().unwrap().success());
@@ -168,7 +162,7 @@ mod tests {
                 .stdout(Stdio::null())
                 .spawn()
                 .unwrap();
-            // `comm` is git's once it has been started.
+            // `comm` is git's only once it has been started.
             while !fs::read_to_string(format!("/proc/{}/comm", git.id())).unwrap().starts_with("git") {
                 std::thread::yield_now();
             }

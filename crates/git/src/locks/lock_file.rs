@@ -1,9 +1,9 @@
-//! Git's own lock files (`<file>.lock`), taken so that a run that was killed recognises its lock beyond doubt.
+//! Takes git's lock files (`<file>.lock`) so that a killed run recognizes its own.
 //!
-//! The new content is written to a file in the run's folder and *linked* as the lock; renaming the lock moves it into place.
-//! A lock that is the same inode as the file in the run's folder was therefore made by this run, and as one process drives a
-//! run at a time, by one that is dead. Every other lock belongs to another process: it is waited for, and named if it stays,
-//! unless a killed session has left it ([`crate::locks::left_lock`]).
+//! The new content is written to a file in the run's folder and *linked* as the lock; renaming the lock moves it into
+//! place. So a lock with the same inode as the file in the run's folder was made by this run, and since only one
+//! process drives a run, by a dead one. Every other lock belongs to another process: it is waited for, and reported
+//! if it stays, unless a killed session has left it ([`crate::locks::left_lock`]).
 
 use crate::error::{Error, Result};
 use crate::locks::left_lock::{LeftLocks, WatchedLock};
@@ -16,12 +16,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long to wait for another process's lock.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Tries to link into a folder that others remove while it is empty.
+/// Retries for folders that others remove while they are empty.
 const TRIES: u32 = 20;
 
-/// The locks of one run.
 #[derive(Debug, Clone)]
 pub(crate) struct LockFiles {
     folder: PathBuf,
@@ -29,12 +27,11 @@ pub(crate) struct LockFiles {
     left: Option<LeftLocks>,
 }
 
-/// Whether a file is flushed before it takes its place.
+/// Whether a file is flushed before it is moved into place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flush {
-    /// It is the user's, so it survives a power cut as git's own would.
+    /// The user's file must survive a power cut, as git's own would.
     Yes,
-    /// It can be made again.
     No,
 }
 
@@ -44,7 +41,6 @@ impl LockFiles {
         Self { folder, timeout: TIMEOUT, left: None }
     }
 
-    /// Locks that killed sessions have left are removed.
     pub(crate) fn removing_left(mut self, left: LeftLocks) -> Self {
         self.left = Some(left);
         self
@@ -56,7 +52,6 @@ impl LockFiles {
         self
     }
 
-    /// Replaces `target` with `content` under its lock. `check` looks at the target once the lock is held.
     pub(crate) fn replace(
         &self,
         target: &Path,
@@ -76,7 +71,6 @@ impl LockFiles {
         done
     }
 
-    /// Makes `target`, which must not be there yet, and remembers that this run has made it.
     pub(crate) fn create(
         &self,
         target: &Path,
@@ -105,7 +99,6 @@ impl LockFiles {
         id(target).is_some_and(|there| id(&self.made(target)) == Some(there))
     }
 
-    /// Whether this run has made anything.
     pub(crate) fn has_made_any(&self) -> bool {
         let names = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         names.into_iter().any(|entry| entry.file_name().as_bytes().starts_with(b"made-"))
@@ -115,13 +108,13 @@ impl LockFiles {
         self.named("made", target)
     }
 
-    /// Removes the lock on `target` if this run made it, as a process that was killed leaves it.
+    /// Removes the lock on `target` if a killed process of this run made it.
     pub(crate) fn release(&self, target: &Path) {
         let (staged, lock) = (self.staged(target), lock_of(target));
         let Ok(own) = fs::symlink_metadata(&staged) else { return };
         let is_own = fs::symlink_metadata(&lock).is_ok_and(|found| {
             (found.dev(), found.ino()) == (own.dev(), own.ino())
-                // Where the file system knows no links, the same content is all there is to go by.
+                // File systems without hard links: compare the content.
                 || own.nlink() == 1 && same_content(&staged, &lock)
         });
         if is_own {
@@ -142,7 +135,7 @@ impl LockFiles {
     fn stage(&self, target: &Path, content: &[u8], flush: Flush) -> Result<PathBuf> {
         let staged = self.staged(target);
         let write = || {
-            // Always a new file: the one before it may have become the target itself.
+            // Always a new file: the previous one may have become the target.
             let mut file = OpenOptions::new().write(true).create_new(true).open(&staged)?;
             file.write_all(content)?;
             if flush == Flush::Yes { file.sync_data() } else { Ok(()) }
@@ -174,7 +167,7 @@ impl LockFiles {
                 }
                 ErrorKind::AlreadyExists if Instant::now() < deadline => pause(),
                 ErrorKind::AlreadyExists => return Err(Error::locked(target, lock)),
-                // Git removes folders that it finds empty.
+                // Git removes empty folders.
                 ErrorKind::NotFound if tries < TRIES => {
                     tries += 1;
                     if let Some(folder) = lock.parent() {
@@ -203,7 +196,6 @@ fn link(staged: &Path, content: &[u8], lock: &Path) -> io::Result<()> {
     })
 }
 
-/// What file systems without links answer.
 mod libc_code {
     pub(super) const EPERM: i32 = nix::errno::Errno::EPERM as i32;
     pub(super) const EOPNOTSUPP: i32 = nix::errno::Errno::EOPNOTSUPP as i32;
@@ -212,7 +204,7 @@ mod libc_code {
 
 fn move_into_place(lock: &Path, target: &Path) -> Result<()> {
     let moved = match fs::rename(lock, target) {
-        // Folders of refs that are gone may stand where a ref belongs; those that are not empty refuse to go.
+        // Empty folders of deleted refs may be at the ref's path; others can't be removed.
         Err(e) if e.kind() == ErrorKind::IsADirectory => {
             remove_empty_folders(target);
             fs::rename(lock, target)
@@ -235,7 +227,6 @@ fn same_content(a: &Path, b: &Path) -> bool {
     matches!((fs::read(a), fs::read(b)), (Ok(a), Ok(b)) if a == b)
 }
 
-/// The lock file of a file, as git names it.
 pub(crate) fn lock_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
@@ -282,15 +273,13 @@ mod tests {
     fn a_lock_of_this_run_is_recognised_wherever_it_was_killed() {
         let f = folder();
         replace(&f, "old").unwrap();
-        // After staging, before the link.
         f.locks.stage(&f.target, b"lost", Flush::No).unwrap();
         replace(&f, "one").unwrap();
-        // Between link and rename.
         let staged = f.locks.stage(&f.target, b"lost", Flush::No).unwrap();
         fs::hard_link(&staged, lock_of(&f.target)).unwrap();
         replace(&f, "two").unwrap();
         assert_eq!(fs::read_to_string(&f.target).unwrap(), "two");
-        // Between rename and tidying up: what was staged is the target now, and must not be written to.
+        // Between rename and cleanup: the staged file is the target now, and must not be written to.
         let staged = f.locks.stage(&f.target, b"three", Flush::No).unwrap();
         fs::hard_link(&staged, lock_of(&f.target)).unwrap();
         fs::rename(lock_of(&f.target), &f.target).unwrap();
@@ -302,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_of_somebody_else_is_named_and_left_even_with_the_same_content() {
+    fn foreign_lock_is_reported_and_stays_even_with_the_same_content() {
         let f = folder();
         replace(&f, "old").unwrap();
         let staged = f.locks.stage(&f.target, b"new", Flush::No).unwrap();
@@ -324,7 +313,7 @@ mod tests {
         fs::write(&mark, "").unwrap();
         fs::write(lock_of(&f.target), "half").unwrap();
         let left = LeftLocks::at_once(&f.locks.folder, mark);
-        // Gits of other tests that end at this very moment are waited for.
+        // Waits for other tests' gits that end at this moment.
         let f = Folder { locks: f.locks.clone().with_timeout(TIMEOUT).removing_left(left), ..f };
         replace(&f, "new").unwrap();
         assert_eq!(fs::read_to_string(&f.target).unwrap(), "new");
@@ -332,13 +321,13 @@ mod tests {
     }
 
     #[test]
-    fn what_this_run_made_is_told_from_what_others_made() {
+    fn files_of_this_run_are_recognized() {
         let f = folder();
         let other = LockFiles::new(f.locks.folder.with_file_name("other"));
         assert!(!f.locks.has_made_any() && !f.locks.is_made(&f.target));
         f.locks.create(&f.target, b"one", || Ok(())).unwrap();
         assert!(f.locks.is_made(&f.target) && !other.is_made(&f.target));
-        // Killed between link and rename, it is made again.
+        // Killed between link and rename, the file is created again.
         let f = folder();
         let staged = f.locks.stage(&f.target, b"one", Flush::No).unwrap();
         fs::hard_link(&staged, f.locks.made(&f.target)).unwrap();
@@ -361,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_folders_in_the_way_go_and_full_ones_stay() {
+    fn empty_folders_are_replaced_and_full_ones_stay() {
         let f = folder();
         fs::create_dir_all(f.target.join("x/y")).unwrap();
         replace(&f, "one").unwrap();

@@ -1,4 +1,4 @@
-//! A lock that is waited for: two runs that need one checkout use it one after the other.
+//! A lock to wait for: two runs that need one checkout use it in turn.
 
 use crate::error::{Error, Result};
 use crate::process::running;
@@ -8,17 +8,16 @@ use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Longer than a clone or fetch may take.
 const LONGEST: Duration = Duration::from_secs(1_800);
 
-/// A held lock; free when it is dropped, and when its process ends.
+/// A held lock; released when dropped, and when its process ends.
 #[derive(Debug)]
 pub struct WaitLock {
     _file: Flock<File>,
 }
 
 impl WaitLock {
-    /// Takes the lock, as soon as it is free. The file stays: its name is the lock.
+    /// Waits for the lock. The file stays: its name is the lock.
     pub fn take(path: &Path) -> Result<Self> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;

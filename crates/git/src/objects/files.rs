@@ -1,4 +1,4 @@
-//! Small files that must be whole or missing: what a run remembers of the repo.
+//! Small files that must be complete or missing: the run's records of the repo.
 
 use crate::error::{Error, Result};
 use ralph_loop_safe_fs::SafeDir;
@@ -8,7 +8,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Replaces a file in one step, making its folder. Until it is whole it has a random name.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
@@ -19,29 +18,26 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
 
 /// More than `HEAD`, a ref or a `.git` file holds.
 pub(crate) const REF_MAX: u64 = 64 * 1024;
-/// More than the refs of any repo, packed.
+/// More than any packed refs file.
 pub(crate) const PACKED_REFS_MAX: u64 = 1024 * 1024 * 1024;
-/// More than any configuration or list of ignored files.
+/// More than any configuration or ignore file.
 pub(crate) const CONFIG_MAX: u64 = 64 * 1024 * 1024;
 
-/// Reads a file of a git folder. It may have been replaced by a pipe or something without an end: it must be a plain file,
-/// and is not waited for.
+/// Reads a file of a git folder. An agent may have replaced it by a pipe or an endless file: only plain files are
+/// read, without blocking.
 pub(crate) fn read(path: &Path, max: u64) -> std::io::Result<Vec<u8>> {
     ralph_loop_safe_fs::read_plain(path, max)
 }
 
-/// The same as text; bytes that aren't UTF-8 are replaced.
 pub(crate) fn read_text(path: &Path, max: u64) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&read(path, max)?).into_owned())
 }
 
-/// Writes a value as JSON.
 pub(crate) fn save<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     let bytes = serde_json::to_vec(value).map_err(|e| Error::file("write", path, e.into()))?;
     write_atomically(path, &bytes)
 }
 
-/// Reads a value; `None` where there is no file.
 pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,

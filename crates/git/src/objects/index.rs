@@ -1,5 +1,5 @@
-//! Reads git's index file (versions 2 and 3), the private one that `git add -A` has just written. Doing it here saves
-//! a process per checkpoint.
+//! Parses git's index file (versions 2 and 3), the private one that `git add -A` has just written. Saves a process
+//! per checkpoint.
 
 use crate::error::{Error, Result};
 use crate::objects::oid::{ObjectFormat, Oid};
@@ -10,7 +10,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// What the index remembers of a file's stat, cut to 32 bits as git does.
+/// A file's stat in the index, cut to 32 bits as git does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Stat {
     pub(crate) mtime: (u32, u32),
@@ -31,7 +31,7 @@ impl From<&Metadata> for Stat {
 }
 
 impl Stat {
-    /// Whether the files are not the same, and git would take them for the same.
+    /// Whether the files differ although git would take them for the same.
     pub(crate) fn hides_from_git(&self, other: &Self) -> bool {
         self != other && self.same_to_the_second(other)
     }
@@ -43,7 +43,6 @@ impl Stat {
     }
 }
 
-/// How a file looked, and how its copy does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CopyStat {
     pub(crate) source: Stat,
@@ -63,24 +62,20 @@ impl From<&CopiedFile> for CopyStat {
     }
 }
 
-/// One file in the index.
 #[derive(Debug, Clone)]
 pub(crate) struct IndexEntry {
     pub(crate) entry: TreeEntry,
     pub(crate) stat: Stat,
-    /// Git does not look at the file (sparse checkout, assume-unchanged).
+    /// Git doesn't check the file (sparse checkout, assume-unchanged).
     pub(crate) unwatched: bool,
-    /// It is not checked out (sparse checkout).
     pub(crate) skipped: bool,
-    /// Its position in the file.
     at: usize,
 }
 
-/// A parsed index.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) entries: Vec<IndexEntry>,
-    /// Paths without an entry as yet: unmerged ones, and those that are only announced (`git add -N`).
+    /// Paths without an entry so far: unmerged ones, and those of `git add -N`.
     pub(crate) open: Vec<Vec<u8>>,
 }
 
@@ -90,7 +85,7 @@ const STAGE: u16 = 0x3000;
 const SKIP_WORKTREE: u16 = 0x4000;
 const INTENT_TO_ADD: u16 = 0x2000;
 
-/// Whether the index is of a kind that [`parse`] reads: version 2 or 3, neither split nor sparse.
+/// Whether [`parse`] can read the index: version 2 or 3, neither split nor sparse.
 pub(crate) fn is_plain(bytes: &[u8], format: ObjectFormat) -> bool {
     let Some(end) = parse_entries(bytes, format).map(|(_, end)| end) else { return false };
     let mut rest = bytes.get(end..bytes.len().saturating_sub(format.len())).unwrap_or_default();
@@ -103,7 +98,6 @@ pub(crate) fn is_plain(bytes: &[u8], format: ObjectFormat) -> bool {
     true
 }
 
-/// The files of an index.
 pub(crate) fn parse(bytes: &[u8], format: ObjectFormat, path: &Path) -> Result<Index> {
     let (index, _) = parse_entries(bytes, format).ok_or_else(|| {
         Error::unreadable(
@@ -114,9 +108,8 @@ pub(crate) fn parse(bytes: &[u8], format: ObjectFormat, path: &Path) -> Result<I
     Ok(index)
 }
 
-/// Makes the index of a tree that of its copy: what it knows to be unchanged in the one, it then knows of the other, and git
-/// reads none of it again. `written` is the second in which it was written: a file that changed as late as that may have
-/// changed once more, and is left to be read.
+/// Turns a tree's index into that of its copy, so that git doesn't read unchanged files again. `written` is the
+/// second it was written in: a file changed in that second may have changed again, so git must read it.
 pub(crate) fn move_to_copy(
     bytes: &mut [u8],
     format: ObjectFormat,
@@ -170,7 +163,7 @@ fn parse_entries(bytes: &[u8], format: ObjectFormat) -> Option<(Index, usize)> {
         let path = bytes.get(name_at..name_at + length)?;
         let mode = read_u32(bytes, at + 24)?;
         if flags & STAGE == 0 && more & INTENT_TO_ADD == 0 {
-            // A folder here means a sparse index, whose files are not listed.
+            // A folder here means a sparse index, whose files aren't listed.
             if mode >> 12 == 0o4 {
                 return None;
             }

@@ -23,7 +23,7 @@ impl ObjectFormat {
             Self::Sha256 => 32,
         }
     }
-    /// Never: an id has a length. (Clippy wants it beside `len`.)
+    /// Always false. (Clippy requires it next to `len`.)
     pub fn is_empty(self) -> bool {
         false
     }
@@ -34,7 +34,6 @@ impl ObjectFormat {
             Self::Sha256 => "sha256",
         }
     }
-    /// The hash of these bytes as they are.
     pub(crate) fn sum(self, bytes: &[u8]) -> Oid {
         match self {
             Self::Sha1 => Oid::from_bytes(&Sha1::digest(bytes)),
@@ -42,7 +41,6 @@ impl ObjectFormat {
         }
     }
 
-    /// The id of an object with this kind and body.
     pub(crate) fn id_of(self, kind: &str, body: &[u8]) -> Oid {
         let header = format!("{kind} {}\0", body.len());
         match self {
@@ -54,7 +52,6 @@ impl ObjectFormat {
     }
 }
 
-/// An object id of either format.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Oid {
     len: u8,
@@ -62,7 +59,6 @@ pub(crate) struct Oid {
 }
 
 impl Oid {
-    /// Takes 20 or 32 bytes; what is longer is cut.
     pub(crate) fn from_bytes(source: &[u8]) -> Self {
         let mut bytes = [0; 32];
         let len = source.len().min(32);
@@ -99,7 +95,6 @@ impl fmt::Debug for Oid {
     }
 }
 
-/// The id that a text of git's names.
 pub(crate) fn oid(text: &str) -> Result<Oid> {
     Oid::from_hex(text.as_bytes())
         .ok_or_else(|| Error::unreadable("an object id", format!("`{text}` is none")))

@@ -1,4 +1,4 @@
-//! An index of our own, for a tree that is put together and written.
+//! A private index for building and writing a tree.
 
 use crate::error::{Error, Result};
 use crate::process::command::{Git, GitCall};
@@ -8,10 +8,9 @@ use ralph_loop_protocol::id::RunId;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Those that this process has made: each has its own file.
+/// Gives each index of this process its own file.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-/// An index that only this process knows.
 pub(crate) struct PrivateIndex(PathBuf);
 
 impl PrivateIndex {
@@ -33,7 +32,6 @@ impl PrivateIndex {
     }
 }
 
-/// The tree with some of its files replaced or gone.
 pub(crate) fn write_tree(
     repo: &Repo,
     run: &RunId,
@@ -47,7 +45,7 @@ pub(crate) fn write_tree(
     Ok(index.call(&git, ["write-tree"]).run()?.text())
 }
 
-/// As `git update-index --index-info` reads it; what goes comes first, as a file may take the place of a folder.
+/// Input for `git update-index --index-info`; removals come first, as a file may replace a folder.
 pub(crate) fn index_info(writes: &[(Vec<u8>, Option<TreeEntry>)], repo: &Repo) -> Vec<u8> {
     let zero = "0".repeat(repo.object_format.len() * 2);
     let gone = writes.iter().filter(|(_, entry)| entry.is_none());

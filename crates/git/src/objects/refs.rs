@@ -1,4 +1,4 @@
-//! Refs: read and moved in-process with git's own lock files where the repo keeps them as files, through git otherwise.
+//! Refs: read and moved in-process with git's lock files if the repo keeps them as files, through git otherwise.
 
 use crate::error::{Error, Result};
 use crate::locks::left_lock::LeftLocks;
@@ -12,7 +12,6 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// The refs of a repo, as seen from one work tree.
 #[derive(Debug, Clone)]
 pub(crate) struct Refs {
     git: Git,
@@ -34,7 +33,6 @@ impl Refs {
         }
     }
 
-    /// Locks that killed sessions have left are removed.
     pub(crate) fn removing_left(mut self, left: LeftLocks) -> Self {
         self.locks = self.locks.removing_left(left);
         self
@@ -68,27 +66,26 @@ impl Refs {
         Ok(found)
     }
 
-    /// Moves a ref from `expected` (`None`: it must not exist) to `new`. Anything else there is left as it is.
+    /// Moves a ref from `expected` (`None`: it must not exist) to `new`; fails if it is anywhere else.
     pub(crate) fn update(&self, name: &str, new: &str, expected: Option<&str>) -> Result<()> {
         if self.format == RefFormat::Other {
             return self.update_by_git(name, new, expected);
         }
         check_name(name)?;
-        // The user's branch is flushed as git does it; the run's own refs can be made again.
+        // The user's branch is flushed as git does it; the run's refs can be recreated.
         let flush = if name.starts_with("refs/heads/") { Flush::Yes } else { Flush::No };
         let content = format!("{new}\n");
         let target = self.common.join(name);
         self.locks.replace(&target, content.as_bytes(), flush, || self.check(name, expected))
     }
 
-    /// Makes a new ref, so that a later process of the run can tell that it was this run's doing.
+    /// Creates a ref, so that a later process of the run recognizes it as this run's.
     pub(crate) fn create(&self, name: &str, new: &str) -> Result<()> {
         check_name(name)?;
         let content = format!("{new}\n");
         self.locks.create(&self.common.join(name), content.as_bytes(), || self.check(name, None))
     }
 
-    /// Points `HEAD` of this work tree at a branch.
     pub(crate) fn point_head_at(&self, branch: &str) -> Result<()> {
         let name = format!("refs/heads/{branch}");
         check_name(&name)?;
@@ -100,7 +97,7 @@ impl Refs {
         self.locks.replace(&self.git_dir.join("HEAD"), content.as_bytes(), Flush::Yes, || Ok(()))
     }
 
-    /// Removes the locks on these refs that an earlier process of this run left behind when it was killed.
+    /// Removes the locks on these refs that a killed process of this run left behind.
     pub(crate) fn release_locks<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
         for name in names {
             let folder = if name == "HEAD" { &self.git_dir } else { &self.common };
@@ -129,8 +126,7 @@ impl Refs {
         Ok(())
     }
 
-    /// Notes a move of a branch in the logs that git keeps of it, so that `git reflog` can undo it. Git does this itself
-    /// where it moves the ref.
+    /// Adds a branch move to the reflogs, so that the user can undo it. Git does this only if it moves the ref.
     pub(crate) fn log_move(
         &self,
         name: &str,
@@ -146,8 +142,7 @@ impl Refs {
         let line = format!("{old} {new} {} <{}> {at} +0000\t{why}\n", who.name, who.email);
         for (folder, log) in [(&self.common, format!("logs/{name}")), (&self.git_dir, "logs/HEAD".to_owned())]
         {
-            // Logs that do not exist are not wanted, and only plain files count. A log that cannot be written loses
-            // nothing but convenience.
+            // Never creates logs, and only writes to plain files. A failed write loses nothing but convenience.
             let Ok(folder) = SafeDir::open(folder) else { continue };
             if folder.facts(&log).is_ok_and(|facts| facts.kind == Kind::File)
                 && let Ok(mut file) = folder.open_log(&log)
@@ -157,7 +152,6 @@ impl Refs {
         }
     }
 
-    /// What `HEAD` is: the full name of its branch, or a commit.
     pub(crate) fn head(&self) -> Result<String> {
         if self.format == RefFormat::Files {
             let path = self.git_dir.join("HEAD");
@@ -172,15 +166,14 @@ impl Refs {
         Ok(self.git.call(["rev-parse", "HEAD"]).run()?.text())
     }
 
-    /// Whether `old` is an ancestor of `new`.
     pub(crate) fn is_ancestor(&self, old: &str, new: &str) -> Result<bool> {
         let args = ["merge-base", "--is-ancestor", old, new];
-        // 128: one of them is gone, so there is no telling.
+        // 128: one of them is gone, so the answer is unknown.
         Ok(self.git.call(args).accept(&[1, 128]).run()?.code == 0)
     }
 }
 
-/// Whether git takes this for the name of a ref. It becomes a path below `.git`, and may come from a task or a repo.
+/// Whether git accepts this ref name. It becomes a path below `.git`, and may come from a task or a repo.
 fn check_name(name: &str) -> Result<()> {
     let bad = |part: &str| {
         part.is_empty() || part.starts_with('.') || part.ends_with(".lock") || part.ends_with('.')
@@ -205,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_git_takes_for_a_name_becomes_a_path() {
+    fn invalid_ref_names_are_rejected() {
         for good in ["refs/heads/main", "refs/heads/a/b.c-d_e@f", "refs/ralph/r1/work", "refs/heads/ä"] {
             check_name(good).unwrap();
         }

@@ -1,8 +1,8 @@
-//! The index of the tree that a run's branch is checked out in: brought along when the branch moves, so that `git status` does
-//! not show the run's commits backwards.
+//! Updates the index of the tree that has a run's branch checked out when the branch moves, so that `git status`
+//! doesn't show the run's commits backwards.
 //!
-//! Git changes a copy of it in the run's folder; the copy takes the index' place under git's own lock, and only if the
-//! index wasn't changed meanwhile. A kill at any point leaves the old index or the new one.
+//! Git changes a copy of it in the run's folder; the copy replaces the index under git's own lock, and only if the
+//! index hasn't changed in between. A kill at any point leaves the old index or the new one.
 
 use crate::error::{Error, Result};
 use crate::locks::lock_file::{Flush, LockFiles};
@@ -14,7 +14,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// Times that another git may change the index while a copy of it is changed.
 const TRIES: u32 = 10;
 
 impl GitWorkspace {
@@ -22,14 +21,13 @@ impl GitWorkspace {
         LockFiles::new(self.repo.run_folder(&self.run)).removing_left(self.left_locks.clone())
     }
 
-    /// Makes the entries of exactly these paths what the work commit has.
     pub(crate) fn update_user_index(&self, paths: &BTreeSet<&[u8]>, work: &WorkChanges) -> Result<()> {
         if paths.is_empty() {
             return Ok(());
         }
         let zero = "0".repeat(self.repo.object_format.len() * 2);
         let mut input = Vec::new();
-        // Removals first, so that a file can take the place of a folder.
+        // Removals first, so that a file can replace a folder.
         for pass_removes in [true, false] {
             for path in paths {
                 let line = match find(&work.entries, path) {
@@ -45,7 +43,6 @@ impl GitWorkspace {
         self.change_user_index(&["update-index", "-z", "--index-info"], &input)
     }
 
-    /// Makes it what a commit has, in a tree of the run's own.
     pub(crate) fn reset_own_index(&self, commit: &str) -> Result<()> {
         self.change_user_index(&["read-tree", commit], &[])
     }
@@ -76,7 +73,7 @@ impl GitWorkspace {
 
     fn changed_copy(&self, copy: &PathBuf, before: &[u8], args: &[&str], input: &[u8]) -> Result<Vec<u8>> {
         fs::write(copy, before).map_err(|e| Error::file("write", copy, e))?;
-        // The user's own kind of index stays: only the file is another one.
+        // Keeps the user's index format; only the file differs.
         self.git.call(args).env("GIT_INDEX_FILE", copy).stdin(input).run()?;
         fs::read(copy).map_err(|e| Error::file("read", copy, e))
     }

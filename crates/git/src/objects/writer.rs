@@ -8,11 +8,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
-/// The objects of a repo.
 #[derive(Debug, Clone)]
 pub(crate) struct Objects {
     git: Git,
-    /// For temporary files.
     folder: PathBuf,
 }
 
@@ -21,7 +19,6 @@ impl Objects {
         Self { git, folder }
     }
 
-    /// The root of the trees that hold these files.
     pub(crate) fn tree(&self, entries: &[TreeEntry]) -> Result<Oid> {
         let index = self.folder.join(format!("tree-index-{}", std::process::id()));
         let _ = fs::remove_file(&index);
@@ -33,7 +30,7 @@ impl Objects {
         oid(&tree)
     }
 
-    /// A commit that no ref names; `at` is seconds since 1970. The same again has the same id.
+    /// Writes a commit that no ref names; `at` is seconds since 1970. The same input gives the same id.
     pub(crate) fn commit(
         &self,
         tree: &str,
@@ -54,7 +51,6 @@ impl Objects {
         Ok(call.config("i18n.commitEncoding=UTF-8").stdin(message).run()?.text())
     }
 
-    /// Writes contents byte by byte, all at once.
     pub(crate) fn blobs<'a>(&self, contents: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<Oid>> {
         let room = self.folder.join(format!("blobs-{}", std::process::id()));
         let _ = ralph_loop_safe_fs::remove_tree(&room);
@@ -76,14 +72,14 @@ impl Objects {
 /// Who makes a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitIdentity {
-    /// Name.
+    /// The author's name.
     pub name: String,
-    /// Mail address.
+    /// The email address.
     pub email: String,
 }
 
 impl CommitIdentity {
-    /// An identity without the characters that would break a commit's header or steer a terminal.
+    /// Removes the characters that would break a commit's header or control a terminal.
     pub fn new(name: &str, email: &str) -> Self {
         let clean = |text: &str| {
             let text = ralph_loop_protocol::sanitize::line(text);
@@ -91,7 +87,7 @@ impl CommitIdentity {
             kept.trim().to_owned()
         };
         let name = clean(name);
-        // Git refuses a name of nothing but punctuation.
+        // Git refuses a name of only punctuation.
         let name = if name.contains(char::is_alphanumeric) { name } else { "Ralph".to_owned() };
         Self { name, email: clean(email) }
     }

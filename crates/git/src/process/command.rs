@@ -1,6 +1,6 @@
-//! The one place that starts `git`: no hooks, no prompts, no pager, no surprises from the environment, a deadline, and
-//! bounded output. An agent may have edited `.git/config`, so everything in it that would run a program of its choice
-//! is switched off on the command line; clean/smudge filters stay, because users' LFS needs them.
+//! The only module that starts `git`: no hooks, prompts or pager, a clean environment, a deadline, and bounded
+//! output. An agent may have edited `.git/config`, so everything in it that would run a program is switched off on
+//! the command line, except clean/smudge filters, which LFS needs.
 #![allow(clippy::disallowed_methods, reason = "this is the home of git processes")]
 
 pub use crate::process::git_error::{GitError, GitFailure};
@@ -23,12 +23,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Longest run of one git command unless told otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
-/// Most bytes kept of standard output unless told otherwise.
 pub const DEFAULT_MAX_STDOUT: usize = 512 * 1024 * 1024;
 
-/// Settings that hold for every command. `gc`/`maintenance` off: a checkpoint must never repack the user's repo.
+/// Settings for every command. `gc`/`maintenance` off: a checkpoint must never repack the user's repo.
 const CONFIG: &[&str] = &[
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -51,7 +49,7 @@ const CONFIG: &[&str] = &[
     "credential.interactive=false",
 ];
 
-/// Inherited `GIT_*` variables that are the user's way to reach a remote or to name themselves. All others go: they
+/// Inherited `GIT_*` variables with which the user reaches a remote or sets an identity. All others are dropped: they
 /// would lead a command to another repo, index or object folder, or fill stderr with traces.
 const KEPT: &[&str] = &[
     "GIT_CONFIG_GLOBAL",
@@ -73,17 +71,16 @@ const KEPT_PREFIXES: &[&str] = &["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_AU
 /// Runs git in one folder or one repo.
 #[derive(Debug, Clone)]
 pub struct Git {
-    /// What its processes inherit, and where git is found.
     vars: Vars,
     git_dir: Option<PathBuf>,
     folder: PathBuf,
     timeout: Duration,
-    /// Where new objects go, where that is not the repo's own folder.
+    /// Where new objects go, if not to the repo's folder.
     objects: Option<PathBuf>,
 }
 
 impl Git {
-    /// Git in a folder; it looks for the repo itself. Its processes inherit `vars`.
+    /// Git in a folder, from which it looks for the repo. Its processes inherit `vars`.
     pub fn in_folder(vars: &Vars, folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
         Self {
@@ -95,7 +92,7 @@ impl Git {
         }
     }
 
-    /// Git on a known repo. Naming both keeps an edited `core.worktree` or `core.bare` without effect.
+    /// Git on a known repo. Naming both makes an edited `core.worktree` or `core.bare` ineffective.
     pub fn in_repo(vars: &Vars, git_dir: impl Into<PathBuf>, work_tree: impl Into<PathBuf>) -> Self {
         let git_dir = Some(git_dir.into());
         Self {
@@ -107,25 +104,23 @@ impl Git {
         }
     }
 
-    /// The same with another deadline per command.
+    /// Sets another deadline per command.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// The same with another folder for objects, which borrows from the repo's own.
     pub(crate) fn with_objects(mut self, folder: PathBuf) -> Self {
         self.objects = Some(folder);
         self
     }
 
-    /// The same for files in another folder.
     pub(crate) fn with_work_tree(mut self, folder: &Path) -> Self {
         self.folder = folder.to_owned();
         self
     }
 
-    /// A command, to be completed and run.
+    /// Starts building a command.
     pub fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> GitCall {
         let args: Vec<OsString> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
         GitCall {
@@ -141,7 +136,6 @@ impl Git {
     }
 }
 
-/// One git command before it runs.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct GitCall {
@@ -161,12 +155,11 @@ impl GitCall {
         self.config.push(setting.into());
         self
     }
-    /// One more variable.
     pub fn env(mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.env.push((key.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
-    /// Uses another index than the user's, in the plain form that this crate reads itself.
+    /// Uses another index than the user's, in the plain format that this crate reads.
     pub fn index(self, path: &Path) -> Self {
         [
             "index.version=2",
@@ -178,17 +171,14 @@ impl GitCall {
         .into_iter()
         .fold(self.env("GIT_INDEX_FILE", path), |call, setting| call.config(setting))
     }
-    /// Bytes on standard input.
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = bytes.into();
         self
     }
-    /// A file as standard input, from where it is read now.
     pub fn stdin_file(mut self, file: File) -> Self {
         self.stdin_file = Some(Arc::new(file));
         self
     }
-    /// Most bytes of standard output; the command is ended when it prints more.
     pub fn max_stdout(mut self, bytes: usize) -> Self {
         self.max_stdout = bytes;
         self
@@ -199,12 +189,11 @@ impl GitCall {
         self
     }
 
-    /// Runs it to its end.
     pub fn run(self) -> Result<Output, GitError> {
         self.spawn()?.finish()
     }
 
-    /// Runs it and hands its output over as it comes, however much it is.
+    /// Runs it and passes on its output as it comes, without a limit.
     pub fn stream(self, each: &mut dyn FnMut(&[u8])) -> Result<(), GitError> {
         self.spawn()?.finish_into(Some(each)).map(|_| ())
     }
@@ -241,9 +230,9 @@ impl GitCall {
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
-            // A replacement ref would show us other objects than the ones that are there.
+            // A replacement ref would hide the real objects.
             .env("GIT_NO_REPLACE_OBJECTS", "1")
-            // Programs that answer every question with nothing, where git or ssh would ask a person.
+            // Answer every prompt of git or ssh with nothing.
             .env("GIT_ASKPASS", "true")
             .env("SSH_ASKPASS", "true")
             .env("SSH_ASKPASS_REQUIRE", "force")
@@ -291,14 +280,14 @@ impl GitCall {
 
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
-/// How many git processes this process has started: what a checkpoint costs, in processes.
+/// How many git processes this process has started, to measure the cost of a checkpoint.
 pub fn processes_started() -> u64 {
     STARTED.load(Ordering::Relaxed)
 }
 
-/// Where git is, looked up once per `PATH`: a long one is searched for every process otherwise.
+/// The path of git, cached per `PATH`: a long one would be searched for every process.
 fn program(vars: &Vars) -> OsString {
-    /// More than a process has runs with different paths; then it is looked up again.
+    /// More than one process's runs with different paths need; then git is looked up again.
     const KEPT_MAX: usize = 64;
     static FOUND: Mutex<Vec<(OsString, OsString)>> = Mutex::new(Vec::new());
     let path = vars.own_path();
@@ -317,7 +306,7 @@ fn program(vars: &Vars) -> OsString {
     program
 }
 
-/// Whether an argument is an address that is not for everybody's eyes.
+/// Whether an argument is a URL that must not be shown as it is.
 fn is_shown_otherwise(word: &str) -> bool {
     word.contains(['@', '?']) && address::without_login(word) != word
 }
@@ -327,12 +316,12 @@ fn is_unwanted(key: &OsStr) -> bool {
     key.starts_with("GIT_") && !KEPT.contains(&key) && !KEPT_PREFIXES.iter().any(|p| key.starts_with(p))
 }
 
-/// A git command that runs. Dropping it ends the command.
+/// A running git command. Dropping it ends the command.
 #[derive(Debug)]
 pub struct RunningGit {
     child: Option<Child>,
     args: String,
-    /// Those of its arguments that hold a login or a token.
+    /// The arguments that hold a login or a token.
     addresses: Vec<String>,
     stdin: Vec<u8>,
     max_stdout: usize,
@@ -342,15 +331,14 @@ pub struct RunningGit {
 }
 
 impl RunningGit {
-    /// Writes a few bytes, less than a pipe holds, and ends the input.
+    /// Writes a few bytes, less than a pipe holds, and closes the input.
     pub fn feed(&mut self, bytes: &[u8]) {
         if let Some(mut stdin) = self.child.as_mut().and_then(|child| child.stdin.take()) {
-            // A git that is already gone says why when it is collected.
+            // If git has already exited, `finish` reports why.
             let _ = stdin.write_all(bytes);
         }
     }
 
-    /// Waits for the end and returns what it printed.
     pub fn finish(self) -> Result<Output, GitError> {
         self.finish_into(None)
     }
@@ -411,7 +399,7 @@ impl RunningGit {
         GitError { args: self.args.clone(), kind, stderr, hint }
     }
 
-    /// Ends the command and whatever it started (a filter, ssh, a credential helper).
+    /// Ends the command and its child processes (a filter, ssh, a credential helper).
     fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             if let Ok(pid) = i32::try_from(child.id()) {
@@ -429,21 +417,15 @@ impl Drop for RunningGit {
     }
 }
 
-/// What a command printed.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// Exit code: 0, or one that was declared an answer.
     pub code: i32,
-    /// Standard output.
     pub stdout: Vec<u8>,
-    /// The end of standard error.
     pub stderr: String,
-    /// Whether it was ended because it printed more than wanted.
     pub truncated: bool,
 }
 
 impl Output {
-    /// Standard output as text without the line end.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).trim_end_matches('\n').to_owned()
     }

@@ -1,19 +1,19 @@
-//! How a git command fails, with the next step.
+//! How a git command fails, with a next step.
 
 use std::fmt;
 
 /// How a git command failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitFailure {
-    /// There is no `git`.
+    /// `git` isn't installed.
     NotInstalled,
-    /// It could not be started or watched.
+    /// It couldn't be started or watched.
     CannotStart(String),
     /// It exited with this code.
     Exited(i32),
     /// A signal ended it.
     Signaled(i32),
-    /// It ran past its deadline and was ended.
+    /// It exceeded its deadline.
     TimedOut,
 }
 
@@ -37,20 +37,19 @@ pub struct GitError {
     pub args: String,
     /// How it failed.
     pub kind: GitFailure,
-    /// Its last words.
+    /// The last lines of standard error.
     pub stderr: String,
-    /// What to do, where that is known.
+    /// What to do next, if known.
     pub hint: Option<String>,
 }
 
 impl GitError {
-    /// The exit code, where it exited.
+    /// The exit code, if it exited.
     pub fn code(&self) -> Option<i32> {
         if let GitFailure::Exited(code) = self.kind { Some(code) } else { None }
     }
 }
 
-/// The last lines of standard error.
 pub(crate) fn tail(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();

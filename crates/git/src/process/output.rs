@@ -9,17 +9,14 @@ use std::time::Instant;
 
 const MAX_STDERR: usize = 16 * 1024;
 
-/// Takes output piece by piece.
 pub(crate) type PieceSink<'a> = Option<&'a mut dyn FnMut(&[u8])>;
 
-/// Why the pumping stopped.
 pub(crate) enum ReadEnd {
     Eof,
     Full,
     TimedOut,
 }
 
-/// What a child has printed so far.
 #[derive(Default)]
 pub(crate) struct OutputReader {
     pub(crate) stdout: Vec<u8>,
@@ -27,8 +24,8 @@ pub(crate) struct OutputReader {
 }
 
 impl OutputReader {
-    /// Feeds stdin and drains both outputs in one loop, so that no pipe can fill up and block git. With a `sink`, stdout goes
-    /// there and is not kept.
+    /// Feeds stdin and drains both outputs in one loop, so that no full pipe can block git. With a `sink`, stdout
+    /// goes there and isn't kept.
     pub(crate) fn run(
         &mut self,
         child: &mut Child,
@@ -84,7 +81,7 @@ impl OutputReader {
                 match pipe.write(&input[written..]) {
                     Ok(n) => written += n,
                     Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                    // Git did not want the rest; its exit code tells why.
+                    // Git didn't read the rest; its exit code says why.
                     Err(_) => written = input.len(),
                 }
                 if written == input.len() {
@@ -96,7 +93,6 @@ impl OutputReader {
     }
 }
 
-/// Reads once; closes the pipe at its end. Tells whether bytes came.
 fn read_some<R: Read>(pipe: &mut Option<R>, buffer: &mut [u8], into: &mut Vec<u8>) -> std::io::Result<bool> {
     let Some(reader) = pipe.as_mut() else { return Ok(false) };
     match reader.read(buffer) {

@@ -1,10 +1,10 @@
-//! Where the engine's own tools come from: never from a folder of a repo, also where `PATH` names one. An agent writes there, and
-//! what it called `git` would run outside of the sandbox.
+//! Finds the engine's tools, never in a folder of a repo, even if `PATH` names one: an agent could put its own `git`
+//! there, which would run outside the sandbox.
 
 use ralph_loop_domain::vars::Vars;
 use std::path::{Path, PathBuf};
 
-/// `vars` for work on the repo that `folder` is in: the engine's own tools come from the folders of `PATH` that lie outside of it.
+/// Removes the folders inside the repo of `folder` from `PATH`.
 pub fn outside_of_repo(vars: &Vars, folder: &Path) -> Vars {
     if vars.has_own_path() {
         return vars.clone();
@@ -12,7 +12,7 @@ pub fn outside_of_repo(vars: &Vars, folder: &Path) -> Vars {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = real(folder);
     let home = vars.home().map(real);
-    // A home folder may be a repo itself; whatever lies in it is the user's.
+    // A home folder may be a repo; everything in it is the user's.
     let repos: Vec<PathBuf> = folder
         .ancestors()
         .filter(|at| at.parent().is_some() && home.as_deref() != Some(at))
@@ -24,7 +24,7 @@ pub fn outside_of_repo(vars: &Vars, folder: &Path) -> Vars {
         !repos.iter().any(|repo| real.starts_with(repo))
     };
     let folders: Vec<PathBuf> = vars.path_folders().into_iter().filter(outside).collect();
-    // Folders that came out of a list of folders can be joined to one again.
+    // Entries split from a path list can be joined again.
     std::env::join_paths(folders).map_or_else(|_| vars.clone(), |path| vars.with_own_path(&path))
 }
 
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_of_the_repo_do_not_count_also_behind_links() {
+    fn repo_folders_in_path_are_ignored_even_behind_links() {
         let place = tempfile::tempdir().unwrap();
         let top = place.path().canonicalize().unwrap();
         let (repo, tools) = (top.join("repo"), top.join("tools"));

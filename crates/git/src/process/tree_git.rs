@@ -1,5 +1,5 @@
-//! [`TreeGit`]: git on objects alone, for merges. It has no configuration, no attributes and no files, so nothing that an
-//! agent or a repo wrote can make it start a program.
+//! [`TreeGit`]: git on objects alone, for merges. Without configuration, attributes and files, nothing can make it
+//! start a program.
 
 use crate::error::Result;
 use crate::objects::files::write_atomically;
@@ -9,7 +9,6 @@ use crate::repo::Repo;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Git in a bare folder of the engine's own.
 #[derive(Debug, Clone)]
 pub(crate) struct TreeGit {
     git: Git,
@@ -17,8 +16,8 @@ pub(crate) struct TreeGit {
 }
 
 impl TreeGit {
-    /// Opens it in `folder`. New objects go to `objects`, which borrows from the repo's; `borrowed` is one more folder of
-    /// objects that it reads.
+    /// Opens it in `folder`. New objects go to `objects`, which borrows from the repo's; `borrowed` is another object
+    /// folder that it reads.
     pub(crate) fn open(repo: &Repo, folder: &Path, objects: PathBuf, borrowed: &Path) -> Result<Self> {
         let config = match repo.object_format {
             ObjectFormat::Sha1 => "[core]\n\trepositoryformatversion = 0\n",

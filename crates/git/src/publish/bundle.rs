@@ -1,14 +1,13 @@
-//! The commits of a run as one file: what only the run's own clone has.
+//! Bundles the commits of a run that only its clone has.
 
 use crate::error::{Error, Result};
 use crate::objects::refs::Refs;
 use crate::repo::Repo;
 use ralph_loop_protocol::id::RunId;
 
-/// Bytes of a bundle.
 const MAX: u64 = 512 * 1024 * 1024;
 
-/// The last commit of the run's work, where it has one. As long as it stays the same, a bundle would, too.
+/// The last commit of the run's work, if any. The bundle only changes when it does.
 pub fn run_work(repo: &Repo, run: &RunId) -> Result<Option<String>> {
     own_ref(repo, run, "work")
 }
@@ -17,8 +16,8 @@ fn own_ref(repo: &Repo, run: &RunId, name: &str) -> Result<Option<String>> {
     Refs::new(repo, &repo.git_dir.join("ralph")).read(&format!("refs/ralph/{run}/{name}"))
 }
 
-/// A bundle of the run's start and work, without what the remote of the clone has. Where that is all of the work, the start is left:
-/// git makes no empty bundle.
+/// A bundle of the run's start and work, without what the clone's remote has. If that is all of the work, the start
+/// stays in: git refuses an empty bundle.
 pub fn run_commits(repo: &Repo, run: &RunId) -> Result<Vec<u8>> {
     let mut names = vec![format!("refs/ralph/{run}/work")];
     if own_ref(repo, run, "start")?.is_some() {

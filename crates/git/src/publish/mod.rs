@@ -1,4 +1,4 @@
-//! The way of commits to other repos.
+//! Sends commits to other repos.
 
 pub mod bundle;
 pub(crate) mod push;

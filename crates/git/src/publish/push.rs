@@ -1,5 +1,5 @@
-//! Pushing: from a scratch repo, so that nothing an agent wrote into `.git/config` (another address for a host, a program
-//! for credentials, a proxy) has a say in where the work and the token go.
+//! Pushes from a scratch repo, so that nothing an agent wrote into `.git/config` (another URL for a host, a
+//! credential helper, a proxy) can redirect the work or the token.
 
 use crate::error::{Error, Result};
 use crate::objects::oid::ObjectFormat;
@@ -14,10 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Begins the names of the folders, before the id of the process.
 const ROOM: &str = "ralph-push-";
 
-/// An empty bare repo that borrows the objects of another, gone when dropped.
+/// An empty bare repo that borrows another's objects, removed when dropped.
 struct ScratchRepo {
     path: PathBuf,
     vars: Vars,
@@ -57,7 +56,7 @@ impl ScratchRepo {
     }
 }
 
-/// Removes what processes that were killed have left. Another user's cannot be removed, and stays.
+/// Removes what killed processes have left. Other users' folders stay.
 fn remove_left(base: &Path) {
     if !Path::new("/proc/self").exists() {
         return;
@@ -78,9 +77,9 @@ impl Drop for ScratchRepo {
     }
 }
 
-/// Hands a login to git through the environment, for the host of the remote and no other.
+/// Passes a login to git through the environment, only for the remote's host.
 pub(crate) fn with_login(call: GitCall, remote: &GitRemote) -> GitCall {
-    // Without its own login, a remote is reached as the user's own settings say.
+    // Without a login, git uses the user's settings to reach a remote.
     let Some((user, secret)) = &remote.login else { return call };
     let call = call.config("credential.helper=");
     let Some((scheme, rest)) = remote.url.split_once("://") else { return call };
@@ -92,7 +91,6 @@ pub(crate) fn with_login(call: GitCall, remote: &GitRemote) -> GitCall {
     .env("RALPH_GIT_PASSWORD", secret)
 }
 
-/// Pushes refs, all or none.
 pub(crate) fn push(repo: &Repo, remote: &GitRemote, pushes: &[Push]) -> Result<PushEnd> {
     let room = ScratchRepo::over(repo)?;
     let mut args: Vec<String> =
@@ -118,7 +116,7 @@ pub(crate) fn push(repo: &Repo, remote: &GitRemote, pushes: &[Push]) -> Result<P
             let lines = output.text();
             let refused: Vec<&str> = lines.lines().filter_map(|line| line.strip_prefix("!\t")).collect();
             Ok(match refused.is_empty() {
-                // An answer that got lost makes git's web transport ask again, and the second time finds the work done.
+                // If an answer gets lost, git's web transport asks again and finds the work done.
                 false if is_there(&room, remote, pushes) => PushEnd::Pushed,
                 false => PushEnd::Rejected { reason: refused.join("; ").replace('\t', " ") },
                 true => end_of(&output.stderr),
@@ -130,7 +128,7 @@ pub(crate) fn push(repo: &Repo, remote: &GitRemote, pushes: &[Push]) -> Result<P
     }
 }
 
-/// What a push would show, read from the room that it is pushed from.
+/// What a push would show, read from the scratch repo it is pushed from.
 pub(crate) fn outgoing(
     repo: &Repo,
     asked: &Outgoing<'_>,
@@ -140,7 +138,6 @@ pub(crate) fn outgoing(
     pushed_content::read(&room.git(), repo.object_format, &room.path, asked, each)
 }
 
-/// The commits that the remote's branches, tags and states name.
 pub(crate) fn remote_commits(
     repo: &Repo,
     remote: &GitRemote,
@@ -158,7 +155,6 @@ pub(crate) fn remote_commits(
     }
 }
 
-/// What git's last words say of the remote.
 fn end_of(words: &str) -> PushEnd {
     let reason = ralph_loop_protocol::text::tail_lines(words.trim(), 3).replace('\n', "; ");
     let lower = words.to_ascii_lowercase();
@@ -168,7 +164,7 @@ fn end_of(words: &str) -> PushEnd {
         "could not read username",
         "could not read password",
         "unable to get password",
-        // What hosts say of a repo that the credentials may not see.
+        // The answer of hosts for a repo that the credentials may not see.
         "repository not found",
         "permission denied",
         "error: 401",
@@ -182,16 +178,14 @@ fn end_of(words: &str) -> PushEnd {
     }
 }
 
-/// Whether a commit of this repo carries the trailer of the run.
 pub(crate) fn owns(repo: &Repo, run: &RunId, commit: &CommitId) -> Result<bool> {
     let known = repo.git().call(["cat-file", "commit", commit.as_str()]).accept(&[128]).run()?;
     let trailer = format!("Ralph-Run: {run}");
     Ok(known.code == 0 && known.text().lines().any(|line| line == trailer))
 }
 
-/// What a ref names on the remote.
 pub(crate) fn remote_ref(vars: &Vars, remote: &GitRemote, name: &str) -> Result<Option<CommitId>> {
-    // Away from any repo: a `.git` above the folder for temporary files would be believed, too.
+    // Outside any repo: git would trust a `.git` above the folder for temporary files.
     let room = ScratchRepo::empty(vars, ObjectFormat::Sha1)?;
     Ok(remote_refs(&room, remote, &[name])?.remove(name))
 }
@@ -199,12 +193,11 @@ pub(crate) fn remote_ref(vars: &Vars, remote: &GitRemote, name: &str) -> Result<
 fn remote_refs(room: &ScratchRepo, remote: &GitRemote, names: &[&str]) -> Result<BTreeMap<String, CommitId>> {
     let args = ["ls-remote", "--", &remote.url].into_iter().chain(names.iter().copied());
     let output = with_login(room.git().call(args), remote).run()?.text();
-    // A name matches the end of longer ones, too: ask for the whole name.
+    // `ls-remote` also matches the end of longer names.
     let found = output.lines().filter_map(|line| line.split_once('\t'));
     Ok(found.map(|(commit, name)| (name.to_owned(), CommitId::new(commit))).collect())
 }
 
-/// Whether every ref names on the remote what it is to name.
 fn is_there(room: &ScratchRepo, remote: &GitRemote, pushes: &[Push]) -> bool {
     let names: Vec<&str> = pushes.iter().map(|push| push.name.as_str()).collect();
     remote_refs(room, remote, &names)
@@ -219,7 +212,7 @@ pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
         let call = git.call(["for-each-ref", "--format=%(objectname) %(refname)"]);
         Ok(call.env("GIT_OBJECT_DIRECTORY", &objects).run()?.text())
     };
-    // With the repo's own refs, only what is missing comes over.
+    // With the repo's refs, git fetches only what is missing.
     let before = refs(repo.git())?;
     let packed = room.path.join("packed-refs");
     fs::write(&packed, format!("{before}\n").trim_start()).map_err(|e| Error::file("write", &packed, e))?;
@@ -230,13 +223,13 @@ pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
     let (before, after): (BTreeSet<&str>, String) = (before.lines().collect(), refs(room.git())?);
     let moved: Vec<(&str, &str)> =
         after.lines().filter(|line| !before.contains(line)).filter_map(|line| line.split_once(' ')).collect();
-    // No work tree is left behind its branch.
+    // No checked-out branch may move without its work tree.
     let checked_out = repo.current_branch()?.map(|branch| format!("refs/heads/{branch}"));
     if let Some(name) = checked_out.filter(|branch| moved.iter().any(|(_, name)| name == branch)) {
         let reason = format!("refusing to fetch into `{name}`, which is checked out");
         return Err(Error::refused(reason, "fetch into another ref, then merge"));
     }
-    // Git brings objects; refs are moved here, so that a kill in between leaves no lock of an unknown owner.
+    // Git fetches objects; refs are moved here, so that a kill in between leaves no lock of an unknown owner.
     let refs = Refs::new(repo, &repo.git_dir.join("ralph"));
     for (commit, name) in moved {
         refs.update(name, commit, refs.read(name)?.as_deref())?;
@@ -244,8 +237,8 @@ pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Brings commits of another repo of this machine over, each under a name there. They are served from a room that borrows the
-/// other's objects: its settings and refs, which an agent may have written, have no say.
+/// Copies commits of another local repo, each under a name here. They are served from a scratch repo that borrows the
+/// other's objects, so its settings and refs, which an agent may have written, don't matter.
 pub(crate) fn fetch_commits(repo: &Repo, from: &Repo, commits: &[(String, String)]) -> Result<()> {
     let room = ScratchRepo::over(from)?;
     let mut refs: Vec<String> = commits.iter().map(|(name, commit)| format!("{commit} {name}\n")).collect();

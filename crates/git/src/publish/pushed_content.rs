@@ -1,5 +1,5 @@
-//! What a push would show: every commit as it stands, every name of a file and every content that the remote does not have
-//! yet. Read as a stream, so that neither a huge file nor a long history is too much.
+//! What a push would show: every new commit, file name and content. Read as a stream, so that neither a huge file nor
+//! a long history uses much memory.
 
 use crate::error::{Error, Result};
 use crate::objects::oid::ObjectFormat;
@@ -10,10 +10,9 @@ use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-/// Bytes of the line before an object: its id, kind, size and path.
 const HEAD_MAX: usize = 64 * 1024;
 
-/// Hands over what the asked commits hold. `folder` is for a list of the objects, which may be long.
+/// Reads what the asked commits hold. `folder` is for a list of the objects, which may be long.
 pub(crate) fn read(
     git: &Git,
     format: ObjectFormat,
@@ -22,7 +21,7 @@ pub(crate) fn read(
     each: &mut dyn FnMut(OutgoingPart<'_>),
 ) -> Result<()> {
     for commit in asked.commits {
-        // A name that is not known would be passed over below.
+        // The commands below would skip an unknown name.
         git.call(["cat-file", "-e", &format!("{commit}^{{commit}}")]).run()?;
     }
     let list = folder.join("outgoing");
@@ -47,12 +46,12 @@ fn range(asked: &Outgoing<'_>) -> Vec<u8> {
 }
 
 fn list_new(git: &Git, asked: &Outgoing<'_>, into: &mut File) -> Result<()> {
-    // What the remote has and this repo has not bounds nothing here.
+    // Commits that this repo lacks exclude nothing here.
     let call = git.call(["rev-list", "--objects", "--ignore-missing", "--stdin"]).stdin(range(asked));
     copy(call, into)
 }
 
-/// The trees that the new commits stand on, which the remote has.
+/// The trees of the parents of the new commits, which the remote has.
 fn list_base(git: &Git, asked: &Outgoing<'_>, into: &mut File) -> Result<()> {
     let call = git.call(["rev-list", "--boundary", "--ignore-missing", "--stdin"]).stdin(range(asked));
     let commits = call.run()?.text();
@@ -74,7 +73,6 @@ fn copy(call: GitCall, into: &mut File) -> Result<()> {
     written.map_err(|e| Error::unreadable("the list of new objects", e.to_string()))
 }
 
-/// Reads all objects of a list in one go.
 fn contents(
     git: &Git,
     format: ObjectFormat,
@@ -97,7 +95,7 @@ fn contents(
     }
 }
 
-/// Understands any pieces as the answer of `cat-file --batch`; returns how many parts there were.
+/// Parses pieces as the answer of `cat-file --batch`; returns how many parts there were.
 pub(crate) fn read_pieces<'a>(pieces: impl Iterator<Item = &'a [u8]>, format: ObjectFormat) -> usize {
     let mut reader = ObjectReader::new(format.len(), true);
     let mut parts = 0;
@@ -109,14 +107,11 @@ pub(crate) fn read_pieces<'a>(pieces: impl Iterator<Item = &'a [u8]>, format: Ob
     parts
 }
 
-/// Where in the answer of `cat-file --batch` the reader is.
 enum Place {
     Head,
-    /// Inside a commit, a file or a tag.
     Body(u64),
-    /// Inside a tree: what is left of it, and where in an entry.
+    /// Inside a tree: the bytes left, and the position in an entry.
     Tree(u64, Entry),
-    /// Before the line end after an object.
     End,
 }
 
@@ -126,11 +121,10 @@ enum Entry {
     Id(usize),
 }
 
-/// Understands the answer of `cat-file --batch`, in pieces of any size.
+/// Parses the answer of `cat-file --batch`, in pieces of any size.
 struct ObjectReader {
     place: Place,
     head: Vec<u8>,
-    /// The path of the tree that is read.
     path: Vec<u8>,
     id_bytes: usize,
     may_lack: bool,
@@ -207,7 +201,7 @@ impl ObjectReader {
         Ok(end + 1)
     }
 
-    /// Entries are `mode SPACE name NUL id`. The whole path of each is a name.
+    /// Entries are `mode SPACE name NUL id`. The full path of each counts as a name.
     fn read_tree(&mut self, piece: &[u8], each: &mut dyn FnMut(OutgoingPart<'_>)) -> usize {
         let Place::Tree(left, entry) = &mut self.place else { return 0 };
         let piece = &piece[..usize::try_from(*left).unwrap_or(usize::MAX).min(piece.len())];
@@ -275,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_and_names_come_out_whatever_the_pieces() {
+    fn objects_parse_from_pieces_of_any_size() {
         let id = [b'\n'; 20];
         let entry = |name: &str| [b"100644 ", name.as_bytes(), b"\0", &id].concat();
         let tree = [entry("a b\nc"), entry("d")].concat();
@@ -300,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_is_not_there_is_told() {
+    fn missing_object_is_an_error() {
         let line = format!("{} missing\n", "0".repeat(40));
         assert!(texts(line.as_bytes(), 7).unwrap_err().contains("cannot be read"));
         assert!(texts(&[b'x'; HEAD_MAX + 2], 4096).is_err());

@@ -1,4 +1,4 @@
-//! `refs/ralph/<run>/state`: the engine's own files as commits, so that a run can resume on another machine.
+//! `refs/ralph/<run>/state`: the engine's files as commits, so that a run can resume on another machine.
 
 use crate::error::Result;
 use crate::snapshot::entry::TreeEntry;
@@ -15,7 +15,7 @@ impl GitWorkspace {
             oid,
         };
         let mut entries: Vec<TreeEntry> = files.iter().zip(blobs).map(entry).collect();
-        // Git sorts a folder as if its name ended in `/`; whole paths compare just so.
+        // Git sorts a folder as if its name ended in `/`, which is the order of full paths.
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         entries.dedup_by(|a, b| a.path == b.path);
         let tree = self.objects.tree(&entries)?;

@@ -1,4 +1,4 @@
-//! Beginning a run, and resuming one after its process ended.
+//! Begins a run, and resumes one after its process ended.
 
 use crate::checkout::clean::Settings;
 use crate::error::{Error, Result};
@@ -21,7 +21,6 @@ use std::sync::Arc;
 
 type Entries = Arc<Vec<TreeEntry>>;
 
-/// The list of dirty files in a baseline is cut here.
 const DIRTY_MAX: usize = 200;
 
 impl GitWorkspace {
@@ -49,7 +48,6 @@ impl GitWorkspace {
         self.resume(baseline, start, head, None)
     }
 
-    /// Removes the locks that an earlier process of this run was killed with.
     fn release_locks(&self) {
         let own = ["start", "work", "state", HANDED].map(|name| self.own_ref(name));
         let branch = self.options.branch.as_ref().map(|name| format!("refs/heads/{name}"));
@@ -59,7 +57,6 @@ impl GitWorkspace {
         self.sweep_left_locks();
     }
 
-    /// Removes the locks that a session was killed with.
     pub(crate) fn sweep_left_locks(&self) {
         let own = ["HEAD", "index"].map(|name| lock_of(&self.repo.git_dir.join(name)));
         let on = self.refs.head().ok().filter(|head| head.starts_with("refs/"));
@@ -77,13 +74,13 @@ impl GitWorkspace {
         RefMonitor::accept_now(&self.folder, &self.run, &self.refs, tree, branch)
     }
 
-    /// Records the user's files as they are, before anything has touched them.
+    /// Records the user's files before anything has touched them.
     fn take_start(&mut self) -> Result<(Baseline, FileStates, Entries)> {
         let (head, branch) = self.current_head()?;
         let head_entries = self.read_state(&head)?.entries;
         let state = self.snapshot.refresh(&head_entries)?;
         let message = history::message_with_trailers("ralph: state before the run", &self.run, None);
-        // The time comes from a file that was written just now: this crate has no clock.
+        // The time comes from a file that was just written: this crate has no clock.
         let at = stat_of(&clock_of(&self.repo, &self.folder)).map_or(0, |stat| i64::from(stat.mtime.0));
         let (tree, who) = (state.tree.to_string(), &self.options.identity);
         let start = self.objects.commit(&tree, Some(&head), who, at, &message)?;
@@ -93,11 +90,11 @@ impl GitWorkspace {
             None => None,
         };
         let work = self.refs.read(&self.own_ref("work"))?;
-        // A restore must know what was ignored, whatever an agent writes there later.
+        // A restore must know the original ignore rules, whatever an agent writes later.
         let exclude = std::fs::read(self.repo.common_dir.join("info/exclude")).unwrap_or_default();
         crate::objects::files::write_atomically(&self.folder.join(EXCLUDE_AT_START), &exclude)?;
         Settings::begin(&self.repo, &self.folder)?;
-        // First the record, then the ref: a start ref always has its record.
+        // The record comes before the ref: a start ref always has its record.
         RefRecord::new(baseline.clone(), work, branch_at).save(&self.folder)?;
         self.refs.update(&self.own_ref("start"), &start, None)?;
         Ok((baseline, state, head_entries))
@@ -123,7 +120,7 @@ impl GitWorkspace {
         }
     }
 
-    /// The baseline behind an existing start ref: recorded, or else read from the commit.
+    /// The baseline of an existing start ref: the recorded one, else read from the commit.
     fn baseline_of(&mut self, start: &str) -> Result<(Baseline, FileStates, Entries)> {
         let state = self.read_state(start)?;
         if let Some(record) = RefRecord::load(&self.folder)?
@@ -147,7 +144,6 @@ impl GitWorkspace {
         Ok((baseline, state, head_entries))
     }
 
-    /// Rebuilds what a process keeps in memory.
     fn resume(
         &mut self,
         baseline: &Baseline,
@@ -192,7 +188,7 @@ impl GitWorkspace {
         Ok(())
     }
 
-    /// The full state of the workspace when a work commit was made; the start where there is none.
+    /// The full state of the workspace at a work commit; the start without one.
     pub(crate) fn state_at(
         &mut self,
         session: &RunSession,
@@ -200,7 +196,7 @@ impl GitWorkspace {
     ) -> Result<FileStates> {
         let Some(commit) = commit else { return Ok(session.start.clone()) };
         if let Some(tree) = session.record.full_tree(&commit.id) {
-            // It hangs on no ref, so a `git gc --prune=now` may have taken it.
+            // No ref holds it, so `git gc --prune=now` may have removed it.
             if let Ok(state) = self.read_state(tree) {
                 return Ok(state);
             }
@@ -221,7 +217,6 @@ impl GitWorkspace {
         Ok(FileStates { entries: Arc::new(entries), tree })
     }
 
-    /// The commit and branch that `HEAD` names now.
     fn current_head(&self) -> Result<(String, Option<String>)> {
         let head = self.refs.head()?;
         let Some(branch) = head.strip_prefix("refs/heads/") else { return Ok((head, None)) };
@@ -234,7 +229,7 @@ impl GitWorkspace {
         Ok((commit, Some(branch.to_owned())))
     }
 
-    /// Takes all refs as they are for the new baseline, the run's own included.
+    /// Takes all refs as the new baseline, including the run's.
     pub(crate) fn accept_moves(&mut self) -> Result<()> {
         let guard = self.accept_guard()?;
         let work = guard.get(&self.own_ref("work")).map(str::to_owned);

@@ -1,7 +1,7 @@
-//! One checkpoint: tree, commit on the work ref, and on the branch where the run has one.
+//! One checkpoint: tree, commit on the work ref, and on the run's branch if it has one.
 //!
-//! A changed checkpoint starts four processes (`git update-index`, `write-tree`, `commit-tree`, `diff-tree`), a fifth one on a
-//! branch, however many files changed.
+//! A checkpoint with changes starts four processes (`git update-index`, `write-tree`, `commit-tree`, `diff-tree`),
+//! five on a branch, for any number of files.
 
 use crate::diff::{self, DiffInProgress, DiffReady, LastPatch};
 use crate::error::{Error, Result};
@@ -19,7 +19,6 @@ use ralph_loop_protocol::id::{CommitId, TreeId};
 use ralph_loop_protocol::sanitize;
 use std::collections::BTreeSet;
 
-/// What the files say of a change without a message.
 fn change_words(before: &FileStates, now: &FileStates) -> String {
     let changed: Vec<(char, String)> = differences(&before.entries, &now.entries)
         .into_iter()
@@ -42,7 +41,7 @@ impl GitWorkspace {
         let head = std::sync::Arc::clone(&self.session()?.head);
         let mut ready = None;
         let now = self.snapshot.refresh_then(&head, || {
-            // A diff that cannot be started now is started, or fails, when it is needed.
+            // A diff that can't be started now is started, or fails, when needed.
             ready = diff::prepare(&self.git).ok();
         })?;
         let iteration = request.iteration;
@@ -57,8 +56,8 @@ impl GitWorkspace {
         Ok(Checkpoint { protected, ..made })
     }
 
-    /// Whether the agent has committed on the branch of the run, and may. Its commit is not left as the newest one: what it says
-    /// there could keep a code host from checking it.
+    /// Whether the agent may commit and has committed on the run's branch. Its commit must not stay the newest: its
+    /// message could keep a code host from running checks.
     fn has_agents_commits(&self, request: &CheckpointRequest<'_>) -> bool {
         self.options.allow_agent_commits && matches!(self.check_branch(request.on_branch), Ok(Some(_)))
     }
@@ -104,7 +103,6 @@ impl GitWorkspace {
         self.make(request, now, work, &work_tree, ready)
     }
 
-    /// Whether an earlier process made this very commit.
     fn is_already_made(&self, iteration: u32, work_tree: &Oid, now: &FileStates) -> Result<bool> {
         let session = self.session()?;
         Ok(session.chain.last().is_some_and(|tip| {
@@ -115,7 +113,7 @@ impl GitWorkspace {
         }))
     }
 
-    /// Answers with the commit that is there, and finishes what was left undone.
+    /// Returns the existing commit and finishes what was left undone.
     fn reuse(
         &mut self,
         request: &CheckpointRequest<'_>,
@@ -146,7 +144,7 @@ impl GitWorkspace {
         Ok(checkpoint(now, Some(tip.id), files, work, true))
     }
 
-    /// Drops commits of this iteration or later ones, which a journal that was cut knows nothing of.
+    /// Drops commits of this iteration or later ones, which a truncated journal doesn't know.
     fn forget_future(&mut self, iteration: u32) -> Result<()> {
         let Some(mut session) = self.session.take() else { return Ok(()) };
         let lost = |tip: &WorkCommit| tip.iteration.is_none_or(|i| i >= iteration);
@@ -175,7 +173,7 @@ impl GitWorkspace {
         let parent = self.parent_id()?;
         let above_agents = self.session()?.chain.last().is_some_and(|tip| tip.iteration.is_none());
         if before.tree == now.tree && !above_agents {
-            // Nothing is new since the last commit that counts; only the lost future goes.
+            // Nothing changed since the last valid commit; only the later ones are dropped.
             self.move_work(&parent, None)?;
             if request.on_branch {
                 self.move_branch(request, &parent, &parent, &before, now, work)?;
@@ -208,7 +206,6 @@ impl GitWorkspace {
         Ok(checkpoint(now, Some(commit), files, work, false))
     }
 
-    /// The parent of the next commit.
     fn parent_id(&self) -> Result<String> {
         let session = self.session()?;
         let base = session.record.baseline.head.as_str();
@@ -234,7 +231,8 @@ impl GitWorkspace {
         Ok(())
     }
 
-    /// Checks that the branch can move. Returns where it was moved on to; those commits are then taken in.
+    /// Checks that the branch can move. Returns the commit that the agent moved it to; the commits up to there become
+    /// part of the chain.
     pub(crate) fn check_branch(&self, on_branch: bool) -> Result<Option<String>> {
         let (true, Some(branch)) = (on_branch, &self.options.branch) else { return Ok(None) };
         let name = format!("refs/heads/{branch}");
@@ -253,22 +251,21 @@ impl GitWorkspace {
             return Ok(Some(actual.clone()));
         }
         if self.options.own_tree {
-            // An agent has rewritten its branch. What it made of the files counts; the run's commits stay as they are.
+            // An agent has rewritten its branch. Its files count; the run's commits stay.
             return Ok(None);
         }
         let word = |id: Option<String>| id.unwrap_or_else(|| "nothing".to_owned());
         Err(Error::RefMoved { name, expected: word(left), actual: word(actual) })
     }
 
-    /// Whether the branch is somewhere that none of the run's commits leads to.
     fn is_rewritten(&self, actual: Option<&str>) -> Result<bool> {
         let session = self.session()?;
         let base = session.record.baseline.head.as_str();
         Ok(actual.is_none_or(|at| at != base && !session.chain.iter().any(|commit| commit.id == at)))
     }
 
-    /// Moves the run's branch, and the user's index entries of exactly the changed paths with it, so that `git status`
-    /// does not show the commit's changes backwards.
+    /// Moves the run's branch together with the user's index entries of exactly the changed paths, so that `git
+    /// status` doesn't show the commit's changes backwards.
     fn move_branch(
         &mut self,
         request: &CheckpointRequest<'_>,
@@ -303,7 +300,7 @@ impl GitWorkspace {
         }
         let mut paths: BTreeSet<&[u8]> =
             differences(&before.entries, &now.entries).iter().map(|d| d.path).collect();
-        // A branch that lagged behind the work ref catches up on earlier iterations, too.
+        // A branch that lagged behind the work ref also catches up on earlier iterations.
         if actual.as_deref() != Some(parent) {
             paths.extend(work.changed.iter().map(Vec::as_slice));
         } else {
@@ -331,7 +328,6 @@ impl GitWorkspace {
     }
 }
 
-/// The list of changes with line counts, and the patch.
 fn collect(
     before: &FileStates,
     now: &FileStates,
@@ -339,7 +335,7 @@ fn collect(
 ) -> (Vec<FileChange>, Option<LastPatch>) {
     let mut files: Vec<(Vec<u8>, FileChange)> =
         differences(&before.entries, &now.entries).iter().map(|d| (d.path.to_vec(), d.to_change())).collect();
-    // The commit stands. Line counts are a service; a diff that fails must not undo it.
+    // The commit is done. Line counts are optional; a diff that fails must not undo it.
     let patch = running.finish().ok().map(|diff| {
         diff.fill(&mut files);
         let (from, to) = (before.tree.to_string(), now.tree.to_string());

@@ -1,4 +1,4 @@
-//! The files of a tree as one sorted list, and how two such lists differ.
+//! The files of a tree as a sorted list, and how two lists differ.
 
 use crate::objects::oid::Oid;
 use ralph_loop_protocol::event::FileChange;
@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 /// A nested repo: git records only its commit.
 pub(crate) const MODE_GITLINK: u32 = 0o160_000;
 
-/// One file of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TreeEntry {
     pub(crate) path: Vec<u8>,
@@ -24,17 +23,15 @@ impl TreeEntry {
     }
 }
 
-/// A path for people and for the journal, which are text.
 pub(crate) fn text(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
 
-/// The entry for `path` in a sorted list.
 pub(crate) fn find<'a>(entries: &'a [TreeEntry], path: &[u8]) -> Option<&'a TreeEntry> {
     entries.binary_search_by(|e| e.path.as_slice().cmp(path)).ok().and_then(|i| entries.get(i))
 }
 
-/// Walks two sorted lists at once and calls `visit` for every path, with what each list has there.
+/// Walks two sorted lists and calls `visit` for every path with its entry in each list.
 pub(crate) fn walk_both<'a>(
     old: &'a [TreeEntry],
     new: &'a [TreeEntry],
@@ -55,7 +52,6 @@ pub(crate) fn walk_both<'a>(
     }
 }
 
-/// A path where two trees differ.
 #[derive(Debug, Clone)]
 pub(crate) struct Difference<'a> {
     pub(crate) path: &'a [u8],
@@ -81,7 +77,6 @@ impl Difference<'_> {
     }
 }
 
-/// Where `new` differs from `old`, in path order.
 pub(crate) fn differences<'a>(old: &'a [TreeEntry], new: &'a [TreeEntry]) -> Vec<Difference<'a>> {
     let mut out = Vec::new();
     walk_both(old, new, |old, new| {
@@ -93,7 +88,6 @@ pub(crate) fn differences<'a>(old: &'a [TreeEntry], new: &'a [TreeEntry]) -> Vec
     out
 }
 
-/// Reads `git ls-tree -r -z`.
 pub(crate) fn parse_ls_tree(output: &[u8]) -> Option<Vec<TreeEntry>> {
     let mut entries = Vec::new();
     for record in output.split(|b| *b == 0).filter(|r| !r.is_empty()) {
@@ -104,13 +98,13 @@ pub(crate) fn parse_ls_tree(output: &[u8]) -> Option<Vec<TreeEntry>> {
         let (mode, oid) = (u32::from_str_radix(mode, 8).ok()?, Oid::from_hex(oid.as_bytes())?);
         entries.push(TreeEntry { path: path.to_owned(), mode, oid });
     }
-    // `ls-tree` writes trees in tree order; with the folders left out that is plain byte order of whole paths already,
-    // but nothing promises it.
+    // `ls-tree` writes tree order. Without the folders that is byte order of full paths, but git doesn't guarantee
+    // it.
     entries.sort_by(|a, b| a.path.cmp(&b.path));
     Some(entries)
 }
 
-/// Reads `git ls-files -s -z`: the files of an index, without those that conflict.
+/// Reads `git ls-files -s -z`: the files of an index, without conflicts.
 pub(crate) fn parse_ls_files(output: &[u8]) -> Vec<TreeEntry> {
     let entry = |record: &[u8]| {
         let tab = record.iter().position(|b| *b == b'\t')?;
@@ -123,7 +117,6 @@ pub(crate) fn parse_ls_files(output: &[u8]) -> Vec<TreeEntry> {
     output.split(|b| *b == 0).filter_map(entry).collect()
 }
 
-/// The path of a tree's file on the disk.
 pub(crate) fn on_disk(top: &Path, path: &[u8]) -> PathBuf {
     top.join(OsStr::from_bytes(path))
 }

@@ -1,19 +1,19 @@
-//! The run's own commits: their trailers, and the chain of them on `refs/ralph/<run>/work`.
+//! The run's commits: their trailers, and their chain on `refs/ralph/<run>/work`.
 
 use crate::error::{Error, Result};
 use crate::process::command::Git;
 use ralph_loop_protocol::id::RunId;
 
-/// A commit on the work ref.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkCommit {
     pub(crate) id: String,
     pub(crate) tree: String,
-    /// The iteration it closes; `None` for a commit that an agent made itself.
+    /// The iteration it closes; `None` for an agent's own commit.
     pub(crate) iteration: Option<u32>,
 }
 
-/// The message of an iteration's commit. The trailers are its last paragraph, so nothing in `message` can pass for them.
+/// The message of an iteration's commit. The trailers are its last paragraph, so nothing in `message` can imitate
+/// them.
 pub(crate) fn message_with_trailers(message: &str, run: &RunId, iteration: Option<u32>) -> String {
     let mut text = format!("{}\n\nRalph-Run: {run}\n", message.trim());
     if let Some(iteration) = iteration {
@@ -22,7 +22,7 @@ pub(crate) fn message_with_trailers(message: &str, run: &RunId, iteration: Optio
     text
 }
 
-/// The iteration that a message's last paragraph names for this run.
+/// The iteration of this run that a message's last paragraph names.
 pub(crate) fn iteration_of(message: &str, run: &RunId) -> Option<u32> {
     let last = message.trim_end().rsplit("\n\n").next()?;
     let value = |key: &str| last.lines().rev().find_map(|line| line.strip_prefix(key)).map(str::trim);
@@ -32,7 +32,7 @@ pub(crate) fn iteration_of(message: &str, run: &RunId) -> Option<u32> {
     value("Ralph-Iteration:")?.parse().ok()
 }
 
-/// The first-parent chain from `base` (not included) to `tip`, oldest first.
+/// The first-parent chain from `base` (exclusive) to `tip`, oldest first.
 pub(crate) fn load_chain(git: &Git, base: &str, tip: &str, run: &RunId) -> Result<Vec<WorkCommit>> {
     if tip == base {
         return Ok(Vec::new());

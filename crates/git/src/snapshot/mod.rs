@@ -1,5 +1,5 @@
-//! The workspace's files as a tree, through a private index that starts as a copy of the user's. The user's own index is
-//! only ever read.
+//! The workspace's files as a tree, through a private index that starts as a copy of the user's. The user's index is
+//! only read.
 
 pub(crate) mod baseline;
 pub(crate) mod checkpoint;
@@ -34,14 +34,12 @@ use std::sync::Arc;
 
 const THREADS_FROM: usize = 20_000;
 
-/// The state of all files at one snapshot.
 #[derive(Debug, Clone)]
 pub(crate) struct FileStates {
     pub(crate) entries: Arc<Vec<TreeEntry>>,
     pub(crate) tree: Oid,
 }
 
-/// Takes snapshots of one workspace.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     git: Git,
@@ -52,18 +50,16 @@ pub(crate) struct Snapshot {
     watch: WatchedFiles,
     rules: SurveyRules,
     state: Option<FileStates>,
-    /// The tree of the run's start, once there is one.
     start: Option<Oid>,
     nested: NestedRepos,
-    /// Files too large to be taken, and the user's own that look like secrets, sorted.
+    /// Files that are too large, and the user's files that look like secrets, sorted.
     pub(crate) left_out: Vec<Vec<u8>>,
-    /// Whether new files that look like secrets stay out at any time: in a tree where no agent works. Elsewhere those of the
-    /// start do, and what an agent makes is its work.
+    /// Whether new files that look like secrets always stay out: true if no agent works in the tree. Otherwise only
+    /// those of the start do, since what an agent creates is its work.
     pub(crate) secrets_stay: bool,
 }
 
 impl Snapshot {
-    /// Opens the private index `name` in `folder`, seeding it where there is none.
     pub(crate) fn open(repo: &Repo, folder: &Path, name: &str, limit: u64, skip_ralph: bool) -> Result<Self> {
         fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
         let index = adopt_index(folder, name)?;
@@ -94,25 +90,24 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Lets what it reads go into other objects than the repo's.
     pub(crate) fn keep_objects_in(&mut self, folder: &Path) {
         self.git = self.git.clone().with_objects(folder.to_owned());
         self.rules.git = self.git.clone();
     }
 
-    /// The run has begun with this tree, whose attributes decide from now on which filters files go through.
+    /// Sets the run's start tree, whose attributes now decide which filters apply.
     pub(crate) fn begun_with(&mut self, start: Oid, nested: NestedRepos) {
         self.start = Some(start);
         self.nested = nested;
     }
 
-    /// The tree whose attributes decide which filters files go through; those of the files where there is none yet.
+    /// The tree whose attributes decide which filters apply; `None` before the start.
     pub(crate) fn attributes(&self) -> Option<String> {
         self.start.as_ref().map(Oid::to_string)
     }
 
-    /// Copies the user's index with its time: git tells by it which entries it must compare by content. Once the run has
-    /// begun, an agent may have written that one: then from the start.
+    /// Copies the user's index with its time: git uses that to decide which entries it must compare by content. Once
+    /// the run has begun, an agent may have written that index: then from the start.
     fn seed(&mut self) -> Result<()> {
         if let Some(start) = &self.start {
             let tree = start.to_string();
@@ -141,20 +136,19 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Turns a split, sparse or compressed index into a plain one.
     fn make_plain(&self) -> Result<(), GitError> {
         let args = ["update-index", "--no-split-index", "--index-version", "2", "--force-write-index"];
         self.git.call(args).index(&self.index).run().map(drop)
     }
 
-    /// Brings the snapshot up to date. Without a change since the last call this starts no process.
+    /// Updates the snapshot. Starts no process if nothing changed since the last call.
     ///
-    /// `tracked` are the files of `HEAD` at the start: those are taken whatever their size.
+    /// `tracked` are the files of `HEAD` at the start: those are included whatever their size.
     pub(crate) fn refresh(&mut self, tracked: &[TreeEntry]) -> Result<FileStates> {
         self.refresh_then(tracked, || ())
     }
 
-    /// The same; `meanwhile` is called once it is clear that git will have to read the tree, before it does.
+    /// Calls `meanwhile` once it is clear that git will have to read the tree, before it does.
     pub(crate) fn refresh_then(
         &mut self,
         tracked: &[TreeEntry],
@@ -182,7 +176,7 @@ impl Snapshot {
     fn stage_all(&mut self, changes: &Changes, tracked: &[TreeEntry]) -> Result<()> {
         match self.stage(changes, tracked) {
             Ok(()) => Ok(()),
-            // A private index that git cannot read is worth nothing: start it again.
+            // Git can't read the private index: start over with a new one.
             Err(Error::Git(error)) if error.code() == Some(128) => {
                 let _ = fs::remove_file(&self.index);
                 let _ = fs::remove_file(lock_of(&self.index));
@@ -194,7 +188,7 @@ impl Snapshot {
         }
     }
 
-    /// Tells git what may have changed: everything the first time, then what was seen to.
+    /// Stages what may have changed: everything the first time, then what the watch found.
     fn stage(&mut self, changes: &Changes, tracked: &[TreeEntry]) -> Result<()> {
         let seen_before = self.state.is_some();
         let (mut paths, mut forgotten) = match &self.state {
@@ -233,10 +227,10 @@ impl Snapshot {
             (false, _) => staging.untracked(None)?,
         };
         if self.rules.skip_ralph {
-            // Its files may have been taken out of the ignore rules; they are not of the tree.
+            // Its files may have been taken out of the ignore rules, but aren't part of the tree.
             new.files.retain(|path| !path.starts_with(b".ralph/"));
         }
-        // What only tools make is not work; a file of theirs that the repo tracks is in the index and stays.
+        // Files that only tools create aren't work; tracked ones are in the index and stay.
         let mut installed = InstalledPaths::new(&self.watch.top);
         new.files.retain(|path| !is_tool_cache(path) && !installed.has(path));
         let too_large = |path: &[u8]| self.watch.size(path).is_some_and(|size| size > self.limit);
@@ -265,8 +259,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The files of the index that git looks at, and those that are there although it should not have to; with the entries
-    /// of those whose changes git would not see.
+    /// The files of the index that git checks, and existing ones that it doesn't have to check; plus the entries
+    /// whose changes git would miss.
     fn known_files(&self) -> Result<(BTreeSet<Vec<u8>>, Vec<TreeEntry>)> {
         let Index { entries, open } = self.read_index()?;
         let (mut paths, mut hidden) = (BTreeSet::from_iter(open), Vec::new());
@@ -297,25 +291,23 @@ impl Snapshot {
         index::parse(&read()?, self.format, &self.index)
     }
 
-    /// The folder of the tree.
     pub(crate) fn top(&self) -> &Path {
         &self.watch.top
     }
 }
 
-/// Folders that checks and tools make next to the sources, for themselves alone. A repo without ignore rules
-/// for them would otherwise get them with the work.
+/// Folders that checks and tools create next to the sources. A repo without ignore rules for them would otherwise get
+/// them with the work.
 const TOOL_CACHES: [&[u8]; 4] = [b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache"];
 
-/// Whether a path lies in the cache of a tool.
 pub(crate) fn is_tool_cache(path: &[u8]) -> bool {
     let mut parts: Vec<&[u8]> = path.split(|b| *b == b'/').collect();
     parts.pop();
     parts.iter().any(|part| TOOL_CACHES.contains(part))
 }
 
-/// The private index for this process: the newest one, renamed. A git whose driver was killed may
-/// still be at work on the old name; what it leaves there is ignored.
+/// The private index for this process: the newest one, renamed. A git whose driver was killed may still work on the
+/// old name; its output there is ignored.
 fn adopt_index(folder: &Path, name: &str) -> Result<PathBuf> {
     let own = folder.join(format!("{name}-{}", std::process::id()));
     let _ = fs::remove_file(lock_of(&own));
@@ -347,7 +339,6 @@ fn adopt_index(folder: &Path, name: &str) -> Result<PathBuf> {
     Ok(own)
 }
 
-/// All files of a commit or tree.
 pub(crate) fn read_tree(git: &Git, tree: &str) -> Result<Vec<TreeEntry>> {
     let output = git.call(["ls-tree", "-r", "-z", "--full-tree", tree]).run()?;
     crate::snapshot::entry::parse_ls_tree(&output.stdout)

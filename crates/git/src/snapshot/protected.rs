@@ -1,4 +1,4 @@
-//! Protected files: compared with the start snapshot where git knows them, by content where it does not.
+//! Protected files: compared with the start snapshot if git knows them, by content otherwise.
 
 use crate::error::Result;
 use crate::objects::files;
@@ -12,23 +12,21 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A file that git does not know is compared up to here.
 const FILE_MAX: u64 = 256 * 1024 * 1024;
 
-/// The baseline, `protected.json`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Protected {
     patterns: Vec<String>,
-    /// Paths whose baseline is no longer the start snapshot: mode and id, or `None` where the file was gone.
+    /// Paths whose baseline is no longer the start snapshot: mode and id, or `None` if the file didn't exist.
     accepted: BTreeMap<String, Option<String>>,
-    /// Plain paths that git does not know (ignored files, `.ralph/`): digest, or `None` where there was no file.
+    /// Plain paths unknown to git (ignored files, `.ralph/`): digest, or `None` if there was no file.
     outside: BTreeMap<String, Option<String>>,
     #[serde(skip)]
     path: PathBuf,
 }
 
 impl Protected {
-    /// Takes the baseline at the start of a run, or keeps the one of an interrupted start with the same patterns.
+    /// Takes the baseline at the start of a run, or keeps that of an interrupted start with the same patterns.
     pub(crate) fn begin(folder: &Path, top: &Path, patterns: &[String], start: &[TreeEntry]) -> Result<Self> {
         if let Some(old) = Self::load(folder)?.filter(|old| old.patterns == patterns) {
             return Ok(old);
@@ -46,18 +44,15 @@ impl Protected {
         Ok(fresh)
     }
 
-    /// The baseline that an earlier process wrote.
     pub(crate) fn load(folder: &Path) -> Result<Option<Self>> {
         let path = file(folder);
         Ok(files::load::<Self>(&path)?.map(|loaded| Self { path, ..loaded }))
     }
 
-    /// Whether a path is one of them.
     pub(crate) fn guards(&self, path: &str) -> bool {
         covers(&self.patterns, path)
     }
 
-    /// Protected paths that differ from the baseline.
     pub(crate) fn changes(&self, top: &Path, start: &[TreeEntry], now: &[TreeEntry]) -> Vec<ProtectedChange> {
         let mut found = BTreeMap::new();
         for change in differences(start, now) {
@@ -84,7 +79,6 @@ impl Protected {
         found.into_iter().map(|(path, change)| ProtectedChange { path, change }).collect()
     }
 
-    /// Takes one path as it is now.
     pub(crate) fn accept(
         &mut self,
         top: &Path,
@@ -129,7 +123,6 @@ fn has_below(entries: &[TreeEntry], folder: &str) -> bool {
     entries.get(at).is_some_and(|e| e.path.starts_with(&prefix))
 }
 
-/// Content of a file, or target of a link.
 fn digest(top: &Path, path: &str) -> Option<String> {
     let dir = SafeDir::open(top).ok()?;
     match dir.facts(path) {
@@ -141,11 +134,11 @@ fn digest(top: &Path, path: &str) -> Option<String> {
             let bytes = dir.read(path, Links::Refused, FILE_MAX).ok()?;
             Some(Digest::of(&bytes).as_str().to_owned())
         }
-        // A pipe or a device is not opened: reading it could wait for ever.
+        // Reading a pipe or a device could block forever.
         Ok(facts) if facts.kind == Kind::Special => Some("special".to_owned()),
         Ok(_) => None,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        // A link leads there.
+        // A link leads out of the tree.
         Err(_) => Some("elsewhere".to_owned()),
     }
 }

@@ -12,11 +12,11 @@ use std::path::Path;
 pub(crate) const EXCLUDE_AT_START: &str = "exclude-at-start";
 const MOVES: &str = "moves.jsonl";
 
-/// Full trees of more commits than this are forgotten; they can be derived nearly always.
+/// Only this many full trees are remembered; others can nearly always be derived.
 const TREES_MAX: usize = 200;
 
-/// Where a ref was left, and where it stood before. It is written *before* the ref moves, so after a crash the ref is at
-/// one of the two; anything else was another process.
+/// Where a ref was left, and where it was before. Written *before* the ref moves, so after a crash the ref is at one
+/// of the two; anything else was another process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RefPosition {
     pub(crate) from: Option<String>,
@@ -27,7 +27,7 @@ impl RefPosition {
     pub(crate) fn at(id: Option<String>) -> Self {
         Self { from: id.clone(), to: id }
     }
-    /// Takes what is found for what we left, if it can be.
+    /// Adopts the actual position if it is one of the two.
     pub(crate) fn settle(&mut self, actual: Option<&str>) {
         if actual == self.from.as_deref() || actual == self.to.as_deref() {
             *self = Self::at(actual.map(str::to_owned));
@@ -35,24 +35,22 @@ impl RefPosition {
     }
 }
 
-/// The run's memory: `record.json`, and the moves since it was written in `moves.jsonl`. Appending a line costs a
-/// checkpoint next to nothing; replacing a file makes some file systems write it out at once.
+/// The run's memory: `record.json`, and later moves in `moves.jsonl`. Appending a line is cheap; replacing a file
+/// makes some file systems flush it at once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RefRecord {
     pub(crate) baseline: Baseline,
     pub(crate) work: RefPosition,
-    /// The branch that the run commits on.
     #[serde(default)]
     pub(crate) branch: Option<RefPosition>,
-    /// Commit and full tree, where it is not the commit's own tree.
+    /// Commit and full tree, if it isn't the commit's own tree.
     #[serde(default)]
     pub(crate) trees: Vec<(String, String)>,
-    /// Counts the writings of `record.json`: lines of an older one do not count any more.
+    /// Counts the rewrites of `record.json`: lines of an older generation no longer count.
     #[serde(default)]
     generation: u64,
 }
 
-/// One line of `moves.jsonl`.
 #[derive(Debug, Serialize, Deserialize)]
 struct MoveLine {
     generation: u64,
@@ -60,14 +58,17 @@ struct MoveLine {
     step: PlannedMove,
 }
 
-/// A move of a ref that is about to be made.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "ref", rename_all = "snake_case")]
 pub(crate) enum PlannedMove {
-    /// The work ref, with the full tree behind the commit where it is another one than the commit's.
-    Work { place: RefPosition, full: Option<String> },
-    /// The run's branch.
-    Branch { place: RefPosition },
+    /// The work ref, with the full tree if it differs from the commit's.
+    Work {
+        place: RefPosition,
+        full: Option<String>,
+    },
+    Branch {
+        place: RefPosition,
+    },
 }
 
 impl RefRecord {
@@ -87,7 +88,6 @@ impl RefRecord {
         Ok(Some(record))
     }
 
-    /// Writes everything.
     pub(crate) fn save(&mut self, folder: &Path) -> Result<()> {
         self.generation += 1;
         files::save(&folder.join("record.json"), self)?;
@@ -95,7 +95,7 @@ impl RefRecord {
         Ok(())
     }
 
-    /// Notes a move, on the disk first.
+    /// Records a move on the disk before it is made.
     pub(crate) fn note(&mut self, folder: &Path, step: PlannedMove) -> Result<()> {
         let path = folder.join(MOVES);
         let line = MoveLine { generation: self.generation, step };

@@ -1,5 +1,5 @@
-//! Notices when refs that the run goes by were moved by others: its own `refs/ralph/<run>/…`, its branch, and the
-//! `HEAD` of the tree that it works on. All other refs are the user's to move, and those of other runs theirs.
+//! Notices when others move refs that the run relies on: its `refs/ralph/<run>/…`, its branch, and the `HEAD` of its
+//! tree. The user may move all other refs.
 
 use crate::error::Result;
 use crate::objects::files;
@@ -16,7 +16,7 @@ const HEAD: &str = "HEAD";
 /// Refs with their values: an object id, or for `HEAD` the name of its branch.
 type RefMap = BTreeMap<String, String>;
 
-/// The refs of the run as they were last accepted, `refs.json`.
+/// The run's refs as last accepted, `refs.json`.
 #[derive(Debug)]
 pub(crate) struct RefMonitor {
     run: RunId,
@@ -27,7 +27,6 @@ pub(crate) struct RefMonitor {
 }
 
 impl RefMonitor {
-    /// Takes the refs as they are for the baseline.
     pub(crate) fn accept_now(
         folder: &Path,
         run: &RunId,
@@ -41,7 +40,6 @@ impl RefMonitor {
         Ok(guard)
     }
 
-    /// The baseline that an earlier process wrote.
     pub(crate) fn load(folder: &Path, run: &RunId, tree: Tree, branch: Option<&str>) -> Result<Option<Self>> {
         let accepted = files::load(&folder.join(FILE))?;
         Ok(accepted.map(|accepted| Self::new(folder, run, tree, branch, accepted)))
@@ -56,18 +54,16 @@ impl RefMonitor {
         self.accepted.get(name).map(String::as_str)
     }
 
-    /// A move that this run made itself. It reaches the file with the next accepted baseline; until then the run's
-    /// record knows it.
+    /// Records a move that this run made. It is written to the file with the next accepted baseline; until then the
+    /// run's record knows it.
     pub(crate) fn own_move(&mut self, name: &str, to: Option<&str>) {
         set(&mut self.accepted, name, to);
     }
 
-    /// `refs/ralph/<run>/start` and `work`.
     fn own(&self) -> [String; 2] {
         ["start", "work"].map(|name| format!("refs/ralph/{}/{name}", self.run))
     }
 
-    /// The refs that count, as they are now.
     fn current_refs(&self, refs: &Refs) -> Result<RefMap> {
         let mut now = RefMap::new();
         let head = refs.head()?;
@@ -81,7 +77,8 @@ impl RefMonitor {
         Ok(now)
     }
 
-    /// What differs from the baseline. A move that needs no approval is the new baseline at once, so it is reported once.
+    /// What differs from the baseline. A move that needs no approval becomes the new baseline, so it is reported
+    /// once.
     pub(crate) fn moves(&mut self, refs: &Refs) -> Result<Vec<RefMove>> {
         let now = self.current_refs(refs)?;
         let own = self.own();
@@ -95,7 +92,7 @@ impl RefMonitor {
             for m in told {
                 set(&mut self.accepted, &m.name, m.to.as_deref());
             }
-            // The branch that `HEAD` is on now is compared from here on.
+            // From here on, compares the branch that `HEAD` is on now.
             if let Some(name) = now.get(HEAD)
                 && self.accepted.get(HEAD) == Some(name)
             {
@@ -106,7 +103,6 @@ impl RefMonitor {
         Ok(moves)
     }
 
-    /// `HEAD`, the branch that it is on, and the branch of the run.
     fn tree_moves(&self, refs: &Refs, now: &RefMap) -> Result<Vec<RefMove>> {
         let (old_head, new_head) = (self.accepted.get(HEAD), now.get(HEAD));
         let mut names: Vec<&str> = Vec::new();
@@ -125,10 +121,10 @@ impl RefMonitor {
         Ok(moves)
     }
 
-    /// Whether the user's tree moved forward: a commit, or a new branch at the same place.
+    /// Whether the user's tree moved forward: a commit, or a new branch at the same commit.
     fn is_forward(&self, refs: &Refs, now: &RefMap, name: &str) -> Result<bool> {
         if name == HEAD && self.branch.is_some() {
-            // The run commits on its branch, and the folder has left it.
+            // The run commits on its branch, but the folder has left it.
             return Ok(false);
         }
         let commit = |map: &RefMap| match map.get(name) {

@@ -1,7 +1,7 @@
-//! Brings a private index up to date with the files of a tree.
+//! Updates a private index from the files of a tree.
 //!
-//! Git gets every path, and never looks into a folder on its own: if a repo is within the tree, git would
-//! go into it, believe its configuration, and run the programs that it names.
+//! Git gets every path, and never looks into a folder on its own: it would enter a nested repo, trust its
+//! configuration, and run the programs that it names.
 
 use crate::error::Result;
 use crate::objects::oid::{ObjectFormat, Oid};
@@ -20,36 +20,32 @@ use std::path::{Path, PathBuf};
 const FOLDERS_MAX: usize = 64;
 /// More than any ref, `HEAD` or `.git` file holds.
 const REF_MAX: u64 = 64 * 1024;
-/// More entries than this are given to git as its input.
+/// More entries than this are passed as git's input.
 const ARGUMENTS_MAX: usize = 100;
 const PACKED_REFS_MAX: u64 = 64 * 1024 * 1024;
 
-/// What becomes of a repo within the tree that the index does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NestedRepos {
-    /// It is recorded as a link to its commit, and stays that: it is the user's.
+    /// Recorded as a link to its commit: it is the user's.
     Pinned,
     /// Its files are recorded like any others, without its `.git`: the agent may have made it.
     AsFiles,
 }
 
-/// An index, and the tree whose files it is to hold.
 #[derive(Debug)]
 pub(crate) struct Staging<'a> {
     pub(crate) git: &'a Git,
     pub(crate) index: &'a Path,
     pub(crate) top: &'a Path,
-    /// The tree whose attributes decide about filters and line ends; those of the files where there is none.
     pub(crate) attributes: Option<&'a str>,
     pub(crate) nested: NestedRepos,
     pub(crate) format: ObjectFormat,
 }
 
-/// What the index does not hold and git does not ignore.
+/// What the index doesn't hold and git doesn't ignore.
 #[derive(Debug, Default)]
 pub(crate) struct Untracked {
     pub(crate) files: Vec<Vec<u8>>,
-    /// Repos within the tree, with the commit they are at.
     pub(crate) links: Vec<TreeEntry>,
 }
 
@@ -62,7 +58,6 @@ impl Staging<'_> {
         }
     }
 
-    /// What is new below `folders`, or anywhere for `None`.
     pub(crate) fn untracked(&self, folders: Option<&[Vec<u8>]>) -> Result<Untracked> {
         let mut args: Vec<OsString> = ["ls-files", "-o", "-z", "--exclude-standard"].map(Into::into).into();
         let all = |folders: &&[Vec<u8>]| folders.len() > FOLDERS_MAX || folders.iter().any(Vec::is_empty);
@@ -79,7 +74,7 @@ impl Staging<'_> {
             match (path.strip_suffix(b"/"), self.nested) {
                 (None, _) => found.files.push(path.to_owned()),
                 (Some(repo), NestedRepos::Pinned) => {
-                    // Without a commit it is pinned all the same, at something that is none.
+                    // Without a commit it is pinned all the same, at an id that doesn't exist.
                     let head =
                         head_of_nested(self.top, repo).unwrap_or_else(|| self.format.id_of("blob", b""));
                     found.links.push(TreeEntry { path: repo.to_owned(), mode: MODE_GITLINK, oid: head });
@@ -101,8 +96,8 @@ impl Staging<'_> {
         Ok(paths.iter().filter(|path| !ignored.contains(path.as_slice())).cloned().collect())
     }
 
-    /// Takes `entries` into the index as they stand here, without what git would remember of their files; then these paths
-    /// as they are now. What is gone goes from it, too.
+    /// Adds `entries` to the index without any stats of their files, then updates these paths from the disk. Deleted
+    /// files leave the index.
     pub(crate) fn update(
         &self,
         paths: &BTreeSet<Vec<u8>>,
@@ -139,8 +134,7 @@ impl Staging<'_> {
             call.stdin(paths).run().map(drop)
         };
         match update(lines(paths.iter().copied())) {
-            // A file that cannot be read stays as it was known, one that has become a pipe or a socket is gone; all others are
-            // taken.
+            // An unreadable file keeps its entry, one that became a pipe or a socket is gone; all others are added.
             Err(error) if error.code() == Some(128) => {
                 let (special, rest): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) =
                     paths.iter().copied().partition(|path| self.is_special(path));
@@ -158,7 +152,6 @@ impl Staging<'_> {
         }
     }
 
-    /// Takes paths out of the index, whatever is there.
     fn forget<'a>(&self, paths: impl Iterator<Item = &'a Vec<u8>>) -> Result<(), GitError> {
         let call = self.call(["update-index", "--force-remove", "-z", "--stdin"]);
         call.stdin(lines(paths)).run().map(drop)
@@ -178,7 +171,7 @@ impl Staging<'_> {
     }
 }
 
-/// Knows of which paths no folder is a link, each folder looked at once.
+/// Knows which paths have no link among their folders; checks each folder once.
 struct RealFolders<'a> {
     top: &'a Path,
     known: HashMap<&'a [u8], bool>,
@@ -211,7 +204,7 @@ fn lines<'a>(paths: impl Iterator<Item = &'a Vec<u8>>) -> Vec<u8> {
     input
 }
 
-/// All files and links below a folder, but what is git's own.
+/// All files and links below a folder, except git's.
 fn walk(top: &Path, folder: &[u8], out: &mut Vec<Vec<u8>>) {
     for (name, kind) in list(top, folder).unwrap_or_default() {
         let path = join(folder, &name);
@@ -226,7 +219,7 @@ fn walk(top: &Path, folder: &[u8], out: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// The commit that a repo within the tree is at, read from its files: git itself would read its configuration, too.
+/// The commit of a nested repo, read from its files: git would trust its configuration.
 fn head_of_nested(top: &Path, path: &[u8]) -> Option<Oid> {
     let folder = SafeDir::open(on_disk(top, path)).ok()?;
     let git_dir = match folder.facts(".git").ok()?.kind {

@@ -1,7 +1,7 @@
 //! `commit_state`: the `.ralph/` folder as part of the work commits.
 //!
-//! It is never part of the tree that checks judge: the engine writes to it all the time, and a journal that grows must
-//! not look like work.
+//! It is never part of the tree that checks judge: the engine keeps writing to it, and a growing journal must not
+//! look like work.
 
 use crate::error::{Error, Result};
 use crate::objects::writer::Objects;
@@ -12,23 +12,21 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// The folder's name, as paths in a tree begin.
 pub(crate) const PREFIX: &[u8] = b".ralph/";
 /// Larger files (floods of output) stay out of the repo.
 const FILE_MAX: u64 = 4 * 1024 * 1024;
-/// What only means something to the process that drives the run and to those who watch it, and what is git's own.
+/// Files that only matter to the driving process and its watchers, and git's.
 const PASSING: &[&str] =
     &["lock", "active.json", "live.jsonl", "live.1.jsonl", "events.idx", "git", "copy-git", "grown"];
 
-/// One file of the folder.
 struct StateEntry {
     path: Vec<u8>,
     mode: u32,
     body: Vec<u8>,
 }
 
-/// The work with the state folder added as it is now. The run's `record` lies elsewhere and is shown by a link: of that run
-/// the record itself is added, of others nothing.
+/// Adds the present state folder to the work. The run's `record` is elsewhere, with a link here: this run's record is
+/// added, and nothing of other runs.
 pub(crate) fn with_state(
     work: &WorkChanges,
     top: &Path,
@@ -74,7 +72,7 @@ fn collect(folder: &Path, name: &[u8], found: &mut Vec<StateEntry>) -> Result<()
             (0o120_000, target.as_os_str().as_bytes().to_vec())
         } else if meta.is_file() && meta.len() <= FILE_MAX {
             let mode = if meta.permissions().mode() & 0o100 == 0 { 0o100_644 } else { 0o100_755 };
-            // A file that vanishes meanwhile is simply not there.
+            // A file that disappears in between doesn't count.
             let Ok(body) = fs::read(&path) else { continue };
             (mode, body)
         } else {

@@ -1,7 +1,7 @@
-//! After git has read the tree: decides which files and folders the [`WatchedFiles`] looks at from now on.
+//! After git has read the tree: decides which files and folders [`WatchedFiles`] checks from now on.
 //!
-//! Folders that git ignores must not be watched (a build would make every look slow), and empty folders must (a file may
-//! appear there). Only git knows its ignore rules, so folders that hold no known file are checked once, in bulk.
+//! Ignored folders must not be watched (a build would make every check slow), and empty folders must (a file may
+//! appear there). Only git knows its ignore rules, so folders without known files are checked once, in bulk.
 
 use crate::error::Result;
 use crate::objects::index::Index;
@@ -16,16 +16,12 @@ use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// What stays the same between two surveys.
 #[derive(Debug)]
 pub(crate) struct SurveyRules {
     pub(crate) git: Git,
     pub(crate) index: PathBuf,
-    /// `info/exclude`.
     pub(crate) exclude: PathBuf,
-    /// Whether `.ralph/` is left out of the tree.
     pub(crate) skip_ralph: bool,
-    /// Folders that git ignores.
     pub(crate) ignored: HashSet<Vec<u8>>,
 }
 
@@ -49,7 +45,7 @@ impl SurveyRules {
             .filter(|e| e.entry.mode == MODE_GITLINK)
             .map(|e| &e.entry.path[..])
             .collect();
-        // Where nothing of them changed, those in folders that are not listed again below must stay.
+        // If none of them changed, those in folders that aren't listed again below must stay.
         if changes.touches_rules() {
             watch.others.clear();
         }
@@ -69,7 +65,7 @@ impl SurveyRules {
         let mut old = std::mem::take(&mut watch.dirs);
         let relist = changes.touches_rules();
         let mut queue: Vec<Vec<u8>> = known.iter().map(|d| d.to_vec()).collect();
-        // Watched folders without known files stay watched; they were not ignored when we asked.
+        // Watched folders without known files stay watched; they weren't ignored when we asked.
         if !relist {
             queue.extend(old.keys().filter(|d| !known.contains(d.as_slice())).cloned());
         }
@@ -83,7 +79,7 @@ impl SurveyRules {
                     dirs.insert(path, dir);
                     continue;
                 }
-                // The stat from before git's reading, where there is one: what came later must show.
+                // The stat from before git's reading, if any: later changes must show.
                 let Some(stat) = changed.unwrap_or_else(|| watch.stat(&path)) else { continue };
                 let Some(names) = list(&watch.top, &path) else { continue };
                 let hash = hash_names(&names);
@@ -103,7 +99,6 @@ impl SurveyRules {
         Ok(())
     }
 
-    /// Reports subfolders, and watches what steers git in this folder without being a known file.
     fn look_at_names(
         &self,
         watch: &mut WatchedFiles,
@@ -120,7 +115,7 @@ impl SurveyRules {
                 continue;
             }
             if *kind == NameKind::Folder {
-                // A nested repo that the index has a link for is pinned and not looked into.
+                // A nested repo that the index links to is pinned; its content isn't watched.
                 if !in_index(&path) {
                     subfolder(&path);
                 }
@@ -173,8 +168,8 @@ fn files(
             continue;
         }
         let Ok(name) = CString::new(path) else { continue };
-        // Our own stat was taken before git read the file. It is used where git took the file for the same: git
-        // leaves old nanoseconds in its index, and a file that never matches would make every look slow.
+        // Our stat was taken before git read the file. It is used if git took the file for unchanged: git leaves old
+        // nanoseconds in its index, and a file that never matches would make every check slow.
         let stat = match seen.flatten() {
             Some((stat, _)) if stat.same_to_the_second(&item.stat) || contains(left_out, path) => stat,
             _ => item.stat,
@@ -189,7 +184,6 @@ fn contains(sorted: &[Vec<u8>], path: &[u8]) -> bool {
     sorted.iter().any(|p| p == path)
 }
 
-/// All folders that hold known files, the top folder as the empty path.
 fn known_folders(index: &Index) -> HashSet<&[u8]> {
     let mut known: HashSet<&[u8]> = HashSet::from([&b""[..]]);
     let mut last: &[u8] = b"";

@@ -1,8 +1,8 @@
-//! Tells without a process whether anything that git would add has changed: one `stat` per known file and folder.
+//! Detects without a process whether anything that git would add has changed: one `stat` per known file and folder.
 //!
-//! A stat cannot show a change made within the same clock tick as the snapshot. Such *fresh* files and folders also
-//! keep a hash of their content, which is compared until the file system's clock has moved on. That clock is read from
-//! a file of our own, so that network and other odd file systems are judged by their own time.
+//! A stat can't show a change within the same clock tick as the snapshot. Such *fresh* files and folders also keep a
+//! hash of their content, which is compared until the file system's clock has moved on. That clock is read from a
+//! file of ours, so that network file systems are judged by their own time.
 
 use crate::error::{Error, Result};
 use crate::objects::index::Stat;
@@ -19,10 +19,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Fresh files above this size are not hashed; the next look goes through git instead.
+/// Larger fresh files aren't hashed; the next check goes through git instead.
 const FRESH_MAX: u64 = 4 * 1024 * 1024;
 
-/// The file by which the clock of the repo's file system is read: in the run's folder, where that is on the same one.
+/// The file that shows the clock of the repo's file system: in the run's folder, if that is on the same one.
 pub(crate) fn clock_of(repo: &Repo, folder: &Path) -> PathBuf {
     let disk = |path: &Path| fs::metadata(path).ok().map(|meta| meta.dev());
     let same = disk(folder).is_some() && disk(folder) == disk(&repo.top);
@@ -30,15 +30,12 @@ pub(crate) fn clock_of(repo: &Repo, folder: &Path) -> PathBuf {
     place.join("clock")
 }
 
-/// Seconds and nanoseconds of a file system's clock.
 pub(crate) type FileTime = (u32, u32);
 
-/// How far a stat can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StatTrust {
-    /// An equal stat means an equal file.
     Settled,
-    /// Changed in the snapshot's own tick: compare this hash too.
+    /// Changed in the snapshot's own tick: compare this hash as well.
     Fresh(Oid),
     /// The same, but not hashed.
     Unknown,
@@ -55,16 +52,14 @@ pub(crate) struct WatchedFile {
 pub(crate) struct WatchedDir {
     pub(crate) stat: Stat,
     pub(crate) trust: StatTrust,
-    /// Hash of its names: a file that was replaced by one of the same name changes the stat alone.
+    /// Hash of its names: replacing a file by one of the same name only changes the stat.
     pub(crate) names: Oid,
 }
 
-/// What a look at the files has found.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    /// Known files that changed, with what they are now and their whole size; `None` where gone.
+    /// Known files that changed, with their present stat and full size; `None` if deleted.
     pub(crate) files: HashMap<Vec<u8>, Option<(Stat, u64)>>,
-    /// Known folders whose list of names changed.
     pub(crate) dirs: HashMap<Vec<u8>, Option<Stat>>,
     /// An ignore rule outside the known files, or a nested repo, changed.
     pub(crate) other: bool,
@@ -74,23 +69,20 @@ impl Changes {
     pub(crate) fn is_empty(&self) -> bool {
         self.files.is_empty() && self.dirs.is_empty() && !self.other
     }
-    /// Whether what git ignores may have changed.
     pub(crate) fn touches_rules(&self) -> bool {
         self.other || self.files.keys().any(|path| path.ends_with(b".gitignore"))
     }
 }
 
-/// All files and folders whose changes are looked for.
 #[derive(Debug)]
 pub(crate) struct WatchedFiles {
     root: File,
     pub(crate) top: PathBuf,
     clock: File,
-    /// In path order.
     pub(crate) files: Vec<WatchedFile>,
-    /// Below the top folder, which is the empty path.
+    /// Relative to the top folder, which is the empty path.
     pub(crate) dirs: BTreeMap<Vec<u8>, WatchedDir>,
-    /// Files that steer git without being files of the tree.
+    /// Files that configure git without being files of the tree.
     pub(crate) others: BTreeMap<PathBuf, Option<Stat>>,
 }
 
@@ -116,18 +108,17 @@ impl WatchedFiles {
         })
     }
 
-    /// The file system's time now. Whatever changes from here on has this ctime or a later one.
+    /// The file system's time now. Later changes have this ctime or a later one.
     pub(crate) fn now(&self) -> Result<FileTime> {
         now(&self.clock)
     }
 
-    /// Looks at everything once.
     pub(crate) fn scan(&mut self) -> Result<Changes> {
         let mut changes = Changes::default();
         let fresh = |trust: &StatTrust| *trust != StatTrust::Settled;
         let any_fresh =
             self.files.iter().any(|f| fresh(&f.trust)) || self.dirs.values().any(|d| fresh(&d.trust));
-        // The clock is read before the hashes: what it has passed cannot change unseen any more.
+        // Read before the hashes: what happened before this time can no longer change unseen.
         let now = if any_fresh { Some(self.now()?) } else { None };
         for (path, dir) in &mut self.dirs {
             let stat = stat_at(&self.root, if path.is_empty() { b"." } else { path }).map(|s| to_stat(&s));
@@ -153,7 +144,7 @@ impl WatchedFiles {
         Ok(changes)
     }
 
-    /// A stat with the trust it deserves when the snapshot began at `began`.
+    /// How far to trust a stat if the snapshot began at `began`.
     pub(crate) fn trust(
         &self,
         stat: &Stat,
@@ -170,7 +161,6 @@ impl WatchedFiles {
         stat_at(&self.root, if path.is_empty() { b"." } else { path }).map(|s| to_stat(&s))
     }
 
-    /// Files among those that changed whose changes git would not see.
     pub(crate) fn hidden_changes<'a>(&self, changes: &'a Changes) -> impl Iterator<Item = &'a [u8]> {
         changes.files.iter().filter_map(|(path, now)| {
             let at = self.files.binary_search_by(|file| file.path.as_bytes().cmp(path)).ok()?;
@@ -193,7 +183,7 @@ fn now(clock: &File) -> Result<FileTime> {
     Ok((meta.ctime() as u32, meta.ctime_nsec() as u32))
 }
 
-/// Whether a folder with another stat still has the same names; its stat is the new one then.
+/// Whether a folder with another stat still has the same names; then updates its stat.
 fn same_names(root: &File, clock: &File, top: &Path, path: &[u8], dir: &mut WatchedDir) -> Result<bool> {
     let before = now(clock)?;
     let Some(stat) = stat_at(root, if path.is_empty() { b"." } else { path }).map(|s| to_stat(&s)) else {
@@ -207,7 +197,7 @@ fn same_names(root: &File, clock: &File, top: &Path, path: &[u8], dir: &mut Watc
     Ok(true)
 }
 
-/// Whether something with an unchanged stat is unchanged, and whether from now on the stat alone will do.
+/// Whether something with an unchanged stat is unchanged, and whether the stat alone is enough from now on.
 fn still(
     trust: &mut StatTrust,
     stat: Stat,
@@ -240,12 +230,10 @@ fn to_stat(stat: &FileStat) -> Stat {
     }
 }
 
-/// The stat of a file anywhere; `None` where there is none.
 pub(crate) fn stat_of(path: &Path) -> Option<Stat> {
     fs::symlink_metadata(path).ok().map(|meta| Stat::from(&meta))
 }
 
-/// Hash of a file's bytes as they lie on the disk, or of a link's target.
 pub(crate) fn content_hash(top: &Path, path: &[u8]) -> Option<Oid> {
     let full = top.join(OsStr::from_bytes(path));
     let meta = fs::symlink_metadata(&full).ok()?;
@@ -255,13 +243,12 @@ pub(crate) fn content_hash(top: &Path, path: &[u8]) -> Option<Oid> {
     if meta.len() > FRESH_MAX || !meta.is_file() {
         return None;
     }
-    // A pipe may have taken its place since: it is not waited for.
+    // A pipe may have replaced it: don't block.
     let mut bytes = Vec::new();
     ralph_loop_safe_fs::open_plain(&full).ok()?.take(FRESH_MAX + 1).read_to_end(&mut bytes).ok()?;
     Some(ObjectFormat::Sha1.id_of("file", &bytes))
 }
 
-/// The kind of a name in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NameKind {
     File,
@@ -270,10 +257,9 @@ pub(crate) enum NameKind {
     Special,
 }
 
-/// One folder's names, each with what it is, sorted.
 pub(crate) fn list(top: &Path, dir: &[u8]) -> Option<Vec<(Vec<u8>, NameKind)>> {
-    // A folder that has become a link leads out of the tree: its content doesn't count. The kernel finds the way at once:
-    // looking at each folder of it alone takes minutes where an agent has made a thousand below each other.
+    // A folder that has become a link leads out of the tree, so its content doesn't count. The kernel resolves the
+    // path at once: checking each folder takes minutes if an agent has nested a thousand.
     let dir = if dir.is_empty() { Path::new(".") } else { Path::new(OsStr::from_bytes(dir)) };
     let found = SafeDir::open(top).ok()?.entries(dir, usize::MAX).ok()?;
     let names = found.into_iter().map(|entry| {

@@ -1,23 +1,19 @@
-//! Keeps the user's own unfinished changes out of the run's commits.
+//! Keeps the user's unfinished changes out of the run's commits.
 //!
-//! The work tree of a commit is `HEAD` at the start, with exactly the paths replaced that differ between the start
-//! snapshot and now. What the user had changed before and the run has not stays as `HEAD` has it.
+//! A commit's work tree is `HEAD` at the start, with exactly the paths replaced that differ between the start
+//! snapshot and now. What only the user had changed stays as `HEAD` has it.
 
 use crate::snapshot::entry::{TreeEntry, differences, find, walk_both};
 use std::collections::BTreeSet;
 
-/// What the run has changed.
 #[derive(Debug)]
 pub(crate) struct WorkChanges {
-    /// The files of the work commit.
     pub(crate) entries: Vec<TreeEntry>,
-    /// Paths that differ from the start snapshot.
     pub(crate) changed: Vec<Vec<u8>>,
-    /// Those of them that the user had already changed before the start.
+    /// Those that the user had already changed before the start.
     pub(crate) dirty_touched: Vec<Vec<u8>>,
 }
 
-/// Computes the work tree from the three states.
 pub(crate) fn work_of(head: &[TreeEntry], start: &[TreeEntry], now: &[TreeEntry]) -> WorkChanges {
     let changes = differences(start, now);
     let same = |a: Option<&TreeEntry>, b: Option<&TreeEntry>| match (a, b) {
@@ -46,8 +42,8 @@ pub(crate) fn work_of(head: &[TreeEntry], start: &[TreeEntry], now: &[TreeEntry]
     WorkChanges { entries, changed: changes.iter().map(|c| c.path.to_vec()).collect(), dirty_touched }
 }
 
-/// Files of `HEAD` that cannot stand beside `path`: a file where it needs a folder, or files below it. They are there
-/// only if the user had removed them before the start.
+/// Files of `HEAD` that conflict with `path`: a file where it needs a folder, or files below it. They exist only if
+/// the user had removed them before the start.
 pub(crate) fn in_the_way<'a>(head: &'a [TreeEntry], path: &[u8]) -> Vec<&'a [u8]> {
     let mut found = Vec::new();
     for (at, _) in path.iter().enumerate().filter(|(_, b)| **b == b'/') {
@@ -59,7 +55,7 @@ pub(crate) fn in_the_way<'a>(head: &'a [TreeEntry], path: &[u8]) -> Vec<&'a [u8]
     found
 }
 
-/// The full state behind a work commit, where no record of it is left: the start snapshot with the commit's own changes.
+/// The full state behind a work commit without a record: the start snapshot with the commit's changes.
 pub(crate) fn full_of(head: &[TreeEntry], start: &[TreeEntry], work: &[TreeEntry]) -> Vec<TreeEntry> {
     work_of(start, head, work).entries
 }
@@ -83,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn untouched_dirt_stays_out_and_touched_dirt_goes_in_whole() {
+    fn only_touched_user_changes_are_committed() {
         let head = files(&[("a", "1"), ("b", "1"), ("gone", "1")]);
         let start = files(&[("a", "dirty"), ("b", "dirty"), ("mine", "1")]);
         let now = files(&[("a", "dirty"), ("b", "agent"), ("mine", "1"), ("new", "1")]);
@@ -101,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_the_agent_wins_over_a_file_that_the_user_had_removed() {
+    fn agents_folder_replaces_a_file_the_user_removed() {
         let head = files(&[("a", "file"), ("b/x", "1"), ("b-", "1")]);
         let start = files(&[("a/mine", "1"), ("b-", "1")]);
         let now = files(&[("a/mine", "1"), ("a/new", "1"), ("b", "file"), ("b-", "1")]);

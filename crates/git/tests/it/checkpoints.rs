@@ -165,7 +165,7 @@ fn a_file_in_an_empty_folder_and_a_change_of_ignore_rules_are_noticed() {
 }
 
 #[test]
-fn the_users_mess_does_not_stop_a_run() {
+fn odd_user_files_do_not_stop_a_run() {
     let fixture = Fixture::new();
     // An unfinished merge with a conflict, a nested repo with and one without a commit, a broken link.
     fixture.git(&["switch", "-qc", "side"]);
@@ -199,7 +199,7 @@ fn the_users_mess_does_not_stop_a_run() {
 }
 
 #[test]
-fn large_untracked_files_are_left_out_and_told() {
+fn large_untracked_files_are_left_out_and_reported() {
     let fixture = Fixture::new();
     fixture.write("big [1].bin", &"x".repeat(5000));
     let mut workspace = fixture.workspace_with(|o| o.large_file_limit = 1000);
@@ -344,7 +344,7 @@ fn on_its_branch_a_run_moves_the_branch_and_status_stays_sane() {
     assert!(fixture.git(&["reflog", "-1"]).contains("ralph: iteration 1"));
     assert!(workspace.moved_refs().unwrap().is_empty());
     assert_eq!(fixture.git(&["rev-parse", "main"]), baseline.head.as_str());
-    // Somebody else writes the branch anew or leaves it: nothing is forced.
+    // Another process rewrites or leaves the branch: nothing is forced.
     fixture.git(&["commit", "-q", "--amend", "--allow-empty", "-m", "rewritten"]);
     fixture.write("a.txt", "agent 2\n");
     let error = try_checkpoint(&mut workspace, 2, true).unwrap_err();

@@ -1,4 +1,4 @@
-//! Clean checkouts: they hold the commit, work as repos of their own, and believe nothing that an agent left in `.git`.
+//! Clean checkouts hold the commit, work as separate repos, and trust nothing that an agent left in `.git`.
 
 use crate::support::{Fixture, checkpoint, git};
 use ralph_loop_domain::ports::Workspace;
@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 #[test]
-fn a_clean_checkout_is_a_repo_of_its_own_with_history_and_tags_and_without_hooks_and_settings() {
+fn clean_checkout_has_history_and_tags_but_no_hooks_or_settings() {
     let fixture = Fixture::new();
     fixture.git(&["tag", "-a", "v1", "-m", "one"]);
     fixture.git(&["config", "user.nonsense", "mine"]);
@@ -24,7 +24,7 @@ fn a_clean_checkout_is_a_repo_of_its_own_with_history_and_tags_and_without_hooks
     assert_eq!(git(&into, &["rev-list", "--count", "HEAD"]), "2");
     assert!(!fs::read_to_string(into.join(".git/config")).unwrap().contains("nonsense"));
     assert_eq!(workspace.verify_checkout(&commit, &into).unwrap(), Vec::<String>::new());
-    // What happens there stays there.
+    // Changes there stay there.
     git(&into, &["tag", "v2"]);
     assert_eq!(fixture.git(&["tag"]), "v1");
 }
@@ -71,7 +71,7 @@ fn an_object_that_was_overwritten_in_the_repo_is_noticed() {
 }
 
 #[test]
-fn filters_that_came_during_the_run_do_not_count_and_those_of_the_start_do() {
+fn only_original_filters_apply() {
     let fixture = Fixture::new();
     fixture.git(&["config", "filter.up.smudge", "tr a-z A-Z"]);
     fixture.git(&["config", "filter.up.clean", "tr A-Z a-z"]);

@@ -1,4 +1,4 @@
-//! The runner itself: deadlines, bounds, errors.
+//! The runner: deadlines, bounds, errors.
 
 use crate::support;
 use crate::support::Fixture;
@@ -12,7 +12,7 @@ fn a_command_that_hangs_is_ended_with_everything_it_started() {
     let git = fixture.repo().git().with_timeout(Duration::from_millis(200));
     let pids = fixture.dir.path().join("pids");
     let hang = format!("alias.hang=!sleep 1000 & echo $! $$ > {}; sleep 1000", pids.display());
-    // Under load the time may be over before the two have begun.
+    // Under load the deadline may pass before both have started.
     let began = (0..50).any(|_| {
         let error = git.call(["hang"]).config(&hang).run().unwrap_err();
         assert_eq!(error.kind, GitFailure::TimedOut);
@@ -40,7 +40,7 @@ fn output_is_bounded_and_large_input_does_not_block() {
 }
 
 #[test]
-fn a_failure_tells_command_code_last_words_and_what_to_do() {
+fn failure_reports_command_code_stderr_and_hint() {
     let fixture = Fixture::new();
     let error = fixture.repo().git().call(["rev-parse", "--verify", "no-such-ref"]).run().unwrap_err();
     assert_eq!(error.code(), Some(128));
@@ -59,7 +59,7 @@ fn nothing_asks_for_a_password() {
     let fixture = Fixture::new();
     let call = Git::in_folder(&support::vars(), &fixture.top).call(["credential", "fill"]);
     let answer = call.stdin("protocol=https\nhost=example.invalid\n\n").config("credential.helper=").run();
-    // No answer, never a prompt: the test would hang.
+    // A prompt would hang the test.
     let error = answer.unwrap_err().to_string();
     assert!(error.contains("unable to get password from user"), "{error}");
 }

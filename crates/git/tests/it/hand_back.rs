@@ -1,4 +1,4 @@
-//! The copy of a user's tree, and handing back what an agent did on it.
+//! The copy of a user's tree, and handing back an agent's work.
 
 mod hostile;
 
@@ -15,7 +15,6 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-/// The record of a run lies apart from both trees.
 fn folders(user: &Fixture) -> CopyDirs {
     let record = user.dir.path().canonicalize().unwrap().join("record");
     CopyDirs { user: Some(record.join("git")), agent: Some(record.join("copy-git")) }
@@ -100,7 +99,7 @@ fn the_copy_knows_the_same_start_as_the_users_repo() {
 }
 
 #[test]
-fn whoever_has_not_changed_a_file_gets_the_others() {
+fn unchanged_side_gets_the_other_sides_edit() {
     let pair = Pair::of(Fixture::new(), None);
     let (mut both, baseline) = pair.begun();
     pair.agent("a.txt", "agent\n");
@@ -111,17 +110,17 @@ fn whoever_has_not_changed_a_file_gets_the_others() {
     let first = back(&mut both);
     assert_eq!((first.written, first.conflicts), (vec![], vec!["a.txt".to_owned()]));
     assert_eq!(pair.user.read("a.txt"), "user\n");
-    // In a new process it is still known what was agreed on.
+    // A new process still knows what was agreed on.
     drop(both);
     let mut both = pair.open();
     both.reopen(&baseline).unwrap();
     assert_eq!(back(&mut both).conflicts, ["a.txt"]);
-    // The user puts theirs back as it was: the agent's comes.
+    // The user restores the file: the agent's edit arrives.
     pair.user.write("a.txt", "a\n");
     let second = back(&mut both);
     assert_eq!((second.written, second.conflicts), (vec!["a.txt".to_owned()], vec![]));
     assert_eq!(pair.user.read("a.txt"), "agent\n");
-    // And when the agent changes what the user has taken over, it comes again.
+    // When the agent changes what the user has taken over, it is handed back again.
     pair.agent("b.txt", "agent\n");
     assert_eq!(back(&mut both).written, ["b.txt"]);
 }
@@ -155,7 +154,7 @@ fn what_git_does_not_know_is_never_overwritten() {
     user.write("target/x", "built\n");
     let pair = Pair::of(user, None);
     let (mut both, _) = pair.begun();
-    // The rules that hid it are gone, and something stands in its place.
+    // The rules that hid it are gone, and something took its path.
     pair.agent(".gitignore", "");
     pair.agent("secret.log", "agent\n");
     fs::remove_dir_all(pair.agent_copy.join("target")).unwrap();
@@ -183,7 +182,7 @@ fn an_agent_that_unhides_a_secret_does_not_get_it() {
     assert_eq!(both.take_in().unwrap(), ["open.txt"]);
     back(&mut both);
     assert!(!pair.agent_copy.join(".env").exists() && !pair.agent_copy.join("deep").exists());
-    // Neither through the objects that the copy can read.
+    // Nor through the objects that the copy can read.
     let all = git(&pair.agent_copy, &["cat-file", "--batch-all-objects", "--batch"]);
     assert!(all.contains("fn lib"), "the copy reads the user's objects: {all}");
     assert!(!all.contains("TOKEN"), "{all}");
@@ -219,13 +218,13 @@ fn a_branch_follows_by_compare_and_swap_with_its_index() {
     assert_eq!(back(&mut both).branch_kept, None);
     assert_eq!(pair.user.git(&["rev-parse", "fix"]), first.commit.unwrap().as_str());
     assert_eq!(pair.user.git(&["status", "--porcelain"]), "A  staged");
-    // Killed after the branch, before the memory of it: the same again changes nothing.
+    // Killed after the branch, before saving: a repeat changes nothing.
     fs::remove_file(folders(&pair.user).user.unwrap().join("handed.json")).unwrap();
     drop(both);
     let mut both = pair.open();
     both.reopen(&baseline).unwrap();
     assert_eq!(back(&mut both), HandedBack::default());
-    // What an agent moves in its copy goes nowhere.
+    // Branches that an agent moves in its copy aren't handed back.
     git(&pair.agent_copy, &["commit", "-q", "--allow-empty", "-m", "agent's own"]);
     assert_eq!(back(&mut both), HandedBack::default());
     assert_eq!(pair.user.git(&["log", "--format=%s", "-1", "fix"]), "work");
@@ -263,7 +262,7 @@ fn a_copy_answers_what_a_proof_asks() {
 }
 
 #[test]
-fn a_copy_whose_git_folder_was_replaced_is_not_looked_at() {
+fn copy_with_a_replaced_git_folder_is_refused() {
     let pair = Pair::of(Fixture::new(), None);
     let (mut both, _) = pair.begun();
     fs::rename(pair.agent_copy.join(".git"), pair.agent_copy.join("git")).unwrap();

@@ -1,4 +1,4 @@
-//! Shallow and sparse clones of a repo with some hundred files: what is not there is not gone.
+//! Shallow and sparse clones of a repo with some hundred files: missing files don't count as deleted.
 
 use crate::support;
 use crate::support::{Fixture, checkpoint, commit_of, git, listed, run};
@@ -69,7 +69,7 @@ fn names(top: &Path, tree: &str) -> Vec<String> {
 }
 
 #[test]
-fn work_in_a_sparse_clone_keeps_every_file_that_is_not_there() {
+fn work_in_a_sparse_clone_keeps_files_outside_it() {
     for filters in [true, false] {
         let (fixture, bare) = served(filters);
         let all = fixture.names("HEAD");
@@ -90,7 +90,7 @@ fn work_in_a_sparse_clone_keeps_every_file_that_is_not_there() {
         fs::write(into.join("packages/api/src/file001.txt"), "changed\n").unwrap();
         fs::write(into.join("packages/api/src/new.txt"), "new\n").unwrap();
         fs::remove_file(into.join("packages/api/src/file002.txt")).unwrap();
-        // Also where the clone has nothing: what is written there counts, what is absent stays.
+        // Outside the clone, new files count and missing ones stay.
         fs::create_dir_all(into.join("packages/web/src")).unwrap();
         fs::write(into.join("packages/web/src/added.txt"), "added\n").unwrap();
         let made = checkpoint(&mut workspace, 1);
@@ -106,7 +106,7 @@ fn work_in_a_sparse_clone_keeps_every_file_that_is_not_there() {
         let commit = commit_of(&made);
         assert_eq!(names(&into, &commit).len(), all.len() + 1);
 
-        // Nothing more to see, also for a process that comes later.
+        // Nothing changed, for a later process either.
         let mut later = self::workspace(&repo, &extent);
         later.reopen(&baseline).unwrap();
         assert_eq!(listed(&checkpoint(&mut later, 2)), Vec::<String>::new());
@@ -146,7 +146,7 @@ fn an_agent_that_narrows_the_checkout_does_not_narrow_the_proof() {
     let clean = fixture.dir.path().join("clean");
     workspace.checkout_clean(made.commit.as_ref().unwrap(), &clean).unwrap();
     let brought = files(&clean);
-    // Whether the files that vanished count as deleted or as unseen, they must not be missing from the proof unnoticed.
+    // Whether the missing files count as deleted or as unseen, the proof must not miss them silently.
     let deleted = listed(&made).iter().filter(|line| line.starts_with("D packages/web")).count();
     let there = brought.iter().filter(|path| path.starts_with("packages/web")).count();
     assert_eq!(deleted + there, EACH + 1, "{:?}", listed(&made));

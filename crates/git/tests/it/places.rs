@@ -1,4 +1,4 @@
-//! Finding repos, making places to work in, checking out cleanly, and bringing files back.
+//! Finding repos, creating workspaces, clean checkouts, and restoring files.
 
 use crate::support;
 use crate::support::{Fixture, checkpoint, commit_of, git, listed, run};
@@ -93,7 +93,7 @@ fn the_state_folder_is_committed_only_where_asked() {
 }
 
 #[test]
-fn branch_names_step_aside() {
+fn taken_branch_names_get_a_suffix() {
     let fixture = Fixture::new();
     let free = |base: &str| checkout::free_branch_name(&fixture.repo(), base).unwrap();
     assert_eq!(free("ralph/t1/fix"), "ralph/t1/fix");
@@ -191,7 +191,7 @@ fn a_worktree_that_was_left_half_made_is_made_again_on_its_own_branch() {
 }
 
 #[test]
-fn worktrees_can_be_made_at_one_instant_and_beside_what_a_killed_run_left() {
+fn worktrees_are_added_concurrently_despite_half_made_ones() {
     let fixture = Fixture::new();
     let left = fixture.top.join(".git/worktrees/20261116-101112-abcd");
     fs::create_dir_all(&left).unwrap();
@@ -219,7 +219,7 @@ fn worktrees_can_be_made_at_one_instant_and_beside_what_a_killed_run_left() {
 }
 
 #[test]
-fn of_many_starts_at_one_instant_each_gets_a_branch_of_its_own() {
+fn concurrent_starts_get_separate_branches() {
     let fixture = Fixture::new();
     let names: Vec<String> = std::thread::scope(|scope| {
         let starts: Vec<_> = (0..8)
@@ -340,7 +340,7 @@ fn a_restore_brings_every_file_back_and_keeps_what_was_there() {
     symlink("/tmp", fixture.top.join("src")).unwrap();
     fixture.write("made/by/agent", "x\n");
     fixture.write("keep.log", "ignored\n");
-    // The agent un-ignores the user's private file. It must not be taken for a new one.
+    // The agent un-ignores the user's private file; it must not count as a new one.
     fixture.write(".gitignore", "*.log\n");
     checkpoint(&mut workspace, 1);
     let work = fixture.git(&["rev-parse", support::WORK]);
@@ -349,7 +349,7 @@ fn a_restore_brings_every_file_back_and_keeps_what_was_there() {
     assert_eq!(action("a.txt"), Some(RestoreAction::Rewrite));
     assert_eq!(action("ünï"), Some(RestoreAction::Recreate));
     assert_eq!(action("made/by/agent"), Some(RestoreAction::Delete));
-    // What looks like a secret is not even looked at.
+    // Secrets aren't even considered.
     assert_eq!(action(".env"), None);
     let done = apply_restore(&fixture.repo(), &run(), None, RestoreScope::OfRun).unwrap();
     assert!(done.plan.changes.iter().all(|change| change.path != Path::new(".env")));
@@ -390,7 +390,7 @@ fn a_restore_leaves_large_files_nested_repos_and_blocked_places_alone() {
 }
 
 #[test]
-fn a_restore_undoes_what_the_run_has_left_and_no_edit_of_the_users() {
+fn restore_undoes_the_run_but_not_the_users_edits() {
     let fixture = Fixture::new();
     fixture.write("mine.txt", "before\n");
     let (mut workspace, _) = fixture.begun();

@@ -1,4 +1,4 @@
-//! How many processes a checkpoint starts. One test: the count is of the whole process.
+//! Counts the processes of a checkpoint. A single test, since the count is per process.
 
 use crate::support::{Fixture, checkpoint, try_checkpoint};
 use ralph_loop_domain::ports::Workspace;

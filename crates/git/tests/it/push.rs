@@ -1,4 +1,4 @@
-//! Pushing, fetching and the engine's own files as commits.
+//! Pushing, fetching and the engine's files as commits.
 
 use crate::support::{Fixture, git, try_git};
 use jiff::Timestamp;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 const STATE: &str = "refs/ralph/r1/state";
 
-/// A bare repo beside the fixture's.
+/// A bare repo next to the fixture's.
 fn bare(fixture: &Fixture, init: &[&str]) -> (PathBuf, GitRemote) {
     let path = fixture.dir.path().canonicalize().unwrap().join("remote.git");
     let place = path.display().to_string();
@@ -54,7 +54,7 @@ fn a_lease_is_kept() {
         assert_eq!(workspace.remote_ref(&remote, ONE).unwrap(), None);
         assert_eq!(push_one(&mut workspace, &remote, to(&first, ONE, Lease::Absent)), PushEnd::Pushed);
         assert_eq!(workspace.remote_ref(&remote, ONE).unwrap(), Some(first.clone()));
-        // Pushed already, by an earlier process that died: that is what was wanted, whatever the lease.
+        // An earlier process that died has pushed already: success, whatever the lease.
         for lease in [
             Lease::Absent,
             Lease::FastForward,
@@ -99,7 +99,7 @@ fn all_refs_or_none() {
 }
 
 #[test]
-fn a_hook_of_the_remote_is_heard_and_ours_do_not_run() {
+fn remote_hook_output_is_shown_and_local_hooks_do_not_run() {
     let fixture = Fixture::new();
     let (path, remote) = bare(&fixture, &[]);
     let hook = |folder: PathBuf, name: &str, text: &str| {
@@ -133,7 +133,7 @@ fn a_remote_that_is_not_there_is_unavailable() {
     assert!(matches!(end, PushEnd::Unavailable { .. }), "{end:?}");
     let error = workspace.remote_ref(&nowhere, "refs/heads/one").unwrap_err();
     assert!(error.reason.contains("does not appear to be a git repository"), "{error}");
-    // Nobody listens on a port that was free a moment ago.
+    // Nothing listens on a port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let closed = GitRemote { url: format!("http://127.0.0.1:{port}/o/r.git"), login: None };
     let end = push_one(&mut workspace, &closed, to(&head, "refs/heads/one", Lease::Absent));
@@ -162,7 +162,7 @@ fn make_hostile(fixture: &Fixture, host: &FakeGitHub, evil: &FakeGitHub) -> Path
 }
 
 #[test]
-fn what_an_agent_wrote_into_the_config_has_no_say() {
+fn agents_git_config_does_not_affect_a_push() {
     let fixture = Fixture::new();
     let (host, evil) = (FakeGitHub::start().unwrap(), FakeGitHub::start().unwrap());
     let remote = GitRemote { url: host.git_url(), login: Some(("x-access-token".into(), host.token())) };
@@ -238,7 +238,7 @@ fn the_same_state_is_the_same_commit() {
 }
 
 #[test]
-fn another_machine_goes_on_from_the_pushed_state() {
+fn another_machine_resumes_from_the_pushed_state() {
     let here = Fixture::new();
     let (_, remote) = bare(&here, &[]);
     let (mut workspace, _) = here.begun();
@@ -260,7 +260,7 @@ fn another_machine_goes_on_from_the_pushed_state() {
     let next = workspace.save_state(&[file("events.jsonl", "1\n2\n")], "state", at(3)).unwrap();
     assert_eq!(push_one(&mut workspace, &remote, to(&next, STATE, Lease::At(state))), PushEnd::Pushed);
 
-    // Back on the first machine: a forced fetch takes what is newer, a ref that does not exist is an error.
+    // Back on the first machine: a forced fetch takes newer commits, a missing ref is an error.
     fetch(&here.repo(), &remote, &[format!("+{STATE}:{STATE}")]).unwrap();
     assert_eq!(here.git(&["rev-parse", STATE]), next.as_str());
     fetch(&here.repo(), &remote, &[format!("+{STATE}:{STATE}")]).unwrap();
@@ -324,7 +324,7 @@ fn shown(
 }
 
 fn holds(all: &[Vec<u8>], needle: &str) -> bool {
-    // Of what is large only the end: a test without optimisation looks long through megabytes.
+    // Only the end of large pieces: an unoptimized test is slow on megabytes.
     let ends = all.iter().map(|one| &one[one.len().saturating_sub(1 << 16)..]);
     { ends }.any(|end| end.windows(needle.len()).any(|part| part == needle.as_bytes()))
 }
@@ -340,7 +340,7 @@ fn everything_new_is_shown_before_a_push() {
         let known = workspace.remote_commits(&remote).unwrap().unwrap();
         assert_eq!(known, std::slice::from_ref(&first));
         assert!(shown(&workspace, &first, &known, OutgoingSide::New).unwrap().0.is_empty());
-        // Each commit on the way counts, not only what is left at the end.
+        // Every commit counts, not only the last.
         fixture.write("on-the-way/name-of-a-file.txt", "written and removed");
         fixture.git(&["add", "-A"]);
         let author = "--author=Somebody Odd <odd@example.com>";
@@ -366,14 +366,14 @@ fn everything_new_is_shown_before_a_push() {
         assert!(longest <= 64 * 1024, "{longest} bytes at once");
         let (base, _) = shown(&workspace, &last, &known, OutgoingSide::Base).unwrap();
         assert!(holds(&base, "fn deep() {}") && !holds(&base, "needle-at-the-end"));
-        // A remote that has nothing gets everything.
+        // An empty remote gets everything.
         let (all, _) = shown(&workspace, &last, &[], OutgoingSide::New).unwrap();
         assert!(holds(&all, "fn deep() {}"));
     }
 }
 
 #[test]
-fn what_cannot_be_read_is_an_error_and_not_nothing() {
+fn unreadable_objects_are_an_error() {
     let fixture = Fixture::new();
     let workspace = fixture.workspace();
     let last = commit(&fixture, "soon gone\n");

@@ -1,4 +1,4 @@
-//! Killed anywhere and started again: nothing is lost, nothing is doubled.
+//! Killed anywhere and restarted: nothing is lost or doubled.
 
 use crate::support::{Fixture, START, WORK, checkpoint, commit_of, listed, try_checkpoint};
 use ralph_loop_domain::ports::Workspace;
@@ -15,7 +15,7 @@ fn begin_can_be_repeated_and_keeps_the_first_snapshot() {
     assert_eq!(again, baseline);
     assert_eq!(listed(&checkpoint(&mut workspace, 1)), ["M a.txt"]);
     assert_eq!(fixture.show(START, "a.txt"), "dirty");
-    // Even without its record the start ref alone tells the baseline.
+    // Without its record, the start ref still gives the baseline.
     drop(workspace);
     fs::remove_file(fixture.top.join(".git/ralph/r1/record.json")).unwrap();
     assert_eq!(fixture.begun().1, baseline);
@@ -43,7 +43,7 @@ fn a_commit_that_was_made_before_a_crash_is_used_again() {
 }
 
 #[test]
-fn work_done_while_nobody_looked_belongs_to_the_next_checkpoint() {
+fn changes_between_processes_belong_to_the_next_checkpoint() {
     let fixture = Fixture::new();
     let (mut workspace, baseline) = fixture.begun();
     fixture.write("a.txt", "1\n");
@@ -57,7 +57,7 @@ fn work_done_while_nobody_looked_belongs_to_the_next_checkpoint() {
 }
 
 #[test]
-fn a_lost_future_is_replaced_and_no_iteration_has_two_commits() {
+fn lost_iterations_are_replaced_without_duplicate_commits() {
     let fixture = Fixture::new();
     let (mut workspace, baseline) = fixture.begun();
     for n in 1..=4 {
@@ -74,7 +74,7 @@ fn a_lost_future_is_replaced_and_no_iteration_has_two_commits() {
     assert_eq!(log.split_whitespace().collect::<Vec<_>>(), ["2", "1"]);
     assert_eq!(fixture.show(WORK, "a.txt"), "another 2");
     assert!(workspace.moved_refs().unwrap().is_empty());
-    // Cut back to before the first commit, with nothing changed: the chain is empty again.
+    // Truncated to before the first commit, with nothing changed: the chain is empty again.
     fixture.write("a.txt", "a\n");
     assert_eq!(checkpoint(&mut workspace, 1).commit, None);
     assert_eq!(fixture.git(&["rev-parse", WORK]), baseline.head.as_str());
@@ -88,7 +88,7 @@ fn a_crash_between_work_ref_and_branch_is_finished_by_the_next_process() {
     let mut workspace = open();
     let baseline = workspace.begin(&[]).unwrap();
     fixture.write("a.txt", "1\n");
-    // The same as dying before the branch moved: this iteration was recorded on the work ref only.
+    // Like dying before the branch moved: only the work ref has this iteration.
     let first = try_checkpoint(&mut workspace, 1, false).unwrap();
     drop(workspace);
     fs::write(fixture.top.join(".git/ralph/r1/index.lock"), "").unwrap();
@@ -103,7 +103,7 @@ fn a_crash_between_work_ref_and_branch_is_finished_by_the_next_process() {
     assert_eq!(fixture.git(&["status", "--porcelain"]), "");
 }
 
-/// A git whose driver was killed may still be at work on the private index of that driver.
+/// A git whose driver was killed may still use that driver's private index.
 #[test]
 fn the_private_index_of_a_killed_process_is_taken_over_under_another_name() {
     let fixture = Fixture::new();
@@ -124,7 +124,7 @@ fn the_private_index_of_a_killed_process_is_taken_over_under_another_name() {
 }
 
 #[test]
-fn a_work_ref_that_somebody_moved_is_reported_and_not_overwritten() {
+fn moved_work_ref_is_reported_and_not_overwritten() {
     let fixture = Fixture::new();
     let (mut workspace, baseline) = fixture.begun();
     fixture.write("a.txt", "1\n");
@@ -144,7 +144,7 @@ fn a_work_ref_that_somebody_moved_is_reported_and_not_overwritten() {
 }
 
 #[test]
-fn a_damaged_private_index_is_made_anew() {
+fn damaged_private_index_is_recreated() {
     let fixture = Fixture::new();
     let (mut workspace, baseline) = fixture.begun();
     fixture.write("a.txt", "1\n");

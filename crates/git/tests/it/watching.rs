@@ -12,7 +12,7 @@ fn moved(workspace: &mut GitWorkspace) -> Vec<(String, bool)> {
 }
 
 #[test]
-fn a_run_minds_its_own_refs_and_the_rest_is_the_users_to_move() {
+fn only_the_runs_refs_are_watched() {
     type Case = (&'static [&'static [&'static str]], &'static [(&'static str, bool)]);
     let cases: &[Case] = &[
         (&[&["commit", "-qam", "x"]], &[("refs/heads/main", false)]),
@@ -44,7 +44,7 @@ fn a_run_minds_its_own_refs_and_the_rest_is_the_users_to_move() {
         }
         let expected: Vec<(String, bool)> = expected.iter().map(|(n, p)| ((*n).to_owned(), *p)).collect();
         assert_eq!(moved(&mut workspace), expected, "{commands:?}");
-        // What needs a person is told until one has spoken, also by a process that was not there; the rest once.
+        // Moves that need approval are reported until approved, even by a new process; others once.
         let open: Vec<(String, bool)> = expected.into_iter().filter(|(_, person)| *person).collect();
         assert_eq!(moved(&mut workspace), open, "{commands:?}");
         assert_eq!(moved(&mut fixture.reopened(&baseline)), open, "{commands:?}");
@@ -55,7 +55,7 @@ fn a_run_minds_its_own_refs_and_the_rest_is_the_users_to_move() {
 }
 
 #[test]
-fn a_move_tells_from_where_to_where() {
+fn ref_move_reports_both_ends() {
     let fixture = Fixture::new();
     let (mut workspace, _) = fixture.begun();
     fixture.git(&["switch", "-qc", "y"]);
@@ -70,7 +70,7 @@ fn a_move_tells_from_where_to_where() {
 }
 
 #[test]
-fn on_the_branch_of_the_run_commits_of_others_are_taken_in_and_rewriting_needs_a_person() {
+fn rewriting_the_runs_branch_needs_approval() {
     let fixture = Fixture::new();
     fixture.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
     let mut workspace = fixture.workspace_with(|o| o.branch = Some("main".to_owned()));
@@ -91,9 +91,9 @@ fn on_the_branch_of_the_run_commits_of_others_are_taken_in_and_rewriting_needs_a
     assert_eq!(moved(&mut workspace), [("refs/heads/main".to_owned(), true)]);
 }
 
-/// Whatever an agent does to the branches of a tree that is the run's own, its files are taken in on the run's own branch.
+/// The run's branch receives the agent's files, whatever it does to branches in the run's own tree.
 #[test]
-fn in_a_tree_of_the_runs_own_an_agent_may_do_with_branches_as_it_likes() {
+fn agent_may_change_branches_in_the_runs_tree() {
     let agents: [&[&[&str]]; 7] = [
         &[&["switch", "-qc", "feature"]],
         &[&["switch", "-qc", "feature"], &["add", "-A"], &["commit", "-qm", "mine"]],
@@ -193,7 +193,7 @@ fn protected_files_are_watched_whether_git_knows_them_or_not() {
     workspace.accept_protected(".ralph/config.json").unwrap();
     let mut workspace = fixture.reopened(&baseline);
     assert_eq!(workspace.protected_changes().unwrap(), []);
-    // Back to the start is a change, once another state was accepted.
+    // After another state was accepted, returning to the start is a change.
     fixture.write("tests/two.rs", "2\n");
     assert_eq!(workspace.protected_changes().unwrap(), [changed("tests/two.rs", ProtectedKind::Added)]);
 }

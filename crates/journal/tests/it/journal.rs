@@ -1,4 +1,4 @@
-//! The journal under kills, cuts, edits and full disks.
+//! The journal under kills, truncation, edits and full disks.
 
 use jiff::Timestamp;
 use ralph_loop_domain::ports::Stream;
@@ -85,7 +85,7 @@ fn reopen(places: &Places) -> (Journal, Vec<Event>, ralph_loop_journal::journal:
 }
 
 #[test]
-fn a_journal_cut_at_any_byte_opens_with_every_whole_event_and_goes_on() {
+fn journal_cut_at_any_byte_opens_with_every_whole_event() {
     let f = folder();
     let places = Places { seal: None, spare: None, ..f.places.clone() };
     drop(write(&places, 5));
@@ -108,7 +108,7 @@ fn events_len(whole: &[u8], complete: usize) -> usize {
 }
 
 #[test]
-fn what_the_journal_lost_comes_back_from_its_sealed_copy() {
+fn lost_events_are_restored_from_the_sealed_copy() {
     let f = folder();
     drop(write(&f.places, 5));
     let whole = std::fs::read(f.places.dir.events()).unwrap();
@@ -121,7 +121,7 @@ fn what_the_journal_lost_comes_back_from_its_sealed_copy() {
 }
 
 #[test]
-fn an_edited_journal_is_refused_and_names_the_place() {
+fn edited_journal_is_refused_with_the_position() {
     let f = folder();
     drop(write(&f.places, 3));
     let mut text = std::fs::read(f.places.dir.events()).unwrap();
@@ -130,7 +130,7 @@ fn an_edited_journal_is_refused_and_names_the_place() {
     std::fs::write(f.places.dir.events(), &text).unwrap();
     let error = Journal::open(f.places.clone(), redactor(), &mut |_| {}).unwrap_err();
     assert!(matches!(error, JournalError::Tampered { at: found, .. } if found == at as u64), "{error}");
-    // Events that were added behind the engine's back are edits, too.
+    // Events that another process appended are edits as well.
     drop(std::fs::remove_dir_all(f.places.dir.path()));
     let f = folder();
     drop(write(&f.places, 3));
@@ -143,7 +143,7 @@ fn an_edited_journal_is_refused_and_names_the_place() {
 }
 
 #[test]
-fn damage_in_the_middle_is_told_with_its_line() {
+fn damage_in_the_middle_is_reported_with_its_line() {
     let f = folder();
     let places = Places { seal: None, spare: None, ..f.places.clone() };
     drop(write(&places, 3));
@@ -154,7 +154,7 @@ fn damage_in_the_middle_is_told_with_its_line() {
 }
 
 #[test]
-fn what_a_newer_version_wrote_is_refused_with_its_place_and_the_reason() {
+fn newer_events_are_refused_with_line_and_reason() {
     let f = folder();
     let places = Places { seal: None, spare: None, ..f.places.clone() };
     drop(write(&places, 2));
@@ -171,7 +171,7 @@ fn what_a_newer_version_wrote_is_refused_with_its_place_and_the_reason() {
     let spec = spec(&path);
     refused(snapshot::replay(&places.dir, spec.clone()).unwrap_err());
     refused(Journal::open(places, redactor(), &mut |_| {}).map(drop).unwrap_err());
-    // Who only shows events shows what there is.
+    // A reader that only shows events shows what is there.
     let mut follower = Follower::new(&path, Seq(0));
     assert_eq!(follower.poll().unwrap().len(), 3);
 
@@ -208,7 +208,7 @@ fn a_git_clean_during_a_session_loses_nothing() {
 }
 
 #[test]
-fn a_git_clean_while_nobody_watches_loses_nothing() {
+fn git_clean_between_processes_loses_nothing() {
     let f = folder();
     drop(write(&f.places, 3));
     std::fs::remove_dir_all(f.dir.path()).unwrap();
@@ -217,7 +217,7 @@ fn a_git_clean_while_nobody_watches_loses_nothing() {
 }
 
 #[test]
-fn an_edit_during_a_session_is_noticed_and_the_truth_put_back() {
+fn edit_during_a_session_is_noticed_and_undone() {
     for replace in [false, true] {
         let f = folder();
         let mut journal = write(&f.places, 3);
@@ -274,7 +274,7 @@ fn a_follower_sees_every_event_once_and_never_half_a_line() {
         assert_eq!(seqs, [3]);
         assert!(follower.poll().unwrap().is_empty());
     }
-    // Half a line is not an event yet.
+    // Half a line isn't an event yet.
     let text = std::fs::read(f.places.dir.events()).unwrap();
     let mut half = text.clone();
     half.extend_from_slice(b"{\"seq\":4,");
@@ -305,7 +305,7 @@ fn a_snapshot_gives_the_same_state_as_a_replay_and_a_damaged_one_is_not_used() {
 }
 
 #[test]
-fn letters_arrive_in_order_with_their_places_and_nonsense_is_told() {
+fn letters_arrive_in_order_and_invalid_lines_are_reported() {
     let f = folder();
     inbox::send(&f.places.dir, "ana", Control::Pause).unwrap();
     let text = std::fs::read_to_string(f.places.dir.inbox()).unwrap();
@@ -319,7 +319,7 @@ fn letters_arrive_in_order_with_their_places_and_nonsense_is_told() {
 }
 
 #[test]
-fn one_holder_at_a_time_and_a_dead_ones_lock_is_taken_over() {
+fn lock_has_one_holder_and_is_taken_over_after_its_death() {
     let f = folder();
     let me = LockHolder::new(std::process::id(), "r1".into(), Timestamp::UNIX_EPOCH);
     let path = f.dir.lock();
@@ -331,13 +331,13 @@ fn one_holder_at_a_time_and_a_dead_ones_lock_is_taken_over() {
     };
     assert_eq!(holder.as_deref(), Some(&me));
     drop(held);
-    // What a dead process wrote stays in the file; it binds nobody.
+    // What a dead process wrote stays in the file without effect.
     assert_eq!(lock::holder(&path), None);
     assert!(RunLock::take(&path, &me, Duration::ZERO).is_ok());
 }
 
 #[test]
-fn a_lock_tells_of_its_driver_and_one_of_an_older_version_is_read() {
+fn lock_names_its_driver_and_old_locks_are_read() {
     let f = folder();
     let me = LockHolder::new(std::process::id(), "r1".into(), Timestamp::UNIX_EPOCH);
     let path = f.dir.lock();
@@ -375,7 +375,7 @@ fn a_flood_stays_within_bounds_and_keeps_both_ends() {
 
 #[test]
 fn a_full_disk_leaves_no_half_line_behind() {
-    // /dev/full answers every write with "no space left"; what the journal had stays readable.
+    // /dev/full answers every write with "no space left"; existing events stay readable.
     let f = folder();
     let error = artifacts::write(Path::new("/dev/full"), b"x").unwrap_err();
     assert!(error.hint().is_some_and(|h| h.contains("disk space")), "{error}");
@@ -384,13 +384,13 @@ fn a_full_disk_leaves_no_half_line_behind() {
 }
 
 #[test]
-fn an_event_is_cut_where_it_may_be_and_refused_where_it_may_not() {
+fn oversized_event_is_cut_or_refused() {
     let f = folder();
     let mut journal = write(&f.places, 1);
     let message = "x\u{1}".repeat(1 << 20);
     let event = journal.append(EventBody::Notice { message }, Timestamp::UNIX_EPOCH).unwrap();
     assert!(matches!(&event.body, EventBody::Notice { message } if message.ends_with("bytes left out)")));
-    // The ids of a task's criteria decide: what cannot be written whole is not written at all.
+    // Decisions depend on the ids of a task's criteria: what can't be written completely isn't written at all.
     let met: Vec<String> = (0..50_000).map(|n| format!("criterion-{n}")).collect();
     let error = journal.append(EventBody::Ticked { iteration: 1, met }, Timestamp::UNIX_EPOCH).unwrap_err();
     let words = error.to_string();
@@ -401,7 +401,7 @@ fn an_event_is_cut_where_it_may_be_and_refused_where_it_may_not() {
 }
 
 #[test]
-fn a_letter_too_large_for_the_journal_is_refused_and_stands_in_nobodys_way() {
+fn oversized_letter_is_refused_and_does_not_block_others() {
     let f = folder();
     let run = &f.places.dir;
     let task = "x".repeat(inbox::LETTER_MAX);

@@ -1,4 +1,4 @@
-//! A journal whose sealed copy is kept somewhere else than in a file.
+//! A journal whose sealed copy isn't in a file.
 
 use jiff::Timestamp;
 use ralph_loop_domain::redact::Redactor;
@@ -103,7 +103,7 @@ fn note(journal: &mut Journal, message: &str) -> Result<(), JournalError> {
 }
 
 #[test]
-fn what_is_journalled_is_sealed_first_and_heals_what_is_lost() {
+fn events_are_sealed_first_and_heal_a_lost_tail() {
     let f = folder();
     let mut journal = f.create();
     for message in ["one", "two", "three"] {
@@ -112,7 +112,7 @@ fn what_is_journalled_is_sealed_first_and_heals_what_is_lost() {
     drop(journal);
     let text = f.text();
     assert_eq!(f.sealed(), text);
-    // Its end is lost, in the middle of a line.
+    // It lost its end, in the middle of a line.
     std::fs::write(f.places.dir.events(), &text[..text.len() - 30]).unwrap();
     let (opened, events) = f.open().unwrap();
     assert_eq!((opened.healed_bytes, opened.torn_bytes, events), (30, 0, 3));
@@ -120,7 +120,7 @@ fn what_is_journalled_is_sealed_first_and_heals_what_is_lost() {
 }
 
 #[test]
-fn an_edit_is_seen_against_it() {
+fn edit_is_detected_with_the_seal() {
     let f = folder();
     let mut journal = f.create();
     note(&mut journal, "as it was").unwrap();
@@ -136,14 +136,14 @@ fn an_edit_is_seen_against_it() {
 }
 
 #[test]
-fn one_that_is_new_to_a_journal_is_filled_and_one_that_is_longer_is_cut() {
+fn new_seal_is_filled_and_longer_seal_is_cut() {
     let f = folder();
     let mut journal = Journal::create(f.places.clone(), redactor()).unwrap();
     (0..2000).for_each(|n| note(&mut journal, &format!("line {n}")).unwrap());
     drop(journal);
     assert_eq!(f.open().unwrap().1, 2000);
     assert_eq!(f.sealed(), f.text());
-    // A line that was torn in both is set aside in both.
+    // A line that is torn in both is set aside in both.
     f.seal.text.lock().unwrap().as_mut().unwrap().extend_from_slice(b"{\"seq\":20");
     let (opened, events) = f.open().unwrap();
     assert_eq!((opened.healed_bytes, opened.torn_bytes, events), (9, 9, 2000));
@@ -151,7 +151,7 @@ fn one_that_is_new_to_a_journal_is_filled_and_one_that_is_longer_is_cut() {
 }
 
 #[test]
-fn what_cannot_be_sealed_is_not_journalled_and_a_barrier_waits_for_it() {
+fn unsealed_events_are_not_journaled_and_barrier_waits_for_the_seal() {
     let f = folder();
     let mut journal = f.create();
     let durable = EventBody::NeedsHuman {
@@ -169,7 +169,7 @@ fn what_cannot_be_sealed_is_not_journalled_and_a_barrier_waits_for_it() {
 }
 
 #[test]
-fn a_file_that_cannot_be_made_is_done_without() {
+fn optional_seal_file_may_be_missing() {
     let f = folder();
     let places = Places { seal: Some(PathBuf::from("/dev/null/no/seal.jsonl")), ..f.places.clone() };
     let mut journal = Journal::create(places.clone(), redactor()).unwrap();
@@ -182,7 +182,7 @@ fn a_file_that_cannot_be_made_is_done_without() {
 }
 
 #[test]
-fn a_seal_that_is_required_is_never_done_without() {
+fn required_seal_is_never_skipped() {
     let mut f = folder();
     f.seal.required = true;
     let mut journal = f.create();

@@ -1,4 +1,4 @@
-//! Watching a run from another process: every event once, what was shown in its place, whatever happens to the files.
+//! Watching a run from another process: every event once, live output in order, whatever happens to the files.
 #![allow(clippy::disallowed_methods, reason = "one test is two processes")]
 
 use jiff::Timestamp;
@@ -41,7 +41,7 @@ fn moment(seq: u64) -> LivePosition {
     LivePosition { at: Timestamp::UNIX_EPOCH, elapsed: Duration::ZERO, seq: Seq(seq), iteration: 1 }
 }
 
-/// Everything there is, in short: events as numbers, text as it stands.
+/// All items in short: events as numbers, text as it is.
 fn all(stream: &mut RunStream) -> Vec<String> {
     let mut told = Vec::new();
     loop {
@@ -65,7 +65,7 @@ fn short(item: &StreamItem) -> String {
 }
 
 #[test]
-fn what_was_shown_stands_between_the_events_it_came_between() {
+fn live_output_is_ordered_between_its_events() {
     let folder = tempfile::tempdir().unwrap();
     let run = run_in(folder.path());
     let mut stream = RunStream::open(&run, StreamStart::Beginning).unwrap();
@@ -105,7 +105,7 @@ fn what_was_shown_stands_between_the_events_it_came_between() {
 }
 
 #[test]
-fn a_late_reader_begins_at_a_mark_and_believes_none_that_is_wrong() {
+fn late_reader_starts_at_a_valid_mark() {
     let folder = tempfile::tempdir().unwrap();
     let run = run_in(folder.path());
     let mut first = journal(&run);
@@ -114,7 +114,7 @@ fn a_late_reader_begins_at_a_mark_and_believes_none_that_is_wrong() {
     let marks = std::fs::read_to_string(run.index()).unwrap();
     let seqs: Vec<&str> = marks.lines().map(|l| l.split(' ').next().unwrap()).collect();
     assert_eq!(seqs, ["257", "513"]);
-    // A reader that seeks does not see that the beginning is damaged.
+    // A reader that seeks doesn't see that the beginning is damaged.
     let whole = std::fs::read(run.events()).unwrap();
     let mut damaged = whole.clone();
     damaged[..20].fill(b'x');
@@ -130,7 +130,7 @@ fn a_late_reader_begins_at_a_mark_and_believes_none_that_is_wrong() {
             "{lie:?}"
         );
     }
-    // Whoever opens the journal to go on makes the marks again.
+    // The next writer rebuilds the marks.
     let places = Places { dir: run.clone(), seal: None, spare: None, elsewhere: None };
     let (mut again, _) = Journal::open(places, Arc::new(Redactor::default()), &mut |_| {}).unwrap();
     assert_eq!(std::fs::read_to_string(run.index()).unwrap(), marks);
@@ -139,7 +139,7 @@ fn a_late_reader_begins_at_a_mark_and_believes_none_that_is_wrong() {
 }
 
 #[test]
-fn a_live_log_is_bounded_and_a_slow_reader_is_told_what_it_missed() {
+fn live_log_is_bounded_and_slow_readers_get_the_missed_count() {
     let folder = tempfile::tempdir().unwrap();
     let run = run_in(folder.path());
     let mut live = LiveLog::new(&run);
@@ -164,14 +164,14 @@ fn a_live_log_is_bounded_and_a_slow_reader_is_told_what_it_missed() {
     assert!(told[0].starts_with("missed "), "{}", &told[0]);
     let missed: u64 = told[0]["missed ".len()..].parse().unwrap();
     assert_eq!(missed + told.len() as u64 - 1, read);
-    // A flood between two writes is cut, and that is said.
+    // A flood between two writes is cut, and reported.
     live.text(moment(1), &LiveStream::Agent, "y".repeat(1 << 20).as_bytes());
     live.flush();
     assert!(all(&mut slow).contains(&"\"left_out\"".to_owned()));
 }
 
 #[test]
-fn numbers_go_on_over_a_new_process_a_torn_line_and_a_character_in_two_pieces() {
+fn numbers_continue_across_processes_and_torn_lines() {
     let folder = tempfile::tempdir().unwrap();
     let run = run_in(folder.path());
     append(&mut journal(&run), 1);
@@ -189,13 +189,13 @@ fn numbers_go_on_over_a_new_process_a_torn_line_and_a_character_in_two_pieces() 
     drop(live);
     assert_eq!(all(&mut stream), ["second"]);
     assert_eq!(stream.cursor().live, 3);
-    // Somebody removes it all, and another process begins anew.
+    // Everything is removed, and another process starts over.
     std::fs::remove_file(run.live()).unwrap();
     let mut live = LiveLog::new(&run);
     live.text(moment(1), &LiveStream::Agent, b"third");
     drop(live);
     assert_eq!(all(&mut stream), ["third"]);
-    // A link is not followed, by writer and reader.
+    // Neither writer nor reader follows a link.
     let other = folder.path().join("other");
     std::fs::write(&other, "").unwrap();
     std::fs::remove_file(run.live()).unwrap();
@@ -206,7 +206,7 @@ fn numbers_go_on_over_a_new_process_a_torn_line_and_a_character_in_two_pieces() 
 }
 
 #[test]
-fn a_letter_wakes_whoever_drives_and_a_stale_socket_harms_nobody() {
+fn letter_wakes_the_driver_and_stale_sockets_are_harmless() {
     let folder = tempfile::tempdir().unwrap();
     let deep = folder.path().join("x".repeat(120));
     for place in [folder.path(), &deep] {
@@ -216,7 +216,7 @@ fn a_letter_wakes_whoever_drives_and_a_stale_socket_harms_nobody() {
         inbox::send(&run, "ana", Control::Pause).unwrap();
         waker.wait(TIMEOUT);
         waker.wait(Duration::from_millis(1));
-        // A driver that was killed leaves its socket; the next one takes its place.
+        // A killed driver leaves its socket; the next one replaces it.
         std::mem::forget(waker);
         let next = Waker::listen(&run).unwrap();
         poke(&run);
@@ -272,11 +272,11 @@ enum Happening {
     TornAndGone(u8),
     /// The process dies in the middle of a line, the next one cuts it off.
     TornAndCut(u8),
-    /// The file is another one with the same story.
+    /// The file is another one with the same events.
     Replaced,
-    /// Written over in place.
+    /// Overwritten in place.
     WrittenOver,
-    /// Away for a moment.
+    /// Missing for a moment.
     Away,
     Poll,
     Reopen,

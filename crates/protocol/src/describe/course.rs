@@ -1,4 +1,4 @@
-//! Rests, waits, circling, help and people, in words.
+//! Describes rests, waits, recovery steps and user interventions.
 
 use super::{Moment, Tone};
 use crate::control::Control;
@@ -107,7 +107,7 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
     Some(said)
 }
 
-/// Who sent a control, as people read it: `ana via cli` is `ana (cli)`.
+/// The sender of a control for display: `ana via cli` is `ana (cli)`.
 fn sender(from: &str) -> String {
     match from.split_once(" via ") {
         Some((who, face)) => format!("{who} ({face})"),
@@ -115,7 +115,7 @@ fn sender(from: &str) -> String {
     }
 }
 
-/// What a helper's answer cost, behind its name; empty where it cost nothing that is known.
+/// What a helper's answer cost, to follow its name; empty if unknown or free.
 fn price(usage: &Usage) -> String {
     usage.cost.filter(|cost| *cost > Usd::ZERO).map_or_else(String::new, |cost| format!(", {cost}"))
 }

@@ -1,4 +1,4 @@
-//! The final check and the way to the code host, in words.
+//! Describes the final check and the handover to the code host.
 
 use super::{Moment, Tone};
 use crate::event::{ChecksState, EventBody, PrOccasion, ProofApproved, ReviewOutcome};

@@ -1,5 +1,5 @@
-//! Events in words: one sentence each, for logs, screens and messages. One place, so that every reader tells the same
-//! story in the same voice.
+//! Describes events in one sentence each, for logs, screens and messages. One place, so that every surface says the
+//! same.
 
 mod course;
 mod handover;
@@ -14,30 +14,30 @@ use jiff::tz::TimeZone;
 use std::time::Duration;
 pub use work::in_submodules_words;
 
-/// How an event is to be taken.
+/// The tone of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
     /// Ordinary progress.
     Plain,
-    /// Of little interest.
+    /// Unimportant.
     Muted,
     /// Passing, proven.
     Good,
-    /// Wants a look.
+    /// Needs attention.
     Attention,
     /// Failing.
     Bad,
 }
 
-/// Lines of a check's output that stand below its sentence.
+/// Lines of a check's output below its sentence.
 const LINES_SHOWN: usize = 6;
 
-/// An event in one sentence; `None` for those that only the engine needs. Times of day are UTC and say so.
+/// The event as one sentence; `None` for internal ones. Times of day are in UTC and say so.
 pub fn describe(event: &Event) -> Option<(Tone, String)> {
     describe_in(event, None)
 }
 
-/// The same with times of day as clocks of this zone show them.
+/// The event with times of day in this zone.
 pub fn describe_in(event: &Event, zone: Option<&TimeZone>) -> Option<(Tone, String)> {
     let moment = Moment { at: event.at, zone };
     let said = match &event.body {
@@ -53,7 +53,7 @@ pub fn describe_in(event: &Event, zone: Option<&TimeZone>) -> Option<(Tone, Stri
         | EventBody::SandboxReady(_)
         | EventBody::SandboxGone(_) => {
             let (tone, text) = session::words(&event.body)?;
-            // Why an agent was passed over says until when.
+            // The reason names the end of an agent's rest.
             (tone, local_times(&text, event.at, zone))
         }
         EventBody::Checkpointed { .. }
@@ -120,7 +120,7 @@ pub fn describe_in(event: &Event, zone: Option<&TimeZone>) -> Option<(Tone, Stri
     Some(said)
 }
 
-/// What stands below the sentence of an event: the words of checks that do not pass. Few lines; the logs have them all.
+/// The lines below an event's sentence: output of failed checks. Only a few; the logs have all.
 pub fn details(event: &Event) -> Vec<String> {
     let of = |results: &[&CheckResult]| {
         let several = results.len() > 1;
@@ -149,17 +149,17 @@ pub fn details(event: &Event) -> Vec<String> {
     }
 }
 
-/// When an event was, and whose clock the reader looks at.
+/// The time of an event, and the reader's time zone.
 struct Moment<'a> {
     at: Timestamp,
     zone: Option<&'a TimeZone>,
 }
 
 impl Moment<'_> {
-    /// `19:06 (in 12 min)`: a later instant, seen from the event.
+    /// `19:06 (in 12 min)`: a later time, relative to the event.
     fn until(&self, until: Timestamp) -> String {
         let left = Duration::try_from(until.duration_since(self.at)).unwrap_or_default();
-        // Whole minutes from an hour on: nobody reads the seconds of a long wait.
+        // Whole minutes from an hour on.
         let left = match left.as_secs() {
             s @ 0..=3599 => Duration::from_secs(s),
             s => Duration::from_secs(s / 60 * 60),
@@ -168,7 +168,7 @@ impl Moment<'_> {
     }
 }
 
-/// A sentence with every instant in it (`2026-11-15T22:59:30Z`) as the reader's clock shows it.
+/// Replaces every timestamp (`2026-11-15T22:59:30Z`) in a sentence by the reader's local time.
 pub fn local_times(text: &str, now: Timestamp, zone: Option<&TimeZone>) -> String {
     let is_part = |c: char| c.is_ascii_digit() || "-:.TZ".contains(c);
     let mut out = String::with_capacity(text.len());
@@ -192,7 +192,7 @@ pub fn local_times(text: &str, now: Timestamp, zone: Option<&TimeZone>) -> Strin
     out
 }
 
-/// `19:06`, with the day where it is not that of `now`; in UTC, and saying so, where no zone is known.
+/// `19:06`, with the date if it isn't that of `now`; in UTC, and marked so, without a zone.
 pub fn clock_time(at: Timestamp, now: Timestamp, zone: Option<&TimeZone>) -> String {
     let (tz, mark) = zone.map_or((TimeZone::UTC, " UTC"), |zone| (zone.clone(), ""));
     let (at, now) = (at.to_zoned(tz.clone()), now.to_zoned(tz));
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_within_sentences_are_those_of_the_readers_clock() {
+    fn timestamps_in_sentences_use_the_readers_zone() {
         let now: Timestamp = "2026-11-15T22:50:00Z".parse().unwrap();
         let berlin = TimeZone::fixed(jiff::tz::offset(1));
         let said = "b: limit until 2026-11-15T22:59:30.5Z; 3 of 4 (since 2026-11-14T08:00:00Z).";
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_day_are_those_of_the_readers_clock_and_name_another_day() {
+    fn times_use_the_readers_zone_and_name_another_day() {
         let [now, soon, tomorrow] = ["2026-11-15T22:50:00Z", "2026-11-15T22:59:30Z", "2026-11-16T04:02:00Z"]
             .map(|text| text.parse::<Timestamp>().unwrap());
         let berlin = TimeZone::posix("CET-1").unwrap();

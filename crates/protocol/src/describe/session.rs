@@ -1,4 +1,4 @@
-//! The run's beginning and one session, in words.
+//! Describes the start of a run and its sessions.
 
 use super::Tone;
 use crate::event::{
@@ -80,7 +80,7 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
     Some(said)
 }
 
-/// How the checks stood before the first session: `at the start tests fails (exit code 1)`.
+/// The checks before the first session: `at the start tests fails (exit code 1)`.
 fn at_the_start(checks: &BaselineChecks) -> String {
     if let Some(setup) = &checks.setup_failed {
         return format!("at the start the setup `{}` fails", one_line(setup, 80));

@@ -1,11 +1,11 @@
-//! What a session left, and the judgement on it, in words.
+//! Describes a session's changes and their verdict.
 
 use super::Tone;
 use crate::event::EventBody;
 use crate::text::{count, duration};
 use std::time::Duration;
 
-/// Edits in submodules, of which nothing is recorded.
+/// Edits in submodules, which aren't recorded.
 pub fn in_submodules_words(files: &[String]) -> String {
     let names: Vec<String> = files.iter().take(5).map(|name| format!("`{name}`")).collect();
     let more = if files.len() > names.len() { ", …" } else { "" };

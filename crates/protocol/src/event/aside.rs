@@ -1,4 +1,4 @@
-//! What happens beside the iterations: single actions of a session, the words of doctor and critic.
+//! Events alongside the iterations: actions of a session, reports of doctor and critic.
 
 use crate::id::{Digest, TreeId};
 use crate::money::Usage;
@@ -11,28 +11,28 @@ pub struct ActionStarted {
     /// Its iteration.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub iteration: u32,
-    /// Its place in the session, from 1.
+    /// Its number in the session, from 1.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub number: u32,
-    /// What it is: `run`, `patch`, `write`, … or a tool's name.
+    /// The kind: `run`, `patch`, `write`, … or a tool's name.
     pub action: String,
-    /// On what, in one line.
+    /// Its target, in one line.
     pub what: String,
 }
 
-/// It is over.
+/// A managed action has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActionFinished {
     /// Its iteration.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub iteration: u32,
-    /// Its place in the session.
+    /// Its number in the session.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub number: u32,
     /// Whether it worked.
     pub ok: bool,
-    /// What came of it, in one line.
+    /// The result, in one line.
     pub result: String,
     /// Exit code of a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,32 +41,32 @@ pub struct ActionFinished {
     pub duration_ms: u64,
 }
 
-/// The doctor has read the run; the report is in `diagnostics.md`.
+/// The doctor has analyzed the run; the report is in `diagnostics.md`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnosed {
-    /// Iterations when it did.
+    /// The number of iterations at that time.
     pub iteration: u32,
-    /// The profile that spoke, or `rules`.
+    /// The profile used, or `rules`.
     pub by: String,
-    /// In one sentence.
+    /// One sentence.
     pub summary: String,
     /// Digest of the report.
     pub report: Digest,
     /// What it used.
     pub usage: Usage,
-    /// What follows: `applied` or `offered`.
+    /// What happens with them: `applied` or `offered`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<String>,
 }
 
-/// Files were brought back to an earlier tree of the run.
+/// Files were restored to an earlier tree of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WentBack {
-    /// The iteration whose changes were taken back.
+    /// The iteration whose changes were undone.
     pub iteration: u32,
-    /// The tree that the files have again.
+    /// The restored tree.
     pub tree: TreeId,
     /// How many files.
     pub files: usize,
@@ -77,15 +77,15 @@ pub struct WentBack {
     pub hint: Option<String>,
 }
 
-/// A critic looked at the last changes and failures; its objections go into the next prompt.
+/// A critic reviewed the last changes and failures; its objections go into the next prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Criticised {
-    /// The last iteration it looked at.
+    /// The last iteration it reviewed.
     pub iteration: u32,
-    /// The agent or profile that spoke.
+    /// The agent or profile used.
     pub by: String,
-    /// The objections; empty where it had none or could not speak.
+    /// The objections; empty if it had none or failed.
     pub objections: String,
     /// What it used.
     pub usage: Usage,

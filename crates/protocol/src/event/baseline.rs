@@ -21,10 +21,10 @@ pub struct Baseline {
     /// Files that were dirty or untracked.
     #[serde(default)]
     pub dirty: Vec<String>,
-    /// How many were dirty in all, where the list is cut.
+    /// The total number of dirty files, if the list is cut.
     #[serde(default)]
     pub dirty_total: usize,
-    /// Files too large for the snapshot, left alone.
+    /// Files too large for the snapshot.
     #[serde(default)]
     pub left_out: Vec<String>,
 }
@@ -44,13 +44,13 @@ pub struct BaselineChecks {
     /// The setup command that failed there, so that no check was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup_failed: Option<String>,
-    /// The last lines that it printed.
+    /// Its last output lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setup_lines: Vec<String>,
     /// Its log, relative to the run's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup_log: Option<String>,
-    /// Whether the results are those of an earlier run on the same files with the same checks.
+    /// Whether the results come from an earlier run on the same files with the same checks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
     /// The original value of the number to improve.

@@ -1,4 +1,4 @@
-//! What can happen to a run, kind by kind.
+//! What can happen to a run, by kind.
 
 use super::parts::{self, CheckResult, FileChange, Notified, RefMove, Rung, Verdict};
 use super::{
@@ -21,7 +21,7 @@ pub enum EventBody {
     RunCreated {
         /// Digest of `spec.json`.
         spec: Digest,
-        /// Short name of the task.
+        /// The task's title.
         title: String,
     },
     /// A process (again) drives the run.
@@ -31,20 +31,20 @@ pub enum EventBody {
         /// Bytes of a torn last line that were set aside.
         #[serde(default, skip_serializing_if = "parts::is_zero")]
         torn_bytes: u64,
-        /// Where it stands, which one of the run it is, and what it was built from.
+        /// Its machine, epoch and version.
         #[serde(flatten)]
         lease: DriverLease,
     },
-    /// The place that the run works in is made.
+    /// The run's workspace was created.
     Placed(Placed),
     /// The workspace is ready.
     Prepared {
         /// The state at the start.
         baseline: Baseline,
-        /// Marks of programs and settings of this machine that checks depend on.
+        /// Fingerprints of local programs and settings that checks depend on.
         #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
         surroundings: std::collections::BTreeMap<String, String>,
-        /// How the checks ended before the first session, in a clean checkout of the start.
+        /// Check results before the first session, in a clean checkout of the start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checks: Option<BaselineChecks>,
     },
@@ -55,17 +55,17 @@ pub enum EventBody {
         iteration: u32,
         /// Try, from 1.
         attempt: u32,
-        /// Who works.
+        /// The agent.
         agent: AgentName,
-        /// With which model, where one was chosen.
+        /// The model, if chosen.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
         /// Digest of the prompt.
         prompt: Digest,
-        /// Agents that were passed over, with the reason.
+        /// Agents that were skipped, with the reason.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         skipped: Vec<String>,
-        /// In which role, where a pipeline of roles is set.
+        /// The role, in a pipeline of roles.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         role: Option<Role>,
     },
@@ -76,7 +76,7 @@ pub enum EventBody {
         iteration: u32,
         /// How it ended.
         end: SessionEnd,
-        /// Whether the final message held the promise.
+        /// Whether the final message contained the promise.
         promised: bool,
         /// The final message in one line.
         message: String,
@@ -84,40 +84,40 @@ pub enum EventBody {
         usage: Usage,
         /// How long it took.
         duration_ms: u64,
-        /// Exit code, if there was one.
+        /// The exit code, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit_code: Option<i32>,
         /// Digest of `response.json`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         response: Option<Digest>,
-        /// Processes left behind and ended.
+        /// Leftover processes that were ended.
         #[serde(default, skip_serializing_if = "parts::is_zero_u32")]
         survivors: u32,
         /// Tool uses that were denied.
         #[serde(default, skip_serializing_if = "parts::is_zero_u32")]
         denials: u32,
-        /// Ids of criteria that the agent says are met, where it says so outside the task's file.
+        /// Ids of criteria that the agent claims outside the task's file.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         claims: Vec<String>,
-        /// What the agent asks for instead of going on.
+        /// What the agent requests instead of continuing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ask: Option<Ask>,
-        /// The message the agent would like for the iteration's commit.
+        /// The agent's suggestion for the iteration's commit message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         commit_message: Option<String>,
-        /// What a reviewer, tester or documenter found, for the builder.
+        /// Findings of a reviewer, tester or documenter, for the builder.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         findings: Option<String>,
     },
     /// A managed action of a session begins.
     ActionStarted(ActionStarted),
-    /// It is over.
+    /// A managed action has ended.
     ActionFinished(ActionFinished),
-    /// The sandbox refused a host to a command.
+    /// The sandbox refused a command access to a host.
     EgressRefused(EgressRefused),
     /// The run has a sandbox to work in.
     SandboxReady(SandboxReady),
-    /// A sandbox of the run is no more, or rests.
+    /// A sandbox of the run is gone or stopped.
     SandboxGone(SandboxGone),
     /// The tree is recorded.
     Checkpointed {
@@ -125,28 +125,28 @@ pub enum EventBody {
         iteration: u32,
         /// The tree.
         tree: TreeId,
-        /// The work commit; absent where nothing changed.
+        /// The work commit; absent without changes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         commit: Option<CommitId>,
         /// Files changed, at most 200.
         files: Vec<FileChange>,
-        /// How many changed in all.
+        /// The total number of changed files.
         files_total: usize,
-        /// Lines added, of all files.
+        /// Lines added in all files.
         added: u64,
-        /// Lines removed, of all files.
+        /// Lines removed in all files.
         removed: u64,
         /// Files that were dirty at the start and are now edited.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         dirty_touched: Vec<String>,
-        /// Files in submodules that the session has edited: they are not part of the result.
+        /// Files in submodules that the session edited; they aren't part of the result.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         in_submodules: Vec<String>,
-        /// Recorded again in the same iteration, with the engine's own marks or after a restart.
+        /// Recorded again in the same iteration, with the engine's marks or after a restart.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
-    /// The agent's files went into the user's own tree.
+    /// The agent's files were copied into the user's tree.
     HandedBack(Handed),
     /// One verifier has run.
     CheckFinished {
@@ -161,17 +161,17 @@ pub enum EventBody {
         iteration: u32,
         /// What differs.
         changes: Vec<ProtectedChange>,
-        /// How many more differ, where the list is cut.
+        /// How many more differ, if the list is cut.
         #[serde(default, skip_serializing_if = "parts::is_zero_usize")]
         left_out: usize,
     },
-    /// What the agent says is done, in the task's own file. A claim is checked, never believed.
+    /// What the agent claims as done in the task's file. Claims are always checked.
     Claimed {
         /// Its iteration.
         iteration: u32,
-        /// Ids of all criteria that are claimed now.
+        /// Ids of all current claims.
         ids: Vec<String>,
-        /// Ids of those that are not, stories that the agent added included.
+        /// Ids of the others, including stories that the agent added.
         #[serde(default)]
         open: Vec<String>,
     },
@@ -187,33 +187,33 @@ pub enum EventBody {
         /// Its number.
         #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         iteration: u32,
-        /// The judgement.
+        /// The verdict.
         verdict: Verdict,
         /// The stuck signals and their score.
         signals: signals::Signals,
-        /// Signature of the failure that was seen, if any.
+        /// Signature of the failure, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Digest>,
-        /// What does not pass: names of required checks, or what the final check of the same files did not accept.
+        /// What doesn't pass: names of required checks, or what the final check of the same files rejected.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         failing: Vec<String>,
         /// Digest of `receipt.json`.
         receipt: Digest,
-        /// What the stuck rules read from the outputs, for the iterations to come.
+        /// What the stuck rules read from the output, for later iterations.
         #[serde(default, skip_serializing_if = "stuck::Evidence::is_empty")]
         evidence: Box<stuck::Evidence>,
     },
     /// A session ended without counting as an iteration.
     IterationVoided {
-        /// Its number, which will be used again.
+        /// Its number, which will be reused.
         #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         iteration: u32,
-        /// Why it does not count.
+        /// Why it doesn't count.
         reason: String,
     },
     /// An agent rests.
     CooldownSet {
-        /// Who.
+        /// The agent.
         agent: AgentName,
         /// Until when.
         until: Timestamp,
@@ -222,21 +222,21 @@ pub enum EventBody {
     },
     /// An agent's rest ended early.
     CooldownCleared {
-        /// Who.
+        /// The agent.
         agent: AgentName,
     },
-    /// An agent takes no further part in this run.
+    /// An agent was dropped from this run.
     AgentDropped {
-        /// Who.
+        /// The agent.
         agent: AgentName,
         /// Why (login, billing).
         reason: String,
     },
     /// A wait begins. Waiting is neither an iteration nor stagnation.
     WaitStarted {
-        /// For what.
+        /// What it waits for.
         reason: String,
-        /// Until when, where that is known.
+        /// When it ends, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
     },
@@ -245,68 +245,68 @@ pub enum EventBody {
         /// How long it took.
         waited_ms: u64,
     },
-    /// A budget is nearly used; or the time is, and a check or a set-up command was ended for it.
+    /// A budget is nearly used; or the time budget is, and a check or setup command was ended for it.
     BudgetWarning {
-        /// Which.
+        /// The kind of budget.
         budget: BudgetKind,
-        /// In words with numbers.
+        /// A sentence with numbers.
         message: String,
-        /// Working time of what was ended, which no other event tells of; 0 where nothing was.
+        /// Working time of what was ended, which no other event reports; 0 if nothing was.
         #[serde(default, skip_serializing_if = "parts::is_zero")]
         cut_ms: u64,
     },
-    /// The run circles.
+    /// The run is stuck.
     Gutter {
         /// The iteration that showed it.
         iteration: u32,
         /// The score.
         loop_score: f64,
-        /// The evidence, in words.
+        /// The evidence, as text.
         evidence: Vec<String>,
     },
-    /// A sign of being stuck, not yet enough for a gutter. The next session is told.
+    /// A sign of being stuck, not enough to count as stuck. The next session gets it as a hint.
     Stuck {
         /// The iteration that showed it.
         iteration: u32,
-        /// Which conditions, each told once until something gets better.
+        /// Which kinds, each reported once until something improves.
         kinds: Vec<signals::StuckKind>,
         /// The score.
         loop_score: f64,
-        /// The evidence, in words.
+        /// The evidence, as text.
         evidence: Vec<String>,
-        /// What was done, what failed and which files cycle.
+        /// What was done, what failed and which files change repeatedly.
         #[serde(default, skip_serializing_if = "stuck::StuckDetails::is_empty")]
         context: stuck::StuckDetails,
     },
     /// A recovery step is tried.
     Mitigated {
-        /// Which.
+        /// Which step.
         rung: Rung,
-        /// What that means here.
+        /// What it means here.
         detail: String,
-        /// The agent that sits out until something gets better.
+        /// The agent that is skipped until something improves.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         benched: Option<AgentName>,
-        /// The agent that works with another model until something gets better, and the model.
+        /// The agent that uses another model until something improves, and the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "schema", schemars(with = "Option<[String; 2]>"))]
         substitute: Option<(AgentName, String)>,
     },
-    /// The doctor has read the run; the report is in `diagnostics.md`.
+    /// The doctor has analyzed the run; the report is in `diagnostics.md`.
     Diagnosed(Diagnosed),
-    /// A critic looked at the last changes and failures; its objections go into the next prompt.
+    /// A critic reviewed the last changes and failures; its objections go into the next prompt.
     Criticised(Criticised),
-    /// Files were brought back to an earlier tree of the run.
+    /// Files were restored to an earlier tree of the run.
     WentBack(WentBack),
-    /// A person intervened.
+    /// The user intervened.
     ControlReceived {
-        /// What and who.
+        /// The control and its sender.
         #[serde(flatten)]
         letter: Letter,
         /// Bytes of the inbox read so far.
         inbox: u64,
     },
-    /// A control could not be carried out.
+    /// A control couldn't be applied.
     ControlRefused {
         /// Its id.
         id: String,
@@ -318,36 +318,36 @@ pub enum EventBody {
     },
     /// The task has a new version.
     SpecChanged(SpecChanged),
-    /// What a person approved is the new baseline: refs as they are, the configuration as it is.
+    /// Your approval sets the new baseline: refs and configuration as they are now.
     ApprovalApplied(ApprovalApplied),
     /// Refs moved that this run did not move.
     RefsMoved {
-        /// Which; where the list is cut, those that a person must look at first.
+        /// The moved refs; if the list is cut, those that need approval come first.
         moves: Vec<RefMove>,
-        /// How many more moved, where the list is cut.
+        /// How many more moved, if the list is cut.
         #[serde(default, skip_serializing_if = "parts::is_zero_usize")]
         left_out: usize,
     },
     /// The frozen spec, the config or the journal was edited.
     Tampered {
-        /// What was edited, and how it was noticed.
+        /// What was edited, and how that was noticed.
         what: String,
     },
-    /// Something that was lost has been put back (an agent's `git clean`).
+    /// Something lost was restored (after an agent's `git clean`).
     Restored {
         /// What.
         what: String,
     },
-    /// The run waits for a person and its process ends.
+    /// The run waits for the user and its process ends.
     NeedsHuman {
         /// Why.
         reason: outcome::HumanReason,
-        /// In words, with what to do.
+        /// A message with what to do.
         message: String,
     },
     /// The final check starts.
     ProofStarted {
-        /// The commit it judges.
+        /// The judged commit.
         commit: CommitId,
         /// Whether it runs in a clean checkout.
         clean: bool,
@@ -358,20 +358,20 @@ pub enum EventBody {
         commit: CommitId,
         /// The tree.
         tree: TreeId,
-        /// Whether everything held.
+        /// Whether everything passed.
         passed: bool,
         /// Digest of `proof.json`.
         proof: Digest,
-        /// What did not hold.
+        /// What didn't pass.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         failed: Vec<String>,
         /// How long it took.
         #[serde(default)]
         duration_ms: u64,
-        /// What only a person can fix, where that is why it failed.
+        /// What only you can fix, if that is why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hint: Option<String>,
-        /// What the result is worth.
+        /// The strength of the result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         level: Option<level::ProofLevel>,
         /// Why the level isn't higher.
@@ -386,7 +386,7 @@ pub enum EventBody {
         /// Changes of the harness, one line each; `proof.json` has all of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         harness: Vec<String>,
-        /// Checks that did not pass in it, with what they printed last.
+        /// Checks that didn't pass, with their last output.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         refused: Vec<CheckResult>,
         /// The question that needs your approval, if only that prevents a pass.
@@ -395,52 +395,52 @@ pub enum EventBody {
     },
     /// You approve the result: the final check counts as passed.
     ProofApproved(ProofApproved),
-    /// The evidence of a final check was lost or damaged: the check is made again.
+    /// The evidence of a final check was lost or damaged, so the check is repeated.
     ProofVoided {
-        /// What was found.
+        /// What is wrong.
         reason: String,
     },
     /// The result is handed over.
     Published {
-        /// The branch or ref that holds it.
+        /// The branch or ref with the result.
         branch: String,
         /// The commit.
         commit: CommitId,
-        /// The pull request, where there is one.
+        /// The pull request, if any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pr_url: Option<String>,
     },
-    /// Branch and state are on the remote.
+    /// Branch and state were pushed.
     Pushed(Pushed),
-    /// A pull request was opened or changed.
+    /// A pull request was opened or updated.
     PrWritten(PrWritten),
-    /// The code host or the remote did not do what was asked.
+    /// The code host or the remote didn't do what was requested.
     HandoverFailed(HandoverFailed),
-    /// The checks of the pushed commit were looked at.
+    /// The checks of the pushed commit were read.
     ChecksSeen(ChecksSeen),
-    /// The review of the pull request was looked at.
+    /// The review of the pull request was read.
     ReviewSeen(ReviewSeen),
     /// Other open pull requests touch the same files.
     OverlapFound(OverlapFound),
-    /// The run goes on elsewhere.
+    /// The run continues elsewhere.
     Moved(Moved),
-    /// Something is about to be done to the outside world, by the one driver that may (in a fleet).
+    /// A side effect is about to happen, by the only driver that may (in a fleet).
     EffectIntended(EffectIntended),
     /// A signal ended the process. The run can be resumed.
     Suspended {
-        /// Which one, in words.
+        /// The signal.
         by: String,
     },
     /// The run is over.
     Finished {
         /// Why.
         reason: outcome::EndReason,
-        /// In one sentence.
+        /// One sentence.
         summary: String,
     },
-    /// Somebody was told, or could not be.
+    /// A notification was sent, or failed.
     Notified(Notified),
-    /// Something a person may want to know.
+    /// A message for the user.
     Notice {
         /// The sentence.
         message: String,

@@ -1,16 +1,14 @@
-//! No event is too large for the journal: texts are cut, lists end with how many more there are. What decides is kept
-//! whole or, where a list is cut, told in a way that decides the same.
+//! Keeps every event small enough for the journal: texts are cut, and cut lists say how many entries are missing.
+//! Data that decisions depend on is kept in full, or cut in a way that leads to the same decision.
 
 use super::tests_question::TestsQuestion;
 use super::{Ask, Baseline, CheckResult, EventBody, FileChange, RefMove, SessionEnd};
 use crate::protected::ProtectedChange;
 use crate::text::head;
 
-/// Bytes of a name, a path or a sentence, as JSON writes them.
+/// Bytes of a name, a path or a sentence in JSON.
 const LINE_MAX: usize = 4 * 1024;
-/// Bytes of a longer text.
 const TEXT_MAX: usize = 16 * 1024;
-/// Bytes of a list.
 const LIST_BYTES: usize = 60 * 1024;
 /// Lines of a check's output, and names of its failing tests; bytes of each.
 const CHECK_LINES: usize = 24;
@@ -21,8 +19,8 @@ const REFUSED_MAX: usize = 4;
 const LIST_MAX: usize = 200;
 
 impl EventBody {
-    /// The same event within bounds. Every kind says here what of it may grow; a person's own words and the ids of a
-    /// task's criteria decide and are never cut, and whoever makes such an event has seen to their size.
+    /// The same event within bounds. Every kind lists here what may grow. A user's text and the ids of a task's
+    /// criteria are never cut, because decisions depend on them; the code that creates such events checks their size.
     #[must_use]
     pub fn bounded(mut self) -> Self {
         match &mut self {
@@ -31,7 +29,7 @@ impl EventBody {
                 of_start(baseline);
                 for results in checks.iter_mut().map(|checks| &mut checks.results) {
                     results.iter_mut().for_each(of_check);
-                    // What they printed is kept of some: enough to see what is wrong at the start.
+                    // The output of the first few is enough to see what is wrong at the start.
                     for result in results.iter_mut().filter(|r| !r.passed).skip(REFUSED_MAX) {
                         (result.failing, result.last_lines) = (Vec::new(), Vec::new());
                     }
@@ -68,7 +66,7 @@ impl EventBody {
                 moves.iter_mut().take(LIST_MAX).for_each(|moved| line(&mut moved.name));
                 let heavy = |moved: &RefMove| weight(&moved.name) + 200;
                 if moves.len() > LIST_MAX || moves.iter().map(heavy).sum::<usize>() > LIST_BYTES {
-                    // Those that a person must see come first, so that none of them is cut for one that is only told.
+                    // Moves that need approval come first, so that none of them is cut for another.
                     moves.sort_by_key(|moved| !moved.needs_person);
                     moves.iter_mut().take(LIST_MAX).for_each(|moved| line(&mut moved.name));
                     *left_out += shorten(moves, heavy);
@@ -251,7 +249,7 @@ fn cut(text: &mut String, max: usize) {
     *text = format!("{} … ({} bytes left out)", head(text, end), more);
 }
 
-/// Keeps the beginning of a list; returns how many entries went.
+/// Keeps the beginning of a list; returns how many entries were dropped.
 fn shorten<T>(list: &mut Vec<T>, weight: impl Fn(&T) -> usize) -> usize {
     let total = list.len();
     let mut sum = 0;
@@ -267,7 +265,7 @@ fn shorten<T>(list: &mut Vec<T>, weight: impl Fn(&T) -> usize) -> usize {
     total - keep
 }
 
-/// Keeps the beginning of a list for people; its last entry says how many went.
+/// Keeps the beginning of a list for display; its last entry says how many were dropped.
 fn names(list: &mut Vec<String>) {
     list.iter_mut().take(LIST_MAX).for_each(line);
     let gone = shorten(list, |name| weight(name));

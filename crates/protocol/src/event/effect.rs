@@ -1,35 +1,36 @@
-//! What a run does to the outside world.
+//! Side effects of a run.
 
 use serde::{Deserialize, Serialize};
 
-/// Something that is about to be done to the outside world.
+/// A side effect is about to happen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EffectIntended {
-    /// What.
+    /// The kind.
     pub effect: Effect,
-    /// Which one, so that it is recognised as the same when it is done again.
+    /// Identifies it, so that a repeat is recognized.
     pub key: String,
 }
 
-/// Something that is seen outside the run. Each can be done twice without harm: the code host or the receiver knows it again.
+/// A side effect outside the run. Each can be repeated without harm, because the code host or the receiver recognizes
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Effect {
-    /// Branch and state go to the remote. Known again by the ids of the commits.
+    /// Push of branch and state. Recognized by the commit ids.
     Push,
-    /// The pull request is opened or written anew. Known again by its branch.
+    /// Opening or updating the pull request. Recognized by its branch.
     PullRequest,
-    /// An issue is answered. Known again by a mark in the comment.
+    /// A comment on an issue. Recognized by a mark in it.
     Comment,
-    /// People are told. May come twice, with the same key.
+    /// A notification. May be sent twice, with the same key.
     Notification,
 }
 
 impl Effect {
-    /// After "about to".
+    /// Text to follow "about to".
     pub fn words(self) -> &'static str {
         match self {
             Self::Push => "push",

@@ -1,30 +1,30 @@
-//! The event of handing an agent's files back into the user's own tree.
+//! The event of copying an agent's files into the user's tree.
 
 use crate::id::CommitId;
 use crate::text::count;
 use serde::{Deserialize, Serialize};
 
-/// What was handed back, and what the user's own edits kept back.
+/// What was handed back, and what the user's edits prevented.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Handed {
-    /// The iteration whose files they are.
+    /// The iteration of the files.
     pub iteration: u32,
     /// How many files were written or removed.
     pub written: usize,
-    /// Files that the user has changed, too, at most 200: theirs stay, the agent's are in the work commit.
+    /// Files that the user has changed as well, at most 200: theirs stay, the agent's are in the work commit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<String>,
-    /// The branch that was left where the user has moved it meanwhile.
+    /// The branch that stayed, because the user has moved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch_kept: Option<String>,
-    /// The work commit that holds the agent's files.
+    /// The work commit with the agent's files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
 }
 
 impl Handed {
-    /// What a person must know of it; nothing where all went well.
+    /// What the user must know; `None` if there were no conflicts.
     pub fn words(&self) -> Option<String> {
         let at = self.commit.as_ref().map_or("refs/ralph/…/work", |commit| commit.short());
         let mut words = Vec::new();
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_kept_back_is_told() {
+    fn only_files_kept_back_are_reported() {
         let mut handed =
             Handed { written: 3, commit: Some(CommitId::new("0123456789abcdef")), ..Handed::default() };
         assert_eq!(handed.words(), None);

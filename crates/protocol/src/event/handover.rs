@@ -4,15 +4,15 @@ use crate::id::{CommitId, Digest};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Branch and state are on the remote.
+/// Branch and state were pushed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pushed {
-    /// Finished iterations when it was pushed.
+    /// The number of finished iterations.
     pub iteration: u32,
     /// The branch.
     pub branch: String,
-    /// Its commit; absent where only the state was pushed.
+    /// Its commit; absent if only the state was pushed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
     /// The commit of the state ref.
@@ -31,44 +31,44 @@ pub enum PrOccasion {
     Progress,
     /// Proven.
     Proven,
-    /// A person is asked about changed tests.
+    /// The user must decide about changed tests.
     Asked,
     /// The run ended without success.
     Stopped,
 }
 
-/// A pull request was opened or changed.
+/// A pull request was opened or updated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PrWritten {
     /// Its number.
     pub number: u64,
-    /// Where people read it.
+    /// Its web page.
     pub url: String,
-    /// Not yet for review.
+    /// Whether it is a draft.
     pub draft: bool,
     /// Why.
     pub why: PrOccasion,
-    /// Criteria met by then.
+    /// Criteria met so far.
     #[serde(default)]
     pub met: usize,
 }
 
-/// The code host or the remote did not do what was asked.
+/// The code host or the remote didn't do what was requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HandoverFailed {
     /// What was tried, and why it failed.
     pub reason: String,
-    /// What fixes it.
+    /// How to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// When it is tried again; absent where only a person can help.
+    /// When it is retried; absent if only the user can help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Timestamp>,
 }
 
-/// How all checks of a commit stand together.
+/// The combined state of a commit's checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -78,19 +78,19 @@ pub enum ChecksState {
     None,
     /// Some are not finished.
     Pending,
-    /// All are fine.
+    /// All passed.
     Passed,
     /// At least one failed.
     Failed,
 }
 
-/// The checks of the pushed commit were looked at.
+/// The checks of the pushed commit were read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChecksSeen {
     /// The commit.
     pub commit: CommitId,
-    /// How they stand.
+    /// Their state.
     pub state: ChecksState,
     /// How many there are.
     #[serde(default)]
@@ -98,25 +98,25 @@ pub struct ChecksSeen {
     /// Names of those that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<String>,
-    /// What they printed, for the next session.
+    /// Their output, for the next session.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub feedback: String,
-    /// When they are looked at again.
+    /// When they are read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Timestamp>,
 }
 
-/// How the review of a pull request stands.
+/// The state of a pull request's review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum ReviewOutcome {
-    /// Nobody has decided.
+    /// No decision yet.
     Waiting,
     /// Approved.
     Approved,
-    /// Changes are asked for.
+    /// Changes were requested.
     ChangesRequested,
     /// Closed without a merge.
     Closed,
@@ -124,22 +124,22 @@ pub enum ReviewOutcome {
     Merged,
 }
 
-/// The review was looked at.
+/// The review was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReviewSeen {
-    /// How it stands.
+    /// Its state.
     pub state: ReviewOutcome,
     /// Who decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Ids of reviews and comments that are answered with this.
+    /// Ids of reviews and comments that this answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answered: Vec<u64>,
-    /// What people wrote, for the next session.
+    /// The review comments, for the next session.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub feedback: String,
-    /// When it is looked at again.
+    /// When it is read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Timestamp>,
 }
@@ -150,7 +150,7 @@ pub struct ReviewSeen {
 pub struct OverlapWith {
     /// Its number.
     pub number: u64,
-    /// Where people read it.
+    /// Its web page.
     pub url: String,
     /// Its title.
     pub title: String,
@@ -162,14 +162,14 @@ pub struct OverlapWith {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OverlapFound {
-    /// Which; empty where there are none any more.
+    /// The pull requests; empty if there are none any more.
     pub prs: Vec<OverlapWith>,
     /// Whether the user must decide.
     #[serde(default)]
     pub pause: bool,
 }
 
-/// Where a run works, once that is made.
+/// Where a run works, once created.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Placed {
@@ -178,10 +178,10 @@ pub struct Placed {
     /// The branch that the run commits on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The branch on the other side, where the run pushes.
+    /// The remote branch that the run pushes to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push_branch: Option<String>,
-    /// Digest of the `.ralph/config.json` that the repo brought into a place of the run's own.
+    /// Digest of the `.ralph/config.json` that came with the repo into the run's own workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Digest>,
 }
@@ -192,8 +192,8 @@ pub struct Placed {
 pub struct Moved {
     /// Digest of the new `spec.json`.
     pub spec: Digest,
-    /// The state at the start, as the new place knows it.
+    /// The original state, as the new workspace has it.
     pub baseline: super::Baseline,
-    /// From where it was fetched.
+    /// Where it was fetched from.
     pub from: String,
 }

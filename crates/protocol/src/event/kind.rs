@@ -1,4 +1,4 @@
-//! The name of each event's kind, and which events must not be lost.
+//! The name of each event kind, and which events must not be lost.
 
 use super::EventBody;
 
@@ -6,7 +6,7 @@ impl EventBody {
     /// How many kinds this version knows.
     pub const KINDS: usize = 56;
 
-    /// The kind as the journal writes it.
+    /// The kind in the journal.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::RunCreated { .. } => "run_created",
@@ -69,8 +69,8 @@ impl EventBody {
         }
     }
 
-    /// Whether losing this event to a power cut would lose money, work or a person's word: it is flushed to disk
-    /// before the run goes on. (The judgement of an iteration is not among them: it can be made again.)
+    /// Whether losing this event in a power cut would lose money, work or a user's decision: it is flushed to disk
+    /// before the run continues. (The verdict of an iteration isn't included: it can be recomputed.)
     pub fn must_be_durable(&self) -> bool {
         matches!(
             self,
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn every_kind_is_counted() {
         let named = include_str!("kind.rs").lines().filter(|line| line.starts_with("            Self::"));
-        // The last one stands for those that are not known.
+        // The last one is for unknown kinds.
         assert_eq!(named.filter(|line| line.contains("=> \"")).count() - 1, EventBody::KINDS);
     }
 }

@@ -1,4 +1,5 @@
-//! Events: all that happens to a run, one JSON object per line of its journal. Kinds and fields are only ever added.
+//! Events: everything that happens to a run, one JSON object per line of its journal. Kinds and fields are only ever
+//! added.
 
 mod aside;
 mod baseline;

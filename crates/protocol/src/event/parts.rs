@@ -1,11 +1,11 @@
-//! What events are made of: changed files, moved refs, check results, verdicts.
+//! Parts of events: changed files, moved refs, check results, verdicts.
 
 use crate::id::{Digest, Seq, TreeId};
 use crate::notification::Occasion;
 use crate::test_counts::TestCounts;
 use serde::{Deserialize, Serialize};
 
-/// Names of failing tests that are shown; more are counted.
+/// How many names of failing tests are shown.
 const NAMES_SHOWN: usize = 6;
 
 /// A changed file.
@@ -39,7 +39,7 @@ pub struct RefMove {
     /// Where it is; absent for a removed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Whether a person must look at it. A remote-tracking ref moved by a fetch is only told.
+    /// Whether it needs approval. A remote-tracking ref moved by a fetch is only reported.
     pub needs_person: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct RefMove {
 pub struct CheckResult {
     /// The verifier.
     pub name: String,
-    /// The tree that it judged: another tree voids the result.
+    /// The judged tree: another tree voids the result.
     pub tree: TreeId,
     /// Whether it passed.
     pub passed: bool,
@@ -68,16 +68,16 @@ pub struct CheckResult {
     pub log: String,
     /// Digest of the log.
     pub log_digest: Digest,
-    /// Names of tests that failed, where the runner is known and names them.
+    /// Names of failing tests, if the runner is known and names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<String>,
-    /// The last lines that it printed, where it did not pass.
+    /// Its last output lines, if it didn't pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub last_lines: Vec<String>,
 }
 
 impl CheckResult {
-    /// `failing: test_a, test_b and 3 more`; `None` where no name is known.
+    /// `failing: test_a, test_b and 3 more`; `None` without names.
     pub fn failing_words(&self, most: usize) -> Option<String> {
         let shown: Vec<&str> = self.failing.iter().take(most.max(1)).map(String::as_str).collect();
         let more = match self.failing.len() - shown.len() {
@@ -87,14 +87,14 @@ impl CheckResult {
         (!shown.is_empty()).then(|| format!("failing: {}{more}", shown.join(", ")))
     }
 
-    /// What a check that did not pass says for itself: the tests that failed, and the last lines of what it printed.
+    /// The evidence of a failed check: its failing tests, and its last output lines.
     pub fn evidence(&self, lines: usize) -> Vec<String> {
         let last = &self.last_lines[self.last_lines.len().saturating_sub(lines)..];
         self.failing_words(NAMES_SHOWN).into_iter().chain(last.iter().cloned()).collect()
     }
 }
 
-/// The judgement on an iteration.
+/// The verdict on an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -117,7 +117,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The words used on screens.
+    /// The text for display.
     pub fn words(self) -> &'static str {
         match self {
             Self::Candidate => "required checks pass, the final check follows",
@@ -130,7 +130,7 @@ impl Verdict {
         }
     }
 
-    /// The same, and which: `promised, but checks fail (tests, lint)`.
+    /// The text with names: `promised, but checks fail (tests, lint)`.
     pub fn words_with(self, failing: &[String]) -> String {
         match (self, failing) {
             (Self::FalsePromise | Self::ChecksFail, [_, ..]) => {
@@ -150,15 +150,15 @@ impl Verdict {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Rung {
-    /// The next session is shown the evidence.
+    /// The next session gets the evidence as a hint.
     Nudge,
     /// A fresh session with a changed prompt: what was tried and failed.
     Rotate,
     /// Another agent or model takes over.
     Fallback,
-    /// The doctor reads the run.
+    /// The doctor analyzes the run.
     Doctor,
-    /// A person.
+    /// The user decides.
     Pause,
 }
 
@@ -172,17 +172,17 @@ pub(super) fn is_zero_u32(n: &u32) -> bool {
     *n == 0
 }
 
-/// A message to people that was sent, or could not be.
+/// A notification was sent, or failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Notified {
-    /// The event it tells of.
+    /// The event it is about.
     pub of: Seq,
-    /// What it is about.
+    /// Its occasion.
     pub occasion: Occasion,
-    /// Who sent it: the notifier's name.
+    /// The notifier's name.
     pub by: String,
-    /// Whether it got through.
+    /// Whether it was delivered.
     pub ok: bool,
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]

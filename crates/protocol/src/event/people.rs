@@ -1,4 +1,4 @@
-//! What a person decided while a run was on its way.
+//! User decisions during a run.
 
 use crate::id::{CommitId, Digest};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub struct SpecChanged {
     pub task: Digest,
 }
 
-/// What counts as the baseline from now on.
+/// The new baseline after an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApprovalApplied {
@@ -26,14 +26,14 @@ pub struct ApprovalApplied {
     pub spec: Digest,
 }
 
-/// Tests that the run changed, accepted.
+/// Changed tests were accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProofApproved {
     /// The commit.
     pub commit: CommitId,
-    /// Digest of `proof.json`, which says so now.
+    /// Digest of the updated `proof.json`.
     pub proof: Digest,
-    /// Who.
+    /// Who approved.
     pub by: String,
 }

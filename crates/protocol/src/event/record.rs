@@ -5,7 +5,7 @@ use crate::id::Seq;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {

@@ -1,4 +1,4 @@
-//! The sandboxes of a run: made, gone, and what they refused to reach.
+//! The sandboxes of a run: created, gone, and refused connections.
 
 use crate::money::Usd;
 use serde::{Deserialize, Serialize};
@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SandboxReady {
-    /// Who made it.
+    /// The provider.
     pub provider: String,
     /// The provider's id.
     pub id: String,
-    /// What it costs per hour, where that is known.
+    /// Its price per hour, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hourly: Option<Usd>,
 }
 
-/// A sandbox that is no more, or rests.
+/// A sandbox is gone or stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SandboxGone {
     /// The provider's id.
     pub id: String,
-    /// What became of it.
+    /// What happened to it.
     pub fate: SandboxFate,
 }
 
-/// What became of a sandbox.
+/// What happened to a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -36,23 +36,23 @@ pub enum SandboxFate {
     Destroyed,
     /// It was stopped; its files stay.
     Stopped,
-    /// It was left running, because a person asked for that.
+    /// It was left running, as requested.
     Kept,
-    /// It vanished while it was needed.
+    /// It disappeared while in use.
     Lost,
 }
 
-/// A host that the sandbox refused to a command.
+/// The sandbox refused a command access to a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EgressRefused {
-    /// Whom.
+    /// The host.
     pub host: String,
-    /// On which port.
+    /// The port.
     pub port: u16,
     /// Why.
     pub reason: String,
-    /// How often it was tried, since this was last told.
+    /// How often it was tried since the last report.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub times: u32,
 }

@@ -1,4 +1,4 @@
-//! How a session ended, and what the agent asks for.
+//! How a session ended, and what the agent requests.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,36 +10,36 @@ use serde::{Deserialize, Serialize};
 pub enum SessionEnd {
     /// The agent finished.
     Completed,
-    /// It finished, but said nothing and did nothing.
+    /// It finished without output or changes.
     Empty,
     /// The agent failed.
     Failed {
         /// As text.
         reason: String,
     },
-    /// It ran past its time.
+    /// It exceeded its time limit.
     TimedOut,
     /// It was silent for too long.
     IdleTimedOut,
-    /// A limit of the provider.
+    /// A rate limit of the provider.
     RateLimited {
-        /// When it ends, where that was said.
+        /// When it ends, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reset_at: Option<Timestamp>,
-        /// In the provider's words.
+        /// The provider's message.
         reason: String,
     },
-    /// The provider is overloaded for a while.
+    /// The provider is temporarily overloaded.
     Overloaded {
         /// As text.
         reason: String,
     },
-    /// The provider's host cannot be reached from here.
+    /// The provider's host is unreachable.
     Unreachable {
         /// As text.
         reason: String,
     },
-    /// Not logged in, or the key is refused.
+    /// Not logged in, or the key was rejected.
     Auth {
         /// As text.
         reason: String,
@@ -49,7 +49,7 @@ pub enum SessionEnd {
         /// As text.
         reason: String,
     },
-    /// The prompt or the session's context grew too long.
+    /// The prompt or the session's context is too long.
     ContextTooLong {
         /// As text.
         reason: String,
@@ -59,7 +59,7 @@ pub enum SessionEnd {
         /// As text.
         reason: String,
     },
-    /// The agent's process ended without the end event that its format promises.
+    /// The agent's process ended without the end event of its format.
     Unfinished {
         /// As text.
         reason: String,
@@ -109,7 +109,7 @@ impl SessionEnd {
             _ => None,
         }
     }
-    /// Whether such a session speaks against its agent.
+    /// Whether such a session counts against its agent.
     pub fn is_failure(&self) -> bool {
         matches!(
             self,
@@ -121,7 +121,7 @@ impl SessionEnd {
                 | Self::Refused { .. }
         )
     }
-    /// Whether such a session is no iteration: nothing was tried that could be judged.
+    /// Whether such a session doesn't count as an iteration: it tried nothing that could be judged.
     pub fn is_void(&self) -> bool {
         matches!(
             self,
@@ -141,7 +141,7 @@ impl SessionEnd {
     }
 }
 
-/// Why the engine ended a command before its time.
+/// Why the engine ended a command early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -149,19 +149,19 @@ impl SessionEnd {
 pub enum StopCause {
     /// The run is cancelled.
     Cancelled,
-    /// The run is suspended; it goes on later.
+    /// The run is suspended and can be resumed.
     Suspended,
-    /// A person asked for a fresh session.
+    /// The user requested a fresh session.
     Rotated,
-    /// A person skips this agent.
+    /// The user skips this agent.
     Skipped,
-    /// The agent's own output shows that going on is hopeless (a long rate limit).
+    /// The agent's output shows that continuing is pointless (a long rate limit).
     Hopeless,
     /// A budget or deadline ended during the session.
     Budget,
 }
 
-/// What an agent asks for instead of continuing.
+/// What an agent requests instead of continuing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "ask", rename_all = "snake_case")]
@@ -171,12 +171,12 @@ pub enum Ask {
         /// Why.
         reason: String,
     },
-    /// A person's decision.
+    /// The user's decision.
     Pause {
         /// What about.
         reason: String,
     },
-    /// It says that the task cannot be done.
+    /// It reports that the task is impossible.
     GiveUp {
         /// Why.
         reason: String,

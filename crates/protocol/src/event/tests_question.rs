@@ -1,15 +1,12 @@
-//! What a person is asked where a run changed tests of the start, and its work does not pass them as they were.
+//! The question to the user if a run changed original tests, and its work doesn't pass the originals.
 
 use super::CheckResult;
 use crate::level::{HarnessChange, ProofLevel};
 use crate::text::{count, one_line};
 use serde::{Deserialize, Serialize};
 
-/// Names in the sentence.
 const NAMED: usize = 3;
-/// Changes below it.
 const CHANGES: usize = 10;
-/// Lines that each check printed last.
 const LINES: usize = 5;
 
 /// Whether changed tests are accepted.
@@ -17,18 +14,19 @@ const LINES: usize = 5;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "tests_question"))]
 pub struct TestsQuestion {
-    /// Tests, and what sets them up, that the run changed.
+    /// Changed tests and test setup.
     pub changed: Vec<HarnessChange>,
     /// Checks that fail on the work with the originals restored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<CheckResult>,
-    /// What else did not hold then.
+    /// What else didn't pass then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
 }
 
 impl TestsQuestion {
-    /// What the result is worth once you approve: nothing shows a difference if only the required level was missed.
+    /// The strength of the result after your approval: nothing shows a difference if only the required level was
+    /// missed.
     pub fn level_if_approved(&self) -> ProofLevel {
         if self.failing.is_empty() { ProofLevel::Unverified } else { ProofLevel::OwnTests }
     }
@@ -71,7 +69,7 @@ impl TestsQuestion {
         }
     }
 
-    /// The same line by line: each change, and what the checks print with the originals.
+    /// The details line by line: each change, and what the checks print with the originals.
     pub fn details(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.changed.iter().take(CHANGES).map(HarnessChange::line).collect();
         if self.changed.len() > CHANGES {
@@ -86,7 +84,7 @@ impl TestsQuestion {
         lines
     }
 
-    /// What the next session is told if it has to restore the originals.
+    /// What the next session gets if it has to restore the originals.
     pub fn reasons(&self) -> Vec<String> {
         let back = |change: &HarnessChange| {
             let with = if change.added { "without" } else { "with" };

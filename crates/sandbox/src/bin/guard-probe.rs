@@ -1,4 +1,4 @@
-//! The guard without the rest of `ralph`, and a process that owns a sandbox and can be killed; for this crate's tests.
+//! The guard without the rest of `ralph`, and a killable process that owns a sandbox; for this crate's tests.
 
 #![allow(clippy::disallowed_methods, reason = "a program of its own: its border")]
 
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Holds `lock` and runs `script` in `root` again and again, until somebody kills this process.
+/// Holds `lock` and runs `script` in `root` repeatedly, until this process is killed.
 fn own(root: &str, lock: &str, script: &str) -> Result<(), Box<dyn std::error::Error>> {
     let file = std::fs::File::create(lock)?;
     file.lock()?;

@@ -1,4 +1,4 @@
-//! What a container is to be, in the engine's words.
+//! The engine's description of a container.
 
 use super::options::{DockerOptions, Network, ProxySocket};
 use crate::shell::{KEEPER, MARK};
@@ -6,21 +6,20 @@ use ralph_loop_domain::ports::{LABEL_OURS, SandboxError, SandboxSpec};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The label that tells where the workspace stands inside.
+/// The label with the workspace's path inside.
 pub(super) const LABEL_ROOT: &str = "ralph.root";
-/// The label that tells which folder of this machine stands there: one that was made anew has the same path.
+/// The label that identifies the local folder at that path: a recreated folder has the same path.
 pub(super) const LABEL_FOLDER: &str = "ralph.folder";
-/// The home folder of commands: the image's own cannot be written.
+/// The home folder of commands; the image's is read-only.
 pub(super) const HOME: &str = "/home/ralph";
-/// The workspace where it is a volume.
+/// The workspace if it is a volume.
 pub(super) const WORKSPACE: &str = "/workspace";
 
-/// The first process: starts the forwarder (again and again), waits for orphans, and ends when it is told.
+/// The first process: restarts the forwarder, reaps orphans, and ends on SIGTERM.
 const KEEP: &str = r#"trap 'exit 0' TERM INT
 if [ $# -gt 0 ]; then while :; do "$@"; sleep 1; done >/dev/null 2>&1 & fi
 while :; do sleep 86400 & wait $!; done"#;
 
-/// The volumes of a container's own, with their places.
 pub(super) fn own_volumes(name: &str, options: &DockerOptions) -> Vec<(String, &'static str)> {
     let mut volumes = vec![(format!("{name}-home"), HOME)];
     if options.workspace.is_none() {
@@ -29,12 +28,11 @@ pub(super) fn own_volumes(name: &str, options: &DockerOptions) -> Vec<(String, &
     volumes
 }
 
-/// The workspace as commands see it.
 pub(super) fn root(options: &DockerOptions) -> &Path {
     options.workspace.as_deref().unwrap_or(Path::new(WORKSPACE))
 }
 
-/// What tells the workspace from another folder of the same path, on this machine or on another one.
+/// Tells the workspace from another folder with the same path, on this machine or another.
 fn folder(options: &DockerOptions) -> Option<String> {
     use std::os::unix::fs::MetadataExt as _;
     let found = options.workspace.as_deref()?.metadata().ok()?;
@@ -42,14 +40,13 @@ fn folder(options: &DockerOptions) -> Option<String> {
     Some(format!("{}:{}", found.ino(), made.unwrap_or_default().as_nanos()))
 }
 
-/// Whether a container with these labels works on the workspace: one that was made for another machine, or before the folder
-/// was made anew, shows commands a folder that nobody else sees.
+/// Whether a container with these labels works on the workspace. One from another machine, or from before the folder
+/// was recreated, shows a folder that no one else sees.
 pub(super) fn works_on(labels: &Value, options: &DockerOptions) -> bool {
     let same = |label: &str, own: Option<&str>| labels[label].as_str().is_none_or(|made| Some(made) == own);
     same(LABEL_ROOT, root(options).to_str()) && same(LABEL_FOLDER, folder(options).as_deref())
 }
 
-/// Who commands run as.
 pub(super) fn user(options: &DockerOptions) -> (u32, u32) {
     use std::os::unix::fs::MetadataExt as _;
     let told = options.user.as_deref().and_then(|user| {
@@ -60,7 +57,6 @@ pub(super) fn user(options: &DockerOptions) -> (u32, u32) {
     told.or_else(owner).unwrap_or((1000, 1000))
 }
 
-/// The body of the call that makes the container.
 pub(super) fn create(name: &str, spec: &SandboxSpec, options: &DockerOptions) -> Result<Value, SandboxError> {
     if !spec.allowed_hosts.is_empty() && options.proxy.is_none() {
         return Err(SandboxError::Broken(
@@ -94,7 +90,8 @@ pub(super) fn create(name: &str, spec: &SandboxSpec, options: &DockerOptions) ->
     }))
 }
 
-/// The body of the container that gives fresh volumes to the user of commands: root with this one capability, for a moment.
+/// The body of the container that gives fresh volumes to the user of commands: root with this one capability,
+/// briefly.
 pub(super) fn give_volumes(name: &str, spec: &SandboxSpec, options: &DockerOptions) -> Value {
     let (uid, gid) = user(options);
     let own = own_volumes(name, options);
@@ -182,7 +179,7 @@ fn host_config(name: &str, spec: &SandboxSpec, options: &DockerOptions, root: &s
         "NetworkMode": network,
         "PortBindings": bindings,
         "Privileged": false,
-        // Nothing inside needs one: commands run as one user, which owns what it works on.
+        // Commands run as one user, which owns its files, so no capability is needed.
         "CapDrop": ["ALL"],
         "SecurityOpt": ["no-new-privileges"],
         "ReadonlyRootfs": !options.writable_root,
@@ -192,7 +189,7 @@ fn host_config(name: &str, spec: &SandboxSpec, options: &DockerOptions, root: &s
         },
         "PidsLimit": options.pids,
         "Memory": memory,
-        // As much as memory: no swap beyond it.
+        // Equal to memory: no swap.
         "MemorySwap": memory,
         "NanoCpus": spec.resources.vcpu.map_or(0, |cpus| (cpus * 1e9) as i64),
         "IpcMode": "private",

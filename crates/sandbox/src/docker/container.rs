@@ -1,4 +1,4 @@
-//! A container of ours.
+//! One of our containers.
 
 use super::body::LABEL_ROOT;
 use super::engine::Engine;
@@ -25,7 +25,7 @@ pub struct DockerSandbox {
 }
 
 impl DockerSandbox {
-    /// From what the engine says of a container; `None` where it is not ours.
+    /// Reads the engine's description of a container; `None` if it isn't ours.
     pub(super) fn of(engine: &Arc<Engine>, inspected: &Value) -> Option<Self> {
         let labels = &inspected["Config"]["Labels"];
         labels[LABEL_OURS].as_str()?;
@@ -44,7 +44,7 @@ impl DockerSandbox {
     }
 }
 
-/// Removes a container of ours and its own volumes; nothing happens where it is gone, and what is not ours is refused.
+/// Removes one of our containers and its volumes, if it exists; refuses any other.
 pub(super) fn destroy(engine: &Engine, id: &str) -> Result<(), SandboxError> {
     let name = match engine.inspect(id)? {
         Some(found) if found["Config"]["Labels"][LABEL_OURS].is_null() => {
@@ -54,7 +54,7 @@ pub(super) fn destroy(engine: &Engine, id: &str) -> Result<(), SandboxError> {
         None => id.to_owned(),
     };
     engine.remove(&name)?;
-    // A create that was cut short may have left volumes without a container.
+    // An interrupted create may have left volumes without a container.
     for volume in ["home", "work"] {
         engine.remove_volume(&format!("{name}-{volume}"), LABEL_OURS)?;
     }
@@ -86,7 +86,7 @@ impl Sandbox for DockerSandbox {
     fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError> {
         self.files(|files| files.list(path))
     }
-    /// A container runs as many commands at once as it is given; the connection shares the count of them.
+    /// A container runs any number of commands at once; the connections share their count.
     fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
         Ok(Box::new(self.clone()))
     }

@@ -1,4 +1,4 @@
-//! The calls of the Engine API that are used, of Docker and of podman.
+//! The calls of the Docker and podman Engine API that are used.
 
 use super::http::{self, Address, Connection, Reply, Request};
 use ralph_loop_domain::ports::SandboxError;
@@ -6,21 +6,19 @@ use serde_json::{Value, json};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// The newest API whose shapes are known here; an older engine gets its own.
+/// The newest API version known here; an older engine gets its own.
 const KNOWN: (u32, u32) = (1, 44);
-/// Longest silence of the engine, for calls that do not wait for work.
+/// How long the engine may stay silent, for calls that don't wait for work.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The same for builds and pulls.
 const LONG_LIMIT: Duration = Duration::from_secs(900);
 
-/// An engine.
 #[derive(Debug)]
 pub(super) struct Engine {
     address: Address,
     prefix: OnceLock<String>,
 }
 
-/// One run of a command in a container.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExecState {
     pub(super) running: bool,
@@ -57,7 +55,6 @@ impl Engine {
         Ok(self.prefix.get_or_init(|| format!("/v{major}.{minor}")))
     }
 
-    /// Whether an engine answers.
     pub(super) fn ping(&self) -> Result<(), SandboxError> {
         self.prefix().map(drop)
     }
@@ -79,7 +76,6 @@ impl Engine {
         self.raw(method, path, bytes.as_deref().map(|bytes| ("application/json", bytes)), LIMIT)
     }
 
-    /// A call that must succeed; `what` was tried.
     fn must(
         &self,
         what: &str,
@@ -94,7 +90,6 @@ impl Engine {
         }
     }
 
-    /// Makes a container; `None` where its name is taken.
     pub(super) fn create(&self, name: &str, body: &Value) -> Result<Option<()>, SandboxError> {
         let reply = self.call("POST", &format!("/containers/create?name={}", escape(name)), Some(body))?;
         match reply.status {
@@ -136,20 +131,20 @@ impl Engine {
         let path = format!("/containers/{}?force=true&v=true", escape(name));
         let reply = self.call("DELETE", &path, None)?;
         match reply.status {
-            // 409: somebody else is removing it.
+            // 409: another process is removing it.
             200..=299 | 404 | 409 => Ok(()),
             _ => Err(refused(&format!("`{name}` could not be removed"), &reply)),
         }
     }
 
-    /// Makes a volume; nothing happens where it is there.
+    /// Creates a volume unless it exists.
     pub(super) fn make_volume(&self, name: &str, labels: &Value) -> Result<(), SandboxError> {
         let body = json!({"Name": name, "Labels": labels});
         self.must(&format!("the volume `{name}` could not be made"), "POST", "/volumes/create", Some(&body))
             .map(drop)
     }
 
-    /// Removes a volume that carries `label`; nothing happens where it is gone or somebody else's.
+    /// Removes a volume that carries `label`; ignores a missing or foreign one.
     pub(super) fn remove_volume(&self, name: &str, label: &str) -> Result<(), SandboxError> {
         let reply = self.call("GET", &format!("/volumes/{}", escape(name)), None)?;
         let told: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
@@ -163,14 +158,12 @@ impl Engine {
         }
     }
 
-    /// Waits until a container has ended; its exit code.
     pub(super) fn wait(&self, name: &str) -> Result<i64, SandboxError> {
         let path = format!("/containers/{}/wait", escape(name));
         let told = self.must(&format!("`{name}` did not end"), "POST", &path, None)?;
         Ok(told["StatusCode"].as_i64().unwrap_or(-1))
     }
 
-    /// Changes how many processes a container may have.
     pub(super) fn limit_processes(&self, name: &str, pids: i64) -> Result<(), SandboxError> {
         let path = format!("/containers/{}/update", escape(name));
         let body = json!({"PidsLimit": pids});
@@ -193,14 +186,12 @@ impl Engine {
         finished(&format!("the image `{image}` could not be fetched"), &reply)
     }
 
-    /// Builds an image from an archive with a `Dockerfile`.
     pub(super) fn build(&self, image: &str, tar: &[u8]) -> Result<(), SandboxError> {
         let path = format!("/build?t={}&rm=true&forcerm=true", escape(image));
         let reply = self.raw("POST", &path, Some(("application/x-tar", tar)), LONG_LIMIT)?;
         finished(&format!("the image `{image}` could not be built"), &reply)
     }
 
-    /// Makes a command ready; its id.
     pub(super) fn exec_create(&self, name: &str, body: &Value) -> Result<String, SandboxError> {
         let path = format!("/containers/{}/exec", escape(name));
         let made = self.must(&format!("no command can run in `{name}`"), "POST", &path, Some(body))?;
@@ -211,7 +202,6 @@ impl Engine {
         Ok(id.to_owned())
     }
 
-    /// Starts it; its streams, and what has come of them already.
     pub(super) fn exec_start(&self, id: &str) -> Result<(Connection, Vec<u8>), SandboxError> {
         let path = format!("{}/exec/{}/start", self.prefix()?, escape(id));
         let body = br#"{"Detach":false,"Tty":false}"#;
@@ -239,7 +229,6 @@ fn version(value: &Value) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// What an engine says when it refuses.
 fn refused(what: &str, reply: &Reply) -> SandboxError {
     let told: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     let text = told["message"]
@@ -249,7 +238,7 @@ fn refused(what: &str, reply: &Reply) -> SandboxError {
     SandboxError::Broken(format!("{what}: {text} ({})", reply.status))
 }
 
-/// Builds and pulls tell of their failure in the last of many lines.
+/// Builds and pulls report their failure in the last of many lines.
 fn finished(what: &str, reply: &Reply) -> Result<(), SandboxError> {
     if !(200..=299).contains(&reply.status) {
         return Err(refused(what, reply));
@@ -265,7 +254,6 @@ fn finished(what: &str, reply: &Reply) -> Result<(), SandboxError> {
     }
 }
 
-/// A text as part of an address.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! One command in a container, from its start to its end.
+//! One command in a container, from start to end.
 
 use super::engine::Engine;
 use super::frames::Frames;
@@ -14,31 +14,27 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longest sleep: the sink and the engine are asked at least this often.
+/// Longest sleep: the sink and the engine are polled at least this often.
 const TICK: Duration = Duration::from_millis(100);
-/// The sink is asked no more often than this, however much output comes.
+/// The sink is polled at most this often, however much output comes.
 const POLL_PAUSE: Duration = Duration::from_millis(50);
-/// How long the engine may take to see an end, or to hand over the last output.
+/// How long the engine may take to notice an end, or to deliver the last output.
 const END_LIMIT: Duration = Duration::from_secs(20);
 const DRAIN_LIMIT: Duration = Duration::from_secs(3);
-/// The longest answer of one of our own scripts; also the largest file that is read.
+/// The longest answer of one of our scripts; also the largest file that is read.
 const ANSWER_MAX: usize = 256 * 1024 * 1024;
-/// Processes beyond the limit, while those that fill it are ended.
+/// Processes beyond the limit, to have room for ending those that fill it.
 const ROOM: i64 = 64;
-/// How long one of our own scripts may take.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(300);
 
-/// A container in which commands run.
 #[derive(Debug)]
 pub(super) struct ExecTarget<'a> {
     pub(super) engine: &'a Engine,
     pub(super) name: &'a str,
     pub(super) root: &'a Path,
-    /// How many commands run in it, of this process.
     pub(super) busy: &'a AtomicU32,
 }
 
-/// Counts a command while it runs.
 struct Busy<'a>(&'a AtomicU32);
 
 impl<'a> Busy<'a> {
@@ -73,7 +69,7 @@ impl ExecTarget<'_> {
         let end = running.watch(self.engine, request, &mut out)?;
         let whose = || Whose::Command { mark: &mark, alone: busy.alone() };
         if end.is_some() {
-            // One that fails (no room for a process) is made up for by the next step.
+            // If it fails (no room for a process), the next step makes up for it.
             let _ = tree::terminate(self, whose());
             running.wait(self.engine, request.grace, &mut out)?;
         }
@@ -95,7 +91,7 @@ impl ExecTarget<'_> {
         })
     }
 
-    /// Ends processes, also where they have used up every process that the container may have.
+    /// Ends processes, even if they have used up the container's process limit.
     pub(super) fn kill(&self, whose: Whose<'_>) -> Result<u32, SandboxError> {
         let first = match tree::kill(self, whose) {
             Ok(count) => return Ok(count),
@@ -197,7 +193,7 @@ impl Kept {
     }
 }
 
-/// Gives the command its input, beside everything else: it may read at leisure, or not at all.
+/// Feeds the input concurrently: the command may read it late, or never.
 fn feed(stream: &Connection, stdin: &Stdin) -> std::io::Result<()> {
     let mut input: Box<dyn std::io::Read + Send> = match stdin {
         Stdin::Empty => return Ok(()),
@@ -213,11 +209,11 @@ fn feed(stream: &Connection, stdin: &Stdin) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What a command prints, on its way to the sink.
+/// Passes a command's output to the sink.
 struct Output<'a> {
     sink: &'a mut dyn ExecSink,
     mark: &'a str,
-    /// The start of standard error, while it may be our own word that the command could not start.
+    /// The start of standard error, which may be our own message that the command couldn't start.
     held: Vec<u8>,
     stderr_begun: bool,
 }
@@ -243,7 +239,6 @@ impl Output<'_> {
     }
 }
 
-/// A command that was started.
 struct Running {
     id: String,
     stream: Connection,
@@ -255,7 +250,7 @@ struct Running {
 }
 
 impl Running {
-    /// Passes on what has come; true where nothing came for a tick.
+    /// Passes on new output; true if nothing came for a tick.
     fn read(&mut self, out: &mut dyn FnMut(Stream, &[u8])) -> bool {
         if !self.early.is_empty() {
             let early = std::mem::take(&mut self.early);
@@ -281,7 +276,7 @@ impl Running {
         true
     }
 
-    /// Until it ends (`None`) or must be ended.
+    /// Runs until the command ends (`None`) or must be ended.
     fn watch(
         &mut self,
         engine: &Engine,
@@ -302,7 +297,7 @@ impl Running {
                 return Ok(None);
             }
             if !self.open {
-                // Its streams are closed while it runs on: nothing is left that paces this loop.
+                // It closed its streams but runs on: nothing else paces this loop.
                 pause();
             }
             if request.timeout.is_some_and(|limit| now.duration_since(self.started) >= limit) {
@@ -314,7 +309,7 @@ impl Running {
         }
     }
 
-    /// Waits for its end at most this long; whether it ended.
+    /// Waits at most this long for its end; returns whether it ended.
     fn wait(&mut self, engine: &Engine, limit: Duration, out: &mut Output<'_>) -> Result<bool, SandboxError> {
         let begun = Instant::now();
         loop {
@@ -331,7 +326,7 @@ impl Running {
         }
     }
 
-    /// The last of its output. Nothing of it lives, so the end is near.
+    /// Reads the last output. All its processes are gone, so this ends soon.
     fn drain(&mut self, out: &mut Output<'_>) {
         let limit = Instant::now() + DRAIN_LIMIT;
         while self.open && Instant::now() < limit {
@@ -340,7 +335,6 @@ impl Running {
         self.close();
     }
 
-    /// Ends the connection, and with it the thread that feeds it.
     fn close(&mut self) {
         self.open = false;
         self.stream.shutdown(Shutdown::Both);

@@ -1,8 +1,7 @@
-//! The two output streams of a command, taken apart: a header of eight bytes before each piece names its stream and length.
+//! Splits a command's two output streams: a header of eight bytes before each piece names its stream and length.
 
 use ralph_loop_domain::ports::Stream;
 
-/// Takes pieces apart as they come.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     head: Vec<u8>,
@@ -11,7 +10,6 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Gives every piece to `out`.
     pub(super) fn feed(&mut self, mut bytes: &[u8], out: &mut dyn FnMut(Stream, &[u8])) {
         while !bytes.is_empty() {
             if self.left > 0 {

@@ -1,8 +1,8 @@
-//! As much HTTP/1.1 as an engine's socket needs: one request per connection, answers of any framing, and the raw stream
-//! behind an upgrade.
+//! A minimal HTTP/1.1 client for an engine's socket: one request per connection, answers of any framing, and the raw
+//! stream after an upgrade.
 //!
-//! By hand, not by `bollard`: that brings 13 more crates (a second `base64` among them, and 10 s of generated shapes) and a
-//! runtime between the streams of a command and the one thread of a run, for the seventeen calls of [`super::engine`].
+//! Not `bollard`: that would add 13 crates (a second `base64` among them, and 10 s of build time) and an async
+//! runtime, for the seventeen calls of [`super::engine`].
 
 use super::tls;
 use std::io::{BufRead as _, BufReader, Read, Write};
@@ -13,7 +13,6 @@ use std::time::Duration;
 
 /// The longest answer that is kept in memory.
 const BODY_MAX: u64 = 64 * 1024 * 1024;
-/// The longest head of an answer.
 const HEAD_MAX: u64 = 64 * 1024;
 
 /// Where an engine listens.
@@ -33,7 +32,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// From the form that `DOCKER_HOST` has: `unix:///path` or `tcp://host:port`.
+    /// Parses the form of `DOCKER_HOST`: `unix:///path` or `tcp://host:port`.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(path) = text.strip_prefix("unix://") {
             return (!path.is_empty()).then(|| Self::Unix(PathBuf::from(path)));
@@ -44,7 +43,7 @@ impl Address {
         (port && !host.contains('/')).then(|| Self::Tcp(host.to_owned()))
     }
 
-    /// The same behind TLS, with the certificates of a folder; a socket of this machine needs none.
+    /// Adds TLS with the certificates of a folder; a local socket needs none.
     #[must_use]
     pub fn with_tls(self, certificates: &Path) -> Self {
         match self {
@@ -63,7 +62,6 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// An open connection.
 #[derive(Debug)]
 pub(super) enum Connection {
     Unix(UnixStream),
@@ -93,7 +91,7 @@ impl Connection {
         }
     }
 
-    /// Ends our side, or both.
+    /// Closes our side, or both.
     pub(super) fn shutdown(&self, how: Shutdown) {
         let _ = match self {
             Self::Unix(stream) => stream.shutdown(how),
@@ -123,17 +121,15 @@ impl Write for Connection {
     }
 }
 
-/// What is sent.
 pub(super) struct Request<'a> {
     pub(super) method: &'static str,
     pub(super) path: &'a str,
-    /// Its kind and its bytes.
+    /// Content type and bytes.
     pub(super) body: Option<(&'static str, &'a [u8])>,
-    /// The longest silence of the engine.
+    /// How long the engine may stay silent.
     pub(super) limit: Duration,
 }
 
-/// What comes back.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: u16,
@@ -160,7 +156,7 @@ pub(super) fn ask(address: &Address, request: &Request<'_>) -> std::io::Result<R
     Ok(Reply { status: head.status, body })
 }
 
-/// Sends a request whose answer is a raw stream in both directions; what has come of it already is given first.
+/// Sends a request whose answer is a raw stream in both directions; also returns the bytes received so far.
 pub(super) fn upgrade(
     address: &Address,
     request: &Request<'_>,

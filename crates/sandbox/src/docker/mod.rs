@@ -1,9 +1,8 @@
-//! Containers of Docker or podman, through the engine's own API.
+//! Containers of Docker or podman, through the engine's API.
 //!
-//! The client is small and our own: a dozen calls over a socket, without a runtime, where a full client would more than
-//! double what this crate is built from. A container has no privileges, no capabilities, a read-only root and, unless told,
-//! no network; its workspace is a volume of its own or a folder of this machine at the same path. Everything carries our
-//! label, and nothing without it is ever listed, stopped or removed.
+//! The client is small and ours: a full client would more than double this crate's dependencies. A container has no
+//! privileges, no capabilities, a read-only root and, by default, no network. Its workspace is a volume or a local
+//! folder at the same path. Everything carries our label, and nothing without it is ever listed, stopped or removed.
 
 mod body;
 mod container;
@@ -32,7 +31,7 @@ use ralph_loop_protocol::money::Usd;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Makes containers.
+/// Creates containers.
 #[derive(Debug)]
 pub struct DockerProvider {
     engine: Arc<Engine>,
@@ -40,7 +39,7 @@ pub struct DockerProvider {
 }
 
 impl DockerProvider {
-    /// With these options; nothing is asked of the engine yet.
+    /// Stores the options; doesn't call the engine yet.
     pub fn new(mut options: DockerOptions) -> Self {
         if let Some(real) = options.workspace.as_deref().and_then(|folder| folder.canonicalize().ok()) {
             options.workspace = Some(real);
@@ -58,7 +57,7 @@ impl DockerProvider {
         self.engine.address()
     }
 
-    /// Makes sure that the image is there: builds the default one, fetches any other.
+    /// Ensures that the image exists: builds the default one, pulls any other.
     pub fn prepare_image(&self, image: Option<&str>) -> Result<(), SandboxError> {
         let name = image.unwrap_or(&self.options.image);
         if self.engine.has_image(name)? {
@@ -73,7 +72,7 @@ impl DockerProvider {
         self.engine.build(name, &archive)
     }
 
-    /// The container of this name, where it is ours.
+    /// The container of this name, if it is ours.
     fn find(&self, id: &str) -> Result<Option<(DockerSandbox, bool)>, SandboxError> {
         let Some(found) = self.engine.inspect(id)? else { return Ok(None) };
         let running = found["State"]["Running"].as_bool().unwrap_or(false);
@@ -91,18 +90,18 @@ impl DockerProvider {
             self.engine.make_volume(volume, &json!({"ralph.shared": "true"}))?;
         }
         if self.engine.create(name, &body)?.is_none() {
-            // Somebody was quicker; what they made is found by the caller.
+            // Another process was quicker; the caller finds its container.
             return Ok(());
         }
         let owned = self.give_volumes(name, spec);
         if owned.is_err() {
-            // Half a sandbox must not be found by the next start.
+            // The next start must not find a half-made sandbox.
             container::destroy(&self.engine, name)?;
         }
         owned
     }
 
-    /// A container without its way out would fail in a hundred strange ways later.
+    /// A container without network access would later fail in many confusing ways.
     fn await_forwarder(&self, sandbox: &DockerSandbox) -> Result<(), SandboxError> {
         const LISTENS: &str = r#"i=0; while [ $i -lt 100 ]; do grep -qi "0100007F:$1 " /proc/net/tcp && exit 0; i=$((i+1)); sleep 0.1; done; exit 1"#;
         let Some(proxy) = &self.options.proxy else { return Ok(()) };
@@ -115,8 +114,8 @@ impl DockerProvider {
         ))
     }
 
-    /// A fresh volume belongs to root, and nothing inside may change that: a short-lived container of the same image gives
-    /// it to the user of commands.
+    /// A fresh volume belongs to root, and nothing inside may change that: a short-lived container of the same image
+    /// gives it to the user of commands.
     fn give_volumes(&self, name: &str, spec: &SandboxSpec) -> Result<(), SandboxError> {
         let helper = format!("{name}-init");
         self.engine.remove(&helper)?;
@@ -132,7 +131,6 @@ impl DockerProvider {
     }
 }
 
-/// The name of a run's container.
 fn name_of(run: &RunId) -> String {
     format!("ralph-{run}")
 }
@@ -181,7 +179,7 @@ impl SandboxProvider for DockerProvider {
             self.await_forwarder(&sandbox)?;
         }
         if was_running {
-            // Whatever a crashed process left running belongs to nobody now.
+            // A crashed process may have left commands running.
             sandbox.exec_target().kill(Whose::All)?;
         }
         Ok(Box::new(sandbox))

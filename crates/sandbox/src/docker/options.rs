@@ -1,40 +1,40 @@
-//! How containers are set up.
+//! Container settings.
 
 use super::http::Address;
 use ralph_loop_domain::vars::Vars;
 use std::path::{Path, PathBuf};
 
-/// The image that is built here where no other is named: everything in it comes from one file without a context.
+/// The default image, built here from one file without a context.
 pub const DOCKERFILE: &str = include_str!("../../images/Dockerfile");
 
-/// Which network a container has.
+/// A container's network.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Network {
-    /// None but its own loopback; with [`DockerOptions::proxy`] the allowed hosts are reached through that.
+    /// Only its loopback; with [`DockerOptions::proxy`], allowed hosts are reachable through that.
     #[default]
     None,
-    /// A network of the engine by its name (`bridge`): everything can be reached, and ports inside from this machine.
+    /// A network of the engine by name (`bridge`): everything is reachable, and this machine can reach ports inside.
     Named(String),
 }
 
-/// The way out of a container that has no network: a proxy that listens on a socket of this machine.
+/// Network access for a container without a network: a proxy on a local socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxySocket {
-    /// The socket on this machine. Its folder, which should hold nothing else, stands at [`ProxySocket::INSIDE`]: so a proxy
-    /// that was started anew is found by a container that was there before.
+    /// The socket on this machine. Its folder, which should hold nothing else, is mounted at [`ProxySocket::INSIDE`],
+    /// so that an existing container finds a restarted proxy.
     pub host: PathBuf,
-    /// A program of this machine that is mounted read-only at [`ProxySocket::PROGRAM`], where the image has none of its own.
+    /// A local program that is mounted read-only at [`ProxySocket::PROGRAM`], if the image has none.
     pub program: Option<PathBuf>,
-    /// The command that listens on `127.0.0.1:port` inside and passes everything on to the socket. It is started with the
-    /// container, and again where it ends.
+    /// The command that listens on `127.0.0.1:port` inside and forwards to the socket. Started with the container,
+    /// and restarted if it ends.
     pub forwarder: Vec<String>,
-    /// That port; `HTTP_PROXY` and its kin point there.
+    /// That port, used by `HTTP_PROXY` and similar variables.
     pub port: u16,
 }
 
-/// Listens on the port `$2` for the socket `$1`, and on each further port for the same port of the host: with `socat` where
-/// the image has it, else with the program that is mounted. It also leads the way back, from the proxy to a port in here
-/// (`egress::bridge` says how): the proxy is told that there is one, asks for ports by a number, and each gets a connection.
+/// Listens on port `$2` for the socket `$1`, and on each further port for the same port of the host: with the image's
+/// `socat`, else with the mounted program. It also serves the way back, from the proxy to a port in here (see
+/// `egress::bridge`): it registers with the proxy, which requests ports by number and gets a connection for each.
 const FORWARD: &str = r#"s=$1 p=$2; shift 2
 if command -v socat >/dev/null; then
   export RALPH_SOCKET="$s"
@@ -47,13 +47,13 @@ fi
 exec /run/ralph-forward __forward "$s" "$p" "$@""#;
 
 impl ProxySocket {
-    /// Where the socket's folder stands inside.
+    /// The path of the socket's folder inside.
     pub const INSIDE: &str = "/run/ralph";
-    /// Where the program stands inside.
+    /// The path of the program inside.
     pub const PROGRAM: &str = "/run/ralph-forward";
     const PORT: u16 = 3128;
 
-    /// The proxy at `host`, and servers on this machine's own `ports`; `program` is `ralph` itself.
+    /// The proxy at `host`, and local servers on `ports`; `program` is `ralph` itself.
     pub fn new(host: &Path, ports: &[u16], program: Option<PathBuf>) -> Self {
         let name = host.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let mut forwarder = ["sh", "-c", FORWARD, "sh"].map(String::from).to_vec();
@@ -63,47 +63,47 @@ impl ProxySocket {
         Self { host: host.to_owned(), program, forwarder, port: Self::PORT }
     }
 
-    /// With `socat` of the image as the forwarder.
+    /// Uses the image's `socat` as the forwarder.
     pub fn socat(host: &Path) -> Self {
         Self::new(host, &[], None)
     }
 }
 
-/// How a [`super::DockerProvider`] makes its containers.
+/// Settings of a [`super::DockerProvider`].
 #[derive(Debug, Clone)]
 pub struct DockerOptions {
-    /// Where the engine listens.
+    /// The engine's address.
     pub address: Address,
-    /// The image where a spec names none; built from [`DockerOptions::dockerfile`] where the engine does not have it.
+    /// The default image; built from [`DockerOptions::dockerfile`] if the engine lacks it.
     pub image: String,
     /// What the default image is built from.
     pub dockerfile: String,
-    /// A folder of this machine that is the workspace, at the same path inside; otherwise a volume of the container's own at
+    /// A local folder that is the workspace, at the same path inside; otherwise a volume of the container at
     /// `/workspace`.
     pub workspace: Option<PathBuf>,
-    /// More of this machine that stands at the same path inside, and whether it can be written; deeper places lie over those
-    /// above them.
+    /// More local paths that are mounted at the same path inside, and whether they are writable; deeper paths cover
+    /// those above them.
     pub mounts: Vec<(PathBuf, bool)>,
-    /// Who commands run as, `uid:gid`; otherwise the owner of the workspace's folder, or 1000 for a volume.
+    /// The user of commands, `uid:gid`; otherwise the owner of the workspace's folder, or 1000 for a volume.
     pub user: Option<String>,
     /// The network.
     pub network: Network,
-    /// The way out where there is no network.
+    /// Network access if there is no network.
     pub proxy: Option<ProxySocket>,
-    /// Ports inside that get one on this machine's loopback.
+    /// Ports inside that are published on this machine's loopback.
     pub publish: Vec<u16>,
-    /// Processes at most.
+    /// Process limit.
     pub pids: u32,
-    /// Whether the image's own files can be changed inside. They cannot, unless told.
+    /// Whether the image's files can be changed inside; by default not.
     pub writable_root: bool,
     /// The size of `/tmp`, in MiB.
     pub tmp_mib: u32,
 }
 
 impl DockerOptions {
-    /// Every default, for the engine at `address`.
+    /// Default options for the engine at `address`.
     pub fn at(address: Address) -> Self {
-        // The name follows the file, so that a new file means a new image.
+        // The name includes the file's digest, so that a new file means a new image.
         let digest = ralph_loop_protocol::id::Digest::of(DOCKERFILE.as_bytes());
         Self {
             address,
@@ -121,9 +121,9 @@ impl DockerOptions {
         }
     }
 
-    /// For the engine that this machine has: `DOCKER_HOST`, else Docker's socket, else podman's. `None` where there is none,
-    /// or where `DOCKER_HOST` is of a kind that is not spoken here (`ssh`). With `DOCKER_TLS_VERIFY`, an address is spoken to over
-    /// TLS, with the certificates in `DOCKER_CERT_PATH` or `~/.docker`.
+    /// Finds this machine's engine: `DOCKER_HOST`, else Docker's socket, else podman's. `None` if there is none, or
+    /// if `DOCKER_HOST` has an unsupported scheme (`ssh`). With `DOCKER_TLS_VERIFY`, uses TLS with the certificates
+    /// in `DOCKER_CERT_PATH` or `~/.docker`.
     pub fn found(vars: &Vars) -> Option<Self> {
         if let Some(host) = vars.get_os("DOCKER_HOST").filter(|host| !host.is_empty()) {
             let address = Address::parse(host.to_str()?)?;
@@ -142,7 +142,6 @@ impl DockerOptions {
     }
 }
 
-/// Where the certificates for an engine behind TLS are.
 fn certificates(vars: &Vars) -> PathBuf {
     match vars.get_os("DOCKER_CERT_PATH").filter(|path| !path.is_empty()) {
         Some(path) => PathBuf::from(path),

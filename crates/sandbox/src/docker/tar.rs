@@ -2,7 +2,6 @@
 
 use ::tar::{Builder, EntryType, Header};
 
-/// An archive of one plain file.
 pub(super) fn archive(name: &str, content: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut header = Header::new_ustar();
     header.set_entry_type(EntryType::Regular);
@@ -21,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_sum() {
+    fn archive_has_correct_sizes_and_checksum() {
         let bytes = archive("Dockerfile", b"FROM x\n").unwrap();
         assert_eq!(bytes.len(), 512 + 512 + 1024);
         let head = &bytes[..512];

@@ -1,5 +1,5 @@
-//! Engines behind TLS (`DOCKER_TLS_VERIFY`): a thread carries bytes between the protected connection and one end of a socket
-//! pair. The other end is an ordinary socket, with time-outs, copies and half-closes, which a TLS stream does not have.
+//! Engines behind TLS (`DOCKER_TLS_VERIFY`): a thread copies bytes between the TLS connection and one end of a socket
+//! pair. The other end is an ordinary socket, with timeouts, clones and half-closes, which a TLS stream lacks.
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ralph_loop_http::tls::{ClientConnection, ServerName, client_config_of_files};
@@ -10,13 +10,12 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long the two sides may take to agree.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Bytes on their way inward that are held back until they are taken.
+/// Inward bytes that are buffered until they are read.
 const HELD_MAX: usize = 256 * 1024;
 
-/// Connects to `host:port`. `certificates` holds `ca.pem`, `cert.pem` and `key.pem`, as `DOCKER_CERT_PATH` does; without its
-/// `ca.pem`, what the machine trusts counts.
+/// Connects to `host:port`. `certificates` holds `ca.pem`, `cert.pem` and `key.pem`, like `DOCKER_CERT_PATH`; without
+/// `ca.pem`, the system's CAs apply.
 pub(super) fn connect(host: &str, certificates: &Path) -> Result<UnixStream> {
     let file = |name: &str| Some(certificates.join(name)).filter(|path| path.exists());
     let (authority, certificate, key) = (file("ca.pem"), file("cert.pem"), file("key.pem"));
@@ -29,7 +28,7 @@ pub(super) fn connect(host: &str, certificates: &Path) -> Result<UnixStream> {
     let mut tcp = TcpStream::connect(host)?;
     tcp.set_read_timeout(Some(HANDSHAKE))?;
     tcp.set_write_timeout(Some(HANDSHAKE))?;
-    // Done here, so that its failure is the failure of the connection.
+    // Done here, so that a handshake failure is a connection failure.
     while tls.is_handshaking() {
         tls.complete_io(&mut tcp)?;
     }
@@ -39,7 +38,7 @@ pub(super) fn connect(host: &str, certificates: &Path) -> Result<UnixStream> {
     let mut relay =
         Relay { tls, tcp, local: theirs, held: Vec::new(), local_ended: false, remote_ended: false };
     std::thread::Builder::new().name("engine-tls".into()).spawn(move || {
-        // Whoever uses the connection sees its end, however it came.
+        // Users of the connection see its end, whatever the reason.
         let _ = relay.run();
         let _ = relay.local.shutdown(Shutdown::Both);
     })?;
@@ -50,7 +49,7 @@ struct Relay {
     tls: ClientConnection,
     tcp: TcpStream,
     local: UnixStream,
-    /// What the engine said and nobody has taken yet.
+    /// Received bytes that haven't been read yet.
     held: Vec<u8>,
     local_ended: bool,
     remote_ended: bool,
@@ -63,7 +62,7 @@ impl Relay {
                 return Ok(());
             }
             let (tcp, local) = self.wait()?;
-            // Nobody is there any more: an end of what is said alone is no hang-up.
+            // The reader is gone; closing only its write side doesn't set HUP.
             if local.contains(PollFlags::POLLHUP) && !local.contains(PollFlags::POLLIN) {
                 return Ok(());
             }
@@ -84,7 +83,7 @@ impl Relay {
         }
     }
 
-    /// Waits until something can be moved; what can.
+    /// Waits until something can be copied; returns what.
     fn wait(&self) -> Result<(PollFlags, PollFlags)> {
         let wish = |flag: PollFlags, wanted: bool| if wanted { flag } else { PollFlags::empty() };
         let writes = self.tls.wants_write();
@@ -93,7 +92,7 @@ impl Relay {
         let local = wish(PollFlags::POLLIN, !self.local_ended && !writes)
             | wish(PollFlags::POLLOUT, !self.held.is_empty());
         let mut fds = [PollFd::new(self.local.as_fd(), local), PollFd::new(self.tcp.as_fd(), tcp)];
-        // A connection that ended would be reported again and again.
+        // Polling an ended connection would return at once every time.
         let asked = if tcp.is_empty() && self.remote_ended { &mut fds[..1] } else { &mut fds[..] };
         match poll(asked, PollTimeout::NONE) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
@@ -103,7 +102,6 @@ impl Relay {
         Ok((tcp, local))
     }
 
-    /// From the engine.
     fn receive(&mut self) -> Result<()> {
         if tolerant(self.tls.read_tls(&mut self.tcp))? == Some(0) {
             self.remote_ended = true;
@@ -120,7 +118,7 @@ impl Relay {
         Ok(())
     }
 
-    /// To the engine. The end of what we say is told; what it says is still heard.
+    /// Sends to the engine. Half-closes after our end; its answer is still read.
     fn send(&mut self) -> Result<()> {
         let mut piece = [0; 16 * 1024];
         match tolerant(self.local.read(&mut piece))? {
@@ -135,12 +133,12 @@ impl Relay {
     }
 }
 
-/// `None` where nothing can be moved just now.
+/// `None` if nothing can be copied now.
 fn tolerant(moved: Result<usize>) -> Result<Option<usize>> {
     match moved {
         Ok(moved) => Ok(Some(moved)),
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
-        // The other side hung up without saying so.
+        // The other side closed without a TLS close notice.
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(Some(0)),
         Err(error) => Err(error),
     }

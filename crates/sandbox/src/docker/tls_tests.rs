@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An authority, and a certificate of it for both sides.
+/// A CA, and a certificate from it for both sides.
 fn certificates(folder: &Path) {
     let openssl = |words: &str| {
         let done = Command::new("openssl").args(words.split(' ')).current_dir(folder).output().unwrap();
@@ -27,7 +27,7 @@ fn certificates(folder: &Path) {
     );
 }
 
-/// An engine that wants a certificate: `/version` is answered, everything else is echoed after an upgrade.
+/// An engine that requires a client certificate: answers `/version`, and echoes everything else after an upgrade.
 fn engine(folder: &Path) -> String {
     let chain = |file: &str| CertificateDer::pem_file_iter(folder.join(file)).unwrap().map(Result::unwrap);
     let mut roots = RootCertStore::empty();
@@ -74,7 +74,7 @@ fn request(path: &str) -> Request<'_> {
 }
 
 #[test]
-fn an_engine_behind_tls_is_spoken_to_with_a_certificate() {
+fn tls_engine_gets_a_client_certificate() {
     let folder = tempfile::tempdir().unwrap();
     certificates(folder.path());
     let host = engine(folder.path());
@@ -82,7 +82,7 @@ fn an_engine_behind_tls_is_spoken_to_with_a_certificate() {
     let reply = ask(&address, &request("/version")).unwrap();
     assert_eq!((reply.status, reply.body.as_slice()), (200, &b"{}"[..]));
 
-    // More than all buffers on the way hold; the end of what we say does not end what we hear.
+    // More than all buffers on the way hold; closing our side doesn't end what we receive.
     let (mut stream, early) = upgrade(&address, &request("/echo")).unwrap().unwrap();
     let sent: Vec<u8> = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect();
     let mut copy = stream.try_clone().unwrap();
@@ -100,7 +100,7 @@ fn an_engine_behind_tls_is_spoken_to_with_a_certificate() {
 }
 
 #[test]
-fn an_engine_that_nobody_vouches_for_is_not_spoken_to() {
+fn tls_engine_without_a_trusted_certificate_is_refused() {
     let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     certificates(folder.path());
     certificates(other.path());

@@ -1,7 +1,7 @@
-//! From a request to the running command.
+//! Turns a request into the running command.
 //!
-//! The child may borrow the guard's memory until its program runs (as `posix_spawn` does it), so everything is laid out
-//! before: in the child, nothing is allocated, and a failure is what it answers.
+//! The child may borrow the guard's memory until its program runs (like `posix_spawn`), so everything is prepared
+//! before: the child allocates nothing and reports failures as its answer.
 
 use crate::os::raw::{self, Program};
 use crate::os::{self, KillableMark};
@@ -15,13 +15,12 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
 
-/// Where programs are looked for when the environment does not say.
+/// The default PATH.
 const DEFAULT_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin";
 
-/// Why a child did not become its command.
 struct Failure(Stage, Errno);
 
-/// Runs the command described by `fds`; `variables` are handed on unread.
+/// Runs the command described by `fds`; passes `variables` on unread.
 pub(super) fn spawn(
     guard: Pid,
     mark: Option<&KillableMark>,
@@ -71,7 +70,7 @@ fn candidates(argv: &[&CStr], env: &[&CStr]) -> Vec<CString> {
         .collect()
 }
 
-/// In the child: takes on everything a command has of its own, then its program.
+/// In the child: sets up everything a command needs, then runs its program.
 fn become_command(
     (guard, mark): (Pid, Option<&KillableMark>),
     [folder, stdin, stdout, stderr]: &[OwnedFd; SPAWN_FDS - 1],
@@ -92,13 +91,13 @@ fn become_command(
     if let Some(variables) = variables {
         raw::put_at(variables, VARIABLES_FD).map_err(process)?;
     }
-    // Last, so that nothing ends the child half-made.
+    // Last, so that no signal ends the child half-made.
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(process)?;
     let mut answer = Errno::ENOENT;
     for file in program.files() {
         match program.run(file) {
             Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP | Errno::ENAMETOOLONG => {}
-            // A file that may not be run is skipped, but named if no other is found.
+            // Files without execute permission are skipped, but reported if no other is found.
             Errno::EACCES => answer = Errno::EACCES,
             other => return Err(Failure(Stage::Program, other)),
         }

@@ -1,10 +1,9 @@
-//! The time after which the run may be somebody else's: a number in a file that the driver writes anew as long as it holds the
-//! run. The guard reads it, so that a driver that is frozen keeps nothing alive.
+//! The end of the lease: a time in a file that the driver extends as long as it holds the run. The guard reads it, so
+//! that a frozen driver keeps nothing alive.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// The file with the time.
 pub(super) struct Deadline(OwnedFd);
 
 impl Deadline {
@@ -12,7 +11,6 @@ impl Deadline {
         Self(file)
     }
 
-    /// How long it is until then.
     pub(super) fn left(&self) -> Duration {
         crate::lease_clock::left(&self.0)
     }

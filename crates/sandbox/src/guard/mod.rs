@@ -1,9 +1,10 @@
-//! The guard: a tiny process that stands between `ralph` and the commands it runs.
+//! The guard: a tiny process between `ralph` and the commands it runs.
 //!
-//! It adopts every orphan below it, so nothing that a command starts can get away by forking or by a new session. It
-//! takes one command at a time and reports its end only when nothing of it lives. When `ralph` dies, by whatever way,
-//! the socket between them closes; the guard then kills everything, and only then exits, which lets go of the run's
-//! lock. No threads; every signal is blocked, so that neither a terminal nor a polite `kill` ends it before its work is done.
+//! It adopts every orphan below it, so nothing that a command starts can escape by forking or with a new session. It
+//! runs one command at a time and reports its end only when all its processes are gone. When `ralph` dies in any way,
+//! the socket between them closes; the guard then kills everything, and only then exits, which releases the run's
+//! lock. It has no threads and blocks every signal, so that neither a terminal nor `kill` ends it before its work is
+//! done.
 
 mod child;
 mod deadline;
@@ -23,19 +24,19 @@ use reap::Reaped;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// How long killing may take while somebody waits for the answer.
+/// How long killing may take while a client waits for the answer.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
-/// Pause between two looks at processes that are dying.
+/// Pause between two scans for dying processes.
 const RESCAN: Duration = Duration::from_millis(5);
 
 /// Serves the socket with the number `socket_fd` until the other side closes it; returns the exit code.
 ///
-/// The binary calls this before anything else when it is started as `ralph __guard <fd>`: whatever is allocated
-/// before stays in memory for the whole run. All other descriptors are closed, so this must own the process.
+/// The binary calls this before anything else when started as `ralph __guard <fd>`: earlier allocations would stay in
+/// memory for the whole run. Closes all other descriptors, so this must own the process.
 pub(crate) fn main(socket_fd: i32) -> i32 {
     match Guard::start(socket_fd) {
         Ok(guard) => guard.serve(),
-        // There is nobody to tell: the other side sees the socket close.
+        // The other side sees the socket close.
         Err(_) => 70,
     }
 }
@@ -46,16 +47,14 @@ struct Guard {
     me: Pid,
     mark: Option<KillableMark>,
     held: Vec<OwnedFd>,
-    /// When the run may be somebody else's.
     deadline: Option<Deadline>,
     job: Option<Job>,
 }
 
-/// The command that runs now.
 struct Job {
     main: Pid,
     end: Option<End>,
-    /// Set by a Kill: when politeness ends.
+    /// Set by `Kill`: when SIGKILL follows.
     until: Option<Instant>,
     killed: u32,
 }
@@ -63,7 +62,7 @@ struct Job {
 impl Guard {
     fn start(socket_fd: i32) -> nix::Result<Self> {
         let given = crate::os::raw::own(socket_fd)?;
-        // Somebody who types the hidden command at a prompt gets an error, not closed descriptors.
+        // Running the hidden command in a terminal gives an error, instead of closing descriptors.
         if getsockopt(&given, sockopt::SockType)? != os::SOCKET {
             return Err(nix::errno::Errno::EPROTOTYPE);
         }
@@ -80,7 +79,7 @@ impl Guard {
         crate::os::raw::close_others(socket.as_raw_fd());
         crate::os::raw::default_signals();
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
-        // A terminal's Ctrl-C goes to its foreground group. Fails only where we lead a group already.
+        // A terminal's Ctrl-C goes to its foreground group. Fails only if we already lead a group.
         setsid().ok();
         crate::os::adopt_orphans()?;
         crate::os::set_name(c"ralph-guard");
@@ -106,7 +105,7 @@ impl Guard {
         loop {
             self.wait();
             if self.deadline.as_ref().is_some_and(Deadline::is_over) {
-                // The driver may be frozen: it is not asked. Without a guard it starts nothing more.
+                // The driver may be frozen, so it isn't asked. Without a guard it starts nothing more.
                 while self.clear() > 0 {}
                 self.note_end();
                 return 0;
@@ -117,7 +116,7 @@ impl Guard {
                 Received::Nothing => {}
                 Received::Packet(request, fds) => self.obey(request, fds),
                 Received::Closed => {
-                    // Nobody waits for an answer, but the lock must not be free while anything lives: no time limit.
+                    // No time limit: the lock must not be released while anything lives.
                     while self.clear() > 0 {}
                     self.note_end();
                     return 0;
@@ -126,7 +125,7 @@ impl Guard {
         }
     }
 
-    /// Sleeps until a request, a death or the end of a grace.
+    /// Sleeps until a request, a death or the end of a grace period.
     fn wait(&self) {
         let grace = self.job.as_ref().and_then(|job| job.until);
         let grace = grace.map(|until| until.saturating_duration_since(Instant::now()));
@@ -140,11 +139,11 @@ impl Guard {
             PollFd::new(self.socket.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.deaths.as_fd(), PollFlags::POLLIN),
         ];
-        // An interrupted or failed wait is a spurious turn of the loop.
+        // After an interrupted or failed wait the loop just runs once more.
         poll(&mut fds, timeout).ok();
     }
 
-    /// Waits for every dead child; true where no child is left, alive or dead.
+    /// Reaps every dead child; true if no child is left, alive or dead.
     fn collect(&mut self) -> bool {
         self.deaths.forget();
         loop {
@@ -164,19 +163,20 @@ impl Guard {
         }
     }
 
-    /// What the command started that is not below this process any more.
+    /// Processes of the command that are no longer below this process.
     fn strays(&self) -> Vec<Pid> {
         let main = self.job.as_ref().map(|job| job.main);
         os::strays(main, os::guard_mark(self.me).as_deref())
     }
 
-    /// Reports the end of the command once nothing of it lives.
+    /// Reports the end of the command once all its processes are gone.
     fn finish_if_over(&mut self, childless: bool) {
         let Some(job) = &self.job else { return };
         let over = match job.until {
-            // On its own: with its main process. What is left then has been left behind.
+            // Ended without a request: its main process decides. Everything else was left behind.
             None => job.end.is_some(),
-            // Asked to end: all of it may use the grace, not only the main process, which is often just a shell.
+            // Asked to end: all of it may use the grace period, not only the main process, which is often just a
+            // shell.
             Some(until) => childless || Instant::now() >= until,
         };
         if !over {
@@ -186,12 +186,12 @@ impl Guard {
         if let Some(job) = self.job.take() {
             let end = job.end.unwrap_or(End::Signal(Signal::SIGKILL as i32));
             let report = FromGuard::Exited { end, survivors: job.killed, alive };
-            // Where the client disconnected, the next receive says so.
+            // If the client disconnected, the next receive says so.
             wire::answer(&self.socket, report).ok();
         }
     }
 
-    /// Kills and reaps until no descendant is left; returns how many still live when the time is up.
+    /// Kills and reaps until no descendant is left; returns how many still live after the time limit.
     fn clear(&mut self) -> u32 {
         let deadline = Instant::now() + KILL_LIMIT;
         loop {
@@ -206,7 +206,7 @@ impl Guard {
         }
     }
 
-    /// Writes the time into what it holds: nothing of the run lives any more, which nobody else may be there to tell.
+    /// Records in the held file that nothing of the run lives any more, as no other process may be left to do it.
     fn note_end(&self) {
         for file in &self.held {
             futimens(file, &TimeSpec::UTIME_NOW, &TimeSpec::UTIME_NOW).ok();

@@ -1,4 +1,4 @@
-//! One folder and the sandbox that works on it: made when needed, made again when lost.
+//! One folder and the sandbox that works on it: created when needed, recreated when lost.
 
 use super::mirror::FolderMirror;
 use super::{HostedOptions, Logins, is_of_run, part_of};
@@ -12,15 +12,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Sandboxes lost in a row, without a command between that went well, before it is given up.
+/// Sandboxes lost in a row, without a successful command in between, before giving up.
 const LOSSES_MAX: u32 = 5;
-/// How often and how long one is looked for that seems lost.
+/// How often to look for a sandbox that seems lost.
 const ATTACH_TRIES: u32 = 40;
 const ATTACH_PAUSE_MS: u8 = 250;
-/// News that wait to be journalled.
+/// Most unjournaled messages.
 const NEWS_MAX: usize = 100;
 
-/// What the sandboxes of one run share.
 pub(super) struct RunSandboxes {
     options: HostedOptions,
     news: Mutex<Vec<SandboxNews>>,
@@ -43,20 +42,19 @@ impl RunSandboxes {
     }
 }
 
-/// One way into a sandbox.
 pub(super) struct Connection {
-    /// Of which sandbox, counted from the first one.
+    /// Which sandbox, counted from the first one.
     generation: u64,
     pub(super) sandbox: Box<dyn Sandbox>,
 }
 
-/// The sandbox of one folder: made when first needed, and made again when lost.
+/// The sandbox of one folder: created when first needed, and recreated when lost.
 pub(super) struct FolderSandbox {
     run_sandboxes: Arc<RunSandboxes>,
     host: PathBuf,
     run: RunId,
     kind: &'static str,
-    /// For a clean checkout: it goes with its last user.
+    /// For a clean checkout: removed with its last user.
     temporary: bool,
     mirror: Option<FolderMirror>,
     now: Mutex<Now>,
@@ -67,7 +65,7 @@ struct Now {
     sandbox: Option<Box<dyn ManagedSandbox>>,
     generation: u64,
     losses: u32,
-    /// Whether the git inside does not know yet whose commits it makes.
+    /// Whether git inside still needs the user's identity.
     identity_due: bool,
 }
 
@@ -85,7 +83,7 @@ impl FolderSandbox {
         })?;
         let maker = &run_sandboxes.options.maker;
         let provider = maker.provider(&host)?;
-        // A clean checkout is looked at, and thrown away: nothing of it comes back.
+        // A clean checkout is discarded: nothing of it is copied back.
         let back = (!temporary).then(|| Arc::clone(&run_sandboxes.options.ignored));
         let record = run_sandboxes.options.record.as_deref();
         let mirror = (!maker.mounts()).then(|| FolderMirror::new(&host, back, record));
@@ -109,12 +107,11 @@ impl FolderSandbox {
         plain.then(|| format!(".ralph/runs/{name}/{inside}"))
     }
 
-    /// Another folder of the same run.
     pub(super) fn with_root(&self, folder: &Path) -> Result<Self, SandboxError> {
         let run = part_of(&self.run_sandboxes.options.spec.run, folder);
         let folder_sandbox = Self::new(&self.run_sandboxes, folder, run, true)?;
         {
-            // One that a killed process left behind has another folder of the same name.
+            // One left by a killed process has another folder of the same name.
             let now = folder_sandbox.now();
             for old in
                 now.provider.list()?.into_iter().filter(|old| old.run.as_ref() == Some(&folder_sandbox.run))
@@ -165,7 +162,7 @@ impl FolderSandbox {
         self.run_sandboxes.options.maker.tidy(&self.host)
     }
 
-    /// A way into the sandbox, which is made where there is none; `own` where it still leads there.
+    /// A connection to the sandbox, which is created if missing; `own` if it is still valid.
     pub(super) fn connect(&self, own: Option<Connection>) -> Result<Connection, SandboxError> {
         let mut now = self.now();
         if now.sandbox.is_none() {
@@ -192,13 +189,11 @@ impl FolderSandbox {
         }
     }
 
-    /// See [`super::ProviderFactory::exchange`].
     pub(super) fn exchange(&self) -> Option<Exchange> {
         self.run_sandboxes.options.maker.exchange(&self.host)
     }
 
-    /// Where a port inside can be seen from outside with nothing but an address. Where a request must carry a token, there is
-    /// none: that token is not for whoever reads of it.
+    /// A URL for a port inside, if no token is required: a token must not reach everyone who reads the URL.
     pub(super) fn host_address(&self, port: u16) -> Result<Option<String>, SandboxError> {
         if let Some(address) = self.run_sandboxes.options.maker.host_address(&self.host, port)? {
             return Ok(Some(address));
@@ -213,13 +208,12 @@ impl FolderSandbox {
         }
     }
 
-    /// See [`ralph_loop_domain::ports::Sandbox::folder_edited`].
     pub(super) fn edited(&self) -> Result<(), SandboxError> {
         self.now().sandbox.as_ref().map_or(Ok(()), |sandbox| sandbox.folder_edited())
     }
 
-    /// Before the first command: the git inside is told whose commits it makes. Not earlier, for a command starts a machine
-    /// that rests, and it must find the files of then.
+    /// Sets git's identity before the first command. Not earlier: a command starts a stopped machine, which must then
+    /// find the present files.
     pub(super) fn set_identity(&self, connection: &Connection) {
         if std::mem::take(&mut self.now().identity_due)
             && let Some(identity) = &self.run_sandboxes.options.identity
@@ -229,17 +223,17 @@ impl FolderSandbox {
         }
     }
 
-    /// A command went well: whatever was lost before is made up for.
+    /// After a successful command, earlier losses no longer count.
     pub(super) fn held(&self) {
         self.now().losses = 0;
     }
 
-    /// A command could not be brought to its end. Where the sandbox is gone or was stopped, the next command goes on in
-    /// another one or in it again; an error where neither is so.
+    /// A command couldn't be finished. If the sandbox is gone or was stopped, the next command uses another one or
+    /// restarts it; otherwise this is an error.
     pub(super) fn lost(&self, connection: &Connection, why: SandboxError) -> Result<(), SandboxError> {
         let mut now = self.now();
         if now.generation != connection.generation || now.sandbox.is_none() {
-            // Another command saw it first.
+            // Another command noticed it first.
             return Ok(());
         }
         now.losses += 1;
@@ -248,7 +242,7 @@ impl FolderSandbox {
         }
         let id = now.sandbox.as_ref().map(|sandbox| sandbox.id().to_owned()).unwrap_or_default();
         match attach(&*now.provider, &id) {
-            // The sandbox is well: it is the file that is not.
+            // The sandbox works; the file is the problem.
             Ok(Some(_)) if matches!(why, SandboxError::File { .. }) => return Err(why),
             Ok(Some(again)) => {
                 self.notice(format!("a command in the sandbox {id} was cut off: {why}"));
@@ -267,7 +261,7 @@ impl FolderSandbox {
         Ok(())
     }
 
-    /// Removes the sandbox; what cannot be removed is told.
+    /// Removes the sandbox; reports if that fails.
     fn destroy(&self) {
         let mut now = self.now();
         let Some(sandbox) = now.sandbox.take() else { return };
@@ -289,7 +283,7 @@ impl Drop for FolderSandbox {
     }
 }
 
-/// Looks for a sandbox that seems lost. One that is just being removed answers strangely for a moment.
+/// Looks for a sandbox that seems lost. One that is being removed gives odd answers for a moment.
 fn attach(provider: &dyn SandboxProvider, id: &str) -> Result<Option<Box<dyn ManagedSandbox>>, SandboxError> {
     let mut tries = 0;
     loop {
@@ -317,7 +311,7 @@ impl HostedKeeper {
         Self { folder_sandbox }
     }
 
-    /// What a killed process left of this run's clean checkouts.
+    /// Removes what a killed process left of this run's clean checkouts.
     fn clear_parts(&self) {
         let now = self.folder_sandbox.now();
         let run = self.folder_sandbox.run.as_str();

@@ -1,4 +1,4 @@
-//! The folder on this side: what stands in it, and putting there what came out of a sandbox.
+//! The local folder: its files, and writing what came out of a sandbox.
 
 use super::tar::{Body, Member};
 use crate::local::walk::{self, Last, Missing};
@@ -16,10 +16,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Files in a workspace at most.
 pub(super) const FILES_MAX: usize = 200_000;
 
-/// By what a change of a file is noticed.
+/// Shows whether a file has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) size: u64,
@@ -39,8 +38,8 @@ impl Stamp {
     }
 }
 
-/// Whether a file of the workspace is on both sides. Git's folder and the run's records stay on this one; of the state
-/// files an agent sees those that are meant for it.
+/// Whether both sides have a file of the workspace. Git's folder and the run's records stay here; of the state files
+/// an agent gets only its own.
 pub(super) fn is_shared(path: &str) -> bool {
     let mut parts = path.split('/');
     if parts.clone().any(|part| part.eq_ignore_ascii_case(".git")) {
@@ -57,7 +56,7 @@ pub(super) fn is_shared(path: &str) -> bool {
         && (path.ends_with(".md") || path.ends_with(".log") || path == ".ralph/config.json")
 }
 
-/// Whether a change that was made inside comes back.
+/// Whether a change made inside is copied back.
 pub(super) fn comes_back(path: &str) -> bool {
     is_shared(path) && path != ".ralph/config.json"
 }
@@ -69,7 +68,7 @@ pub(super) fn scan(root: &Path) -> Result<BTreeMap<String, Stamp>, SandboxError>
     while let Some(folder) = folders.pop() {
         let entries = match fs::read_dir(root.join(&folder)) {
             Ok(entries) => entries,
-            // It was there a moment ago.
+            // It existed a moment ago.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !folder.is_empty() => continue,
             Err(error) => return Err(failed("list", &root.join(&folder), &error)),
         };
@@ -95,12 +94,11 @@ pub(super) fn scan(root: &Path) -> Result<BTreeMap<String, Stamp>, SandboxError>
     Ok(found)
 }
 
-/// The stamp of one file.
 pub(super) fn stamp(root: &Path, path: &str) -> Option<Stamp> {
     root.join(path).symlink_metadata().ok().map(|about| Stamp::of(&about))
 }
 
-/// A file or link as an archive carries it; `None` where it is gone or something else now.
+/// A file or link for an archive; `None` if it is gone or something else now.
 pub(super) fn member(root: &Path, path: &str) -> Option<Member> {
     let place = root.join(path);
     let about = place.symlink_metadata().ok()?;
@@ -112,7 +110,7 @@ pub(super) fn member(root: &Path, path: &str) -> Option<Member> {
     Some(Member { path: path.to_owned(), mode: about.mode() & 0o777, body })
 }
 
-/// Puts a member into the folder: a new file beside the old one, then its name. Nothing is written through a link.
+/// Writes a member into the folder: a new file next to the old one, then a rename. Writes nothing through a link.
 pub(super) fn put(root: &Path, member: &Member) -> Result<(), SandboxError> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let path = Path::new(&member.path);
@@ -123,7 +121,7 @@ pub(super) fn put(root: &Path, member: &Member) -> Result<(), SandboxError> {
         return Err(outside());
     }
     if place.stat.is_some_and(|stat| walk::kind(&stat) == libc::S_IFDIR) {
-        // Only an empty one makes room; what is in it was not asked to go.
+        // Only removes an empty folder; its content wasn't meant.
         unlinkat(&place.folder, name.as_os_str(), UnlinkatFlags::RemoveDir)
             .map_err(|errno| walk::file_error("replace", path, errno))?;
     }
@@ -149,12 +147,12 @@ pub(super) fn put(root: &Path, member: &Member) -> Result<(), SandboxError> {
     })
 }
 
-/// Permissions as git knows them: for the owner to read and write, and perhaps to run.
+/// Permissions as git knows them: readable and writable for the owner, and maybe executable.
 fn plain(mode: u32) -> u32 {
     if mode & 0o100 != 0 { 0o755 } else { 0o644 }
 }
 
-/// Takes a file or link away, and the folders that are empty then.
+/// Removes a file or link, and the folders that become empty.
 pub(super) fn take_away(root: &Path, path: &str) -> Result<(), SandboxError> {
     let whole = Path::new(path);
     let Some(place) = walk::find(root, whole, Last::Keep, Missing::Stop)? else { return Ok(()) };
@@ -212,7 +210,7 @@ mod tests {
         assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
         put(&root, &file("deep/down/x")).unwrap();
         assert_eq!(fs::metadata(root.join("deep/down/x")).unwrap().mode() & 0o777, 0o755);
-        // A link is replaced itself, not what it leads to.
+        // The link itself is replaced, not its target.
         put(&root, &file("alias")).unwrap();
         assert!(root.join("alias").symlink_metadata().unwrap().is_file() && root.join("real").is_dir());
         take_away(&root, "deep/down/x").unwrap();

@@ -1,4 +1,4 @@
-//! The folder on the other side, by small scripts: all they need is `sh`, `find` and `tar`.
+//! Handles the folder on the other side with small scripts, which need only `sh`, `find` and `tar`.
 
 use super::tar;
 use ralph_loop_domain::ports::{
@@ -8,13 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// How long one of the scripts may take.
 const LIMIT: Duration = Duration::from_secs(600);
-/// The longest answer.
 const ANSWER_MAX: usize = 192 * 1024 * 1024;
 
-/// Kind, size, times or digest, mode and path of every file and link. A `find` that cannot print times (busybox) has every
-/// file's digest taken instead.
+/// Kind, size, times or digest, mode and path of every file and link. If `find` can't print times (busybox), every
+/// file's digest is taken.
 const LIST: &str = r#"command -v find >/dev/null && command -v tar >/dev/null || exit 97
 for p; do shift; set -- "$@" -o -path "./$p"; done
 if find . -maxdepth 0 -printf '' >/dev/null 2>&1; then
@@ -34,20 +32,20 @@ const UNPACK: &str = r#"tar -xf - 2>&1 >/dev/null"#;
 const PACK: &str = r#"if tar --version 2>/dev/null | grep -q GNU; then tar --null -T - --hard-dereference -cf - 2>/dev/null
 else tr '\0' '\n' | tar -T - -cf - 2>/dev/null; fi; exit 0"#;
 
-/// A repo of the sandbox's own with one commit, so that `git status` and `git diff` tell an agent what it changed.
+/// A repo with one commit in the sandbox, so that `git status` and `git diff` show an agent its changes.
 const OWN_REPO: &str = r#"command -v git >/dev/null || exit 0
 [ -d .git ] && exit 0
 export GIT_AUTHOR_NAME=Ralph GIT_AUTHOR_EMAIL=ralph@localhost GIT_COMMITTER_NAME=Ralph GIT_COMMITTER_EMAIL=ralph@localhost
 git init -q . && echo .ralph/ >>.git/info/exclude && git add -A && git commit -q --no-verify --allow-empty -m 'where the run began'"#;
 
-/// The user's name and address for git, where none are set.
+/// The user's git identity, unless one is set.
 const IDENTITY: &str = r#"command -v git >/dev/null || exit 0
 mkdir -p "$HOME"
 git config --global user.name >/dev/null 2>&1 || git config --global user.name "$1"
 git config --global user.email >/dev/null 2>&1 || git config --global user.email "$2"
 exit 0"#;
 
-/// Ends commands of a process that is no more: they work in this folder, and have a mark that is not this script's own.
+/// Ends commands of a dead process: they work in this folder and have another mark than this script.
 const SWEEP: &str = r#"own=$RALPH_EXEC; here=$(pwd -P)
 for d in /proc/[0-9]*; do
   c=$(readlink "$d/cwd" 2>/dev/null) || continue
@@ -56,12 +54,11 @@ for d in /proc/[0-9]*; do
   [ "$m" = "RALPH_EXEC=$own" ] || kill -9 "${d#/proc/}" 2>/dev/null
 done; exit 0"#;
 
-/// Logins go into the home of whoever runs commands there, for its eyes only.
+/// Logins go into the home of the user of commands, readable only for that user.
 const LOG_IN: &str = r#"umask 077; mkdir -p "$HOME" && cd "$HOME" && tar -xf -"#;
-/// They come out, perhaps renewed, and go.
+/// Takes the logins out, possibly renewed, and removes them.
 const LOG_OUT: &str = r#"cd "$HOME" || exit 0; tar -cf - "$@" 2>/dev/null; rm -f -- "$@"; exit 0"#;
 
-/// What a script said.
 struct ScriptOutput {
     code: Option<i32>,
     out: Vec<u8>,
@@ -91,7 +88,7 @@ fn ask(
     }
 }
 
-/// The files inside, each with what shows a change of it; nothing below the folders `pruned`.
+/// The files inside, each with a fingerprint; nothing below the folders `pruned`.
 pub(super) fn list(
     sandbox: &dyn Sandbox,
     pruned: &BTreeSet<String>,
@@ -129,12 +126,11 @@ pub(super) fn list(
     Ok(found)
 }
 
-/// The size that a row of the list tells.
+/// The size from a row of the list.
 pub(super) fn size(stamp: &str) -> u64 {
     stamp.split(' ').nth(1).and_then(|size| size.parse().ok()).unwrap_or(0)
 }
 
-/// Takes files away.
 pub(super) fn remove(sandbox: &dyn Sandbox, paths: &[String]) -> Result<(), SandboxError> {
     if paths.is_empty() {
         return Ok(());
@@ -142,34 +138,30 @@ pub(super) fn remove(sandbox: &dyn Sandbox, paths: &[String]) -> Result<(), Sand
     done(&ask(sandbox, REMOVE, &[], names(paths))?, "files inside cannot be removed")
 }
 
-/// Puts an archive's files there.
 pub(super) fn unpack(sandbox: &dyn Sandbox, archive: Vec<u8>) -> Result<(), SandboxError> {
     done(&ask(sandbox, UNPACK, &[], archive)?, "files cannot be written inside")
 }
 
-/// Files and links from there; what has vanished meanwhile is not among them.
+/// Packs files and links; leaves out what has disappeared.
 pub(super) fn pack(sandbox: &dyn Sandbox, paths: &[String]) -> Result<Vec<tar::Member>, SandboxError> {
     let answer = ask(sandbox, PACK, &[], names(paths))?;
     tar::read(&answer.out)
         .map_err(|why| SandboxError::Broken(format!("files of the sandbox cannot be read: {why}")))
 }
 
-/// Gives the sandbox a repo of its own, where it has git. Nothing depends on it.
+/// Creates a repo in the sandbox if it has git. Optional.
 pub(super) fn own_repo(sandbox: &dyn Sandbox) -> Result<(), SandboxError> {
     ask(sandbox, OWN_REPO, &[], Vec::new()).map(drop)
 }
 
-/// Tells git inside who the user is.
 pub(super) fn set_identity(sandbox: &dyn Sandbox, identity: &crate::GitIdentity) -> Result<(), SandboxError> {
     ask(sandbox, IDENTITY, &[&identity.name, &identity.email], Vec::new()).map(drop)
 }
 
-/// Puts files into the home inside.
 pub(super) fn log_in(sandbox: &dyn Sandbox, archive: Vec<u8>) -> Result<(), SandboxError> {
     done(&ask(sandbox, LOG_IN, &[], archive)?, "a login cannot be put into the sandbox")
 }
 
-/// Takes them out of it.
 pub(super) fn log_out(sandbox: &dyn Sandbox, paths: &[&str]) -> Result<Vec<tar::Member>, SandboxError> {
     let answer = ask(sandbox, LOG_OUT, paths, Vec::new())?;
     Ok(tar::read(&answer.out).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! What an agent logs in with: in the sandbox while its program runs, and a renewed token back in the user's home.
+//! An agent's login: in the sandbox while its program runs; renewed tokens return to the user's home.
 
 use super::inside;
 use super::tar::{Body, Member, Writer};
@@ -7,7 +7,7 @@ use ralph_loop_domain::ports::{Sandbox, SandboxError};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Says which files below the user's home a command gets, by its words: an agent's program its own, others none.
+/// Which files below the user's home a command gets, by its arguments: an agent's program its own, others none.
 pub type AuthFiles = Arc<dyn Fn(&[String]) -> Vec<AuthFile> + Send + Sync>;
 
 /// The user's logins.
@@ -25,14 +25,12 @@ impl std::fmt::Debug for Logins {
     }
 }
 
-/// Logins that are inside now.
 pub(super) struct LoggedIn<'a> {
     logins: &'a Logins,
     files: Vec<(AuthFile, Vec<u8>)>,
 }
 
 impl Logins {
-    /// Puts those of a command into the sandbox.
     pub(super) fn log_in(
         &self,
         sandbox: &dyn Sandbox,
@@ -54,7 +52,7 @@ impl Logins {
 }
 
 impl LoggedIn<'_> {
-    /// Takes them out again, with what was renewed. Only plain files that hold a token come back.
+    /// Removes them again and keeps what was renewed. Only plain files that hold a token are copied back.
     pub(super) fn log_out(self, sandbox: &dyn Sandbox) -> Result<(), SandboxError> {
         if self.files.is_empty() {
             return Ok(());

@@ -1,7 +1,7 @@
-//! A folder of this machine and its copy in a sandbox, kept the same: changes go in before a command and come out after it.
+//! Syncs a local folder with its copy in a sandbox: changes go in before a command and come out after it.
 //!
-//! This side is the truth. Git's folder and the run's records never leave it; what git ignores (packages, build results)
-//! never comes back. Where both sides changed a file at once, this side's stays.
+//! The local side is authoritative. Git's folder and the run's records never leave it; ignored files (packages, build
+//! results) never come back. If both sides changed a file, the local one stays.
 
 use super::host::{self, Stamp};
 use super::inside;
@@ -11,35 +11,34 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// One archive on its way at most, but for a file that is larger by itself.
+/// Largest archive, unless a single file is larger.
 const BATCH: u64 = 16 * 1024 * 1024;
-/// Larger files do not go in an archive, but by themselves.
+/// Larger files are sent alone, not in an archive.
 const ALONE: u64 = 32 * 1024 * 1024;
-/// Larger files do not come back.
+/// Larger files aren't copied back.
 const FILE_MAX: u64 = 64 * 1024 * 1024;
-/// Folders that are left out of the list inside.
+/// Most folders that the list inside leaves out.
 const PRUNED_MAX: usize = 64;
 
-/// Says which of these paths git ignores. Folders end with `/`.
+/// Which of these paths git ignores. Folders end with `/`.
 pub type Ignored = Arc<dyn Fn(&[String]) -> BTreeSet<String> + Send + Sync>;
 
-/// One folder and its copy.
 pub(super) struct FolderMirror {
     host: PathBuf,
-    /// Whether changes come back, and which do not.
+    /// Whether changes come back, and which don't.
     back: Option<Ignored>,
-    /// The run's record and the folder that it is shown as.
+    /// The run's record and the folder that it appears as.
     record: Option<(String, PathBuf)>,
     state: Mutex<SyncedState>,
 }
 
-/// What both sides were when they were last the same.
+/// Both sides when they were last in sync.
 #[derive(Default)]
 struct SyncedState {
     begun: bool,
     host: BTreeMap<String, Stamp>,
     inside: BTreeMap<String, String>,
-    /// Paths that git ignores, and whole folders of such.
+    /// Ignored paths, and whole ignored folders.
     ignored: BTreeSet<String>,
     pruned: BTreeSet<String>,
 }
@@ -52,7 +51,7 @@ impl FolderMirror {
         Self { host: host.to_owned(), back, record, state: Mutex::new(SyncedState::default()) }
     }
 
-    /// A file as it goes into the copy: of the workspace, or of the run's record.
+    /// A file for the copy: of the workspace, or of the run's record.
     fn member(&self, path: &str) -> Option<Member> {
         let own = self.record.as_ref().and_then(|(shown, record)| Some((record, path.strip_prefix(shown)?)));
         match own {
@@ -65,12 +64,12 @@ impl FolderMirror {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The copy is another one now; the next push begins anew.
+    /// The copy is a new one; the next push starts from scratch.
     pub(super) fn forget(&self) {
         *self.state() = SyncedState::default();
     }
 
-    /// Brings the copy up to date; `named` are files of the run's records that the next command is told of.
+    /// Updates the copy; `named` are files of the run's records that the next command mentions.
     pub(super) fn push(&self, sandbox: &dyn Sandbox, named: &[String]) -> Result<(), SandboxError> {
         let mut state = self.state();
         let now = host::scan(&self.host)?;
@@ -84,7 +83,7 @@ impl FolderMirror {
         } else {
             state.host.keys().filter(|path| !now.contains_key(*path)).cloned().collect()
         };
-        // The run's own repo inside is no copy of anything here.
+        // The sandbox's own repo isn't a copy of anything here.
         gone.retain(|path| host::is_shared(path));
         let changed: Vec<(String, u64)> = now
             .iter()
@@ -138,7 +137,7 @@ impl FolderMirror {
         inside::unpack(sandbox, archive.finish().map_err(unpacked)?)
     }
 
-    /// Brings back what changed inside; returns what a person may want to know of it.
+    /// Copies back what changed inside; returns messages for the user.
     pub(super) fn pull(&self, sandbox: &dyn Sandbox) -> Result<Vec<String>, SandboxError> {
         if self.back.is_none() {
             return Ok(Vec::new());
@@ -171,7 +170,7 @@ impl FolderMirror {
         Ok(notices)
     }
 
-    /// What is new or other inside, and is wanted here.
+    /// What is new or changed inside, and should be copied back.
     fn changed(
         &self,
         state: &mut SyncedState,
@@ -210,7 +209,7 @@ impl FolderMirror {
         changed
     }
 
-    /// Whether a file here is as it was when both sides were the same.
+    /// Whether a file here hasn't changed since the last sync.
     fn untouched(&self, state: &SyncedState, path: &str) -> bool {
         state.host.get(path).copied() == host::stamp(&self.host, path)
     }
@@ -223,7 +222,7 @@ impl FolderMirror {
         notices: &mut Vec<String>,
     ) {
         let path = &member.path;
-        // An archive may name anything; only what was asked for is taken.
+        // An archive may name anything; only requested files are taken.
         let Some(stamp) = there.get(path).filter(|_| host::comes_back(path)) else { return };
         if !self.untouched(state, path) {
             notices.push(format!("`{path}` was changed on both sides; the runner's own stays"));
@@ -242,7 +241,7 @@ impl FolderMirror {
         }
     }
 
-    /// Whole folders that git ignores need not be listed again and again.
+    /// Whole ignored folders needn't be listed every time.
     fn prune(&self, state: &mut SyncedState, ignored: &BTreeSet<String>) {
         let mut folders: BTreeSet<String> = BTreeSet::new();
         for path in ignored {
@@ -253,7 +252,7 @@ impl FolderMirror {
             let name = folder.trim_end_matches('/').to_owned();
             let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b));
             let below = |other: &String| folder.starts_with(&format!("{other}/"));
-            // A file that was added in spite of the rule keeps its folder on the list.
+            // A file that was added despite the rule keeps its folder on the list.
             let holds =
                 state.host.range(folder.clone()..).next().is_some_and(|(path, _)| path.starts_with(&folder));
             if plain && !holds && state.pruned.len() < PRUNED_MAX && !state.pruned.iter().any(below) {
@@ -263,7 +262,7 @@ impl FolderMirror {
     }
 }
 
-/// Whether a file says what git ignores.
+/// Whether a file contains ignore rules.
 fn is_rule(path: &str) -> bool {
     path.rsplit('/').next() == Some(".gitignore")
 }

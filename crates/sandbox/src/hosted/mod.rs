@@ -1,8 +1,8 @@
-//! A run whose commands happen in a sandbox of a provider, while its workspace is a folder of this machine.
+//! A run whose commands run in a provider's sandbox, while its workspace is a local folder.
 //!
-//! The folder is the truth: git, checkpoints, proofs and the journal work on it. A container or a microVM has it mounted; a
-//! cloud machine has a copy that is kept the same (`mirror`). So a sandbox can vanish at any moment: the next
-//! command gets another one, made from the folder.
+//! The folder is authoritative: git, checkpoints, proofs and the journal work on it. A container or a microVM mounts
+//! it; a cloud machine has a synced copy (`mirror`). So a sandbox can be lost at any moment: the next command gets
+//! another one, made from the folder.
 
 mod folder_sandbox;
 mod host;
@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// Reads any bytes as an archive that a sandbox sends, and forgets it: what fuzzing calls. Returns how many bytes it holds.
+/// The entry point of fuzzing: reads any bytes as an archive from a sandbox; returns how many bytes it holds.
 #[doc(hidden)]
 pub fn read_anything(bytes: &[u8]) -> usize {
     let members = tar::read(bytes).unwrap_or_default();
@@ -40,10 +40,10 @@ pub fn read_anything(bytes: &[u8]) -> usize {
     members.iter().map(|member| member.path.len() + size(member)).sum()
 }
 
-/// Says which variables of the user's a command gets, by its words: an agent's program its keys, others none of them.
+/// Which of the user's variables a command gets, by its arguments: an agent's program its keys, others none.
 pub type Variables = Arc<dyn Fn(&[String]) -> Vec<(String, String)> + Send + Sync>;
 
-/// The words of a command that gets keys and logins by them: of the session of an agent, and no others.
+/// The arguments that decide about keys and logins: only an agent session's.
 fn words_of_agent(request: &ExecRequest) -> &[String] {
     match request.credentials {
         Credentials::Agent => &request.argv,
@@ -51,61 +51,60 @@ fn words_of_agent(request: &ExecRequest) -> &[String] {
     }
 }
 
-/// Makes providers whose sandboxes work on a folder of this machine.
+/// Creates providers whose sandboxes work on a local folder.
 pub trait ProviderFactory: Send + Sync {
-    /// A provider for `folder`.
+    /// Returns a provider for `folder`.
     fn provider(&self, folder: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError>;
-    /// Whether its sandboxes have the folder itself, at the same path; otherwise they get a copy.
+    /// Whether its sandboxes mount the folder at the same path; otherwise they get a copy.
     fn mounts(&self) -> bool;
-    /// Where this process and commands in the sandbox over `folder` can meet, where there is such a place.
+    /// Where this process and commands in the sandbox over `folder` can exchange files, if anywhere.
     fn exchange(&self, folder: &Path) -> Option<Exchange> {
         let _ = folder;
         None
     }
-    /// An address of this machine that leads to `port` of the sandbox over `folder`; `None` where the provider's own preview
-    /// is to be asked.
+    /// A local address that leads to `port` of the sandbox over `folder`; `None` to use the provider's preview.
     fn host_address(&self, folder: &Path, port: u16) -> Result<Option<String>, SandboxError> {
         let _ = (folder, port);
         Ok(None)
     }
-    /// Looks after the folder when a command has ended; an error where the command left what cannot be put in order.
+    /// Cleans up the folder after a command; an error if that is impossible.
     fn tidy(&self, folder: &Path) -> Result<(), SandboxError> {
         let _ = folder;
         Ok(())
     }
 }
 
-/// How the sandboxes of a run are made.
+/// Settings of a run's sandboxes.
 pub struct HostedOptions {
-    /// What they are to be.
+    /// The sandbox's specification.
     pub spec: SandboxSpec,
-    /// Who makes them.
+    /// Creates the providers.
     pub maker: Box<dyn ProviderFactory>,
-    /// How often changes come back from a copy while a command runs.
+    /// How often changes are copied back while a command runs.
     pub pull_every: Duration,
-    /// Whether they stay when the run has ended.
+    /// Whether to keep sandboxes after the run.
     pub keep: bool,
-    /// What one costs per hour, over what the provider says.
+    /// Price per hour, overriding the provider's.
     pub hourly: Option<Usd>,
     /// Variables for commands.
     pub variables: Variables,
     /// Logins for agents.
     pub logins: Logins,
-    /// Who commits inside, where nothing there says otherwise.
+    /// Who commits inside, unless set otherwise there.
     pub identity: Option<crate::GitIdentity>,
-    /// What git ignores in the workspace.
+    /// Tells which files git ignores in the workspace.
     pub ignored: Ignored,
-    /// The run's record, which lies outside the workspace. A copy of the workspace has what a command is told of in it as
-    /// `.ralph/runs/<name of the record>/…`.
+    /// The run's record, outside the workspace. A copy of the workspace has the record files that a command mentions
+    /// as `.ralph/runs/<name of the record>/…`.
     pub record: Option<PathBuf>,
 }
 
-/// The sandbox of a run, somewhere else.
+/// A run's sandbox elsewhere.
 pub struct HostedSandbox {
     folder_sandbox: Arc<FolderSandbox>,
     kind: &'static str,
     root: PathBuf,
-    /// This handle's own way to run commands; taken out while one runs.
+    /// This handle's connection; taken out while a command runs.
     own: RefCell<Option<Connection>>,
 }
 
@@ -119,7 +118,7 @@ impl std::fmt::Debug for HostedSandbox {
 }
 
 impl HostedSandbox {
-    /// Makes the sandbox of a run over `workspace`, or finds it again; and the one who looks after it.
+    /// Creates or finds the sandbox of a run over `workspace`, and its keeper.
     pub fn start(workspace: &Path, options: HostedOptions) -> Result<(Self, HostedKeeper), SandboxError> {
         let run = options.spec.run.clone();
         let run_sandboxes = Arc::new(RunSandboxes::new(options));
@@ -175,7 +174,7 @@ impl HostedSandbox {
         Ok(outcome)
     }
 
-    /// Brings changes back while `work` goes on, so that a sandbox that is lost in a long session takes little with it.
+    /// Copies changes back during `work`, so that little is lost if the sandbox is lost in a long session.
     fn pulled<R>(&self, mirror: &FolderMirror, work: impl FnOnce() -> R) -> R {
         let (stop, stopped) = mpsc::channel::<()>();
         let folder_sandbox = &self.folder_sandbox;
@@ -210,7 +209,7 @@ impl HostedSandbox {
         out.map(|()| outcome)
     }
 
-    /// Words that name a place in the workspace name it as it stands inside; returns such files of the run's records.
+    /// Translates workspace paths in arguments to paths inside; returns those of the run's records.
     fn translate(&self, request: &mut ExecRequest, root: &Path) -> Vec<String> {
         let mut named = Vec::new();
         let (Some(here), Some(there)) = (self.folder_sandbox.host().to_str(), root.to_str()) else {
@@ -273,7 +272,7 @@ impl Sandbox for HostedSandbox {
 
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
         match files::read(self.folder_sandbox.host(), path)? {
-            // What git ignores is only there.
+            // Ignored files only exist inside.
             None if self.folder_sandbox.is_mirrored() => {
                 let own = self.own.borrow_mut().take();
                 let connection = self.folder_sandbox.connect(own)?;
@@ -313,8 +312,8 @@ impl Sandbox for HostedSandbox {
         self.folder_sandbox.edited()
     }
 
-    /// Another folder gets a sandbox of its own, fresh from the image: nothing that an agent installed or changed is in it.
-    /// It goes with its last user.
+    /// Another folder gets a separate sandbox, fresh from the image, without anything that an agent installed or
+    /// changed. It is removed with its last user.
     fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         if root == self.root || root == self.folder_sandbox.host() {
             return Ok(Box::new(self.handle()));
@@ -324,7 +323,7 @@ impl Sandbox for HostedSandbox {
     }
 }
 
-/// The name under which a provider knows a further sandbox of a run.
+/// The name of a further sandbox of a run at the provider.
 fn part_of(run: &RunId, folder: &Path) -> RunId {
     let part = folder
         .extension()
@@ -333,7 +332,7 @@ fn part_of(run: &RunId, folder: &Path) -> RunId {
     RunId::new(format!("{run}-{}", part.unwrap_or("proof")))
 }
 
-/// Whether `name` stands for a sandbox of `run`: the one it works in, or a further one.
+/// Whether `name` is a sandbox of `run`: its main one, or a further one.
 pub fn is_of_run(name: &RunId, run: &str) -> bool {
     let rest = name.as_str().strip_prefix(run);
     rest.is_some_and(|rest| rest.is_empty() || ["-proof", "-critic"].contains(&rest))

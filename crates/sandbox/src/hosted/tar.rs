@@ -1,25 +1,22 @@
-//! Archives on their way in and out: plain files and links, nothing else.
+//! Archives for sandboxes: plain files and links only.
 //!
-//! Written as every `tar` reads it (GNU's way of long names); read as GNU's, busybox's and bsd's `tar` write it.
+//! Writes a format that every `tar` reads (GNU's long names); reads what GNU, busybox and bsd `tar` write.
 
 use ::tar::{Archive, Builder, EntryType, Header};
 use std::collections::HashMap;
 use std::io::Read as _;
 
 const BLOCK: u64 = 512;
-/// Bytes of files that may stand in an archive under further names, beyond as many as it has.
+/// Most bytes of hard-linked files in an archive, beyond its own size.
 const AGAIN_MAX: usize = 64 * 1024 * 1024;
-/// What a header has room for.
+/// Longest link target in a header.
 const LINK_MAX: usize = 100;
 
-/// One file or link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Member {
     /// Its path below the root, without `./`.
     pub(super) path: String,
-    /// Permission bits.
     pub(super) mode: u32,
-    /// What it is.
     pub(super) body: Body,
 }
 
@@ -29,7 +26,6 @@ pub(super) enum Body {
     Link(String),
 }
 
-/// Puts members into an archive.
 pub(super) struct Writer(Builder<Vec<u8>>);
 
 impl Default for Writer {
@@ -43,7 +39,7 @@ impl Writer {
         self.0.get_ref().len()
     }
 
-    /// Adds one; a path that leads out of the root is refused.
+    /// Adds a member; refuses a path that leads out of the root.
     pub(super) fn add(&mut self, member: &Member) -> std::io::Result<()> {
         let mut header = Header::new_gnu();
         header.set_mode(member.mode & 0o777);
@@ -62,7 +58,7 @@ impl Writer {
                 if to.len() > LINK_MAX {
                     return self.0.append_link(&mut header, &member.path, to);
                 }
-                // As it is: the other way would tidy it up.
+                // Literal: the other method would normalize it.
                 header.set_link_name_literal(to)?;
                 self.0.append_data(&mut header, &member.path, std::io::empty())
             }
@@ -74,7 +70,7 @@ impl Writer {
     }
 }
 
-/// The members of an archive; an error says what is wrong with it. Folders, devices and pipes are left out.
+/// The members of an archive; an error says what is wrong with it. Skips folders, devices and pipes.
 pub(super) fn read(archive: &[u8]) -> Result<Vec<Member>, String> {
     let mut members: Vec<Member> = Vec::new();
     let mut by_path: HashMap<String, usize> = HashMap::new();
@@ -97,10 +93,10 @@ pub(super) fn read(archive: &[u8]) -> Result<Vec<Member>, String> {
                 Some(Body::File(bytes))
             }
             EntryType::Symlink => Some(Body::Link(link)),
-            // Another name of a file that came before.
+            // Another name of an earlier file.
             EntryType::Link => {
                 let member = by_path.get(link.trim_start_matches("./")).and_then(|at| members.get(*at));
-                // A header of 512 bytes stands for a whole file: few of them must not fill the memory.
+                // A header of 512 bytes can refer to a whole file: few of them must not fill the memory.
                 if let Some(Body::File(bytes)) = member.map(|member| &member.body) {
                     again += bytes.len();
                 }
@@ -117,7 +113,7 @@ pub(super) fn read(archive: &[u8]) -> Result<Vec<Member>, String> {
             members.push(Member { path, mode, body });
         }
     }
-    // The reader also takes an archive that was cut off between two members.
+    // The reader also accepts an archive that was cut off between two members.
     let after = usize::try_from(end).ok().and_then(|end| archive.get(end..)?.get(..BLOCK as usize));
     match after {
         Some(block) if block.iter().all(|byte| *byte == 0) => Ok(members),
@@ -125,7 +121,7 @@ pub(super) fn read(archive: &[u8]) -> Result<Vec<Member>, String> {
     }
 }
 
-/// Names that are not UTF-8 come out changed, and so are told apart from every real one.
+/// Lossy names differ from every real one.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -150,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_in_comes_out() {
+    fn archive_round_trip_keeps_members() {
         let mut writer = Writer::default();
         sample().iter().for_each(|member| writer.add(member).unwrap());
         assert_eq!(read(&writer.finish().unwrap()).unwrap(), sample());
     }
 
     #[test]
-    fn half_an_archive_is_refused() {
+    fn truncated_archive_is_refused() {
         let mut writer = Writer::default();
         sample().iter().for_each(|member| writer.add(member).unwrap());
         let whole = writer.finish().unwrap();

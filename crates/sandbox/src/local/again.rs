@@ -1,8 +1,8 @@
-//! Tells a sandbox that could not be built, and a program that could not be started in it, from a command that failed.
+//! Tells a sandbox that couldn't be built, and a program that couldn't be started in it, from a command that failed.
 //!
-//! A sandbox is built from what exists: a socket that is to be covered may vanish between the look and the mount, and then
-//! bubblewrap gives up before the command has begun. Such a start is made again. Any other failure before the command has
-//! begun is the sandbox's, never the command's.
+//! A mount may fail because a socket to be covered disappeared after the check; bubblewrap then gives up before the
+//! command has begun, and the start is repeated. Any other failure before that point is the sandbox's, never the
+//! command's.
 
 use ralph_loop_domain::ports::{
     Credentials, ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, StopCause, Stream,
@@ -10,19 +10,18 @@ use ralph_loop_domain::ports::{
 use std::ops::ControlFlow;
 
 const TRIES: u32 = 12;
-/// How bubblewrap says that a mount failed.
+/// The start of bubblewrap's message for a failed mount.
 const MOUNT_FAILED: &str = "bwrap: Can't ";
-/// What the first process in the sandbox says on standard error before it starts the command. Nothing that a command prints
-/// afterwards can make it unsaid.
+/// What the first process in the sandbox prints on standard error before it starts the command. Later output can't
+/// undo it.
 pub(super) const BEGUN: &[u8] = b"\x01ralph: begun\n";
-/// What it says next, with the reason, if the program cannot be started. A command that says the same as its first words only
-/// makes itself count as not started.
+/// What it prints next, with the reason, if the program can't be started. A command that prints this first only makes
+/// itself count as not started.
 pub(super) const NOT_STARTED: &[u8] = b"\x01ralph: not started: ";
-/// Most bytes of a launcher's words that are kept: the last ones.
 const LAUNCHER_WORDS_MAX: usize = 4096;
 
-/// Runs `request` by `start`, again if its sandbox could not be built for a mount. An agent's program that cannot be started
-/// is an error; any other command then ends as under a shell: a check may run what is yet to be written.
+/// Runs `request` with `start`, again if a mount of its sandbox failed. If an agent's program can't be started, that
+/// is an error; any other command then ends as in a shell, since a check may run what has yet to be written.
 pub(super) fn exec(
     request: &ExecRequest,
     sink: &mut dyn ExecSink,
@@ -61,17 +60,16 @@ pub(super) fn exec(
     }
 }
 
-/// How far the start of a command is known to have come.
+/// How far a command's start is known to have come.
 #[derive(Clone, Copy)]
 enum Stage {
-    /// The sandbox is being built.
     Launching,
-    /// It is built; nothing is heard of the command yet, or the beginning of [`NOT_STARTED`].
+    /// It is built; there is no output of the command yet, or only the beginning of [`NOT_STARTED`].
     Starting,
     Running,
 }
 
-/// Holds what comes on standard error back until the command is known to run.
+/// Holds standard error back until the command is known to run.
 struct FirstWords<'a> {
     sink: &'a mut dyn ExecSink,
     held: Vec<u8>,
@@ -100,7 +98,7 @@ impl ExecSink for FirstWords<'_> {
                 return;
             };
             self.stage = Stage::Starting;
-            // A warning of the loader, for example: no launcher failed.
+            // A loader's warning, for example: no launcher failed.
             self.held.drain(..at + BEGUN.len());
         }
         let failing = self.held.starts_with(NOT_STARTED) || NOT_STARTED.starts_with(&self.held);
@@ -166,7 +164,7 @@ mod tests {
         assert_eq!(once(&[b"ralph: no room\n"], ExecEnd::Exited(126)), failed("no room"));
         let silent = "it ended before `tool` was started, without a word";
         assert_eq!(once(&[], ExecEnd::Signaled(9)), failed(silent));
-        // One that was stopped says nothing about the sandbox.
+        // A stopped command says nothing about the sandbox.
         assert_eq!(
             once(&[mount], ExecEnd::TimedOut),
             ("bwrap: Can't mount x\n".into(), Ok(ExecEnd::TimedOut))
@@ -174,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_has_begun_says_what_it_likes() {
+    fn output_after_the_start_is_passed_on_unchanged() {
         let mount = b"bwrap: Can't mount x\n".as_slice();
         let ran = |words: &[&[u8]], code| {
             let (count, heard, end) = tries(words, ExecEnd::Exited(code));
@@ -187,7 +185,7 @@ mod tests {
         assert_eq!(ran(&[b"ld.so: a warning\n", BEGUN, mount], 0), mount);
         assert_eq!(ran(&[BEGUN, BEGUN], 0), BEGUN);
         assert_eq!(ran(&[BEGUN], 0), b"");
-        // The beginning of the words for a failed start, and those words later on.
+        // The beginning of the message for a failed start, and the message later on.
         assert_eq!(ran(&[BEGUN, b"\x01ralph: n"], 3), b"\x01ralph: n");
         assert_eq!(ran(&[BEGUN, b"x", NOT_STARTED], 127), [b"x", NOT_STARTED].concat());
     }

@@ -1,4 +1,4 @@
-//! One command from its start to its end: a single loop over its streams and its guard.
+//! One command from start to end: a single loop over its streams and its guard.
 
 use super::isolation::{LeftBehind, LoggedIn, Runtime, Workspace};
 use super::link::GuardLink;
@@ -19,17 +19,16 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Longest sleep: the sink is asked at least this often.
+/// Longest sleep: the sink is polled at least this often.
 const TICK: Duration = Duration::from_millis(100);
-/// The sink is asked no more often than this, however much output comes.
+/// The sink is polled at most this often, however much output comes.
 const POLL_PAUSE: Duration = Duration::from_millis(50);
-/// How much longer than its grace a guard may take to report an end before it counts as lost.
+/// How much longer than its grace period a guard may take to report an end before it counts as lost.
 const GUARD_LIMIT: Duration = Duration::from_secs(20);
 const BUFFER: usize = 64 * 1024;
-/// What may still stand in a pipe after the end; more means that somebody else writes to it.
+/// Most bytes left in a pipe after the end; with more, another process is writing to it.
 const LEFT_IN_PIPE: usize = 32 * 1024 * 1024;
 
-/// Runs `request` to its end.
 pub(super) fn exec(
     workspace: &Workspace,
     shared: &Shared,
@@ -62,13 +61,13 @@ pub(super) fn exec(
         }
         WatchEnd::Ended { alive: 0, end, survivors } => {
             command.drain();
-            // Whoever has the next turn finds no login.
+            // The next command must not find a login.
             let tidied = after.map_or(Ok(()), AfterExec::finish);
             turn.give_back();
             tidied?;
             outcome(command.stopped.unwrap_or(end), survivors)
         }
-        // A guard with something unkillable below it is not used again.
+        // A guard with an unkillable process below it isn't used again.
         WatchEnd::Ended { alive, .. } => Err(unkillable(alive)),
         WatchEnd::Lost => {
             if let Some(link) = turn.link.take() {
@@ -84,7 +83,6 @@ pub(super) fn exec(
     }
 }
 
-/// Logs the agent of a session in, and makes the command ready.
 fn prepare<'a>(
     workspace: &'a Workspace,
     shared: &'a Shared,
@@ -94,14 +92,14 @@ fn prepare<'a>(
     let Some(isolation) = shared.isolation.as_deref() else {
         return Ok((request::prepare(workspace, shared, request, seen)?, None));
     };
-    // Before the places of mounts are made in the home: some may be in a folder of the agent's.
+    // Before mount points are made in the home: some may be in an agent's folder.
     let login = isolation.log_in(request)?;
     let prepared = request::prepare(workspace, shared, request, seen)?;
     let after = AfterExec { isolation, workspace, left: prepared.left.clone(), done: false, _login: login };
     Ok((prepared, Some(after)))
 }
 
-/// What follows a sandboxed command, whatever way it ends: what it left for git is looked after, and its login goes.
+/// Cleanup after a sandboxed command, however it ends: what it left for git, and its login.
 struct AfterExec<'a> {
     isolation: &'a Runtime,
     workspace: &'a Workspace,
@@ -111,7 +109,7 @@ struct AfterExec<'a> {
 }
 
 impl AfterExec<'_> {
-    /// An error where the command left what cannot be put in order.
+    /// Fails if the command left something that can't be cleaned up.
     fn finish(mut self) -> Result<(), SandboxError> {
         self.done = true;
         self.isolation.command_ended(&self.workspace.host, &self.left)
@@ -132,7 +130,7 @@ fn unkillable(alive: u32) -> SandboxError {
     ))
 }
 
-/// Hands the command to the guard; to a new one, where the old one has died since the last command.
+/// Sends the command to the guard; to a new one if the old one died since the last command.
 fn spawn(turn: &mut GuardTurn<'_>, prepared: &Prepared) -> Result<(), SandboxError> {
     if turn.link()?.ask(ToGuard::Spawn, &prepared.fds()).is_ok() {
         return Ok(());
@@ -145,7 +143,6 @@ fn spawn(turn: &mut GuardTurn<'_>, prepared: &Prepared) -> Result<(), SandboxErr
         .map_err(|errno| SandboxError::Broken(format!("the guard cannot be reached: {}", errno.desc())))
 }
 
-/// How watching a command ended.
 enum WatchEnd {
     NotStarted(SandboxError),
     Ended { end: ExecEnd, survivors: u32, alive: u32 },
@@ -155,16 +152,15 @@ enum WatchEnd {
 struct Command<'a> {
     request: &'a ExecRequest,
     sink: &'a mut dyn ExecSink,
-    /// Standard output and error, while they are open.
     streams: [Option<OwnedFd>; 2],
     buffer: Vec<u8>,
     started: Instant,
     last_output: Instant,
     last_poll: Instant,
-    /// Why the command was told to end, and when the guard must have reported that.
+    /// Why the command must end, and when the guard must have reported that.
     stopped: Option<ExecEnd>,
     answer_by: Option<Instant>,
-    /// Whether its time to end in good order was cut short.
+    /// Whether its grace period was cut short.
     hurried: bool,
     main: Option<Pid>,
 }
@@ -229,26 +225,25 @@ impl<'a> Command<'a> {
                 && self.stopped != Some(end)
                 && !self.hurried
             {
-                // Asked for a second time, and urgently: no more patience with it.
+                // Asked again, urgently: no more grace period.
                 self.hurried = true;
                 link.ask(ToGuard::Kill { grace_ms: 0 }, &[]).ok();
             }
         }
     }
 
-    /// Sleeps until something can be read; says what.
     fn sleep(&self, link: &GuardLink) -> [bool; 3] {
         let now = Instant::now();
         let mut limit = TICK;
         if self.stopped.is_none() {
             for deadline in [self.deadline(), self.idle_deadline()].into_iter().flatten() {
-                // Rounded up: waking a moment early would only mean another turn.
+                // Rounded up: waking early would only mean another turn.
                 limit = limit.min(deadline.saturating_duration_since(now) + Duration::from_millis(1));
             }
         }
         let timeout = PollTimeout::from(u8::try_from(limit.as_millis()).unwrap_or(100));
         let mut fds: [_; 3] = std::array::from_fn(|_| PollFd::new(link.socket(), PollFlags::POLLIN));
-        // A closed stream leaves its place to the guard's socket, whose answer there is not looked at.
+        // In place of a closed stream, polls the guard's socket again and ignores the answer.
         for (place, stream) in fds.iter_mut().zip(&self.streams) {
             if let Some(stream) = stream {
                 *place = PollFd::new(stream.as_fd(), PollFlags::POLLIN);
@@ -262,7 +257,7 @@ impl<'a> Command<'a> {
         [ready[0] && open(0), ready[1] && open(1), ready[2]]
     }
 
-    /// Reads once from a stream; returns how much came, `None` where nothing more will or can.
+    /// Reads once from a stream; returns how much came, `None` at its end.
     fn pass_on(&mut self, at: usize) -> Option<usize> {
         let place = self.streams.get_mut(at)?;
         match read(place.as_ref()?, &mut self.buffer) {
@@ -302,8 +297,8 @@ impl<'a> Command<'a> {
         self.idle_deadline().is_some_and(|deadline| now >= deadline).then_some(ExecEnd::IdleTimedOut)
     }
 
-    /// Reads what still stands in the pipes. Nothing of the command lives, so the end is near; a stranger who was
-    /// handed the other end of a pipe is not waited for.
+    /// Reads what is left in the pipes. All processes of the command are gone, so this ends soon; another process
+    /// that was handed a pipe's other end isn't waited for.
     fn drain(&mut self) {
         for at in [0, 1] {
             if let Some(stream) = self.streams.get(at).and_then(Option::as_ref) {

@@ -13,7 +13,6 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The largest file that is read into memory.
 const READ_MAX: u64 = 256 * 1024 * 1024;
 
 pub(crate) fn read(root: &Path, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
@@ -32,7 +31,7 @@ pub(crate) fn write(root: &Path, path: &Path, bytes: &[u8], mode: WriteMode) -> 
     let (name, stat) = checked(&place, path, "write")?;
     match (mode, stat) {
         (WriteMode::Replace, stat) => replace(&place, name, stat, bytes, path),
-        // Another name of the same file may stand outside or in git's folder: that one must not change.
+        // Another name of the same file may be outside or in git's folder: that one must not change.
         (WriteMode::Append, Some(stat)) if stat.st_nlink > 1 => {
             let mut whole = read_at(&place, name, path)?;
             whole.extend_from_slice(bytes);
@@ -58,7 +57,7 @@ pub(crate) fn remove(root: &Path, path: &Path) -> Result<(), SandboxError> {
     }
 }
 
-/// A missing folder is an empty one, as it is for git.
+/// A missing folder counts as empty, as for git.
 pub(crate) fn list(root: &Path, path: &Path) -> Result<Vec<String>, SandboxError> {
     let Some(place) = walk::find(root, path, Last::Follow, Missing::Stop)? else { return Ok(Vec::new()) };
     if place.name.is_some() && place.stat.is_none() {
@@ -78,7 +77,7 @@ fn failed(verb: &'static str, path: &Path, error: &std::io::Error) -> SandboxErr
     SandboxError::File { verb, path: path.to_owned(), reason: error.to_string() }
 }
 
-/// The name of a place that is a plain file or nothing yet.
+/// The name if it is a plain file or doesn't exist yet.
 fn checked<'a>(
     place: &'a WalkedPath,
     path: &Path,
@@ -89,7 +88,7 @@ fn checked<'a>(
     match place.stat.map(|stat| kind(&stat)) {
         None | Some(libc::S_IFREG) => Ok((name, place.stat)),
         Some(libc::S_IFDIR) => Err(other("it is a folder")),
-        // A named pipe would block for ever, a device may do anything.
+        // A named pipe would block forever, a device may do anything.
         Some(_) => Err(other("it is not a plain file")),
     }
 }
@@ -107,7 +106,7 @@ fn read_at(place: &WalkedPath, name: &OsStr, path: &Path) -> Result<Vec<u8>, San
     Ok(bytes)
 }
 
-/// A new file beside the old one, then its name: a reader sees the old or the new content, never a half.
+/// A new file next to the old one, then a rename: a reader sees the old or the new content.
 fn replace(
     place: &WalkedPath,
     name: &OsStr,

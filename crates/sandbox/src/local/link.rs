@@ -12,9 +12,9 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a guard may take to come up, on a machine under heavy load.
+/// How long a guard may take to start, on a machine under heavy load.
 const START_LIMIT: Duration = Duration::from_secs(20);
-/// How long a guard may take to clear up when it is let go.
+/// How long a guard may take to clean up when released.
 const END_LIMIT: Duration = Duration::from_secs(12);
 
 /// A running guard. Dropping it ends the guard and everything below it.
@@ -25,7 +25,7 @@ pub(super) struct GuardLink {
 }
 
 impl GuardLink {
-    /// Starts a guard, waits until it is in place and hands it the lock.
+    /// Starts a guard, waits until it is ready and passes it the lock.
     pub(super) fn start(options: &LocalOptions) -> Result<Self, SandboxError> {
         let broken = |what: &str, why: String| SandboxError::Broken(format!("{what}: {why}"));
         let (socket, theirs) = crate::os::socket_pair()
@@ -34,13 +34,13 @@ impl GuardLink {
         let mut command = Command::new(program);
         command
             .arg("__guard")
-            // The socket goes as standard input: the only way to hand over a descriptor without unsafe code.
+            // The socket becomes standard input: the only way to pass a descriptor without unsafe code.
             .arg("0")
             .arg0("ralph-guard")
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Commands get their environment with the request; the guard needs none, and keeps no secret of it.
+            // Commands get their environment with the request; the guard needs none, and keeps no secret.
             .env_clear();
         for name in ["LD_LIBRARY_PATH", "LLVM_PROFILE_FILE"] {
             if let Some(value) = options.vars.get_os(name) {
@@ -50,7 +50,7 @@ impl GuardLink {
         let child = command.spawn().map_err(|error| {
             broken(&format!("the guard `{}` does not start", program.display()), error.to_string())
         })?;
-        // The command still holds their end; while it does, a dead guard would not be noticed.
+        // The command still holds its end; a dead guard would go unnoticed.
         drop(command);
         let link = Self { child, socket };
         let deadline = Instant::now() + START_LIMIT;
@@ -96,7 +96,7 @@ impl GuardLink {
         wire::next_report(&self.socket)
     }
 
-    /// Ends a guard that is lost or does not answer, and waits for it: its orphans are then ours.
+    /// Kills a guard that is lost or doesn't answer, and waits for it: its orphans are then ours.
     pub(super) fn end_by_force(mut self) {
         self.kill();
         self.child.wait().ok();
@@ -114,7 +114,7 @@ impl Drop for GuardLink {
         if let Ok(Some(_)) = self.child.try_wait() {
             return;
         }
-        // The guard sees the end of the socket, clears up and exits; then the lock is free, too.
+        // The guard sees the socket close, cleans up and exits, which releases the lock.
         shutdown(self.socket.as_raw_fd(), Shutdown::Write).ok();
         let deadline = Instant::now() + END_LIMIT;
         loop {

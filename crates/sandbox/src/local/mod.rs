@@ -35,31 +35,32 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often a command that waits for its turn asks its sink.
+/// How often a command that waits for its turn polls its sink.
 const TURN_TICK: Duration = Duration::from_millis(100);
 
-/// How a [`LocalSandbox`] is set up.
+/// Settings of a [`LocalSandbox`].
 #[derive(Debug)]
 pub struct LocalOptions {
-    /// The run; every process carries it in `RALPH_RUN`.
+    /// The run id; every process carries it in `RALPH_RUN`.
     pub run_id: String,
-    /// The program that plays the guard and builds sandboxes: `ralph`, or any other that calls [`crate::init`] first in its
-    /// `main`. `None` is this program, which then must have called it.
+    /// The program that runs as guard and builds sandboxes: `ralph`, or any other that calls [`crate::init`] first in
+    /// its `main`. `None` is this program, which then must have called it.
     pub guard_exe: Option<PathBuf>,
     /// A descriptor that the guard keeps open until nothing of the run lives: the run's lock (`flock`).
     pub lock_fd: Option<OwnedFd>,
-    /// When the hold on the run ends ([`crate::LeaseClock`]): then the guard ends everything, whatever the driver does.
+    /// When the lease on the run ends ([`crate::LeaseClock`]): then the guard ends everything, whatever the driver
+    /// does.
     pub lease_fd: Option<OwnedFd>,
-    /// The variables that commands inherit, and by which programs of this machine are found.
+    /// The variables that commands inherit, and that local programs are found with.
     pub vars: Vars,
-    /// Those of them that commands do not get.
+    /// Those that commands don't get.
     pub env_remove: Vec<String>,
     /// What commands may see, change and reach.
     pub isolation: LocalIsolation,
 }
 
 impl LocalOptions {
-    /// The defaults for a run: this program as the guard, no lock, the whole of `vars`.
+    /// Default options: this program as the guard, no lock, all of `vars`.
     pub fn new(run_id: impl Into<String>, vars: &Vars) -> Self {
         Self {
             run_id: run_id.into(),
@@ -72,7 +73,6 @@ impl LocalOptions {
         }
     }
 
-    /// The program that plays the helpers.
     pub(super) fn program(&self) -> Result<&Path, SandboxError> {
         crate::helper_program::program(self.guard_exe.as_deref())
     }
@@ -92,8 +92,9 @@ impl LocalOptions {
 
 /// Runs commands on this machine, under a guard, in one folder.
 ///
-/// Sandboxes made with [`Sandbox::with_root`] share the guard, unless they stand in a sandbox; it runs one command at a
-/// time, so a second one waits for its turn (its sink is polled meanwhile). One made with [`Sandbox::new_connection`] has a guard of its own. A sink must not run a command itself. The guard ends with the last of the sandboxes.
+/// Sandboxes made with [`Sandbox::with_root`] share the guard unless they are sandboxed; it runs one command at a
+/// time, so a second one waits for its turn (and polls its sink). One made with [`Sandbox::new_connection`] has a
+/// separate guard. A sink must not run a command itself. The guard ends with the last of the sandboxes.
 #[derive(Debug)]
 pub struct LocalSandbox {
     workspace: Workspace,
@@ -103,9 +104,9 @@ pub struct LocalSandbox {
 #[derive(Debug)]
 struct Shared {
     options: LocalOptions,
-    /// What a command inherits, before the request's own variables.
+    /// What a command inherits, before the request's variables.
     env: Vec<(OsString, OsString)>,
-    /// The standing sandbox; connections share it.
+    /// The sandbox's runtime; connections share it.
     isolation: Option<Arc<Runtime>>,
     slot: Mutex<Slot>,
     freed: Condvar,
@@ -125,15 +126,15 @@ struct GuardTurn<'a> {
 }
 
 impl LocalSandbox {
-    /// Starts a guard for the folder `root` and hands it the lock. Refuses where no program is known that plays the guard
-    /// (see [`LocalOptions::guard_exe`]).
+    /// Starts a guard for the folder `root` and passes it the lock. Fails if no program can run as the guard (see
+    /// [`LocalOptions::guard_exe`]).
     pub fn start(root: &Path, options: LocalOptions) -> Result<Self, SandboxError> {
         let root = real_folder(root)?;
         let dropped = |name: &OsStr| {
             options.env_remove.iter().any(|removed| name == removed.as_str())
                 || ["PWD", "OLDPWD", crate::RUN_MARK].iter().any(|own| name == *own)
         };
-        // The engine's own secrets are nothing to an agent, isolated or not.
+        // An agent never gets the engine's secrets, isolated or not.
         let own =
             |name: &OsStr, value: &OsStr| is_engine_secret(&name.to_string_lossy(), &value.to_string_lossy());
         let kept = options.vars.iter().filter(|(name, value)| !dropped(name) && !own(name, value));
@@ -146,13 +147,13 @@ impl LocalSandbox {
         Ok(Self { workspace, shared })
     }
 
-    /// The proxy of a sandboxed sandbox that has a way into the network; [`Egress::publish`] makes a port in the sandbox
-    /// one of this machine.
+    /// The proxy of a sandbox with network access; [`Egress::publish`] publishes a port of the sandbox on this
+    /// machine.
     pub fn egress(&self) -> Option<&Egress> {
         self.shared.isolation.as_ref().and_then(|isolation| isolation.egress())
     }
 
-    /// The same folder with a guard of its own, which starts with its first command.
+    /// The same folder with a separate guard, which starts with its first command.
     pub(crate) fn own_lane(&self) -> Result<Self, SandboxError> {
         let shared = Shared {
             options: self.shared.duplicate()?,
@@ -164,7 +165,7 @@ impl LocalSandbox {
         Ok(Self { workspace: self.workspace.clone(), shared: Arc::new(shared) })
     }
 
-    /// Runs one command; what it is seen to do goes into `seen`, where it is watched.
+    /// Runs one command; records its activity in `seen` if it is watched.
     fn exec_seen(
         &self,
         request: &ExecRequest,
@@ -198,11 +199,11 @@ impl Shared {
     }
 
     fn slot(&self) -> MutexGuard<'_, Slot> {
-        // A slot holds no half-made state; a panic elsewhere does not spoil it.
+        // A slot has no half-made state, so a panic elsewhere doesn't matter.
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the guard to be free; `Break` where the sink stops the command before its turn.
+    /// Waits for the guard to be free; `Break` if the sink stops the command before its turn.
     fn turn(
         &self,
         sink: &mut dyn ExecSink,
@@ -221,7 +222,6 @@ impl Shared {
 }
 
 impl GuardTurn<'_> {
-    /// The guard; a new one where there is none.
     fn link(&mut self) -> Result<&mut GuardLink, SandboxError> {
         if self.link.is_none() {
             self.link = Some(GuardLink::start(&self.shared.options)?);
@@ -243,14 +243,14 @@ impl Drop for GuardTurn<'_> {
     }
 }
 
-/// The folder without symbolic links, so that "inside" can be decided once.
+/// The folder without symbolic links, so that "inside" is decided once.
 fn real_folder(root: &Path) -> Result<PathBuf, SandboxError> {
     let failed = |reason: String| SandboxError::File { verb: "open", path: root.to_owned(), reason };
     let real = root.canonicalize().map_err(|error| failed(error.to_string()))?;
     if real.is_dir() { Ok(real) } else { Err(failed("it is not a folder".to_owned())) }
 }
 
-/// Where commands see the workspace `root`.
+/// The path at which commands see the workspace `root`.
 fn workspace(root: PathBuf, isolation: Option<&Runtime>) -> Workspace {
     match isolation {
         Some(isolation) => isolation.workspace(root),
@@ -315,7 +315,7 @@ impl Sandbox for LocalSandbox {
         self.with_lent(root, &[])
     }
 
-    /// In a sandbox it is a sandbox of its own: what commands here left in their home is not there.
+    /// Sandboxed, it is a separate sandbox: without what commands here left in their home.
     fn with_lent(&self, root: &Path, lent: &[InstalledFolder]) -> Result<Box<dyn Sandbox>, SandboxError> {
         let root = real_folder(root)?;
         let (workspace, shared) = if self.shared.isolation.is_none() {
@@ -329,7 +329,7 @@ impl Sandbox for LocalSandbox {
             let workspace = workspace(root, isolation.as_deref());
             (workspace, Arc::new(Shared { options, env, isolation, slot, freed: Condvar::new() }))
         };
-        // Where the workspace does not stand at the repo's own path, a link leads there.
+        // If the workspace isn't at the repo's own path, a link leads there.
         for folder in lent.iter().filter(|folder| !workspace.covers(&folder.from)) {
             let linked = SafeDir::open(&workspace.host).and_then(|top| top.link(&folder.at, &folder.from));
             linked.map_err(|error| SandboxError::File {

@@ -1,4 +1,4 @@
-//! A provider whose sandboxes are folders of this machine: for tests, and for use without any account.
+//! A provider whose sandboxes are local folders: for tests, and for use without an account.
 
 use super::walk::{self, Last, Missing, file_error};
 use super::{LocalOptions, LocalSandbox};
@@ -19,14 +19,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file that only folders of ours have; they alone are listed and removed. Its time is when the sandbox was made.
+/// A file that marks our folders; only those are listed and removed. Its time is when the sandbox was created.
 const OURS: &str = "ralph.run";
-/// A file that stands in such a folder while the sandbox is stopped.
+/// A file that marks a stopped sandbox.
 const STOPPED: &str = "ralph.stopped";
-/// The workspace in such a folder.
 const WORK: &str = "work";
 
-/// Makes one folder per run below a folder of its own.
+/// Creates one folder per run below its base folder.
 #[derive(Debug)]
 pub struct LocalProvider {
     base: PathBuf,
@@ -35,26 +34,26 @@ pub struct LocalProvider {
 }
 
 impl LocalProvider {
-    /// Keeps its sandboxes in `base`, which is made where it is missing; commands inherit `vars`.
+    /// Keeps its sandboxes in `base`, which is created if missing; commands inherit `vars`.
     pub fn new(base: &Path, vars: &Vars) -> Self {
         Self { base: base.to_owned(), vars: vars.clone(), guard: None }
     }
 
-    /// With another program as the guard (see [`LocalOptions::guard_exe`]).
+    /// Uses another program as the guard (see [`LocalOptions::guard_exe`]).
     #[must_use]
     pub fn with_guard(mut self, exe: PathBuf) -> Self {
         self.guard = Some(exe);
         self
     }
 
-    /// The folder of an id of ours; `None` for anything else.
+    /// The folder of one of our ids; `None` for anything else.
     fn folder(&self, id: &str) -> Option<PathBuf> {
         RunId::parse(id).ok()?;
         let folder = self.base.join(id);
         folder.join(OURS).is_file().then_some(folder)
     }
 
-    /// The sandbox of an id of ours, started where it was stopped.
+    /// The sandbox of one of our ids, started if it was stopped.
     fn open(&self, id: &str, env: &BTreeMap<String, String>) -> Result<LocalManaged, SandboxError> {
         let folder = self.base.join(id);
         set_stopped(&folder, false)?;
@@ -72,7 +71,6 @@ fn failed(verb: &'static str, path: &Path, error: &std::io::Error) -> SandboxErr
     SandboxError::File { verb, path: path.to_owned(), reason: error.to_string() }
 }
 
-/// Marks a sandbox as stopped, or as running.
 fn set_stopped(folder: &Path, stopped: bool) -> Result<(), SandboxError> {
     let mark = folder.join(STOPPED);
     let done = if stopped { std::fs::write(&mark, "") } else { std::fs::remove_file(&mark) };
@@ -82,7 +80,7 @@ fn set_stopped(folder: &Path, stopped: bool) -> Result<(), SandboxError> {
     }
 }
 
-/// Makes the file that marks a folder as ours; one that is there stays, and tells when the sandbox was made.
+/// Creates the marker file; an existing one stays and shows when the sandbox was created.
 fn mark_as_ours(folder: &Path, id: &RunId) -> std::io::Result<()> {
     match std::fs::File::create_new(folder.join(OURS)) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
@@ -91,7 +89,6 @@ fn mark_as_ours(folder: &Path, id: &RunId) -> std::io::Result<()> {
     }
 }
 
-/// A sandbox as a list shows it.
 fn info(id: String, folder: &Path) -> SandboxInfo {
     let made = folder.join(OURS).metadata().and_then(|about| about.modified()).ok();
     SandboxInfo {
@@ -136,7 +133,7 @@ impl SandboxProvider for LocalProvider {
     fn attach(&self, id: &str) -> Result<Option<Box<dyn ManagedSandbox>>, SandboxError> {
         match self.folder(id) {
             None => Ok(None),
-            // The variables were given to whoever created it, and are written nowhere.
+            // The variables were given to its creator, and aren't stored.
             Some(_) => Ok(Some(Box::new(self.open(id, &BTreeMap::new())?))),
         }
     }
@@ -166,7 +163,7 @@ impl SandboxProvider for LocalProvider {
     }
 }
 
-/// A folder of this machine with a life of its own. Between commands nothing runs, so one that is stopped only refuses them.
+/// A local folder as a managed sandbox. Between commands nothing runs, so a stopped one only refuses them.
 #[derive(Debug)]
 pub struct LocalManaged {
     sandbox: LocalSandbox,
@@ -255,7 +252,7 @@ impl ManagedSandbox for LocalManaged {
         Ok(Preview { url, headers: BTreeMap::new() })
     }
     fn make_dir(&self, path: &Path) -> Result<(), SandboxError> {
-        // Everything above a name is made: a name below the folder makes the folder.
+        // Creates everything above the file.
         let below = path.join("_");
         walk::find(self.root(), &below, Last::Keep, Missing::Make)?
             .map(drop)
@@ -269,7 +266,7 @@ impl ManagedSandbox for LocalManaged {
         let missing = || file_error("change the mode of", path, Errno::ENOENT);
         let place = walk::find(self.root(), path, Last::Follow, Missing::Stop)?.ok_or_else(missing)?;
         let name = place.name.as_deref().ok_or_else(missing)?;
-        // No special bits: a sandbox has no use for them.
+        // No special bits: a sandbox doesn't need them.
         let mode = Mode::from_bits_truncate((mode & 0o777) as nix::libc::mode_t);
         fchmodat(&place.folder, name, mode, FchmodatFlags::FollowSymlink)
             .map_err(|errno| file_error("change the mode of", path, errno))

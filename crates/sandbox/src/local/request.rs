@@ -1,4 +1,4 @@
-//! A request made ready for the guard: checked, with its files opened.
+//! Prepares a request for the guard: checks it and opens its files.
 
 use super::isolation::{LeftBehind, Workspace, Wrapped};
 use super::{Shared, walk};
@@ -12,38 +12,34 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// The descriptors of a command, theirs and ours.
+/// A command's descriptors, theirs and ours.
 pub(super) struct Prepared {
     body: OwnedFd,
-    /// The variables of a sandboxed command, which its launchers hand on.
+    /// The variables of a sandboxed command, which its launchers pass on.
     variables: Option<OwnedFd>,
     folder: OwnedFd,
     stdin: OwnedFd,
     stdout: OwnedFd,
     stderr: OwnedFd,
-    /// Our end of its standard output.
     pub(super) out: OwnedFd,
-    /// Our end of its standard error.
     pub(super) err: OwnedFd,
-    /// What is looked after when a sandboxed command has ended.
+    /// What to clean up after a sandboxed command.
     pub(super) left: LeftBehind,
 }
 
 impl Prepared {
-    /// What goes with the request to the guard, in its order.
     pub(super) fn fds(&self) -> Vec<BorrowedFd<'_>> {
         let always: [&OwnedFd; SPAWN_FDS] =
             [&self.body, &self.folder, &self.stdin, &self.stdout, &self.stderr];
         always.into_iter().chain(&self.variables).map(|fd| fd.as_fd()).collect()
     }
 
-    /// Closes their ends, so that the streams end when the command does.
+    /// Closes their ends, so that the streams end with the command.
     pub(super) fn sent(self) -> (OwnedFd, OwnedFd) {
         (self.out, self.err)
     }
 }
 
-/// Checks a request and opens what it needs.
 pub(super) fn prepare(
     workspace: &Workspace,
     shared: &Shared,
@@ -77,7 +73,7 @@ pub(super) fn prepare(
         None => (wire::encode_body(argv, variables.into_iter()), None),
         Some(sandboxed) => {
             let own = sandboxed.launchers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-            // By this mark a launcher is known as one of the run.
+            // This mark shows that a launcher belongs to the run.
             let mark = (crate::RUN_MARK.as_bytes(), shared.options.run_id.as_bytes());
             let body = wire::encode_body(argv, own.chain([mark]));
             (body, Some(in_memory(&wire::encode_variables(variables.into_iter()))?))
@@ -91,7 +87,7 @@ pub(super) fn prepare(
     Ok(Prepared { body, variables, folder, stdin: stdin(&request.stdin)?, stdout, stderr, out, err, left })
 }
 
-/// The whole environment: what is inherited, what the request adds, what a sandbox always says.
+/// The full environment: inherited variables, the request's, and the sandbox's.
 fn environment<'a>(
     inherited: &'a [(OsString, OsString)],
     shared: &'a Shared,
@@ -104,7 +100,7 @@ fn environment<'a>(
         env.push((name.as_bytes(), value.as_bytes()));
     }
     for (at, (name, value)) in request.env.iter().enumerate() {
-        // Where a request names a variable twice, the last one counts.
+        // If a request names a variable twice, the last one counts.
         let again = request.env.iter().skip(at + 1).any(|(other, _)| other == name);
         if !again && name != crate::RUN_MARK {
             env.push((name.as_bytes(), value.as_bytes()));
@@ -118,8 +114,8 @@ fn environment<'a>(
 }
 
 fn stdin(stdin: &Stdin) -> Result<OwnedFd, SandboxError> {
-    // A file, not a pipe: the command reads at leisure and nobody has to feed it. It is one in memory that nobody can
-    // write: whoever has a file open for reading can open it for writing through `/proc/self/fd`.
+    // A file, not a pipe: the command can read it at any time without a feeder. It is sealed in memory, because a
+    // process with a file open for reading could reopen it for writing through `/proc/self/fd`.
     let sealed = |bytes: &[u8]| {
         crate::os::anonymous_file(bytes)
             .map_err(|error| SandboxError::Broken(format!("no room for the command's input: {error}")))
@@ -141,12 +137,11 @@ fn stdin(stdin: &Stdin) -> Result<OwnedFd, SandboxError> {
     }
 }
 
-/// The error for a command that cannot be started.
 pub(super) fn cannot_start(program: &str, reason: &str) -> SandboxError {
     SandboxError::CannotStart { program: program.to_owned(), reason: reason.to_owned() }
 }
 
-/// The guard's "failed", in words.
+/// The guard's failure as text.
 pub(super) fn why_not(request: &ExecRequest, stage: Stage, errno: i32) -> SandboxError {
     let program = request.argv.first().map_or("", String::as_str);
     let errno = Errno::from_raw(errno);

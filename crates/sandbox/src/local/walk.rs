@@ -1,8 +1,8 @@
-//! From a path to a place inside the workspace, one step at a time.
+//! Resolves a path inside the workspace, one step at a time.
 //!
-//! Every component is looked at without following it; symbolic links are followed by hand, on a stack of open
-//! folders, so that `..` never climbs above the root and git's folder is noticed whatever link leads there. One way for
-//! all systems; between commands nothing runs in the workspace, so no race has to be won.
+//! Every component is checked without following it; links are resolved here, on a stack of open folders, so that `..`
+//! never climbs above the root and git's folder is noticed whatever link leads there. Works the same on all systems;
+//! between commands nothing runs in the workspace, so races don't matter.
 
 use crate::os::FOLDER;
 use crate::paths;
@@ -16,40 +16,33 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-/// Links followed before a path counts as a circle.
+/// Links followed before a path counts as circular.
 const LINKS_MAX: u32 = 40;
 
-/// What happens to a link at the end of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Last {
-    /// It is followed.
     Follow,
-    /// It is meant itself.
     Keep,
 }
 
-/// What happens to a missing folder on the way.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// There is no such place.
     Stop,
-    /// It is made.
     Make,
 }
 
-/// A place in the workspace: a name in an open folder. The name may not exist yet.
+/// A name in an open folder of the workspace. The name may not exist yet.
 pub(crate) struct WalkedPath {
-    /// The folder.
     pub(crate) folder: OwnedFd,
-    /// The name in it; `None` where the path means the folder itself.
+    /// `None` if the path means the folder itself.
     pub(crate) name: Option<OsString>,
-    /// What stands there.
+    /// `None` if nothing exists there.
     pub(crate) stat: Option<FileStat>,
     /// The path without links.
     pub(crate) real: PathBuf,
 }
 
-/// Finds `path` below `root`; `None` where a folder on the way is missing or is no folder.
+/// Finds `path` below `root`; `None` if a folder on the way is missing or isn't a folder.
 pub(crate) fn find(
     root: &Path,
     path: &Path,
@@ -60,7 +53,7 @@ pub(crate) fn find(
     walk.run(last, missing)
 }
 
-/// Opens the folder `path` below `root`; also gives its path without links.
+/// Opens the folder `path` below `root`; also returns its path without links.
 pub(crate) fn folder(root: &Path, path: &Path) -> Result<(OwnedFd, PathBuf), SandboxError> {
     let failed = |errno: Errno| file_error("enter", path, errno);
     let place = find(root, path, Last::Follow, Missing::Stop)?.ok_or_else(|| failed(Errno::ENOENT))?;
@@ -73,12 +66,10 @@ pub(crate) fn folder(root: &Path, path: &Path) -> Result<(OwnedFd, PathBuf), San
     }
 }
 
-/// The error for a file operation that the system refused.
 pub(crate) fn file_error(verb: &'static str, path: &Path, errno: Errno) -> SandboxError {
     SandboxError::File { verb, path: path.to_owned(), reason: errno.desc().to_owned() }
 }
 
-/// The kind bits of a file's mode.
 pub(crate) fn kind(stat: &FileStat) -> libc::mode_t {
     stat.st_mode & libc::S_IFMT
 }
@@ -130,7 +121,6 @@ impl Walk<'_> {
         self.stack.last().ok_or_else(|| self.outside())
     }
 
-    /// Back to the root.
     fn restart(&mut self) -> Result<(), SandboxError> {
         let opened = nix::fcntl::open(self.root, FOLDER, Mode::empty())
             .map_err(|errno| file_error("open", self.root, errno))?;
@@ -145,7 +135,7 @@ impl Walk<'_> {
         self.here().map(drop)
     }
 
-    /// Into the folder `name`; false where there is none.
+    /// Enters the folder `name`; false if there is none.
     fn down(
         &mut self,
         name: OsString,
@@ -166,7 +156,7 @@ impl Walk<'_> {
         Ok(true)
     }
 
-    /// Puts what the link `name` says in front of what is left to walk.
+    /// Puts the target of the link `name` before the rest of the path.
     fn follow(&mut self, name: &OsStr, pending: &mut VecDeque<OsString>) -> Result<(), SandboxError> {
         self.links += 1;
         if self.links > LINKS_MAX {
@@ -176,7 +166,7 @@ impl Walk<'_> {
             readlinkat(self.here()?, name).map_err(|errno| file_error("follow", self.path, errno))?,
         );
         let steps = if target.is_absolute() {
-            // A full path may still mean a place inside.
+            // An absolute target may still be inside.
             let inside = target.strip_prefix(self.root).map_err(|_| self.outside())?.to_owned();
             self.restart()?;
             inside

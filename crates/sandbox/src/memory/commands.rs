@@ -3,10 +3,9 @@
 use super::{MemoryExit, MemoryFiles};
 use ralph_loop_domain::ports::ExecRequest;
 
-/// Runs a built-in command; `None` for any other.
 pub(super) fn built_in(request: &ExecRequest, files: &MemoryFiles) -> Option<MemoryExit> {
     let words: Vec<&str> = request.argv.iter().map(String::as_str).collect();
-    // A path counts from the folder that the command runs in.
+    // A path is relative to the command's folder.
     let folder = super::files::key(&request.cwd).unwrap_or_default();
     let file = |path: &str| {
         let path = path.trim_start_matches("./");

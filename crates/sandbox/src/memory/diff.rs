@@ -5,7 +5,6 @@ use ralph_loop_protocol::event::FileChange;
 use ralph_loop_protocol::id::Digest;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The changed files, in the order of their paths.
 pub(super) fn changes(from: &MemoryFiles, to: &MemoryFiles) -> Vec<FileChange> {
     let paths: BTreeSet<&str> = from.iter().chain(to.iter()).map(|(path, _)| path).collect();
     let mut found = Vec::new();
@@ -30,7 +29,7 @@ pub(super) fn changes(from: &MemoryFiles, to: &MemoryFiles) -> Vec<FileChange> {
     found
 }
 
-/// Something to read, at most `max` bytes: per file the lines that went and the lines that came.
+/// A readable patch of at most `max` bytes: per file the removed and the added lines.
 pub(super) fn patch(from: &MemoryFiles, to: &MemoryFiles, max: usize) -> Vec<u8> {
     let mut out = Vec::new();
     for change in changes(from, to) {

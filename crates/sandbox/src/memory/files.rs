@@ -5,7 +5,7 @@ use ralph_loop_protocol::id::Digest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The files of a folder by their `/`-separated paths.
+/// The files of a folder by `/`-separated path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryFiles(BTreeMap<String, Vec<u8>>);
 
@@ -20,22 +20,22 @@ impl MemoryFiles {
         self.0.insert(path.into(), bytes.as_ref().to_vec());
     }
 
-    /// Adds to a file's end.
+    /// Appends to a file.
     pub fn append(&mut self, path: impl Into<String>, bytes: impl AsRef<[u8]>) {
         self.0.entry(path.into()).or_default().extend_from_slice(bytes.as_ref());
     }
 
-    /// Removes a file; true where there was one.
+    /// Removes a file; true if it existed.
     pub fn remove(&mut self, path: &str) -> bool {
         self.0.remove(path).is_some()
     }
 
-    /// All files in the order of their paths.
+    /// All files in path order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.0.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -56,17 +56,15 @@ impl MemoryFiles {
         names.into_iter().map(str::to_owned).collect()
     }
 
-    /// Whether files lie below `path`.
+    /// Whether there are files below `path`.
     pub fn is_folder(&self, path: &str) -> bool {
         self.0.keys().any(|other| below(path, other).is_some())
     }
 
-    /// Whether a part of `path` before its last name is a file.
     pub(super) fn has_file_above(&self, path: &str) -> bool {
         path.match_indices('/').any(|(at, _)| path.get(..at).is_some_and(|above| self.0.contains_key(above)))
     }
 
-    /// A digest of all paths and contents.
     pub(super) fn digest(&self) -> String {
         let mut text = String::new();
         for (path, bytes) in self.iter() {
@@ -83,7 +81,6 @@ fn below<'a>(folder: &str, path: &'a str) -> Option<&'a str> {
     if folder.is_empty() { Some(path) } else { path.strip_prefix(folder)?.strip_prefix('/') }
 }
 
-/// A path as a key of the map.
 pub(super) fn key(path: &Path) -> Result<String, SandboxError> {
     let names = crate::paths::names(path)?;
     let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();

@@ -1,8 +1,8 @@
 //! A sandbox and a workspace without processes and files, for tests of the engine.
 //!
-//! Folders are maps of files; several live side by side under their root paths ([`Sandbox::with_root`]), and
-//! [`MemoryWorkspace`] keeps the history of one of them. Clones of a sandbox and workspaces over it see the same state,
-//! as processes that share a disk would.
+//! Folders are maps of files; several exist side by side under their root paths ([`Sandbox::with_root`]), and
+//! [`MemoryWorkspace`] keeps the history of one of them. Clones of a sandbox and workspaces over it see the same
+//! state, like processes that share a disk.
 
 mod commands;
 mod diff;
@@ -24,19 +24,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a command of a [`MemorySandbox`] did.
+/// The result of a command of a [`MemorySandbox`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryExit {
     /// Its exit code.
     pub code: i32,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// What it complained about.
+    /// Its standard error.
     pub stderr: Vec<u8>,
 }
 
 impl MemoryExit {
-    /// A silent end with `code`.
+    /// A silent exit with `code`.
     pub fn code(code: i32) -> Self {
         Self { code, ..Self::default() }
     }
@@ -57,7 +57,7 @@ pub struct MemorySandbox {
     commands: Arc<Commands>,
 }
 
-/// What all sandboxes and workspaces of one family share.
+/// Shared by related sandboxes and workspaces.
 #[derive(Debug, Default)]
 struct MemoryState {
     folders: BTreeMap<PathBuf, MemoryFiles>,
@@ -65,10 +65,10 @@ struct MemoryState {
 }
 
 impl MemorySandbox {
-    /// A sandbox at `/workspace` with these commands, asked first; a command for which they answer `None` falls to the
-    /// built-in ones: `true`, `false`, `test -f PATH`, `cat PATH`, `grep TEXT PATH`. Any other cannot be started.
+    /// A sandbox at `/workspace` with these commands; if they answer `None`, the built-in ones apply: `true`,
+    /// `false`, `test -f PATH`, `cat PATH`, `grep TEXT PATH`. Any other can't be started.
     ///
-    /// The closure must not use the sandbox itself; it is given the files of the folder the command runs in.
+    /// The closure must not use the sandbox itself; it gets the files of the command's folder.
     pub fn new(
         commands: impl Fn(&ExecRequest, &mut MemoryFiles) -> Option<MemoryExit> + Send + Sync + 'static,
     ) -> Self {
@@ -83,7 +83,7 @@ impl MemorySandbox {
         self.files(|files| files.clone())
     }
 
-    /// Puts a copy back.
+    /// Restores a copy.
     pub fn restore(&self, files: MemoryFiles) {
         self.files(|now| *now = files);
     }
@@ -95,7 +95,6 @@ impl MemorySandbox {
 }
 
 impl Default for MemorySandbox {
-    /// With the built-in commands only.
     fn default() -> Self {
         Self::new(|_, _| None)
     }

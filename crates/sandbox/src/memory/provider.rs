@@ -1,4 +1,4 @@
-//! A provider whose sandboxes live in memory, for tests of whoever uses providers.
+//! A provider whose sandboxes are in memory, for tests.
 
 use super::{MemorySandbox, files};
 use jiff::Timestamp;
@@ -19,24 +19,24 @@ struct MemoryMachine {
     sandbox: MemorySandbox,
     running: bool,
     made: Timestamp,
-    /// Folders that were made and hold no file yet.
+    /// Created folders without a file so far.
     folders: BTreeSet<String>,
 }
 
-/// When a sandbox is made: for the eyes of whoever lists it, and no decision.
+/// When a sandbox was created: only for display, so a clock is allowed.
 #[allow(clippy::disallowed_methods, reason = "the memory of a provider is its own, and so is its clock")]
 fn now() -> Timestamp {
     Timestamp::now()
 }
 
-/// Makes sandboxes in memory; clones share them, as processes share a machine.
+/// Creates sandboxes in memory; clones share them, as processes share a machine.
 #[derive(Clone, Default)]
 pub struct MemoryProvider {
     machines: Arc<Mutex<Machines>>,
 }
 
 impl MemoryProvider {
-    /// With no sandbox yet.
+    /// A provider without sandboxes.
     pub fn new() -> Self {
         Self::default()
     }
@@ -101,7 +101,7 @@ impl SandboxProvider for MemoryProvider {
     }
 }
 
-/// A sandbox in memory with a life of its own.
+/// A managed sandbox in memory.
 #[derive(Debug)]
 pub struct MemoryManaged {
     id: String,
@@ -110,7 +110,6 @@ pub struct MemoryManaged {
 }
 
 impl MemoryManaged {
-    /// Works on its machine while that runs.
     fn running<R>(&self, work: impl FnOnce(&mut MemoryMachine) -> R) -> Result<R, SandboxError> {
         match self.provider.machines().get_mut(&self.id) {
             Some(machine) if machine.running => Ok(work(machine)),

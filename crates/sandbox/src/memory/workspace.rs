@@ -13,18 +13,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// What a repository would hold; it outlives the workspaces over it, as a disk outlives a process.
+/// The content of a repository; it outlives the workspaces over it, as a disk outlives a process.
 #[derive(Debug, Default)]
 pub(super) struct History {
     trees: BTreeMap<String, MemoryFiles>,
     commits: BTreeMap<String, Commit>,
     start: Option<Baseline>,
-    /// The last work commit.
     work: Option<String>,
-    /// Refs of remotes, by address and name.
+    /// Refs of remotes, by URL and name.
     remotes: BTreeMap<(String, String), CommitId>,
     protected: Vec<String>,
-    /// Protected files as they should be, where a change was accepted.
+    /// Protected files after an accepted change.
     accepted: BTreeMap<String, Option<Vec<u8>>>,
 }
 
@@ -73,7 +72,6 @@ impl History {
         id
     }
 
-    /// The files of a tree or a commit.
     fn files(&self, id: &str) -> Result<&MemoryFiles, WorkspaceError> {
         let tree = self.commits.get(id).map_or(id, |commit| &commit.tree);
         self.trees.get(tree).ok_or_else(|| error(&format!("find {id}"), "there is no such tree or commit"))
@@ -83,7 +81,7 @@ impl History {
         self.start.as_ref().ok_or_else(|| error("go on", "the run has no start snapshot"))
     }
 
-    /// A protected file as it should be.
+    /// A protected file's expected content.
     fn wanted(&self, path: &str) -> Option<&[u8]> {
         if let Some(accepted) = self.accepted.get(path) {
             return accepted.as_deref();
@@ -149,12 +147,12 @@ impl Workspace for MemoryWorkspace {
                 protected: protected.clone(),
                 reused,
             };
-            // The tip of an earlier life of this very iteration: nothing to add.
+            // The tip of an earlier process in this very iteration: nothing to add.
             if same && history.work.is_some() && last.iteration == request.iteration {
                 let before = history.files(last.parent.as_deref().unwrap_or(&tip))?;
                 return Ok(checkpoint(Some(tip), diff::changes(before, files), true));
             }
-            // Commits of this iteration or later ones are a future that a cut journal knows nothing of.
+            // A truncated journal doesn't know commits of this iteration or later ones.
             let mut tip = tip;
             while let Some(commit) = history.commits.get(&tip)
                 && tip != start
@@ -235,7 +233,7 @@ impl Workspace for MemoryWorkspace {
         Ok(())
     }
 
-    /// Compared file by file, as the checkout is one.
+    /// Compared file by file, as there are no objects.
     fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
         let state = lock(&self.state);
         let wanted = state.history.files(commit.as_str())?;
@@ -247,7 +245,6 @@ impl Workspace for MemoryWorkspace {
             .collect())
     }
 
-    /// In memory every file is recorded.
     fn loose_commit(
         &mut self,
         _: &TreeId,
@@ -257,7 +254,7 @@ impl Workspace for MemoryWorkspace {
         Ok(None)
     }
 
-    /// There is one run in memory, and none before it.
+    /// In memory there is only one run.
     fn leftovers_of_unproven_runs(
         &mut self,
         _: &Baseline,
@@ -267,7 +264,7 @@ impl Workspace for MemoryWorkspace {
         Ok(None)
     }
 
-    /// Nobody can do anything to a repository in memory.
+    /// A repository in memory can't be damaged.
     fn damage(&self) -> Option<String> {
         None
     }
@@ -276,12 +273,10 @@ impl Workspace for MemoryWorkspace {
         self.with(|history, _| Ok(history.files(commit.as_str())?.get(path).map(<[u8]>::to_vec)))
     }
 
-    /// There are no branches in memory.
     fn branch_tip(&self, _: &str) -> Result<Option<CommitId>, WorkspaceError> {
         Ok(None)
     }
 
-    /// Every file is recorded.
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
         Ok(Vec::new())
     }
@@ -302,7 +297,6 @@ impl Workspace for MemoryWorkspace {
         None
     }
 
-    /// It has no refs that a run's id would stand in.
     fn records_for(&self) -> Option<RecordsFor<'_>> {
         None
     }
@@ -353,7 +347,7 @@ impl Publisher for MemoryWorkspace {
         Ok(Ok(self.with(|history, _| there(history))))
     }
 
-    /// States are not kept in memory: what is pushed of them is known to whoever made them.
+    /// States aren't kept in memory.
     fn outgoing(
         &self,
         asked: &Outgoing<'_>,

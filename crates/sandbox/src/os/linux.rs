@@ -1,4 +1,4 @@
-//! Linux: sockets that keep packets apart, files without a name, subreapers and death signals.
+//! Linux: packet sockets, anonymous files, subreapers and death signals.
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, SealFlag, fcntl};
@@ -16,32 +16,28 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How a folder is opened as a base for further steps: no permission to list it is needed.
+/// Opens a folder as a base for further steps, without permission to list it.
 pub(crate) const FOLDER: OFlag =
     OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 
-/// The kind of sockets between `ralph` and its guard: packets stay whole.
+/// The kind of socket between `ralph` and its guard: keeps packets whole.
 pub(crate) const SOCKET: SockType = SockType::SeqPacket;
-/// How packets are sent.
 pub(crate) const SEND: MsgFlags = MsgFlags::MSG_NOSIGNAL;
-/// How packets are received.
 pub(crate) const RECEIVE: MsgFlags = MsgFlags::MSG_DONTWAIT.union(MsgFlags::MSG_CMSG_CLOEXEC);
-/// The clock that goes on while the machine sleeps, and that nobody sets.
+/// A monotonic clock that also runs while the machine sleeps.
 pub(crate) const CLOCK: ClockId = ClockId::CLOCK_BOOTTIME;
-/// How often a guard looks for dead children while a command runs; it is woken for each.
+/// How often a guard checks for dead children while a command runs; here it is woken for each.
 pub(crate) const LOOK_EVERY: Option<Duration> = None;
 
-/// This very program, even after its file was replaced by an upgrade.
 pub(crate) fn own_program() -> &'static Path {
     Path::new("/proc/self/exe")
 }
 
-/// A descriptor that came over a socket, closed for programs that are run: [`RECEIVE`] has seen to that.
+/// A descriptor received over a socket, already close-on-exec because of [`RECEIVE`].
 pub(crate) fn received(fd: OwnedFd) -> OwnedFd {
     fd
 }
 
-/// A pipe: the end to read from, the end to write to.
 pub(crate) fn pipe() -> nix::Result<(OwnedFd, OwnedFd)> {
     pipe2(OFlag::O_CLOEXEC)
 }
@@ -51,17 +47,16 @@ pub(crate) fn socket_pair() -> nix::Result<(OwnedFd, OwnedFd)> {
     socketpair(AddressFamily::Unix, SOCKET, None, SockFlag::SOCK_CLOEXEC)
 }
 
-/// A name in an open folder, as a path that is short enough for a socket, whose name has 107 bytes.
+/// A name in an open folder, as a path that is short enough for a socket, which allows 107 bytes.
 pub(crate) fn short_path(opened: &File, _: &Path, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{name}", opened.as_raw_fd()))
 }
 
-/// A file without a name, empty.
+/// An empty anonymous file.
 pub(crate) fn empty_file(name: &CStr) -> nix::Result<OwnedFd> {
     memfd_create(name, MFdFlags::MFD_CLOEXEC)
 }
 
-/// A file without a name holding `bytes`, at its beginning.
 pub(crate) fn anonymous_file(bytes: &[u8]) -> std::io::Result<OwnedFd> {
     let mut file = File::from(memfd_create(c"ralph", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?);
     file.write_all(bytes)?;
@@ -72,12 +67,11 @@ pub(crate) fn anonymous_file(bytes: &[u8]) -> std::io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Makes this process the parent of every orphan below it.
 pub(crate) fn adopt_orphans() -> nix::Result<()> {
     prctl::set_child_subreaper(true)
 }
 
-/// What a command carries in its environment, so that the guard finds what it left behind: nothing, it adopts it.
+/// What a command carries in its environment, so that the guard finds its leftovers: nothing, the guard adopts them.
 pub(crate) fn guard_mark(_: Pid) -> Option<String> {
     None
 }
@@ -87,30 +81,30 @@ pub(crate) fn strays(_: Option<Pid>, _: Option<&str>) -> Vec<Pid> {
     Vec::new()
 }
 
-/// What `ps` and `top` show for this process.
+/// Sets what `ps` and `top` show for this process.
 pub(crate) fn set_name(name: &CStr) {
     prctl::set_name(name).ok();
 }
 
-/// Ties this process's life to that of its parent, `parent`.
+/// Ends this process when its parent, `parent`, ends.
 pub(crate) fn die_with(parent: Pid) -> nix::Result<()> {
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     // The parent may have died before the line above.
     if getppid() == parent { Ok(()) } else { Err(Errno::ESRCH) }
 }
 
-/// How a command is marked: it and all that it starts are the first to go when memory runs out. Better a build than
-/// the engine that would notice. The mark also tells processes of a dead guard from `ralph`'s own children.
+/// Marks a command: it and its children are killed first when memory runs out, rather than the engine, which notices.
+/// The mark also tells processes of a dead guard from `ralph`'s other children.
 pub(crate) struct KillableMark(String);
 
 impl KillableMark {
-    /// The mark for commands of this process; made once, as a spawn should be quick.
+    /// The mark for commands of this process; created once, as a spawn should be quick.
     pub(crate) fn new() -> Option<Self> {
         let now = super::process::killable_mark(nix::unistd::getpid())?;
         Some(Self((now + 120).min(1000).to_string()))
     }
 
-    /// Marks this process. A system that refuses (a container without /proc) loses the mark and nothing else.
+    /// Marks this process. If the system refuses (a container without /proc), only the mark is lost.
     pub(crate) fn put_on(&self) {
         if let Ok(mut file) = File::options().write(true).open("/proc/self/oom_score_adj") {
             file.write_all(self.0.as_bytes()).ok();
@@ -118,7 +112,7 @@ impl KillableMark {
     }
 }
 
-/// Dead children, as something to wait for.
+/// A pollable notice of dead children.
 pub(crate) struct Deaths(SignalFd);
 
 impl Deaths {
@@ -129,7 +123,7 @@ impl Deaths {
         SignalFd::with_flags(&death, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map(Self)
     }
 
-    /// Forgets those that were told.
+    /// Discards the pending notices.
     pub(crate) fn forget(&self) {
         while let Ok(Some(_)) = self.0.read_signal() {}
     }

@@ -1,4 +1,4 @@
-//! What only Linux has of the calls that the compiler cannot check.
+//! Linux-only calls that the compiler can't check.
 #![allow(
     unsafe_code,
     reason = "starting a process, descriptors by number and signal dispositions have no safe form"
@@ -13,18 +13,18 @@ use std::sync::atomic::{AtomicI32, Ordering};
 /// The stack of a child that only makes system calls.
 const CHILD_STACK: usize = 64 * 1024;
 
-/// Runs `work` in a child process that shares this one's memory, and waits until it runs a program or has ended; gives what
-/// `work` answered, which is zeros where it became a program.
+/// Runs `work` in a child process that shares this one's memory, and waits until it runs a program or has ended;
+/// returns the answer of `work`, or zeros if it became a program.
 ///
-/// As quick as a spawn can be: no page table is copied. `work` must not allocate, as what it leaves behind is never
-/// freed, and must not unwind. Called by the guard only, which has one thread and all signals blocked.
+/// As quick as a spawn can be: no page table is copied. `work` must not allocate, as it never frees, and must not
+/// unwind. Called only by the guard, which has one thread and all signals blocked.
 pub(crate) fn run_beside(work: &dyn Fn() -> [i32; 2]) -> nix::Result<(Pid, [i32; 2])> {
     struct Beside<'a> {
         work: &'a dyn Fn() -> [i32; 2],
         answer: [AtomicI32; 2],
     }
     extern "C" fn enter(beside: *mut libc::c_void) -> libc::c_int {
-        // SAFETY: it points to the `Beside` of `run_beside`, which stands still until this child is gone.
+        // SAFETY: it points to the `Beside` of `run_beside`, which waits until this child is gone.
         let beside = unsafe { &*beside.cast::<Beside<'_>>() };
         for (place, word) in beside.answer.iter().zip((beside.work)()) {
             place.store(word, Ordering::Relaxed);
@@ -35,9 +35,9 @@ pub(crate) fn run_beside(work: &dyn Fn() -> [i32; 2]) -> nix::Result<(Pid, [i32;
     let beside = Beside { work, answer: [AtomicI32::new(0), AtomicI32::new(0)] };
     let mut stack: Vec<u128> = Vec::with_capacity(CHILD_STACK / size_of::<u128>());
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: the stack grows down from the end of a buffer of our own, aligned to 16 bytes, which lives until the
-    // child has left this memory: CLONE_VFORK suspends us till then. No handler can run in the child: signals are
-    // blocked, and all have their default disposition.
+    // SAFETY: the stack grows down from the end of our buffer, aligned to 16 bytes, which lives until the child has
+    // left this memory: CLONE_VFORK suspends us till then. No handler can run in the child: signals are blocked, and
+    // all have their default disposition.
     let pid = unsafe {
         let top = stack.as_mut_ptr().add(stack.capacity());
         libc::clone(enter, top.cast(), flags, (&raw const beside).cast_mut().cast())
@@ -45,7 +45,6 @@ pub(crate) fn run_beside(work: &dyn Fn() -> [i32; 2]) -> nix::Result<(Pid, [i32;
     Errno::result(pid).map(|pid| (Pid::from_raw(pid), beside.answer.map(AtomicI32::into_inner)))
 }
 
-/// Closes every descriptor from 3 up except `keep`.
 pub(crate) fn close_others(keep: RawFd) {
     let keep = libc::c_uint::try_from(keep).unwrap_or(0);
     for (first, last) in [(3, keep.saturating_sub(1)), (keep.saturating_add(1).max(3), libc::c_uint::MAX)] {
@@ -62,10 +61,10 @@ pub(crate) fn close_others(keep: RawFd) {
     }
 }
 
-/// Gives every signal its default disposition. What was ignored would otherwise stay ignored in every command.
+/// Gives every signal its default disposition. An ignored one would stay ignored in every command.
 pub(crate) fn default_signals() {
-    // The kernel's own form: all zeros is "default, no flags, empty mask". libc refuses two signals it uses itself,
-    // and those may have been ignored by whoever started us, too.
+    // The kernel's struct: all zeros is "default, no flags, empty mask". libc refuses two signals that it uses
+    // itself, and our parent may have ignored those as well.
     let action = [0u64; 8];
     for number in 1..=64 {
         // SAFETY: the kernel reads at most 32 bytes of `action`; no handler is installed. Numbers that cannot be
@@ -74,7 +73,6 @@ pub(crate) fn default_signals() {
     }
 }
 
-/// Which version of Landlock the kernel has.
 pub(crate) fn landlock_abi() -> nix::Result<i32> {
     const ASK_VERSION: libc::c_uint = 1;
     // SAFETY: with this flag the kernel reads no memory and makes nothing; it only answers with a number.
@@ -89,7 +87,7 @@ pub(crate) fn landlock_abi() -> nix::Result<i32> {
     Errno::result(abi).map(|abi| i32::try_from(abi).unwrap_or(i32::MAX))
 }
 
-/// Asks for the keyring of this session, as whoever wants its keys would.
+/// Requests this session's keyring, as a program that wants its keys would.
 pub(crate) fn session_keyring() -> nix::Result<()> {
     const GET_KEYRING_ID: libc::c_int = 0;
     const SESSION: libc::c_int = -3;
@@ -98,8 +96,7 @@ pub(crate) fn session_keyring() -> nix::Result<()> {
     Errno::result(answer).map(drop)
 }
 
-/// Takes every capability from all programs that this process becomes or starts. Only root has any; for others there is
-/// nothing to take.
+/// Drops every capability of this process and its children. Only root has any.
 pub(crate) fn drop_capabilities() {
     for capability in 0..64 as libc::c_ulong {
         // SAFETY: only numbers are passed. A number without a capability answers EINVAL.
@@ -107,12 +104,12 @@ pub(crate) fn drop_capabilities() {
     }
 }
 
-/// Lets go of the resident pages of this program's code: what has run once and is not needed again (reading arguments,
-/// files and settings) need not stay in memory for a night. What is needed comes back from the page cache by itself.
+/// Releases the resident pages of this program's code: what has run once (reading arguments, files and settings) need
+/// not stay in memory for a night. Needed pages come back from the page cache.
 pub(crate) fn let_go_of_code() {
     let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return };
     for line in maps.lines() {
-        // Only code that is a file's: pages of it are never written, so none can be lost.
+        // Only code that is backed by a file: its pages are never written, so none can be lost.
         let mut words = line.split_whitespace();
         let (Some(range), Some("r-xp")) = (words.next(), words.next()) else { continue };
         if !words.next_back().is_some_and(|path| path.starts_with('/')) {

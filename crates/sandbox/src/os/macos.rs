@@ -1,5 +1,5 @@
-//! macOS: a port without isolation. There is no way to be told of orphans or to die with a parent, so what a command leaves
-//! behind is looked for: by its session and by a mark in its environment.
+//! macOS: a port without isolation. Orphans can't be adopted and processes can't die with a parent, so a command's
+//! leftovers are searched for, by session and by a mark in their environment.
 #![allow(clippy::disallowed_methods, reason = "the path of this program is asked for once")]
 
 use nix::errno::Errno;
@@ -16,21 +16,19 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// How a folder is opened as a base for further steps.
+/// Opens a folder as a base for further steps.
 pub(crate) const FOLDER: OFlag =
     OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
-/// The kind of sockets between `ralph` and its guard. Packets all have one size, so that a stream keeps them apart, too.
+/// The kind of socket between `ralph` and its guard. All packets have one size, so a stream separates them as well.
 pub(crate) const SOCKET: SockType = SockType::Stream;
-/// How packets are sent: `ralph` ignores the signal of a closed pipe, and the guard blocks it.
+/// `ralph` ignores SIGPIPE, and the guard blocks it.
 pub(crate) const SEND: MsgFlags = MsgFlags::empty();
-/// How packets are received.
 pub(crate) const RECEIVE: MsgFlags = MsgFlags::MSG_DONTWAIT;
-/// The clock that goes on while the machine sleeps, and that nobody sets.
+/// A monotonic clock that also runs while the machine sleeps.
 pub(crate) const CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;
-/// How often a guard looks for dead children while a command runs: nothing wakes it.
+/// How often a guard checks for dead children while a command runs: nothing wakes it.
 pub(crate) const LOOK_EVERY: Option<Duration> = Some(Duration::from_millis(20));
 
-/// This very program.
 pub(crate) fn own_program() -> &'static Path {
     static OWN: OnceLock<PathBuf> = OnceLock::new();
     OWN.get_or_init(|| std::env::current_exe().unwrap_or_else(|_| PathBuf::from("ralph")))
@@ -40,13 +38,12 @@ fn close_on_exec(fd: &OwnedFd) -> nix::Result<()> {
     fcntl(fd, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).map(drop)
 }
 
-/// A descriptor that came over a socket, closed for programs that are run.
+/// Makes a descriptor received over a socket close-on-exec.
 pub(crate) fn received(fd: OwnedFd) -> OwnedFd {
     close_on_exec(&fd).ok();
     fd
 }
 
-/// A pipe: the end to read from, the end to write to.
 pub(crate) fn pipe() -> nix::Result<(OwnedFd, OwnedFd)> {
     let (out, into) = nix::unistd::pipe()?;
     close_on_exec(&out)?;
@@ -54,7 +51,6 @@ pub(crate) fn pipe() -> nix::Result<(OwnedFd, OwnedFd)> {
     Ok((out, into))
 }
 
-/// A connected pair of sockets that report the other side's end.
 pub(crate) fn socket_pair() -> nix::Result<(OwnedFd, OwnedFd)> {
     let (ours, theirs) = socketpair(AddressFamily::Unix, SOCKET, None, SockFlag::empty())?;
     close_on_exec(&ours)?;
@@ -67,7 +63,7 @@ pub(crate) fn short_path(_: &File, folder: &Path, name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// A file of this user's whose name is gone already, and a handle for those who only read.
+/// An unlinked file of this user, and a read-only handle to it.
 fn nameless() -> nix::Result<(OwnedFd, OwnedFd)> {
     let (file, path) = mkstemp("/tmp/ralph.XXXXXX")?;
     let reader = open(&path, OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty());
@@ -76,50 +72,46 @@ fn nameless() -> nix::Result<(OwnedFd, OwnedFd)> {
     Ok((file, reader?))
 }
 
-/// A file without a name, empty.
+/// An empty anonymous file.
 pub(crate) fn empty_file(_: &CStr) -> nix::Result<OwnedFd> {
     nameless().map(|(file, _)| file)
 }
 
-/// A file without a name holding `bytes`, at its beginning.
 pub(crate) fn anonymous_file(bytes: &[u8]) -> std::io::Result<OwnedFd> {
     let (file, reader) = nameless()?;
     File::from(file).write_all(bytes)?;
     Ok(reader)
 }
 
-/// Orphans cannot be adopted here; what is left behind is looked for.
+/// Orphans can't be adopted here; leftovers are searched for.
 pub(crate) fn adopt_orphans() -> nix::Result<()> {
     Ok(())
 }
 
-/// What a command carries in its environment, so that the guard finds what it left behind.
 pub(crate) fn guard_mark(guard: Pid) -> Option<String> {
     Some(format!("RALPH_GUARD={guard}"))
 }
 
-/// A process has the name of its program here.
+/// A process has its program's name here.
 pub(crate) fn set_name(_: &CStr) {}
 
-/// A process cannot be told to die with its parent here; that the parent lives is all that can be known.
+/// A process can't die with its parent here; only checks that the parent lives.
 pub(crate) fn die_with(parent: Pid) -> nix::Result<()> {
     if getppid() == parent { Ok(()) } else { Err(Errno::ESRCH) }
 }
 
-/// Nothing marks a process here.
+/// Processes can't be marked here.
 pub(crate) struct KillableMark;
 
 impl KillableMark {
-    /// There is none.
     pub(crate) fn new() -> Option<Self> {
         None
     }
 
-    /// Does nothing.
     pub(crate) fn put_on(&self) {}
 }
 
-/// Dead children, as something to wait for: it never wakes anybody, see [`LOOK_EVERY`].
+/// A notice of dead children: it never wakes, see [`LOOK_EVERY`].
 pub(crate) struct Deaths {
     never: OwnedFd,
     _writer: OwnedFd,
@@ -132,7 +124,6 @@ impl Deaths {
         Ok(Self { never, _writer: writer })
     }
 
-    /// Forgets those that were told.
     pub(crate) fn forget(&self) {}
 }
 

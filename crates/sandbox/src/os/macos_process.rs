@@ -1,4 +1,4 @@
-//! The process table, as `libproc` and `sysctl` tell it.
+//! The process table, from `libproc` and `sysctl`.
 #![allow(
     unsafe_code,
     reason = "the process table of macOS has no safe form; each call gets a place of known size"
@@ -8,12 +8,11 @@ use nix::libc;
 use nix::unistd::Pid;
 use std::ffi::c_int;
 
-/// More processes than a look at all of them finds.
+/// More processes than a system has.
 const MOST: usize = 64 * 1024;
-/// The longest arguments and environment that are read; the system allows no more.
+/// The longest arguments and environment; the system allows no more.
 const TEXT_MAX: usize = 1024 * 1024;
 
-/// Every process there is.
 pub(crate) fn all() -> Vec<Pid> {
     let mut numbers: Vec<libc::pid_t> = vec![0; MOST];
     let room = c_int::try_from(numbers.len() * size_of::<libc::pid_t>()).unwrap_or(c_int::MAX);
@@ -23,7 +22,7 @@ pub(crate) fn all() -> Vec<Pid> {
     numbers.into_iter().filter(|number| *number > 0).map(Pid::from_raw).collect()
 }
 
-/// What the system says of `pid`, also of a dead one that nobody has waited for.
+/// The system's information on `pid`, even for a zombie.
 fn about(pid: Pid) -> Option<libc::proc_bsdinfo> {
     const WITH_DEAD: u64 = 1;
     // SAFETY: all zeros is a value of this plain structure.
@@ -36,13 +35,12 @@ fn about(pid: Pid) -> Option<libc::proc_bsdinfo> {
     (got == size).then_some(info)
 }
 
-/// The processes started by `pid`.
 pub(crate) fn children(pid: Pid) -> Vec<Pid> {
     all().into_iter().filter(|one| parent(*one) == Some(pid)).collect()
 }
 
-/// Everything below `root`, as far as one pass can see: processes that fork meanwhile may be missing, so whoever
-/// must be sure asks again until nothing is left.
+/// Everything below `root` in one pass: processes that fork at the same time may be missing, so repeat until nothing
+/// is left to be sure.
 pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
     let table: Vec<(Pid, Pid)> =
         all().into_iter().filter_map(|pid| parent(pid).map(|parent| (pid, parent))).collect();
@@ -58,8 +56,8 @@ pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
     found
 }
 
-/// What has left the tree below a guard: orphans go to the first process here. They are known by the session of the command
-/// `main`, or by the guard's mark in their environment.
+/// What has left the tree below a guard, as orphans become children of the first process here. Recognized by the
+/// session of the command `main`, or by the guard's mark in their environment.
 pub(crate) fn strays(main: Option<Pid>, mark: Option<&str>) -> Vec<Pid> {
     let own = nix::unistd::getuid().as_raw();
     let here = nix::unistd::getpid();
@@ -72,35 +70,31 @@ pub(crate) fn strays(main: Option<Pid>, mark: Option<&str>) -> Vec<Pid> {
         .collect()
 }
 
-/// The parent of `pid`.
 pub(crate) fn parent(pid: Pid) -> Option<Pid> {
     i32::try_from(about(pid)?.pbi_ppid).ok().map(Pid::from_raw)
 }
 
-/// The session of `pid`.
 pub(crate) fn session(pid: Pid) -> Option<Pid> {
     nix::unistd::getsid(Some(pid)).ok()
 }
 
-/// Whether `pid` is dead (and perhaps not waited for yet).
+/// Whether `pid` is dead (maybe a zombie).
 pub(crate) fn zombie(pid: Pid) -> bool {
-    /// `SZOMB` of `sys/proc.h`.
     const DEAD: u32 = 5;
     about(pid).is_none_or(|info| info.pbi_status == DEAD)
 }
 
-/// The user of `pid`.
 pub(crate) fn owner(pid: Pid) -> Option<u32> {
     about(pid).map(|info| info.pbi_uid)
 }
 
-/// Nothing is told of that here.
+/// Not available here.
 pub(crate) fn killable_mark(_: Pid) -> Option<i32> {
     None
 }
 
-/// Whether `pid` was started with `entry` (`NAME=value`) in its environment. The system does not tell it of programs of its
-/// own, only of those that were installed.
+/// Whether `pid` was started with `entry` (`NAME=value`) in its environment. The system hides it for its own
+/// programs.
 pub(crate) fn carries(pid: Pid, entry: &str) -> bool {
     let mut which = [libc::CTL_KERN, libc::KERN_PROCARGS2, pid.as_raw()];
     let mut text = vec![0u8; TEXT_MAX];
@@ -121,6 +115,6 @@ pub(crate) fn carries(pid: Pid, entry: &str) -> bool {
         return false;
     }
     text.truncate(size);
-    // A number, the program, its arguments, its environment, each ended by NUL; the entry is looked for in all of them.
+    // A number, the program, its arguments, its environment, each ended by NUL; searches all of them for the entry.
     text.get(4..).unwrap_or_default().split(|byte| *byte == 0).any(|one| one == entry.as_bytes())
 }

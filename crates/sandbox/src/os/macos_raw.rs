@@ -1,4 +1,4 @@
-//! What only macOS has of the calls that the compiler cannot check.
+//! macOS-only calls that the compiler can't check.
 #![allow(
     unsafe_code,
     reason = "starting a process, descriptors by number and signal dispositions have no safe form"
@@ -10,10 +10,11 @@ use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{ForkResult, Pid, read, write};
 use std::os::fd::RawFd;
 
-/// Runs `work` in a child process, and waits until it runs a program or has ended; gives what `work` answered, which is zeros
-/// where it became a program.
+/// Runs `work` in a child process, and waits until it runs a program or has ended; returns the answer of `work`, or
+/// zeros if it became a program.
 ///
-/// `work` must not allocate and must not unwind. Called by the guard only, which has one thread and all signals blocked.
+/// `work` must not allocate and must not unwind. Called only by the guard, which has one thread and all signals
+/// blocked.
 pub(crate) fn run_beside(work: &dyn Fn() -> [i32; 2]) -> nix::Result<(Pid, [i32; 2])> {
     // Closed by the program that the child becomes.
     let (ours, theirs) = super::macos::pipe()?;
@@ -45,7 +46,6 @@ pub(crate) fn run_beside(work: &dyn Fn() -> [i32; 2]) -> nix::Result<(Pid, [i32;
     }
 }
 
-/// Closes every descriptor from 3 up except `keep`.
 pub(crate) fn close_others(keep: RawFd) {
     /// As many as a process can have, unless its limit was raised.
     const MOST: RawFd = 10_240;
@@ -58,7 +58,7 @@ pub(crate) fn close_others(keep: RawFd) {
     }
 }
 
-/// Gives every signal its default disposition. What was ignored would otherwise stay ignored in every command.
+/// Gives every signal its default disposition. An ignored one would stay ignored in every command.
 pub(crate) fn default_signals() {
     for number in 1..32 {
         // SAFETY: no handler is installed. Numbers that cannot be changed answer EINVAL.
@@ -66,10 +66,8 @@ pub(crate) fn default_signals() {
     }
 }
 
-/// There is none here.
 pub(crate) fn landlock_abi() -> nix::Result<i32> {
     Err(Errno::ENOSYS)
 }
 
-/// Nothing to do here.
 pub(crate) fn let_go_of_code() {}

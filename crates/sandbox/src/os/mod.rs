@@ -1,6 +1,7 @@
-//! What differs between operating systems: the process table, adoption of orphans, anonymous files.
+//! Differences between operating systems: the process table, adoption of orphans, anonymous files.
 //!
-//! `linux.rs` and `macos.rs` give the same functions; nothing outside this folder knows `/proc`. Isolation is Linux's alone.
+//! `linux.rs` and `macos.rs` provide the same functions; nothing outside this folder knows `/proc`. Only Linux has
+//! isolation.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -42,11 +43,8 @@ pub(crate) use system::{
     die_with, empty_file, guard_mark, own_program, pipe, received, set_name, short_path, socket_pair,
 };
 
-/// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// With this code.
     Code(i32),
-    /// By this signal.
     Signal(i32),
 }

@@ -5,12 +5,10 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::MetadataExt as _;
 
-/// Every process there is.
 pub(crate) fn all() -> Vec<Pid> {
     numbers("/proc")
 }
 
-/// The processes started or adopted by `pid`.
 pub(crate) fn children(pid: Pid) -> Vec<Pid> {
     let mut found = Vec::new();
     if !listed_children(pid, &mut found) {
@@ -19,8 +17,8 @@ pub(crate) fn children(pid: Pid) -> Vec<Pid> {
     found
 }
 
-/// Everything below `root`, as far as one pass can see: processes that fork meanwhile may be missing, so whoever
-/// must be sure asks again until nothing is left.
+/// Everything below `root` in one pass: processes that fork at the same time may be missing, so repeat until nothing
+/// is left to be sure.
 pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
     let mut found = Vec::new();
     if !listed_children(root, &mut found) {
@@ -34,7 +32,7 @@ pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
     found
 }
 
-/// Adds the kernel's own list of children, kept per thread; `false` where the kernel has none (or `pid` is gone).
+/// Adds the kernel's list of children, kept per thread; `false` if the kernel has none (or `pid` is gone).
 fn listed_children(pid: Pid, found: &mut Vec<Pid>) -> bool {
     let mut any = false;
     for thread in numbers(&format!("/proc/{pid}/task")) {
@@ -45,7 +43,7 @@ fn listed_children(pid: Pid, found: &mut Vec<Pid>) -> bool {
     any
 }
 
-/// The same as [`descendants`], from the parents of all processes; for kernels without lists of children.
+/// Like [`descendants`], from the parents of all processes; for kernels without lists of children.
 fn descendants_by_parent(root: Pid) -> Vec<Pid> {
     let table: Vec<(Pid, Pid)> =
         all().into_iter().filter_map(|pid| parent(pid).map(|parent| (pid, parent))).collect();
@@ -59,7 +57,6 @@ fn descendants_by_parent(root: Pid) -> Vec<Pid> {
     found
 }
 
-/// The names of a folder that are numbers.
 fn numbers(folder: &str) -> Vec<Pid> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     entries
@@ -72,28 +69,26 @@ fn numbers(folder: &str) -> Vec<Pid> {
 /// One field of `/proc/<pid>/stat` after the name; 0 is the state.
 fn stat_field(pid: Pid, field: usize) -> Option<String> {
     let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may itself hold spaces and parentheses.
+    // The name is in parentheses and may itself hold spaces and parentheses.
     let after = text.iter().rposition(|byte| *byte == b')')? + 1;
     let rest = std::str::from_utf8(text.get(after..)?).ok()?;
     rest.split_ascii_whitespace().nth(field).map(str::to_owned)
 }
 
-/// The parent of `pid`.
 pub(crate) fn parent(pid: Pid) -> Option<Pid> {
     stat_field(pid, 1)?.parse().ok().map(Pid::from_raw)
 }
 
-/// The session of `pid`; known for a dead one that nobody has waited for, too.
+/// The session of `pid`; also known for a zombie.
 pub(crate) fn session(pid: Pid) -> Option<Pid> {
     stat_field(pid, 3)?.parse().ok().map(Pid::from_raw)
 }
 
-/// Whether `pid` is dead (and perhaps not waited for yet).
+/// Whether `pid` is dead (maybe a zombie).
 pub(crate) fn zombie(pid: Pid) -> bool {
     stat_field(pid, 0).is_none_or(|state| state == "Z" || state == "X")
 }
 
-/// The user of `pid`.
 pub(crate) fn owner(pid: Pid) -> Option<u32> {
     fs::metadata(format!("/proc/{pid}")).ok().map(|meta| meta.uid())
 }

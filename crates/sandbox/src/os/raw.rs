@@ -1,4 +1,4 @@
-//! The few calls that the compiler cannot check: starting a process, raw descriptors. What only one system has stands in
+//! The few calls that the compiler can't check: starting a process, raw descriptors. System-specific ones are in
 //! `linux_raw.rs` and `macos_raw.rs`.
 #![allow(unsafe_code, reason = "starting a process and descriptors by number have no safe form")]
 
@@ -18,7 +18,7 @@ use std::ffi::{CStr, CString};
 use std::marker::PhantomData;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 
-/// A program with its arguments and environment, laid out as the kernel takes them.
+/// A program with its arguments and environment, laid out for the kernel.
 pub(crate) struct Program<'a> {
     files: Vec<CString>,
     argv: Vec<*const libc::c_char>,
@@ -27,19 +27,18 @@ pub(crate) struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    /// `files` are tried in order by the caller.
+    /// The caller tries `files` in order.
     pub(crate) fn new(files: Vec<CString>, argv: &[&'a CStr], env: &[&'a CStr]) -> Self {
         let pointers =
             |texts: &[&CStr]| texts.iter().map(|t| t.as_ptr()).chain([std::ptr::null()]).collect::<Vec<_>>();
         Self { files, argv: pointers(argv), env: pointers(env), texts: PhantomData }
     }
 
-    /// The files it may be.
     pub(crate) fn files(&self) -> &[CString] {
         &self.files
     }
 
-    /// Becomes `file`; returns only to say why not. Allocates nothing.
+    /// Becomes `file`; returns only on failure. Allocates nothing.
     pub(crate) fn run(&self, file: &CStr) -> Errno {
         // SAFETY: `file` and all texts end with NUL and outlive the call (`'a`); both lists end with a null pointer.
         unsafe { libc::execve(file.as_ptr(), self.argv.as_ptr(), self.env.as_ptr()) };
@@ -47,7 +46,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Takes a descriptor by its number; refuses a number that is not open.
+/// Takes a descriptor by its number; refuses a closed number.
 ///
 /// The caller must be the only owner of that number from now on.
 pub(crate) fn own(number: RawFd) -> nix::Result<OwnedFd> {
@@ -55,13 +54,13 @@ pub(crate) fn own(number: RawFd) -> nix::Result<OwnedFd> {
     if unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
         return Err(Errno::last());
     }
-    // SAFETY: the number is open (checked above), and callers pass one that nobody else owns: a descriptor just
+    // SAFETY: the number is open (checked above), and callers pass one without another owner: a descriptor just
     // received in a message, or the one the guard was started with.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-/// Puts a copy of `fd` at `number`, open for the program that this process becomes. What stood there is closed, so this is for
-/// a child that only makes system calls until then.
+/// Puts a copy of `fd` at `number`, open for the program that this process becomes. Closes what was there, so this is
+/// for a child that only makes system calls until then.
 pub(crate) fn put_at(fd: &OwnedFd, number: RawFd) -> nix::Result<()> {
     let from = fd.as_raw_fd();
     // SAFETY: only numbers are passed; a closed one answers EBADF. The caller owns no descriptor `number` that it still uses.
@@ -71,9 +70,9 @@ pub(crate) fn put_at(fd: &OwnedFd, number: RawFd) -> nix::Result<()> {
     Errno::result(done).map(drop)
 }
 
-/// Waits for any dead child without blocking; `None` where none is dead.
+/// Reaps any dead child without blocking; `None` if none is dead.
 ///
-/// Not nix's `waitpid`: it reaps a child that died of a real-time signal and then answers with an error.
+/// Not nix's `waitpid`: it reaps a child that died of a real-time signal and then returns an error.
 pub(crate) fn wait_any() -> nix::Result<Option<(Pid, End)>> {
     let mut status = 0;
     // SAFETY: `status` is a valid place for the answer.

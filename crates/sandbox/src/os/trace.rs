@@ -1,4 +1,5 @@
-//! Watching processes from outside: the calls that the compiler cannot check, and what `/proc` says of a stopped process.
+//! Watches processes from outside: the calls that the compiler can't check, and what `/proc` says of a stopped
+//! process.
 #![allow(
     unsafe_code,
     reason = "tracing and forking have no safe form; what they are given stands right beside them"
@@ -13,47 +14,46 @@ use std::io::IoSliceMut;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
-/// Longest path that is read.
 const PATH_MAX: usize = 4096;
 const PAGE: usize = 4096;
 
-/// The C library's own list of requests lacks it where that is musl.
+/// Missing in musl's list.
 #[cfg(target_env = "musl")]
 const GET_SYSCALL_INFO: libc::c_int = 0x420e;
 #[cfg(not(target_env = "musl"))]
 const GET_SYSCALL_INFO: libc::c_uint = libc::PTRACE_GET_SYSCALL_INFO;
 
-/// Why a watched process stands still, or that it is no more.
+/// Why a watched process is stopped or gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// It ended, with this code (of a shell, where a signal ended it).
+    /// It ended, with this code (a shell's, if a signal ended it).
     Ended(i32),
     /// It is about to make a system call that the filter marks.
     Call,
-    /// It made another one: its process or thread.
+    /// It created another process or thread.
     Forked(Pid),
     /// It became another program.
     Executed,
-    /// It is stopped as a shell stops its jobs, and stays so.
+    /// It is stopped like a shell's job, and stays so.
     Rests,
     /// A signal is on its way to it; 0 for none.
     Signal(i32),
 }
 
-/// The arguments of a system call that is about to be made, behind its number.
+/// The arguments of a pending system call, after its number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call {
     pub(crate) number: i64,
     pub(crate) args: [u64; 6],
 }
 
-/// Splits this process in two. Called by a helper that has one thread only.
+/// Forks this process. Called only by a helper with one thread.
 pub(crate) fn fork() -> nix::Result<ForkResult> {
     // SAFETY: the helper `__watch` has just started and has no second thread, so the child may do whatever it could.
     unsafe { nix::unistd::fork() }
 }
 
-/// Watches `pid` and all that it will start. They end with this process.
+/// Watches `pid` and its children, which end with this process.
 pub(crate) fn seize(pid: Pid) -> nix::Result<()> {
     let options = Options::PTRACE_O_TRACEFORK
         | Options::PTRACE_O_TRACEVFORK
@@ -95,13 +95,13 @@ pub(crate) fn wait() -> nix::Result<(Pid, Stop)> {
     Ok((pid, stop))
 }
 
-/// Lets `pid` go on, with a signal where one is on its way to it.
+/// Resumes `pid`, with a pending signal if any.
 pub(crate) fn go_on(pid: Pid, signal: i32) {
     // SAFETY: only numbers are passed. One that is gone meanwhile answers ESRCH.
     unsafe { libc::ptrace(libc::PTRACE_CONT, pid.as_raw(), 0usize, libc::c_long::from(signal)) };
 }
 
-/// Leaves `pid` stopped, and hears of it when it is woken.
+/// Leaves `pid` stopped, and gets notified when it wakes.
 pub(crate) fn let_rest(pid: Pid) {
     // SAFETY: only numbers are passed.
     unsafe { libc::ptrace(libc::PTRACE_LISTEN, pid.as_raw(), 0usize, 0usize) };
@@ -109,7 +109,7 @@ pub(crate) fn let_rest(pid: Pid) {
 
 /// The system call that `pid` is about to make.
 pub(crate) fn call(pid: Pid) -> Option<Call> {
-    /// `struct ptrace_syscall_info`: kind, architecture, where it stands, then number and arguments of the call.
+    /// `struct ptrace_syscall_info`: kind, architecture, instruction pointer, then number and arguments of the call.
     #[repr(C)]
     #[derive(Default)]
     struct Info {
@@ -131,19 +131,17 @@ pub(crate) fn call(pid: Pid) -> Option<Call> {
     known.then_some(Call { number: info.number.cast_signed(), args: info.args })
 }
 
-/// Bytes of the memory of `pid`.
 fn memory(pid: Pid, address: usize, into: &mut [u8]) -> usize {
     use nix::sys::uio::{RemoteIoVec, process_vm_readv};
     let remote = [RemoteIoVec { base: address, len: into.len() }];
     process_vm_readv(pid, &mut [IoSliceMut::new(into)], &remote).unwrap_or(0)
 }
 
-/// A text in the memory of `pid`.
 pub(crate) fn text(pid: Pid, address: u64) -> Option<Vec<u8>> {
     let mut at = usize::try_from(address).ok().filter(|at| *at != 0)?;
     let mut text = Vec::new();
     while text.len() < PATH_MAX {
-        // Never over the end of a page: the next one may not be there.
+        // Never across the end of a page: the next one may not be mapped.
         let mut chunk = vec![0; (PAGE - at % PAGE).min(PATH_MAX)];
         let got = memory(pid, at, &mut chunk);
         let chunk = chunk.get(..got).filter(|chunk| !chunk.is_empty())?;
@@ -157,14 +155,13 @@ pub(crate) fn text(pid: Pid, address: u64) -> Option<Vec<u8>> {
     None
 }
 
-/// A number in the memory of `pid`.
 pub(crate) fn number(pid: Pid, address: u64) -> Option<u64> {
     let mut bytes = [0; 8];
     let got = memory(pid, usize::try_from(address).ok()?, &mut bytes);
     (got == 8).then(|| u64::from_ne_bytes(bytes))
 }
 
-/// Where `pid` is, or what its descriptor leads to.
+/// The folder of `pid`, or the target of its descriptor.
 pub(crate) fn folder_of(pid: Pid, descriptor: Option<i32>) -> Option<PathBuf> {
     let link = match descriptor {
         None => format!("/proc/{pid}/cwd"),
@@ -173,7 +170,7 @@ pub(crate) fn folder_of(pid: Pid, descriptor: Option<i32>) -> Option<PathBuf> {
     std::fs::read_link(link).ok()
 }
 
-/// The program that `pid` is, and its arguments.
+/// The program of `pid`, and its arguments.
 pub(crate) fn program_of(pid: Pid) -> Option<(PathBuf, Vec<String>)> {
     let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -181,7 +178,6 @@ pub(crate) fn program_of(pid: Pid) -> Option<(PathBuf, Vec<String>)> {
     Some((program, arguments.collect()))
 }
 
-/// A variable of a process, as it was started with.
 pub(crate) fn variable_of(pid: Pid, name: &str) -> Option<OsString> {
     let all = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let mut pairs = all.split(|byte| *byte == 0);
@@ -189,7 +185,7 @@ pub(crate) fn variable_of(pid: Pid, name: &str) -> Option<OsString> {
     Some(OsString::from_vec(value.to_vec()))
 }
 
-/// The process that the thread `pid` belongs to, and that one's parent.
+/// The process of the thread `pid`, and its parent.
 pub(crate) fn family_of(pid: Pid) -> Option<(Pid, Pid)> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let value = |name: &str| {

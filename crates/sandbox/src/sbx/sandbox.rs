@@ -1,4 +1,4 @@
-//! A microVM of ours.
+//! One of our microVMs.
 
 use super::tool::{Host, Tool};
 use crate::paths;
@@ -14,9 +14,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Takes the variables of the command from standard input, `$1` bytes of it and no more, and goes on with the command. They
-/// come this way because they are for the command alone: the tool runs on this machine, and a variable can make a program
-/// load somebody's code or ask somebody else's service; and as arguments they would stand in every list of processes.
+/// Reads the command's variables, `$1` bytes, from standard input and then runs the command. They aren't passed to
+/// the tool, because it runs on this machine, and a variable can make a program load foreign code or use a foreign
+/// service; as arguments they would appear in every process list.
 const TAKE_VARIABLES: &str =
     r#"v=$(dd bs=1 count="$1" 2>/dev/null) || exit 126; shift; eval "$v"; unset v; exec "$@""#;
 
@@ -31,7 +31,7 @@ pub struct SbxSandbox {
 }
 
 impl SbxSandbox {
-    /// The tool's words for a command inside.
+    /// The tool's arguments for a command inside.
     fn exec_words(&self, mark: &str, user: Option<&str>, stdin: bool) -> Vec<String> {
         let mut words = vec!["exec".to_owned()];
         if stdin {
@@ -62,7 +62,7 @@ impl SbxSandbox {
         work(Files { shell: self, root: &self.root })
     }
 
-    /// Runs a script that must succeed, for the set-up.
+    /// Runs a setup script that must succeed.
     pub(super) fn set_up(&self, script: &str) -> Result<(), SandboxError> {
         let answer = self.script(script, &[], b"")?;
         if answer.code == 0 {
@@ -78,7 +78,7 @@ impl Shell for SbxSandbox {
     }
 }
 
-/// The same, with the rights to end what a command started as somebody else.
+/// A shell with the rights to end what a command started as another user.
 struct AsRoot<'a>(&'a SbxSandbox);
 
 impl Shell for AsRoot<'_> {
@@ -87,7 +87,6 @@ impl Shell for AsRoot<'_> {
     }
 }
 
-/// What a command reads on its standard input.
 fn input(stdin: &Stdin) -> Result<Vec<u8>, SandboxError> {
     match stdin {
         Stdin::Empty => Ok(Vec::new()),
@@ -100,7 +99,7 @@ fn input(stdin: &Stdin) -> Result<Vec<u8>, SandboxError> {
     }
 }
 
-/// Variables as a shell sets them. A name that is none to a shell is left out: none hands it on.
+/// Variables as a shell sets them. Leaves out names that aren't valid in a shell: none passes them on.
 fn shell_text(env: &[(String, String)]) -> String {
     let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
     let plain = |name: &str| {
@@ -111,7 +110,7 @@ fn shell_text(env: &[(String, String)]) -> String {
     lines.map(|(name, value)| format!("export {name}={}\n", quoted(value))).collect::<String>() + ":"
 }
 
-/// Holds back the word that a command could not start, on whichever stream the tool brings it.
+/// Holds back the message that a command couldn't start, on whichever stream the tool prints it.
 struct Filter<'a> {
     sink: &'a mut dyn ExecSink,
     mark: &'a str,
@@ -173,7 +172,7 @@ impl Sandbox for SbxSandbox {
         let outer = ExecRequest { argv, cwd: PathBuf::new(), env: Vec::new(), stdin, ..request.clone() };
         let mut filter = Filter { sink, mark: &mark, held: Vec::new(), begun: false };
         let outcome = self.host.local.exec(&outer, &mut filter)?;
-        // What belongs to nobody may be the machine's own; only what carries the mark is the command's.
+        // Orphans may be the machine's own; only those with the mark are the command's.
         let survivors = tree::kill(&AsRoot(self), Whose::Command { mark: &mark, alone: false })?;
         if let Some(error) = wrap::refused(request, &mark, &filter.held) {
             return Err(error);
@@ -201,7 +200,7 @@ impl Sandbox for SbxSandbox {
         Ok(Box::new(Self { host, ..self.clone() }))
     }
 
-    /// A machine that runs may go on showing the files that it has seen; the next command starts it again.
+    /// A running machine may keep showing cached files; the next command restarts it.
     fn folder_edited(&self) -> Result<(), SandboxError> {
         self.stop()
     }

@@ -1,4 +1,4 @@
-//! The command-line tool that keeps the microVMs: `sbx`, or the retired `docker sandbox`.
+//! The command-line tool that manages the microVMs: `sbx`, or the retired `docker sandbox`.
 
 use super::SbxOptions;
 use crate::shell::ScriptOutput;
@@ -12,11 +12,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a call may take; the first start fetches an image.
+/// How long a call may take; the first start pulls an image.
 const LIMIT: Duration = Duration::from_secs(600);
 const OUTPUT_MAX: usize = 256 * 1024 * 1024;
 
-/// Which tool there is.
+/// The available tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tool {
     /// The standalone `sbx`.
@@ -26,7 +26,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// Looks on the `PATH`: `sbx` first, then a `docker` whose plugin answers.
+    /// Searches the `PATH`: `sbx` first, then a `docker` whose plugin answers.
     pub fn find(vars: &Vars) -> Option<Self> {
         let path = vars.own_path();
         let find = |name: &str| {
@@ -49,7 +49,7 @@ impl Tool {
         there.then_some(Self::DockerSandbox(docker))
     }
 
-    /// The words that every call starts with.
+    /// The arguments that every call starts with.
     pub(super) fn words(&self) -> Vec<String> {
         match self {
             Self::Sbx(path) => vec![path.display().to_string()],
@@ -72,7 +72,6 @@ impl Host {
         Ok(Self { tool: options.tool.clone(), local: LocalSandbox::start(folder, local)? })
     }
 
-    /// One call to its end.
     pub(super) fn call(&self, args: &[&str], stdin: &[u8]) -> Result<ScriptOutput, SandboxError> {
         let mut argv = self.tool.words();
         argv.extend(args.iter().map(|arg| (*arg).to_owned()));
@@ -90,7 +89,7 @@ impl Host {
         }
     }
 
-    /// A call that must succeed; what it printed.
+    /// A call that must succeed; returns its output.
     pub(super) fn must(&self, args: &[&str]) -> Result<String, SandboxError> {
         let answer = self.call(args, b"")?;
         if answer.code == 0 {
@@ -99,7 +98,7 @@ impl Host {
         Err(broken(&self.tool, args, &answer.complaint()))
     }
 
-    /// All microVMs, whoever made them.
+    /// All microVMs, including others'.
     pub(super) fn list(&self) -> Result<Vec<Machine>, SandboxError> {
         Ok(machines(&self.must(&["ls", "--json"])?))
     }
@@ -116,19 +115,17 @@ fn broken(tool: &Tool, args: &[&str], why: &str) -> SandboxError {
     SandboxError::Broken(format!("`{name} {what}` failed: {why}{hint}"))
 }
 
-/// One microVM, as the list shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Machine {
     pub(super) name: String,
     pub(super) status: String,
-    /// The folder that it was made over.
     pub(super) workspace: Option<PathBuf>,
     pub(super) created_at: Option<String>,
     /// Port inside, address outside.
     pub(super) ports: Vec<(u64, String)>,
 }
 
-/// The list has had several shapes, and lines of a starting daemon before it; what is not understood is left out.
+/// The list has had several formats, and may be preceded by a starting daemon's lines; unknown parts are skipped.
 fn machines(text: &str) -> Vec<Machine> {
     let json = text.lines().position(|line| line.trim_start().starts_with(['{', '[']));
     let json: String = text.lines().skip(json.unwrap_or(usize::MAX)).collect::<Vec<_>>().join("\n");
@@ -155,7 +152,6 @@ fn machine(row: &Value) -> Option<Machine> {
     })
 }
 
-/// Keeps what a call prints.
 #[derive(Default)]
 struct KeptOutput {
     stdout: Vec<u8>,
@@ -182,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_shape_of_the_list_is_read() {
+    fn every_format_of_the_list_is_parsed() {
         let new = "starting the daemon\n{\"sandboxes\":[{\"name\":\"a\",\"status\":\"running\",\"workspaces\":[\"/w\"],\
             \"ports\":[{\"host_ip\":\"127.0.0.1\",\"host_port\":3774,\"sandbox_port\":8080}]},{\"id\":\"nameless\"}]}";
         let found = machines(new);

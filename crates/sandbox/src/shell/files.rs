@@ -1,13 +1,14 @@
 //! The file methods, as small scripts inside.
 //!
-//! Paths are checked twice: by their text here, and inside after every link was followed. A command could change a link
-//! between the two, but then it reaches only what it reaches anyway: the wall is the sandbox, the workspace is manners.
+//! Paths are checked twice: as text here, and inside after following links. A command could change a link in between,
+//! but then it reaches only what it can reach anyway: the sandbox is the boundary, not the workspace.
 
 use super::{ScriptOutput, Shell};
 use ralph_loop_domain::ports::{SandboxError, WriteMode};
 use std::path::Path;
 
-/// From the root `$1` and the path `$2` to the real place `$t`; ends with 90 where it is outside or in git's folder.
+/// Resolves the path `$2` below the root `$1` to the real path `$t`; exits with 90 if it is outside or in git's
+/// folder.
 const FIND: &str = r#"r=$1 p=$2 e=$1${2:+/$2} rest=
 while [ ! -e "$e" ] && [ ! -L "$e" ]; do
   [ "$e" = "$r" ] && { echo "the workspace $r is not there" >&2; exit 95; }
@@ -24,8 +25,8 @@ const READ: &str = r#"[ -e "$t" ] || exit 91
 [ -f "$t" ] || exit 93
 exec cat "$t""#;
 
-/// A new file beside the old one, then its name: a reader sees the old or the new content, never a half. `$3` is the
-/// length, for a connection may break; `$4` says whether to append.
+/// A new file next to the old one, then a rename: a reader sees the old or the new content. `$3` is the length,
+/// because a connection may break; `$4` says whether to append.
 const WRITE: &str = r#"[ -d "$t" ] && exit 92
 [ ! -e "$t" ] || [ -f "$t" ] || exit 93
 d=${t%/*}; mkdir -p "$d" || exit 1
@@ -60,7 +61,6 @@ pub(crate) fn inside(path: &Path) -> Result<String, SandboxError> {
     if text.contains('\0') { Err(outside()) } else { Ok(text) }
 }
 
-/// The files of one workspace inside.
 pub(crate) struct Files<'a> {
     pub(crate) shell: &'a dyn Shell,
     pub(crate) root: &'a Path,
@@ -98,7 +98,7 @@ impl Files<'_> {
             0 | 91 => Ok(answer),
             90 => Err(SandboxError::OutsideWorkspace(path.to_owned())),
             92 => Err(failed("it is a folder")),
-            // A named pipe would block for ever, a device may do anything.
+            // A named pipe would block forever, a device may do anything.
             93 => Err(failed("it is not a plain file")),
             94 => Err(failed("it did not arrive whole")),
             _ => Err(failed(&answer.complaint())),
@@ -120,7 +120,7 @@ impl Files<'_> {
 
     pub(crate) fn remove(&self, path: &Path) -> Result<(), SandboxError> {
         let text = inside(path)?;
-        // The link itself is meant, so only what stands above it is followed.
+        // The link itself is meant, so only its parent is resolved.
         let (folder, name) = text.rsplit_once('/').unwrap_or(("", &text));
         if name.is_empty() {
             let reason = "it is a folder".to_owned();
@@ -146,7 +146,7 @@ impl Files<'_> {
     }
 
     pub(crate) fn set_mode(&self, path: &Path, mode: u32) -> Result<(), SandboxError> {
-        // No special bits: a sandbox has no use for them.
+        // No special bits: a sandbox doesn't need them.
         let bits = format!("{:o}", mode & 0o777);
         self.ask("change the mode of", path, "chmod \"$3\" \"$t\"", &[&bits], b"").map(drop)
     }

@@ -1,7 +1,7 @@
 //! Sandboxes that are reached through a shell inside: containers and microVMs.
 //!
-//! All they need of the image is a POSIX `sh` and the usual small tools (busybox will do). [`files`] are the file methods,
-//! [`tree`] ends what a command started, [`wrap`] starts a command in its folder and says so where that fails.
+//! The image only needs a POSIX `sh` and the usual small tools (busybox is enough). [`files`] are the file methods,
+//! [`tree`] ends what a command started, [`wrap`] starts a command in its folder and reports if that fails.
 
 pub(crate) mod files;
 pub(crate) mod tree;
@@ -9,20 +9,19 @@ pub(crate) mod wrap;
 
 use ralph_loop_domain::ports::SandboxError;
 
-/// The variable that marks every process of one command; `;` ends its value, so that no mark is the start of another.
+/// The variable that marks every process of one command; `;` ends its value, so that no mark is a prefix of another.
 pub(crate) const MARK: &str = "RALPH_EXEC";
 /// The mark of the process that keeps a container alive.
 pub(crate) const KEEPER: &str = "keeper;";
 /// The mark of our own small scripts.
 pub(crate) const HELPER: &str = "helper;";
 
-/// A way to run a small script inside.
+/// Runs small scripts inside.
 pub(crate) trait Shell {
     /// Runs `sh -c script sh args…` with these bytes on standard input, marked as [`HELPER`].
     fn script(&self, script: &str, args: &[&str], stdin: &[u8]) -> Result<ScriptOutput, SandboxError>;
 }
 
-/// What a small script said.
 #[derive(Debug)]
 pub(crate) struct ScriptOutput {
     pub(crate) code: i32,
@@ -31,7 +30,7 @@ pub(crate) struct ScriptOutput {
 }
 
 impl ScriptOutput {
-    /// What it complained about, in one short line.
+    /// Its standard error, in one short line.
     pub(crate) fn complaint(&self) -> String {
         let text = String::from_utf8_lossy(&self.stderr);
         let line = text.lines().next().unwrap_or_default();
@@ -39,7 +38,7 @@ impl ScriptOutput {
     }
 }
 
-/// A mark that no other command has: of this process, and of one that has its number later.
+/// A unique mark, even among processes that reuse this one's id.
 pub(crate) fn new_mark() -> String {
     use std::hash::{BuildHasher as _, RandomState};
     use std::sync::OnceLock;

@@ -1,16 +1,16 @@
 //! Ends what a command started, whatever session or process group it hides in.
 //!
-//! Engines cannot end a command that runs in a container, let alone its children. Every process inherits its command's
-//! mark, so a small script finds them in `/proc`. One that has thrown its environment away is found by its parents; where
-//! those are gone too it belongs to nobody, and ends as soon as no other command runs.
+//! Engines can't end a command in a container, let alone its children. Every process inherits its command's mark, so
+//! a small script finds them in `/proc`. One that has cleared its environment is found by its parents; if those are
+//! gone as well, it ends as soon as no other command runs.
 
 use super::{HELPER, KEEPER, MARK, Shell};
 use ralph_loop_domain::ports::SandboxError;
 
-/// `$1` the signal, `$2` the mark or `all`, `$3` `orphans` where what belongs to nobody ends too.
+/// `$1` is the signal, `$2` the mark or `all`, `$3` `orphans` to end unmarked orphans as well.
 ///
-/// It starts only a handful of processes itself, however many there are, and looks a second time before it believes that
-/// nothing is left: a process may have been born between two looks.
+/// It starts only a handful of processes itself, however many there are, and scans twice before it concludes that
+/// nothing is left: a process may have been forked between two scans.
 const SCRIPT: &str = r#"sig=$1 mark=$2 orphans=$3 killed=' ' count=0 round=0 clear=0
 own() { # $1 a process: k says mine, other or nobody
   q=$1
@@ -61,23 +61,23 @@ while :; do
 done
 echo "$count""#;
 
-/// Which processes are meant.
+/// Which processes to end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Whose<'a> {
-    /// Those of the command with this mark; `alone` where no other command runs, so that what belongs to nobody is its.
+    /// Those of the command with this mark; `alone` if no other command runs, so that orphans must be its.
     Command { mark: &'a str, alone: bool },
-    /// Those of every command, of whichever process of ours.
+    /// Those of every command, of any of our processes.
     #[cfg(feature = "docker")]
     All,
 }
 
-/// Asks politely; does not wait.
+/// Sends SIGTERM without waiting.
 #[cfg(feature = "docker")]
 pub(crate) fn terminate(shell: &dyn Shell, whose: Whose<'_>) -> Result<(), SandboxError> {
     signal(shell, "TERM", whose).map(drop)
 }
 
-/// Ends them and waits until they are gone; how many there were.
+/// Ends them and waits until they are gone; returns their number.
 pub(crate) fn kill(shell: &dyn Shell, whose: Whose<'_>) -> Result<u32, SandboxError> {
     signal(shell, "KILL", whose)
 }

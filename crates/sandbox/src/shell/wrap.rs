@@ -1,17 +1,17 @@
-//! A command started in its folder.
+//! Starts a command in its folder.
 
 use ralph_loop_domain::ports::{ExecRequest, SandboxError};
 use std::path::Path;
 
-/// Goes to the folder, makes sure that it is inside, looks for the program, and becomes it. What fails before that is told
-/// on standard error behind the command's mark, which nobody else knows.
+/// Enters the folder, checks that it is inside, looks for the program, and becomes it. Failures before that are
+/// printed on standard error after the command's secret mark.
 const START: &str = r#"m=$1 r=$2 d=$3; shift 3
 cd "$r/$d" 2>/dev/null || { printf '%s folder' "$m" >&2; exit 126; }
 case "$(pwd -P)/" in "$r"/*) ;; *) printf '%s outside' "$m" >&2; exit 126;; esac
 command -v "$1" >/dev/null 2>&1 || { printf '%s program' "$m" >&2; exit 127; }
 exec "$@""#;
 
-/// The whole command line for `request`.
+/// The full command line for `request`.
 pub(crate) fn argv(root: &Path, request: &ExecRequest, mark: &str) -> Result<Vec<String>, SandboxError> {
     let program = request.argv.first().cloned().unwrap_or_default();
     let cannot =
@@ -34,7 +34,7 @@ pub(crate) fn argv(root: &Path, request: &ExecRequest, mark: &str) -> Result<Vec
     Ok(argv)
 }
 
-/// Why a command never started; `None` where it did, and `stderr` is its own.
+/// Why a command never started; `None` if it did, and `stderr` is its own.
 pub(crate) fn refused(request: &ExecRequest, mark: &str, stderr: &[u8]) -> Option<SandboxError> {
     let word = stderr.strip_prefix(mark.as_bytes())?.trim_ascii();
     let program = request.argv.first().cloned().unwrap_or_default();
@@ -46,7 +46,7 @@ pub(crate) fn refused(request: &ExecRequest, mark: &str, stderr: &[u8]) -> Optio
     Some(SandboxError::CannotStart { program, reason })
 }
 
-/// Whether these bytes may be the start of a refusal, so that they are held back.
+/// Whether these bytes may be the start of a refusal and must be held back.
 pub(crate) fn may_be_refusal(mark: &str, stderr: &[u8]) -> bool {
     let mark = mark.as_bytes();
     let length = mark.len().min(stderr.len());

@@ -1,4 +1,4 @@
-//! The suite that every backend passes, over the two that need nothing.
+//! Runs the conformance suite on the two backends without requirements.
 
 use crate::common;
 use ralph_loop_domain::ports::{Capabilities, SandboxSpec};
@@ -21,7 +21,7 @@ fn local_passes() {
 }
 
 #[test]
-fn a_plain_local_sandbox_passes_what_it_can_be_asked() {
+fn plain_local_sandbox_passes_the_applicable_suite() {
     let b = common::fresh();
     let capabilities = Capabilities {
         streaming: true,
@@ -57,7 +57,7 @@ ralph_loop_testkit::sandbox_conformance!(
 );
 
 #[test]
-fn the_suite_notices_a_backend_that_cannot_do_what_it_says() {
+fn suite_notices_a_backend_without_its_declared_features() {
     let sandbox = MemorySandbox::default();
     let report = conformance::run(&Subject::of_sandbox(&sandbox, Capabilities::default()));
     let failed = report.failed();

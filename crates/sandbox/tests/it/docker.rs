@@ -1,4 +1,4 @@
-//! Containers of a real engine. Where none can run, these tests say so and why.
+//! Containers of a real engine. If none can run, these tests say why.
 #![allow(clippy::disallowed_methods, reason = "the engine is started by a script")]
 
 use crate::common;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 const IMAGE: &str = "ralph-test:local";
 
-/// The options for the engine of the tests: `RALPH_TEST_DOCKER`, or one that the script starts. `None` where none can run.
+/// The engine for the tests: `RALPH_TEST_DOCKER`, or one that the script starts; `None` if none can run.
 fn engine() -> Option<DockerOptions> {
     let address = ralph_loop_testkit::docker::engine()?;
     let mut options = DockerOptions::at(Address::parse(&address).unwrap());
@@ -28,7 +28,7 @@ fn sh(script: &str) -> ExecRequest {
     ExecRequest { timeout: Some(Duration::from_secs(60)), ..common::sh(script) }
 }
 
-/// A run of this process alone, so that tests do not meet.
+/// A run id of this process alone, so that tests don't collide.
 fn spec(word: &str) -> SandboxSpec {
     SandboxSpec::of_run(RunId::new(format!("test-{word}-{}", std::process::id())))
 }
@@ -61,7 +61,7 @@ fn a_container_passes_the_suite() {
 }
 
 #[test]
-fn a_folder_of_this_machine_as_the_workspace_passes_too() {
+fn container_with_a_mounted_workspace_passes_the_suite() {
     let Some(mut options) = engine() else { return };
     let dir = tempfile::tempdir().unwrap();
     options.workspace = Some(dir.path().to_owned());
@@ -72,14 +72,14 @@ fn a_folder_of_this_machine_as_the_workspace_passes_too() {
     assert_eq!(std::fs::read(dir.path().join("from-inside")).unwrap(), b"x");
     std::fs::write(dir.path().join("from-outside"), "y").unwrap();
     assert_eq!(made.0.read(Path::new("from-outside")).unwrap().unwrap(), b"y");
-    // Its folder stays when it goes, so the last check is for volumes only.
+    // Its folder stays, so the last check is for volumes only.
     let subject = Subject::of_provider(&provider, &spec).unwrap();
     conformance::run(&subject).assert_passed();
     assert!(dir.path().join("from-inside").exists(), "the folder is not the container's to remove");
 }
 
 #[test]
-fn a_container_is_found_again_only_where_it_works_on_the_folder() {
+fn container_is_reused_only_for_the_same_folder() {
     let Some(options) = engine() else { return };
     let dir = tempfile::tempdir().unwrap();
     let provider = |folder: &Path| {
@@ -89,7 +89,7 @@ fn a_container_is_found_again_only_where_it_works_on_the_folder() {
     };
     let spec = spec("folders");
     let (one, other) = (dir.path().join("one"), dir.path().join("other"));
-    // What lies in the home of a container is there as long as it is the same one.
+    // Files in a container's home exist as long as the container.
     let first = Made(provider(&one).create(&spec).unwrap());
     run(first.0.as_ref(), &sh("echo x > ~/same"));
     let again = provider(&one).create(&spec).unwrap();
@@ -97,7 +97,7 @@ fn a_container_is_found_again_only_where_it_works_on_the_folder() {
     let elsewhere = provider(&other).create(&spec).unwrap();
     assert_eq!(run(elsewhere.as_ref(), &sh("cat ~/same; echo y > made")).stdout, "");
     assert!(other.join("made").exists());
-    // The folder was removed and made again: the old mount leads nowhere.
+    // The folder was recreated: the old mount leads nowhere.
     std::fs::remove_dir_all(&other).unwrap();
     let anew = provider(&other).create(&spec).unwrap();
     run(anew.as_ref(), &sh("echo z > made"));
@@ -105,7 +105,7 @@ fn a_container_is_found_again_only_where_it_works_on_the_folder() {
 }
 
 #[test]
-fn a_container_is_fenced() {
+fn container_has_no_privileges() {
     let Some(options) = engine() else { return };
     let mut spec = spec("sandboxed");
     spec.resources.memory_gib = Some(0.25);
@@ -126,7 +126,7 @@ fn a_container_is_fenced() {
     let limit =
         says("cat /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null || cat /sys/fs/cgroup/memory.max");
     assert_eq!(limit.stdout.trim(), (256 * 1024 * 1024).to_string());
-    // More memory than it has ends the command, not the container.
+    // Exceeding memory ends the command, not the container.
     let greedy = says("head -c 400000000 /dev/zero | tail -c 399999999 | wc -c");
     assert_ne!(greedy.stdout.trim(), "399999999", "{}", greedy.stderr);
     assert_eq!(says("echo alive").stdout.trim(), "alive");
@@ -147,7 +147,7 @@ fn processes_are_limited() {
 }
 
 #[test]
-fn a_process_that_throws_its_mark_away_ends_too() {
+fn process_without_its_mark_is_ended_too() {
     let Some(options) = engine() else { return };
     let (_provider, made) = make(options, &spec("unmarked"));
     let script = "env -i /bin/setsid /bin/sh -c 'echo $$ > pid; exec sleep 1000' & while [ ! -s pid ]; do sleep 0.05; done";
@@ -186,12 +186,12 @@ fn only_our_own_containers_are_listed_and_removed() {
 }
 
 #[test]
-fn what_a_crashed_process_left_running_ends_with_the_next_create() {
+fn next_create_ends_commands_of_a_crashed_process() {
     let Some(options) = engine() else { return };
     let address = options.address.to_string();
     let spec = spec("crash");
     let (provider, made) = make(options, &spec);
-    // A command of another process of ours that never came to its end.
+    // An unfinished command of another process of ours.
     let socket = address.strip_prefix("unix://").unwrap();
     let curl = |path: &str, body: &str| {
         let mut command = Command::new("curl");
@@ -224,7 +224,7 @@ fn the_default_image_is_built_from_its_file() {
     assert!(error.contains("could not be built") && error.contains("false"), "{error}");
 }
 
-/// What is in the default image: each tool with what it says of itself, and what one of a wrong version says.
+/// The tools in the default image: each with its version output, and that of a wrong version.
 const TOOLS: &[(&str, &str, &str)] = &[
     ("node", "v24.11.1", "v22.11.0"),
     ("npm", "11.6.2", "9.2.0"),
@@ -278,7 +278,7 @@ fn a_port_of_a_container_without_a_network_is_shown_through_the_proxy() {
     }
     options.proxy = Some(ProxySocket::socat(egress.socket()));
     let (_provider, made) = make(options, &spec("shown"));
-    // It listens before it says so.
+    // It listens before it prints.
     let serve = "echo from-inside > hello; httpd -p 127.0.0.1:8123; until wget -q -O - http://127.0.0.1:8123/hello; do :; done; : > up; sleep 1000";
     let connection = made.0.new_connection().unwrap();
     let (told, stop) = std::sync::mpsc::channel::<()>();
@@ -291,7 +291,7 @@ fn a_port_of_a_container_without_a_network_is_shown_through_the_proxy() {
         let _ = stream.read_to_string(&mut answer);
         answer
     };
-    // The way back is there a moment after the container is.
+    // The way back appears a moment after the container.
     let answer =
         ralph_loop_testkit::env::until("an answer", || Some(ask(8123)).filter(|answer| !answer.is_empty()));
     assert!(answer.contains("from-inside"), "{answer}");
@@ -301,7 +301,7 @@ fn a_port_of_a_container_without_a_network_is_shown_through_the_proxy() {
     server.join().unwrap().unwrap();
 }
 
-/// Ends its command when the other end is gone.
+/// Ends its command when the other end is dropped.
 struct UntilDropped(std::sync::mpsc::Receiver<()>);
 
 impl ralph_loop_domain::ports::ExecSink for UntilDropped {
@@ -317,7 +317,7 @@ impl ralph_loop_domain::ports::ExecSink for UntilDropped {
 }
 
 #[test]
-fn a_proxy_socket_is_the_way_out_of_a_container_without_a_network() {
+fn container_without_a_network_uses_the_proxy_socket() {
     use std::io::{Read as _, Write as _};
     let Some(mut options) = engine() else { return };
     let dir = tempfile::tempdir().unwrap();
@@ -356,7 +356,7 @@ fn hosts_cannot_be_allowed_without_a_proxy() {
 }
 
 #[test]
-fn an_engine_that_is_not_there_is_named() {
+fn missing_engine_is_reported() {
     let options = DockerOptions::at(Address::parse("unix:///nowhere/docker.sock").unwrap());
     let error = DockerProvider::new(options).ping().unwrap_err().to_string();
     assert!(error.contains("unix:///nowhere/docker.sock"), "{error}");

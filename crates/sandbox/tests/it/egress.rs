@@ -1,4 +1,4 @@
-//! The way into the network from inside the sandbox, and the way back.
+//! Network access from inside the sandbox, and connections into it.
 
 use crate::common::{Output, PROBE, Sink, run, sh};
 use ralph_loop_domain::ports::{Sandbox as _, StopCause};
@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// A server that answers every request with what it was asked, and its address.
+/// A server that echoes each request, and its address.
 fn server() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -42,7 +42,7 @@ struct Net {
     dialled: Arc<Mutex<Vec<SocketAddr>>>,
 }
 
-/// A sandboxed sandbox whose listed names lead to `to`, and whose every connection goes to `really`.
+/// A sandbox whose listed names resolve to `to`, and whose every connection goes to `really`.
 fn net(
     isolation: Isolation,
     allow: &[&str],
@@ -90,7 +90,7 @@ impl Net {
 }
 
 #[test]
-fn a_listed_name_is_reached_by_the_address_that_was_judged() {
+fn listed_name_is_dialed_at_the_checked_address() {
     for isolation in [Isolation::Bwrap, Isolation::Landlock] {
         let really = server();
         let Some(net) = net(isolation, &["example.org"], Vec::new(), "93.184.216.34", really) else { return };
@@ -100,7 +100,7 @@ fn a_listed_name_is_reached_by_the_address_that_was_judged() {
             "{plain:?}",
             plain = plain.stdout + &plain.stderr
         );
-        // A tunnel carries whatever follows; the server is spoken to without encryption here.
+        // A tunnel carries any bytes; this server speaks plain HTTP.
         let tunnel = net.sh("curl -sS -p -x \"$http_proxy\" http://example.org:80/t");
         assert!(tunnel.stdout.starts_with("GET /t HTTP/1.1|"), "{}{}", tunnel.stdout, tunnel.stderr);
         assert_eq!(*net.dialled.lock().unwrap(), vec!["93.184.216.34:80".parse().unwrap(); 2]);
@@ -109,7 +109,7 @@ fn a_listed_name_is_reached_by_the_address_that_was_judged() {
 }
 
 #[test]
-fn what_is_not_listed_is_refused_and_told_once() {
+fn unlisted_host_is_refused_and_reported_once() {
     let Some(net) = net(Isolation::Bwrap, &["example.org"], Vec::new(), "192.168.0.7", server()) else {
         return;
     };
@@ -126,7 +126,7 @@ fn what_is_not_listed_is_refused_and_told_once() {
 }
 
 #[test]
-fn a_model_server_of_this_machine_is_reached_as_if_it_were_inside() {
+fn local_model_server_is_reachable_from_inside() {
     let really = server();
     let endpoint = Endpoint { host: "localhost".into(), port: really.port() };
     let Some(net) = net(Isolation::Bwrap, &[], vec![endpoint], "127.0.0.1", really) else { return };
@@ -147,7 +147,7 @@ fn a_port_inside_is_published_outside_while_its_server_runs() {
     let connection = net.sandbox.new_connection().unwrap();
     let mut answer = String::new();
     let mut sink = Sink::asking(|| {
-        // It is asked again while the server ends.
+        // Retried while the server ends.
         if answer.contains("served") {
             return ControlFlow::Break(StopCause::Cancelled);
         }
@@ -170,7 +170,7 @@ fn a_port_inside_is_published_outside_while_its_server_runs() {
 }
 
 #[test]
-fn a_server_of_another_command_is_reached_through_the_proxy_and_the_hosts_own_is_not() {
+fn other_commands_servers_are_reachable_and_host_servers_are_not() {
     let host = server();
     let Some(net) = net(Isolation::Bwrap, &[], Vec::new(), "127.0.0.1", host) else { return };
     if !net.sh("command -v python3").outcome.end.success() {

@@ -1,6 +1,6 @@
-//! A sandbox in a program that plays no helper and has asked for nothing.
+//! A sandbox in a program that runs no helper and has changed nothing.
 //!
-//! Stands alone, as a test program does not call `init` and must not adopt orphans for the sake of another test.
+//! A separate test program, because a test program doesn't call `init` and must not adopt orphans for another test.
 
 use crate::common;
 use crate::common::{STUBBORN, Sink, alive, options, pids, sh};
@@ -12,7 +12,7 @@ use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
 use std::ops::ControlFlow;
 
 #[test]
-fn a_program_that_is_no_guard_is_not_started_again() {
+fn program_without_helpers_is_not_restarted() {
     let dir = tempfile::tempdir().unwrap();
     let refused = LocalSandbox::start(dir.path(), LocalOptions::new("refused", &ralph_loop_testkit::vars()))
         .unwrap_err()
@@ -35,9 +35,9 @@ fn the_process_stays_as_it_was() {
     assert!(!prctl::get_child_subreaper().unwrap());
 }
 
-/// What a library could change of a process: signals of all kinds, the mask of new files, limits, its place and name.
+/// What a library could change of a process: signal handling, umask, limits, folder and name.
 fn process() -> Vec<String> {
-    // Of this thread: others may be about to start one, with signals blocked for a moment.
+    // Of this thread: others may be starting one, with signals blocked for a moment.
     let read = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/{name}")).unwrap();
     let kept = ["SigIgn:", "SigCgt:", "SigBlk:", "Umask:", "NoNewPrivs:", "Seccomp:"];
     let mut found: Vec<String> = read("status")
@@ -53,7 +53,7 @@ fn process() -> Vec<String> {
 
 /// Without adoption: found by the run's variable, or by the session of the command.
 #[test]
-fn what_a_killed_guard_leaves_behind_is_ended_all_the_same() {
+fn leftovers_of_a_killed_guard_are_ended_without_adoption() {
     for (way, id) in [("", "lost-1"), ("env -i PATH=$PATH ", "lost-2")] {
         let dir = tempfile::tempdir().unwrap();
         let id = format!("{id}-{}", std::process::id());
@@ -66,7 +66,7 @@ fn what_a_killed_guard_leaves_behind_is_ended_all_the_same() {
             }
             ControlFlow::Continue(())
         });
-        // The second way has no variable, but stays in the session.
+        // The second case has no variable, but stays in the session.
         let stubborn = if way.is_empty() { STUBBORN.to_owned() } else { STUBBORN.replace("setsid ", "") };
         let script = format!("{way}sh -c '{}' & sleep 1000", stubborn.replace('\'', r"'\''"));
         let outcome = sandbox.exec(&sh(&script), &mut sink).unwrap();
@@ -78,7 +78,7 @@ fn what_a_killed_guard_leaves_behind_is_ended_all_the_same() {
     }
 }
 
-/// A child of the program that looks like a command of ours (its own session, another memory mark) is not ours.
+/// A child of the program that looks like a command of ours (its own session, another memory mark) isn't ours.
 #[test]
 fn other_children_are_left_alone_when_a_guard_is_killed() {
     #[allow(clippy::disallowed_methods)]

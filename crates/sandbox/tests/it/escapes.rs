@@ -1,4 +1,4 @@
-//! Every way out that is known, tried by a program in the sandbox.
+//! Every known escape, tried by a program in the sandbox.
 
 use crate::common;
 use ralph_loop_sandbox::escapes::{self, AttemptResult};

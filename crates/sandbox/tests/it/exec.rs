@@ -1,4 +1,4 @@
-//! What a command gets and what comes back.
+//! What a command gets and what it returns.
 
 use crate::common;
 use crate::common::{Sink, alive, fresh, refused, run, sh};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[test]
-fn exit_codes_and_signals_are_told_apart() {
+fn exit_codes_and_signals_are_distinguished() {
     let b = fresh();
     assert_eq!(b.sh("exit 0").outcome.end, ExecEnd::Exited(0));
     assert_eq!(b.sh("exit 255").outcome.end, ExecEnd::Exited(255));
@@ -64,7 +64,7 @@ fn standard_input_of_every_kind() {
     let mut request = sh("sleep 0.02; wc -c; echo");
     request.stdin = Stdin::Bytes(vec![b'x'; 3_000_000]);
     assert_eq!(run(&b.sandbox, &request).stdout.trim(), "3000000");
-    // Not read at all: no harm.
+    // Input that isn't read is harmless.
     request.argv = vec!["true".to_owned()];
     assert_eq!(run(&b.sandbox, &request).outcome.end, ExecEnd::Exited(0));
     let file = b.path().join("input");
@@ -94,7 +94,7 @@ fn large_arguments_and_environments_pass() {
 }
 
 #[test]
-fn what_cannot_be_started_says_why_and_spoils_nothing() {
+fn failed_start_reports_why_and_the_sandbox_still_works() {
     let b = fresh();
     std::fs::write(b.path().join("plain"), "text").unwrap();
     std::fs::write(b.path().join("no-interpreter"), "#!/no/such/thing\n").unwrap();
@@ -152,7 +152,7 @@ fn the_path_of_the_command_counts() {
 }
 
 #[test]
-fn a_command_starts_with_a_clean_slate() {
+fn command_starts_with_clean_signals_and_descriptors() {
     let b = fresh();
     // Signals: none blocked, none ignored; descriptors: the three and the one that ls opens; its own session.
     let output = b
@@ -168,7 +168,7 @@ fn a_command_starts_with_a_clean_slate() {
 fn the_sink_is_polled_in_silence_and_in_noise() {
     let b = fresh();
     for script in ["sleep 0.6", "timeout 0.6 yes"] {
-        // A busy machine may keep us waiting, but not every time: one undisturbed round shows the pace.
+        // A busy machine may delay us, but not every time: one undisturbed round is enough.
         let mut rounds = Vec::new();
         let keeps_pace = (0..10).any(|_| {
             let mut sink = Sink::default();
@@ -190,7 +190,7 @@ fn a_stop_before_the_start_starts_nothing() {
 }
 
 #[test]
-fn commands_of_sandboxes_beside_take_turns() {
+fn commands_of_sandboxes_with_one_guard_take_turns() {
     let b = fresh();
     let other = tempfile::tempdir().unwrap();
     let other_root = b.sandbox.with_root(other.path()).unwrap();
@@ -204,9 +204,8 @@ fn commands_of_sandboxes_beside_take_turns() {
 }
 
 #[test]
-fn a_stranger_who_holds_the_pipe_is_not_waited_for() {
+fn process_that_holds_the_pipe_is_not_waited_for() {
     let b = fresh();
-    // A process outside the guard's reach opens the command's standard output.
     let fifo = b.path().join("fifo");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
     #[allow(clippy::disallowed_methods)]
@@ -218,7 +217,7 @@ fn a_stranger_who_holds_the_pipe_is_not_waited_for() {
         .current_dir(b.path())
         .spawn()
         .unwrap();
-    // In a subshell: the named pipe must not be the command's own standard output, not even for a moment.
+    // In a subshell: the named pipe must never be the command's own standard output.
     let output = b.sh("(echo $$ > fifo); while [ ! -s answer ]; do sleep 0.01; done; echo mine");
     assert_eq!(output.stdout, "mine\n");
     // It still holds the pipe, and would for a long time.
@@ -229,7 +228,7 @@ fn a_stranger_who_holds_the_pipe_is_not_waited_for() {
 }
 
 #[test]
-fn the_guard_shrugs_off_polite_signals() {
+fn guard_ignores_sigterm() {
     let b = fresh();
     let guard = Pid::from_raw(i32::try_from(b.sandbox.guard_pid().unwrap()).unwrap());
     for signal in
@@ -242,7 +241,7 @@ fn the_guard_shrugs_off_polite_signals() {
 }
 
 #[test]
-fn a_guard_that_is_no_guard_is_an_error() {
+fn program_that_is_not_a_guard_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     for (program, why) in [
         ("/bin/true", "`/bin/true` is not the program it should be"),

@@ -1,4 +1,4 @@
-//! The file methods, and every way out of the workspace we know.
+//! The file methods, and every known way out of the workspace.
 
 use crate::common::fresh;
 use ralph_loop_domain::ports::{Sandbox as _, SandboxError, WriteMode};
@@ -71,7 +71,7 @@ fn no_path_leads_out() {
     link(Path::new(".git"), "git");
     link(Path::new("../.git/config"), "sub/git-config");
     link(Path::new("/proc/self/root"), "magic");
-    // Looks inside by its text, is outside by its steps.
+    // Looks inside as text, but resolves outside.
     link(&b.sandbox.root().join("../").join(other.path().file_name().unwrap()), "prefix");
     let absolute = other.path().join("secret");
     for bad in [

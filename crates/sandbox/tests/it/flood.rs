@@ -1,4 +1,4 @@
-//! A gigabyte of output passes in bounded memory; alone in its process, because memory is measured.
+//! A gigabyte of output in bounded memory; alone in its process, because memory is measured.
 
 use crate::common::{fresh, status_kb};
 use ralph_loop_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};

@@ -1,5 +1,5 @@
-//! A sandbox elsewhere over a folder of this machine: both sides stay the same, and a lost sandbox is made again. The provider
-//! is the one whose sandboxes are folders, so every command is real.
+//! A hosted sandbox over a local folder: both sides stay in sync, and a lost sandbox is recreated. The provider's
+//! sandboxes are folders, so every command is real.
 
 use crate::common::{Output, PROBE, run, sh};
 use ralph_loop_domain::ports::{
@@ -106,13 +106,12 @@ fn both_sides_stay_the_same() {
     assert!(!b.here("sub").exists(), "a folder without files goes, as git would have it");
     assert!(!b.here("built").exists() && !b.here("z.o").exists(), "what git ignores stays inside");
     assert_eq!(b.read(".git/config").as_deref(), Some("mine"));
-    // It is still found by whoever reads through the sandbox.
+    // Still readable through the sandbox.
     assert_eq!(b.sandbox.read(Path::new("built/y")).unwrap().unwrap(), b"x\n");
-    // And the other way round.
     fs::remove_file(b.here("c.txt")).unwrap();
     b.sandbox.write(Path::new("deep/d.txt"), b"four", WriteMode::Replace).unwrap();
     assert_eq!(b.says("test ! -e c.txt; cat deep/d.txt built/y"), "fourx\n");
-    // The same size within the same moment is a change, too.
+    // The same size at the same moment is a change as well.
     b.says("printf 1111 > deep/d.txt");
     assert_eq!(b.read("deep/d.txt").as_deref(), Some("1111"));
     b.says("printf 2222 > deep/d.txt; touch -d 2020-01-01 deep/d.txt");
@@ -139,11 +138,11 @@ fn nothing_leaves_the_workspace() {
 }
 
 #[test]
-fn where_both_sides_change_a_file_this_one_stays() {
+fn local_file_wins_when_both_sides_change() {
     let b = Fixture::new(&[("a.txt", "one")]);
     b.says("true");
     let here = b.here("a.txt");
-    // While the command runs, somebody edits here: the command waits for it.
+    // A local edit while the command runs: the command waits for it.
     let script = format!("echo inside > a.txt; echo here > {}", here.display());
     b.says(&script);
     assert_eq!(b.read("a.txt").as_deref(), Some("here\n"));
@@ -157,7 +156,7 @@ fn where_both_sides_change_a_file_this_one_stays() {
 }
 
 #[test]
-fn changes_come_back_while_a_command_goes_on() {
+fn changes_are_copied_back_while_a_command_runs() {
     let b = Fixture::new(&[("a.txt", "one")]);
     let wait = format!(
         "echo half > work.txt; i=0; until [ -e {} ] || [ $i -gt 200 ]; do i=$((i+1)); sleep 0.1; done; rm -f a.txt; echo $i",
@@ -170,7 +169,7 @@ fn changes_come_back_while_a_command_goes_on() {
 }
 
 #[test]
-fn words_that_name_the_workspace_name_the_copy() {
+fn workspace_paths_in_arguments_are_translated() {
     let b = Fixture::new(&[("docs/prompt.md", "the prompt")]);
     let mut request = sh("cat \"$1\"; case $1 in */here/*) exit 9;; esac");
     request.argv.extend(["sh".to_owned(), b.here("docs/prompt.md").display().to_string()]);
@@ -179,7 +178,7 @@ fn words_that_name_the_workspace_name_the_copy() {
 }
 
 #[test]
-fn a_file_of_the_record_is_brought_to_where_the_copy_shows_it() {
+fn record_file_is_copied_to_its_path_in_the_copy() {
     let b = Fixture::new(&[]);
     let prompt = b.dir.path().join("record/r/iterations/1/prompt.md");
     std::fs::create_dir_all(prompt.parent().unwrap()).unwrap();
@@ -193,7 +192,7 @@ fn a_file_of_the_record_is_brought_to_where_the_copy_shows_it() {
 }
 
 #[test]
-fn a_lost_sandbox_is_made_again() {
+fn lost_sandbox_is_recreated() {
     let b = Fixture::new(&[("a.txt", "one")]);
     b.says("echo kept > b.txt");
     let there = b.dir.path().join("there");
@@ -204,7 +203,7 @@ fn a_lost_sandbox_is_made_again() {
     assert_eq!(lost(&b), ExecEnd::GuardLost, "the command is lost, not the run");
     assert_eq!(b.says("cat a.txt b.txt"), "onekept\n");
     assert_eq!(b.fates(), [SandboxFate::Lost]);
-    // A connection of the old one finds the new one, too.
+    // A connection of the old one finds the new one as well.
     let connection = b.sandbox.new_connection().unwrap();
     assert_eq!(lost(&b), ExecEnd::GuardLost);
     assert_eq!(run(&*connection, &sh("cat b.txt")).stdout, "kept\n");
@@ -213,7 +212,7 @@ fn a_lost_sandbox_is_made_again() {
 }
 
 #[test]
-fn a_clean_checkout_has_a_fresh_sandbox_that_goes_with_it() {
+fn clean_checkout_gets_a_fresh_sandbox_until_dropped() {
     let b = Fixture::new(&[("a.txt", "one")]);
     b.says("echo x > left-behind");
     let clean = b.dir.path().join("clean");
@@ -238,13 +237,13 @@ fn a_clean_checkout_has_a_fresh_sandbox_that_goes_with_it() {
 }
 
 #[test]
-fn further_sandboxes_of_a_run_are_known_as_its_own() {
+fn further_sandboxes_belong_to_their_run() {
     assert!(is_of_run(&RunId::new("r1"), "r1") && is_of_run(&RunId::new("r1-proof"), "r1"));
     assert!(!is_of_run(&RunId::new("r10"), "r1") && !is_of_run(&RunId::new("r1-other"), "r1"));
 }
 
 #[test]
-fn the_preview_of_the_provider_is_where_a_port_is_seen() {
+fn provider_preview_is_used_for_ports() {
     let b = Fixture::new(&[]);
     let shown = b.sandbox.host_address(8123).unwrap();
     assert_eq!(shown.as_deref(), Some("http://127.0.0.1:8123"));

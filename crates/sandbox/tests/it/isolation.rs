@@ -1,4 +1,4 @@
-//! Commands in the sandbox: what they see, what they can change, how they end.
+//! Sandboxed commands: what they see and can change, and how they end.
 
 use crate::common;
 use crate::common::{Output, PROBE, Sink, run, sh};
@@ -10,7 +10,6 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A sandboxed sandbox over a fresh folder.
 struct Fenced {
     dir: tempfile::TempDir,
     sandbox: LocalSandbox,
@@ -95,18 +94,18 @@ fn a_command_gets_only_harmless_variables_and_its_own() {
     let env = run(&sandboxed.sandbox, &request).stdout;
     let names: Vec<&str> = env.lines().filter_map(|line| line.split('=').next()).collect();
     assert!(names.contains(&"PATH") && names.contains(&"HOME") && names.contains(&"MY_KEY"), "{env}");
-    // Cargo gives many to its tests.
+    // Cargo sets many variables for its tests.
     assert!(ralph_loop_testkit::vars().get_os("CARGO_MANIFEST_DIR").is_some());
     assert!(!env.contains("CARGO_") && !env.contains("RALPH_RUN=other"), "{env}");
 }
 
-/// Variables by which the loader tells, in a file per process, which program it loads.
+/// Variables that make the loader record each loaded program, in a file per process.
 fn loader_tells(work: &Path) -> Vec<(String, String)> {
     let to = work.join("loaded").to_str().unwrap().to_owned();
     vec![("LD_DEBUG".into(), "libs".into()), ("LD_DEBUG_OUTPUT".into(), to)]
 }
 
-/// The programs that it told of.
+/// The recorded programs.
 fn loaded(work: &Path) -> Vec<String> {
     let files = std::fs::read_dir(work).unwrap().map(|entry| entry.unwrap().path());
     let told = files.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("loaded"));
@@ -174,7 +173,7 @@ fn a_stopped_command_has_its_grace() {
 #[test]
 fn nothing_outlives_a_command() {
     let Some(sandboxed) = sandboxed() else { return };
-    // A name to find them by: ids inside are others than outside.
+    // A name to find them by: ids inside differ from those outside.
     let mark = sandboxed.dir.path().file_name().unwrap().to_str().unwrap().to_owned();
     sandboxed.sh(&format!(
         "setsid sh -c 'trap \"\" TERM HUP; echo up > up; while :; do sleep 1000; done' {mark} </dev/null >/dev/null 2>&1 & \
@@ -227,7 +226,7 @@ fn git_works_in_a_clone_but_cannot_be_made_to_run_programs() {
         assert_ne!(code(&done), Some(0), "{attempt}");
     }
     assert!(work.join(".git/hooks").is_dir() && !work.join(".git2").exists());
-    // Another configuration by way of a file that git looks for: gone before anybody's git reads it.
+    // Redirects git to another configuration: removed before any git outside reads it.
     sandboxed.sh("mkdir -p evil && cp -r .git/. evil/ && echo ../evil > .git/commondir; echo '[a]' > .git/config.worktree");
     assert!(work.join("evil/config").exists());
     assert!(!work.join(".git/commondir").exists() && !work.join(".git/config.worktree").exists());
@@ -269,7 +268,7 @@ fn the_users_own_git_folder_is_read_only_for_a_worktree_unless_commits_are_allow
 }
 
 #[test]
-fn a_checkout_beside_is_fenced_too() {
+fn second_checkout_is_sandboxed_too() {
     let Some(sandboxed) = sandboxed() else { return };
     let other = sandboxed.dir.path().join("other");
     std::fs::create_dir(&other).unwrap();
@@ -281,7 +280,7 @@ fn a_checkout_beside_is_fenced_too() {
 }
 
 #[test]
-fn what_was_asked_for_is_given_or_refused_never_less() {
+fn weaker_isolation_than_requested_is_refused() {
     let report = detect(&ralph_loop_testkit::vars());
     for finding in &report.findings {
         println!("{} {} {}", finding.name, finding.works, finding.detail);
@@ -303,8 +302,7 @@ fn what_was_asked_for_is_given_or_refused_never_less() {
     assert!(matches!(none.choose(Isolation::None, IsolationSpec::new("/x")), Ok(LocalIsolation::None)));
 }
 
-/// A folder in none of the places that the sandbox covers (temporary folders, the home): builds may
-/// well be kept in one of those.
+/// A folder outside everything that the sandbox covers (temporary folders, the home): builds may be in one of those.
 fn seen_from_inside() -> Option<tempfile::TempDir> {
     let home = ralph_loop_testkit::vars().home().map(Path::to_owned).unwrap_or_default();
     let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
@@ -322,7 +320,7 @@ fn seen_from_inside() -> Option<tempfile::TempDir> {
 }
 
 #[test]
-fn a_service_cannot_be_reached_by_its_socket_wherever_that_is() {
+fn service_sockets_are_unreachable() {
     let Some(sandboxed) = sandboxed() else { return };
     let Some(place) = seen_from_inside() else { return };
     let socket = place.path().canonicalize().unwrap().join("s");
@@ -371,7 +369,7 @@ fn services_that_come_and_go_do_not_keep_a_command_from_starting() {
     });
 }
 
-/// What one command leaves for the next, for the mounts to follow.
+/// What one command leaves for the mounts of the next to follow.
 #[test]
 fn links_that_a_command_leaves_are_not_mounted() {
     let Some(sandboxed) = sandboxed() else { return };
@@ -395,7 +393,7 @@ fn links_that_a_command_leaves_are_not_mounted() {
 }
 
 #[test]
-fn a_worktree_that_names_another_repo_gets_nothing_of_it() {
+fn worktree_cannot_claim_another_repo() {
     let Some(sandboxed) = fenced_with(|spec| spec.git = GitAccess::Commit) else { return };
     let other = sandboxed.dir.path().canonicalize().unwrap().join("other");
     std::fs::create_dir(&other).unwrap();
@@ -426,14 +424,14 @@ fn a_command_cannot_change_the_file_it_reads_its_input_from() {
 
 #[test]
 fn a_fifo_outside_is_not_written_and_one_inside_works() {
-    // A place that commands see and no sandbox of this test's own.
+    // A path that commands see, outside this test's sandboxes.
     let Ok(shown) = tempfile::tempdir_in("/opt") else {
         return ralph_loop_testkit::skip("only root can make a FIFO in /opt");
     };
     let fifo = shown.path().join("fifo");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let Some(sandboxed) = sandboxed() else { return };
-    // Somebody reads it, so that opening it does not wait.
+    // It has a reader, so that opening it doesn't block.
     let flags = nix::fcntl::OFlag::O_RDWR | nix::fcntl::OFlag::O_NONBLOCK;
     let reader = nix::fcntl::open(&fifo, flags, nix::sys::stat::Mode::empty()).unwrap();
     let done = sandboxed.sh(&format!("ls {0} && echo x > {0}", fifo.display()));
@@ -470,7 +468,7 @@ fn a_command_that_talks_like_bubblewrap_runs_once() {
     assert_eq!(std::fs::read_to_string(sandboxed.work().join("runs")).unwrap(), "run\n");
 }
 
-/// What a watched command was seen to do, one line each.
+/// The recorded activity of a watched command, one line each.
 fn seen(fenced: &Fenced, script: &str) -> Option<(Option<i32>, Vec<String>)> {
     let mut sink = Sink::default();
     let (outcome, trace) = fenced.sandbox.exec_watched(&sh(script), &mut sink).unwrap();
@@ -516,7 +514,7 @@ fn a_watched_command_shows_what_its_runners_open_and_who_writes() {
 #[test]
 fn a_watched_command_works_as_without_a_watcher() {
     let Some(fenced) = sandboxed() else { return };
-    // Signals reach it, jobs can be stopped and woken, and what it leaves behind is ended.
+    // Signals reach it, jobs can be stopped and resumed, and its leftovers are ended.
     let script = "trap 'echo usr >> out' USR1; kill -USR1 $$; sleep 100 & p=$!; kill -STOP $p; \
         while ! grep -q 'State:.[Tt]' /proc/$p/status; do :; done; kill -CONT $p; kill $p; wait $p; echo $? >> out; \
         (setsid sleep 1000 &); exit 7";

@@ -1,5 +1,5 @@
-//! Programs as installers leave them: behind links, in linked folders, in the folders of tool managers. Each starts in the
-//! sandbox by its `PATH` entry, and nothing else of the home comes along.
+//! Programs as installers leave them: behind links, in linked folders, in the folders of tool managers. Each starts
+//! in the sandbox by its `PATH` entry, and nothing else of the home is visible.
 
 use crate::common::{PROBE, refused, run, sh};
 use ralph_loop_domain::ports::{Credentials, ExecRequest, SandboxError};
@@ -9,13 +9,13 @@ use ralph_loop_task::config::Isolation;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-/// Says how it was called, and what is in the file next to its real one.
+/// Prints its name, and the content of the file next to its real one.
 const STUB: &str =
     "#!/bin/sh\necho \"${0##*/} $(cat \"$(dirname \"$(readlink -f \"$0\")\")/data\" 2>/dev/null)\"\n";
-/// Runs what its first argument names: the interpreter of a script.
+/// The interpreter of a script.
 const INTERPRETER: &str = "#!/bin/sh\necho \"interpreted ${1##*/}\"\n";
 
-/// One thing in the home; `~` is the home and `@` the folder around it.
+/// One entry of the home; `~` is the home and `@` the folder around it.
 enum Entry {
     Program(&'static str, &'static str),
     Data(&'static str),
@@ -27,7 +27,7 @@ use Entry::{Data, Folder, Link, Program};
 struct Layout {
     name: &'static str,
     entries: &'static [Entry],
-    /// The folder of the `PATH` in which `claude` is.
+    /// The folder of the `PATH` with `claude`.
     path: &'static str,
     says: &'static str,
 }
@@ -252,7 +252,7 @@ impl Machine {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// A sandbox with that folder first on the `PATH`, and the program `claude` in it as the agent's.
+    /// A sandbox with that folder first on the `PATH`, and its `claude` as the agent's program.
     fn sandbox(&self, isolation: Isolation, folder: &Path) -> Option<LocalSandbox> {
         let mut spec = IsolationSpec::new(self.top().join("state/run"));
         spec.programs = vec![folder.join("claude")];
@@ -285,13 +285,13 @@ fn every_layout_starts_by_its_path_entry_and_shows_nothing_else() {
             let folder = machine.at(layout.path);
             let Some(sandbox) = machine.sandbox(isolation, &folder) else { continue };
             let label = format!("{} ({isolation:?})", layout.name);
-            // Twice: what the first command needed is there when the second is started.
+            // Twice: what the first command needed exists when the second starts.
             for _ in 0..2 {
                 let done = run(&sandbox, &session(&folder.join("claude")));
                 let said = (done.outcome.end.code(), done.stdout.trim_end());
                 assert_eq!(said, (Some(0), layout.says.trim_end()), "{label}: {}", done.stderr);
             }
-            // By the `PATH`, too, and next to it no secret.
+            // By the `PATH` as well, and no secret next to it.
             let done = run(
                 &sandbox,
                 &sh(&format!("claude; cat {0}/.ssh/id {0}/letters/mine", machine.home().display())),
@@ -302,7 +302,7 @@ fn every_layout_starts_by_its_path_entry_and_shows_nothing_else() {
 }
 
 #[test]
-fn links_are_links_again_whatever_a_command_puts_in_their_place() {
+fn links_are_recreated_for_each_command() {
     let entries = [
         Program("~/dotfiles/bin/tool", STUB),
         Link("~/dotfiles/bin/claude", "tool"),
@@ -358,7 +358,7 @@ fn an_agent_that_cannot_be_started_is_an_error_and_no_session() {
         let error = refused(&sandbox, &session(&folder.join("claude")));
         assert!(matches!(&error, SandboxError::CannotStart { .. }), "{error}");
         assert!(error.to_string().contains("No such file"), "{error}");
-        // A check may run what is yet to be written: that one has failed.
+        // A check may run what has yet to be written: that one has failed.
         let done = run(&sandbox, &sh("true; exec ~/bin/claude"));
         assert_eq!(done.outcome.end.code(), Some(127));
     }

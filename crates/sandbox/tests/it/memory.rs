@@ -121,7 +121,7 @@ fn checkpoints_can_be_repeated() {
     assert!(patch.contains("-2\n+3\n+4\n"), "{patch}");
     assert_eq!(w.patch(baseline.start.as_str(), to.as_str(), 5).unwrap().len(), 5);
     assert_eq!(w.changes("nonsense", to.as_str()).unwrap_err().reason, "there is no such tree or commit");
-    // A clean checkout has what was committed, not what lies around now.
+    // A clean checkout has what was committed, not the present files.
     s.files(|files| files.set("later", ""));
     w.checkout_clean(&to, Path::new("/clean")).unwrap();
     let clean = s.with_root(Path::new("/clean")).unwrap();

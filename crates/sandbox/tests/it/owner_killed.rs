@@ -1,4 +1,4 @@
-//! The process that owns a sandbox is killed: the lock is free only when nothing of the run lives.
+//! The owner of a sandbox is killed: the lock is released only when nothing of the run lives.
 #![allow(clippy::disallowed_methods, reason = "the owner is a process of its own")]
 
 use crate::common;
@@ -12,7 +12,7 @@ fn own(root: &Path, script: &str) -> Child {
     Command::new(PROBE).arg("own").arg(root).arg(lock).arg(script).spawn().unwrap()
 }
 
-/// Waits for the lock and returns those of `pids` that live at that very moment.
+/// Waits for the lock and returns those of `pids` that live at that moment.
 fn alive_when_free(root: &Path) -> Vec<i32> {
     let lock = File::open(root.join("lock")).unwrap();
     until("the lock is free", || match lock.try_lock() {
@@ -69,7 +69,7 @@ fn dropping_the_sandbox_frees_the_lock_and_ends_the_guard() {
 }
 
 #[test]
-fn a_lease_that_runs_out_ends_everything_and_nothing_more_begins() {
+fn expired_lease_ends_everything_and_starts_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let clock = ralph_loop_sandbox::LeaseClock::start(std::time::Duration::from_secs(600)).unwrap();
     let mut options = common::options("lease");
@@ -84,7 +84,7 @@ fn a_lease_that_runs_out_ends_everything_and_nothing_more_begins() {
     assert_eq!(ended.end, ralph_loop_domain::ports::ExecEnd::GuardLost);
     until("the guard is gone", || !alive(guard));
     assert_eq!(pids(&dir.path().join("pids")).into_iter().filter(|pid| alive(*pid)).count(), 0);
-    // Another one begins under the same lease, which is over: it starts nothing.
+    // Another guard under the same expired lease starts nothing.
     let late = common::sh("sleep 5; echo > late");
     let late = ralph_loop_domain::ports::Sandbox::exec(&sandbox, &late, &mut common::Sink::default());
     assert!(late.is_err() || late.is_ok_and(|late| late.end == ralph_loop_domain::ports::ExecEnd::GuardLost));

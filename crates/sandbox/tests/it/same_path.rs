@@ -1,4 +1,4 @@
-//! A workspace that stands at the path of the user's own repo: what commands see there is the copy, never the repo itself.
+//! A workspace mounted at the path of the user's repo: commands see the copy there, never the repo.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 use crate::common::{Output, PROBE, run, sh};
@@ -9,7 +9,7 @@ use ralph_loop_task::config::Isolation;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-/// A repo of the user's with one commit, and a copy of it that borrows its objects.
+/// A user's repo with one commit, and a copy that borrows its objects.
 struct Fixture {
     dir: tempfile::TempDir,
     sandbox: LocalSandbox,
@@ -78,7 +78,7 @@ impl Fixture {
     }
 }
 
-/// What a command sees of a repo at `place`, and that nothing of it is the user's.
+/// Checks what a command sees of a repo at `place`, and that nothing of it is the user's.
 fn stands_at(place: &str) {
     let Some(it) = fixture(place, Isolation::Bwrap, |_, _| {}) else { return };
     let repo = it.path(place);
@@ -97,11 +97,11 @@ fn stands_at(place: &str) {
     assert_eq!(seen.stderr, "");
     assert_eq!(std::fs::read_to_string(it.path("state/copy/new.txt")).unwrap(), "new\n");
     assert!(!repo.join("new.txt").exists(), "the user's own tree was written");
-    // Below the workspace, too.
+    // Below the workspace as well.
     std::fs::create_dir(it.path("state/copy/sub")).unwrap();
     let below = ExecRequest { cwd: "sub".into(), ..sh("pwd; echo \"$PWD\"") };
     assert_eq!(run(&it.sandbox, &below).stdout, format!("{at}/sub\n{at}/sub\n"));
-    // And for a clean checkout of the copy.
+    // And in a clean checkout of the copy.
     git(&it.path("state"), &["clone", "-q", "copy", "clean"]);
     let clean = it.sandbox.with_root(&it.path("state/clean")).unwrap();
     let seen = run(&*clean, &sh("pwd; ls; git log --format=%s"));
@@ -114,7 +114,7 @@ fn in_a_home() {
 }
 
 #[test]
-fn beside_a_home_with_spaces_and_letters_of_all_kinds() {
+fn next_to_a_home_with_spaces_and_unicode() {
     stands_at("my code/größe 日本");
 }
 
@@ -145,9 +145,9 @@ fn commits_are_made_in_the_copy_by_the_user() {
 }
 
 #[test]
-fn borrowed_objects_can_be_read_and_not_written_and_their_own_borrowing_is_known() {
+fn borrowed_objects_are_read_only_including_indirect_ones() {
     let Some(it) = fixture("home/repo", Isolation::Bwrap, |spec, top| {
-        // The user's repo borrows from another one itself, by a relative path.
+        // The user's repo itself borrows from another one, by a relative path.
         let more = top.join("more");
         git(top, &["init", "-q", "--bare", "more"]);
         let repo = top.join("home/repo");
@@ -190,7 +190,7 @@ fn a_program_in_the_repo_that_gets_keys_is_not_the_agents_to_change() {
     }) else {
         return;
     };
-    // The honest twin: the workspace's own packages can be changed.
+    // The honest case: the workspace's own packages can be changed.
     let changed = it.sh("echo 'echo forged' > node_modules/x/main.sh && echo more > node_modules/z");
     assert!(changed.outcome.end.success(), "{}", changed.stderr);
     let program = it.path("home/repo/node_modules/.bin/x").display().to_string();
@@ -202,14 +202,14 @@ fn a_program_in_the_repo_that_gets_keys_is_not_the_agents_to_change() {
 }
 
 #[test]
-fn what_lies_in_the_repos_folder_and_is_to_be_read_stands_over_the_copy() {
+fn readable_paths_in_the_repo_are_mounted_over_the_copy() {
     let Some(it) = fixture("srv/repo", Isolation::Bwrap, |spec, top| {
         let record = top.join("srv/repo/.state/runs/r1");
         write(&record.join("prompt.md"), "the prompt\n");
         write(&top.join("srv/repo/.state/runs/r2/prompt.md"), "of another run\n");
         spec.hidden.push(top.join("srv/repo/.state"));
         spec.read_only.push(record);
-        // A link of an earlier command is not followed.
+        // A link left by an earlier command isn't followed.
         symlink(top.join("home"), top.join("state/copy/.state")).unwrap();
     }) else {
         return;
@@ -224,7 +224,7 @@ fn what_lies_in_the_repos_folder_and_is_to_be_read_stands_over_the_copy() {
 }
 
 #[test]
-fn links_by_which_the_user_comes_to_the_repo_lead_there_inside_too() {
+fn users_links_to_the_repo_work_inside() {
     let Some(it) = fixture("data/repo", Isolation::Bwrap, |_, top| {
         symlink(top.join("data"), top.join("home/code")).unwrap();
         symlink(top.join("state"), top.join("home/elsewhere")).unwrap();
@@ -237,7 +237,7 @@ fn links_by_which_the_user_comes_to_the_repo_lead_there_inside_too() {
 }
 
 #[test]
-fn a_link_in_the_home_of_the_run_does_not_move_the_workspace() {
+fn link_in_the_runs_home_does_not_redirect_the_workspace() {
     let Some(it) = fixture("home/code/repo", Isolation::Bwrap, |_, _| {}) else { return };
     let victim = it.path("victim");
     std::fs::create_dir(&victim).unwrap();

@@ -1,4 +1,4 @@
-//! MicroVMs, with a stand-in for the tool: it knows the same words, checks what it is given, and runs commands here.
+//! MicroVMs with a fake tool: it knows the same commands, checks its arguments, and runs commands locally.
 
 use crate::common;
 use ralph_loop_domain::ports::{Capabilities, ExecRequest, SandboxProvider, SandboxSpec, WriteMode};
@@ -8,7 +8,7 @@ use ralph_loop_testkit::conformance::{self, Subject};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The stand-in. A machine is a folder with its state; every call goes to a log. Unknown words end with 64.
+/// The fake tool. A machine is a folder with its state; every call is logged. Unknown commands exit with 64.
 const STAND_IN: &str = r#"#!/bin/sh
 base=@BASE@ legacy=@LEGACY@
 if [ "$legacy" = yes ]; then [ "$1" = sandbox ] || exit 64; shift; fi
@@ -177,7 +177,7 @@ fn the_tool_on_this_machine_sees_no_variable_of_a_command() {
     let mut spec = spec("variables");
     spec.env.insert("LD_AUDIT".to_owned(), "evil-of-run".to_owned());
     let made = provider.create(&spec).unwrap();
-    // Set by a repo's agent, or by a model for a process that it starts; `it's` and a new line are for the quoting.
+    // Set by a repo's agent, or by a model for a process that it starts; `it's` and a line break test the quoting.
     let mut request: ExecRequest =
         common::sh("printf %s \"$LD_X|$DOCKER_HOST|$SBX_X|$XDG_CONFIG_HOME|$LD_AUDIT\"");
     request.env = [
@@ -195,7 +195,7 @@ fn the_tool_on_this_machine_sees_no_variable_of_a_command() {
 }
 
 #[test]
-fn others_are_left_alone() {
+fn other_machines_are_left_alone() {
     let b = fixture(false);
     let provider = SbxProvider::new(b.options());
     let foreign = b.dir.path().join("base/vm/somebody");
@@ -211,7 +211,7 @@ fn others_are_left_alone() {
 }
 
 #[test]
-fn what_the_tool_complains_about_is_told() {
+fn tool_errors_are_reported() {
     let b = fixture(false);
     let mut options = b.options();
     options.workspace = None;
@@ -228,7 +228,7 @@ fn what_the_tool_complains_about_is_told() {
 }
 
 #[test]
-fn a_size_that_the_retired_tool_cannot_choose_is_told() {
+fn unsupported_size_is_reported_by_the_retired_tool() {
     use ralph_loop_domain::ports::{SandboxError, SandboxKeeper as _, SandboxNews};
     use ralph_loop_sandbox::hosted::{HostedOptions, HostedSandbox, Logins, ProviderFactory};
     struct Machines(SbxOptions);

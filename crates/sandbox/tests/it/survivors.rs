@@ -64,12 +64,12 @@ fn after_a_stop() {
 #[test]
 fn the_whole_tree_may_use_the_grace() {
     let b = fresh();
-    // The shell dies of the request at once; the agent below it saves its work first.
+    // The shell dies of the signal at once; the agent below it saves its work first.
     let mut request = sh(
         "sh -c 'trap \"sleep 0.3; echo saved > work; exit\" TERM; echo ready; while :; do sleep 0.01; done' & wait",
     );
     request.timeout = Some(Duration::from_secs(3));
-    // Waited out, it would take longer than a test may.
+    // Waiting for all of it would exceed a test's time limit.
     request.grace = Duration::from_secs(1000);
     let output = run(&b.sandbox, &request);
     assert_eq!(output.outcome.end, ExecEnd::TimedOut);
@@ -96,7 +96,7 @@ fn a_stopped_process_ends_too() {
 
 #[test]
 fn after_the_guard_is_killed() {
-    // With the run's variable, without it, and without it in a session that the orphan made itself.
+    // With the run's variable, without it, and without it in a session that the orphan created.
     for way in ["", "env -i PATH=$PATH ", "exec env -i PATH=$PATH setsid "] {
         let b = fresh();
         let guard = b.sandbox.guard_pid().unwrap();
@@ -200,9 +200,9 @@ fn fork_bombs_die() {
     for bomb in [
         // Grows to 2^9 processes that stay in the group.
         "fork for 1..9; sleep 1000",
-        // 64 lines of processes, each replaced by its child all the time, in the same group.
+        // 64 chains of processes, each replaced by its child all the time, in the same group.
         "fork for 1..6; while (1) { exit if fork }",
-        // The same, every one in its own session, deaf to TERM.
+        // The same, each in its own session, ignoring TERM.
         "$SIG{TERM} = 'IGNORE'; use POSIX; fork for 1..5; while (1) { exit if fork; POSIX::setsid() }",
         // A deep chain: each waits for its child.
         "for (1..400) { my $p = fork; if ($p) { wait; exit } } sleep 1000",

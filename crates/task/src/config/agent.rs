@@ -1,11 +1,11 @@
-//! Agents in the configuration: who works and how it is called.
+//! Agents in the configuration: how each is called.
 
 use ralph_loop_protocol::id::AgentName;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// One agent: who works and how it is called.
+/// An agent and how it is called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -14,61 +14,61 @@ pub struct AgentConfig {
     /// Unique name, used in logs, commits and changelogs.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[A-Za-z0-9._-]+$")))]
     pub name: AgentName,
-    /// What kind of agent it is.
+    /// The kind of agent.
     #[serde(default)]
     pub kind: AgentKind,
     /// The command for kind `cli`. `{{model}}` and `{{prompt_file}}` are filled in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command_argv: Vec<String>,
-    /// How the prompt reaches the command.
+    /// How the command gets the prompt.
     #[serde(default)]
     pub prompt_mode: PromptMode,
-    /// How the command's output is read.
+    /// How the command's output is parsed.
     #[serde(default)]
     pub output_format: OutputFormat,
     /// Longest session.
     #[serde(default = "default_timeout", alias = "timeout")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub timeout_seconds: u64,
-    /// Longest time within a session without a word or a tool call; 0 switches it off.
+    /// Longest time within a session without text or a tool call; 0 disables it.
     #[serde(default = "default_idle")]
     pub idle_timeout_seconds: u64,
-    /// Further tries of a session that answered nothing.
+    /// How often a session without an answer is repeated.
     #[serde(default = "default_empty_retries")]
     pub empty_retries: u32,
-    /// Signs of a rate limit beyond those the output format knows.
+    /// Signs of a rate limit, in addition to those of the output format.
     #[serde(default)]
     pub rate_limit_detection: RateLimitDetection,
-    /// Model to ask for, where the command takes one.
+    /// Model to request, if the command takes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Arguments added when a model is chosen, for example `["--model", "{{model}}"]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model_argv: Vec<String>,
-    /// Further environment variables. Values are written to disk: no secrets here.
+    /// More environment variables. Values are written to disk: no secrets here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// The script of a `scripted` agent: a file in the repo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
-    /// Kinds `actions` and `tools`: the model profile; the configured default where absent.
+    /// Kinds `actions` and `tools`: the model profile; default: the configured default.
     #[serde(default, alias = "model_profile", skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Kinds `actions` and `tools`: the profile that takes over where the first cannot answer.
+    /// Kinds `actions` and `tools`: the profile to use when the first can't answer.
     #[serde(default, alias = "model_profile_fallback", skip_serializing_if = "Option::is_none")]
     pub fallback_profile: Option<String>,
-    /// Kind `tools`: tokens after which a session is ended.
+    /// Kind `tools`: end a session after this many tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("default" = MAX_TOKENS_PER_ITERATION)))]
     pub max_tokens_per_iteration: Option<u64>,
     /// Kinds `actions` and `tools`: replaces the built-in system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// Kind `actions`: further calls that may fix an answer which breaks the contract.
+    /// Kind `actions`: further calls to fix an answer that breaks the contract.
     #[serde(default = "default_repairs", skip_serializing_if = "is_usual_repairs")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = default_repairs())))]
     pub max_repairs: u32,
-    /// Kind `tools`: offer only the tools that the calling program brings.
+    /// Kind `tools`: offer only the tools of the calling program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = false)))]
     pub disable_default_tools: bool,
@@ -90,11 +90,11 @@ fn is_usual_repairs(n: &u32) -> bool {
     *n == default_repairs()
 }
 
-/// Tokens after which a session of kind `tools` is ended, unless configured.
+/// The default token limit of a `tools` session.
 pub const MAX_TOKENS_PER_ITERATION: u64 = 100_000;
 
 impl AgentConfig {
-    /// A `cli` agent with every default.
+    /// A `cli` agent with default settings.
     pub fn command(name: &str, argv: &[&str]) -> Self {
         Self {
             name: AgentName::from(name),
@@ -122,11 +122,11 @@ impl AgentConfig {
     pub fn model(name: &str, kind: AgentKind, profile: &str) -> Self {
         Self { kind, profile: Some(profile.to_owned()), ..Self::command(name, &[]) }
     }
-    /// Whether it tells how many tokens a session used.
+    /// Whether it reports the tokens of a session.
     pub fn reports_tokens(&self) -> bool {
         self.kind != AgentKind::Cli || self.output_format.reports_tokens()
     }
-    /// Whether a chosen model reaches its command other than by the variable `RALPH_MODEL`.
+    /// Whether its command gets a chosen model other than by the variable `RALPH_MODEL`.
     pub fn takes_model(&self) -> bool {
         let has_place = |words: &[String]| words.iter().any(|word| word.contains("{{model}}"));
         self.kind != AgentKind::Cli || has_place(&self.model_argv) || has_place(&self.command_argv)
@@ -141,7 +141,7 @@ impl AgentConfig {
     }
 }
 
-/// Kinds of agent that exist so far.
+/// The kinds of agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -150,9 +150,9 @@ pub enum AgentKind {
     /// An installed command.
     #[default]
     Cli,
-    /// A script of edits, played without any model: demos and tests.
+    /// A script of edits without a model, for demos and tests.
     Scripted,
-    /// One model call per session, which answers with strict JSON actions.
+    /// One model call per session, answered with strict JSON actions.
     Actions,
     /// A model with managed tools, until it stops.
     Tools,
@@ -165,7 +165,7 @@ impl AgentKind {
     }
 }
 
-/// How the prompt reaches a command.
+/// How a command gets the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -176,11 +176,11 @@ pub enum PromptMode {
     Stdin,
     /// As the last argument.
     Arg,
-    /// As a file whose path is the last argument, or stands at `{{prompt_file}}`.
+    /// As a file whose path is the last argument, or replaces `{{prompt_file}}`.
     File,
 }
 
-/// How a command's output is read.
+/// How a command's output is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -204,11 +204,11 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// Whether this format tells how many tokens a session used.
+    /// Whether this format reports a session's tokens.
     pub fn reports_tokens(self) -> bool {
         self != Self::Text
     }
-    /// Whether this format tells what a session cost.
+    /// Whether this format reports a session's cost.
     pub fn reports_cost(self) -> bool {
         matches!(self, Self::ClaudeJson | Self::ClaudeStreamJson | Self::OpencodeJson)
     }
@@ -220,11 +220,12 @@ impl OutputFormat {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub struct RateLimitDetection {
-    /// Plain texts, compared without regard to case; only ever looked for in structured errors and in stderr of a failed exit,
-    /// and in its stdout where `output_format` is `text`.
+    /// Plain texts, case-insensitive; searched only in structured errors and in stderr of a failed exit, and in its
+    /// stdout if `output_format` is `text`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patterns: Vec<String>,
-    /// Cooldown when no reset time is named; where no other agent is free, the longest of waits that begin with 30 seconds.
+    /// Cooldown if no reset time is given; if no other agent is available, the limit of waits that begin with 30
+    /// seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_cooldown_seconds: Option<u64>,
 }
@@ -235,10 +236,10 @@ pub struct RateLimitDetection {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum AgentSelection {
-    /// In turn, skipping those that cool down.
+    /// In turn, skipping agents that cool down.
     #[default]
     RoundRobin,
-    /// The first that is free.
+    /// The first available one.
     Priority,
     /// By the pipeline of `roles`.
     Roles,

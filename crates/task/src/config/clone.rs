@@ -1,4 +1,4 @@
-//! How much of a repo a clone brings: the `clone` key.
+//! The `clone` key: how much of a repo a clone brings.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub struct CloneConfig {
-    /// Only so many commits of the history; all where absent.
+    /// How many commits of the history; default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub depth: Option<u32>,
-    /// Only these folders, and the files beside and above them; all where empty.
+    /// Only these folders, and the files in the folders above them; default: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sparse: Vec<String>,
 }

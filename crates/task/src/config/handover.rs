@@ -1,30 +1,30 @@
-//! How the result is handed over: what is pushed where, how the pull request looks, what is waited for.
+//! Handover: what is pushed where, the pull request, and what to wait for.
 
 use super::ConfigFile;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What becomes of the proven work.
+/// What happens to the proven work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Publish {
-    /// It stays where it is.
+    /// It stays local.
     None,
     /// The branch is pushed.
     Push,
-    /// The branch is pushed and a pull request opened or updated.
+    /// The branch is pushed and a pull request is opened or updated.
     Pr,
 }
 
-/// How the pull request looks, as a file writes it.
+/// The pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub struct PrConfig {
-    /// It stays a draft at the end, too.
+    /// Keep it a draft at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draft: Option<bool>,
     /// Its labels.
@@ -33,57 +33,57 @@ pub struct PrConfig {
     /// Its title, a template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title_template: Option<String>,
-    /// Its text, a template; the evidence follows it.
+    /// Its text, a template; the evidence follows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_template: Option<String>,
-    /// The branch it goes to; the one that the work started from, or the host's default, where absent.
+    /// Its target branch; default: the branch that the work started from, or the host's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
 }
 
-/// What happens where other open pull requests touch the same files.
+/// What to do if other open pull requests touch the same files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Overlap {
-    /// Nobody looks.
+    /// Don't check.
     Off,
-    /// It is told.
+    /// Report it.
     #[default]
     Warn,
-    /// It is told, and a person is asked.
+    /// Report it and ask the user.
     Pause,
 }
 
-/// How a run hands its result over, every default filled in.
+/// How a run hands its result over, with defaults filled in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Handover {
-    /// What becomes of the work.
+    /// What happens to the work.
     pub publish: Publish,
     /// The pull request.
     pub pr: PrConfig,
     /// The git remote that names the code host.
     pub remote: String,
-    /// Folder of a local forge, where one is used.
+    /// Folder of a local code host, if used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_forge: Option<String>,
     /// The branch on the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Other pull requests on the same files.
+    /// What to do about other pull requests on the same files.
     pub overlap: Overlap,
-    /// The run ends only when the checks of the pull request are green.
+    /// Whether the run ends only when the checks of the pull request are green.
     pub wait_for_checks: bool,
-    /// Longest wait for the first of them to appear.
+    /// Longest wait for the first check.
     #[serde(skip_serializing_if = "is_usual_appear")]
     pub ci_appear: Duration,
-    /// Longest wait for them.
+    /// Longest wait for all checks.
     pub ci_timeout: Duration,
     /// Longest wait for an approval.
     pub review_timeout: Duration,
-    /// First wait between two looks at the code host, where told.
+    /// First wait between two polls of the code host, if set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll: Option<Duration>,
     /// The issue that the run works on.
@@ -121,7 +121,6 @@ impl Default for Handover {
 }
 
 impl Handover {
-    /// From what the files say.
     pub(super) fn of(file: &mut ConfigFile) -> Self {
         let usual = Self::default();
         let seconds = |value: Option<f64>, unit: f64, usual: Duration| {

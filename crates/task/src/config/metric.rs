@@ -1,4 +1,4 @@
-//! Goals that are numbers: a check names the number that it prints, which way is better, and how much is enough.
+//! Numeric goals: a check defines the number that it prints, which direction is better, and how much is enough.
 
 use crate::criterion::Pattern;
 use serde::{Deserialize, Serialize};
@@ -9,15 +9,16 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub struct MetricConfig {
-    /// A regular expression that finds it in the output: its first group, or the whole match; the last match counts.
+    /// A regular expression that finds the number in the output: its first group, or the whole match; the last match
+    /// counts.
     pub pattern: Pattern,
-    /// Which way is better.
+    /// Which direction is better.
     pub better: Better,
-    /// What is enough: the verifier passes only from there on.
+    /// The verifier passes only from this value on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<f64>,
-    /// How often the command is run to measure it: the median counts, and how far the runs lie apart is the noise. A change
-    /// within the noise is no change.
+    /// How often to run the command: the median counts, and the spread is the noise. A change within the noise
+    /// doesn't count.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 25), extend("default" = once())))]
     pub repeat: u32,
@@ -34,15 +35,15 @@ fn is_once(repeat: &u32) -> bool {
     *repeat <= 1
 }
 
-/// Which way a number gets better.
+/// Which direction is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Better {
-    /// Less is better.
+    /// Lower is better.
     Lower,
-    /// More is better.
+    /// Higher is better.
     Higher,
 }
 
@@ -51,19 +52,19 @@ impl MetricConfig {
     pub fn new(pattern: Pattern, better: Better) -> Self {
         Self { pattern, better, target: None, repeat: 1 }
     }
-    /// With what is enough.
+    /// Sets the target.
     #[must_use]
     pub fn target(mut self, target: f64) -> Self {
         self.target = Some(target);
         self
     }
-    /// Measured this often.
+    /// Sets the number of measurements.
     #[must_use]
     pub fn repeat(mut self, times: u32) -> Self {
         self.repeat = times.clamp(1, REPEAT_MAX);
         self
     }
-    /// The number in an output, where there is one; `Err` says in words why there is none.
+    /// The number in an output; the error says why there is none.
     pub fn value(&self, output: &str) -> Result<f64, String> {
         let Some(found) = self.find(output) else {
             return Err(format!("its output has no match of the metric /{}/", self.pattern.as_str()));
@@ -71,15 +72,15 @@ impl MetricConfig {
         let number: Option<f64> = found.trim().replace(['_', ','], "").parse().ok();
         number.filter(|n| n.is_finite()).ok_or_else(|| format!("`{found}` isn't a number"))
     }
-    /// Whether more is better.
+    /// Whether higher is better.
     pub fn rises(&self) -> bool {
         self.better == Better::Higher
     }
-    /// What an output says of it, as written there.
+    /// The matching text in an output.
     pub fn find(&self, output: &str) -> Option<String> {
         self.pattern.last_group(output)
     }
-    /// Why a value is not enough; `None` where it is, or where nothing is asked for.
+    /// Why a value isn't enough; `None` if it is, or without a target.
     pub fn shortfall(&self, value: f64) -> Option<String> {
         let target = self.target?;
         let (enough, word) = match self.better {

@@ -1,8 +1,8 @@
-//! The configuration: what `.ralph/config.json` and the user's own config may say, how the layers are merged, and the
-//! resolved [`Settings`] a run is frozen with.
+//! The configuration: `.ralph/config.json` and the user's config, how the layers are merged, and the resolved
+//! [`Settings`] that a run is frozen with.
 //!
-//! A [`ConfigFile`] holds only what a file said; unknown keys are errors, because a budget that was misspelt is a budget
-//! that does not hold. The keys of the older `ralf` format (`modals`, `modal_priority`, `modal_selection`) are aliases.
+//! A [`ConfigFile`] holds only what a file says. Unknown keys are errors, because a misspelled budget would have no
+//! effect. The keys of the older `ralf` format (`modals`, `modal_priority`, `modal_selection`) are aliases.
 
 mod agent;
 mod clone;
@@ -45,7 +45,7 @@ use ralph_loop_protocol::id::AgentName;
 use ralph_loop_protocol::money::Usd;
 use serde::{Deserialize, Serialize};
 
-/// One configuration file, exactly as written. Every key is optional.
+/// A configuration file as written. Every key is optional.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -58,7 +58,7 @@ pub struct ConfigFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("const" = 1)))]
     pub version: Option<u32>,
-    /// Who may work, in the order of their definition.
+    /// The agents, in the order of their definition.
     #[serde(alias = "modals", skip_serializing_if = "Option::is_none")]
     pub agents: Option<Vec<AgentConfig>>,
     /// Which agents take part and in which order; default: all, as defined.
@@ -68,13 +68,13 @@ pub struct ConfigFile {
     #[serde(alias = "modal_selection", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "round_robin")))]
     pub agent_selection: Option<AgentSelection>,
-    /// Checks that can judge the work.
+    /// Checks that judge the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verifiers: Option<Vec<VerifierConfig>>,
-    /// Which of them must pass; default `["tests"]` where one of that name exists, else all.
+    /// Which of them must pass; default: `["tests"]` if one of that name exists, else all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub required_verifiers: Option<Vec<String>>,
-    /// Those that the configuration requires, once the settings of a task lie on top of it.
+    /// Those that the configuration requires, after the settings of a task are merged.
     #[serde(skip)]
     pub own_verifiers: Vec<String>,
     /// Run the checks on the original files before the first session; default true.
@@ -85,12 +85,12 @@ pub struct ConfigFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "additive")))]
     pub tests: Option<TestsPolicy>,
-    /// What people may do to a run over the page and the API: `guided` adds hints for the next session, `debug` also a fixed list
-    /// of commands.
+    /// What the dashboard and the API may do to a run: `guided` adds hints for the next session, `debug` also a fixed
+    /// list of commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "autonomous")))]
     pub mode: Option<Mode>,
-    /// The least that the proof must be worth; what is worth less is not done.
+    /// The minimum strength of the proof; anything weaker isn't done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require_proof: Option<RequiredProof>,
     /// The word inside `<promise>…</promise>`.
@@ -101,30 +101,30 @@ pub struct ConfigFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "promise")))]
     pub completion: Option<Completion>,
-    /// Goes back to the files with the best number where an iteration made it worse (verifiers with a `metric`).
+    /// Restore the files with the best number if an iteration made it worse (verifiers with a `metric`).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = false)))]
     pub keep_best: Option<bool>,
-    /// Commit each iteration on the current branch too, not only on `refs/ralph/<run>/work`.
+    /// Also commit each iteration on the current branch, not only on `refs/ralph/<run>/work`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_commits: Option<bool>,
-    /// Let the agent itself commit on the run's branch (fast-forward only).
+    /// Let the agent commit on the run's branch (fast-forward only).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_agent_commits: Option<bool>,
     /// Commit the `.ralph/` folder as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit_state: Option<bool>,
-    /// Author name of ralph's commits.
+    /// Author name of `ralph`'s commits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit_author: Option<String>,
-    /// Author mail address of ralph's commits.
+    /// Author email of `ralph`'s commits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit_email: Option<String>,
     /// Most iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("default" = 30)))]
     pub max_iterations: Option<u32>,
-    /// Most working time, in minutes; waits do not count.
+    /// Most working time, in minutes; waits don't count.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "default" = 120)))]
     pub max_wall_time_minutes: Option<f64>,
@@ -132,10 +132,10 @@ pub struct ConfigFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = 10)))]
     pub max_cost_usd_estimate: Option<Usd>,
-    /// Most tokens in all.
+    /// Most tokens in total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens_total: Option<u64>,
-    /// Gutters in a row, without progress between, that end the run.
+    /// How often the run may be stuck in a row, without progress in between, before it ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = 3)))]
     pub max_consecutive_gutter: Option<u32>,
@@ -143,76 +143,77 @@ pub struct ConfigFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub max_limit_wait_minutes: Option<f64>,
-    /// The run ends at this instant, whatever it is doing.
+    /// When the run must end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// Refuse to start where the money cap cannot hold because an agent does not report its cost.
+    /// Refuse to start if the money cap can't be enforced because an agent doesn't report its cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict_budget: Option<bool>,
-    /// Paths or globs that must stay as they were when the run started.
+    /// Paths or globs that must stay unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protected_paths: Option<Vec<String>>,
-    /// Globs of more files that decide a check; one that starts with `!` takes files out. `ralph harness` shows what they match.
+    /// Globs of more harness files; one that starts with `!` excludes files. `ralph harness` shows the matches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub harness: Option<Vec<String>>,
-    /// Commands that make a clean checkout ready for its checks.
+    /// Commands that prepare a clean checkout for its checks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup_commands: Option<Vec<CommandLine>>,
     /// Stuck detection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stuck_detection: Option<StuckConfig>,
-    /// `loop_score` from which a run counts as circling.
+    /// `loop_score` from which a run counts as stuck.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "default" = 0.7)))]
     pub gutter_score: Option<f64>,
-    /// What follows when every mitigation is used up.
+    /// What to do when every recovery step was tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "pause")))]
     pub on_stuck: Option<OnStuck>,
-    /// The doctor, who reads the record of a run that gets nowhere.
+    /// The doctor, which analyzes the record of a stuck run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doctor: Option<DoctorConfig>,
-    /// The critic, who looks at the last changes once per gutter when the score is high.
+    /// The critic, which reviews the last changes once each time the score is high.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub critic: Option<CriticConfig>,
     /// The pipeline of roles that agents take in turn, with `agent_selection` `roles`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roles: Option<Vec<RoleConfig>>,
-    /// How strongly the agent is sandboxed. `none` counts only from a flag or the user's own config.
+    /// How strongly the agent is sandboxed. `none` only works in a flag or the user's config.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "auto")))]
     pub isolation: Option<Isolation>,
-    /// Where commands run, where that is not this machine.
+    /// Where commands run, if not on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxConfig>,
-    /// Further hosts that commands may reach. In a repo's file it needs the user's approval.
+    /// More hosts that commands may reach. In a repo's file it needs the user's approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_hosts: Option<Vec<String>>,
-    /// Variables of the user's that commands may see. Only the user's own config or a flag adds any.
+    /// Variables of the user's environment that commands may see. In a repo's file it needs the user's approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(inner(regex(pattern = "^[A-Za-z0-9_]+$"))))]
     pub pass_env: Option<Vec<String>>,
-    /// What of the user's own settings sandboxed agent CLIs get beside their login. Only the user's own config or a flag says so.
+    /// Which of the user's settings sandboxed agent CLIs get in addition to their login. Only works in the user's
+    /// config or a flag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<Vec<Share>>,
-    /// Cooldown after a rate limit that names no reset time.
+    /// Cooldown after a rate limit without a reset time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = 900)))]
     pub default_cooldown_seconds: Option<u64>,
-    /// What becomes of the proven work: it stays here, its branch is pushed, or it becomes a pull request.
+    /// What happens to the proven work: it stays local, its branch is pushed, or it becomes a pull request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub publish: Option<Publish>,
-    /// How the pull request looks. Templates know the names of `docs/TASKS.md`.
+    /// The pull request. Templates know the names of `docs/TASKS.md`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pr: Option<PrConfig>,
     /// The git remote that names the code host.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "origin")))]
     pub remote: Option<String>,
-    /// Folder of a local forge, used in place of the remote's host.
+    /// Folder of a local code host, used instead of the remote's host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_forge: Option<String>,
-    /// What happens where other open pull requests touch the same files.
+    /// What to do if other open pull requests touch the same files.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "warn")))]
     pub overlap: Option<Overlap>,
@@ -232,14 +233,14 @@ pub struct ConfigFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0), extend("default" = 72)))]
     pub review_timeout_hours: Option<f64>,
-    /// First wait between two looks at the code host; later ones are longer.
+    /// First wait between two polls of the code host; later ones are longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub poll_seconds: Option<f64>,
     /// The message of each iteration's commit, a template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit_template: Option<String>,
-    /// Notification channels. Works only in the user's own config.
+    /// Notification channels. Only works in the user's config.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notify: Option<Vec<NotifyConfig>>,
     /// How much of a repo `--clone` brings.
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_older_format_is_read_under_its_own_names() {
+    fn older_key_names_are_accepted() {
         let file = ConfigFile::parse(
             r#"{"modal_priority":["b"],"modal_selection":"priority","modals":[
                 {"name":"a","command_argv":["a"]},
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_cannot_hold_are_refused_where_they_stand() {
+    fn invalid_values_are_refused_with_their_position() {
         let error = refused("{\n\n  \"max_iterations\": 0}");
         assert_eq!(error.line, 3);
         assert!(refused("").hint.contains("ralph init"));
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_those_of_the_documentation() {
+    fn defaults_match_the_documentation() {
         let settings = ConfigFile::default().resolve();
         assert_eq!(settings.budgets.max_iterations, 30);
         assert_eq!(settings.budgets.max_wall_time, Duration::from_secs(7200));

@@ -1,9 +1,9 @@
-//! Model profiles: a named model with its settings, its server and its price.
+//! Model profiles: a named model with its settings, server and price.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The name of the profile that is used where nobody names one.
+/// The default profile.
 pub const DEFAULT_PROFILE: &str = "default-cheap";
 
 /// A named model. It holds no key, only the name of the variable that does.
@@ -12,49 +12,49 @@ pub const DEFAULT_PROFILE: &str = "default-cheap";
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "profile"))]
 pub struct Profile {
-    /// Its name; filled in from the key it stands under.
+    /// Its name; filled in from its key.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[cfg_attr(feature = "schema", schemars(skip))]
     pub name: String,
-    /// Provider and model as LiteLLM writes them: `zai/glm-4.7`, `anthropic/claude-sonnet-5`, `openai/gpt-5.5`.
+    /// Provider and model in LiteLLM's notation: `zai/glm-4.7`, `anthropic/claude-sonnet-5`, `openai/gpt-5.5`.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub litellm_model: String,
     /// Most tokens of one answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_output_tokens: Option<u64>,
-    /// Sampling temperature; left to the provider where absent.
+    /// Sampling temperature; default: the provider's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 2)))]
     pub temperature: Option<f64>,
-    /// What it is good for (`cheap`, `doctor`, …); the doctor takes the first profile with the tag `doctor`.
+    /// Its uses (`cheap`, `doctor`, …); the doctor takes the first profile with the tag `doctor`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// The server, where it is not the provider's own: a LiteLLM proxy, OpenRouter, a local server.
+    /// The server, if not the provider's: a LiteLLM proxy, OpenRouter, a local server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^https?://[^@?# ]*$")))]
     pub base_url: Option<String>,
-    /// The variable that holds the key; the provider's usual one where absent, none where empty.
+    /// The variable that holds the key; default: the provider's; empty: no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^([A-Z_][A-Z0-9_]*)?$")))]
     pub api_key_env: Option<String>,
-    /// The wire to speak, where it does not follow from the provider.
+    /// The API to use, if it doesn't follow from the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
-    /// Prices in USD per million tokens, where the built-in table does not know them or is wrong.
+    /// Prices in USD per million tokens, if the built-in table lacks them or is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<PriceConfig>,
-    /// Time-outs in seconds, where the usual ones do not fit.
+    /// Timeouts in seconds, if the defaults don't fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeouts: Option<TimeoutConfig>,
-    /// Further tries after a failure that may pass.
+    /// How often temporary failures are retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = 20), extend("default" = 4)))]
     pub max_retries: Option<u32>,
 }
 
 impl Profile {
-    /// A profile with nothing but a model.
+    /// A profile with only a model.
     pub fn of_model(name: &str, litellm_model: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -72,7 +72,7 @@ impl Profile {
     }
 }
 
-/// The wires that are spoken.
+/// The supported APIs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -80,7 +80,7 @@ impl Profile {
 pub enum Wire {
     /// Anthropic Messages.
     Anthropic,
-    /// OpenAI Chat Completions, and everything that imitates it.
+    /// OpenAI Chat Completions, and compatible APIs.
     OpenaiChat,
     /// OpenAI Responses.
     OpenaiResponses,
@@ -89,7 +89,7 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// The word used in files.
+    /// The word in files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
@@ -112,23 +112,23 @@ pub struct PriceConfig {
     /// Output.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub output: f64,
-    /// Input read from a cache; as fresh input where absent.
+    /// Input read from a cache; default: as fresh input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub cache_read: Option<f64>,
-    /// Input written to a cache; as fresh input where absent.
+    /// Input written to a cache; default: as fresh input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub cache_write: Option<f64>,
 }
 
-/// Time-outs of a call, in seconds.
+/// Timeouts of a call, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "timeouts"))]
 pub struct TimeoutConfig {
-    /// Until the connection stands.
+    /// Until the connection is established.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 3600), extend("default" = 10)))]
     pub connect: Option<u64>,
@@ -142,22 +142,22 @@ pub struct TimeoutConfig {
     pub stall: Option<u64>,
 }
 
-/// All profiles of a run, by name, and which of them is used when.
+/// All profiles of a run by name, and their uses.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Models {
     /// The profiles.
     #[serde(default)]
     pub profiles: BTreeMap<String, Profile>,
-    /// The profile of agents that name none.
+    /// The profile of agents without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// The profile that takes over where the first cannot answer.
+    /// The profile to use when the first can't answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
 }
 
 impl Models {
-    /// The profiles that `ralph` has by itself.
+    /// The built-in profiles of `ralph`.
     pub fn builtin() -> Self {
         let profile = |name: &str, model: &str, tags: &[&str]| {
             let tags = tags.iter().map(|&tag| tag.to_owned()).collect();
@@ -178,13 +178,13 @@ impl Models {
         }
     }
 
-    /// Reads the text of a `models.yaml`; see [`ModelsFile`](super::ModelsFile) for all that it may say.
+    /// Parses a `models.yaml`; see [`ModelsFile`](super::ModelsFile) for its format.
     pub fn parse(text: &str) -> Result<Self, super::ConfigError> {
         Ok(super::ModelsFile::parse(text)?.models())
     }
 
-    /// `over` on top of these: a profile of the same name is replaced as a whole, so that no server is ever combined with
-    /// a key that was meant for another.
+    /// `over` on top of these: replaces whole profiles, so that a server is never combined with a key that was meant
+    /// for another.
     #[must_use]
     pub fn overlaid(mut self, over: Self) -> Self {
         self.profiles.extend(over.profiles);
@@ -193,7 +193,7 @@ impl Models {
         self
     }
 
-    /// Whether `default` and `fallback` name profiles that exist; else what is wrong and the fix.
+    /// Checks that `default` and `fallback` name existing profiles; the error is the problem and the fix.
     pub fn check(&self) -> Result<(), (String, String)> {
         for (key, name) in [("default", &self.default), ("fallback", &self.fallback)] {
             let Some(name) = name.as_deref().filter(|name| self.get(name).is_none()) else { continue };
@@ -207,7 +207,7 @@ impl Models {
         Ok(())
     }
 
-    /// The profile of that name; a name with a slash that no profile has is taken for a model.
+    /// The profile of that name; a name with a slash without a profile counts as a model.
     pub fn get(&self, name: &str) -> Option<Profile> {
         if let Some(profile) = self.profiles.get(name) {
             return Some(Profile { name: name.to_owned(), ..profile.clone() });
@@ -219,7 +219,7 @@ impl Models {
         let (name, _) = self.profiles.iter().find(|(_, p)| p.tags.iter().any(|t| t == tag))?;
         self.get(name)
     }
-    /// The name used where nobody names a profile.
+    /// The default profile's name.
     pub fn default_name(&self) -> &str {
         self.default.as_deref().unwrap_or(DEFAULT_PROFILE)
     }

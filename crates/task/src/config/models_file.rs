@@ -1,4 +1,4 @@
-//! Reading `models.yaml`: profiles with the line and the fix of what is wrong.
+//! Parses `models.yaml`; errors have a line and a fix.
 
 use super::{ConfigError, Models, Profile};
 use serde::{Deserialize, Serialize};
@@ -23,18 +23,18 @@ pub const PROFILE_KEYS: &[&str] = &[
 /// Keys at the top of the file.
 pub const MODELS_KEYS: &[&str] = &["profiles", "default", "fallback", "prices_file"];
 
-/// One `models.yaml`, exactly as written.
+/// A `models.yaml` as written.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModelsFile {
-    /// Profiles by name. One of the same name in a lower layer is replaced as a whole.
+    /// Profiles by name. They replace those of lower layers completely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profiles: Option<BTreeMap<String, Profile>>,
-    /// The profile of agents that name none; or a model as `PROVIDER/MODEL`.
+    /// The profile of agents without one; or a model as `PROVIDER/MODEL`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// The profile that takes over where the first cannot answer.
+    /// The profile to use when the first can't answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
     /// A list of prices in LiteLLM's format, relative to this file.
@@ -43,7 +43,7 @@ pub struct ModelsFile {
 }
 
 impl ModelsFile {
-    /// Reads one file's text. An empty file says nothing.
+    /// Parses a file. An empty file is valid.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if text.len() > MAX_BYTES {
@@ -68,13 +68,13 @@ impl ModelsFile {
         Ok(file)
     }
 
-    /// The profiles of the file, without where its prices are.
+    /// The file's profiles, without its prices file.
     pub fn models(self) -> Models {
         Models { profiles: self.profiles.unwrap_or_default(), default: self.default, fallback: self.fallback }
     }
 }
 
-/// What is wrong with a profile: its key, the words, the fix.
+/// What is wrong with a profile: its key, the problem, the fix.
 fn fault(name: &str, profile: &Profile) -> Option<(&'static str, String, String)> {
     let says = |key: &'static str, what: &str, hint: &str| {
         Some((key, format!("profile `{name}`: {what}"), hint.to_owned()))
@@ -106,7 +106,7 @@ fn fault(name: &str, profile: &Profile) -> Option<(&'static str, String, String)
     if profile.max_retries.is_some_and(|r| r > 20) {
         return says("max_retries", "`max_retries` may be 20 at most", "leave it out for 4");
     }
-    // Somebody may have written the key itself: it is not repeated here.
+    // It may contain the key itself, so it isn't repeated here.
     let variable = |v: &str| {
         v.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
             && !v.starts_with(|c: char| c.is_ascii_digit())
@@ -134,7 +134,7 @@ fn fault(name: &str, profile: &Profile) -> Option<(&'static str, String, String)
     None
 }
 
-/// The line of a profile's key; the profile's own where the key has none.
+/// The line of a profile's key; the profile's own if the key is missing.
 fn line_of(text: &str, profile: &str, key: &str) -> usize {
     let is = |line: &str, key: &str| {
         line.trim_start()
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_cannot_be_are_refused_at_their_line() {
+    fn invalid_values_are_refused_with_their_line() {
         let bad = |key: &str| refused(&format!("profiles:\n  a:\n    litellm_model: x/y\n    {key}\n"));
         for key in [
             "temperature: 3",
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_built_in_profiles_hold_their_own_rules() {
+    fn built_in_profiles_are_valid() {
         let models = Models::builtin();
         for (name, profile) in &models.profiles {
             assert_eq!(fault(name, profile), None);

@@ -1,34 +1,34 @@
-//! Who is told of a run while nobody watches it: the `notify` list.
+//! The `notify` list: who gets notified about a run.
 //!
-//! It counts only from the user's own configuration, environment and flags: a repo must not be able to run a command on
-//! the user's machine or to send word to a server of its choice.
+//! Only the user's configuration, environment and flags count: a repo must not be able to run a command on the user's
+//! machine or to send messages to a server of its choice.
 
 use ralph_loop_protocol::notification::Occasion;
 use serde::{Deserialize, Serialize};
 
-/// The variable that names a Slack-compatible webhook, where nothing else does.
+/// The default variable for a Slack-compatible webhook.
 pub const SLACK_VARIABLE: &str = "SLACK_WEBHOOK_URL";
 
-/// One way to tell people.
+/// A notification channel.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub struct NotifyConfig {
-    /// Which channel.
+    /// The kind of channel.
     pub kind: NotifyKind,
-    /// What it is called in messages; default: its kind.
+    /// Its name in messages; default: its kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it tells of.
+    /// The occasions it reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = ["needs_human", "success", "failure"])))]
     pub on: Option<Vec<Occasion>>,
-    /// `slack`, `webhook`: the address.
+    /// `slack`, `webhook`: the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^https?://")))]
     pub url: Option<String>,
-    /// `slack`, `webhook`: the environment variable that holds the address.
+    /// `slack`, `webhook`: the environment variable that holds the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url_env: Option<String>,
     /// `webhook`: the environment variable that holds the key of the signature.
@@ -37,23 +37,23 @@ pub struct NotifyConfig {
     /// `email`: the mail server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// `email`: its port; default: the usual one of `tls`.
+    /// `email`: its port; default: the usual one for `tls`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// `email`: how the connection is protected.
+    /// `email`: the connection's encryption.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "starttls")))]
     pub tls: Option<MailTls>,
-    /// `email`: who logs in, where the server asks.
+    /// `email`: the login name, if the server requires one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// `email`: the environment variable that holds the password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_env: Option<String>,
-    /// `email`: the sender's address.
+    /// `email`: the sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// `email`: who gets the mail.
+    /// `email`: the recipients.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<String>,
     /// `command`: the program. It gets the message as JSON on stdin and in `RALPH_NOTIFY_*` variables.
@@ -61,7 +61,7 @@ pub struct NotifyConfig {
     pub command_argv: Vec<String>,
 }
 
-/// The ways to tell people.
+/// The kinds of notification channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -70,18 +70,18 @@ pub enum NotifyKind {
     /// A Slack-compatible webhook.
     #[default]
     Slack,
-    /// A JSON POST, signed where a key is named.
+    /// A JSON POST, signed if a key is given.
     Webhook,
-    /// A mail.
+    /// An email.
     Email,
-    /// A note on this machine's screen.
+    /// A desktop notification on this machine.
     Desktop,
     /// Any program.
     Command,
 }
 
 impl NotifyKind {
-    /// As the configuration writes it.
+    /// The word in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Slack => "slack",
@@ -93,23 +93,23 @@ impl NotifyKind {
     }
 }
 
-/// How the connection to a mail server is protected.
+/// The encryption of a connection to a mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum MailTls {
-    /// Not at all: for a server on this machine. No password is sent over it to another one.
+    /// None: for a server on this machine. Never sends a password to another machine.
     None,
-    /// It begins in the open and is protected before anything is said.
+    /// STARTTLS before anything else is sent.
     #[default]
     Starttls,
-    /// From the first byte.
+    /// TLS from the first byte.
     Implicit,
 }
 
 impl MailTls {
-    /// The port that mail servers usually listen on for it.
+    /// The usual port for it.
     pub fn usual_port(self) -> u16 {
         match self {
             Self::None => 25,
@@ -120,18 +120,18 @@ impl MailTls {
 }
 
 impl NotifyConfig {
-    /// A way with nothing but its kind.
+    /// A channel with only its kind.
     pub fn of(kind: NotifyKind) -> Self {
         Self { kind, ..Self::default() }
     }
 
-    /// Whether it tells of this.
+    /// Whether it reports this occasion.
     pub fn wants(&self, occasion: Occasion) -> bool {
         const USUAL: [Occasion; 3] = [Occasion::NeedsHuman, Occasion::Success, Occasion::Failure];
         self.on.as_deref().unwrap_or(&USUAL).contains(&occasion)
     }
 
-    /// What is wrong with it, and what fixes that.
+    /// The problem and the fix, if any.
     pub fn fault(&self) -> Option<(String, &'static str)> {
         let kind = self.kind.as_str();
         let lacks = |key: &str, hint| Some((format!("a `{kind}` notification needs `{key}`"), hint));
@@ -181,7 +181,7 @@ impl NotifyConfig {
     }
 }
 
-/// Plain addresses only: nothing that could end a line or a command of the mail protocol.
+/// Only plain addresses: nothing that could end a line or a command of the mail protocol.
 fn is_address(text: &str) -> bool {
     let fine = |part: &str| {
         !part.is_empty() && part.chars().all(|c| c.is_ascii_graphic() && !"<>,;:\"()[]\\@".contains(c))
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_is_refused_by_name() {
+    fn unusable_channels_are_refused_by_name() {
         assert!(refused(r#"{"kind":"webhook"}"#).contains("`url`"));
         assert!(refused(r#"{"kind":"slack","url":"file:///etc/passwd"}"#).contains("isn't a web URL"));
         assert!(

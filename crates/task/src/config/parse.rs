@@ -1,4 +1,4 @@
-//! Reading a configuration file: a bad one is refused with its line and the likely fix.
+//! Parses a configuration file; errors have a line and a likely fix.
 
 use super::{AgentKind, ConfigFile};
 
@@ -8,15 +8,15 @@ use super::{AgentKind, ConfigFile};
 pub struct ConfigError {
     /// What is wrong.
     pub message: String,
-    /// Line, from 1; 0 where no line can be named.
+    /// Line, from 1; 0 if unknown.
     pub line: usize,
     /// Column, from 1.
     pub column: usize,
-    /// What to do.
+    /// What to do next.
     pub hint: String,
 }
 
-/// Every key that a configuration file may hold at its top, for messages.
+/// Every top-level key of a configuration file, for messages.
 pub const TOP_KEYS: &[&str] = &[
     "$schema",
     "version",
@@ -78,12 +78,11 @@ pub const TOP_KEYS: &[&str] = &[
     "clone",
 ];
 
-/// Longest name of an agent or a check, in bytes: it becomes part of a file name, which may have 255.
+/// Longest name of an agent or a check, in bytes: it becomes part of a file name, which is limited to 255.
 const NAME_MAX: usize = 100;
-/// Longest time that a session or a check may be given, in seconds: a month.
+/// Longest time limit of a session or a check, in seconds: a month.
 const SECONDS_MAX: u64 = 31 * 24 * 3600;
 
-/// Whether a name can be part of a file name.
 fn is_usable_name(name: &str) -> bool {
     (1..=NAME_MAX).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
@@ -96,7 +95,6 @@ fn unusable_name(key: &'static str, what: &str, name: &str) -> ValueFault {
     (key, format!("the {what} name `{shown}` is not usable"), hint)
 }
 
-/// Refuses a time that nobody means.
 fn too_long(name: &str, what: &str, seconds: u64) -> Result<(), ValueFault> {
     if seconds <= SECONDS_MAX {
         return Ok(());
@@ -105,18 +103,18 @@ fn too_long(name: &str, what: &str, seconds: u64) -> Result<(), ValueFault> {
     Err(("timeout_seconds", message, format!("give at most {SECONDS_MAX}, which is a month")))
 }
 
-/// Whether a path leads to a place below the folder that it is meant from, as far as its words say.
+/// Whether a relative path stays below its base folder, judging by its text.
 pub fn is_inside(path: &str) -> bool {
     use std::path::{Component, Path};
     let mut parts = Path::new(path).components().peekable();
     parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
-/// A value that cannot hold: its key, what is wrong, what fixes it.
+/// An invalid value: its key, the problem, the fix.
 type ValueFault = (&'static str, String, String);
 
 impl ConfigFile {
-    /// Reads one file's text. A byte order mark and CRLF line ends are fine.
+    /// Parses a file. A byte order mark and CRLF line ends are fine.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if text.trim().is_empty() {
@@ -137,7 +135,7 @@ impl ConfigFile {
         Ok(file)
     }
 
-    /// What serde cannot see: values that cannot hold, and names that do not fit each other.
+    /// Checks what serde can't: invalid values, and names that don't match.
     fn check(&self) -> Result<(), ValueFault> {
         if let Some(version) = self.version.filter(|v| *v != 1) {
             return Err((
@@ -370,7 +368,7 @@ fn explain(error: &serde_json::Error) -> ConfigError {
     ConfigError { message, line, column: error.column().max(1), hint }
 }
 
-/// A message of serde with the names of Rust's number types as people say them.
+/// A serde message with plain names for Rust's number types.
 fn in_plain_types(message: String) -> String {
     let Some((before, kind)) = message.rsplit_once(", expected ") else { return message };
     match crate::type_words::of_number(kind) {

@@ -1,4 +1,4 @@
-//! Verifiers and policies in the configuration: what judges the work, and what follows from a judgement.
+//! Verifiers and policies in the configuration: what judges the work, and what follows.
 
 use super::agent::default_timeout;
 use super::metric::MetricConfig;
@@ -18,13 +18,13 @@ pub struct VerifierConfig {
     /// The command; empty for a check of a file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command_argv: Vec<String>,
-    /// What must be found besides an exit code of 0.
+    /// What it must find besides an exit code of 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expect>,
     /// The number that it measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<MetricConfig>,
-    /// When it runs besides the final check.
+    /// When it runs, in addition to the final check.
     #[serde(default)]
     pub run_when: RunWhen,
     /// Longest run.
@@ -43,18 +43,18 @@ pub enum Expect {
         /// The regular expression.
         pattern: Pattern,
     },
-    /// The file exists; no command is run.
+    /// The file exists; runs no command.
     FileExists {
-        /// Which.
+        /// Its path.
         #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
         path: String,
     },
-    /// A closure of the program that uses the library says so; no command is run.
+    /// A closure of the program that uses the library decides; runs no command.
     #[cfg_attr(feature = "schema", schemars(skip))]
     Custom,
-    /// The file exists and its content matches; no command is run.
+    /// The file exists and its content matches; runs no command.
     FileContains {
-        /// Which.
+        /// Its path.
         #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
         path: String,
         /// The regular expression.
@@ -63,7 +63,7 @@ pub enum Expect {
 }
 
 impl VerifierConfig {
-    /// A required command with the usual time-out.
+    /// A required command with the default timeout.
     pub fn command(name: impl Into<String>, command_argv: Vec<String>) -> Self {
         Self {
             name: name.into(),
@@ -74,11 +74,11 @@ impl VerifierConfig {
             timeout_seconds: default_timeout(),
         }
     }
-    /// The command as a person would type it.
+    /// The command as typed in a shell.
     pub fn command_line(&self) -> String {
         match &self.expect {
             None => match self.command_argv.as_slice() {
-                // A shell line reads best as it was written.
+                // A shell line is shown as written.
                 [sh, c, line] if sh == "sh" && c == "-c" => line.clone(),
                 argv => join_argv(argv),
             },
@@ -126,15 +126,15 @@ pub enum Completion {
     Metric,
 }
 
-/// What a run may do to the tests of the start.
+/// What a run may do to the original tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum TestsPolicy {
-    /// Nothing: any change of tests or of what sets them up is not done.
+    /// Nothing: no result counts if tests or their setup changed.
     Frozen,
-    /// Whatever the tests of the start allow: the work must pass them as they were, else a person approves the changes.
+    /// Only additions: the work must pass the original tests, or you approve the changes.
     #[default]
     Additive,
     /// Anything: the run's own tests are enough.
@@ -142,7 +142,7 @@ pub enum TestsPolicy {
 }
 
 impl TestsPolicy {
-    /// As the configuration and flags spell it.
+    /// Parses the word in configuration and flags.
     pub fn parse(word: &str) -> Result<Self, String> {
         match word {
             "frozen" => Ok(Self::Frozen),
@@ -152,7 +152,7 @@ impl TestsPolicy {
         }
     }
 
-    /// The same back.
+    /// The word in configuration and flags.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Frozen => "frozen",
@@ -161,29 +161,29 @@ impl TestsPolicy {
         }
     }
 
-    /// Whether it is the usual one.
+    /// Whether it is the default.
     pub fn is_usual(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What people may do to a run over the page and the API. Nothing of it is a shell.
+/// What the dashboard and the API may do to a run. None of it is a shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Mode {
-    /// Controls of the run, and what lasts: the task, notes, guardrails.
+    /// Controls of the run, and permanent changes: the task, notes, guardrails.
     #[default]
     Autonomous,
-    /// The same, and hints for the next session.
+    /// Also hints for the next session.
     Guided,
-    /// The same, and a fixed list of commands: tests, lint, type check, logs.
+    /// Also a fixed list of commands: tests, lint, type check, logs.
     Debug,
 }
 
 impl Mode {
-    /// As the configuration and flags spell it.
+    /// Parses the word in configuration and flags.
     pub fn parse(word: &str) -> Result<Self, String> {
         match word {
             "autonomous" => Ok(Self::Autonomous),
@@ -193,7 +193,7 @@ impl Mode {
         }
     }
 
-    /// The same back.
+    /// The word in configuration and flags.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Autonomous => "autonomous",
@@ -202,23 +202,23 @@ impl Mode {
         }
     }
 
-    /// Whether it is the usual one.
+    /// Whether it is the default.
     pub fn is_usual(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether people may give hints for one session.
+    /// Whether users may give hints for one session.
     pub fn takes_nudges(self) -> bool {
         self != Self::Autonomous
     }
 
-    /// Whether people may have the listed commands run.
+    /// Whether users may run the listed commands.
     pub fn runs_commands(self) -> bool {
         self == Self::Debug
     }
 }
 
-/// The least that a proof must be worth.
+/// The minimum strength of a proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -231,7 +231,7 @@ pub enum RequiredProof {
 }
 
 impl RequiredProof {
-    /// As the configuration and flags spell it.
+    /// Parses the word in configuration and flags.
     pub fn parse(word: &str) -> Result<Self, String> {
         match word {
             "own_tests" => Ok(Self::OwnTests),
@@ -240,7 +240,7 @@ impl RequiredProof {
         }
     }
 
-    /// The same back.
+    /// The word in configuration and flags.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OwnTests => "own_tests",
@@ -249,13 +249,13 @@ impl RequiredProof {
     }
 }
 
-/// What follows when a run circles and every mitigation is used up.
+/// What to do when a run is stuck and every recovery step was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum OnStuck {
-    /// Wait for a person (exit 3).
+    /// Wait for the user (exit 3).
     #[default]
     Pause,
     /// End without success (exit 1).
@@ -275,6 +275,6 @@ pub enum Isolation {
     Bwrap,
     /// Landlock.
     Landlock,
-    /// No sandbox at all.
+    /// No sandbox.
     None,
 }

@@ -1,19 +1,19 @@
-//! Where a run's commands are to run: on this machine, or in a sandbox of a provider.
+//! Where a run's commands run: on this machine, or in a provider's sandbox.
 
 use ralph_loop_protocol::money::Usd;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Who makes the sandbox of a run.
+/// The provider of a run's sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline, transform = crate::schema_parts::provider_aliases))]
 pub enum ProviderName {
-    /// None: commands run on this machine, in its sandbox.
+    /// None: commands run in a sandbox on this machine.
     #[default]
     Local,
-    /// A container of Docker or podman.
+    /// A Docker or podman container.
     Docker,
     /// A microVM of Docker Sandboxes.
     #[serde(alias = "docker-sandbox")]
@@ -30,7 +30,7 @@ impl ProviderName {
     /// Every name, for messages.
     pub const NAMES: &str = "local, docker, sbx (or docker-sandbox), daytona, e2b, vercel";
 
-    /// Reads a name, as flags, variables and task files write it.
+    /// Parses a name in flags, variables and task files.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text {
             "local" => Ok(Self::Local),
@@ -55,17 +55,17 @@ impl ProviderName {
         }
     }
 
-    /// Whether commands run somewhere else than on this machine itself.
+    /// Whether commands run elsewhere than directly on this machine.
     pub fn is_elsewhere(self) -> bool {
         self != Self::Local
     }
 
-    /// Whether it is somebody else's service, which is sent the code.
+    /// Whether it is a third-party service, which receives the code.
     pub fn is_cloud(self) -> bool {
         !self.mounts()
     }
 
-    /// Whether its sandboxes work on a folder of this machine itself, not on a copy elsewhere.
+    /// Whether its sandboxes mount a local folder instead of a copy.
     pub fn mounts(self) -> bool {
         matches!(self, Self::Local | Self::Docker | Self::Sbx)
     }
@@ -77,14 +77,14 @@ impl ProviderName {
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub struct SandboxConfig {
-    /// Who makes it; this machine where absent.
+    /// The provider; default: this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "local")))]
     pub provider: Option<ProviderName>,
-    /// The image, in the provider's words; its own default where absent.
+    /// The image, in the provider's notation; default: the provider's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// A snapshot to start from, where the provider has such.
+    /// A snapshot to start from, if the provider supports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
     /// Processors.
@@ -99,21 +99,21 @@ pub struct SandboxConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub disk_gib: Option<f64>,
-    /// Volumes for shared caches: name and place inside. Counts only from the user's own config.
+    /// Volumes for shared caches: name and path inside. Only works in the user's config.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(feature = "schema", schemars(transform = crate::schema_parts::absolute_values))]
     pub volumes: BTreeMap<String, String>,
-    /// Leave it as it is when the run ends.
+    /// Keep it when the run ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = false)))]
     pub keep: Option<bool>,
-    /// What it costs per hour, over the provider's list.
+    /// Its price per hour, overriding the provider's list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hourly_usd: Option<Usd>,
 }
 
 impl SandboxConfig {
-    /// Lays `over` on top: what it says wins, key by key.
+    /// Lays `over` on top, key by key.
     pub fn overlaid(mut self, over: Self) -> Self {
         macro_rules! take {
             ($($key:ident),*) => { $( if over.$key.is_some() { self.$key = over.$key; } )* };
@@ -123,7 +123,7 @@ impl SandboxConfig {
         self
     }
 
-    /// Who makes it.
+    /// The provider.
     pub fn provider(&self) -> ProviderName {
         self.provider.unwrap_or_default()
     }
@@ -133,7 +133,7 @@ impl SandboxConfig {
         Resources { vcpu: self.vcpu, memory_gib: self.memory_gib, disk_gib: self.disk_gib }
     }
 
-    /// Keys that are set and that the provider does nothing with. What the clouds cannot do they refuse themselves.
+    /// Keys that are set but that the provider ignores. The clouds refuse what they don't support.
     pub fn ignored(&self) -> Vec<&'static str> {
         let set = [
             ("image", self.image.is_some()),
@@ -154,7 +154,6 @@ impl SandboxConfig {
         set.into_iter().filter(|(key, is_set)| *is_set && unused.contains(key)).map(|(key, _)| key).collect()
     }
 
-    /// What cannot hold, in words.
     pub(super) fn fault(&self) -> Option<String> {
         let sizes = [("vcpu", self.vcpu), ("memory_gib", self.memory_gib), ("disk_gib", self.disk_gib)];
         if let Some((key, _)) = sizes.iter().find(|(_, v)| v.is_some_and(|v| !v.is_finite() || v <= 0.0)) {
@@ -165,7 +164,7 @@ impl SandboxConfig {
     }
 }
 
-/// The size of a sandbox; the provider's default where absent.
+/// The size of a sandbox; default: the provider's.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Resources {
     /// Processors.
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_provider_has_no_use_for_is_named() {
+    fn ignored_sandbox_keys_are_reported() {
         let set = r#"{"sandbox":{"provider":"PROVIDER","image":"x","vcpu":2,"disk_gib":5,"keep":false}}"#;
         let ignored = |provider: &str| {
             ConfigFile::parse(&set.replace("PROVIDER", provider)).unwrap().resolve().sandbox.ignored()

@@ -1,4 +1,4 @@
-//! From files to settings: layers are merged, defaults filled in, and the result is what a run is frozen with.
+//! Resolves files to settings: merges the layers and fills in defaults. A run is frozen with the result.
 
 use super::{
     AgentConfig, AgentSelection, CommandLine, Completion, ConfigFile, CriticConfig, DoctorConfig, Handover,
@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 impl ConfigFile {
-    /// Lays `over` on top of `self`: what `over` says wins. Agents and verifiers are merged by name, so a repo may
-    /// change one agent of the user's without repeating the others.
+    /// Lays `over` on top of `self`. Agents and verifiers are merged by name, so a repo may change one of the user's
+    /// agents without repeating the others.
     pub fn overlaid(mut self, over: Self) -> Self {
         macro_rules! take {
             ($($key:ident),* $(,)?) => { $( if over.$key.is_some() { self.$key = over.$key; } )* };
@@ -84,9 +84,9 @@ impl ConfigFile {
         self
     }
 
-    /// Lays the settings of a task on top. What the configuration itself requires goes on counting beside the task's own checks:
-    /// a task says what else must hold, never what need not. A check of the same name that runs something else is kept under
-    /// a name of its own.
+    /// Lays the settings of a task on top. What the configuration requires still counts next to the task's checks: a
+    /// task can add requirements, never remove them. A check of the same name that runs something else is kept under
+    /// a separate name.
     pub fn with_task(mut self, mut task: Self) -> Self {
         let Some(wanted) = task.required_verifiers.take() else { return self.overlaid(task) };
         let own: Vec<VerifierConfig> = {
@@ -94,7 +94,7 @@ impl ConfigFile {
             let required = required_of(self.required_verifiers.clone(), &all);
             all.into_iter().filter(|verifier| required.contains(&verifier.name)).collect()
         };
-        // Names that the configuration requires and does not define are refused later, in words.
+        // Required but undefined names are refused later, with a message.
         let undefined =
             self.required_verifiers.iter().flatten().filter(|n| !own.iter().any(|v| v.name == **n));
         let undefined: Vec<String> = undefined.cloned().collect();
@@ -114,7 +114,7 @@ impl ConfigFile {
         merged
     }
 
-    /// The settings of a run, with every default filled in.
+    /// The settings of a run, with defaults filled in.
     pub fn resolve(mut self) -> Settings {
         let handover = Handover::of(&mut self);
         let verifiers = self.verifiers.unwrap_or_default();
@@ -189,7 +189,7 @@ impl ConfigFile {
     }
 }
 
-/// The names of the checks that must pass: those that are named, else `tests`, else all.
+/// The names of the checks that must pass: the required ones, else `tests`, else all.
 fn required_of(named: Option<Vec<String>>, verifiers: &[VerifierConfig]) -> Vec<String> {
     named.unwrap_or_else(|| {
         if verifiers.iter().any(|v| v.name == "tests") {
@@ -200,8 +200,8 @@ fn required_of(named: Option<Vec<String>>, verifiers: &[VerifierConfig]) -> Vec<
     })
 }
 
-/// The checks of a task with those that the configuration requires behind them, and the names that those have now. What both
-/// name the same and run the same is there once.
+/// The checks of a task followed by those that the configuration requires, and the new names of the latter. Equal
+/// checks appear once.
 pub(crate) fn beside(
     task: Vec<VerifierConfig>,
     own: Vec<VerifierConfig>,
@@ -225,7 +225,7 @@ pub(crate) fn beside(
     (all, names)
 }
 
-/// What a command runs: a shell that is only asked to start one program is left out.
+/// What a command runs, without a shell that only starts one program.
 fn words(argv: &[String]) -> Vec<&str> {
     const SHELL_SIGNS: &[char] = &[
         '|', '&', ';', '<', '>', '(', ')', '$', '`', '\\', '"', '\'', '*', '?', '[', ']', '#', '~', '=', '{',
@@ -269,68 +269,68 @@ fn merge_by<T>(below: Option<Vec<T>>, above: Option<Vec<T>>, key: impl Fn(&T) ->
     }
 }
 
-/// Everything a run is frozen with, defaults filled in.
+/// Everything that a run is frozen with, with defaults filled in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// Who works, in the order of preference.
+    /// The agents, in order of preference.
     pub agents: Vec<AgentConfig>,
     /// How the next one is chosen.
     pub agent_selection: AgentSelection,
-    /// Commands that can judge the work.
+    /// Commands that judge the work.
     pub verifiers: Vec<VerifierConfig>,
     /// Names of those that must pass.
     pub required_verifiers: Vec<String>,
-    /// Names of those among them that the configuration requires, whatever the task says.
+    /// Names of those that the configuration requires, whatever the task says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_verifiers: Vec<String>,
-    /// Whether the checks are run once before the first session. (Runs of older versions did not.)
+    /// Whether the checks are run once before the first session. (Older versions didn't.)
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub baseline: bool,
     /// What the run may do to the original tests.
     #[serde(default, skip_serializing_if = "TestsPolicy::is_usual")]
     pub tests: TestsPolicy,
-    /// What people may do to the run over the page and the API.
+    /// What the dashboard and the API may do to the run.
     #[serde(default, skip_serializing_if = "Mode::is_usual")]
     pub mode: Mode,
-    /// The least that the proof must be worth.
+    /// The minimum strength of the proof.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require_proof: Option<RequiredProof>,
     /// The word inside `<promise>…</promise>`.
     pub completion_promise: String,
     /// What starts the final checks.
     pub completion: Completion,
-    /// Go back to the files with the best number where an iteration made it worse.
+    /// Restore the files with the best number if an iteration made it worse.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_best: bool,
     /// Commit each iteration on the branch.
     pub checkpoint_commits: bool,
     /// The agent may commit on the run's branch.
     pub allow_agent_commits: bool,
-    /// Commit `.ralph/` too.
+    /// Also commit `.ralph/`.
     pub commit_state: bool,
     /// Author name of commits.
     pub commit_author: Option<String>,
-    /// Author mail address of commits.
+    /// Author email of commits.
     pub commit_email: Option<String>,
-    /// The hard stops.
+    /// The hard limits.
     pub budgets: Budgets,
-    /// Refuse agents whose cost cannot be known.
+    /// Refuse agents whose cost can't be known.
     pub strict_budget: bool,
     /// Paths that must not change.
     pub protected_paths: Vec<String>,
-    /// Globs that add files to the harness, or with `!` take some out.
+    /// Globs that add files to the harness, or with `!` exclude some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub harness: Vec<String>,
     /// Commands that prepare a clean checkout.
     pub setup_commands: Vec<CommandLine>,
-    /// Nobody configured those: the repo's own files name them.
+    /// Whether setup commands were detected from the repo's files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub setup_guessed: bool,
     /// Stuck detection.
     pub stuck_detection: StuckConfig,
     /// Score from which the run counts as stuck.
     pub gutter_score: f64,
-    /// What follows then, when nothing helps.
+    /// What to do then, if nothing helps.
     pub on_stuck: OnStuck,
     /// The doctor.
     #[serde(default)]
@@ -346,21 +346,21 @@ pub struct Settings {
     /// Where commands run.
     #[serde(default)]
     pub sandbox: SandboxConfig,
-    /// Hosts that commands may reach beside the usual ones.
+    /// Hosts that commands may reach in addition to the default ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_hosts: Vec<String>,
-    /// Variables of the user's that commands may see.
+    /// Variables of the user's environment that commands may see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,
-    /// What of the user's own settings sandboxed agent CLIs get beside their login.
+    /// Which of the user's settings sandboxed agent CLIs get in addition to their login.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub share: Vec<Share>,
-    /// Cooldown without a named reset time.
+    /// Cooldown without a reset time.
     pub default_cooldown: Duration,
     /// Model profiles.
     #[serde(default)]
     pub models: Models,
-    /// How the result is handed over.
+    /// The handover.
     #[serde(default)]
     pub handover: Handover,
 }
@@ -374,7 +374,7 @@ impl Settings {
     pub fn agent(&self, name: &AgentName) -> Option<&AgentConfig> {
         self.agents.iter().find(|a| a.name == *name)
     }
-    /// The cooldown of an agent when its limit names no reset time.
+    /// An agent's cooldown if its limit has no reset time.
     pub fn cooldown_of(&self, name: &AgentName) -> Duration {
         self.agent(name)
             .and_then(|a| a.rate_limit_detection.default_cooldown_seconds)

@@ -1,18 +1,18 @@
-//! What of the user's own settings a sandboxed agent gets beside its login.
+//! Which of the user's settings a sandboxed agent gets in addition to its login.
 
 use serde::{Deserialize, Serialize};
 
-/// One part of the user's own settings of an agent CLI.
+/// A part of the user's agent CLI settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Share {
-    /// The user's own `CLAUDE.md`, `AGENTS.md`, `GEMINI.md`.
+    /// The user's `CLAUDE.md`, `AGENTS.md`, `GEMINI.md`.
     Instructions,
-    /// The user's own skills.
+    /// The user's skills.
     Skills,
-    /// The MCP servers that the user has set up.
+    /// The user's MCP servers.
     Mcp,
 }
 
@@ -20,7 +20,7 @@ impl Share {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Instructions, Self::Skills, Self::Mcp];
 
-    /// As it is written.
+    /// The word in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Instructions => "instructions",
@@ -29,7 +29,7 @@ impl Share {
         }
     }
 
-    /// From a word.
+    /// Parses a word.
     pub fn parse(word: &str) -> Result<Self, String> {
         Self::ALL
             .into_iter()

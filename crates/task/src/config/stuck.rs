@@ -1,5 +1,5 @@
-//! Stuck detection in the configuration: how many iterations make a pattern, how far the rules look back, and what each
-//! signal weighs.
+//! Stuck detection in the configuration: how many iterations make a pattern, how far the rules look back, and the
+//! weight of each signal.
 
 use ralph_loop_protocol::signals::Signal;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// How many iterations are remembered.
 pub const WINDOW: usize = 12;
 
-/// Stuck detection as the library names it.
+/// Stuck detection, with the names of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -16,23 +16,23 @@ pub struct StuckConfig {
     /// Iterations that make a pattern.
     #[serde(default = "default_threshold")]
     pub threshold: u32,
-    /// Switches the detection off.
+    /// Turns the detection off.
     #[serde(default)]
     pub disabled: bool,
-    /// Iterations that the rules look back, at most 12.
+    /// How many iterations the rules look back, at most 12.
     #[serde(default = "default_window")]
     pub window: u32,
-    /// Iterations among which a repeated failure is counted.
+    /// The iterations in which a repeated failure is counted.
     #[serde(default = "default_failure_window")]
     pub failure_window: u32,
-    /// Fewer changed lines than this are next to nothing.
+    /// Fewer changed lines count as nearly none.
     #[serde(default = "default_min_lines")]
     pub min_lines: u64,
-    /// From this share of common words on, two final messages tell the same plan.
+    /// From this share of common words on, two final messages have the same plan.
     #[serde(default = "default_similarity")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub plan_similarity: f64,
-    /// What each signal adds to the `loop_score`, from 0 (not weighed) to 1.
+    /// What each signal adds to the `loop_score`, from 0 (ignored) to 1.
     #[serde(default)]
     pub weights: StuckWeights,
 }
@@ -68,7 +68,7 @@ impl Default for StuckConfig {
 }
 
 impl StuckConfig {
-    /// What is wrong with it, if anything: a weight below 0 or no number would bend every score.
+    /// What is wrong with it, if anything: a negative or missing weight would distort every score.
     pub fn fault(&self) -> Option<String> {
         let bad = Signal::ALL.into_iter().find(|s| {
             let weight = self.weights.of(*s);
@@ -84,7 +84,7 @@ impl StuckConfig {
     }
 }
 
-/// What each signal adds to the `loop_score`, from 0 (not weighed) to 1.
+/// What each signal adds to the `loop_score`, from 0 (ignored) to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -99,16 +99,16 @@ pub struct StuckWeights {
     /// A file that flips between two contents.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub thrash: f64,
-    /// Trees, files or failures that come back in a circle.
+    /// Trees, files or failures that recur.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub cycle: f64,
     /// Nothing of substance for a while.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub idle: f64,
-    /// The same places are edited while the same failure stays.
+    /// The same lines are edited while the same failure stays.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub churn: f64,
-    /// Tests do not get better.
+    /// Tests don't improve.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub plateau: f64,
     /// The same plan with the same result.
@@ -117,7 +117,7 @@ pub struct StuckWeights {
     /// Sessions that end without an answer, or refuse.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub empty: f64,
-    /// A session that circles within itself.
+    /// A session that repeats itself.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub session_loop: f64,
 }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_that_is_no_share_is_refused() {
+    fn weight_outside_zero_to_one_is_refused() {
         let mut config = StuckConfig::default();
         assert_eq!(config.fault(), None);
         config.weights.churn = -0.1;

@@ -1,4 +1,4 @@
-//! From a task file to what the engine needs: the task as the spec keeps it, and the settings its file stands for.
+//! Turns a task file into what the engine needs: the task for the spec, and its settings.
 
 use super::{Dialect, SandboxChoice, TaskFile, TaskTexts};
 use crate::config::settings::beside;
@@ -7,7 +7,7 @@ use crate::criterion::{Check, Criterion};
 use crate::spec::{RunSpec, Task};
 use std::time::Duration;
 
-/// The task and the settings of a file that was found fine; `raw` is its text.
+/// The task and the settings of a valid file; `raw` is its text.
 pub fn adopt(file: TaskFile, raw: &str) -> (Task, ConfigFile) {
     let mut settings = file.settings.clone();
     let mut verifiers = file.verifiers();
@@ -34,7 +34,7 @@ pub fn adopt(file: TaskFile, raw: &str) -> (Task, ConfigFile) {
     }
     let sandbox = SandboxConfig::from(&file.sandbox);
     settings.sandbox = (sandbox != SandboxConfig::default()).then_some(sandbox);
-    // A plan's own prompt has the agent commit its stories.
+    // A plan's prompt tells the agent to commit its stories.
     settings.allow_agent_commits = (file.dialect == Dialect::Plan).then_some(true);
     let book = matches!(file.dialect, Dialect::RalphTaskMd | Dialect::Plan);
     let task = Task {
@@ -54,7 +54,6 @@ pub fn adopt(file: TaskFile, raw: &str) -> (Task, ConfigFile) {
 }
 
 impl From<&SandboxChoice> for SandboxConfig {
-    /// What a task file says of it.
     fn from(choice: &SandboxChoice) -> Self {
         Self {
             provider: choice.provider.as_deref().and_then(|name| ProviderName::parse(name).ok()),
@@ -67,7 +66,7 @@ impl From<&SandboxChoice> for SandboxConfig {
     }
 }
 
-/// The check of a criterion, under the criterion's id; `None` where it has none of its own that can be run here.
+/// The check of a criterion, named after it; `None` if it has none that can run here.
 fn verifier_of(criterion: &Criterion) -> Option<VerifierConfig> {
     let command = |argv: Vec<String>| VerifierConfig::command(criterion.id.clone(), argv);
     let file = |expect: Expect| VerifierConfig { expect: Some(expect), ..command(Vec::new()) };
@@ -85,7 +84,7 @@ fn verifier_of(criterion: &Criterion) -> Option<VerifierConfig> {
     }
 }
 
-/// A person's new text of the task: read in its dialect, or refused with the first thing that is wrong.
+/// The user's new text of the task: parsed in its dialect, or refused with the first problem.
 pub fn edited(task: &Task, text: &str) -> Result<(Task, Option<ConfigFile>), String> {
     if text.trim().is_empty() {
         return Err("the new task is empty".into());
@@ -102,7 +101,7 @@ pub fn edited(task: &Task, text: &str) -> Result<(Task, Option<ConfigFile>), Str
         })?;
     let vars = file.vars();
     let (new, settings) = adopt(file.filled(&vars), text);
-    // A plan's goal stands in its other files, which this edit does not touch.
+    // A plan's goal is in its other files, which this edit doesn't change.
     let goal = if task.dialect == Dialect::Plan { task.text.clone() } else { new.text.clone() };
     Ok((
         Task { text: goal, source: task.source.clone(), working_dir: task.working_dir.clone(), ..new },
@@ -111,7 +110,7 @@ pub fn edited(task: &Task, text: &str) -> Result<(Task, Option<ConfigFile>), Str
 }
 
 impl RunSpec {
-    /// Takes a person's new text of the task, with the checks that it names. A text that cannot be read changes nothing.
+    /// Applies the user's new text of the task, with its checks. An invalid text changes nothing.
     pub fn take_edit(&mut self, text: &str) {
         let Ok((task, settings)) = edited(&self.task, text) else { return };
         let before = self.task.raw.as_deref().and_then(|raw| edited(&self.task, raw).ok()?.1);
@@ -119,7 +118,7 @@ impl RunSpec {
         let Some(settings) = settings else { return };
         self.take_limits(&settings, &before.unwrap_or_default());
         if let ConfigFile { verifiers: Some(verifiers), required_verifiers: Some(required), .. } = settings {
-            // What the configuration requires is nobody's to edit away.
+            // An edit can't remove what the configuration requires.
             let own_names = std::mem::take(&mut self.settings.own_verifiers);
             let own =
                 self.settings.verifiers.iter().filter(|v| own_names.contains(&v.name)).cloned().collect();
@@ -131,8 +130,8 @@ impl RunSpec {
         }
     }
 
-    /// Takes the budgets and what is said of tests that the new text names otherwise than the text before: what a flag or a person has set meanwhile
-    /// stays, unless the edit is about it.
+    /// Applies budgets and test policies that changed in the text: values set by a flag or the user since stay,
+    /// unless the edit changes them.
     fn take_limits(&mut self, now: &ConfigFile, before: &ConfigFile) {
         let budgets = &mut self.settings.budgets;
         if let Some(most) = now.max_iterations.filter(|_| now.max_iterations != before.max_iterations) {
@@ -157,7 +156,7 @@ impl RunSpec {
         if let Some(mode) = now.mode.filter(|_| now.mode != before.mode) {
             self.settings.mode = mode;
         }
-        // What is required once is not edited away.
+        // An edit can't remove a required proof.
         self.settings.require_proof = now.require_proof.or(self.settings.require_proof);
     }
 }
@@ -169,7 +168,7 @@ mod tests {
     const TASK: &str = include_str!("testdata/ralph_task.md");
 
     #[test]
-    fn an_edit_brings_its_own_checks_and_a_bad_one_is_refused() {
+    fn edit_updates_checks_and_invalid_edit_is_refused() {
         let file = super::super::parse(Dialect::RalphTaskMd, &TaskTexts::new("ralph_task.md", TASK)).unwrap();
         let (task, settings) = adopt(file, TASK);
         assert!(!settings.verifiers.unwrap().is_empty());

@@ -1,34 +1,34 @@
 //! The checkboxes of a markdown task: which count, what each says, and ticking one by changing a single byte.
 //!
-//! Only task-list items under a heading "Success criteria" count, up to the next heading of the same or a higher level:
-//! not those in code, in quotes, in other sections, and no dates in brackets.
+//! Only task-list items under a heading "Success criteria" count, up to the next heading of the same or a higher
+//! level: not those in code, quotes or other sections, nor dates in brackets.
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// One checkbox under the success criteria. Offsets are bytes of the text that was read.
+/// A checkbox under the success criteria. Offsets are bytes of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkbox {
-    /// Its id: the one written, or the one it would be given.
+    /// Its id: the written one, or the one it would get.
     pub id: String,
-    /// Whether the id stands in the file.
+    /// Whether the file has the id.
     pub id_written: bool,
     /// Where an id would be written.
     pub id_at: usize,
-    /// What it says, without the id, on one line.
+    /// Its text without the id, on one line.
     pub text: String,
-    /// The milestone whose heading it stands under.
+    /// The milestone of its heading.
     pub milestone: Option<String>,
     /// Whether it is ticked.
     pub ticked: bool,
     /// The byte between the brackets.
     pub mark: usize,
-    /// Commands of its `verify:` items, each with its place.
+    /// Commands of its `verify:` items, with positions.
     pub verify: Vec<(String, usize)>,
 }
 
-/// What a markdown body says about its criteria.
+/// The criteria in a markdown body.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Checkboxes {
     /// Those that count, in order.
@@ -37,11 +37,11 @@ pub struct Checkboxes {
     pub has_section: bool,
     /// Task-list items of other sections.
     pub outside: Vec<usize>,
-    /// Items of the section that look like a checkbox and are none, as the bytes of their brackets.
+    /// Items of the section that look like a checkbox but aren't, as the bytes of their brackets.
     pub broken: Vec<Range<usize>>,
     /// `verify:` items with more than one command.
     pub ambiguous: Vec<usize>,
-    /// Boxes whose own text has `verify:` in it, where it is not read as a command.
+    /// Boxes with `verify:` in their text, where it isn't read as a command.
     pub inline_verify: Vec<usize>,
     /// The first heading's text.
     pub title: Option<String>,
@@ -49,7 +49,7 @@ pub struct Checkboxes {
     pub constraints: Vec<String>,
 }
 
-/// Reads the part of `text` from byte `from` on.
+/// Parses `text` from byte `from` on.
 pub fn read(text: &str, from: usize) -> Checkboxes {
     let body = text.get(from..).unwrap_or_default();
     let mut reader = CheckboxReader::new(text);
@@ -59,18 +59,17 @@ pub fn read(text: &str, from: usize) -> Checkboxes {
     reader.finish()
 }
 
-/// Ticks the box of that id. Every other byte stays as it is; a box that is ticked already stays too.
+/// Ticks the box of that id. No other byte changes; neither does a ticked box.
 pub fn tick(text: &str, id: &str) -> Result<String, String> {
     set(text, id, true)
 }
 
-/// Takes the tick of the box of that id away again.
+/// Unticks the box of that id.
 pub fn untick(text: &str, id: &str) -> Result<String, String> {
     set(text, id, false)
 }
 
-/// Ticks the boxes in `wanted`, or takes their ticks away, in one walk over the text however many there are. An id that no box
-/// has, or two, stays as it is.
+/// Ticks or unticks the boxes in `wanted`, in one pass over the text. Skips ids without a box or with two.
 pub fn set_all(text: &str, wanted: &BTreeMap<&str, bool>) -> String {
     let from = super::frontmatter::split(text).map_or(0, |split| split.body.start);
     let read = read(text, from);
@@ -81,7 +80,7 @@ pub fn set_all(text: &str, wanted: &BTreeMap<&str, bool>) -> String {
     let mut out = text.to_owned();
     for found in read.boxes.iter().filter(|found| count.get(found.id.as_str()) == Some(&1)) {
         if let Some(ticked) = wanted.get(found.id.as_str()).filter(|ticked| **ticked != found.ticked) {
-            // One byte for another: no place behind it moves.
+            // One byte for another: later offsets stay valid.
             out.replace_range(found.mark..found.mark + 1, if *ticked { "x" } else { " " });
         }
     }
@@ -104,13 +103,13 @@ fn set(text: &str, id: &str, ticked: bool) -> Result<String, String> {
 }
 
 struct ListItem {
-    /// Index of the box that it is.
+    /// Its index among the boxes, if it is one.
     is_box: Option<usize>,
     start: usize,
     text: String,
-    /// Byte at which its own text starts.
+    /// The byte where its text starts.
     text_at: Option<usize>,
-    /// Its own text is over: a nested block began.
+    /// Its text has ended: a nested block began.
     closed: bool,
     codes: Vec<String>,
 }
@@ -122,7 +121,7 @@ struct CheckboxReader<'a> {
     section: Option<HeadingLevel>,
     constraints: Option<HeadingLevel>,
     milestone: Option<String>,
-    /// Quotes and the like around the current place.
+    /// Quotes and similar blocks around the current position.
     quotes: usize,
     items: Vec<ListItem>,
 }
@@ -188,7 +187,7 @@ impl<'a> CheckboxReader<'a> {
         }
     }
 
-    /// A nested list or block ends the text that is the item's own.
+    /// A nested list or block ends the item's text.
     fn close_own_text(&mut self) {
         if let Some(item) = self.items.last_mut() {
             item.closed |= !item.text.trim().is_empty();
@@ -220,7 +219,7 @@ impl<'a> CheckboxReader<'a> {
     }
 
     fn marker(&mut self, ticked: bool, range: &Range<usize>) {
-        // `[ ]` ends at the end of the range; spaces may stand before it.
+        // `[ ]` ends at the end of the range; spaces may precede it.
         let Some(open) = range.end.checked_sub(3) else { return };
         let mark = open + 1;
         let brackets = self.source.as_bytes().get(open..range.end);
@@ -269,7 +268,7 @@ impl<'a> CheckboxReader<'a> {
         }
         if let Some(length) = almost_box(text) {
             let at = item.text_at.unwrap_or(item.start);
-            // Where the text was escaped, its bytes are not those of the file: then it was meant as text.
+            // If the text was escaped, its bytes differ from the file's: then it was meant as text.
             if self.source.get(at..at + length) == text.get(..length) {
                 self.out.broken.push(at..at + length);
             }
@@ -316,13 +315,13 @@ impl<'a> CheckboxReader<'a> {
     }
 }
 
-/// Whether a heading is the named one: numbering before it and words after it do not matter.
+/// Whether a heading has this name, ignoring numbers before and words after it.
 fn is_heading(text: &str, name: &str) -> bool {
     let text = text.trim_start_matches(|c: char| !c.is_alphabetic()).to_lowercase();
     text.strip_prefix(name).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
-/// `M1` of `Milestone M1 — Behaviour`, or of `M1: Behaviour`.
+/// `M1` of `Milestone M1 — Behavior`, or of `M1: Behavior`.
 fn milestone(heading: &str) -> Option<String> {
     let mut words = heading.split(|c: char| c.is_whitespace() || ":—–".contains(c)).filter(|w| !w.is_empty());
     let first = words.next()?;
@@ -337,8 +336,8 @@ fn is_milestone_id(word: &str) -> bool {
         .is_some_and(|digits| (1..=4).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// The id at the start of an item, and the rest. Ids are `M1.1`, `AC2.3.1`, `M4`: narrow on purpose, for "UTF-8
-/// names" and "HTTP2 works" are words.
+/// The id at the start of an item, and the rest. Ids are `M1.1`, `AC2.3.1`, `M4`: narrow on purpose, because "UTF-8
+/// names" and "HTTP2 works" start with words.
 fn split_id(text: &str) -> (Option<&str>, &str) {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(text.len());
     let word = text[..end].trim_end_matches('.');
@@ -349,7 +348,7 @@ fn split_id(text: &str) -> (Option<&str>, &str) {
     (Some(word), rest)
 }
 
-/// Whether a word is an id of a checkbox.
+/// Whether a word is a checkbox id.
 pub fn is_id(word: &str) -> bool {
     if is_milestone_id(word) {
         return true;
@@ -365,7 +364,7 @@ fn strip_verify(text: &str) -> Option<&str> {
     head.eq_ignore_ascii_case("verify:").then(|| &text["verify:".len()..])
 }
 
-/// How many bytes of brackets an item starts with that looks like a checkbox and is none.
+/// The length of the brackets of an item that looks like a checkbox but isn't.
 fn almost_box(text: &str) -> Option<usize> {
     let inner = text.strip_prefix('[')?;
     let close = inner.find(']')?;
@@ -390,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn text_check_and_milestone_are_those_of_the_item() {
+    fn item_has_its_text_check_and_milestone() {
         let read = read(TASK, 0);
         let first = &read.boxes[0];
         assert_eq!(first.text, "Foo returns 200 for `valid` input");
@@ -433,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_only_look_like_ids_are_words() {
+    fn words_that_resemble_ids_are_not_ids() {
         for (text, id) in [
             ("M1.1 x", Some("M1.1")),
             ("M1.1: x", Some("M1.1")),
@@ -451,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_box_and_is_none_is_found() {
+    fn broken_checkboxes_are_found() {
         let text = "# Success criteria\n- [] a\n- [ ]b\n- [x](http://x) link\n- [2026-01-01] date\n- [✓] c\n";
         let read = read(text, 0);
         let broken: Vec<&str> = read.broken.iter().map(|range| &text[range.clone()]).collect();

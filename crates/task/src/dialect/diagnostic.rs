@@ -1,21 +1,21 @@
-//! What is wrong with a task file: where, why, and how to fix it.
+//! Findings in a task file: position, problem and fix.
 
 use crate::criterion::Span;
 use serde::Serialize;
 use std::ops::Range;
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The run is refused.
     Error,
-    /// The run starts, but this is how loops fail.
+    /// The run starts, but this is a common reason for failure.
     Warning,
 }
 
 impl Severity {
-    /// The word used in messages.
+    /// The word in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -27,7 +27,7 @@ impl Severity {
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// The rule's stable name, for example `missing-test-command`.
     pub rule: &'static str,
@@ -37,11 +37,11 @@ pub struct Diagnostic {
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What fixes it, in words.
+    /// The fix, as text.
     pub fix: String,
-    /// A change of the file that fixes it without asking, where there is a safe one.
+    /// A safe change of the file that fixes it, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edit: Option<SafeEdit>,
 }
@@ -76,7 +76,7 @@ impl Diagnostic {
     ) -> Self {
         Self { severity: Severity::Warning, ..Self::error(rule, file, place, message, fix) }
     }
-    /// The same with a change that fixes it.
+    /// Adds a change that fixes it.
     pub fn with_edit(mut self, range: Range<usize>, replacement: impl Into<String>) -> Self {
         self.edit = Some(SafeEdit { range, replacement: replacement.into() });
         self
@@ -85,7 +85,7 @@ impl Diagnostic {
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
-    /// The order in which findings are shown: as they stand in the files.
+    /// The display order of findings: by position.
     pub fn order(&self, other: &Self) -> std::cmp::Ordering {
         let key = |d: &'_ Self| (d.line, d.column, d.severity, d.rule);
         self.file
@@ -98,15 +98,15 @@ impl Diagnostic {
 /// A change of a file that is right whatever the author meant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SafeEdit {
-    /// Bytes of the file that go away; empty for an insertion.
+    /// The bytes to replace; empty for an insertion.
     pub range: Range<usize>,
-    /// What takes their place.
+    /// The new text.
     pub replacement: String,
 }
 
 const BLOCK: usize = 128;
 
-/// Turns byte offsets of a text into lines and columns, in bounded time even where the text is one long line.
+/// Converts byte offsets of a text to lines and columns, in bounded time even for one long line.
 #[derive(Debug)]
 pub struct Lines<'a> {
     text: &'a str,
@@ -116,7 +116,7 @@ pub struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Reads a text once.
+    /// Indexes a text.
     pub fn new(text: &'a str) -> Self {
         let bytes = text.as_bytes();
         let starts = std::iter::once(0)
@@ -130,11 +130,11 @@ impl<'a> Lines<'a> {
         }
         Self { text, starts, chars }
     }
-    /// The text that was read.
+    /// The text.
     pub fn text(&self) -> &'a str {
         self.text
     }
-    /// Line and column of a byte. A byte order mark is no column.
+    /// Line and column of a byte. A byte order mark doesn't count as a column.
     pub fn place(&self, offset: usize) -> Span {
         let offset = offset.min(self.text.len());
         let line = self.starts.partition_point(|start| *start <= offset);

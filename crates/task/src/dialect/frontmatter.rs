@@ -1,4 +1,4 @@
-//! The YAML frontmatter of `ralph_task.md`: where it starts and ends, its keys, and errors in lines of the file.
+//! The YAML frontmatter of `ralph_task.md`: its position, its keys, and errors with lines of the file.
 
 use super::diagnostic::{Diagnostic, Lines};
 use super::json::unknown_key_fix;
@@ -11,10 +11,9 @@ use serde_saphyr::{Error, Spanned};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Largest frontmatter.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// Where the two parts of a file are, as byte ranges.
+/// The byte ranges of a file's two parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontmatterSplit {
     /// The YAML between the two lines of dashes.
@@ -53,7 +52,7 @@ pub fn split(text: &str) -> Result<FrontmatterSplit, SplitError> {
     Err(if yaml_start.is_some() { SplitError::Unclosed } else { SplitError::Missing })
 }
 
-/// What the frontmatter may say.
+/// The frontmatter.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -65,52 +64,52 @@ pub struct Frontmatter {
         schemars(regex(pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$"), length(max = 64))
     )]
     pub task_id: Option<String>,
-    /// What is cloned; without it the run works on the folder it is started in.
+    /// The repo to clone; without it the run works in the folder it is started in.
     pub repo_url: Option<String>,
-    /// What the work starts from; may be another branch of ralph.
+    /// The branch to start from; may be another branch of `ralph`.
     pub base_branch: Option<String>,
-    /// First part of the run's branch; default `ralph/<task_id>/`.
+    /// First part of the run's branch; default: `ralph/<task_id>/`.
     pub target_branch_prefix: Option<String>,
     /// Last part of the run's branch; default: from the title.
     pub target_branch_slug: Option<String>,
-    /// Where the agent works.
+    /// The sandbox provider.
     #[cfg_attr(feature = "schema", schemars(extend("enum" = super::ralph_task_md::PROVIDERS)))]
     pub sandbox_provider: Option<String>,
     /// Image of the sandbox.
     pub sandbox_image: Option<String>,
     /// Size of the sandbox.
     pub sandbox_resources: Option<Resources>,
-    /// Model profile to work with.
+    /// Model profile.
     pub model_profile_default: Option<String>,
     /// Model profile to switch to when the run is stuck.
     pub model_profile_fallback: Option<String>,
     /// Most iterations.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_iterations: Option<u32>,
-    /// Most working time; waits do not count.
+    /// Most working time; waits don't count.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub max_wall_time_minutes: Option<f64>,
     /// Most money.
     pub max_cost_usd_estimate: Option<Usd>,
-    /// Most tokens in all.
+    /// Most tokens in total.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_tokens_total: Option<u64>,
-    /// Gutters in a row, without progress between, that end the run.
+    /// How often the run may be stuck in a row, without progress in between, before it ends.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_consecutive_gutter: Option<u32>,
     /// The one command that must pass at the end.
     pub test_command: Option<CommandLine>,
-    /// Further commands that must pass.
+    /// More commands that must pass.
     pub verify_commands: Option<Vec<CommandLine>>,
-    /// The number that is the goal; the run is done when it has reached its target and everything else holds.
+    /// The numeric goal; the run is done when it has reached its target and everything else passes.
     pub metric: Option<MetricSection>,
-    /// Where an iteration made the number worse, the files with the best one come back.
+    /// Restore the files with the best number if an iteration made it worse.
     pub keep_best: Option<bool>,
-    /// What the run may do to the original tests; default `additive`.
+    /// What the run may do to the original tests; default: `additive`.
     pub tests: Option<TestsPolicy>,
-    /// What people may do to the run over the page and the API; default `autonomous`.
+    /// What the dashboard and the API may do to the run; default: `autonomous`.
     pub mode: Option<Mode>,
-    /// The least that the proof must be worth.
+    /// The minimum strength of the proof.
     pub require_proof: Option<RequiredProof>,
     /// The pull request.
     pub pr: Option<PrSection>,
@@ -139,7 +138,7 @@ pub struct Resources {
 #[serde(deny_unknown_fields, default)]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub struct PrSection {
-    /// Opened as a draft.
+    /// Open it as a draft.
     pub draft: Option<bool>,
     /// Its labels.
     pub labels: Option<Vec<String>>,
@@ -176,7 +175,7 @@ pub const KEYS: &[&str] = &[
     "pr",
 ];
 
-/// Reads the YAML of a split file: typed, with the place of every key.
+/// Parses the YAML of a split file: typed, with the position of every key.
 pub fn read(
     file: &str,
     text: &str,
@@ -294,8 +293,8 @@ fn explain(error: &Error, key: Option<&str>, file: &str, place: Span) -> Diagnos
     Diagnostic::error(rule, file, place, message, fix)
 }
 
-/// Lines that are indented with tabs, which YAML refuses. Only asked for where the YAML could not be read: inside a
-/// block of text a tab may be meant.
+/// Lines indented with tabs, which YAML refuses. Only used if the YAML is invalid: a tab inside a block of text may
+/// be meant.
 fn indenting_tabs(file: &str, yaml: &str, base: usize, lines: &Lines<'_>) -> Vec<Diagnostic> {
     let mut at = base;
     let mut out = Vec::new();
@@ -319,7 +318,7 @@ fn indenting_tabs(file: &str, yaml: &str, base: usize, lines: &Lines<'_>) -> Vec
     out
 }
 
-/// The keys of a mapping with their places; the values are only walked over.
+/// The keys of a mapping with their positions; values are skipped.
 struct Keys(Vec<Spanned<String>>);
 
 impl<'de> Deserialize<'de> for Keys {
@@ -372,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_keys_is_that_of_the_type() {
+    fn key_list_matches_the_type() {
         let value = serde_json::to_value(Frontmatter::default()).unwrap();
         let mut fields: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
         let mut keys = KEYS.to_vec();
@@ -382,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_as_people_write_them() {
+    fn common_spellings_of_values_are_accepted() {
         let (front, found) = read_text(
             "---\ntask_id: 007\nmax_iterations: 3\ntest_command: npm test\nverify_commands:\n  - [npm, run, lint]\n  - \"a: b\"\nsandbox_image:\npr: {draft: true}\n---\n",
         );

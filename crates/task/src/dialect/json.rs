@@ -1,5 +1,5 @@
-//! JSON with places: a tree of byte ranges beside the typed reading, so that every finding has its line and column and a
-//! single value can be replaced without touching another byte.
+//! JSON with positions: a tree of byte ranges next to the typed value, so that every finding has its line and column
+//! and a single value can be replaced without changing another byte.
 
 use super::diagnostic::{Diagnostic, Lines};
 use ralph_loop_protocol::text::nearest;
@@ -7,19 +7,15 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Deepest nesting. The formats need five levels; the reader recurses.
+/// The formats need five levels; the parser recurses.
 const MAX_DEPTH: usize = 32;
 
-/// One value and where it stands.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Its bytes in the file.
     pub range: Range<usize>,
-    /// What is inside.
     pub inner: NodeContent,
 }
 
-/// What is inside a value.
 #[derive(Debug)]
 pub(crate) enum NodeContent {
     Object(Vec<ObjectMember>),
@@ -27,7 +23,6 @@ pub(crate) enum NodeContent {
     Scalar,
 }
 
-/// One key of an object.
 #[derive(Debug)]
 pub(crate) struct ObjectMember {
     pub key: String,
@@ -36,18 +31,16 @@ pub(crate) struct ObjectMember {
 }
 
 impl Node {
-    /// The value of a key, where this is an object that has it.
+    /// The value of a key, if this is an object that has it.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.members().iter().find(|member| member.key == key).map(|member| &member.value)
     }
-    /// The elements, where this is an array.
     pub fn items(&self) -> &[Node] {
         match &self.inner {
             NodeContent::Array(items) => items,
             _ => &[],
         }
     }
-    /// The keys, where this is an object.
     pub fn members(&self) -> &[ObjectMember] {
         match &self.inner {
             NodeContent::Object(members) => members,
@@ -56,20 +49,20 @@ impl Node {
     }
 }
 
-/// Which keys an object may have, and of which shape the objects below them are.
+/// The allowed keys of an object, and the shapes of the objects below them.
 #[derive(Debug)]
 pub(crate) struct ObjectShape {
     pub keys: &'static [(&'static str, Option<&'static ObjectShape>)],
 }
 
-/// A file that was read: typed, and as a tree of places.
+/// A parsed file: typed, and as a tree of positions.
 #[derive(Debug)]
 pub(crate) struct Document<T> {
     pub value: T,
     pub root: Node,
 }
 
-/// Reads a file: syntax, unknown and repeated keys, types.
+/// Parses a file: syntax, unknown and repeated keys, types.
 pub(crate) fn read<T: DeserializeOwned>(
     file: &str,
     text: &str,
@@ -108,7 +101,7 @@ pub(crate) fn read<T: DeserializeOwned>(
     }
 }
 
-/// Where every key of an object and of the objects in it stands; list elements are not listed.
+/// The positions of every key of an object and its nested objects; list elements aren't included.
 pub(crate) fn key_places(root: &Node, lines: &Lines<'_>) -> BTreeMap<String, crate::criterion::Span> {
     let mut out = BTreeMap::new();
     for member in root.members() {
@@ -159,9 +152,9 @@ fn check_keys(
     }
 }
 
-/// The fix for a key that does not exist: the likely one, or all.
+/// The fix for an unknown key: the likely one, or all.
 pub(crate) fn unknown_key_fix<'a>(key: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    // A key of a megabyte is no slip, and the distance of two words costs their product.
+    // A key of a megabyte isn't a typo, and the edit distance is quadratic.
     match nearest(ralph_loop_protocol::text::head(key, 64), known.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => {
@@ -172,7 +165,7 @@ pub(crate) fn unknown_key_fix<'a>(key: &str, known: impl Iterator<Item = &'a str
     }
 }
 
-/// Why a text is not what it should be.
+/// Why a text is invalid.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub offset: usize,
@@ -202,7 +195,7 @@ impl Problem {
     }
 }
 
-/// Reads a text into its tree.
+/// Parses a text into its tree.
 pub(crate) fn parse(text: &str) -> Result<Node, Problem> {
     let (body, base) = strip_mark(text);
     if body.trim().is_empty() {
@@ -213,7 +206,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, Problem> {
                 .into(),
         });
     }
-    // serde_json is the judge of the syntax; the scan below may then trust it.
+    // serde_json checks the syntax; the scan below can then rely on it.
     if let Err(error) = serde_json::from_str::<IgnoredAny>(body) {
         return Err(Problem::from_serde(&error, &Lines::new(text)));
     }
@@ -300,7 +293,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Steps over a text and gives its bytes, quotes included.
+    /// Skips a string and returns its bytes, including quotes.
     fn skip_string(&mut self) -> Result<&str, Problem> {
         let start = self.at;
         self.at += 1;

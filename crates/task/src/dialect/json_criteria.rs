@@ -1,4 +1,4 @@
-//! The acceptance criteria of `ralph.json`: each type with its own keys.
+//! The acceptance criteria of `ralph.json`: each type has its own keys.
 
 use super::diagnostic::{Diagnostic, Lines};
 use super::json::{self, Node};
@@ -8,7 +8,6 @@ use super::ralph_task_md::check_command;
 use crate::criterion::{Check, Criterion, Pattern, Span};
 use std::collections::BTreeMap;
 
-/// Reads criteria and collects what is wrong with them.
 pub(super) struct Criteria<'a> {
     pub file: &'a str,
     pub lines: &'a Lines<'a>,
@@ -16,7 +15,7 @@ pub(super) struct Criteria<'a> {
 }
 
 impl Criteria<'_> {
-    /// Reads them all; `list` is where they stand.
+    /// Parses all of them; `list` is their position.
     pub(super) fn read(&mut self, entries: &[Entry], list: Option<&Node>) -> Vec<Criterion> {
         let nodes = list.map(Node::items).unwrap_or_default();
         let mut ids: BTreeMap<String, usize> = BTreeMap::new();

@@ -1,14 +1,13 @@
-//! `metric` in the frontmatter of `ralph_task.md`: the command that measures, and the number that is the goal.
+//! `metric` in the frontmatter of `ralph_task.md`: the command that measures, and the numeric goal.
 
 use crate::command_line::CommandLine;
 use crate::config::{Better, MetricConfig, RunWhen, VerifierConfig};
 use crate::criterion::Pattern;
 use serde::{Deserialize, Serialize};
 
-/// What its verifier is called.
 const NAME: &str = "metric";
 
-/// The number that is the goal.
+/// The numeric goal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -18,11 +17,11 @@ pub struct MetricSection {
     pub command: CommandLine,
     /// Finds the number in its output: the first group of the last match.
     pub pattern: Pattern,
-    /// Which way it gets better.
+    /// Which direction is better.
     pub better: Better,
-    /// What is enough: the run is not done before.
+    /// The run isn't done before it reaches this value.
     pub target: f64,
-    /// How often the command is run to measure it: the median counts, and a change within the noise is no change.
+    /// How often to run the command: the median counts, and a change within the noise doesn't count.
     #[serde(default = "once")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 25), extend("default" = once())))]
     pub repeat: u32,
@@ -33,13 +32,13 @@ fn once() -> u32 {
 }
 
 impl MetricSection {
-    /// What a verifier measures by this command; `None` where it measures nothing, or says not what is enough.
+    /// What a verifier measures with this command; `None` if it measures nothing, or has no target.
     pub fn of(verifier: &VerifierConfig, command: CommandLine) -> Option<Self> {
         let MetricConfig { pattern, better, target, repeat } = verifier.metric.clone()?;
         Some(Self { command, pattern, better, target: target?, repeat })
     }
 
-    /// As a run checks it: after every iteration, passed from the target on.
+    /// Its verifier: runs after every iteration, passes from the target on.
     pub fn verifier(&self) -> VerifierConfig {
         let metric = MetricConfig {
             target: Some(self.target),

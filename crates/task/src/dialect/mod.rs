@@ -1,7 +1,7 @@
-//! The task dialects: four ways to write a task, each read into the same [`TaskFile`].
+//! The task dialects: four ways to write a task, each parsed into the same [`TaskFile`].
 //!
-//! Reading never opens a file: the caller hands in the texts as [`TaskTexts`]. What cannot be read unambiguously is an
-//! error with its place and its fix; rules beyond reading are those of [`crate::lint`].
+//! Parsing never opens a file: the caller passes the texts as [`TaskTexts`]. Ambiguous input is an error with its
+//! position and fix; further rules are in [`crate::lint`].
 
 pub mod adopt;
 pub mod checkbox;
@@ -28,10 +28,10 @@ pub use task_file::{
 
 use crate::criterion::Span;
 
-/// Largest task file that is read. A task is a prompt: what is larger is a mistake, not a task.
+/// Largest task file. A task is a prompt: a larger file is a mistake.
 pub const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 
-/// The texts of one task: its main file, and those beside it that the dialect knows.
+/// The texts of one task: its main file, and the others that the dialect knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskTexts {
     main: (String, String),
@@ -39,11 +39,11 @@ pub struct TaskTexts {
 }
 
 impl TaskTexts {
-    /// A task of one file. The name is the one shown in messages, relative to the folder of the run.
+    /// A task of one file. The name appears in messages, relative to the run's folder.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { main: (name.into(), text.into()), others: Vec::new() }
     }
-    /// The same with a file beside it.
+    /// Adds another file.
     pub fn with(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.others.push((name.into(), text.into()));
         self
@@ -56,7 +56,7 @@ impl TaskTexts {
     pub fn text(&self) -> &str {
         &self.main.1
     }
-    /// Name and text of a file beside the main one, by the last part of its path.
+    /// Name and text of another file, by the last part of its path.
     pub fn beside(&self, base_name: &str) -> Option<(&str, &str)> {
         self.others
             .iter()
@@ -68,7 +68,7 @@ impl TaskTexts {
     }
 }
 
-/// Reads a task. Warnings are left to [`crate::lint::lint`].
+/// Parses a task. Warnings come from [`crate::lint::lint`].
 pub fn parse(dialect: Dialect, files: &TaskTexts) -> Result<TaskFile, Vec<Diagnostic>> {
     let mut found = Vec::new();
     let task = read(dialect, files, &mut found);
@@ -80,7 +80,7 @@ pub fn parse(dialect: Dialect, files: &TaskTexts) -> Result<TaskFile, Vec<Diagno
     }
 }
 
-/// Reads as much of a task as can be read, and collects what is wrong. `None` comes with at least one error.
+/// Parses as much of a task as possible, and collects problems. `None` comes with at least one error.
 pub fn read(dialect: Dialect, files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
     for (name, text) in files.all() {
         if text.len() > MAX_FILE_BYTES {
@@ -102,14 +102,13 @@ pub fn read(dialect: Dialect, files: &TaskTexts, found: &mut Vec<Diagnostic>) ->
     }
 }
 
-/// The dialects whose main file is among `names`, paths relative to the folder of the run.
+/// The dialects whose main file is among `names`, paths relative to the run's folder.
 pub fn detect(names: &[&str]) -> Vec<Dialect> {
     let is_there = |file: &str| names.iter().any(|name| name.trim_start_matches("./") == file);
     Dialect::ALL.into_iter().filter(|dialect| is_there(dialect.main_file())).collect()
 }
 
-/// The dialect of a file that was named by hand: by its name where that is one of the known ones, else by what it
-/// looks like.
+/// The dialect of a file that the user named: by a known name, else by its content.
 pub fn detect_text(name: &str, text: &str) -> Dialect {
     match names::base_name(name) {
         "ralph_task.md" => return Dialect::RalphTaskMd,
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_any_name_is_known_by_its_look() {
+    fn dialect_of_an_unknown_name_is_detected_by_content() {
         assert_eq!(detect_text("a.json", "{\"task\": \"x\"}"), Dialect::RalphJson);
         assert_eq!(detect_text("b.json", "{\"userStories\": []}"), Dialect::Plan);
         assert_eq!(detect_text("c.md", "---\ntask_id: x\n---\n# T"), Dialect::RalphTaskMd);

@@ -1,8 +1,7 @@
-//! Names that a task gives or that are made from its title: slugs, ids and branches.
+//! Names from a task or its title: slugs, ids and branches.
 
 use ralph_loop_protocol::id::Digest;
 
-/// Longest slug.
 const MAX_SLUG: usize = 40;
 
 /// A title as part of a branch name: lower-case letters, digits and single dashes.
@@ -10,7 +9,7 @@ pub fn slug(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         if c.is_alphanumeric() && out.len() < MAX_SLUG {
-            // Letters beyond ASCII are kept: git takes them, and a title in Greek must not become empty.
+            // Keeps letters beyond ASCII: git accepts them, and a title in Greek must not become empty.
             out.extend(c.to_lowercase().filter(|c| c.is_alphanumeric()));
         } else if out.len() >= MAX_SLUG {
             break;
@@ -22,13 +21,13 @@ pub fn slug(text: &str) -> String {
     if slug.is_empty() { "task".into() } else { slug.to_owned() }
 }
 
-/// A stable id for a task that has none of its own.
+/// A stable id for a task without one.
 pub fn derived_id(title: &str) -> String {
     let digest = Digest::of(title.as_bytes());
     format!("task-{}", digest.as_str().get(..6).unwrap_or_default())
 }
 
-/// Whether a task's id can stand in paths and branch names.
+/// Whether a task's id is valid in paths and branch names.
 pub fn is_usable_id(id: &str) -> bool {
     !id.is_empty()
         && id.len() <= 64
@@ -55,7 +54,7 @@ pub fn branch_problem(name: &str) -> Option<&'static str> {
     if name.starts_with('-') {
         return Some("it starts with `-`");
     }
-    // A branch of that name would be mistaken for another one.
+    // A branch of that name would be ambiguous.
     if name == "refs" || name.starts_with("refs/") {
         return Some("it starts with `refs/`; name the branch alone");
     }
@@ -72,7 +71,7 @@ pub fn branch_problem(name: &str) -> Option<&'static str> {
     None
 }
 
-/// Why a path of a task is not one below the workspace.
+/// Why a task's path isn't below the workspace.
 pub fn path_problem(path: &str) -> Option<&'static str> {
     if path.trim().is_empty() {
         return Some("it is empty");
@@ -86,7 +85,7 @@ pub fn path_problem(path: &str) -> Option<&'static str> {
     path.contains('\0').then_some("it has a NUL byte")
 }
 
-/// Why a repository cannot be cloned from this address. The address itself is never repeated: it may hold a secret.
+/// Why a repository can't be cloned from this URL. Never repeats the URL: it may hold a secret.
 pub fn url_problem(url: &str) -> Option<&'static str> {
     if url.starts_with('-') {
         return Some("git would read it as an option");
@@ -104,7 +103,6 @@ pub fn url_problem(url: &str) -> Option<&'static str> {
         .then_some("it holds a password; give it in the environment instead, for example as GITHUB_TOKEN")
 }
 
-/// Nothing, where a text is blank.
 pub(crate) fn non_blank(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty())
 }

@@ -1,4 +1,4 @@
-//! Changes of `tasks.json` while a run works: the engine's own, of a single value, and what an agent may change.
+//! Changes of `tasks.json` during a run: the engine's, of a single value, and an agent's allowed changes.
 
 use super::json;
 use super::prd_tasks::{Story, TasksJson, parse_text};
@@ -23,8 +23,8 @@ pub fn set_passes(text: &str, id: &str, passes: bool) -> Result<String, String> 
     Ok(out)
 }
 
-/// Sets `passes` of the stories in `wanted`, in one walk over the file however many there are. An id that no story has, or
-/// two, and a story without `passes` stay as they are. No other byte changes.
+/// Sets `passes` of the stories in `wanted`, in one pass over the file. Skips ids without a story or with two, and
+/// stories without `passes`. No other byte changes.
 pub fn set_all_passes(text: &str, wanted: &BTreeMap<&str, bool>) -> Result<String, String> {
     let root = json::parse(text).map_err(|problem| problem.message)?;
     let stories = root.get("userStories").map(json::Node::items).unwrap_or_default();
@@ -51,13 +51,13 @@ pub fn set_all_passes(text: &str, wanted: &BTreeMap<&str, bool>) -> Result<Strin
     Ok(out)
 }
 
-/// What an agent changed in `tasks.json` that it may not change, in words; empty where everything is allowed.
+/// An agent's forbidden changes of `tasks.json`, as text; empty if everything is allowed.
 ///
-/// Agents may add, split and reorder stories (`priority` and `dependsOn` too) and set `passes` and `notes`. Every
-/// acceptance criterion must still be there, in its story or, after a split, in another one; a story may go only where
-/// its criteria live on. Title and description are the contract of a story that has no criteria, and stay then.
+/// Agents may add, split and reorder stories (also `priority` and `dependsOn`) and set `passes` and `notes`. Every
+/// acceptance criterion must still exist, in its story or, after a split, in another one; a story may be removed only
+/// if its criteria move. Title and description are the contract of a story without criteria, and must then stay.
 pub fn changed_illegally(old_text: &str, new_text: &str) -> Vec<String> {
-    // A start that cannot be read never became a run; there is nothing to compare with.
+    // An invalid start never became a run; there is nothing to compare with.
     let Ok(old) = parse_text(old_text) else { return Vec::new() };
     let new = match parse_text(new_text) {
         Ok(new) => new,
@@ -134,13 +134,13 @@ mod tests {
     }
 
     #[test]
-    fn all_are_set_as_one_by_one() {
+    fn setting_all_equals_setting_one_by_one() {
         let wanted = BTreeMap::from([("US-002", true), ("US-001", false), ("US-9", true)]);
         let one_by_one = set_passes(&set_passes(TASKS, "US-002", true).unwrap(), "US-001", false).unwrap();
         assert_eq!(set_all_passes(TASKS, &wanted).unwrap(), one_by_one);
         let twice = r#"{"userStories":[{"id":"a","passes":false},{"id":"a","passes":false},{"id":"b"}]}"#;
         assert_eq!(set_all_passes(twice, &BTreeMap::from([("a", true), ("b", true)])).unwrap(), twice);
-        // As many as nobody has: one by one this would be a walk over the file for each.
+        // More than any plan has: one by one this would be a pass over the file for each.
         let story = |n: u32| format!(r#"{{"id":"S{n}","passes":true}}"#);
         let many: Vec<String> = (0..20_000).map(story).collect();
         let text = format!(r#"{{"userStories":[{}]}}"#, many.join(","));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_may_work_on_their_list() {
+    fn agents_may_edit_their_stories() {
         assert!(changed_illegally(TASKS, TASKS).is_empty());
         let legal = changed(|v| {
             let stories = v["userStories"].as_array_mut().unwrap();

@@ -1,20 +1,20 @@
-//! The order of a plan's stories: whether their dependencies can be met at all.
+//! The order of a plan's stories: whether their dependencies can be met.
 
 use super::prd_tasks::Story;
 use std::collections::BTreeMap;
 
-/// What is to be done next in a plan.
+/// What to do next in a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Due<'a> {
-    /// This story: the first by priority, then by its place, whose dependencies all pass.
+    /// This story: the first by priority, then by position, whose dependencies all pass.
     Story(&'a Story),
-    /// Stories are open, by these ids, and each waits for another one.
+    /// These open stories, each of which waits for another one.
     Blocked(Vec<&'a str>),
     /// Every story passes.
     Nothing,
 }
 
-/// What is to be done next. A dependency that no story has holds nothing up.
+/// What to do next. Ignores a dependency without a story.
 pub fn due(stories: &[Story]) -> Due<'_> {
     let open: BTreeMap<&str, bool> = stories.iter().map(|s| (s.id.as_str(), !s.passes)).collect();
     let waits = |story: &&Story| story.depends_on.iter().any(|id| open.get(id.as_str()) == Some(&true));
@@ -27,8 +27,8 @@ pub fn due(stories: &[Story]) -> Due<'_> {
     }
 }
 
-/// Circles in the dependencies, each as the ids on the way round: the first is named again at the end. Every circle
-/// that a walk from the first story on meets is named once.
+/// Dependency cycles, each as its ids with the first repeated at the end. Reports each cycle that a walk from the
+/// first story on meets once.
 pub fn cycles(stories: &[Story]) -> Vec<Vec<String>> {
     let index: BTreeMap<&str, usize> =
         stories.iter().enumerate().rev().map(|(at, s)| (s.id.as_str(), at)).collect();
@@ -40,7 +40,7 @@ pub fn cycles(stories: &[Story]) -> Vec<Vec<String>> {
     let mut position: Vec<Option<usize>> = vec![None; stories.len()];
     let mut out = Vec::new();
     for start in 0..stories.len() {
-        // A stack of its own: a plan may chain thousands of stories.
+        // An explicit stack: a plan may chain thousands of stories.
         let mut path: Vec<(usize, usize)> = Vec::new();
         if !done[start] {
             position[start] = Some(0);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_are_named_by_the_way_round() {
+    fn cycles_are_reported_with_their_path() {
         let stories =
             vec![story("a", 1, false, &["b"]), story("b", 1, false, &["c"]), story("c", 1, false, &["a"])];
         assert_eq!(cycles(&stories), [["a", "b", "c", "a"]]);

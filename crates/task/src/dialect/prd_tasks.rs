@@ -1,4 +1,4 @@
-//! The plan: `tasks.json` with its stories, beside `prd.md` (protected), `prompt.md` (the prompt of each iteration) and
+//! The plan: `tasks.json` with its stories, plus `prd.md` (protected), `prompt.md` (the prompt of each iteration) and
 //! `progress.txt`. A story's `passes` is a claim.
 
 use super::diagnostic::{Diagnostic, Lines};
@@ -26,18 +26,18 @@ pub struct TasksJson {
     /// The branch of the run.
     #[serde(default)]
     pub branch_name: String,
-    /// What the plan is about, in a sentence.
+    /// The plan in one sentence.
     #[serde(default)]
     pub description: String,
-    /// Commands that must pass, whatever the story. Agents may not change them.
+    /// Commands that must pass for every story. Agents may not change them.
     #[serde(default)]
     pub verify_commands: Vec<CommandLine>,
-    /// The stories; each is what one session can finish.
+    /// The stories, each small enough for one session.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub user_stories: Vec<Story>,
 }
 
-/// One story: what a single iteration can finish.
+/// A story, small enough for one iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -49,11 +49,11 @@ pub struct Story {
         schemars(regex(pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$"), length(max = 64))
     )]
     pub id: String,
-    /// In a few words.
+    /// A few words.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub title: String,
-    /// In a few sentences.
+    /// A few sentences.
     #[serde(default)]
     pub description: String,
     /// What must be true when it is done. Agents may move them to another story, not remove them.
@@ -65,10 +65,10 @@ pub struct Story {
     /// Whether the agent says that it is done. A claim: the engine checks it.
     #[serde(default)]
     pub passes: bool,
-    /// What later sessions should know.
+    /// Notes for later sessions.
     #[serde(default)]
     pub notes: String,
-    /// Ids of stories that must pass before.
+    /// Ids of stories that must pass first.
     #[serde(default)]
     pub depends_on: Vec<String>,
 }
@@ -96,8 +96,7 @@ static SHAPE: ObjectShape = ObjectShape {
     ],
 };
 
-/// Reads `tasks.json` alone, for comparisons.
-/// Reads `tasks.json` alone; the first thing that is wrong with it, in words.
+/// Parses `tasks.json` alone, for comparisons; the error is the first problem.
 pub fn parse_text(text: &str) -> Result<TasksJson, String> {
     let mut found = Vec::new();
     match json::read::<TasksJson>("tasks.json", text, &SHAPE, &Lines::new(text), &mut found) {
@@ -106,7 +105,6 @@ pub fn parse_text(text: &str) -> Result<TasksJson, String> {
     }
 }
 
-/// Reads the plan.
 pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
     let (file, text) = (files.name(), files.text());
     let lines = Lines::new(text);
@@ -173,7 +171,7 @@ fn task(tasks: TasksJson, places: &[Span], keys: BTreeMap<String, Span>, files: 
     } else {
         tasks.branch_name
     });
-    // `tasks.json` itself is the agents' to edit; what they may change in it is compared story by story.
+    // Agents may edit `tasks.json`; their changes are compared story by story.
     let folder = files.name().strip_suffix(names::base_name(files.name())).unwrap_or_default();
     task.settings.protected_paths = Some(vec![format!("{folder}prd.md"), format!("{folder}prompt.md")]);
     task.context_files = files.beside("prd.md").map(|(name, _)| name.to_owned()).into_iter().collect();
@@ -268,7 +266,7 @@ fn check_links(stories: &[Story], places: &[Span], file: &str, found: &mut Vec<D
     }
     for (at, story) in stories.iter().enumerate() {
         for needed in story.depends_on.iter().filter(|id| !first.contains_key(id.as_str())) {
-            // Near words are looked for in short lists only: the search costs a walk over all ids.
+            // Suggestions only for short lists: the search is linear in the ids.
             let near = (stories.len() <= 500)
                 .then(|| {
                     ralph_loop_protocol::text::nearest(
@@ -375,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_named() {
+    fn cycle_is_reported() {
         let text = TASKS.replace("\"dependsOn\": []", "\"dependsOn\": [\"US-002\"]");
         let errors = parse(Dialect::Plan, &TaskTexts::new("tasks.json", text)).unwrap_err();
         assert_eq!(errors[0].message, "the dependencies go in a circle: US-001 → US-002 → US-001");

@@ -1,4 +1,4 @@
-//! `PROMPT.md`: a task in plain words. Its verifiers and budgets stand in `.ralph/config.json`.
+//! `PROMPT.md`: a task in plain text. Its verifiers and budgets are in `.ralph/config.json`.
 
 use super::TaskTexts;
 use super::diagnostic::Diagnostic;
@@ -6,7 +6,6 @@ use super::task_file::{Completion, Dialect, TaskFile};
 use crate::criterion::Span;
 use crate::spec::Task;
 
-/// Reads the file.
 pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
     match Task::from_prompt(files.text(), files.name()) {
         Ok(task) => {
@@ -33,7 +32,7 @@ mod tests {
     use crate::dialect::parse;
 
     #[test]
-    fn it_is_the_same_task_as_before() {
+    fn prompt_text_is_kept_unchanged() {
         let text = "\u{feff}# Fix the router\r\n\r\nText";
         let task = parse(Dialect::PromptMd, &TaskTexts::new("PROMPT.md", text)).unwrap();
         let before = Task::from_prompt(text, "PROMPT.md").unwrap();

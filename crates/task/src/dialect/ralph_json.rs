@@ -1,4 +1,4 @@
-//! `ralph.json`, version 2: one task as JSON, with typed acceptance criteria and a pull request at its end.
+//! `ralph.json`, version 2: a task as JSON, with typed acceptance criteria and a pull request at the end.
 
 use super::diagnostic::{Diagnostic, Lines};
 use super::json::{self, ObjectShape};
@@ -25,19 +25,19 @@ pub struct RalphJson {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("const" = 2)))]
     pub version: Option<u32>,
-    /// What to do; the first line is the title.
+    /// The task; the first line is the title.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub task: String,
-    /// The ticket that templates name as `{{ticket_id}}`; also the id of the task.
+    /// The value of `{{ticket_id}}` in templates; also the id of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket_id: Option<String>,
-    /// Where the code is.
+    /// The repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<Repository>,
     /// Branch, author and pull request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitSection>,
-    /// What makes it done. At least one, unless the configuration has verifiers.
+    /// The acceptance criteria. At least one, unless the configuration has verifiers.
     #[serde(default)]
     pub acceptance_criteria: Vec<Entry>,
     /// Most iterations.
@@ -50,39 +50,39 @@ pub struct RalphJson {
     /// Files shown to the agent, relative to the repository.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context_files: Vec<String>,
-    /// Standing rules for every session.
+    /// Rules for every session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
-    /// Commands that make a clean checkout ready for its checks.
+    /// Commands that prepare a clean checkout for its checks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setup_commands: Vec<CommandLine>,
-    /// Paths or globs that must stay as they were.
+    /// Paths or globs that must stay unchanged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protected_paths: Vec<String>,
-    /// What the run may do to the original tests; default `additive`.
+    /// What the run may do to the original tests; default: `additive`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestsPolicy>,
-    /// What people may do to the run over the page and the API; default `autonomous`.
+    /// What the dashboard and the API may do to the run; default: `autonomous`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// The least that the proof must be worth.
+    /// The minimum strength of the proof.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require_proof: Option<RequiredProof>,
 }
 
-/// Where the code is.
+/// The repository.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub struct Repository {
-    /// What is cloned.
+    /// The URL to clone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// What the work starts from.
+    /// The branch to start from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Folder that the agent is kept to, relative to the repository.
+    /// The folder for the agent, relative to the repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
 }
@@ -99,7 +99,7 @@ pub struct GitSection {
     /// Author name of commits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit_author: Option<String>,
-    /// Author mail address of commits.
+    /// Author email of commits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit_email: Option<String>,
     /// Open a pull request.
@@ -119,20 +119,20 @@ pub struct GitSection {
 #[serde(deny_unknown_fields, default)]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub struct BudgetSection {
-    /// Most tokens in all.
+    /// Most tokens in total.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_tokens: Option<u64>,
     /// Most money.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost_usd: Option<Usd>,
-    /// Most working time; waits do not count.
+    /// Most working time; waits don't count.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub max_wall_time_minutes: Option<f64>,
 }
 
-/// One acceptance criterion: a condition and how it is checked.
+/// An acceptance criterion: a condition and how it is checked.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -163,7 +163,7 @@ pub struct Entry {
     pub pattern: Option<String>,
 }
 
-/// Every kind of criterion, with the keys that it needs.
+/// Every kind of criterion, with its required keys.
 pub const KINDS: &[(&str, &[&str])] = &[
     ("file_exists", &["path"]),
     ("file_contains", &["path", "pattern"]),
@@ -173,7 +173,6 @@ pub const KINDS: &[(&str, &[&str])] = &[
     ("pr_approved", &[]),
 ];
 
-/// What each kind of criterion needs.
 #[cfg(feature = "schema")]
 fn criterion_kinds(schema: &mut schemars::Schema) {
     let kinds: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
@@ -231,7 +230,6 @@ static SHAPE: ObjectShape = ObjectShape {
     ],
 };
 
-/// Reads the file.
 pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
     let (file, text) = (files.name(), files.text());
     let lines = Lines::new(text);
@@ -254,7 +252,7 @@ pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<Tas
     Some(task)
 }
 
-/// A key with an empty text says nothing.
+/// Treats empty texts as missing.
 fn without_blanks(repository: Repository) -> Repository {
     Repository {
         url: names::non_blank(repository.url),
@@ -272,7 +270,7 @@ fn fill_in(task: &mut TaskFile, written: RalphJson) {
     let git = written.git.unwrap_or_default();
     let publish = match (git.create_pr, &repository.url) {
         (Some(true), _) => Publish::Pr,
-        // What was cloned is thrown away after the run: without a push the work would be lost.
+        // A clone is removed after the run: without a push the work would be lost.
         (_, Some(_)) => Publish::Push,
         (_, None) => Publish::None,
     };

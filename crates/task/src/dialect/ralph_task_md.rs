@@ -1,4 +1,4 @@
-//! `ralph_task.md`: YAML frontmatter for the machine, markdown with checkboxes for the definition of done.
+//! `ralph_task.md`: YAML frontmatter for the settings, markdown with checkboxes for the definition of done.
 
 use super::checkbox::{self, Checkbox, Checkboxes};
 use super::diagnostic::{Diagnostic, Lines, line_end};
@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 /// Names of sandbox providers; `docker-sandbox` is an alias of `sbx`.
 pub const PROVIDERS: &[&str] = &["local", "docker", "sbx", "docker-sandbox", "daytona", "e2b", "vercel"];
 
-/// Reads the file.
 pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
     let (file, text) = (files.name(), files.text());
     let lines = Lines::new(text);
@@ -24,7 +23,7 @@ pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<Tas
             return None;
         }
     };
-    // The body is read even where the frontmatter is wrong, so that all findings are shown at once.
+    // The body is parsed even with invalid frontmatter, so that all findings appear at once.
     let boxes = checkbox::read(text, split.body.start);
     let front = frontmatter::read(file, text, &split, &lines, found);
     let body = text.get(split.body.clone()).unwrap_or_default();
@@ -68,7 +67,7 @@ fn no_frontmatter(error: SplitError, file: &str, text: &str) -> Diagnostic {
     }
 }
 
-/// A key with an empty text says nothing.
+/// Treats empty texts as missing.
 fn without_blanks(mut front: Frontmatter) -> Frontmatter {
     for value in [
         &mut front.repo_url,
@@ -163,13 +162,13 @@ fn criteria(
 }
 
 fn id_text(entry: &Checkbox) -> String {
-    // Brackets with nothing after them need a blank, or they are no box any more.
+    // Brackets with nothing after them need a space, or they are no longer a box.
     let before = if entry.id_at == entry.mark + 2 { " " } else { "" };
     let after = if entry.text.is_empty() { "" } else { " " };
     format!("{before}{}{after}", entry.id)
 }
 
-/// What a person may have meant as a criterion or a check and what is read as none.
+/// Text that may be meant as a criterion or a check but isn't parsed as one.
 fn misread(boxes: &Checkboxes, file: &str, lines: &Lines<'_>, found: &mut Vec<Diagnostic>) {
     if !boxes.has_section {
         let hint = match boxes.outside.len() {
@@ -228,7 +227,7 @@ fn misread(boxes: &Checkboxes, file: &str, lines: &Lines<'_>, found: &mut Vec<Di
     }
 }
 
-/// Refuses a command that cannot be run.
+/// Refuses a command that can't be run.
 pub(crate) fn check_command(
     command: &CommandLine,
     key: &str,
@@ -320,7 +319,7 @@ fn fill_in(task: &mut TaskFile, front: Frontmatter, found: &mut Vec<Diagnostic>)
     task.global_verify = front.verify_commands.unwrap_or_default();
 }
 
-/// Values that are of the right type and still cannot hold.
+/// Values of the right type that are invalid.
 fn values(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found: &mut Vec<Diagnostic>) {
     let at = |key: &str| keys.get(key).copied().unwrap_or_default();
     let mut refuse = |rule, key: &str, message: String, fix: String| {
@@ -394,7 +393,7 @@ fn values(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found:
     metric(front, keys, file, found);
 }
 
-/// A measurement that cannot be made, or whose best nobody knows.
+/// A measurement that can't be made, or has no direction.
 fn metric(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found: &mut Vec<Diagnostic>) {
     let at = |key: &str| keys.get(key).copied().unwrap_or_default();
     let mut refuse = |key: &str, message: &str, fix: &str| {
@@ -483,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ambiguous_is_refused() {
+    fn ambiguous_checks_are_refused() {
         let body = |lines: &str| format!("---\n---\n# Success criteria\n{lines}");
         assert_eq!(rules(&body("- [ ] M1.1 a\n- [ ] M1.1 b\n")), ["duplicate-id"]);
         assert_eq!(rules(&body("- [ ] a\n")), ["missing-id"]);

@@ -1,4 +1,4 @@
-//! A task as its file says it, whatever the dialect: goal, criteria, commands, budgets, git, sandbox and model choices.
+//! The content of a task file in any dialect: goal, criteria, commands, budgets, git, sandbox and model choices.
 
 use crate::command_line::CommandLine;
 pub use crate::config::Publish;
@@ -11,7 +11,7 @@ pub use crate::spec::Dialect;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What starts the final checks. The engine's own checks decide in every case.
+/// What starts the final checks. The engine's checks always decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Completion {
@@ -26,17 +26,17 @@ pub enum Completion {
 /// Where the code comes from and where the result goes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GitChoice {
-    /// What is cloned; `None` works on the folder of the run.
+    /// The repo to clone; `None` works in the run's folder.
     pub repo_url: Option<String>,
-    /// What the work starts from; may be another branch of ralph.
+    /// The branch to start from; may be another branch of `ralph`.
     pub base_branch: Option<String>,
-    /// The branch of the run, possibly with names still to be filled in.
+    /// The run's branch, possibly still a template.
     pub branch: Option<String>,
-    /// Folder below the workspace that the agent is kept to.
+    /// Folder below the workspace for the agent.
     pub working_dir: Option<String>,
     /// Author name of commits.
     pub commit_author: Option<String>,
-    /// Author mail address of commits.
+    /// Author email of commits.
     pub commit_email: Option<String>,
     /// Whether the file asks for a pull request.
     pub create_pr: Option<bool>,
@@ -44,7 +44,7 @@ pub struct GitChoice {
     pub publish: Option<Publish>,
 }
 
-/// How the pull request looks.
+/// The pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PrChoice {
     /// Opened as a draft.
@@ -57,7 +57,7 @@ pub struct PrChoice {
     pub body_template: Option<String>,
 }
 
-/// Where the agent works.
+/// The sandbox.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SandboxChoice {
     /// `local`, `docker`, `sbx`, `daytona`, `e2b` or `vercel`.
@@ -72,23 +72,23 @@ pub struct SandboxChoice {
     pub disk_gib: Option<f64>,
 }
 
-/// Which model profiles the task asks for.
+/// The requested model profiles.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ModelChoice {
-    /// The profile to work with.
+    /// The default profile.
     pub default_profile: Option<String>,
-    /// The profile to switch to when the run circles.
+    /// The profile to switch to when the run is stuck.
     pub fallback_profile: Option<String>,
 }
 
-/// A task as its file says it.
+/// The content of a task file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskFile {
-    /// How it was written.
+    /// Its format.
     pub dialect: Dialect,
     /// The main file as the caller named it.
     pub source: String,
-    /// A short name for people.
+    /// A short title.
     pub title: String,
     /// The text given to agents.
     pub goal: String,
@@ -96,22 +96,22 @@ pub struct TaskFile {
     pub task_id: String,
     /// The ticket that the file names.
     pub ticket_id: Option<String>,
-    /// One line: what `{{task_summary}}` stands for.
+    /// One line: the value of `{{task_summary}}`.
     pub summary: String,
     /// The title as part of a branch name.
     pub slug: String,
     /// What makes it done.
     pub criteria: Vec<Criterion>,
-    /// The stories of a plan; each is a criterion too.
+    /// The stories of a plan; each is also a criterion.
     pub stories: Vec<Story>,
-    /// Commands that must pass besides those of single criteria.
+    /// Commands that must pass in addition to those of criteria.
     pub global_verify: Vec<CommandLine>,
-    /// The one gate of the whole task.
+    /// The test command of the whole task.
     pub test_command: Option<CommandLine>,
-    /// The number that is the goal.
+    /// The numeric goal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<MetricSection>,
-    /// What maps on configuration keys: budgets, protected paths, set-up commands, author.
+    /// What corresponds to configuration keys: budgets, protected paths, setup commands, author.
     pub settings: ConfigFile,
     /// What starts the final checks.
     pub completion: Completion,
@@ -125,15 +125,15 @@ pub struct TaskFile {
     pub model: ModelChoice,
     /// Files shown to the agent, relative to the workspace.
     pub context_files: Vec<String>,
-    /// Standing rules, given to every session.
+    /// Rules for every session.
     pub rules: Vec<String>,
-    /// Where the keys of the file stand, by name (`pr.draft` for nested ones).
+    /// The positions of the file's keys, by name (`pr.draft` for nested ones).
     #[serde(skip)]
     pub keys: BTreeMap<String, Span>,
 }
 
 impl TaskFile {
-    /// A task with nothing but a name and a text.
+    /// A task with only a name and a text.
     pub(crate) fn new(dialect: Dialect, source: &str, title: &str, goal: String) -> Self {
         Self {
             dialect,
@@ -161,25 +161,25 @@ impl TaskFile {
         }
     }
 
-    /// What templates can be filled with before the run starts.
+    /// The template values known before the run starts.
     pub fn vars(&self) -> Vars {
         Vars::new()
             .with("task_id", &self.task_id)
             .with("task_summary", &self.summary)
             .with("summary", &self.summary)
-            // A task without a ticket is known by its own id.
+            // A task without a ticket uses its id.
             .with("ticket_id", self.ticket_id.as_ref().unwrap_or(&self.task_id))
     }
 
-    /// The same with `vars` filled into goal, title, branch and pull request. Commands stay as they are written: the
-    /// shell has braces of its own.
+    /// Fills `vars` into goal, title, branch and pull request. Commands stay as written: the shell uses braces
+    /// itself.
     pub fn filled(mut self, vars: &Vars) -> Self {
         let fill = |text: &mut String| *text = template::fill(text, vars);
         fill(&mut self.goal);
         fill(&mut self.title);
         let texts = [&mut self.git.branch, &mut self.pr.title_template];
         texts.into_iter().flatten().for_each(fill);
-        // The text of the pull request tells what was done, which the agent says later.
+        // The pull request's text needs the agent's summary, which comes later.
         let vars = vars.clone().without("summary");
         if let Some(body) = &mut self.pr.body_template {
             *body = template::fill(body, &vars);
@@ -188,7 +188,7 @@ impl TaskFile {
     }
 
     /// The commands of the whole task as verifiers: `tests` for the test command, `verify-1` and so on for the rest,
-    /// `metric` for the number that is the goal. A command that is named twice is run once.
+    /// `metric` for the numeric goal. Equal commands run once.
     pub fn verifiers(&self) -> Vec<VerifierConfig> {
         let mut seen: Vec<&CommandLine> = Vec::new();
         let mut out = Vec::new();
@@ -205,7 +205,7 @@ impl TaskFile {
         out
     }
 
-    /// Every command that the task has run as a check, each with its place, in the order of the file.
+    /// Every command that the task runs as a check, with its position, in file order.
     pub fn commands(&self) -> Vec<(&CommandLine, Span)> {
         let key = |name: &str| self.keys.get(name).copied().unwrap_or_default();
         let mut out: Vec<(&CommandLine, Span)> = Vec::new();
@@ -217,14 +217,14 @@ impl TaskFile {
         out
     }
 
-    /// Whether anything the engine can check itself says when the task is done.
+    /// Whether the engine itself can check when the task is done.
     pub fn is_checkable(&self) -> bool {
         self.test_command.is_some()
             || !self.global_verify.is_empty()
             || self.criteria.iter().any(|c| c.check.is_own())
     }
 
-    /// Whether a criterion can only be evaluated where a code host answers.
+    /// Whether a criterion can only be evaluated by a code host.
     pub fn needs_forge(&self) -> bool {
         self.criteria.iter().any(|c| matches!(c.check, Check::PrChecksPass | Check::PrApproved))
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-/// Every name a template may use.
+/// Every template name.
 pub const NAMES: &[&str] = &[
     "task_id",
     "ticket_id",
@@ -20,23 +20,23 @@ pub const NAMES: &[&str] = &[
     "branch",
 ];
 
-/// What is known so far, by name.
+/// Known values by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Vars(BTreeMap<&'static str, String>);
 
 impl Vars {
-    /// Nothing known.
+    /// No values.
     pub fn new() -> Self {
         Self::default()
     }
-    /// The same with one more value. A name that is not of [`NAMES`] is ignored.
+    /// Adds a value. Ignores a name that isn't in [`NAMES`].
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         if let Some(known) = NAMES.iter().find(|known| **known == name) {
             self.0.insert(known, value.into());
         }
         self
     }
-    /// The same without one value: for texts that are filled again once it is known.
+    /// Removes a value: for texts that are filled again once it is known.
     pub fn without(mut self, name: &str) -> Self {
         self.0.remove(name);
         self
@@ -47,8 +47,8 @@ impl Vars {
     }
 }
 
-/// Fills in what is known and leaves everything else as it stands. A value is never filled in again, so that text
-/// from outside cannot smuggle a name in.
+/// Fills in known values and leaves everything else unchanged. A value is never filled in again, so that text from
+/// outside can't smuggle a name in.
 pub fn fill(text: &str, vars: &Vars) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -73,8 +73,8 @@ pub fn fill(text: &str, vars: &Vars) -> String {
     out
 }
 
-/// Fills in what is known and takes out what is not, with the separator before it: for names of branches and titles, in which
-/// no template may be left.
+/// Fills in known values and removes unknown ones, with the separator before them: for branches and titles, which
+/// must not contain templates.
 pub fn settled(text: &str, vars: &Vars) -> String {
     const SEPARATORS: [char; 5] = ['-', '_', '/', '.', ' '];
     let mut out = String::with_capacity(text.len());
@@ -99,17 +99,17 @@ pub fn settled(text: &str, vars: &Vars) -> String {
     }
 }
 
-/// Bytes of `{{anything}}` at the start of `text`.
+/// The length of `{{anything}}` at the start of `text`.
 fn unknown_slot(text: &str) -> Option<usize> {
     let inner = text.strip_prefix("{{")?;
     let end = inner.find("}}").filter(|end| *end <= NAME_MAX && !inner[..*end].contains(['{', '\n']))?;
     Some(end + 4)
 }
 
-/// Bytes of a name between braces.
+/// Longest name between braces, in bytes.
 const NAME_MAX: usize = 60;
 
-/// The names that a text still asks for, in order and once each.
+/// The template names left in a text, in order and once each.
 pub fn open_names(text: &str) -> Vec<&'static str> {
     let mut names: Vec<&'static str> = Vec::new();
     let mut rest = text;
@@ -131,7 +131,7 @@ pub fn open_names(text: &str) -> Vec<&'static str> {
     names
 }
 
-/// Names in double braces that no template knows, each with its byte offset.
+/// Names in double braces that aren't template names, with byte offsets.
 pub fn unknown_names(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -147,7 +147,7 @@ pub fn unknown_names(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The known name at the start of `text`, in any of the three forms, and how many bytes it takes.
+/// The known name at the start of `text`, in any of the three forms, and its length.
 fn slot(text: &str) -> Option<(&str, usize)> {
     if let Some(inner) = text.strip_prefix("{{") {
         let padded = inner.trim_start_matches(' ');

@@ -1,4 +1,4 @@
-//! Warnings from what the caller found out on its machine: programs that are missing, checks that pass before any work.
+//! Warnings about the caller's machine: missing programs, checks that pass before any work.
 
 use super::{Diagnostic, LintFacts};
 use crate::config::CommandLine;
@@ -37,8 +37,8 @@ pub(super) fn check(task: &TaskFile, facts: &LintFacts, found: &mut Vec<Diagnost
     }
 }
 
-/// The programs that the task's commands start, each once, for a caller that can look for them. Only what is certain
-/// is named: words of the shell itself and names made by expansion are left out.
+/// The programs that the task's commands start, each once. Only certain names: words of the shell and names made by
+/// expansion are left out.
 pub fn programs(task: &TaskFile) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let commands: Vec<(&CommandLine, Span)> = task.commands();
@@ -62,7 +62,7 @@ fn programs_of(command: &CommandLine) -> Vec<String> {
     match command {
         CommandLine::Argv(argv) => argv.first().cloned().into_iter().collect(),
         CommandLine::Shell(line) => {
-            // Quotes, expansions and here-documents take a shell to read; then only the first word is certain.
+            // Quotes, expansions and here-documents need a shell to parse; then only the first word is certain.
             let is_plain = !line.contains(['"', '\'', '`', '$', '<', '(', '\\', '\n', '#']);
             let parts: Vec<&str> = if is_plain {
                 line.split(['|', '&', ';']).collect()
@@ -80,7 +80,7 @@ fn first_program(part: &str) -> Option<String> {
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         })
     };
-    // What an assignment takes from a command (`out=$(sh x.sh)`) is not certain to be read right.
+    // What an assignment takes from a command (`out=$(sh x.sh)`) may be parsed wrongly.
     if part.split_whitespace().any(|word| is_assignment(word) && word.contains(['$', '`'])) {
         return None;
     }
@@ -96,7 +96,7 @@ mod tests {
     use crate::dialect::{Dialect, TaskTexts};
 
     #[test]
-    fn the_programs_of_a_command_are_those_that_are_certain() {
+    fn only_certain_programs_of_a_command_are_named() {
         let of = |line: &str| programs_of(&CommandLine::Shell(line.into()));
         assert_eq!(of("CI=1 npm test && npx tsc | tee log"), ["npm", "npx", "tee"]);
         assert_eq!(of("cd x && ./run.sh"), ["./run.sh"]);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_says_becomes_a_warning() {
+    fn machine_facts_become_warnings() {
         let files = TaskTexts::new("ralph_task.md", include_str!("../dialect/testdata/ralph_task.md"));
         let task = lint(Dialect::RalphTaskMd, &files, &LintFacts::default()).task.unwrap();
         assert_eq!(programs(&task), ["pytest", "ruff"]);

@@ -1,13 +1,13 @@
-//! Applying the safe edits of findings.
+//! Applies the safe edits of findings.
 
 use super::Diagnostic;
 use crate::dialect::SafeEdit;
 
-/// The text with the safe edits of `diagnostics` applied; all of them must be findings in this text. Edits that overlap
-/// an earlier one, or do not fit the text, are left out: another round finds them again.
+/// The text with the safe edits of `diagnostics`, which must be findings in this text. Leaves out edits that overlap
+/// an earlier one, or don't fit the text: another round finds them again.
 pub fn apply_fixes(text: &str, diagnostics: &[Diagnostic]) -> String {
     let mut edits: Vec<&SafeEdit> = diagnostics.iter().filter_map(|d| d.edit.as_ref()).collect();
-    // Stable: insertions at one place keep the order of the findings.
+    // Stable: insertions at one position keep the order of the findings.
     edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
     let mut out = String::with_capacity(text.len());
     let mut at = 0;

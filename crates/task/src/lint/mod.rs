@@ -1,7 +1,7 @@
-//! The linter: one set of rules for every screen, so that a bad task is refused before a cent is spent.
+//! The linter: one set of rules for every surface, so that a bad task is refused before it costs money.
 //!
-//! Errors refuse a run; warnings name what makes loops fail. Every finding has its place and its fix in words, and where
-//! a change is right whatever the author meant, the change itself ([`apply_fixes`]).
+//! Errors refuse a run; warnings point out common reasons for failure. Every finding has a position and a fix as
+//! text, and a safe edit ([`apply_fixes`]) if one is right whatever the author meant.
 
 mod facts;
 mod fix;
@@ -19,12 +19,12 @@ pub use untouched::{Placeholder, fix as template_fix, placeholders, template_wor
 use crate::criterion::Span;
 use crate::dialect::{self, Dialect, TaskFile, TaskTexts};
 
-/// What only the caller can find out, because it takes a machine. What is not known is not judged.
+/// What only the caller can find out on its machine. Unknown facts aren't judged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LintFacts {
-    /// Programs of [`programs`] that do not exist here.
+    /// Programs of [`programs`] that don't exist here.
     pub missing_programs: Vec<String>,
-    /// Ids of criteria whose own check passes before any work.
+    /// Ids of criteria whose check passes before any work.
     pub passing_before: Vec<String>,
     /// Names of the verifiers that the configuration requires.
     pub verifiers: Option<Vec<String>>,
@@ -34,10 +34,10 @@ pub struct LintFacts {
     pub has_forge: bool,
 }
 
-/// Everything that was found, and the task as far as it could be read.
+/// All findings, and the task as far as it could be parsed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LintReport {
-    /// The findings, in the order of the files.
+    /// The findings, in file order.
     pub diagnostics: Vec<Diagnostic>,
     /// The task.
     pub task: Option<TaskFile>,
@@ -50,7 +50,7 @@ impl LintReport {
     }
 }
 
-/// Checks a task.
+/// Lints a task.
 pub fn lint(dialect: Dialect, files: &TaskTexts, facts: &LintFacts) -> LintReport {
     let mut found = Vec::new();
     let task = dialect::read(dialect, files, &mut found);

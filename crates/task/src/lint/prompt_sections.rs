@@ -1,11 +1,11 @@
-//! What a `PROMPT.md` should say before it is given to an agent.
+//! What a `PROMPT.md` should contain.
 
 use super::Diagnostic;
 use crate::criterion::Span;
 use crate::dialect::TaskTexts;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// Which parts of a good prompt are there.
+/// Which parts of a good prompt exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PromptSections {
     /// What to do.
@@ -16,12 +16,12 @@ pub struct PromptSections {
     pub constraints: bool,
     /// How it is verified.
     pub verification: bool,
-    /// The word that ends the run. The engine's own prompt names it too, so its absence is no finding.
+    /// The word that ends the run. The engine's prompt also names it, so a missing one isn't a finding.
     pub promise: bool,
 }
 
 impl PromptSections {
-    /// Names of the parts that are missing.
+    /// Names of the missing parts.
     pub fn missing(self) -> Vec<&'static str> {
         [
             ("Task", self.task),
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parts_are_found_by_their_headings() {
+    fn prompt_sections_are_found_by_heading() {
         let whole = "# Fix the router\n## Acceptance criteria\n## Constraints\n## Verification\n<promise>COMPLETE</promise>";
         assert!(prompt_sections(whole).missing().is_empty());
         assert!(prompt_sections(whole).promise);

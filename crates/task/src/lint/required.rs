@@ -1,4 +1,4 @@
-//! The rules that block a start: what every task needs so that a run has an end and its result a proof.
+//! The rules that block a start: what every task needs so that a run ends and its result can be proven.
 
 use super::{Diagnostic, LintFacts};
 use crate::budget::Budgets;
@@ -6,7 +6,7 @@ use crate::criterion::{Check, Span};
 use crate::dialect::diagnostic::line_end;
 use crate::dialect::{Dialect, TaskFile, TaskTexts, frontmatter};
 
-/// Fewest checkboxes of a `ralph_task.md`, a number that is the goal counted as one.
+/// Fewest checkboxes of a `ralph_task.md`; a numeric goal counts as one.
 const MIN_BOXES: usize = 2;
 
 pub(super) fn check(task: &TaskFile, files: &TaskTexts, facts: &LintFacts, found: &mut Vec<Diagnostic>) {
@@ -130,7 +130,7 @@ fn something_to_check(task: &TaskFile, facts: &LintFacts, key: &str, found: &mut
 }
 
 fn ralph_json_budget(task: &TaskFile, files: &TaskTexts, found: &mut Vec<Diagnostic>) {
-    // A new key right after the opening brace is valid wherever the object has another key, and `task` is one.
+    // A new key right after the opening brace is valid if the object has another key, and `task` is one.
     let Some(after_brace) = files.text().find('{').map(|at| at + 1) else { return };
     let eol = line_end(files.text());
     let mut warn = |rule, message: &str, line: String, is_free: bool| {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_as_the_goal_stands_for_one_box() {
+    fn numeric_goal_counts_as_one_box() {
         let front = "---\ntask_id: t\ntest_command: x\nmax_iterations: 3\nmax_wall_time_minutes: 3\nmax_tokens_total: 3\nmetric: {command: ./bench.sh, pattern: 'n ([0-9]+)', better: lower, target: 1}\n---\n# Success criteria\n";
         let one = format!("{front}- [ ] M1.1 a\n  - verify: `x`\n");
         let found = errors(Dialect::RalphTaskMd, &one, &LintFacts::default());
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_budgets_of_json_are_warned_of_and_can_be_filled_in() {
+    fn missing_json_budgets_are_a_warning_with_a_fix() {
         let text = "{\"task\": \"t\", \"acceptance_criteria\": [{\"type\": \"pr_approved\"}]}";
         let files = |text: &str| TaskTexts::new("ralph.json", text);
         let report = lint(Dialect::RalphJson, &files(text), &LintFacts::default());
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_without_requirements_or_budget_is_warned_of() {
+    fn plan_without_requirements_or_budget_is_a_warning() {
         let facts = LintFacts { budget_set: Some(false), ..LintFacts::default() };
         let files = TaskTexts::new("ralph/tasks.json", include_str!("../dialect/testdata/tasks.json"));
         let rules = |files: &TaskTexts| -> Vec<&str> {

@@ -1,4 +1,4 @@
-//! Templates that nobody has filled in: a run on one would spend money on nobody's words.
+//! Finds templates that weren't filled in: a run on one would waste money.
 
 use super::Diagnostic;
 use crate::criterion::Span;
@@ -18,21 +18,21 @@ const ASKED: &[&str] = &[
     "the command that checks it",
 ];
 
-/// A place in a task that is still to be filled in.
+/// A part of a task that must still be filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placeholder {
     /// Its line, from 1.
     pub line: usize,
     /// Its column, from 1.
     pub column: usize,
-    /// The words that stand there.
+    /// Its text.
     pub words: String,
-    /// Whether a template of `ralph init` asks there, by a sentence of its own.
+    /// Whether it is a sentence from a template of `ralph init`.
     asked: bool,
 }
 
 impl Placeholder {
-    /// What is wrong, in words.
+    /// The problem, as text.
     pub fn message(&self) -> String {
         match self.asked {
             true => format!("the template's placeholder is still there: {}", self.words),
@@ -41,8 +41,8 @@ impl Placeholder {
     }
 }
 
-/// Every place that a template asks to be filled in: the sentences of `ralph init`, `{{thing}}`, `<describe …>`, `YOUR TASK
-/// HERE`, `TODO: describe`. What stands in code is code.
+/// Every part that a template asks to fill in: the sentences of `ralph init`, `{{thing}}`, `<describe …>`, `YOUR TASK
+/// HERE`, `TODO: describe`. Code is skipped.
 pub fn placeholders(text: &str) -> Vec<Placeholder> {
     let mut found = Vec::new();
     let mut fenced = false;
@@ -67,7 +67,7 @@ pub fn placeholders(text: &str) -> Vec<Placeholder> {
     found
 }
 
-/// The line with what stands between backticks as blanks of the same length.
+/// The line with text between backticks replaced by spaces of the same length.
 fn without_code(line: &str) -> String {
     if line.matches('`').count() < 2 {
         return line.to_owned();
@@ -86,7 +86,7 @@ fn without_code(line: &str) -> String {
         .collect()
 }
 
-/// `{{thing}}`, but for the names that are filled in.
+/// `{{thing}}`, except for the names that are filled in.
 fn named(line: &str) -> Vec<(usize, &str)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let inner = |from: usize| {
@@ -138,7 +138,7 @@ fn shouted(line: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// The first of them: its line and what is wrong.
+/// The first placeholder: its line and the problem.
 pub fn template_words(text: &str) -> Option<(usize, String)> {
     placeholders(text).first().map(|found| (found.line, found.message()))
 }
@@ -168,7 +168,7 @@ pub(super) fn check(dialect: Dialect, files: &TaskTexts, found: &mut Vec<Diagnos
     }
 }
 
-/// The line of the first section, where a plan's text holds nothing but headings, comments and empty tables.
+/// The line of the first section, if a plan's text holds only headings, comments and empty tables.
 fn untouched_plan(text: &str) -> Option<usize> {
     let mut comment = false;
     let mut first = None;
@@ -195,7 +195,7 @@ fn untouched_plan(text: &str) -> Option<usize> {
     first
 }
 
-/// What to do about it.
+/// How to fix it.
 pub fn fix(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Plan => "write the plan's own words and stories in its place",
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_template_that_nobody_filled_in_is_refused_where_it_asks() {
+    fn unfilled_template_is_refused_at_its_placeholder() {
         let text = "# New task\n\n## Task\n\nDescribe in a few sentences what is wrong or missing, for whom, and where in the repository it belongs.\n";
         let report = lint(Dialect::PromptMd, &TaskTexts::new("PROMPT.md", text), &LintFacts::default());
         let found = report.diagnostics.iter().find(|d| d.rule == "untouched-template").unwrap();

@@ -1,10 +1,10 @@
-//! Warnings about words: criteria nobody can check, stories too large for one session, templates left as they were.
+//! Warnings about wording: criteria that can't be checked, stories too large for one session, unchanged templates.
 
 use super::Diagnostic;
 use crate::criterion::{Check, Span};
 use crate::dialect::{Dialect, TaskFile, TaskTexts};
 
-/// Words that sound like a condition and name none.
+/// Words that sound like a condition but aren't.
 const VAGUE: &[&str] = &[
     "works correctly",
     "work correctly",
@@ -56,17 +56,17 @@ const VAGUE: &[&str] = &[
     "etc",
 ];
 
-/// Longest description of something that one session can do.
+/// Longest description for one session.
 const MAX_CHARS: usize = 400;
 const MAX_SENTENCES: usize = 3;
 
-/// What a template has before somebody fills it in.
+/// Unfilled placeholders of templates.
 const PLACEHOLDERS: &[&str] = &["ORG/REPO", "your-org/", "ralph/feature-name"];
 
 pub(super) fn check(task: &TaskFile, files: &TaskTexts, found: &mut Vec<Diagnostic>) {
     let file = files.name();
     for criterion in &task.criteria {
-        // A criterion with a check of its own is as exact as its check; a story is judged by its own criteria.
+        // A criterion is as exact as its check; a story is judged by its criteria.
         if criterion.check == Check::Claimed && task.dialect != Dialect::Plan {
             vague(&criterion.id, &criterion.text, file, criterion.place, found);
         }
@@ -93,7 +93,7 @@ fn vague(id: &str, text: &str, file: &str, place: Span, found: &mut Vec<Diagnost
     }
 }
 
-/// The first phrase of a text that names no condition.
+/// The first vague phrase of a text.
 fn vague_phrase(text: &str) -> Option<&'static str> {
     let text = text.to_lowercase();
     let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
@@ -117,7 +117,7 @@ fn too_large(id: &str, text: &str, file: &str, place: Span, found: &mut Vec<Diag
     }
 }
 
-/// Sentences end with `.`, `!` or `?` before a blank or the end, so that `src/a.rs` and `1.5` end none.
+/// Sentences end with `.`, `!` or `?` before a blank or the end, so that `src/a.rs` and `1.5` don't end one.
 fn sentences(text: &str) -> usize {
     let text = text.trim();
     let mut count = 0;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn criteria_nobody_can_check_are_named() {
+    fn uncheckable_criteria_are_reported() {
         for text in
             ["The form works correctly", "It looks good.", "The code is clean", "Edge cases, docs, etc."]
         {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_left_as_they_were_are_named() {
+    fn unchanged_templates_are_reported() {
         let plan =
             include_str!("../dialect/testdata/tasks.json").replace("ralph/json-output", "ralph/feature-name");
         assert_eq!(rules(Dialect::Plan, &plan), ["placeholder"]);

@@ -1,4 +1,4 @@
-//! A copy whose agent plants things in it for the engine's git to find.
+//! An agent plants things in its copy for the engine's git to find.
 
 use super::{Pair, back, iteration};
 use crate::support::{Fixture, git};
@@ -47,7 +47,7 @@ fn a_nested_repo_runs_nothing_and_comes_back_as_files() {
     assert_eq!(made.files.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["deep/nested/n"]);
     assert_eq!(back(&mut both).written, ["deep/nested/n"]);
     assert!(!pair.user.exists("deep/nested/.git"), "a repo is not handed back");
-    // The second time, with the folder known.
+    // Again, now that the folder is known.
     pair.agent("deep/nested/more", "x\n");
     nested(&pair.agent_copy.join("deep/nested/inner"), &program);
     let made = iteration(&mut both, 2, false);
@@ -94,7 +94,7 @@ fn a_submodule_stays_pinned_and_is_not_visited() {
 }
 
 #[test]
-fn settings_attributes_and_redirections_of_the_copy_count_for_nothing() {
+fn settings_attributes_and_redirections_of_the_copy_are_ignored() {
     let user = Fixture::new();
     let (mark, program) = trap(&user);
     let secret = Fixture::new();
@@ -171,7 +171,7 @@ fn links_in_the_copys_git_folder_lead_nowhere() {
     assert_eq!(pair.user.read("a.txt"), "last\n");
 }
 
-/// The honest twin: filters that the user has set up, for files that had them at the start.
+/// The honest case: the user's filters, for files that had them at the start.
 #[test]
 fn the_users_own_filters_work_in_the_copy() {
     let user = Fixture::new();
@@ -193,10 +193,10 @@ fn the_users_own_filters_work_in_the_copy() {
     assert_eq!(pair.user.read("y.up"), "new\n");
 }
 
-/// Objects of the start stand in the user's repo, which no agent writes, and are not read again; one of the same name in
-/// the agent's own folder comes first for git.
+/// Objects of the start are in the user's repo, which no agent writes, and aren't read again; git prefers one of the
+/// same name in the agent's folder.
 #[test]
-fn an_object_of_the_start_that_an_agent_makes_its_own_is_noticed() {
+fn replaced_start_object_is_noticed() {
     let pair = Pair::of(Fixture::new(), None);
     let (mut both, _) = pair.begun();
     pair.agent("new", "x\n");
@@ -218,7 +218,7 @@ fn an_object_of_the_start_that_an_agent_makes_its_own_is_noticed() {
     let (text, found) = checked("loose");
     assert_eq!(text, "easy\n", "git itself does not notice");
     assert!(found.len() == 1 && found[0].contains("`a.txt`"), "{found:?}");
-    // What an agent packs is read whole.
+    // Packed objects are read in full.
     fs::remove_file(place(&id)).unwrap();
     git(copy, &["repack", "-q", "-d"]);
     assert!(fs::read_dir(copy.join(".git/objects/pack")).unwrap().next().is_some());
@@ -234,11 +234,11 @@ fn the_copy_knows_which_files_are_unchanged_without_reading_them() {
     user.git(&["update-index", "--refresh"]);
     user.write("b.txt", "dirty\n");
     let pair = Pair::of(user, None);
-    // Without a look at their content git would say so of every file that it does not know.
+    // Without comparing content, git reports every file that it doesn't know.
     let trusting = ["diff-files", "--name-only"];
     assert_eq!(git(&pair.agent_copy, &trusting), "b.txt");
     assert_eq!(git(&pair.agent_copy, &["status", "--porcelain", "-uno"]), " M b.txt");
-    // A change that hides from git (the same size, time and second) does not hide from the engine.
+    // The engine notices a change that git can't see (same size, time and second).
     let (mut both, _) = pair.begun();
     pair.agent("a.txt", &fs::read_to_string(pair.agent_copy.join("a.txt")).unwrap().to_uppercase());
     fs::File::open(pair.agent_copy.join("a.txt")).unwrap().set_modified(old).unwrap();

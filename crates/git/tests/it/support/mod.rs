@@ -15,7 +15,6 @@ pub struct Fixture {
     pub top: PathBuf,
 }
 
-/// The variables that a test was started with.
 pub fn vars() -> ralph_loop_domain::vars::Vars {
     std::env::vars_os().collect()
 }
@@ -56,7 +55,6 @@ impl Fixture {
         Self { dir, top }
     }
 
-    /// A repo with a few committed files.
     pub fn new() -> Self {
         Self::with(&[])
     }
@@ -104,19 +102,16 @@ impl Fixture {
         change(&mut options);
         GitWorkspace::new(self.repo(), run(), options).unwrap()
     }
-    /// A workspace whose run has begun.
     pub fn begun(&self) -> (GitWorkspace, Baseline) {
         let mut workspace = self.workspace();
         let baseline = workspace.begin(&[]).unwrap();
         (workspace, baseline)
     }
-    /// Goes on in a new process, so to speak.
     pub fn reopened(&self, baseline: &Baseline) -> GitWorkspace {
         let mut workspace = self.workspace();
         workspace.reopen(baseline).unwrap();
         workspace
     }
-    /// The names in a commit or tree, sorted.
     pub fn names(&self, tree: &str) -> Vec<String> {
         let text = self.git(&["ls-tree", "-r", "--name-only", tree]);
         text.lines().map(str::to_owned).collect()

@@ -1,8 +1,8 @@
-//! Which addresses a name may lead to.
+//! Which addresses a name may resolve to.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Why an address is not dialled; `None` for one on the public internet.
+/// Why an address isn't dialed; `None` for one on the public internet.
 pub(super) fn forbidden(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(v4) => forbidden_v4(v4),
@@ -14,7 +14,7 @@ fn forbidden_v4(v4: Ipv4Addr) -> Option<&'static str> {
     let [a, b, c, _] = v4.octets();
     match (a, b, c) {
         _ if v4.is_loopback() => Some("it is a loopback address"),
-        // Clouds hand out credentials there.
+        // Clouds serve credentials there.
         (169, 254, _) => Some("it is a link-local or metadata address"),
         (100, 100, 100) => Some("it is a metadata address"),
         _ if v4.is_private() => Some("it is a private address"),
@@ -40,14 +40,14 @@ fn forbidden_v6(v6: Ipv6Addr) -> Option<&'static str> {
     if v6.is_loopback() || v6.is_unspecified() {
         return Some("it means this machine");
     }
-    // An IPv4 address in another coat is judged as what it is, and never needed in that coat.
+    // An embedded IPv4 address is judged as IPv4, and never needed in this form.
     if v6.to_ipv4_mapped().is_some() {
         return Some("it is an IPv4 address in IPv6 form");
     }
     match (first, second) {
         (0, 0) => Some("it is an IPv4 address in IPv6 form"),
         (0x64, 0xff9b) => {
-            // Networks without IPv4 reach public servers this way.
+            // NAT64: networks without IPv4 reach public servers this way.
             if third == 0 { embedded(seventh, eighth) } else { Some("it is a local translation address") }
         }
         (0x100, 0) => Some("it is a discard address"),

@@ -7,7 +7,8 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-/// Listens on `port` for the proxy's clients and on each of `local` for servers of the host; threads of this process.
+/// Listens on `port` for the proxy's clients and on each of `local` for servers of the host, in threads of this
+/// process.
 pub(crate) fn open(socket: &Path, port: u16, local: &[u16]) -> io::Result<()> {
     let own = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     let path = socket.to_owned();
@@ -15,7 +16,7 @@ pub(crate) fn open(socket: &Path, port: u16, local: &[u16]) -> io::Result<()> {
     for port in local {
         let own = match TcpListener::bind((Ipv4Addr::LOCALHOST, *port)) {
             Ok(own) => own,
-            // A port that only the system may listen on: whoever calls it in here is refused, and everything else works.
+            // A privileged port: its clients in here are refused, and everything else works.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
             Err(error) => return Err(error),
         };
@@ -24,7 +25,7 @@ pub(crate) fn open(socket: &Path, port: u16, local: &[u16]) -> io::Result<()> {
     }
     let path = socket.to_owned();
     start("ralph-reach", move || {
-        // Without it, nobody outside reaches a port in here, and everything else works.
+        // Without it, ports in here aren't reachable from outside, and everything else works.
         answer(&path).ok();
     })
 }
@@ -36,7 +37,7 @@ fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 fn accept(listener: &TcpListener, socket: &Path, to: Option<u16>) {
     for client in listener.incoming().flatten() {
         let Ok(proxy) = UnixStream::connect(socket) else { continue };
-        // Where no thread can be had, the connection is dropped, and the client told so.
+        // Without a thread, drops the connection and tells the client.
         start("ralph-bridge", move || {
             if to.is_none_or(|port| tunnel(&proxy, port).is_ok()) {
                 pump::both(client, proxy);
@@ -46,14 +47,14 @@ fn accept(listener: &TcpListener, socket: &Path, to: Option<u16>) {
     }
 }
 
-/// Asks the proxy for a tunnel to a port of the host.
+/// Requests a tunnel to a port of the host from the proxy.
 fn tunnel(mut proxy: &UnixStream, port: u16) -> io::Result<()> {
     write!(proxy, "CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n")?;
     let answer = head::read(&mut proxy)?;
     if answer.starts_with(b"HTTP/1.1 200") { Ok(()) } else { Err(io::ErrorKind::ConnectionRefused.into()) }
 }
 
-/// Reaches ports in here when asked from outside.
+/// Connects to ports in here on request from outside.
 fn answer(socket: &Path) -> io::Result<()> {
     let mut control = UnixStream::connect(socket)?;
     control.write_all(b"RALPH-REACH\n")?;
@@ -79,7 +80,7 @@ fn answer(socket: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// `ralph __forward SOCKET PORT [PORT …]`: the inner end in a container, until it is ended.
+/// `ralph __forward SOCKET PORT [PORT …]`: the inner end in a container.
 pub(crate) fn forward_main(args: impl Iterator<Item = std::ffi::OsString>) -> i32 {
     let mut args = args;
     let Some(socket) = args.next().map(PathBuf::from) else { return 2 };

@@ -1,9 +1,9 @@
-//! Hosts that a run needs without anybody naming them: models, GitHub, and the registries of what the repo is made with.
+//! Hosts that every run may reach: models, GitHub, and the package registries of the repo's languages.
 
 use super::policy::HostRule;
 use std::path::Path;
 
-/// The APIs of models, and where agents log in.
+/// Model APIs, and where agents log in.
 const MODELS: &[&str] = &[
     "api.anthropic.com",
     "console.anthropic.com",
@@ -30,7 +30,7 @@ const MODELS: &[&str] = &[
     "portal.qwen.ai",
 ];
 
-/// GitHub: code, API and released files.
+/// GitHub: code, API and releases.
 const GITHUB: &[&str] = &[
     "github.com",
     "api.github.com",
@@ -40,7 +40,7 @@ const GITHUB: &[&str] = &[
     "release-assets.githubusercontent.com",
 ];
 
-/// A file that tells what a repo is made with, and where that gets its packages.
+/// Files that show a repo's language, and the hosts of its packages.
 const ECOSYSTEMS: &[(&[&str], &[&str])] = &[
     (&["Cargo.toml"], &["index.crates.io", "static.crates.io", "crates.io", "static.rust-lang.org"]),
     (
@@ -64,10 +64,9 @@ const ECOSYSTEMS: &[(&[&str], &[&str])] = &[
     (&["mix.exs"], &["hex.pm", "repo.hex.pm", "builds.hex.pm"]),
 ];
 
-/// Folders of the repo that are looked at for its parts.
 const FOLDERS: usize = 100;
 
-/// The rules for a run on the repo in `root`.
+/// The default rules for a run on the repo in `root`.
 pub fn rules(root: &Path) -> Vec<HostRule> {
     let mut names: Vec<&str> = MODELS.iter().chain(GITHUB).copied().collect();
     let mut places = vec![root.to_owned()];

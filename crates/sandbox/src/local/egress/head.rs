@@ -1,24 +1,31 @@
-//! The head of a request to the proxy.
+//! Parses the head of a request to the proxy.
 
 use std::io::{self, Read};
 
-/// The longest head.
 const MOST: usize = 32 * 1024;
 
-/// What a client asks the proxy for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ProxyRequest {
-    /// A tunnel.
-    Connect { host: String, port: u16 },
-    /// One request without encryption; `head` is what the server gets.
-    Forward { host: String, port: u16, head: Vec<u8> },
-    /// A bridge that can be asked to reach ports inside.
+    Connect {
+        host: String,
+        port: u16,
+    },
+    /// One unencrypted request; `head` is what the server gets.
+    Forward {
+        host: String,
+        port: u16,
+        head: Vec<u8>,
+    },
+    /// A bridge that can connect to ports inside.
     Reach,
     /// A connection that a bridge was asked for.
-    Carry { id: u64, reached: bool },
+    Carry {
+        id: u64,
+        reached: bool,
+    },
 }
 
-/// Reads up to the end of a head, byte by byte only at its end, so that nothing behind it is taken.
+/// Reads up to the end of a head, and no byte after it.
 pub(super) fn read(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -39,7 +46,7 @@ pub(super) fn read(from: &mut impl Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// What a head says; the error is for the client.
+/// Parses a head; the error is for the client.
 pub(super) fn wish(head: &[u8]) -> Result<ProxyRequest, &'static str> {
     let text = std::str::from_utf8(head).map_err(|_| "the request is not text")?;
     let (line, fields) = text.split_once('\n').ok_or("the request has no line")?;
@@ -66,7 +73,7 @@ pub(super) fn wish(head: &[u8]) -> Result<ProxyRequest, &'static str> {
                 format!("{method} {slash}{path} {version}\r\nHost: {authority}\r\nConnection: close\r\n");
             for field in fields.lines().take_while(|line| !line.trim().is_empty()) {
                 let name = field.split(':').next().unwrap_or_default().trim().to_ascii_lowercase();
-                // The host is the one that was judged; the connection carries this request only.
+                // The host is the checked one; the connection carries only this request.
                 if !name.starts_with("proxy-")
                     && !matches!(name.as_str(), "host" | "connection" | "keep-alive")
                 {
@@ -86,7 +93,7 @@ fn strip_scheme(target: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("http").then_some(rest)
 }
 
-/// `host:port`, `[::1]:port`, or a host with the usual port. Nothing with a user in it.
+/// `host:port`, `[::1]:port`, or a host with the usual port. No user name.
 fn host_and_port(text: &str, usual: Option<u16>) -> Option<(String, u16)> {
     if text.is_empty() || text.contains('@') {
         return None;
@@ -100,7 +107,7 @@ fn host_and_port(text: &str, usual: Option<u16>) -> Option<(String, u16)> {
     is_host(host).then(|| (host.to_owned(), port))
 }
 
-/// A name or an address, and nothing that others could read as more than one.
+/// A single name or address, and nothing ambiguous.
 fn is_host(text: &str) -> bool {
     let is_name = || text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
@@ -112,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_understood() {
+    fn proxy_requests_are_parsed() {
         let connect = wish(b"CONNECT example.org:443 HTTP/1.1\r\nHost: other.org\r\n\r\n").unwrap();
         assert_eq!(connect, ProxyRequest::Connect { host: "example.org".into(), port: 443 });
         let v6 = wish(b"CONNECT [::1]:443 HTTP/1.1\r\n\r\n").unwrap();

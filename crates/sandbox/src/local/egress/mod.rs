@@ -1,8 +1,8 @@
-//! The only way from inside the sandbox into the network: a proxy in this process.
+//! The only way from the sandbox into the network: a proxy in this process.
 //!
-//! A sandboxed command has no network but a socket in the file system ([`bridge`] makes it look like a proxy on a port).
-//! The proxy resolves names itself, looks at the addresses, and dials exactly those, so a name that changes its mind
-//! between the look and the connection leads nowhere. Hosts that are not on the list are refused and reported.
+//! A sandboxed command has no network, only a socket in the file system ([`bridge`] makes it look like a proxy on a
+//! port). The proxy resolves names itself, checks the addresses, and dials exactly those, so a name can't resolve
+//! differently between check and connection. Other hosts are refused and reported.
 
 mod address;
 pub(super) mod bridge;
@@ -29,13 +29,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Ports that are shown at a time.
+/// Most ports published at a time.
 const SHOWN: usize = 32;
 
-/// The proxy's port in the sandbox. Every command has a network of its own, so it is always free.
+/// The proxy's port in the sandbox. Every command has a separate network, so it is always free.
 pub(super) const INSIDE_PORT: u16 = 3128;
 
-/// Reads any bytes as what a client says to the proxy, and forgets it: what fuzzing calls. Returns the host that it asks for.
+/// The entry point of fuzzing: reads any bytes as what a client sends to the proxy; returns the requested host.
 #[doc(hidden)]
 pub fn read_anything(mut bytes: &[u8]) -> Option<String> {
     match head::wish(&head::read(&mut bytes).ok()?).ok()? {
@@ -50,16 +50,16 @@ pub struct Egress {
     socket: PathBuf,
     tcp: Option<u16>,
     server: Arc<Server>,
-    /// Ports inside that are ports of this machine, too, as long as the proxy runs.
+    /// Ports inside that are published on this machine as long as the proxy runs.
     shown: Mutex<BTreeMap<u16, PublishedPort>>,
 }
 
 impl Egress {
-    /// Listens on a socket in `folder`, and on a port of this machine where `tcp` asks for one.
+    /// Listens on a socket in `folder`, and on a local port if `tcp` is set.
     pub fn start(policy: EgressPolicy, folder: &Path, tcp: bool) -> io::Result<Self> {
         let socket = folder.join("egress.sock");
         fs::remove_file(&socket).ok();
-        // The name of a socket has 107 bytes; by way of the open folder every name is short enough.
+        // A socket name is limited to 107 bytes; through the open folder every name is short enough.
         let opened = fs::File::open(folder)?;
         let listener = UnixListener::bind(crate::os::short_path(&opened, folder, "egress.sock"))?;
         let server = Arc::new(Server::new(policy));
@@ -77,17 +77,17 @@ impl Egress {
         Ok(port)
     }
 
-    /// Where it listens.
+    /// The path of its socket.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// Its port on this machine, where it has one.
+    /// Its local port, if any.
     pub(super) fn tcp_port(&self) -> Option<u16> {
         self.tcp
     }
 
-    /// Ports of servers on this machine that can be reached from inside.
+    /// Ports of local servers that are reachable from inside.
     pub fn local_ports(&self) -> Vec<u16> {
         let mut ports: Vec<u16> =
             self.server.policy.endpoints.iter().filter(|e| e.is_local()).map(|e| e.port).collect();
@@ -97,17 +97,17 @@ impl Egress {
         ports
     }
 
-    /// A connection to `port` inside, of whichever running command listens there.
+    /// Connects to `port` inside, of whichever running command listens there.
     pub fn reach(&self, port: u16) -> io::Result<UnixStream> {
         self.bridges().reach(port)
     }
 
-    /// Makes `port` inside a port of this machine, for a browser on this side of the sandbox.
+    /// Publishes `port` inside on this machine, for a browser outside the sandbox.
     pub fn publish(&self, port: u16) -> io::Result<PublishedPort> {
         reach::publish(&self.server, port)
     }
 
-    /// The port of this machine that leads to `port` inside; made when it is first asked for.
+    /// The local address for `port` inside; published on first use.
     pub fn shown_at(&self, port: u16) -> io::Result<SocketAddr> {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = shown.get(&port) {
@@ -130,7 +130,7 @@ impl Egress {
 impl Drop for Egress {
     fn drop(&mut self) {
         self.server.over.store(true, Ordering::SeqCst);
-        // Wakes those who wait for the next client, so that they see it.
+        // Wakes the accepting threads so that they see it.
         if let Some(folder) = self.socket.parent()
             && let Ok(opened) = fs::File::open(folder)
         {

@@ -1,11 +1,11 @@
-//! Which hosts can be reached: a list, and nothing else.
+//! Which hosts are reachable: only those on a list.
 
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
 
-/// A host that can be reached: `example.org`, `*.example.org` (every name below it, not itself), either with `:port`.
+/// A reachable host: `example.org`, `*.example.org` (every name below it, not itself), each optionally with `:port`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostRule {
     name: String,
@@ -14,7 +14,7 @@ pub struct HostRule {
 }
 
 impl HostRule {
-    /// Reads a rule; the error says what is wrong with it.
+    /// Parses a rule; the error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| Err(format!("`{text}` is no host that could be allowed: {why}"));
         let (host, port) = match text.rsplit_once(':') {
@@ -46,18 +46,17 @@ impl HostRule {
 }
 
 impl fmt::Display for HostRule {
-    /// The name without its port, as providers' own lists take it.
+    /// The name without its port, as providers' lists expect it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", if self.below { "*." } else { "" }, self.name)
     }
 }
 
-/// Lower case, without the dot at the end.
 fn tidy(host: &str) -> String {
     host.trim_end_matches('.').to_ascii_lowercase()
 }
 
-/// A name of at least two parts whose last one is no number.
+/// A name of at least two parts whose last part isn't a number.
 fn is_name(name: &str) -> bool {
     let part = |part: &str| {
         !part.is_empty()
@@ -71,7 +70,7 @@ fn is_name(name: &str) -> bool {
         && !last.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// A server that the user named with host and port: a model server on this machine or in the house.
+/// A server that the user named with host and port, such as a model server on this machine or the local network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// Its name or address.
@@ -88,41 +87,40 @@ impl Endpoint {
     }
 }
 
-/// A host without the brackets of an IPv6 address.
 fn bare(host: &str) -> &str {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
-/// Turns a name into addresses.
+/// Resolves a name to addresses.
 pub type Resolver = Arc<dyn Fn(&str, u16) -> io::Result<Vec<IpAddr>> + Send + Sync>;
 /// Connects to an address.
 pub type Dialer = Arc<dyn Fn(SocketAddr) -> io::Result<TcpStream> + Send + Sync>;
-/// Is told what was refused.
+/// Called with each refused connection.
 pub type OnRefusal = Arc<dyn Fn(&EgressRefusal) + Send + Sync>;
 
-/// A connection that was not made.
+/// A refused connection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EgressRefusal {
-    /// Whom the command wanted to reach.
+    /// The host that the command requested.
     pub host: String,
-    /// On which port.
+    /// The port.
     pub port: u16,
-    /// Why not, as the end of "cannot reach …: ".
+    /// Why, as the end of "cannot reach …: ".
     pub reason: String,
 }
 
-/// What can be reached from inside the sandbox.
+/// What is reachable from inside the sandbox.
 #[derive(Clone)]
 pub struct EgressPolicy {
     /// Hosts on the public internet.
     pub allow: Vec<HostRule>,
     /// Servers that the user named, wherever they are.
     pub endpoints: Vec<Endpoint>,
-    /// Who is told of refusals: each host, port and reason once, at most 200 in all.
+    /// Called for each refused host, port and reason once, at most 200 in total.
     pub on_refusal: Option<OnRefusal>,
-    /// How names are resolved; the system's way unless a test says otherwise.
+    /// Resolves names; the system's resolver except in tests.
     pub resolver: Resolver,
-    /// How connections are made; directly unless a test says otherwise.
+    /// Connects; directly except in tests.
     pub dialer: Dialer,
 }
 
@@ -136,7 +134,7 @@ impl fmt::Debug for EgressPolicy {
 }
 
 impl EgressPolicy {
-    /// These hosts and endpoints, resolved and dialled in the usual way.
+    /// These hosts and endpoints, resolved and dialed through the system.
     pub fn new(allow: Vec<HostRule>, endpoints: Vec<Endpoint>) -> Self {
         Self {
             allow,
@@ -147,8 +145,8 @@ impl EgressPolicy {
         }
     }
 
-    /// Addresses that may be dialled for `host` and `port`: checked here, and dialled as they are, so that a second look at
-    /// the name cannot lead elsewhere.
+    /// The addresses to dial for `host` and `port`: checked here and dialed unchanged, so that a second lookup can't
+    /// lead elsewhere.
     pub(super) fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
         let host = tidy(bare(host));
         if let Some(endpoint) = self.endpoints.iter().find(|e| tidy(bare(&e.host)) == host && e.port == port)
@@ -189,7 +187,7 @@ impl EgressPolicy {
             Err(_) => (self.resolver)(&endpoint.host, endpoint.port)
                 .map_err(|error| format!("its name cannot be resolved: {error}"))?,
         };
-        // Nobody's model server is where clouds keep credentials.
+        // No user's model server is at a cloud's metadata address.
         let metadata = |address: &IpAddr| matches!(address, IpAddr::V4(v4) if v4.is_link_local());
         let found: Vec<SocketAddr> =
             found.into_iter().filter(|a| !metadata(a)).map(|a| SocketAddr::new(a, endpoint.port)).collect();
@@ -209,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_is_exact() {
+    fn only_listed_hosts_are_allowed() {
         let policy = policy(&["example.org", "*.example.com", "git.example.net:8443"], "93.184.216.34");
         let reach = |host: &str, port| policy.addresses(host, port).is_ok();
         assert!(reach("example.org", 443) && reach("Example.ORG.", 80));
@@ -222,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_leads_inside_is_refused_and_a_mixed_one_leads_outside_only() {
+    fn name_with_private_addresses_is_refused_or_limited_to_public_ones() {
         for inside in ["127.0.0.1", "10.0.0.1 192.168.0.1", "169.254.169.254", "::ffff:10.0.0.1"] {
             let error = policy(&["example.org"], inside).addresses("example.org", 443).unwrap_err();
             assert!(error.contains("leads to"), "{error}");

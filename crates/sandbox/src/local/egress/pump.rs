@@ -1,4 +1,4 @@
-//! Bytes both ways between two connections.
+//! Copies bytes both ways between two connections.
 
 use nix::errno::Errno;
 use std::io::{self, Read, Write};
@@ -7,11 +7,10 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// A connection over which nothing came for this long is given up. A model may think for minutes.
+/// A connection without data for this long is closed. A model may think for minutes.
 pub(super) const SILENCE: Duration = Duration::from_secs(30 * 60);
 const BUFFER: usize = 128 * 1024;
 
-/// A connection of either kind.
 pub(super) trait Connection: Read + Write + AsFd + Send + Sized + 'static {
     fn try_clone_stream(&self) -> io::Result<Self>;
     fn close(&self, how: Shutdown);
@@ -36,7 +35,6 @@ macro_rules! connection {
 connection!(TcpStream);
 connection!(UnixStream);
 
-/// Passes bytes both ways until both sides have ended.
 pub(super) fn both<A: Connection, B: Connection>(a: A, b: B) {
     a.idle_timeout(SILENCE);
     b.idle_timeout(SILENCE);
@@ -52,31 +50,30 @@ pub(super) fn both<A: Connection, B: Connection>(a: A, b: B) {
     }
 }
 
-/// One way, until its end.
 fn one<A: Connection, B: Connection>(from: A, to: B) {
     match moved(&from, &to) {
         Ok(()) => to.close(Shutdown::Write),
-        // The kernel does not move bytes between sockets of these kinds; nothing has been taken yet.
+        // The kernel can't splice between sockets of these kinds; nothing has been read yet.
         Err(Errno::EINVAL | Errno::ENOSYS) => copied(from, to),
         Err(_) => {
-            // Broken or silent for too long: neither way goes on.
+            // Broken or silent for too long: closes both directions.
             from.close(Shutdown::Both);
             to.close(Shutdown::Both);
         }
     }
 }
 
-/// Only Linux moves bytes between any two connections.
+/// Only Linux can splice between any two connections.
 #[cfg(not(target_os = "linux"))]
 fn moved(_: &impl Connection, _: &impl Connection) -> nix::Result<()> {
     Err(Errno::ENOSYS)
 }
 
-/// Lets the kernel move the bytes, through a pipe, without a look at them here.
+/// Lets the kernel move the bytes through a pipe, without copying them here.
 #[cfg(target_os = "linux")]
 fn moved(from: &impl Connection, to: &impl Connection) -> nix::Result<()> {
     use nix::fcntl::{FcntlArg, SpliceFFlags, fcntl, splice};
-    /// The largest pipe that everybody may have is 1 MiB.
+    /// Unprivileged pipes are limited to 1 MiB.
     const PIPE: i32 = 512 * 1024;
     let (out, into) = crate::os::pipe().map_err(|_| Errno::ENOSYS)?;
     fcntl(&into, FcntlArg::F_SETPIPE_SZ(PIPE)).ok();
@@ -92,7 +89,7 @@ fn moved(from: &impl Connection, to: &impl Connection) -> nix::Result<()> {
             match splice(&out, None, to, None, left, SpliceFFlags::SPLICE_F_MOVE) {
                 Ok(written) => left = left.saturating_sub(written),
                 Err(Errno::EINTR) => {}
-                // Bytes are in the pipe already: there is no second way.
+                // Bytes are in the pipe already, so there is no fallback.
                 Err(_) => return Err(Errno::EPIPE),
             }
         }
@@ -107,7 +104,7 @@ fn copied<A: Connection, B: Connection>(mut from: A, mut to: B) {
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => {
-                // Broken or silent for too long: neither way goes on.
+                // Broken or silent for too long: closes both directions.
                 from.close(Shutdown::Both);
                 to.close(Shutdown::Both);
                 return;

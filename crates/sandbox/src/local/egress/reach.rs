@@ -1,4 +1,4 @@
-//! From this side of the sandbox to a port on the other: a dev server for a browser that runs out here.
+//! Connects from outside the sandbox to a port inside: a dev server for a browser on this machine.
 
 use super::pump;
 use super::serve::{self, Server};
@@ -11,12 +11,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Longest wait for a bridge's answer.
 const ANSWER: Duration = Duration::from_secs(5);
-/// Most bridges that are kept: one for each running command.
+/// One bridge for each running command.
 const BRIDGES: usize = 64;
 
-/// The bridges of running commands.
 #[derive(Debug, Default)]
 pub(super) struct Bridges {
     inner: Mutex<Inner>,
@@ -30,7 +28,7 @@ struct Inner {
 }
 
 impl Bridges {
-    /// A bridge that offers to reach ports on its side.
+    /// Registers a bridge that can reach ports on its side.
     pub(super) fn add(&self, control: UnixStream) {
         control.set_write_timeout(Some(ANSWER)).ok();
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -41,7 +39,6 @@ impl Bridges {
         inner.controls.push(control);
     }
 
-    /// A bridge's answer to a request.
     pub(super) fn arrived(&self, id: u64, stream: Option<UnixStream>) {
         let waiting = self.inner.lock().unwrap_or_else(PoisonError::into_inner).waiting.remove(&id);
         if let Some(waiting) = waiting {
@@ -84,10 +81,10 @@ impl Bridges {
     }
 }
 
-/// A port of this machine that leads to one in the sandbox, until dropped.
+/// A local port that leads to one in the sandbox, until dropped.
 #[derive(Debug)]
 pub struct PublishedPort {
-    /// Where it is reached from here.
+    /// Its local address.
     pub address: SocketAddr,
     over: Arc<AtomicBool>,
 }
@@ -99,7 +96,7 @@ impl Drop for PublishedPort {
     }
 }
 
-/// Listens on a free port of this machine and passes everything on to `port` inside.
+/// Listens on a free local port and forwards everything to `port` inside.
 pub(super) fn publish(server: &Arc<Server>, port: u16) -> io::Result<PublishedPort> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
@@ -111,7 +108,7 @@ pub(super) fn publish(server: &Arc<Server>, port: u16) -> io::Result<PublishedPo
                 return;
             }
             let server = Arc::clone(&server);
-            // A client that gets no thread is closed.
+            // Without a thread, the client's connection is closed.
             serve::spawn("ralph-publish", move || {
                 if let Ok(inside) = server.bridges.reach(port) {
                     pump::both(client, inside);

@@ -1,4 +1,4 @@
-//! The proxy's work for one client after another, each in a thread of its own.
+//! The proxy's work for each client, in its own thread.
 
 use super::head::{self, ProxyRequest};
 use super::policy::{EgressPolicy, EgressRefusal, Endpoint};
@@ -12,14 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Most clients at a time; more are turned away.
 const CLIENTS: usize = 512;
-/// Most refusals that are told.
 const TOLD: usize = 200;
-/// Longest wait for a request.
 const REQUEST: Duration = Duration::from_secs(30);
 
-/// What all threads of a proxy share.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) policy: EgressPolicy,
@@ -29,16 +25,13 @@ pub(super) struct Server {
     told: Mutex<BTreeSet<EgressRefusal>>,
 }
 
-/// Who was reached.
 enum Upstream {
-    /// A server of the network.
     Outside(TcpStream),
-    /// A server of the same sandbox.
     Neighbour(UnixStream),
 }
 
 impl Upstream {
-    /// Says `first` to it, then passes everything on.
+    /// Sends `first`, then copies both ways.
     fn carry<C: Client>(self, client: C, first: &[u8]) {
         match self {
             Self::Outside(mut server) => {
@@ -55,9 +48,8 @@ impl Upstream {
     }
 }
 
-/// A client, on whichever kind of socket.
 pub(super) trait Client: Connection {
-    /// The socket of the file system, where it is one: only there are bridges.
+    /// The file system socket, if it is one: only there are bridges.
     fn unix(self) -> Option<UnixStream>;
 }
 
@@ -120,8 +112,8 @@ impl Server {
         Err(last)
     }
 
-    /// A port that a command of the same sandbox listens on. Names of this machine mean that and nothing else from in there,
-    /// unless the user named a server of the host; so a browser of one command sees the dev server of another.
+    /// A port that a command of the same sandbox listens on. Inside, names of this machine mean only that, unless the
+    /// user named a server of the host; so one command's browser sees another's dev server.
     fn neighbour(&self, host: &str, port: u16) -> Option<UnixStream> {
         let local = Endpoint { host: host.to_owned(), port }.is_local();
         if !local || port == super::INSIDE_PORT || self.policy.addresses(host, port).is_ok() {
@@ -179,12 +171,11 @@ fn say_no(client: &mut impl Connection, code: u16, why: &str) {
     client.close(std::net::Shutdown::Write);
 }
 
-/// Starts a thread.
 pub(super) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().name(name.into()).stack_size(256 * 1024).spawn(work).map(drop)
 }
 
-/// Serves client after client until the proxy is over.
+/// Serves clients until the proxy ends.
 pub(super) fn accept<C: Client>(clients: impl Iterator<Item = io::Result<C>>, server: &Arc<Server>) {
     for client in clients {
         if server.over.load(Ordering::SeqCst) {

@@ -1,22 +1,20 @@
-//! The ways out that are tried, each as a small script. It exits with 0 only where it got what it wanted.
+//! The escape attempts, each a small script that exits with 0 only if it succeeded.
 //!
-//! `$BAIT` is a folder that the sandbox must hide, `$PID` a process outside, `$PORT` a port of the host and `$RALPH` this
-//! program, which makes the system calls that a shell cannot.
+//! `$BAIT` is a folder that the sandbox must hide, `$PID` a process outside, `$PORT` a port of the host and `$RALPH`
+//! this program, which makes the system calls that a shell can't.
 
 use super::bait::Bait;
 
-/// One way out.
 pub(super) struct Attempt {
-    /// Short name.
     pub(super) name: &'static str,
-    /// What is tried, in words.
+    /// What is tried, as text.
     pub(super) what: &'static str,
     pub(super) script: &'static str,
-    /// Harm that is seen from outside, whatever the script says.
+    /// Harm that is visible from outside, whatever the script says.
     pub(super) harm: fn(&Bait) -> bool,
-    /// Where it must succeed without a sandbox, so that a failure inside one means something.
+    /// Whether it must succeed without a sandbox, which makes a failure inside one meaningful.
     pub(super) control: Control,
-    /// Landlock alone cannot stop it.
+    /// Landlock alone can't stop it.
     pub(super) landlock_gap: bool,
 }
 
@@ -25,9 +23,9 @@ pub(super) struct Attempt {
 pub(super) enum Control {
     /// It is harmless there and must succeed.
     Yes,
-    /// Only root may do it at all, and not everywhere: tried by root, it may fail.
+    /// Only root may do it, and not everywhere: tried by root, it may fail.
     AsRoot,
-    /// Some systems forbid it to everybody: it may fail.
+    /// Some systems forbid it: it may fail.
     IfAllowed,
     /// It would do harm, or depends on the machine.
     No,
@@ -52,7 +50,7 @@ impl Attempt {
     }
 }
 
-/// Every way out that is tried, in this order: what ends the bait comes last.
+/// Every attempt, in order: what ends the bait comes last.
 #[rustfmt::skip]
 pub(super) const ATTEMPTS: &[Attempt] = &[
     attempt("write-outside", "write a file outside the workspace", "echo changed > \"$BAIT/outside\"")

@@ -1,4 +1,4 @@
-//! What the attempts are after: files, a process, a port and a socket outside the sandbox.
+//! The targets of the attempts: files, a process, a port and a socket outside the sandbox.
 
 use crate::{LocalOptions, LocalSandbox};
 use ralph_loop_domain::ports::{ExecRequest, ExecSink, Sandbox as _, SandboxError, StopCause, Stream};
@@ -15,14 +15,12 @@ use std::time::{Duration, Instant};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The bait; everything of it goes when it is dropped.
+/// The bait; everything is removed when dropped.
 pub(super) struct Bait {
     pub(super) folder: PathBuf,
-    /// A process outside.
     pub(super) pid: i32,
-    /// A port of this machine.
     pub(super) port: u16,
-    /// Stands in the arguments of what would be left behind.
+    /// Marks leftovers: part of their arguments.
     pub(super) mark: String,
     over: Arc<AtomicBool>,
     sleeper: Option<JoinHandle<()>>,
@@ -30,7 +28,7 @@ pub(super) struct Bait {
     _service: UnixListener,
 }
 
-/// Ends its command when told to.
+/// Ends its command on request.
 struct Until(Arc<AtomicBool>);
 
 impl ExecSink for Until {
@@ -45,7 +43,7 @@ impl ExecSink for Until {
 }
 
 impl Bait {
-    /// Lays it out in `folder` and in the workspace `work`.
+    /// Creates the bait in `folder` and in the workspace `work`.
     pub(super) fn lay(folder: &Path, work: &Path, options: LocalOptions) -> Result<Self, SandboxError> {
         let laid = |error: io::Error| SandboxError::Broken(format!("the bait cannot be laid out: {error}"));
         fs::create_dir_all(folder).map_err(laid)?;
@@ -95,7 +93,7 @@ impl Bait {
         Err(SandboxError::Broken("the process that is the bait did not start".to_owned()))
     }
 
-    /// Whether the file outside is no longer what it was; it is, afterwards.
+    /// Whether the file outside has changed; restores it.
     pub(super) fn outside_changed(&self) -> bool {
         let file = self.folder.join("outside");
         let changed = fs::read_to_string(&file).ok().as_deref() != Some("untouched\n");
@@ -103,13 +101,11 @@ impl Bait {
         changed
     }
 
-    /// Whether the process outside has ended.
     pub(super) fn process_dead(&self) -> bool {
         let pid = nix::unistd::Pid::from_raw(self.pid);
         nix::sys::signal::kill(pid, None).is_err() || crate::os::zombie(pid)
     }
 
-    /// Whether a process with the mark lives.
     pub(super) fn survivor_lives(&self) -> bool {
         crate::os::all().into_iter().any(|pid| {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -118,7 +114,7 @@ impl Bait {
     }
 }
 
-/// A file that only another user may read, where this one may give files away.
+/// A file that only another user may read, if this user may give files away.
 fn private(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;

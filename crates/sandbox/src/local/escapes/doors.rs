@@ -1,25 +1,23 @@
-//! The other way out: what a command leaves in its tree, and `ralph` itself, outside the sandbox, reads, writes or removes
-//! there afterwards. Each is laid in the sandbox; then the engine's own calls are made, which must be led nowhere.
+//! Indirect escapes: what a command leaves in its tree, and `ralph`, outside the sandbox, reads, writes or removes
+//! later. Each is created in the sandbox; then the engine's calls must not be led outside.
 
 use super::bait::Bait;
 use ralph_loop_safe_fs::{Links, SafeDir};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
-/// Most bytes that are read.
 const MOST: u64 = 64 * 1024;
 
 /// Something that a command leaves, and what the engine does with it.
 pub(super) struct Door {
-    /// Short name.
     pub(super) name: &'static str,
-    /// What is tried, in words.
+    /// What is tried, as text.
     pub(super) what: &'static str,
-    /// Leaves it, in the workspace.
+    /// Creates it, in the workspace.
     pub(super) lay: &'static str,
-    /// What the engine does; true where it was led outside.
+    /// What the engine does; true if it was led outside.
     pub(super) engine: fn(&SafeDir, &Bait) -> bool,
-    /// The same by ordinary calls, where that is harmless; true where they are led outside.
+    /// The same with ordinary calls, if harmless; true if they were led outside.
     pub(super) ordinary: Option<fn(&Path, &Bait) -> bool>,
 }
 
@@ -37,7 +35,7 @@ fn ordinary(tree: &Path, path: &str) -> bool {
     read.is_ok() && is_secret(&bytes)
 }
 
-/// Every such thing that is tried.
+/// Every indirect escape.
 #[rustfmt::skip]
 pub(super) const DOORS: &[Door] = &[
     Door {

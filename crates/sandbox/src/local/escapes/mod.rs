@@ -1,5 +1,5 @@
-//! Trying to get out: the same attempts in the sandbox, where each must fail, and without it, where each must succeed
-//! as far as it is harmless. What `ralph sandbox test` shows.
+//! Escape tests: the same attempts in the sandbox, where each must fail, and without it, where each harmless one must
+//! succeed. Shown by `ralph sandbox test`.
 
 mod attempts;
 mod bait;
@@ -28,19 +28,19 @@ use std::time::Duration;
 
 use crate::{LocalOptions, LocalSandbox};
 
-/// How an attempt went.
+/// The result of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttemptResult {
     /// It failed.
     Stopped,
     /// It worked.
     Escaped,
-    /// It was not made.
+    /// It wasn't made.
     NotTried,
 }
 
 impl AttemptResult {
-    /// As a person reads it.
+    /// The word for display.
     pub fn word(self) -> &'static str {
         match self {
             Self::Stopped => "stopped",
@@ -50,30 +50,30 @@ impl AttemptResult {
     }
 }
 
-/// One way out, and what became of it.
+/// One attempt and its results.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// Short name.
     pub name: &'static str,
     /// What was tried.
     pub what: &'static str,
-    /// What must be seen: `Escaped` only where this kind of sandbox is known not to hold.
+    /// The result that must be seen: `Escaped` only if this kind of sandbox is known not to stop it.
     pub expected: AttemptResult,
-    /// What was seen in the sandbox.
+    /// The result in the sandbox.
     pub seen: AttemptResult,
-    /// What was seen without it.
+    /// The result without it.
     pub without: AttemptResult,
 }
 
 impl Row {
-    /// Whether it went as it must; a sandbox that holds better than expected is fine.
+    /// Whether the result is acceptable; a sandbox may hold better than expected.
     pub fn ok(&self) -> bool {
         let held = self.seen == AttemptResult::Stopped || self.expected == AttemptResult::Escaped;
         held && self.without != AttemptResult::Stopped
     }
 }
 
-/// What must work in every sandbox, among it each means that the attempts use.
+/// What must work in every sandbox, including everything that the attempts use.
 const WORKS: [&str; 4] = [
     "echo x > mine && grep -q x mine && rm mine && git status >/dev/null",
     "\"$RALPH\" __try nothing; [ $? -eq 2 ]",
@@ -81,13 +81,12 @@ const WORKS: [&str; 4] = [
     "echo x > ~/mine && echo x > \"$TMPDIR/mine\" && sleep 0",
 ];
 
-/// Longest time for one attempt.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Tries every way out of a sandbox of this kind.
+/// Tries every escape from a sandbox of this kind.
 ///
-/// `folder` is made, used and removed; it should stand where a run's own state does. `program` plays the guard,
-/// and `vars` are what a command would inherit.
+/// `folder` is created, used and removed; it should be where a run keeps its state. `program` runs as guard, and
+/// `vars` are what a command would inherit.
 pub fn try_all(
     isolation: Isolation,
     folder: &Path,
@@ -109,7 +108,7 @@ pub fn try_all(
     prepare(&open)?;
     let is_root = nix::unistd::getuid().is_root();
     let inside = if name == "bwrap" { PathBuf::from("/run/ralph/ralph") } else { real(program) };
-    // A sandbox behind which nothing works at all would pass every test.
+    // A sandbox in which nothing works would pass every test.
     for script in WORKS {
         let check = Attempt {
             name: "",
@@ -153,7 +152,7 @@ fn real(program: &Path) -> PathBuf {
     program.canonicalize().unwrap_or_else(|_| program.to_owned())
 }
 
-/// A sandbox with small limits, so that running into them is quick, and a name that leads astray.
+/// A sandbox with small limits, so that reaching them is quick, and a name that resolves to a forbidden address.
 fn spec(folder: &Path) -> IsolationSpec {
     let listed = HostRule::parse("inside.example.org").into_iter().collect();
     let mut policy = EgressPolicy::new(listed, Vec::new());
@@ -165,7 +164,7 @@ fn spec(folder: &Path) -> IsolationSpec {
     spec
 }
 
-/// A repo to attack. Its git folder is made by hand: what counts is where its parts stand.
+/// A repo to attack. Its git folder is built here without git: only its layout counts.
 fn prepare(open: &LocalSandbox) -> Result<(), SandboxError> {
     let script = "git -c init.defaultBranch=main init -q . && mkdir -p .git/hooks .git/info";
     let done = open.exec(&shell(script), &mut NoOutput)?;
@@ -203,7 +202,7 @@ fn try_one(
     })
 }
 
-/// Leaves something in the workspace by a command in the sandbox, and lets the engine meet it.
+/// Leaves something in the workspace by a sandboxed command, then runs the engine's call on it.
 fn try_door(
     sandbox: &LocalSandbox,
     door: &Door,
@@ -247,7 +246,6 @@ impl ExecSink for NoOutput {
     }
 }
 
-/// A folder that is removed when dropped.
 struct TempFolder(PathBuf);
 
 impl TempFolder {

@@ -1,4 +1,4 @@
-//! `ralph __try`: one system call that a shell cannot make; 0 where it worked.
+//! `ralph __try`: one system call that a shell can't make; 0 if it worked.
 
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
@@ -14,7 +14,7 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(3);
 const STOPPED: i32 = 1;
 
-/// Tries what the first argument names on what the second one names.
+/// Tries the call of the first argument on the second one.
 pub(crate) fn main(args: impl Iterator<Item = OsString>) -> i32 {
     let words: Vec<String> = args.map(|word| word.to_string_lossy().into_owned()).collect();
     let name = words.first().map_or("", String::as_str);
@@ -22,7 +22,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> i32 {
     let worked = match name {
         "ptrace" => on.parse().is_ok_and(|pid| {
             let pid = Pid::from_raw(pid);
-            // Let go at once: the bait is needed further on.
+            // Released at once: the bait is needed later.
             ptrace::seize(pid, ptrace::Options::empty()).is_ok()
         }),
         "raw" => socket(AddressFamily::Inet, SockType::Raw, SockFlag::empty(), SockProtocol::Icmp).is_ok(),
@@ -40,7 +40,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> i32 {
     if worked { 0 } else { STOPPED }
 }
 
-/// What the proxy of the environment says to the wish for a tunnel.
+/// The proxy's answer to a tunnel request.
 #[allow(clippy::disallowed_methods, reason = "a helper process in the sandbox reads what it was given")]
 fn proxy(to: &str) -> Option<[u8; 12]> {
     let proxy = std::env::var("HTTPS_PROXY").ok()?;

@@ -1,7 +1,7 @@
-//! What agents log in with: which files, what a sandbox gets of them, and what comes back.
+//! Agent logins: which files, what a sandbox gets of them, and what is copied back.
 //!
-//! Only files that hold nothing but a token come back. A settings file can name programs to run, so what a command
-//! wrote into one must never reach the user's own home.
+//! Only files that hold nothing but a token are copied back. A settings file can name programs to run, so what a
+//! command wrote into one must never reach the user's home.
 
 use super::mcp::without_mcp;
 use serde_json::Value;
@@ -10,17 +10,16 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// The largest login file that is copied.
 pub(super) const MOST: u64 = 1 << 20;
 
-/// A file below the user's home that an agent logs in with.
+/// A login file of an agent below the user's home.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthFile {
     /// Its path below the home.
     pub path: PathBuf,
-    /// Whether a changed one is copied back: only for files that hold a token and nothing else.
+    /// Whether a changed one is copied back: only for files that hold nothing but a token.
     pub renewed: bool,
-    /// Whether the MCP servers that it names come along.
+    /// Whether it keeps the MCP servers that it names.
     pub keeps_mcp: bool,
 }
 
@@ -32,7 +31,7 @@ impl AuthFile {
     }
 }
 
-/// The files that the agent program `program` logs in with.
+/// The login files of the agent program `program`.
 pub fn auth_files(program: &str) -> Vec<AuthFile> {
     let files: &[(&str, bool)] = match program {
         "claude" => {
@@ -55,8 +54,8 @@ pub fn auth_files(program: &str) -> Vec<AuthFile> {
         .collect()
 }
 
-/// Files and folders below a home that are the agent program `program`'s own: its login is in there, and what it makes of it
-/// (copies, histories, caches), too.
+/// Files and folders below a home that belong to the agent program `program`: its login, and what it writes (copies,
+/// histories, caches).
 pub(super) fn own_places(program: &str) -> &'static [&'static str] {
     match program {
         "claude" => &[".claude", ".claude.json", ".claude.json.backup"],
@@ -68,7 +67,7 @@ pub(super) fn own_places(program: &str) -> &'static [&'static str] {
     }
 }
 
-/// The variables that hold the key of the agent program `program`, say which server it talks to, or how it does.
+/// The variables with the agent program's key, server or settings.
 pub fn key_variables(program: &str) -> &'static [&'static str] {
     match program {
         "claude" => &[
@@ -103,7 +102,7 @@ pub(crate) fn gather(home: &Path, files: Vec<AuthFile>) -> Vec<(AuthFile, Vec<u8
     files.into_iter().filter_map(|file| Some((file.content(home)?, file))).map(|(b, f)| (f, b)).collect()
 }
 
-/// Takes a token that came back from a sandbox: where it is one, and the user's own is still the one that was given.
+/// Takes a token from a sandbox, if it is one and the user's file hasn't changed.
 pub(crate) fn take_back(home: &Path, file: &AuthFile, known: &[u8], new: &[u8]) {
     if !file.renewed || new.len() as u64 > MOST || new == known {
         return;
@@ -117,8 +116,8 @@ pub(crate) fn take_back(home: &Path, file: &AuthFile, known: &[u8], new: &[u8]) 
     }
 }
 
-/// The file `known` with the values of `new`; nothing where `new` is no JSON of the same shape. A renewal changes values: what
-/// else was added is left out, and a file that lacks something or has something else in its place is no renewal.
+/// The file `known` with the values of `new`; `None` if `new` isn't JSON of the same shape. A renewal changes values:
+/// additions are left out, and a file that lacks something or has another type in its place isn't a renewal.
 fn renewed(known: &[u8], new: &[u8]) -> Option<Vec<u8>> {
     let object = |bytes: &[u8]| match serde_json::from_slice(bytes) {
         Ok(Value::Object(object)) => Some(object),
@@ -136,7 +135,7 @@ fn renewed(known: &[u8], new: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec_pretty(&Value::Object(value)).ok()
 }
 
-/// Whether two values are of one kind, with whatever both name in them. Nothing (`null`) may become something, and back.
+/// Whether two values have the same type, with whatever both name in them. `null` may become something, and back.
 fn same_shape(old: &Value, new: &Value) -> bool {
     match (old, new) {
         (Value::Null, _) | (_, Value::Null) => true,
@@ -147,7 +146,8 @@ fn same_shape(old: &Value, new: &Value) -> bool {
     }
 }
 
-/// The content of a plain file of bounded size; nothing for a link, a pipe or a folder, which a command may have put there.
+/// The content of a plain file of bounded size; `None` for a link, a pipe or a folder, which a command may have put
+/// there.
 pub(super) fn plain_file(path: &Path) -> Option<Vec<u8>> {
     let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
     let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
@@ -158,7 +158,7 @@ pub(super) fn plain_file(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Writes a file that only this user may read, all of it or nothing.
+/// Writes a file that only this user may read, atomically.
 fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -198,13 +198,13 @@ mod tests {
         ] {
             assert_eq!(after(no).as_bytes(), known, "{no}");
         }
-        // What nobody asked for is left out.
+        // Unrequested values are left out.
         let more = after(r#"{"a":{"token":"two"},"b":null,"hooks":{"x":"touch /tmp/x"}}"#);
         assert_eq!(
             serde_json::from_str::<Value>(&more).unwrap(),
             serde_json::json!({"a":{"token":"two"},"b":null})
         );
-        // The user has logged in anew meanwhile: that one stays. Settings never come back.
+        // The user has logged in again since: that login stays. Settings are never copied back.
         let put = |name: &str, text: &str| write_private(&user.path().join(name), text.as_bytes()).unwrap();
         put(".claude/.credentials.json", "{\"a\":9}");
         take_back(user.path(), &auth_files("claude")[0], b"{\"a\":1}", b"{\"a\":2}");

@@ -1,4 +1,4 @@
-//! The arguments that make bubblewrap build the sandbox.
+//! The bubblewrap arguments that build the sandbox.
 
 use super::covers::CoverMounts;
 use super::same_path::{self, Workspace};
@@ -7,12 +7,12 @@ use super::{IsolationSpec, git, hide};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Where this program stands in the sandbox.
+/// This program's path in the sandbox.
 pub(super) const PROGRAM: &str = "/run/ralph/ralph";
-/// Where the proxy's socket stands in the sandbox.
+/// The proxy socket's path in the sandbox.
 pub(super) const SOCKET: &str = "/run/ralph/egress.sock";
 
-/// What changes the kernel.
+/// Files that change the kernel.
 const KERNEL: [&str; 9] = [
     "/proc/sys",
     "/proc/sysrq-trigger",
@@ -24,7 +24,7 @@ const KERNEL: [&str; 9] = [
     "/proc/driver",
     "/proc/mtrr",
 ];
-/// What shows its memory and keys.
+/// Files that reveal its memory and keys.
 const KERNEL_SECRETS: [&str; 5] =
     ["/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/timer_list", "/proc/sched_debug"];
 
@@ -38,23 +38,19 @@ pub(super) struct View<'a> {
     pub(super) program: &'a Path,
     pub(super) socket: Option<&'a Path>,
     pub(super) hidden: &'a [PathBuf],
-    /// What of the hidden places is shown.
+    /// Hidden paths that are visible after all.
     pub(super) shown: &'a Shown,
     pub(super) workspace: &'a Workspace,
-    /// An empty file, and the one that says where borrowed objects are.
     pub(super) nothing: &'a Path,
     pub(super) alternates: &'a Path,
-    /// An empty folder.
     pub(super) empty: &'a Path,
     /// What of the workspace this command finds empty.
     pub(super) covers: &'a CoverMounts,
-    /// What stands at another path than its own, as programs that the workspace covers.
+    /// What is mounted at another path, such as programs that the workspace covers.
     pub(super) placed: &'a [(PathBuf, PathBuf)],
-    /// As the command sees it.
     pub(super) cwd: &'a Path,
 }
 
-/// Collects arguments.
 #[derive(Default)]
 struct Args(Vec<OsString>);
 
@@ -73,8 +69,8 @@ impl Args {
         self.at("--tmpfs", path);
     }
 
-    /// The objects that the workspace's git borrows. In a workspace that stands in the place of the repo it borrows from, they
-    /// would be hidden behind it: they stand elsewhere, and git is told where.
+    /// The objects that the workspace's git borrows. A workspace mounted over the repo it borrows from would hide
+    /// them: they are mounted elsewhere, and git gets that path.
     fn borrowed_objects(&mut self, view: &View<'_>) {
         let (spec, workspace) = (view.spec, view.workspace);
         if !workspace.is_moved() {
@@ -87,7 +83,7 @@ impl Args {
         for (number, folder) in spec.objects.iter().enumerate().filter(|(_, folder)| folder.is_dir()) {
             let place = same_path::object_store(number);
             self.mount("--ro-bind", folder, &place);
-            // What it borrows itself is among them.
+            // Includes what it borrows itself.
             if folder.join("info/alternates").is_file() {
                 self.mount("--ro-bind", view.nothing, &place.join("info/alternates"));
             }
@@ -99,18 +95,19 @@ impl Args {
     }
 }
 
-/// The program and its arguments, up to where `__inside` and its own begin.
+/// The program and its arguments, up to where `__inside` and its arguments begin.
 pub(super) fn command(view: &View<'_>) -> (Vec<OsString>, git::GitMounts) {
     let spec = view.spec;
     let mut args = Args(vec![view.bwrap.into()]);
     args.plain(&["--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--as-pid-1"]);
     args.plain(&["--cap-drop", "ALL", "--hostname", "ralph"]);
     args.plain(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
-    // Memory, too; what is written anywhere else in /dev would have no bound.
+    // In memory as well; other writes to /dev would be unbounded.
     args.plain(&["--perms", "1777"]);
     args.room(spec.limits.temporary, Path::new("/dev/shm"));
     args.at("--remount-ro", Path::new("/dev"));
-    // The files of the kernel belong to root, who is root here, too: a setting as `core_pattern` would be a way out.
+    // The kernel's files belong to root, which is root in here, too: a setting such as `core_pattern` would be an
+    // escape.
     for place in KERNEL.map(Path::new).into_iter().filter(|place| place.exists()) {
         args.mount("--ro-bind", place, place);
     }
@@ -137,7 +134,7 @@ pub(super) fn command(view: &View<'_>) -> (Vec<OsString>, git::GitMounts) {
     for place in &spec.writable {
         args.mount("--bind-try", place, place);
     }
-    // Those in the home are made in the run's own.
+    // Those in the home are made in the run's home.
     let links = view.shown.links.iter().filter(|(at, _)| !at.starts_with(view.home) && !workspace.covers(at));
     for (at, target) in links {
         args.mount("--symlink", target, at);
@@ -165,7 +162,7 @@ pub(super) fn command(view: &View<'_>) -> (Vec<OsString>, git::GitMounts) {
     if let Some(socket) = view.socket {
         args.mount("--ro-bind", socket, Path::new(SOCKET));
     }
-    // What is written where nobody will ever see it should fail, not vanish.
+    // Writes that no one would ever see should fail instead of disappearing.
     let temporary = ["/tmp", "/var/tmp"].map(Path::new);
     for place in
         view.hidden.iter().filter(|place| !temporary.contains(&place.as_path()) && *place != view.home)

@@ -1,8 +1,8 @@
-//! Settings of agent CLIs in the repo, covered in the sessions of those CLIs.
+//! Covers the settings of agent CLIs in the repo in the sessions of those CLIs.
 //!
-//! A CLI looks for settings of its own in the folder that it works in and in those around it, and some of them start programs or
-//! send its key elsewhere. In its session each such name is an empty, read-only folder or file, from the top of the workspace to
-//! the folder of the session: nothing is read there, and nothing can be left there for the next session.
+//! A CLI looks for its settings in its folder and those around it, and some of them start programs or send its key
+//! elsewhere. In its session each such name is an empty, read-only folder or file, from the top of the workspace to
+//! the session's folder: nothing is read there, and nothing can be left there for the next session.
 
 use super::same_path::Workspace;
 use ralph_loop_domain::ports::SandboxError;
@@ -16,24 +16,24 @@ use std::path::{Component, Path, PathBuf};
 pub struct Covers {
     /// Names of folders. Missing ones are covered as well, so that a session can't create them.
     pub folders: &'static [&'static str],
-    /// Names of files, covered where they exist.
+    /// Names of files, covered if they exist.
     pub files: &'static [&'static str],
-    /// What sessions see all the same, by its path below the workspace.
+    /// Exceptions that sessions see, by path below the workspace.
     pub shown: Vec<PathBuf>,
 }
 
 /// What to mount over the workspace for one session.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CoverMounts {
-    /// Places for the empty folder, as commands see them.
+    /// Mount points of the empty folder, as commands see them.
     pub(super) folders: Vec<PathBuf>,
-    /// Places for the empty file.
+    /// Mount points of the empty file.
     pub(super) files: Vec<PathBuf>,
-    /// Folders that were made to mount over, below the workspace.
+    /// Folders created as mount points, below the workspace.
     pub(super) made: Vec<PathBuf>,
 }
 
-/// What to mount for a session in the folder `cwd` of the workspace, which is a path of this machine.
+/// The mounts for a session in the folder `cwd` of the workspace, which is a local path.
 pub(super) fn mounts(
     workspace: &Workspace,
     cwd: &Path,
@@ -59,8 +59,8 @@ pub fn folders_to(below: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Where a name of the repo at `top` really is, below it; `None` where a link leads out of it, or to nothing. Absolute links are
-/// not followed: what `/proc/self/cwd` leads to depends on who asks.
+/// The real path of a name in the repo at `top`, below it; `None` if a link leads out of it, or to nothing. Absolute
+/// links aren't followed: `/proc/self/cwd` means another folder for each process.
 pub fn place_below(top: &Path, path: &Path) -> Option<PathBuf> {
     const LINKS_MAX: usize = 40;
     let parts = |path: &Path| path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect();
@@ -109,7 +109,7 @@ impl CoverMounts {
             }
             Err(error) => return Err(broken(&error.to_string())),
         };
-        // A mount cannot take the place of a link, so what it leads to is covered.
+        // A mount can't replace a link, so its target is covered.
         let (real, is_folder) = match kind.is_symlink() {
             false => (path.to_owned(), kind.is_dir()),
             true => {
@@ -129,7 +129,7 @@ impl CoverMounts {
     }
 }
 
-/// Removes the folders that were made to mount over, where they are still empty.
+/// Removes the folders that were created as mount points, if still empty.
 pub(super) fn remove_made(root: &Path, made: &[PathBuf]) {
     let Ok(top) = SafeDir::open(root) else { return };
     for path in made.iter().filter(|path| top.entries(path, 1).is_ok_and(|found| found.is_empty())) {
@@ -180,14 +180,14 @@ mod tests {
         assert!(found.files.is_empty(), "a missing file is not made");
         remove_made(&workspace.host, &found.made);
         assert!(!workspace.host.join(".cli").exists());
-        // What came there meanwhile stays.
+        // Content added since stays.
         fs::create_dir_all(workspace.host.join(".cli/x")).unwrap();
         remove_made(&workspace.host, &found.made);
         assert!(workspace.host.join(".cli/x").exists());
     }
 
     #[test]
-    fn a_file_in_the_place_of_a_folder_and_links_within_the_repo_are_covered() {
+    fn files_instead_of_folders_and_links_in_the_repo_are_covered() {
         let (_place, workspace) = workspace();
         fs::write(workspace.host.join("a/.cli"), "x").unwrap();
         fs::create_dir(workspace.host.join("shared")).unwrap();

@@ -1,4 +1,4 @@
-//! What this machine can do to sandbox a command off, found by trying.
+//! Detects the sandboxing that this machine supports, by trying.
 
 #![allow(clippy::disallowed_methods, reason = "bubblewrap is tried on nothing before it is relied on")]
 
@@ -9,12 +9,12 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// The oldest bubblewrap with everything that is used.
+/// The oldest bubblewrap with all required features.
 const BWRAP_MIN: (u32, u32) = (0, 7);
-/// The oldest Landlock with rules for the network.
+/// The oldest Landlock with network rules.
 const LANDLOCK_MIN: i32 = 4;
 
-/// What Landlock cannot do that namespaces can; told to whoever gets it.
+/// What Landlock can't do but namespaces can; shown when Landlock is used.
 pub const LANDLOCK_GAPS: [&str; 6] = [
     "git's folder of a clone can be changed as a whole: hooks and configuration in it are not protected",
     "other processes can be seen in /proc, though neither read nor signalled",
@@ -29,9 +29,9 @@ pub const LANDLOCK_GAPS: [&str; 6] = [
 pub struct Finding {
     /// `bwrap`, `landlock`, `seccomp`, `cgroups`.
     pub name: &'static str,
-    /// Whether it can be used.
+    /// Whether it is usable.
     pub works: bool,
-    /// What was found: a version, or why it cannot be used.
+    /// A version, or why it isn't usable.
     pub detail: String,
 }
 
@@ -47,12 +47,12 @@ impl IsolationReport {
         self.findings.iter().find(|finding| finding.name == name)
     }
 
-    /// Whether `name` can be used.
+    /// Whether `name` is usable.
     pub fn works(&self, name: &str) -> bool {
         self.finding(name).is_some_and(|finding| finding.works)
     }
 
-    /// The strongest sandbox that works here; [`Isolation::None`] where none does.
+    /// The strongest sandbox that works here; [`Isolation::None`] if none does.
     pub fn strongest(&self) -> Isolation {
         match (self.works("seccomp"), self.works("bwrap"), self.works("landlock")) {
             (true, true, _) => Isolation::Bwrap,
@@ -61,7 +61,7 @@ impl IsolationReport {
         }
     }
 
-    /// The sandbox that was asked for, or why it cannot be had. Never a weaker one than asked.
+    /// The requested sandbox, or why it isn't available. Never a weaker one than requested.
     pub fn choose(&self, asked: Isolation, spec: IsolationSpec) -> Result<LocalIsolation, String> {
         let chosen = if asked == Isolation::Auto { self.strongest() } else { asked };
         let lacking = |names: [&str; 2]| {
@@ -89,7 +89,7 @@ impl IsolationReport {
     }
 }
 
-/// Tries what this machine can do. Takes some milliseconds and leaves nothing behind.
+/// Tests what this machine supports. Takes some milliseconds and leaves nothing behind.
 pub fn detect(vars: &Vars) -> IsolationReport {
     if cfg!(target_os = "macos") {
         let none = |name| Finding { name, works: false, detail: "macOS has none".to_owned() };
@@ -98,7 +98,7 @@ pub fn detect(vars: &Vars) -> IsolationReport {
     IsolationReport { findings: vec![bwrap(vars), landlock(), seccomp(), cgroups()] }
 }
 
-/// Where bubblewrap is; only folders that belong to the system or to this user's PATH.
+/// Finds bubblewrap; only in system folders or this user's PATH.
 pub(super) fn find_bwrap(vars: &Vars) -> Option<PathBuf> {
     let path = Some(vars.own_path()).filter(|path| !path.is_empty());
     std::env::split_paths(path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin")))
@@ -158,7 +158,7 @@ fn try_bwrap(vars: &Vars) -> Result<String, String> {
     Err(format!("{version} cannot make namespaces: {why}{}", userns_hint()))
 }
 
-/// The settings that are known to forbid user namespaces.
+/// Settings that are known to forbid user namespaces.
 fn userns_hint() -> &'static str {
     let value =
         |file: &str| std::fs::read_to_string(file).map(|text| text.trim().to_owned()).unwrap_or_default();

@@ -5,7 +5,7 @@ use ralph_loop_domain::secret_name::{is_engine_secret, is_secret_name};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Harmless by name. What tools need to find themselves is here, too.
+/// Harmless variables, including those that tools need to find themselves.
 const PLAIN: [&str; 29] = [
     "PATH",
     "LANG",
@@ -38,9 +38,8 @@ const PLAIN: [&str; 29] = [
     "PAGER",
 ];
 
-/// What the launchers of a command get of the variables `all` of this process: where the libraries are that they are linked
-/// with, in folders that no command can write (`writable` are those below which one can), and where tests of ours put what
-/// they measure.
+/// The launchers' part of the variables `all` of this process: the library paths in folders that no command can write
+/// (`writable` are those below which one can), and where coverage tools write.
 pub(super) fn of_launchers(all: &[(OsString, OsString)], writable: &[&Path]) -> Vec<(OsString, OsString)> {
     let safe =
         |folder: &PathBuf| folder.is_absolute() && !writable.iter().any(|place| folder.starts_with(place));
@@ -58,15 +57,14 @@ pub(super) fn of_launchers(all: &[(OsString, OsString)], writable: &[&Path]) -> 
     kept
 }
 
-/// Whether every command inherits `name`.
 fn inherited(spec: &IsolationSpec, name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     let prefixed = (name.starts_with("LC_") || name.starts_with("RALPH_")) && !is_secret_name(name);
     PLAIN.contains(&name) || prefixed || spec.pass_env.iter().any(|passed| passed == name)
 }
 
-/// What a command gets of the variables `all`: the keys of `agent`, where it is the session of one. The engine's own secrets are
-/// never among it.
+/// A command's part of the variables `all`: including the keys of `agent` if it is its session. Never the engine's
+/// secrets.
 pub(super) fn passed<'a>(
     spec: &IsolationSpec,
     all: &'a [(OsString, OsString)],
@@ -80,12 +78,12 @@ pub(super) fn passed<'a>(
         .collect()
 }
 
-/// What a sandboxed command is told: where temporary files go, and the way into the network.
+/// The variables that a sandbox sets: the temporary folder, and the proxy.
 pub(super) fn environment_variables(proxy_port: Option<u16>) -> Vec<(String, String)> {
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let mut told = vec![
         pair("TMPDIR", "/tmp"),
-        // The git folder is a mount of its own: git must look for it beyond a border of file systems.
+        // The git folder is a separate mount: git must look for it across file systems.
         pair("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1"),
     ];
     let Some(port) = proxy_port else { return told };
@@ -96,7 +94,7 @@ pub(super) fn environment_variables(proxy_port: Option<u16>) -> Vec<(String, Str
     for name in ["NO_PROXY", "no_proxy"] {
         told.push(pair(name, "localhost,127.0.0.1,::1"));
     }
-    // Node asks nobody for a proxy unless told to.
+    // Node ignores proxy variables by default.
     told.push(pair("NODE_USE_ENV_PROXY", "1"));
     told
 }
@@ -126,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn launchers_get_libraries_from_places_that_no_command_writes() {
+    fn launchers_get_only_library_paths_that_commands_cannot_write() {
         let all: Vec<(OsString, OsString)> = [
             ("PATH", "/bin"),
             ("LD_PRELOAD", "/usr/lib/x.so"),

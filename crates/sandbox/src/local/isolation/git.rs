@@ -1,7 +1,7 @@
 //! Git's folder in a sandbox.
 //!
-//! Whoever writes git's configuration, hooks or attributes makes the *user's* git run programs, so those are read-only
-//! whatever else is allowed, and the folder is a mount of its own: a mount cannot be renamed, so no other folder takes its place.
+//! Git's configuration, hooks and attributes can make the *user's* git run programs, so those are read-only whatever
+//! else is allowed, and the folder is a separate mount: a mount can't be renamed, so no other folder can replace it.
 
 use super::GitAccess;
 use ralph_loop_domain::ports::SandboxError;
@@ -12,20 +12,20 @@ use std::path::{Path, PathBuf};
 /// Mounts over the workspace, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct GitMounts {
-    /// Path and whether it can be written.
+    /// Path and whether it is writable.
     pub(super) mounts: Vec<(PathBuf, bool)>,
-    /// Files that must not exist after a command, as they did not before: each would redirect git's configuration.
+    /// Files that must not exist after a command, as they didn't before: each would redirect git's configuration.
     pub(super) unwanted: Vec<PathBuf>,
 }
 
-/// What of git's own folder only the user may change.
+/// Parts of git's folder that only the user may change.
 const PROTECTED: [&str; 5] = ["hooks", "config", "config.worktree", "info", "modules"];
 
 /// More than `HEAD` or `gitdir` holds.
 const TEXT_MAX: u64 = 64 * 1024;
 
-/// What to mount for the workspace `root`. An earlier command may have put a link where a folder of git's was: a mount would
-/// follow it, so whatever is not a file or folder of its own place is left out.
+/// The mounts for the workspace `root`. An earlier command may have replaced one of git's folders by a link, which a
+/// mount would follow, so anything but a file or folder at its own path is left out.
 pub(super) fn mounts(root: &Path, access: GitAccess) -> GitMounts {
     let dot = root.join(".git");
     restore_rights(root);
@@ -33,7 +33,7 @@ pub(super) fn mounts(root: &Path, access: GitAccess) -> GitMounts {
     let mut git = GitMounts::default();
     if kind.is_dir() {
         let Ok(folder) = SafeDir::open(&dot) else { return git };
-        // Missing folders are made: what does not exist cannot be protected. What else stands there goes.
+        // Creates missing folders, since a missing one can't be protected. Removes anything else there.
         for name in ["hooks", "info"] {
             if folder.create_folder(name).is_err() && folder.remove(name).is_ok() {
                 folder.create_folder(name).ok();
@@ -81,7 +81,7 @@ impl GitMounts {
         for name in ["commondir", "gitdir", "config.worktree"] {
             self.add(own, name, false);
         }
-        // Only where the run's branch stands: the folder of its name. Git makes a lock beside it and then renames that.
+        // Only the folder of the run's branch: git creates a lock next to the ref and then renames that.
         let head = own.read_text("HEAD", Links::Refused, TEXT_MAX).unwrap_or_default();
         let Some(branch) = head.trim().strip_prefix("ref: refs/heads/") else { return };
         for base in ["refs/heads", "logs/refs/heads"] {
@@ -93,20 +93,19 @@ impl GitMounts {
     }
 }
 
-/// The folder of the objects of `root` itself.
 pub(super) fn own_objects(root: &Path) -> Option<PathBuf> {
     let facts = SafeDir::open(root).and_then(|root| root.facts(".git/objects")).ok()?;
     (facts.kind == Kind::Folder).then(|| root.join(".git/objects"))
 }
 
-/// Whether the git folder of `root` borrows objects, by a file of its own place.
+/// Whether the git folder of `root` borrows objects, according to a regular file of its own.
 pub(super) fn borrows(root: &Path) -> bool {
     let file = SafeDir::open(root.join(".git")).and_then(|dot| dot.facts("objects/info/alternates"));
     file.is_ok_and(|facts| facts.kind == Kind::File)
 }
 
-/// What of git's folder stands in a sandbox that has the workspace `root` mounted, and whether it can be written: nothing, or
-/// for an agent that commits what a commit needs.
+/// The parts of git's folder in a sandbox that has the workspace `root` mounted, and whether they are writable:
+/// nothing, or for an agent that commits what a commit needs.
 pub fn git_mounts(root: &Path, access: GitAccess) -> Vec<(PathBuf, bool)> {
     match access {
         GitAccess::ReadOnly => {
@@ -116,7 +115,7 @@ pub fn git_mounts(root: &Path, access: GitAccess) -> Vec<(PathBuf, bool)> {
     }
 }
 
-/// Takes away what a command has put into the git folder of `root` to redirect it. Ours never has such files.
+/// Removes what a command has put into the git folder of `root` to redirect it. Ours never has such files.
 pub fn tidy_git(root: &Path) -> Result<(), SandboxError> {
     let dot = root.join(".git");
     restore_rights(root);
@@ -126,16 +125,16 @@ pub fn tidy_git(root: &Path) -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// Gives the owner of the workspace the rights to the folders back that the engine writes in. A command may have taken them, by
-/// mistake or to have the run end; what cannot be given back is told by whoever needs it.
+/// Restores the owner's permissions for the folders that the engine writes in. A command may have removed them, by
+/// mistake or to end the run; a failure shows later, when the folder is used.
 pub(super) fn restore_rights(root: &Path) {
     ralph_loop_safe_fs::restore_owner(root).ok();
     ralph_loop_safe_fs::restore_owner(root.join(".git")).ok();
     ralph_loop_safe_fs::restore_owner_below(root.join(".ralph")).ok();
 }
 
-/// A worktree's own git folder and the one it shares. The folder must name the worktree in turn: else somebody has made
-/// `.git` name another repo.
+/// A worktree's git folder and the one it shares. The folder must name the worktree in turn; otherwise a command has
+/// made `.git` name another repo.
 fn worktree(root: &Path) -> Option<(SafeDir, SafeDir)> {
     let text = SafeDir::open(root).ok()?.read_text(".git", Links::Refused, TEXT_MAX).ok()?;
     let own = root.join(text.trim().strip_prefix("gitdir: ")?).canonicalize().ok()?;
@@ -156,14 +155,14 @@ fn worktree(root: &Path) -> Option<(SafeDir, SafeDir)> {
     Some((own, SafeDir::open(common).ok()?))
 }
 
-/// Takes away what a command has put into git's folder to redirect it, whatever rights it took from the folder. What stays would
-/// be believed by the next git, so it is an error.
+/// Removes what a command has put into git's folder to redirect it, whatever the folder's permissions. The next git
+/// would trust leftovers, so failing to remove one is an error.
 pub(super) fn clean(unwanted: &[PathBuf]) -> Result<(), SandboxError> {
     for path in unwanted {
         let Some(folder) = path.parent() else { continue };
         let removed =
             ralph_loop_safe_fs::restore_owner(folder).and_then(|()| ralph_loop_safe_fs::remove_tree(path));
-        // Where the folder itself is gone, so is what was in it.
+        // If the folder is gone, so is its content.
         if let Err(error) = removed
             && path.symlink_metadata().is_ok()
         {

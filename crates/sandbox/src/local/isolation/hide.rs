@@ -1,9 +1,9 @@
-//! Places that a sandboxed command does not see.
+//! Paths that a sandboxed command doesn't see.
 
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-/// Folders that are hidden wherever they exist: homes, sockets of services, state of other programs.
+/// Always hidden: homes, sockets of services, state of other programs.
 const FOLDERS: [&str; 16] = [
     "/home",
     "/root",
@@ -57,23 +57,23 @@ pub(super) fn folders(home: &Path, more: &[PathBuf]) -> Vec<PathBuf> {
     outer
 }
 
-/// The files that exist here.
 pub(super) fn files() -> impl Iterator<Item = &'static Path> {
     FILES.iter().map(Path::new).filter(|path| path.is_file())
 }
 
-/// Sockets of services outside `shown`: whoever can name one can talk to its service, also from a network of its own.
+/// Sockets of services outside `shown`: a process that can name one can use its service, even from a separate
+/// network.
 pub(super) fn sockets(hidden: &[PathBuf], shown: &[&Path]) -> Vec<PathBuf> {
-    /// Of a socket that takes connections.
+    /// The flag of a listening socket.
     const LISTENS: &str = "00010000";
-    /// Most that are hidden one by one; nobody has as many outside the hidden folders.
+    /// No machine has this many outside the hidden folders.
     const MOST: usize = 200;
     let text = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let mut found: Vec<PathBuf> = text
         .lines()
         .filter_map(|line| {
             (field(line, 3)?.0 == LISTENS).then_some(())?;
-            // The rest of the line, whatever is in it.
+            // The rest of the line, whatever it holds.
             let path = field(line, 6)?.1;
             path.starts_with('/').then(|| PathBuf::from(path))
         })
@@ -90,7 +90,6 @@ pub(super) fn sockets(hidden: &[PathBuf], shown: &[&Path]) -> Vec<PathBuf> {
     found
 }
 
-/// The field of a number in a line, and what comes after it and one space.
 fn field(line: &str, number: usize) -> Option<(&str, &str)> {
     let mut rest = line.trim_start();
     for _ in 0..number {
@@ -99,7 +98,7 @@ fn field(line: &str, number: usize) -> Option<(&str, &str)> {
     Some(rest.split_once(' ').unwrap_or((rest, "")))
 }
 
-/// Homes of people that are not below `/home`.
+/// Homes of users that aren't below `/home`.
 fn homes_of_people() -> Vec<PathBuf> {
     let text = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let home = |line: &str| {

@@ -19,32 +19,32 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The code of a shell for a program that is not there, and for one that cannot be run.
+/// A shell's exit codes for a missing program, and for one that can't be run.
 const NOT_FOUND: i32 = 127;
 const NOT_RUN: i32 = 126;
 
-/// What stands on the command line before the command.
+/// The options before the command.
 #[derive(Debug, Default)]
 struct Inside {
-    /// Whether this is the first process of a process namespace.
+    /// Whether this is the first process of a PID namespace.
     first: bool,
-    /// Whether somebody watches which files are opened.
+    /// Whether opened files are recorded.
     watched: bool,
     bridge: Option<PathBuf>,
     port: u16,
-    /// Ports of the host that look like ports in here.
+    /// Ports of the host that appear as ports in here.
     local: Vec<u16>,
     processes: u64,
     file_size: u64,
     rules: Option<Rules>,
-    /// The only places where files can be written, where the mounts alone do not say so.
+    /// The only writable paths, if the mounts alone don't restrict that.
     writable: Vec<PathBuf>,
-    /// Which descriptor holds the variables of the command.
+    /// The descriptor with the command's variables.
     variables: Option<i32>,
     command: Vec<OsString>,
 }
 
-/// Runs the command of the arguments; returns its exit code, or only why it did not start.
+/// Runs the command of the arguments; returns its exit code, or why it didn't start.
 pub(crate) fn main(args: impl Iterator<Item = OsString>) -> i32 {
     let Some(inside) = Inside::parse(args) else {
         complain("the sandbox was given arguments it does not know");
@@ -59,7 +59,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> i32 {
     }
 }
 
-/// Says on standard error why a command did not start.
+/// Prints on standard error why a command didn't start.
 #[allow(clippy::disallowed_methods, reason = "its stderr is read by the engine")]
 pub(super) fn complain(reason: &str) {
     writeln!(std::io::stderr(), "ralph: {reason}").ok();
@@ -105,13 +105,13 @@ impl Inside {
     }
 
     fn run(self) -> Result<i32, String> {
-        // First of all: nothing else in here has that descriptor.
+        // First: nothing else in here may get that descriptor.
         let variables = self.variables.map(read_variables).transpose()?;
         Limits::put_on(self.processes, self.file_size);
         prctl::set_no_new_privs()
             .map_err(|errno| format!("privileges cannot be given up: {}", errno.desc()))?;
         if !self.first {
-            // Bubblewrap has dropped them otherwise.
+            // Bubblewrap drops them otherwise.
             crate::os::raw::drop_capabilities();
         }
         if let Some(rules) = &self.rules {
@@ -139,7 +139,7 @@ impl Inside {
         if !self.first {
             return Ok(cannot(&command.exec()));
         }
-        // The memory of this process is nobody's business in here.
+        // Other processes in here must not read this one's memory.
         prctl::set_dumpable(false).ok();
         match command.spawn() {
             Err(error) => Ok(cannot(&error)),
@@ -148,7 +148,6 @@ impl Inside {
     }
 }
 
-/// Reads and closes the descriptor with the variables of the command.
 fn read_variables(number: i32) -> Result<Vec<(OsString, OsString)>, String> {
     let failed = |why: String| format!("the variables of the command cannot be read: {why}");
     let fd = crate::os::raw::own(number).map_err(|errno| failed(errno.desc().to_owned()))?;
@@ -162,8 +161,8 @@ fn cannot(error: &std::io::Error) -> i32 {
     if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }
 }
 
-/// Waits for the command and, as the first process must, for every orphan. What still lives when the command has ended
-/// is ended by the kernel together with this process.
+/// Waits for the command and, as the first process must, for every orphan. When this process exits, the kernel ends
+/// everything that still lives.
 fn wait_for(child: u32) -> i32 {
     let main = i32::try_from(child).map(Pid::from_raw).ok();
     loop {

@@ -1,4 +1,4 @@
-//! Landlock rules: the second choice where namespaces are not allowed, and one more wall where they are.
+//! Landlock rules: the fallback if namespaces aren't allowed, and an extra layer otherwise.
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, NetPort, PathBeneath, PathFd,
@@ -6,21 +6,21 @@ use landlock::{
 };
 use std::path::PathBuf;
 
-/// What is allowed; everything else is not.
+/// What is allowed; everything else isn't.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    /// Places that can be read, and programs run from.
+    /// Paths that can be read and executed.
     pub(super) read: Vec<PathBuf>,
-    /// Places that can be changed, too.
+    /// Paths that can also be changed.
     pub(super) write: Vec<PathBuf>,
     /// Ports that can be connected to.
     pub(super) connect: Vec<u16>,
 }
 
-/// The newest form that is known here; an older kernel takes what it knows, down to the one with rules for TCP.
+/// The newest version known here; an older kernel applies what it knows, down to the version with TCP rules.
 const NEWEST: ABI = ABI::V6;
 
-/// Puts the rules on this process and all it starts.
+/// Applies the rules to this process and its children.
 pub(super) fn put_on(rules: &Rules) -> Result<(), String> {
     let failed = |error: landlock::RulesetError| format!("Landlock refused its rules: {error}");
     let all = AccessFs::from_all(NEWEST);
@@ -29,7 +29,7 @@ pub(super) fn put_on(rules: &Rules) -> Result<(), String> {
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(all)
         .map_err(failed)?
-        // Binding a port harms nobody: a dev server may.
+        // Binding a port is harmless: a dev server may.
         .handle_access(AccessNet::ConnectTcp)
         .map_err(failed)?
         .scope(Scope::AbstractUnixSocket | Scope::Signal)
@@ -38,7 +38,7 @@ pub(super) fn put_on(rules: &Rules) -> Result<(), String> {
         .map_err(failed)?;
     for (places, access) in [(&rules.read, reading), (&rules.write, all)] {
         for place in places {
-            // What is missing needs no rule.
+            // A missing path needs no rule.
             let Ok(opened) = PathFd::new(place) else { continue };
             let access = if place.is_dir() { access } else { access & AccessFs::from_file(NEWEST) };
             made = made.add_rule(PathBeneath::new(opened, access)).map_err(failed)?;
@@ -54,13 +54,13 @@ pub(super) fn put_on(rules: &Rules) -> Result<(), String> {
     Ok(())
 }
 
-/// Keeps this process and all it starts from writing outside `places`. A read-only mount stops files from being written, but
-/// not a FIFO that another program of this user reads. Where the kernel knows no Landlock, nothing happens.
+/// Keeps this process and its children from writing outside `places`. A read-only mount protects files, but not a
+/// FIFO that another program of this user reads. Does nothing if the kernel lacks Landlock.
 pub(super) fn limit_writes(places: &[PathBuf]) -> Result<(), String> {
     let failed = |error: landlock::RulesetError| format!("Landlock refused its rules: {error}");
     let mut made = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        // Without a word about it, nothing could be moved to another folder.
+        // Without handling `Refer`, nothing could be moved to another folder.
         .handle_access(AccessFs::WriteFile | AccessFs::Refer)
         .map_err(failed)?
         .create()

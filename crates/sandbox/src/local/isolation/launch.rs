@@ -1,4 +1,4 @@
-//! `ralph __fence`: the short life of a process between the guard and bubblewrap.
+//! `ralph __fence`: a short-lived process between the guard and bubblewrap.
 
 #![allow(
     clippy::disallowed_methods,
@@ -16,11 +16,11 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> i32 {
         if door == "--" {
             break;
         }
-        // A limit that cannot be joined is a limit less, and the resource limits still hold.
+        // Without this control group the resource limits still hold.
         std::fs::write(&door, "0").ok();
     }
-    // A polite request to end goes to every process of a command. Bubblewrap would obey at once and take the command
-    // with it before its grace is over.
+    // SIGTERM goes to every process of a command. Bubblewrap would obey at once and take the command with it before
+    // its grace period is over.
     let mut polite = SigSet::empty();
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         polite.add(signal);

@@ -1,20 +1,20 @@
-//! How much of the machine a sandboxed command may use: a control group where one can be made, resource limits anyway.
+//! Limits a sandboxed command's use of the machine: a control group if possible, resource limits in any case.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const GIB: u64 = 1 << 30;
 
-/// Bounds for one command and all that it starts.
+/// Limits for one command and all that it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Most processes and threads.
     pub processes: u64,
-    /// Most memory in bytes; only a control group can hold it. `None`: four fifths of what the machine has.
+    /// Most memory in bytes; only a control group can enforce it. `None`: four fifths of the machine's memory.
     pub memory: Option<u64>,
     /// Largest file in bytes.
     pub file_size: u64,
-    /// Room in each of the private temporary folders, in bytes.
+    /// Size of each private temporary folder, in bytes.
     pub temporary: u64,
 }
 
@@ -26,10 +26,10 @@ impl Default for Limits {
 
 #[cfg(target_os = "linux")]
 impl Limits {
-    /// Sets the limits that need no control group, for this process and all it starts.
+    /// Sets the limits that need no control group, for this process and its children.
     pub(super) fn put_on(processes: u64, file_size: u64) {
         use nix::sys::resource::{Resource, getrlimit, setrlimit};
-        // Lowering is always allowed; where a lower limit is set already, that one stays.
+        // Lowering is always allowed; a lower existing limit stays.
         for (what, most) in [
             (Resource::RLIMIT_NPROC, processes),
             (Resource::RLIMIT_FSIZE, file_size),
@@ -48,7 +48,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Makes what this system allows; nothing where it allows none.
+    /// Creates the groups that this system allows, if any.
     pub(super) fn make(name: &str, limits: &Limits) -> Self {
         let memory = limits.memory.or_else(machine_memory).unwrap_or(u64::MAX);
         let mut made = Self::default();
@@ -64,7 +64,7 @@ impl Groups {
         made
     }
 
-    /// The files that a process writes itself into.
+    /// The files that a process writes its id into.
     pub(super) fn doors(&self) -> impl Iterator<Item = PathBuf> {
         self.folders.iter().map(|folder| folder.join("cgroup.procs"))
     }
@@ -85,13 +85,13 @@ impl Groups {
 impl Drop for Groups {
     fn drop(&mut self) {
         for folder in &self.folders {
-            // Fails while something in it lives, which a guard does not allow.
+            // Fails while something in it lives, which a guard doesn't allow.
             fs::remove_dir(folder).ok();
         }
     }
 }
 
-/// What `ralph doctor` says: whether control groups can be made here.
+/// Whether control groups can be created here, for `ralph doctor`.
 pub(super) fn groups_work() -> bool {
     let name = format!("ralph-try-{}", std::process::id());
     !Groups::make(&name, &Limits::default()).folders.is_empty()
@@ -118,8 +118,8 @@ fn own_v1(kind: &str) -> PathBuf {
     Path::new("/sys/fs/cgroup").join(kind).join(own_group(kind).unwrap_or_default())
 }
 
-/// The folder of the one tree in which a group beside ours can be made: ours has processes, so it can have no limited
-/// children itself.
+/// The folder of the unified tree in which a group next to ours can be created: ours has processes, so it can't have
+/// limited children.
 fn unified() -> Option<PathBuf> {
     let top = Path::new("/sys/fs/cgroup");
     let own = top.join(own_group("")?);

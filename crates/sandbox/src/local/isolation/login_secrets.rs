@@ -1,21 +1,20 @@
-//! The secret values in the files that agents log in with, for whoever keeps them out of texts.
+//! The secret values in agents' login files, for redaction.
 
 use super::auth::{AuthFile, auth_files, plain_file};
 use ralph_loop_domain::secret_name::is_secret_name;
 use serde_json::Value;
 use std::path::Path;
 
-/// The known agent programs.
 const PROGRAMS: [&str; 5] = ["claude", "codex", "gemini", "opencode", "qwen"];
-/// What is shorter could be any word.
+/// Shorter values could be any word.
 const RANDOM_MIN: usize = 10;
 /// A value in a file that holds nothing but a login.
 const TOKEN_MIN: usize = 20;
-/// Deeper than this nobody nests a login.
+/// No login is nested deeper than this.
 const DEPTH_MAX: usize = 16;
 
-/// Tokens and keys in the login and settings files of known agents below `home`, each with the name to show in its place. Values
-/// that the MCP servers of a user get are among them.
+/// Tokens and keys in the login and settings files of known agents below `home`, each with the name to show in its
+/// place. Includes values that the user's MCP servers get.
 pub fn login_secrets(home: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for program in PROGRAMS {
@@ -44,13 +43,12 @@ fn values_of(file: &AuthFile, bytes: &[u8], found: &mut Vec<String>) {
     }
 }
 
-/// Where in a file a value stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Inside {
-    /// In a file that is nothing but a login.
+    /// In a file that is only a login.
     Login,
     Settings,
-    /// Among variables or headers that a server is given.
+    /// Among variables or headers for a server.
     Given,
 }
 
@@ -60,7 +58,7 @@ fn of_value(value: &Value, key: &str, inside: Inside, depth: usize, found: &mut 
     }
     match value {
         Value::String(text) if is_secret(key, text, inside) => {
-            // `Bearer …` is told apart from what follows it.
+            // `Bearer …` is separated from the token.
             found.extend(text.rsplit_once(' ').map(|(_, last)| last.to_owned()));
             found.push(text.clone());
         }
@@ -101,7 +99,7 @@ fn words(key: &str) -> String {
     out
 }
 
-/// Whether a text is no word, number, place or address.
+/// Whether a text isn't a word, number, path or address.
 fn looks_random(text: &str, least: usize) -> bool {
     let has = |is: fn(&char) -> bool| text.chars().any(|letter| is(&letter));
     let kinds = [char::is_ascii_lowercase, char::is_ascii_uppercase, char::is_ascii_digit];
@@ -111,7 +109,7 @@ fn looks_random(text: &str, least: usize) -> bool {
     text.len() >= least && mixed && !place
 }
 
-/// The same of TOML, line by line: it is a person's own settings, and nothing depends on reading all of it.
+/// Parses TOML line by line: it is the user's settings file, and a partial result is enough.
 fn of_toml(text: &str, found: &mut Vec<String>) {
     let mut given = false;
     for line in text.lines() {
@@ -120,7 +118,7 @@ fn of_toml(text: &str, found: &mut Vec<String>) {
             given = table.trim_end_matches([']', ' ']).ends_with(".env") || table.contains("headers");
             continue;
         }
-        // `env = { A = "…", B = "…" }` is a line of its own kind.
+        // `env = { A = "…", B = "…" }` is a line of its kind.
         let inline = line.starts_with("env") || line.contains("headers");
         for pair in line.split([',', '{', '}']) {
             let Some((key, value)) = pair.split_once('=').filter(|(_, value)| !value.trim().is_empty())

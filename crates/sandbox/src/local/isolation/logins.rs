@@ -1,8 +1,8 @@
-//! Logins of agents in a sandbox on this machine: in the run's home while a session of the agent runs, and nowhere where a
-//! command can see it otherwise.
+//! Logins of agents in a local sandbox: in the run's home while a session of the agent runs, and otherwise invisible
+//! to commands.
 //!
-//! An agent's own folders go in and out with its login: what it remembers from session to session may hold a token, too, and
-//! a check that could write there would write settings that the agent obeys while it is logged in.
+//! An agent's folders go in and out with its login: what it remembers between sessions may hold a token as well, and
+//! a check that could write there could write settings that the agent obeys while it is logged in.
 
 use super::auth::{AuthFile, MOST, gather, own_places, take_back};
 use super::shared::files_of;
@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The run's home, in its sandbox's folder.
 pub(super) const HOME: &str = "home";
-/// The folder beside the run's home where agents' own folders are kept between their sessions. No command sees it.
+/// The folder next to the run's home where agents' folders are kept between their sessions. No command sees it.
 pub(super) const KEPT: &str = "agents";
 
 /// What the sessions of one agent program get of the user's home.
@@ -23,17 +23,17 @@ pub(super) const KEPT: &str = "agents";
 pub struct AgentLogin {
     /// Files that are copied in: its login, and what the user shares.
     files: Vec<AuthFile>,
-    /// Files and folders that are its own.
+    /// Its own files and folders.
     places: &'static [&'static str],
 }
 
 impl AgentLogin {
-    /// That of the known agent program `name`, for the user whose home is `home`.
+    /// The login of the known agent program `name`, for the user whose home is `home`.
     pub fn of(name: &str, home: &Path, share: &[Share]) -> Self {
         Self { files: files_of(name, home, share), places: own_places(name) }
     }
 
-    /// Everything that must not be there when no session runs: its places, and files elsewhere.
+    /// Everything that must not be there when no session runs: its own paths, and files elsewhere.
     fn all(&self) -> impl Iterator<Item = &Path> {
         let places = self.places.iter().map(Path::new);
         let elsewhere = |path: &&Path| !self.places.iter().any(|place| path.starts_with(place));
@@ -41,7 +41,6 @@ impl AgentLogin {
     }
 }
 
-/// The logins of one sandbox.
 #[derive(Debug)]
 pub(super) struct Logins {
     user_home: PathBuf,
@@ -51,7 +50,6 @@ pub(super) struct Logins {
     sessions: Mutex<BTreeMap<String, Sessions>>,
 }
 
-/// Running sessions of one program.
 #[derive(Debug, Default)]
 struct Sessions {
     count: usize,
@@ -59,7 +57,7 @@ struct Sessions {
     files: Vec<(AuthFile, Vec<u8>)>,
 }
 
-/// A login that is in the sandbox now; it goes with this value.
+/// A login that is in the sandbox now; removed when dropped.
 #[derive(Debug)]
 pub(crate) struct LoggedIn<'a> {
     logins: &'a Logins,
@@ -82,13 +80,13 @@ impl Logins {
         }
     }
 
-    /// Puts the login of a program into the run's home; nothing where it has none.
+    /// Copies a program's login into the run's home, if it has one.
     pub(super) fn log_in(&self, program: &str) -> io::Result<Option<LoggedIn<'_>>> {
         let Some((program, login)) = self.by_program.get_key_value(program) else { return Ok(None) };
         let mut all = self.sessions();
         let sessions = all.entry(program.clone()).or_default();
         sessions.count += 1;
-        // Whatever fails from here on: what was put in goes again.
+        // On any later failure, what was copied in is removed.
         let logged_in = LoggedIn { logins: self, program };
         let placed = if sessions.count == 1 { self.put_in(login, &mut sessions.files) } else { Ok(()) };
         drop(all);
@@ -96,7 +94,7 @@ impl Logins {
     }
 
     fn put_in(&self, login: &AgentLogin, given: &mut Vec<(AuthFile, Vec<u8>)>) -> io::Result<()> {
-        // Commands have written in the home: nothing in it is followed.
+        // Commands have written in the home: no link in it is followed.
         let folder = SafeDir::open(&self.folder)?;
         for place in login.all() {
             clear_the_way(&folder, place)?;
@@ -118,7 +116,7 @@ impl Logins {
         Ok(())
     }
 
-    /// Takes it out again; a renewed token is the user's.
+    /// Takes it out again; a renewed token goes to the user.
     fn log_out(&self, program: &str) {
         let Some(login) = self.by_program.get(program) else { return };
         let mut all = self.sessions();
@@ -155,7 +153,7 @@ impl Logins {
     }
 }
 
-/// Removes what a command has put in the place of an agent's file or folder, and what is no folder on the way there.
+/// Removes what a command has put in place of an agent's file or folder, and anything but folders on the way there.
 fn clear_the_way(folder: &SafeDir, place: &Path) -> io::Result<()> {
     let mut way = PathBuf::from(HOME);
     for part in place.parent().into_iter().flat_map(Path::components) {
@@ -209,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_is_inside_while_its_session_runs_and_a_renewed_token_is_the_users() {
+    fn login_is_present_only_during_its_session_and_renewed_token_is_kept() {
         let homes = Homes::new();
         assert!(homes.logins.log_in("/bin/sh").unwrap().is_none());
         assert!(!homes.inside(".claude").exists());
@@ -228,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_put_in_its_place_counts_for_nothing() {
+    fn files_planted_at_login_paths_are_ignored() {
         let homes = Homes::new();
         let elsewhere = tempfile::tempdir().unwrap();
         fs::write(elsewhere.path().join(".credentials.json"), "{\"a\":7}").unwrap();
@@ -238,13 +236,13 @@ mod tests {
         assert!(!homes.inside(".claude.json").exists());
         assert_eq!(fs::read_to_string(homes.inside(TOKEN)).unwrap(), "{\"a\":1}");
         drop(session);
-        // Settings of a check's making are not there when the agent is.
+        // Settings that a check created are gone when the agent runs.
         fs::create_dir(homes.inside(".claude")).unwrap();
         fs::write(homes.inside(".claude/settings.json"), "{\"apiKeyHelper\":\"x\"}").unwrap();
         fs::write(homes.inside(TOKEN), "{\"a\":8}").unwrap();
         let session = homes.logins.log_in("/bin/claude").unwrap();
         assert!(!homes.inside(".claude/settings.json").exists());
-        // A link to a secret is no token, and neither is one behind a folder that leads elsewhere.
+        // A link to a secret isn't a token, and neither is one behind a folder that leads elsewhere.
         fs::remove_file(homes.inside(TOKEN)).unwrap();
         std::os::unix::fs::symlink(elsewhere.path().join(".credentials.json"), homes.inside(TOKEN)).unwrap();
         drop(session);

@@ -1,8 +1,8 @@
-//! Settings of agent programs without the MCP servers that they name.
+//! Removes MCP servers from the settings of agent programs.
 
 use std::path::Path;
 
-/// A settings file without the MCP servers that it names. One that cannot be read as what it should be stays as it is.
+/// A settings file without its MCP servers. A file of an unexpected form stays unchanged.
 pub(super) fn without_mcp(path: &Path, bytes: Vec<u8>) -> Vec<u8> {
     match path.extension().and_then(|end| end.to_str()) {
         Some("json") => {
@@ -28,7 +28,7 @@ pub(super) fn without_mcp(path: &Path, bytes: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Takes the servers out, also those of single projects; whether there were any.
+/// Removes the servers, including those of single projects; returns whether there were any.
 fn strip(value: &mut serde_json::Value) -> bool {
     let Some(object) = value.as_object_mut() else { return false };
     let mut had = object.remove("mcpServers").is_some();
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_go_from_settings_and_everything_else_stays() {
+    fn mcp_servers_are_removed_and_other_settings_stay() {
         let json = br#"{"mcpServers":{"a":{}},"theme":"dark","projects":{"/x":{"mcpServers":{},"seen":1}}}"#;
         let left: serde_json::Value =
             serde_json::from_slice(&without_mcp(Path::new(".claude.json"), json.to_vec())).unwrap();

@@ -1,9 +1,9 @@
 //! The sandbox: what a command may see, change and reach of the machine it runs on.
 //!
-//! A sandboxed command is started as `ralph __fence … bwrap … ralph __inside … command`. `__fence` ([`launch`]) joins the
-//! limits and becomes bubblewrap, which builds the namespaces; `__inside` ([`inside`]) is the first process in there:
-//! it locks itself in (no new privileges, system call filter, limits), opens the way to the egress proxy and starts the
-//! command. Where user namespaces are not allowed, Landlock does a part of it ([`landlock`]). Everything stays below
+//! A sandboxed command is started as `ralph __fence … bwrap … ralph __inside … command`. `__fence` ([`launch`]) joins
+//! the limits and becomes bubblewrap, which builds the namespaces. `__inside` ([`inside`]) is the first process in
+//! there: it locks itself in (no new privileges, system call filter, limits), connects to the egress proxy and starts
+//! the command. If user namespaces aren't allowed, Landlock does a part of it ([`landlock`]). Everything stays below
 //! the guard, so nothing outlives its command either way.
 
 mod auth;
@@ -61,10 +61,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The isolation of commands on this machine: bubblewrap, Landlock or none.
 #[derive(Debug, Clone, Default)]
 pub enum LocalIsolation {
-    /// Not at all: a command has all rights of this user.
+    /// None: a command has all rights of this user.
     #[default]
     None,
-    /// Namespaces of its own, through bubblewrap.
+    /// Namespaces, through bubblewrap.
     Bwrap(IsolationSpec),
     /// Landlock rules and a system call filter; weaker, see [`detect::LANDLOCK_GAPS`].
     Landlock(IsolationSpec),
@@ -80,8 +80,8 @@ impl LocalIsolation {
         }
     }
 
-    /// The same sandbox with a folder, and so a home, of its own, and with these folders lent; its workspace may borrow objects
-    /// of that of this one.
+    /// The same sandbox with a separate folder and home, and with these folders lent; its workspace may borrow this
+    /// one's objects.
     pub(super) fn with_new_folder(&self, workspace: &Workspace, lent: Vec<PathBuf>) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let mut other = self.clone();
@@ -97,7 +97,7 @@ impl LocalIsolation {
         other
     }
 
-    /// What it lets through; nothing to say for no sandbox.
+    /// What it allows; `None` without a sandbox.
     pub fn spec(&self) -> Option<&IsolationSpec> {
         match self {
             Self::None => None,
@@ -109,41 +109,41 @@ impl LocalIsolation {
 /// What a sandboxed command may see and reach.
 #[derive(Debug, Clone)]
 pub struct IsolationSpec {
-    /// A folder of the run on the host, outside the workspace: its home and the socket of its proxy stand there. Made
-    /// if missing, for this user only; the home is removed with the sandbox, as it may hold copies of tokens.
+    /// A folder of the run on the host, outside the workspace, for its home and its proxy's socket. Created if
+    /// missing, for this user only; the home is removed with the sandbox, as it may hold copies of tokens.
     pub folder: PathBuf,
     /// What it may do with the repo's git folder.
     pub git: GitAccess,
-    /// What agents log in with, by the full path of their program: it is there while their sessions run, and for nobody else.
+    /// Agent logins, by the full path of their program: present while their sessions run, and for no other command.
     pub logins: BTreeMap<String, AgentLogin>,
-    /// Variables of this process that every command gets, besides the harmless ones.
+    /// Variables of this process that every command gets, in addition to the harmless ones.
     pub pass_env: Vec<String>,
-    /// Variables that only sessions of this program get, by its full path: the keys of an agent.
+    /// Variables that only sessions of this program get, by its full path: an agent's keys.
     pub keys: BTreeMap<String, Vec<String>>,
-    /// What of the workspace sessions of a program find empty, by its full path. Only bubblewrap can do that.
+    /// What of the workspace a program's sessions find empty, by its full path. Only bubblewrap supports this.
     pub covers: BTreeMap<String, Covers>,
-    /// Where commands see the workspace: the path of the user's own repo, whose copy or checkout it is. Only bubblewrap can do
-    /// that; elsewhere, and where that path holds the home or parts of the system, the workspace stands at its own path.
-    /// Its `.git` must then be a folder.
+    /// Where commands see the workspace: the path of the user's repo, whose copy or checkout it is. Only bubblewrap
+    /// supports this; otherwise, and if that path holds the home or parts of the system, the workspace keeps its own
+    /// path. Its `.git` must then be a folder.
     pub workspace_at: Option<PathBuf>,
-    /// Folders of objects that the workspace's git borrows from.
+    /// Object folders that the workspace's git borrows from.
     pub objects: Vec<PathBuf>,
     /// Who commits.
     pub identity: Option<GitIdentity>,
-    /// Programs that are given keys, by their paths: each is there with the links that lead to its file and with its tool. Those
-    /// in the place of the workspace are not the agent's to change: they stand elsewhere in the sandbox.
+    /// Programs that are given keys, by path: each is available with the links to its file and with its tool. The
+    /// agent can't change those inside the workspace: they are mounted elsewhere.
     pub programs: Vec<PathBuf>,
-    /// More folders and files that can be read, though their place is hidden.
+    /// More readable files and folders in hidden paths.
     pub read_only: Vec<PathBuf>,
-    /// Folders with installed dependencies of the user's repo, which stand in the workspace for reading only.
+    /// Folders with installed dependencies of the user's repo, read-only in the workspace.
     pub lent: Vec<PathBuf>,
-    /// Virtual environments that commands use: what those were made from can be read, too.
+    /// Virtual environments that commands use, whose base installations are readable as well.
     pub environments: Vec<PathBuf>,
-    /// More folders that can be written.
+    /// More writable folders.
     pub writable: Vec<PathBuf>,
-    /// More places that must not be seen, as the state of other runs.
+    /// More hidden paths, such as the state of other runs.
     pub hidden: Vec<PathBuf>,
-    /// Ways into the network; none at all where `None`.
+    /// Network access; `None` for no network.
     pub egress: Option<EgressPolicy>,
     /// How much of the machine it may use.
     pub limits: Limits,
@@ -176,14 +176,14 @@ impl IsolationSpec {
 
 /// What a sandboxed command may do with git.
 ///
-/// A workspace with a git folder of its own (a clone) is always writable except for what makes git run programs. For a
-/// worktree, whose git folder is the user's, this decides.
+/// In a clone, everything is writable except what makes git run programs. In a worktree, whose git folder is the
+/// user's, this decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GitAccess {
-    /// Look, not touch: `git status`, `diff` and `log` work, `add` and `commit` do not.
+    /// Read only: `git status`, `diff` and `log` work, `add` and `commit` don't.
     #[default]
     ReadOnly,
-    /// `git add` and `commit` on the run's own branch, too. Objects are then added to the user's own store, which a
-    /// hostile command could damage; a clone has no such risk.
+    /// Also `git add` and `commit` on the run's branch. Objects are then added to the user's store, which a hostile
+    /// command could damage; a clone has no such risk.
     Commit,
 }

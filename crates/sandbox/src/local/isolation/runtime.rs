@@ -1,4 +1,4 @@
-//! What the sandbox of one run needs while it stands: its home, its limits, its proxy.
+//! What the sandbox of one run needs: its home, its limits, its proxy.
 
 use super::limits::Groups;
 use super::logins::{HOME, KEPT, LoggedIn, Logins};
@@ -15,32 +15,29 @@ use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-/// The folder in the sandbox's own with the versions that the user has chosen.
+/// The folder of the versions that the user has chosen.
 const VERSIONS: &str = "versions";
 
-/// Which kind of sandbox stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Bubblewrap, at this path.
     Bwrap(PathBuf),
     Landlock,
 }
 
-/// A standing sandbox. Its home is removed when it goes.
+/// A sandbox that is ready for commands. Its home is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Runtime {
     pub(super) kind: Kind,
     pub(super) spec: IsolationSpec,
     /// The user's home.
     pub(super) home: PathBuf,
-    /// The run's.
     pub(super) run_home: PathBuf,
-    /// This program, where bubblewrap can find it.
+    /// This program, at a path where bubblewrap can find it.
     pub(super) program: PathBuf,
     pub(super) hidden: Vec<PathBuf>,
-    /// What of the hidden places is shown all the same.
+    /// Hidden paths that are visible after all.
     pub(super) shown: Shown,
-    /// Files that stand at another path in the sandbox, read-only: where they are, and that path.
+    /// Read-only files mounted at another path in the sandbox: source and target.
     pub(super) placed: Vec<(PathBuf, PathBuf)>,
     pub(super) groups: Groups,
     pub(super) egress: Option<Egress>,
@@ -52,7 +49,8 @@ fn broken(what: &str, reason: impl std::fmt::Display) -> SandboxError {
 }
 
 impl Runtime {
-    /// Builds what the sandbox of `options` needs; `None` for no sandbox. The guard's program plays `__fence` and `__inside`, too.
+    /// Prepares the sandbox of `options`; `None` for no sandbox. The guard's program also runs as `__fence` and
+    /// `__inside`.
     pub(crate) fn start(options: &LocalOptions) -> Result<Option<Self>, SandboxError> {
         let LocalOptions { isolation, run_id, vars, .. } = options;
         let (kind, spec) = match isolation {
@@ -72,7 +70,7 @@ impl Runtime {
                 .map_err(|error| broken(&format!("`{}`", path.display()), error))
         };
         let (run_home, temporary) = (spec.folder.join(HOME), spec.folder.join("tmp"));
-        // What a process that was killed has left there, a command may have written.
+        // Left by a killed process; a command may have written it.
         for path in [&run_home, &temporary, &spec.folder.join(KEPT)] {
             if fs::remove_file(path).is_err() {
                 ralph_loop_safe_fs::remove_tree(path).ok();
@@ -108,7 +106,7 @@ impl Runtime {
         let mut more = spec.hidden.clone();
         more.push(spec.folder.clone());
         let hidden = hide::folders(&home, &more);
-        // The repo by its own name and by where it really is.
+        // The repo by its name and by its real path.
         let real = spec.workspace_at.as_ref().and_then(|at| at.canonicalize().ok());
         let trees: Vec<&Path> = spec.workspace_at.as_deref().into_iter().chain(real.as_deref()).collect();
         let wanted = Wanted {
@@ -123,7 +121,6 @@ impl Runtime {
         let at = spec.workspace_at.as_deref().filter(|_| kind != Kind::Landlock);
         let here = vars.get_os("PWD").map(Path::new).filter(|path| path.is_absolute());
         let links = at.map_or_else(Vec::new, |at| same_path::links_to(at, &home, here));
-        // What is not hidden is there anyway.
         shown
             .links
             .extend(links.into_iter().filter(|(name, _)| hidden.iter().any(|place| name.starts_with(place))));
@@ -140,7 +137,6 @@ impl Runtime {
         Ok(Some(Self { kind, spec, home, run_home, program, hidden, shown, placed, groups, egress, logins }))
     }
 
-    /// The workspace `root`, and where commands see it.
     pub(crate) fn workspace(&self, root: PathBuf) -> Workspace {
         let at = self.spec.workspace_at.as_ref().filter(|_| self.kind != Kind::Landlock);
         match at.filter(|at| same_path::is_usable(at, &self.home)) {
@@ -149,22 +145,21 @@ impl Runtime {
         }
     }
 
-    /// Before the session of an agent: its login is there until the value is dropped. Nothing for any other command.
+    /// Before an agent's session: its login is present until the value is dropped. Nothing for other commands.
     pub(crate) fn log_in(&self, request: &ExecRequest) -> Result<Option<LoggedIn<'_>>, SandboxError> {
         let program = request.argv.first().filter(|_| request.credentials == Credentials::Agent);
         let Some(program) = program else { return Ok(None) };
         self.logins.log_in(program).map_err(|error| broken("the login of the agent", error))
     }
 
-    /// After each command.
     pub(crate) fn command_ended(&self, root: &Path, left: &LeftBehind) -> Result<(), SandboxError> {
         super::git::restore_rights(root);
         covers::remove_made(root, &left.made);
         super::git::clean(&left.unwanted)
     }
 
-    /// A new file for what a watched command is seen to do, where no command can see it; `None` where commands cannot be watched: a
-    /// program that changes its user loses its rights when somebody watches it.
+    /// A new file for the record of a watched command, invisible to commands. `None` if commands can't be watched: a
+    /// program that changes its user loses its rights under ptrace.
     pub(crate) fn watch_file(&self) -> Option<PathBuf> {
         use std::os::unix::fs::PermissionsExt as _;
         static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
@@ -177,7 +172,7 @@ impl Runtime {
         Some(self.spec.folder.join(format!("watch-{number}.json")))
     }
 
-    /// The run's home, which this process and commands both can write.
+    /// The run's home, which this process and commands can both write.
     pub(crate) fn exchange(&self) -> Exchange {
         let (inside, sockets) = match self.kind {
             Kind::Bwrap(_) => (&self.home, true),
@@ -187,13 +182,12 @@ impl Runtime {
         Exchange { outside: self.run_home.clone(), inside: inside.clone(), sockets, loopback }
     }
 
-    /// Makes a port in the sandbox one of this machine, once; `None` where it is one already, or there is no way.
+    /// Publishes a port of the sandbox on this machine, once; `None` if it is already published, or can't be.
     pub(crate) fn publish(&self, port: u16) -> std::io::Result<Option<SocketAddr>> {
         let (Kind::Bwrap(_), Some(egress)) = (&self.kind, &self.egress) else { return Ok(None) };
         egress.shown_at(port).map(Some)
     }
 
-    /// The proxy, where there is one.
     pub(crate) fn egress(&self) -> Option<&Egress> {
         self.egress.as_ref()
     }
@@ -203,7 +197,7 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         for name in [HOME, KEPT, VERSIONS, "tmp", "egress.sock", "ralph", NOTHING, ALTERNATES, EMPTY] {
             let path = self.spec.folder.join(name);
-            // Also where folders were made read-only, as Go does with its modules.
+            // Also removes folders that were made read-only, as Go does with its modules.
             ralph_loop_safe_fs::remove_tree(&path).ok();
         }
         fs::remove_dir(&self.spec.folder).ok();
@@ -217,17 +211,16 @@ fn group_name(run_id: &str) -> String {
     format!("ralph-{plain}-{}-{number}", std::process::id())
 }
 
-/// This user's home, without links.
 fn user_home(vars: &Vars) -> PathBuf {
     let named = vars.get_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let own = || nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir);
     let home = named.or_else(own).unwrap_or_else(|| PathBuf::from("/root"));
     let home = home.canonicalize().unwrap_or(home);
-    // Nobody lives in a folder that does not exist, or in all of them.
+    // A home that doesn't exist or is the root hides nothing.
     if home == Path::new("/") || !home.is_dir() { PathBuf::from("/tmp/home") } else { home }
 }
 
-/// The file of a program that may be named by `/proc/self/exe`; a copy of one whose file has been replaced.
+/// A program's file that `/proc/self/exe` may name; a copy if that file has been replaced.
 fn real_program(program: &Path, folder: &Path) -> std::io::Result<PathBuf> {
     let real = program.canonicalize();
     match real {

@@ -1,5 +1,5 @@
-//! The workspace at another path than its own: at the one of the user's repo, so that virtual environments, shebangs and
-//! settings that name it by its full path work on the agent's copy as they do on the user's tree.
+//! Mounts the workspace at the path of the user's repo, so that virtual environments, shebangs and settings with
+//! absolute paths work on the agent's copy as on the user's tree.
 
 use super::tools::parts_in_repo;
 use ralph_loop_domain::ports::SandboxError;
@@ -7,21 +7,21 @@ use ralph_loop_safe_fs::{Kind, SafeDir};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where object stores that the workspace borrows from stand in the sandbox, numbered.
+/// Where borrowed object stores are in the sandbox, numbered.
 const OBJECTS: &str = "/run/ralph/objects";
-/// Where programs stand that lie below the workspace's place and are not the agent's.
+/// Where programs are that the workspace would cover and the agent must not change.
 const PROGRAMS: &str = "/run/ralph/programs";
 
-/// Places that every command needs as they are.
+/// Paths that every command needs unchanged.
 const SYSTEM: [&str; 13] = [
     "/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root", "/run", "/sbin", "/sys", "/tmp", "/usr",
     "/var",
 ];
 
-/// Most names in a home that are looked at for links.
+/// Most names of a home that are checked for links.
 const NAMES_MAX: usize = 2000;
 
-/// The workspace of a command: its folder on this machine, and the path at which commands see it.
+/// A command's workspace: its local folder, and the path at which commands see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Workspace {
     pub(crate) host: PathBuf,
@@ -29,17 +29,14 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// At its own path.
     pub(crate) fn plain(host: PathBuf) -> Self {
         Self { inside: host.clone(), host }
     }
 
-    /// Whether commands see it at another path than its own.
     pub(crate) fn is_moved(&self) -> bool {
         self.host != self.inside
     }
 
-    /// A path of this machine as commands see it.
     pub(crate) fn to_inside(&self, path: &Path) -> PathBuf {
         match path.strip_prefix(&self.host) {
             Ok(below) if below.as_os_str().is_empty() => self.inside.clone(),
@@ -48,7 +45,6 @@ impl Workspace {
         }
     }
 
-    /// A path that commands see, as it is on this machine.
     pub(crate) fn to_host(&self, path: &Path) -> PathBuf {
         match path.strip_prefix(&self.inside) {
             Ok(below) if below.as_os_str().is_empty() => self.host.clone(),
@@ -57,13 +53,13 @@ impl Workspace {
         }
     }
 
-    /// Whether a path of this machine is hidden behind the workspace.
+    /// Whether the workspace hides a local path.
     pub(crate) fn covers(&self, path: &Path) -> bool {
         self.is_moved() && path.starts_with(&self.inside)
     }
 }
 
-/// Whether the workspace can stand at `at`: not where it would lie over the home, the system or this program's own places.
+/// Whether the workspace can be mounted at `at`: not over the home, the system or this program's own paths.
 pub(super) fn is_usable(at: &Path, home: &Path) -> bool {
     let system = SYSTEM.iter().map(Path::new);
     let taken = system.clone().chain([home]).any(|place| place.starts_with(at));
@@ -71,7 +67,6 @@ pub(super) fn is_usable(at: &Path, home: &Path) -> bool {
     at.is_absolute() && at.to_str().is_some() && !taken && !in_system
 }
 
-/// The place of an object store in the sandbox.
 pub(super) fn object_store(number: usize) -> PathBuf {
     Path::new(OBJECTS).join(number.to_string())
 }
@@ -81,8 +76,8 @@ pub(super) fn alternates(stores: usize) -> String {
     (0..stores).map(|number| format!("{}\n", object_store(number).display())).collect()
 }
 
-/// Programs that the workspace would cover, each with its place in the sandbox. Of two in each other the outer one counts: a
-/// program finds what it is made of around itself.
+/// Programs that the workspace would cover, each with its path in the sandbox. For nested ones only the outer one
+/// counts: a program finds its parts around itself.
 pub(super) fn covered_programs(workspace: &Workspace, programs: &[PathBuf]) -> Vec<(PathBuf, PathBuf)> {
     let parts: Vec<PathBuf> = programs.iter().flat_map(|program| parts_in_repo(program)).collect();
     let covered: Vec<&PathBuf> = parts.iter().filter(|path| workspace.covers(path)).collect();
@@ -97,7 +92,7 @@ pub(super) fn covered_programs(workspace: &Workspace, programs: &[PathBuf]) -> V
     found.into_iter().enumerate().map(place).collect()
 }
 
-/// A program that is started by its full path, by where it stands in the sandbox.
+/// The path in the sandbox of a program that is started by its full path.
 pub(super) fn program_inside(covered: &[(PathBuf, PathBuf)], program: &str) -> Option<String> {
     let path = Path::new(program);
     let (below, place) = covered.iter().find_map(|(from, to)| Some((path.strip_prefix(from).ok()?, to)))?;
@@ -105,8 +100,8 @@ pub(super) fn program_inside(covered: &[(PathBuf, PathBuf)], program: &str) -> O
     inside.into_os_string().into_string().ok()
 }
 
-/// Links of this machine that lead to `at` or a folder around it, each with where it leads: those in the user's home, and
-/// those on the way of the folder that the user is in. They are made in the sandbox, too.
+/// Local links that lead to `at` or a folder around it, each with its target: those in the user's home, and those on
+/// the path of the user's current folder. They are recreated in the sandbox.
 pub(super) fn links_to(at: &Path, home: &Path, here: Option<&Path>) -> Vec<(PathBuf, PathBuf)> {
     let in_home = std::fs::read_dir(home).into_iter().flatten().flatten().take(NAMES_MAX);
     let links = in_home.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
@@ -124,7 +119,7 @@ pub(super) fn links_to(at: &Path, home: &Path, here: Option<&Path>) -> Vec<(Path
     names.into_iter().filter_map(leads).collect()
 }
 
-/// Makes the place of a mount below `base`, which commands can write: whatever link or other thing stands on its way goes.
+/// Creates a mount point below `base`, which commands can write: removes any link or other thing on the way.
 pub(super) fn make_mount_point(base: &SafeDir, below: &Path, wanted: Kind) -> io::Result<()> {
     let parts: Vec<_> = below.components().collect();
     let mut at = PathBuf::new();
@@ -145,7 +140,7 @@ pub(super) fn make_mount_point(base: &SafeDir, below: &Path, wanted: Kind) -> io
     Ok(())
 }
 
-/// Makes a link below `base`, which commands can write, in place of whatever is there.
+/// Creates a link below `base`, which commands can write, replacing anything there.
 pub(super) fn make_link(base: &Path, below: &Path, target: &Path) -> Result<(), SandboxError> {
     let made = SafeDir::open(base).and_then(|base| {
         if base.read_link(below).is_ok_and(|said| said == target) {
@@ -164,8 +159,8 @@ fn cannot_be_made(below: &Path, error: &io::Error) -> SandboxError {
     SandboxError::Broken(format!("`{}` cannot be made in the sandbox: {error}", below.display()))
 }
 
-/// Makes the place of something of this machine that is mounted at its own path, if that is below `from`, whose content is in
-/// `base`. What does not exist is not mounted.
+/// Creates the mount point of something that is mounted at its own path, if that is below `from`, whose content is in
+/// `base`. What doesn't exist isn't mounted.
 pub(super) fn make_place_of(base: &Path, from: &Path, place: &Path) -> Result<(), SandboxError> {
     let Ok(below) = place.strip_prefix(from) else { return Ok(()) };
     if below.as_os_str().is_empty() {
@@ -176,7 +171,7 @@ pub(super) fn make_place_of(base: &Path, from: &Path, place: &Path) -> Result<()
     make_below(base, below, kind)
 }
 
-/// The place of a mount below `base`, or why there can be none.
+/// The mount point below `base`, or why there can't be one.
 pub(super) fn make_below(base: &Path, below: &Path, kind: Kind) -> Result<(), SandboxError> {
     let made = SafeDir::open(base).and_then(|base| make_mount_point(&base, below, kind));
     made.map_err(|error| cannot_be_made(below, &error))
@@ -188,7 +183,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_workspace_never_lies_over_the_home_or_the_system() {
+    fn workspace_is_never_mounted_over_the_home_or_the_system() {
         let home = Path::new("/home/me");
         for good in ["/home/me/repo", "/srv/a b/ü", "/tmp/x/repo", "/home/me/.local/x", "/opt/repo"] {
             assert!(is_usable(Path::new(good), home), "{good}");
@@ -199,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_told_as_commands_see_them_and_back() {
+    fn paths_translate_to_the_inside_and_back() {
         let workspace = Workspace { host: "/state/copy".into(), inside: "/home/me/repo".into() };
         for (host, inside) in [
             ("/state/copy", "/home/me/repo"),
@@ -214,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_the_repo_stands_apart_with_all_around_it() {
+    fn program_in_the_repo_is_mounted_elsewhere_with_its_package() {
         let workspace = Workspace { host: "/copy".into(), inside: "/repo".into() };
         let programs = ["/repo/node_modules/.bin/x", "/usr/bin/y"].map(PathBuf::from);
         let covered = covered_programs(&workspace, &programs);
@@ -248,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_the_way_of_a_mount_goes_and_leads_nowhere() {
+    fn link_at_a_mount_point_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let (home, outside) = (dir.path().join("home"), dir.path().join("outside"));
         std::fs::create_dir_all(&home).unwrap();
@@ -261,7 +256,7 @@ mod tests {
         assert!(home.join("code").symlink_metadata().unwrap().is_dir());
         assert!(home.join("code/repo").is_dir() && home.join("file").symlink_metadata().unwrap().is_file());
         assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
-        // What is as it should be stays as it is.
+        // A correct one stays.
         std::fs::write(home.join("code/repo/kept"), "").unwrap();
         make_mount_point(&base, Path::new("code/repo"), Kind::Folder).unwrap();
         assert!(home.join("code/repo/kept").exists());

@@ -1,7 +1,7 @@
-//! The system calls that a sandboxed command does not get.
+//! The system calls that a sandboxed command doesn't get.
 //!
-//! Everything else is allowed: a list of what is allowed would break the next version of some compiler. What is here
-//! changes the machine, looks into other processes, or has been the way out of many a sandbox.
+//! Everything else is allowed: an allowlist would break the next version of some compiler. These change the machine,
+//! inspect other processes, or have been used for sandbox escapes.
 
 use nix::libc;
 use seccompiler::{
@@ -10,22 +10,22 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// Which ways to other processes and hosts the filter must close because nothing else does.
+/// Which ways to other processes and hosts only the filter can close.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Network {
-    /// The command has a network namespace of its own.
+    /// The command has a separate network namespace.
     Namespace,
-    /// It shares the machine's: no datagrams (names are resolved by the proxy) and no sockets in the file system.
+    /// It shares the machine's: no datagrams (the proxy resolves names) and no sockets in the file system.
     Shared,
 }
 
-/// The C library's own list for arm64 lacks it where that is musl.
+/// Missing in musl's list for arm64.
 #[cfg(all(target_arch = "aarch64", target_env = "musl"))]
 const KEXEC_FILE_LOAD: i64 = 294;
 #[cfg(not(all(target_arch = "aarch64", target_env = "musl")))]
 const KEXEC_FILE_LOAD: i64 = libc::SYS_kexec_file_load;
 
-/// Never needed by a build, a test or an agent.
+/// No build, test or agent needs these.
 #[rustfmt::skip]
 const DENIED: &[i64] = &[
     libc::SYS_mount, libc::SYS_umount2, libc::SYS_pivot_root, libc::SYS_chroot, libc::SYS_move_mount,
@@ -43,7 +43,7 @@ const DENIED: &[i64] = &[
     libc::SYS_settimeofday, libc::SYS_clock_settime, libc::SYS_sethostname, libc::SYS_setdomainname,
 ];
 
-/// What a watcher wants to see.
+/// What a watcher must see.
 const WATCHED_CALLS: &[i64] = &[
     libc::SYS_openat,
     libc::SYS_openat2,
@@ -56,14 +56,14 @@ const WATCHED_CALLS: &[i64] = &[
     libc::SYS_symlinkat,
     libc::SYS_truncate,
 ];
-/// The same in their old forms, which not every architecture has.
+/// Their old forms, which not every architecture has.
 #[cfg(target_arch = "x86_64")]
 const OLD_CALLS: &[i64] =
     &[libc::SYS_open, libc::SYS_creat, libc::SYS_rename, libc::SYS_unlink, libc::SYS_link, libc::SYS_symlink];
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_CALLS: &[i64] = &[];
 
-/// `CLONE_NEW…` of every kind.
+/// Every kind of `CLONE_NEW…`.
 const NAMESPACES: [libc::c_int; 8] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
@@ -75,7 +75,7 @@ const NAMESPACES: [libc::c_int; 8] = [
     0x80,
 ];
 
-/// Families of sockets that lead into the kernel or past the network namespace.
+/// Socket families that lead into the kernel or past the network namespace.
 const FAMILIES: [libc::c_int; 8] = [
     libc::AF_PACKET,
     libc::AF_KEY,
@@ -87,17 +87,17 @@ const FAMILIES: [libc::c_int; 8] = [
     libc::AF_XDP,
 ];
 
-/// On x86-64 the kernel may also take the numbers of its x32 form, which must not be a way around.
+/// On x86-64 the kernel may also accept the numbers of its x32 form, which must not bypass the filter.
 const X32: i64 = 0x4000_0000;
-/// Calls with a number of their own there.
+/// Calls with a separate number there.
 const X32_OWN: [i64; 4] = [521, 528, 539, 540];
 const X32_IOCTL: i64 = 514;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 type Built<T> = Result<T, seccompiler::BackendError>;
 
-/// Puts the filter on this process and all it starts. Privileges can not be gained any more either.
-/// Where somebody watches, they are asked at each call that opens, replaces or runs a file.
+/// Applies the filter to this process and its children, which also can't gain privileges any more. A watcher is asked
+/// at each call that opens, replaces or runs a file.
 pub(super) fn put_on(network: Network, watched: bool) -> Result<(), String> {
     let programs = programs(network).map_err(|error| error.to_string())?;
     let told = match watched {
@@ -111,7 +111,7 @@ pub(super) fn put_on(network: Network, watched: bool) -> Result<(), String> {
 }
 
 fn programs(network: Network) -> Built<[BpfProgram; 2]> {
-    // Its flags stand in memory, where no filter can look. "Not there" makes every libc fall back to `clone`.
+    // Its flags are in memory, which a filter can't read. "Not implemented" makes every libc fall back to `clone`.
     let absent: Rules = [(libc::SYS_clone3, Vec::new())].into();
     Ok([program(absent, libc::ENOSYS)?, program(rules(network)?, libc::EPERM)?])
 }
@@ -142,7 +142,7 @@ fn rules(network: Network) -> Built<Rules> {
     };
     rules.insert(libc::SYS_clone, spaces()?);
     rules.insert(libc::SYS_unshare, spaces()?);
-    // Typing into a terminal as if its owner did.
+    // Types into a terminal as its owner.
     let typing = || -> Built<Vec<SeccompRule>> {
         [0x5412, 0x541C].into_iter().map(|command| rule([is(1, command)?])).collect()
     };
@@ -162,7 +162,7 @@ fn rules(network: Network) -> Built<Rules> {
 fn sockets(network: Network) -> Built<Vec<SeccompRule>> {
     let mut rules: Vec<SeccompRule> =
         FAMILIES.iter().map(|family| rule([is(0, number(*family))?])).collect::<Built<_>>()?;
-    // Of the kernel's own protocol only the one that lists interfaces.
+    // Of netlink only the protocol that lists interfaces.
     rules.push(rule([is(0, number(libc::AF_NETLINK))?, not(2, 0)?])?);
     for family in [libc::AF_INET, libc::AF_INET6] {
         rules.push(rule([is(0, number(family))?, kind(libc::SOCK_RAW)?])?);
@@ -196,7 +196,7 @@ fn has_bits(argument: u8, bits: u64) -> Built<Condition> {
     Condition::new(argument, Len::Dword, Op::MaskedEq(bits), bits)
 }
 
-/// The type of a socket, without the flags that share its argument.
+/// A socket's type, without the flags in the same argument.
 fn kind(kind: libc::c_int) -> Built<Condition> {
     Condition::new(1, Len::Dword, Op::MaskedEq(0xf), number(kind))
 }

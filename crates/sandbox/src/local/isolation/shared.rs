@@ -1,13 +1,11 @@
-//! What of the user's own settings an agent gets in its sandbox: nothing but its login, unless the user shares more.
+//! Which of the user's settings an agent gets in its sandbox: only its login, unless the user shares more.
 
 use super::auth::{AuthFile, auth_files};
 use ralph_loop_task::config::Share;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files of shared skills, in all.
 const FILES_MAX: usize = 1000;
-/// How deep skills lie below their folder.
 const DEPTH_MAX: usize = 6;
 
 /// The files below `home` that the agent program `program` gets: its login, and what the user shares.
@@ -46,7 +44,7 @@ fn places(program: &str) -> (&'static [&'static str], &'static [&'static str]) {
     }
 }
 
-/// The plain files below a folder of the home, by their paths there. Links are not followed.
+/// The plain files below a folder of the home, by path. Links aren't followed.
 fn collect(home: &Path, folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     let Ok(listing) = fs::read_dir(home.join(folder)) else { return };
     let mut names: Vec<_> = listing.flatten().map(|entry| entry.file_name()).collect();
@@ -70,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_shared_comes_along() {
+    fn only_shared_settings_are_copied() {
         let home = tempfile::tempdir().unwrap();
         let skill = home.path().join(".claude/skills/review");
         fs::create_dir_all(&skill).unwrap();

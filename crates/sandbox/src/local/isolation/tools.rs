@@ -1,5 +1,5 @@
-//! What of hidden places is still needed: the programs on the PATH, those that are named, and what they are made of. Real files
-//! and folders are shown as they are, links as links: nothing is ever mounted over a link.
+//! Finds what is needed of hidden paths: the programs on the PATH, named ones, and their parts. Real files and
+//! folders are mounted, links recreated: nothing is ever mounted over a link.
 
 use super::trail::Trail;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +38,7 @@ const MANAGERS: [&str; 25] = [
     ".claude/local",
 ];
 
-/// Names that are never shown, whatever leads there.
+/// Names that are never visible, whatever leads there.
 const NEVER: [&str; 12] = [
     ".ssh",
     ".gnupg",
@@ -54,16 +54,13 @@ const NEVER: [&str; 12] = [
     ".gemini",
 ];
 
-/// Most entries looked at in one folder of the PATH.
 const ENTRIES: usize = 5000;
 
-/// Most bytes of the first line of a script that are read.
 const FIRST_LINE_MAX: u64 = 256;
 
-/// Most bytes of a `pyvenv.cfg`.
 const CONFIG_MAX: u64 = 64 * 1024;
 
-/// Variables that name the folder of a tool. What they name is shown where it looks like one: [`ROOTS`].
+/// Variables that name a tool's folder, which is visible if it looks like one: [`ROOTS`].
 const NAMED: [&str; 12] = [
     "RUSTUP_HOME",
     "PYENV_ROOT",
@@ -79,8 +76,8 @@ const NAMED: [&str; 12] = [
     "CONDA_PREFIX",
 ];
 
-/// What tells the folder of a tool, with its `bin`, from any other: Homebrew, a virtual environment, conda, Go, Node, Java, .NET,
-/// version managers.
+/// Marks a tool's folder, with its `bin`: Homebrew, a virtual environment, conda, Go, Node, Java, .NET, version
+/// managers.
 const ROOTS: [&str; 11] = [
     "Cellar",
     "pyvenv.cfg",
@@ -95,32 +92,29 @@ const ROOTS: [&str; 11] = [
     "tools/image",
 ];
 
-/// What the sandbox shows of hidden places.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Shown {
-    /// Files and folders by their real paths, none inside another: read-only.
+    /// Files and folders by real path, none inside another: read-only.
     pub(super) mounts: Vec<PathBuf>,
-    /// Links outside those, each with what it says.
+    /// Links outside those, with their targets.
     pub(super) links: BTreeMap<PathBuf, PathBuf>,
 }
 
-/// Where to look, and what is asked for by name.
+/// Where to look, and what was requested by name.
 pub(super) struct Wanted<'a> {
-    /// The user's home.
     pub(super) home: &'a Path,
-    /// The hidden places.
     pub(super) hidden: &'a [PathBuf],
-    /// The repo. Its links are not the user's word: behind them, only what looks like a tool is shown.
+    /// The repo. Its links don't speak for the user: behind them, only what looks like a tool is visible.
     pub(super) trees: &'a [&'a Path],
-    /// Programs, each shown with its tool.
+    /// Programs, each with its tool.
     pub(super) programs: &'a [PathBuf],
-    /// Files and folders, each shown alone.
+    /// Files and folders, each alone.
     pub(super) named: &'a [PathBuf],
-    /// Virtual environments: the Python that each was made from is shown.
+    /// Virtual environments: each one's base Python is visible.
     pub(super) environments: &'a [PathBuf],
 }
 
-/// Finds what to show: what is wanted by name, and what the variables `var` of the user lead to.
+/// Finds what to make visible: what was requested by name, and what the user's variables `var` lead to.
 pub(super) fn shown<'a>(wanted: &Wanted<'_>, var: impl Fn(&str) -> Option<&'a OsStr>) -> Shown {
     let mut view =
         View { wanted, mounts: BTreeSet::new(), links: BTreeMap::new(), followed: BTreeSet::new() };
@@ -160,7 +154,7 @@ pub(super) fn shown<'a>(wanted: &Wanted<'_>, var: impl Fn(&str) -> Option<&'a Os
     view.finish()
 }
 
-/// The parts of a program that is in the repo: itself, its real file, and all packages around it.
+/// The parts of a program in the repo: itself, its real file, and all packages around it.
 pub(super) fn parts_in_repo(program: &Path) -> Vec<PathBuf> {
     let real = Trail::of(program).map(|trail| trail.end);
     [Some(program), real.as_deref(), packages(program)].into_iter().flatten().map(Path::to_owned).collect()
@@ -180,8 +174,8 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// Shows what `path` names, with the links that lead there and what it is made of. `whole` says what to show around its real
-    /// file or folder; the last argument is whether a link of the repo led there.
+    /// Makes `path` visible, with the links that lead there and its parts. `whole` says what to include around its
+    /// real file or folder; its last argument is whether a link of the repo led there.
     fn show(&mut self, path: &Path, whole: impl Fn(&Self, &Path, bool) -> Option<PathBuf>) {
         let Some(trail) = Trail::of(path) else { return };
         if !self.is_hidden(&trail.end) && !trail.links.iter().any(|(at, _)| self.is_hidden(at)) {
@@ -191,7 +185,7 @@ impl View<'_> {
         let part = whole(self, &trail.end, by_repo);
         let hidden = self.is_hidden(&trail.end);
         let Some(part) = part.filter(|part| !hidden || self.may_be_seen(part)) else { return };
-        // Logins are put at these names: a link there would take their place.
+        // Logins are put at these names: a link there would replace them.
         if !trail.links.iter().all(|(at, _)| self.may_be_seen(at)) {
             return;
         }
@@ -202,7 +196,7 @@ impl View<'_> {
         }
     }
 
-    /// Shows what is asked for by name, wherever it is, and nothing around it; of a script its interpreter, too.
+    /// Makes a requested name visible, and nothing around it; for a script also its interpreter.
     fn show_named(&mut self, path: &Path) {
         let Some(trail) = Trail::of(path) else { return };
         if self.is_hidden(&trail.end) && !self.wanted.home.starts_with(&trail.end) {
@@ -213,8 +207,8 @@ impl View<'_> {
         self.show_behind(&trail.end, &trail.end);
     }
 
-    /// Shows what the tool in `part` with the program `end` was made from: the Python of a virtual environment, and the
-    /// interpreter of a script.
+    /// Makes visible what the tool in `part` with the program `end` depends on: a virtual environment's Python, and a
+    /// script's interpreter.
     fn show_behind(&mut self, part: &Path, end: &Path) {
         if !self.followed.insert(end.to_owned()) {
             return;
@@ -239,7 +233,8 @@ impl View<'_> {
         self.wanted.hidden.iter().any(|place| path.starts_with(place))
     }
 
-    /// Whether a real file or folder may be shown: never a whole hidden place, and none of [`NEVER`] but the packages in it.
+    /// Whether a real file or folder may be visible: never a whole hidden path, and none of [`NEVER`] except packages
+    /// in it.
     fn may_be_seen(&self, path: &Path) -> bool {
         let home = self.wanted.home;
         let tool = path.starts_with(home.join(".claude/local"))
@@ -262,7 +257,7 @@ impl View<'_> {
         programs.parent().filter(|root| own && self.is_root(root)).map(Path::to_owned)
     }
 
-    /// Whether a folder is that of a tool and of nothing else.
+    /// Whether a folder belongs to a single tool and nothing else.
     fn is_root(&self, folder: &Path) -> bool {
         let python = || {
             let libraries =
@@ -274,7 +269,8 @@ impl View<'_> {
                 || folder.join("bin").is_dir() && python())
     }
 
-    /// Whether a folder holds more than one tool: the home and all around it, and those in which managers have their folders.
+    /// Whether a folder holds several tools: the home and its parents, and those in which managers keep their
+    /// folders.
     fn is_shared(&self, folder: &Path, own_bin: bool) -> bool {
         let home = self.wanted.home;
         let mut managers = MANAGERS.iter().map(|name| home.join(name));
@@ -286,12 +282,12 @@ impl View<'_> {
             })
     }
 
-    /// The tool that a program belongs to, where it is clearly one.
+    /// The tool that a program clearly belongs to, if any.
     fn tool_around(&self, program: &Path) -> Option<PathBuf> {
         is_program(program).then(|| program.parent().and_then(|programs| self.root_of(programs))).flatten()
     }
 
-    /// What a program needs around itself: the folder of all node packages, that of its tool, or its own.
+    /// What a program needs around itself: the folder of all node packages, its tool's, or its own.
     fn package(&self, file: &Path) -> PathBuf {
         let around = file.parent().filter(|folder| !self.is_shared(folder, false));
         let tool = || file.parent().and_then(|programs| self.root_of(programs));
@@ -304,7 +300,7 @@ impl View<'_> {
 
 /// The folder with the Python that a virtual environment was made from.
 fn python_of(environment: &Path) -> Option<PathBuf> {
-    // It may be in the repo: never waited for, and no more than it can be.
+    // It may be in the repo: doesn't block, and reads a bounded size.
     let config = ralph_loop_safe_fs::read_plain(environment.join("pyvenv.cfg"), CONFIG_MAX).ok()?;
     String::from_utf8_lossy(&config).lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;
@@ -389,7 +385,7 @@ mod tests {
         link("work/notes.txt", "repo/bin/x");
         link("secrets/bin/python3", "repo/.venv/bin/python3");
         link("py/bin/python3", "repo/.venv/bin/python");
-        // The way of `npm link`: from the user's own folder through the repo.
+        // As `npm link` does it: from the user's folder through the repo.
         link("repo", ".local/lib/foo");
         link("work/notes.txt", "repo/cli.js");
         symlink("../lib/foo/cli.js", home.join(".local/bin/foo")).unwrap();
@@ -405,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_is_shown_alone_and_folders_of_many_things_never() {
+    fn named_paths_are_shown_alone_and_shared_folders_never() {
         use std::os::unix::fs::symlink;
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap();
@@ -440,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_shown_whole_and_nothing_beside_it() {
+    fn a_tool_is_shown_completely_without_its_neighbors() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap();
         for folder in [

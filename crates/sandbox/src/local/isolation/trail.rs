@@ -1,22 +1,20 @@
-//! The way from a path to what it really names.
+//! Follows a path to its real target.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-/// Most links on one way; the kernel follows no more.
+/// The kernel follows no more links.
 const LINKS_MAX: usize = 40;
 
-/// What following a path comes across.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Trail {
-    /// Every link on the way, of a folder or a file: where it really is, and what it says.
+    /// Every link on the way, of a folder or a file: its real path, and its target.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
-    /// The real file or folder at its end.
     pub(super) end: PathBuf,
 }
 
 impl Trail {
-    /// Follows an absolute path part by part; `None` if it leads to nothing.
+    /// Follows an absolute path component by component; `None` if the target doesn't exist.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let mut trail = Self { links: Vec::new(), end: PathBuf::from("/") };
         let mut rest = parts(path.is_absolute().then_some(path)?);
@@ -49,7 +47,6 @@ impl Trail {
     }
 }
 
-/// The parts of a path, the last one first.
 fn parts(path: &Path) -> Vec<OsString> {
     let named =
         path.components().rev().filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));

@@ -1,12 +1,11 @@
-//! The versions that the user has chosen for the shims of asdf and mise: without them, a shim starts nothing. Commands can read
-//! them and no more, or one could choose another program for the next.
+//! The versions that the user has chosen for asdf and mise, without which their shims start nothing. Commands can
+//! only read them, or one command could choose another program for the next.
 
 use std::path::Path;
 
-/// Most bytes of one of them.
 const VERSIONS_MAX: u64 = 256 * 1024;
 
-/// Files below a home, and whether only their table `tools` is given: the rest may hold variables with keys.
+/// Files below a home, and whether only their table `tools` is passed: the rest may hold variables with keys.
 const FILES: [(&str, bool); 3] =
     [(".tool-versions", false), (".config/mise/config.toml", true), (".mise.toml", true)];
 
@@ -38,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_come_along_and_variables_do_not() {
+    fn tool_versions_are_passed_and_variables_are_not() {
         let home = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(home.path().join(".config/mise")).unwrap();
         let toml = "[env]\nKEY = \"secret\"\n[tools]\nnode = \"22\"\n[ tools.python ]\nversion = \"3\"\n[settings]\nx = \"secret\"\n";

@@ -1,4 +1,4 @@
-//! From a command to the sandboxed command.
+//! Turns a command into a sandboxed command.
 
 use super::covers::{self, CoverMounts};
 use super::runtime::{Kind, Runtime};
@@ -11,38 +11,35 @@ use ralph_loop_domain::ports::{Credentials, ExecRequest, SandboxError};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// An empty file in the sandbox's folder, to mount over what must say nothing.
+/// An empty file in the sandbox's folder, to mount over files that must be empty.
 pub(super) const NOTHING: &str = "nothing";
-/// An empty folder there, for the same.
+/// An empty folder for the same.
 pub(super) const EMPTY: &str = "empty";
-/// The file there that says where borrowed objects stand in the sandbox.
+/// The file that tells git where borrowed objects are in the sandbox.
 pub(super) const ALTERNATES: &str = "alternates";
 
-/// A sandboxed command.
 pub(crate) struct Wrapped {
-    /// What the guard starts.
     pub(crate) argv: Vec<String>,
-    /// The environment of the launchers, up to the first process in the sandbox: the engine's alone. Nothing that a repo, a
-    /// fetched state or a model says is in it.
+    /// The launchers' environment, up to the first process in the sandbox: only the engine's. Nothing from a repo, a
+    /// fetched state or a model is in it.
     pub(crate) launchers: Vec<(OsString, OsString)>,
-    /// The environment of the command, before the request's own variables.
+    /// The command's environment, before the request's variables.
     pub(crate) env: Vec<(OsString, OsString)>,
-    /// What is looked after when the command has ended.
     pub(crate) left: LeftBehind,
 }
 
-/// What is looked after when a sandboxed command has ended.
+/// What to clean up after a sandboxed command.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LeftBehind {
-    /// What git's folder must not hold.
+    /// Files that git's folder must not hold.
     pub(super) unwanted: Vec<PathBuf>,
-    /// Folders of the workspace that were made to mount over.
+    /// Folders of the workspace that were created as mount points.
     pub(super) made: Vec<PathBuf>,
 }
 
 impl Runtime {
-    /// Puts `request`, to be run in the folder `cwd` of the workspace (as it is on this machine), in the sandbox. What it is
-    /// seen to do goes into `seen`, where it is to be watched.
+    /// Sandboxes `request`, to be run in the folder `cwd` of the workspace (a local path). If it is watched, its
+    /// activity goes into `seen`.
     pub(crate) fn wrap(
         &self,
         (workspace, cwd): (&Workspace, &Path),
@@ -127,8 +124,8 @@ impl Runtime {
         }
     }
 
-    /// Makes the links of the run's home, and the places of mounts that commands could have put a link in the way of: those in
-    /// the run's home, and those in the workspace.
+    /// Creates the links of the run's home, and the mount points whose path commands could have replaced by links:
+    /// those in the run's home, and those in the workspace.
     fn make_mount_points(&self, workspace: &Workspace) -> Result<(), SandboxError> {
         let spec = &self.spec;
         for (at, target) in &self.shown.links {
@@ -201,7 +198,7 @@ impl Runtime {
         env
     }
 
-    /// A program that is not there is told as without a sandbox, before anything is built.
+    /// Reports a missing program as without a sandbox, before anything is built.
     fn find_program(
         &self,
         program: &str,

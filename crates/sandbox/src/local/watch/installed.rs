@@ -1,8 +1,9 @@
-//! Places from which programs load things by themselves that nobody names: installed packages, compiled sources, settings at home.
+//! Paths from which programs load things that no argument names: installed packages, compiled sources, settings at
+//! home.
 
 use std::path::Path;
 
-/// Settings in a home folder, by their names.
+/// Names of settings in a home folder.
 const SETTINGS: &[&str] = &[
     ".npmrc",
     ".yarnrc",
@@ -24,8 +25,8 @@ const SETTINGS: &[&str] = &[
 /// Folders of settings below `.config`.
 const CONFIG: &[&str] = &["pip", "git", "go", "yarn", "pnpm", "npm", "uv"];
 
-/// The place of an installed thing that the file `below` the workspace belongs to: a package, a program, a compiled source. `None`
-/// for what is in no such place, and for caches.
+/// The package, program or compiled source that the file `below` the workspace belongs to; `None` for other files,
+/// and for caches.
 pub(super) fn in_workspace(below: &Path) -> Option<String> {
     let parts = parts(below);
     let at = |name: &str| parts.iter().rposition(|part| part == name);
@@ -50,7 +51,7 @@ pub(super) fn in_workspace(below: &Path) -> Option<String> {
     compiled.then(|| parts.join("/"))
 }
 
-/// The same of a file below the home folder.
+/// The same for a file below the home folder.
 pub(super) fn at_home(below: &Path) -> Option<String> {
     let parts = parts(below);
     let words: Vec<&str> = parts.iter().map(String::as_str).collect();

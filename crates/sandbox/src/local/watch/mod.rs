@@ -1,6 +1,6 @@
-//! `ralph __watch`: stands between the guard and the sandbox of a check, and sees which files of the workspace its runners
-//! open and run, and who writes there. It watches from outside, so nothing in the sandbox can keep it from seeing; it
-//! changes nothing, and everything that it watches ends with it. Only Linux has it.
+//! `ralph __watch`: a process between the guard and the sandbox of a check. It records which files of the workspace
+//! its runners open and run, and who writes there. It watches from outside, so nothing in the sandbox can prevent it;
+//! it changes nothing, and everything that it watches ends with it. Linux only.
 
 #[cfg(target_os = "linux")]
 mod installed;
@@ -19,10 +19,10 @@ pub(crate) use watcher::main;
 use ralph_loop_domain::ports::ExecTrace;
 use std::path::Path;
 
-/// The flag by which the first process of a sandbox knows that somebody watches.
+/// Tells the first process of a sandbox that it is watched.
 pub(super) const WATCHED: &str = "--watched";
 
-/// What a watcher left, once; `None` where it could not watch, or saw too much to keep.
+/// Reads a watcher's record once; `None` if it couldn't watch, or if it saw too much to keep.
 pub(super) fn take(file: &Path) -> Option<ExecTrace> {
     let text = std::fs::read(file).ok();
     std::fs::remove_file(file).ok();

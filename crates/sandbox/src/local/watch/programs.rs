@@ -1,23 +1,22 @@
-//! Which programs count as runners: what they open decides what is run. Everything else is the work itself, or what tests it.
+//! Which programs count as runners: what they open decides what is run. Everything else is the work itself, or tests
+//! it.
 
 use std::path::Path;
 
-/// What a program is to a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Program {
     /// It runs what files say: a shell, `make`, `npm`.
     Runner {
-        /// The script that it was given, as it was named.
+        /// The script's name as given.
         script: Option<String>,
     },
-    /// It starts another program and has no say in what that does: `env`, `timeout`.
+    /// It starts another program without influencing it: `env`, `timeout`.
     PassesOn,
-    /// It runs a script of another language, as it was named.
+    /// It runs a script of another language.
     Interpreter {
-        /// The script, where there is one.
+        /// The script's name as given, if any.
         script: Option<String>,
     },
-    /// Anything else.
     Other,
 }
 
@@ -74,7 +73,7 @@ const SCRIPTED: &[&str] = &[
     "rake",
 ];
 
-/// What the program at `path` with these arguments is. One inside the workspace is never a runner.
+/// Classifies the program at `path` with these arguments. One inside the workspace is never a runner.
 pub(super) fn classify(path: &Path, arguments: &[String], root: &Path) -> Program {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if path.starts_with(root) {
@@ -111,8 +110,8 @@ pub(super) fn classify(path: &Path, arguments: &[String], root: &Path) -> Progra
 const INSTALLERS: &[&str] =
     &["pip", "pip3", "venv", "virtualenv", "ensurepip", "pipx", "gem", "bundle", "composer"];
 
-/// Whether code of the workspace may run in a program: one that is part of it or was just built, and an interpreter, unless it
-/// installs packages.
+/// Whether a program may run code of the workspace: one that is part of it or was just built, and an interpreter,
+/// unless it installs packages.
 pub(super) fn runs_product(path: &Path, arguments: &[String], root: &Path) -> bool {
     match classify(path, arguments, root) {
         Program::Interpreter { .. } => {
@@ -130,7 +129,7 @@ pub(super) fn runs_product(path: &Path, arguments: &[String], root: &Path) -> bo
     }
 }
 
-/// The script that a shell was given; `None` for one that was given a line.
+/// The script that a shell was given; `None` if it got a command line.
 fn shell_script(arguments: &[String]) -> Option<String> {
     let mut rest = arguments.iter().skip(1);
     while let Some(word) = rest.next() {
@@ -146,7 +145,7 @@ fn shell_script(arguments: &[String]) -> Option<String> {
     None
 }
 
-/// The script or the module of an interpreter.
+/// An interpreter's script or module.
 fn interpreted(arguments: &[String]) -> (Option<String>, Option<String>) {
     let mut rest = arguments.iter().skip(1);
     while let Some(word) = rest.next() {
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_installs_packages_is_no_product_and_what_was_built_is() {
+    fn built_programs_run_product_code_and_package_managers_do_not() {
         let product = |line: &str| {
             let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
             runs_product(Path::new(&arguments[0]), &arguments, Path::new("/repo"))

@@ -1,5 +1,4 @@
-//! Which file a name leads to for a watched process: links are followed as it would follow them, and two names of one file
-//! are the same file.
+//! Resolves names for a watched process: follows links as it would, and recognizes two names of one file.
 
 use nix::unistd::Pid;
 use std::collections::{HashMap, VecDeque};
@@ -7,12 +6,13 @@ use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Links that are followed, as many as the kernel would.
+/// As many links as the kernel follows.
 const LINKS_MAX: u32 = 40;
-/// Files of the workspace that are known by their number.
+/// Most workspace files known by inode.
 const FILES_MAX: usize = 200_000;
 
-/// The path of `path` for `pid` without any link, the last part included where `last` says so. Parts that do not exist stay.
+/// The path of `path` for `pid` without links, including the last component if `last` is set. Missing components
+/// stay.
 pub(super) fn resolved(pid: Pid, path: &Path, last: bool) -> PathBuf {
     let mut open: VecDeque<OsString> = parts(path).collect();
     let mut done = PathBuf::from("/");
@@ -47,15 +47,15 @@ fn parts(path: &Path) -> impl Iterator<Item = OsString> {
     })
 }
 
-/// Where a link leads for `pid`; `None` where `path` is none.
+/// The target of a link for `pid`; `None` if `path` isn't a link.
 fn link_of(pid: Pid, path: &Path) -> Option<PathBuf> {
     std::fs::read_link(as_seen_by(pid, path)).ok().filter(|target| {
-        // `pipe:[1]`, `socket:[2]`, `file (deleted)` are no places.
+        // `pipe:[1]`, `socket:[2]`, `file (deleted)` aren't paths.
         target.is_absolute() || !target.to_string_lossy().contains(":[")
     })
 }
 
-/// The same place for the watcher. `/proc/self` is another one for everybody.
+/// The same path for the watcher. `/proc/self` differs for each process.
 fn as_seen_by(pid: Pid, path: &Path) -> PathBuf {
     for own in ["/proc/self", "/proc/thread-self"] {
         if let Ok(rest) = path.strip_prefix(own) {
@@ -67,15 +67,14 @@ fn as_seen_by(pid: Pid, path: &Path) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/root")).join(below)
 }
 
-/// The files of a workspace by their numbers.
+/// The files of a workspace by inode.
 #[derive(Debug, Default)]
 pub(super) struct KnownFiles {
     by_number: HashMap<(u64, u64), PathBuf>,
 }
 
 impl KnownFiles {
-    /// Looks at the files that `pid` sees below `root`, before it does anything; folders with one of the names `made` are left
-    /// out.
+    /// Collects the files that `pid` sees below `root`, before it does anything; skips folders named in `made`.
     pub(super) fn below(pid: Pid, root: &Path, made: &[&str]) -> Self {
         let mut known = Self::default();
         let top = as_seen_by(pid, root);
@@ -99,7 +98,7 @@ impl KnownFiles {
         known
     }
 
-    /// The name of the file that `path` is for `pid`, where it is one of those.
+    /// The known name of the file that `path` is for `pid`, if any.
     pub(super) fn find(&self, pid: Pid, path: &Path) -> Option<&Path> {
         let meta = std::fs::symlink_metadata(as_seen_by(pid, path)).ok()?;
         self.by_number.get(&(meta.dev(), meta.ino())).map(PathBuf::as_path)
@@ -111,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_to_a_file_is_the_file() {
+    fn every_path_to_a_file_resolves_to_it() {
         let folder = tempfile::tempdir().unwrap();
         let top = folder.path().canonicalize().unwrap();
         std::fs::create_dir(top.join("tests")).unwrap();

@@ -1,4 +1,4 @@
-//! The watcher's loop: from stops of processes to what was seen.
+//! The watcher's loop: turns stops of processes into a record.
 
 use super::installed;
 use super::programs::{Program, classify, runs_product};
@@ -14,9 +14,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// Steps that are kept; a check that does more was not watched to its end.
+/// Most steps kept; a check that does more counts as unwatched.
 const STEPS_MAX: usize = 200_000;
-/// Folders that are filled by programs, in which a check opens more than anybody can keep. What is run there is kept.
+/// Folders that programs fill, in which a check opens too many files to keep. What is run there is kept.
 const MADE: &[&str] = &[
     ".git",
     "node_modules",
@@ -33,7 +33,7 @@ const MADE: &[&str] = &[
 /// A process, as far as it matters for what it opens.
 #[derive(Debug, Clone)]
 struct Process {
-    /// Whether only runners, and what passes on, stand between the check's command and this.
+    /// Whether only runners and pass-through programs are between the check's command and this.
     trusted: bool,
     /// Whether it is a runner now.
     runner: bool,
@@ -41,7 +41,7 @@ struct Process {
     scripts: u32,
     /// Whether code of the workspace runs in it, or has started it.
     product: bool,
-    /// The place of the installed package whose own script it is: that may finish its installation.
+    /// The installed package whose own script it is: that may finish its installation.
     package: Option<Arc<str>>,
 }
 
@@ -51,17 +51,16 @@ impl Process {
     }
 }
 
-/// Watches a command and remembers what it does in the workspace.
 pub(super) struct Tracer {
     root: PathBuf,
     /// Processes by their id, and threads by theirs.
     processes: HashMap<Pid, Process>,
     threads: HashMap<Pid, Pid>,
-    /// Whether the sandbox is built, so that what happens from now on is the command's doing.
+    /// Whether the sandbox is built, so that later events are the command's.
     begun: bool,
     seen: ExecTrace,
     too_much: bool,
-    /// The files of the workspace before the command, so that one is known by any name.
+    /// The files of the workspace before the command, to recognize one by any name.
     known: Option<KnownFiles>,
     /// The home folder of the command.
     home: Option<PathBuf>,
@@ -81,12 +80,12 @@ impl Tracer {
         }
     }
 
-    /// What was seen; `None` where it was too much, or the command never began.
+    /// The record; `None` if there was too much, or the command never began.
     pub(super) fn seen(self) -> Option<ExecTrace> {
         (self.begun && !self.too_much).then_some(self.seen)
     }
 
-    /// Until `main` ends; returns its exit code.
+    /// Runs until `main` ends; returns its exit code.
     pub(super) fn run(&mut self, main: Pid) -> i32 {
         self.processes.insert(main, Process::new(true));
         self.threads.insert(main, main);
@@ -120,7 +119,7 @@ impl Tracer {
         }
     }
 
-    /// The process of a thread, made known where it is new: it is what its parent was.
+    /// The process of a thread; a new one inherits from its parent.
     fn process_of(&mut self, thread: Pid) -> Pid {
         if let Some(known) = self.threads.get(&thread) {
             return *known;
@@ -148,7 +147,7 @@ impl Tracer {
         now.runner = false;
         if !now.product && runs_product(&program, &arguments, &self.root) {
             now.product = true;
-            // What installs packages lets each finish its installation in its own folder.
+            // Package managers let each package finish its installation in its own folder.
             let folder = trace::folder_of(pid, None);
             let below = folder.as_deref().and_then(|folder| folder.strip_prefix(&self.root).ok());
             now.package = below.and_then(installed::in_workspace).map(Arc::from);
@@ -175,7 +174,7 @@ impl Tracer {
         self.processes.insert(process, now);
     }
 
-    /// Remembers a script, where it is one of the workspace; whether it is.
+    /// Records a script of the workspace; returns whether it is one.
     fn ran(&mut self, pid: Pid, script: Option<&str>, scripts: u32) -> bool {
         let path = script.and_then(|script| absolute(pid, None, Path::new(script)));
         path.is_some_and(|path| self.remember(pid, TraceKind::Ran, scripts, &path))
@@ -209,7 +208,7 @@ impl Tracer {
         }
     }
 
-    /// Remembers a write of the workspace's own code to where installed things stand; not of a package into its own folder.
+    /// Records a write of the workspace's code to installed files; not of a package into its own folder.
     fn planted(&mut self, pid: Pid, path: &Path, package: Option<&str>) {
         for real in [resolved(pid, path, true), resolved(pid, path, false)] {
             let below = |folder: &Path| real.strip_prefix(folder).ok().map(Path::to_owned);
@@ -225,7 +224,7 @@ impl Tracer {
         self.too_much |= self.seen.steps.len() > STEPS_MAX;
     }
 
-    /// The file that a name of a call stands for, which is remembered.
+    /// The file that a name in a call refers to, which is recorded.
     fn named(
         &mut self,
         pid: Pid,
@@ -240,10 +239,10 @@ impl Tracer {
         Some(path)
     }
 
-    /// Remembers what was done to a file of the workspace, under the name it was called by and those it has.
+    /// Records what was done to a file of the workspace, by the name used and its known names.
     fn remember(&mut self, pid: Pid, kind: TraceKind, scripts: u32, path: &Path) -> bool {
         let mut inside = self.note(kind, scripts, path);
-        // A call that removes or replaces a name does so to a link itself; one that opens it follows it.
+        // A call that removes or replaces a name acts on a link itself; one that opens it follows it.
         let ways = match kind {
             TraceKind::Wrote => vec![resolved(pid, path, true), resolved(pid, path, false)],
             _ => vec![resolved(pid, path, true)],
@@ -283,7 +282,7 @@ impl Tracer {
     }
 }
 
-/// The whole path of a name, as the process sees it, without `.` and `..`.
+/// The absolute path of a name, as the process sees it, without `.` and `..`.
 fn absolute(pid: Pid, folder: Option<i32>, name: &Path) -> Option<PathBuf> {
     let whole = match name.is_absolute() {
         true => name.to_owned(),
@@ -300,13 +299,13 @@ fn absolute(pid: Pid, folder: Option<i32>, name: &Path) -> Option<PathBuf> {
     Some(plain)
 }
 
-/// The folder that a number stands for: a descriptor, or where the process is.
+/// The folder of a descriptor number, or of the process.
 fn folder(number: u64) -> Option<i32> {
     let number = number as i32;
     (number != libc::AT_FDCWD).then_some(number)
 }
 
-/// What a call opens: from which folder, where its name stands, how.
+/// What a call opens: from which folder, where its name is, how.
 fn opened(pid: Pid, call: &Call) -> Option<(Option<i32>, u64, i32)> {
     let [a, b, c, ..] = call.args;
     match call.number {

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-/// The arguments are the file for what was seen, the workspace, `--`, and the program to become. Returns its exit code.
+/// The arguments are the file for the record, the workspace, `--`, and the program to become. Returns its exit code.
 pub(crate) fn main(args: impl Iterator<Item = OsString>) -> i32 {
     let mut args = args;
     let (Some(out), Some(root), Some(_)) = (args.next(), args.next(), args.next()) else { return 2 };
@@ -25,7 +25,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> i32 {
         }
         Ok(ForkResult::Parent { child }) => {
             drop(ours);
-            // A polite request to end is for the command; this process ends with it.
+            // SIGTERM is for the command; this process ends with it.
             let mut polite = SigSet::empty();
             [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().for_each(|s| polite.add(s));
             sigprocmask(SigmaskHow::SIG_BLOCK, Some(&polite), None).ok();
@@ -40,7 +40,7 @@ fn become_command(told: &OwnedFd, mut command: Vec<CString>) -> i32 {
     if read(told, &mut answer) != Ok(1) {
         return 2;
     }
-    // A filter that asks a watcher who is not there would refuse to open any file.
+    // With a filter but without a watcher, every open would fail.
     if answer == *b"n"
         && let Some(at) = command.iter().position(|word| word.to_bytes() == WATCHED.as_bytes())
     {

@@ -1,4 +1,4 @@
-//! What the tests with real processes share.
+//! Shared by the tests with real processes.
 
 use ralph_loop_domain::ports::{
     ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxError, StopCause, Stream,
@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Starts, in a new session, a process and its child that both ignore every polite signal; their ids go to `pids`.
-/// Goes on when both are there.
+/// Starts, in a new session, a process and its child that both ignore every signal but KILL; their ids go to `pids`.
+/// Continues when both are running.
 pub const STUBBORN: &str = r#"
 setsid sh -c 'trap "" TERM HUP INT; sh -c "echo \$\$ >> pids; exec sleep 1000" & echo $$ >> pids; while :; do sleep 1000; done' </dev/null >/dev/null 2>&1 &
 while [ ! -e pids ] || [ $(wc -l < pids) -lt 2 ]; do sleep 0.005; done
@@ -29,7 +29,7 @@ pub struct Box_ {
     pub sandbox: LocalSandbox,
 }
 
-/// A sandbox as the binary `ralph` has it: what a killed guard leaves behind comes to this process.
+/// A sandbox as the binary `ralph` has it: this process adopts what a killed guard leaves behind.
 pub fn fresh() -> Box_ {
     ralph_loop_sandbox::adopt_orphans().unwrap();
     let dir = tempfile::tempdir().unwrap();
@@ -47,7 +47,6 @@ impl Box_ {
         run(&self.sandbox, &sh(script))
     }
 
-    /// The ids in `pids`.
     pub fn pids(&self) -> Vec<i32> {
         pids(&self.path().join("pids"))
     }
@@ -70,7 +69,7 @@ pub fn pids(file: &Path) -> Vec<i32> {
     text.lines().filter_map(|line| line.trim().parse().ok()).collect()
 }
 
-/// Whether a process lives; one that nobody has waited for does not.
+/// Whether a process lives; a zombie doesn't count.
 pub fn alive(pid: i32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
     let state = stat.rsplit(')').next().unwrap().trim_start().chars().next().unwrap();
@@ -93,7 +92,7 @@ pub fn refused(sandbox: &dyn Sandbox, request: &ExecRequest) -> SandboxError {
     sandbox.exec(request, &mut Sink::default()).unwrap_err()
 }
 
-/// Collects, and asks `each` on every poll.
+/// Collects output, and calls `each` on every poll.
 pub struct Sink<'a> {
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
@@ -142,7 +141,7 @@ impl ExecSink for Sink<'_> {
     }
 }
 
-/// Asks until `what` is true; fails after some minutes, so that a busy machine is not taken for a fault.
+/// Polls until `what` is true; fails only after some minutes, because a machine may be busy.
 pub fn until(label: &str, mut what: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(200);
     while !what() {
