@@ -1,4 +1,4 @@
-//! `ralph serve`: the dashboard, for this machine or for a team.
+//! `ralph serve`: the dashboard, for one machine or a team.
 #![allow(clippy::disallowed_methods, reason = "a desktop's own program opens the address")]
 
 use crate::demo_repo::{self, DemoRun};
@@ -55,13 +55,12 @@ fn provider_jobs(text: &str) -> Result<(String, usize), String> {
     Ok((name, most))
 }
 
-/// Runs the command.
 pub fn run(args: &ServeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let demos = if args.demo { demo_repo::several(app.environment())? } else { Vec::new() };
     serve(args, demos, app, folder, out)
 }
 
-/// Plays one demo in a dashboard on any free port.
+/// Runs one demo in a dashboard on any free port.
 pub fn run_demo(demo: DemoRun, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let args = ServeArgs {
         host: Ipv4Addr::LOCALHOST.into(),
@@ -106,7 +105,7 @@ fn serve(
         folder: folder.to_owned(),
         demo: args.demo,
     };
-    // What cannot be started is told; the server is there all the same.
+    // A demo that can't start is reported; the server continues.
     let starts = demos.into_iter().map(|demo| (demo_repo::on_its_own(app, &demo.folder), demo.request));
     let starts: Vec<_> = starts.collect();
     std::thread::spawn(move || starts.into_iter().for_each(|(app, request)| drop(app.spawn(&request))));
@@ -150,7 +149,7 @@ fn print_ready(ready: &Ready, args: &ServeArgs, env: &Environment, out: &Out) {
     }
 }
 
-/// Hands the address to the desktop; whether there is one.
+/// Opens the address on the desktop; returns whether there is one.
 fn open(env: &Environment, address: &str) -> bool {
     let vars = env.vars();
     if !["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(|name| vars.is_filled(name)) {
