@@ -1,4 +1,4 @@
-//! A run as a library user awaits it: the request of any face, with every backend behind it.
+//! Runs as futures for library users, with every backend.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -17,20 +17,19 @@ use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::outcome::{ErrorCode, RunError, RunResult};
 use std::sync::Arc;
 
-/// The agent of a request. `conditions` are further ones that must hold, async closures among them.
+/// The agent for a request. `conditions` must hold in addition to its checks; async closures are allowed.
 pub(crate) fn agent(env: &Environment, request: &RunRequest, conditions: Vec<Completion>) -> LoopAgent {
     let mut request = request.clone();
     request.overrides.checks.extend(conditions.iter().map(|one| one.verifier().clone()));
     LoopAgent::over(AppSource { env: env.clone(), request, run: None, ready: None, last: None }, conditions)
 }
 
-/// Prepares, starts and resumes the run of a request.
 struct AppSource {
     env: Environment,
     request: RunRequest,
     run: Option<RunId>,
     ready: Option<Box<ReadyRun>>,
-    /// How it ended when it was last driven.
+    /// How the last drive ended.
     last: Option<Driven>,
 }
 
@@ -91,7 +90,6 @@ impl AppSource {
         }
     }
 
-    /// The record of a run that is over for good: it stays as it is, however often it is awaited.
     fn over(&self) -> Option<RunDir> {
         self.last.as_ref()?;
         let entry = find::run(&self.env, &self.request.folder, Some(self.run.as_ref()?.as_str())).ok()?;
@@ -108,7 +106,7 @@ impl AppSource {
     }
 }
 
-/// Other limits that were sent to a run and that it has not looked at yet.
+/// Limits sent to the run that it hasn't read yet.
 fn waiting_limits(record: &RunDir) -> BudgetChange {
     let read = snapshot::load(record).map_or(0, |state| state.people.inbox);
     let letters = inbox::read(record, read).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Settings that agent CLIs look for in a repo: covered in their sessions, unless the user has allowed exactly what is there.
+//! Agent CLI settings in a repo. Sessions don't see them unless the user has allowed exactly these bytes.
 //!
-//! Such a file may be the product of a repo (a folder of skills, a plugin). Then the user shows it to the sessions, by its bytes:
-//! [`shown_ask`]. The few that a CLI obeys in spite of its start line need the user's word where no sandbox covers them:
-//! [`open_asks`].
+//! Such files can be the repo's product (a folder of skills, a plugin). The user then shows them to sessions
+//! with [`shown_ask`]. A few are obeyed whatever the command line says; without a sandbox to cover them they
+//! need approval: [`open_asks`].
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -15,11 +15,11 @@ use ralph_loop_safe_fs::Kind;
 use ralph_loop_sandbox::isolation::{Covers, folders_to, place_below};
 use std::path::{Component, Path, PathBuf};
 
-/// Files of a folder that is shown, and how deep they lie. What has more cannot be known by its bytes.
+/// Limits for a folder that is shown; a larger one can't be identified by its bytes.
 const FILES_MAX: usize = 2000;
 const DEPTH_MAX: usize = 8;
 
-/// What sessions of the CLI `name` find empty in the repo at `top`, in which they work in the folder `below`.
+/// Paths that sessions of CLI `name` find empty in the repo at `top`, working in its folder `below`.
 pub fn covers(top: &Path, below: &Path, name: &str, grants: &Grants) -> Covers {
     let Some(table) = project_settings(name) else { return Covers::default() };
     let paths =
@@ -28,7 +28,7 @@ pub fn covers(top: &Path, below: &Path, name: &str, grants: &Grants) -> Covers {
     Covers { folders: table.folders, files: table.files, shown }
 }
 
-/// The settings in the repo at `top` that sessions of these CLIs in the folder `below` find empty.
+/// Like [`covers`], for several CLIs.
 pub fn covered(top: &Path, below: &Path, clis: &[&str], grants: &Grants) -> Vec<PathBuf> {
     let of = |name: &&str| -> Vec<PathBuf> {
         let Covers { folders, files, shown } = covers(top, below, name, grants);
@@ -47,7 +47,7 @@ fn names(table: ProjectSettings) -> impl Iterator<Item = &'static str> {
     table.folders.iter().chain(table.files).copied()
 }
 
-/// What the user allows who shows `path` to sessions as it is now; `None` where it cannot be known by its bytes.
+/// What showing `path` would allow; `None` if it is too large to identify by its bytes.
 pub fn shown_ask(top: &Path, path: &Path) -> Option<Ask> {
     let text = format!("{} to be shown to the sessions of agents", quoted(&path.display().to_string()));
     ask(top, path, "shown", text)
@@ -59,8 +59,8 @@ fn ask(top: &Path, path: &Path, setting: &str, text: String) -> Option<Ask> {
     Some(Ask::new(AskKind::Settings, &source, setting, &content, text))
 }
 
-/// What only the user can allow of the settings that the CLI `name` would find: those that it obeys in spite of its start line,
-/// where no sandbox covers them, and links that a sandbox cannot cover.
+/// Settings that need approval: those that CLI `name` obeys in spite of its command line when no sandbox
+/// covers them, and links that a sandbox can't cover.
 pub fn open_asks(top: &Path, below: &Path, name: &str, covered: bool) -> Vec<Ask> {
     let Some(table) = project_settings(name) else { return Vec::new() };
     let is_there = |path: &PathBuf| top.join(path).symlink_metadata().is_ok();
@@ -80,14 +80,14 @@ pub fn open_asks(top: &Path, below: &Path, name: &str, covered: bool) -> Vec<Ask
         let shown = quoted(&path.display().to_string());
         let text = format!("`{name}`, which has your keys, to read its settings in {shown}, {why}");
         let source = path.display().to_string();
-        // What cannot be known by its bytes is known by its place alone.
+        // Too large to identify by its bytes: use the path alone.
         let bytes = content(&top.join(&path), 0, &mut 0).unwrap_or_default();
         Ask::new(AskKind::Settings, &source, "files", &format!("{name}\0{source}\0{bytes}"), text)
     });
     asked.collect()
 }
 
-/// What stands at a path, by names and bytes: the same for what is the same. `None` where there is too much.
+/// Digest input for a path: names and bytes. `None` if there is too much.
 fn content(path: &Path, depth: usize, files: &mut usize) -> Option<String> {
     *files += 1;
     if depth > DEPTH_MAX || *files > FILES_MAX {
@@ -112,7 +112,7 @@ fn content(path: &Path, depth: usize, files: &mut usize) -> Option<String> {
     Some(format!("folder {}", Digest::of(text.as_bytes())))
 }
 
-/// Shows what stands at `path` to the sessions of agents, from now on, as long as it stays as it is.
+/// Shows `path` to agent sessions for as long as its bytes stay the same.
 pub fn show(env: &Environment, folder: &Path, path: &Path) -> Result<Ask, AppError> {
     let top = repo_file::top(folder);
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -122,7 +122,7 @@ pub fn show(env: &Environment, folder: &Path, path: &Path) -> Result<Ask, AppErr
             .cause("only settings of agent CLIs are hidden, such as `.claude`, `.mcp.json` or `.codex`")
             .hint("name such a file or folder, for example `ralph trust --agent-settings .claude`"));
     }
-    // By its name alone: what a link leads to is no part of it.
+    // Use the name alone: the target of a link isn't included.
     let mut at = PathBuf::new();
     for part in folder.join(path).components() {
         match part {
@@ -172,7 +172,7 @@ mod tests {
         std::fs::write(top.path().join(".claude/skills/x.md"), "new").unwrap();
         assert!(shown(&before).is_empty(), "it is another one now");
         assert_eq!(shown(&allowed()), [path]);
-        // What is not there may be allowed, too: for a task that makes it.
+        // A missing path can be allowed too, for a task that creates it.
         let missing = shown_ask(top.path(), Path::new(".mcp.json")).unwrap();
         assert_eq!(shown(&Grants::of([missing.digest.clone()])), [Path::new(".mcp.json")]);
         std::fs::write(top.path().join(".mcp.json"), "{}").unwrap();

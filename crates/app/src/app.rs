@@ -1,4 +1,4 @@
-//! The face of this crate: one value through which every caller starts, continues, opens and lists runs.
+//! The entry point of this crate: starts, continues, opens and lists runs.
 
 use crate::consent::Asked;
 use crate::environment::Environment;
@@ -22,66 +22,58 @@ use ralph_loop_task::config::Isolation;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Starts, continues, opens and lists runs, in the surroundings that it was given.
 #[derive(Debug, Clone)]
 pub struct App {
     env: Environment,
 }
 
-/// A run that somebody looks at and may steer; nothing of it is changed by that.
+/// A run opened for reading and steering.
 #[derive(Debug)]
 pub struct OpenRun {
-    /// Where it is.
     pub entry: Registration,
-    /// The way to its journal and its inbox.
+    /// Access to its journal and inbox.
     pub handle: RunHandle,
 }
 
-/// Who reads a run that gets nowhere.
 #[derive(Debug, Clone, Copy)]
 pub enum Doctor<'a> {
-    /// The model of the run's settings.
     Configured,
-    /// This model profile.
     Profile(&'a str),
-    /// No model: rules only.
     Rules,
 }
 
 impl App {
-    /// In these surroundings.
     pub fn new(env: Environment) -> Self {
         Self { env }
     }
 
-    /// The surroundings.
     pub fn environment(&self) -> &Environment {
         &self.env
     }
 
-    /// The request as it is run: where it is about another repo than the folder's (one that its task names, or of a clone), in a
-    /// checkout of that.
+    /// Resolves a request about another repo (named by the task, or a clone) to a checkout of it.
     pub fn settle(&self, request: &RunRequest) -> Result<RunRequest, AppError> {
         run::settle(&self.env, request)
     }
 
-    /// What must be allowed before [`Self::settle`] may connect to another repo that a task names; nothing where none is named, or
-    /// by the user alone.
+    /// What must be allowed before [`Self::settle`] may connect to another repo; `None` if only the user
+    /// named it.
     pub fn asked_for_source(&self, request: &RunRequest) -> Result<Option<Asked>, AppError> {
         run::asked_for_source(&self.env, request)
     }
 
-    /// Where it is kept what was allowed to the repo of a request, and to the one that its task names. Nothing is connected to.
+    /// Where the approvals for the request's repo, and for the repo its task names, are kept. Connects to
+    /// nothing.
     pub fn trust_stores(&self, request: &RunRequest) -> Result<Vec<TrustStore>, AppError> {
         run::trust_stores(&self.env, request)
     }
 
-    /// Settles everything about a run that can be settled before anything is made, and refuses what cannot work.
+    /// Settles and validates everything about a run before anything is created.
     pub fn prepare(&self, request: &RunRequest, report: &dyn Reporter) -> Result<Plan, AppError> {
         run::prepare(&self.env, request, report)
     }
 
-    /// Makes a run of a fleet one of this machine. The surroundings hold it.
+    /// Turns a fleet run into a run on this machine. The environment must carry the hold.
     pub fn adopt(
         &self,
         run: &RunId,
@@ -91,12 +83,12 @@ impl App {
         resume::adopt::adopt(&self.env, run, kept, report)
     }
 
-    /// Everything that a run would ask for which only the user can allow.
+    /// Everything the run would request that only the user can allow.
     pub fn asked(&self, request: &RunRequest) -> Result<Asked, AppError> {
         run::asked(&self.env, request)
     }
 
-    /// Makes what a plan needs. Where an unfinished run of the same task lies, that one goes on.
+    /// Creates what a plan needs, or continues an unfinished run of the same task.
     pub fn start(
         &self,
         plan: Plan,
@@ -119,14 +111,14 @@ impl App {
         )
     }
 
-    /// A run of this request that is awaited like any future, with every backend: made when it is first awaited, resumed when it
-    /// is awaited again. `conditions` must hold beside the checks of the request. Whoever is not `ralph` itself names the binary
-    /// with [`Environment::with_program`], or calls `ralph_loop_sandbox::init` first in its `main`.
+    /// A run as a future, with every backend: created on the first await, resumed on the next. `conditions`
+    /// must hold in addition to the request's checks. A program other than `ralph` names the binary with
+    /// [`Environment::with_program`], or calls `ralph_loop_sandbox::init` first in `main`.
     pub fn agent(&self, request: &RunRequest, conditions: Vec<Completion>) -> LoopAgent {
         agent::agent(&self.env, request, conditions)
     }
 
-    /// Settles a run that branches off from another: with the files of one of its iterations, on a branch of its own.
+    /// Plans a run that starts from the files of another run's iteration, on a new branch.
     pub fn fork(
         &self,
         folder: &Path,
@@ -137,32 +129,31 @@ impl App {
         run::fork(&self.env, &find::run(&self.env, folder, name)?, wanted, report)
     }
 
-    /// Replays a run from its record: what today's engine would decide and write into its prompts, held against what it did.
+    /// Replays a run from its record and compares today's decisions and prompts with the recorded ones.
     pub fn replay(&self, folder: &Path, name: Option<&str>) -> Result<Replay, AppError> {
         Ok(replay::replay(&find::run(&self.env, folder, name)?.run_dir())?)
     }
 
-    /// Starts a run in a detached process of the `ralph` binary, which outlives this one, and returns its id once it has
-    /// journalled its start; what that process refused is the error. Whoever is not `ralph` itself names the binary with
+    /// Starts a run in a detached `ralph` process and returns its id once the run has journaled its start, or
+    /// the error that process reported. A program other than `ralph` names the binary with
     /// [`Environment::with_program`].
     pub fn spawn(&self, request: &RunRequest) -> Result<RunId, AppError> {
         spawn::spawn(&self.env, request)
     }
 
-    /// Goes on with a run that nobody drives, in a detached process of the `ralph` binary, and returns once it is driven; what
-    /// that process refused is the error. One that a budget ended goes on where `budgets` leave room.
+    /// Resumes a run in a detached `ralph` process and returns once it is driven, or the error that process
+    /// reported. A run that exhausted a budget resumes if `budgets` leave room.
     pub fn spawn_resume(&self, entry: &Registration, budgets: &BudgetChange) -> Result<(), AppError> {
         spawn::resume(&self.env, entry, budgets)
     }
 
-    /// Lets a doctor read a run that nobody drives, in a detached process of the `ralph` binary. What it finds stands in the
-    /// record of the run.
+    /// Diagnoses a stopped run in a detached `ralph` process; the diagnosis is written to its record.
     pub fn spawn_diagnose(&self, entry: &Registration) -> Result<(), AppError> {
         spawn::diagnose(&self.env, entry)
     }
 
-    /// Goes on with a run: a living one is told so, a dead one is continued from its journal, and so is one that a budget
-    /// ended, where `budgets` leave room.
+    /// Resumes a run: signals a live one, continues a dead one from its journal, and one that exhausted a
+    /// budget if `budgets` leave room.
     pub fn resume(
         &self,
         folder: &Path,
@@ -176,7 +167,7 @@ impl App {
         resume::resume_run(&self.env, &entry, notify, budgets, cancel, report)
     }
 
-    /// Brings a run of another machine here, from the state that it pushed to a remote.
+    /// Fetches a run of another machine from the state it pushed to a remote.
     pub fn fetch_run(
         &self,
         folder: &Path,
@@ -188,41 +179,38 @@ impl App {
         resume::fetch_run(&self.env, remote, run, isolation, folder, report)
     }
 
-    /// The run that `name` means; without a name the one that is running in this folder, else its latest.
+    /// The run that `name` identifies; without a name the run active in this folder, else its latest.
     pub fn open(&self, folder: &Path, name: Option<&str>) -> Result<OpenRun, AppError> {
         let entry = find::run(&self.env, folder, name)?;
         let handle = self.handle(&entry);
         Ok(OpenRun { entry, handle })
     }
 
-    /// A handle on a run.
     pub fn handle(&self, entry: &Registration) -> RunHandle {
         find::handle(&self.env, entry)
     }
 
-    /// Ends a run that nobody drives and nobody can drive: its record is all that it takes.
+    /// Ends a run that isn't driven and can't be driven; needs only its record.
     pub fn end(&self, entry: &Registration, reason: EndReason) -> Result<(), AppError> {
         resume::end(&self.env, entry, reason)
     }
 
-    /// What is known of a run at this moment.
     pub fn facts(&self, folder: &Path, name: Option<&str>) -> Result<RunReading, AppError> {
         RunReading::load(&self.env, find::run(&self.env, folder, name)?)
     }
 
-    /// The runs of a folder, or of every folder, oldest first.
     pub fn list(&self, folder: &Path, everywhere: bool) -> Result<Vec<ListEntry>, AppError> {
         placement::sweep(&self.env.state_home()?);
         list::runs(&self.env, folder, everywhere)
     }
 
-    /// A journal that was edited while nobody drove its run: the sealed copy counts again. Returns where the edited one was
-    /// put, where there was one.
+    /// Restores the sealed copy of a journal that was edited while its run was stopped. Returns where the
+    /// edited one was moved.
     pub fn accept_sealed(&self, entry: &Registration) -> Result<Option<PathBuf>, AppError> {
         Ok(resume::accept_sealed(&wiring::places_of(&self.env.state_home()?, entry))?)
     }
 
-    /// Lets a doctor read a run that nobody drives, under its lock, so that what it costs is in its journal.
+    /// Diagnoses a stopped run under its lock, so that the cost is journaled.
     pub fn diagnose(
         &self,
         entry: &Registration,

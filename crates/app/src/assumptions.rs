@@ -1,4 +1,5 @@
-//! What a run takes for granted because nobody said it: the agents of this machine, and the command that tests the repo.
+//! What a run assumes because the user didn't specify it: the installed agents, and the command that tests
+//! the repo.
 
 use crate::environment::Environment;
 use crate::installed;
@@ -12,32 +13,29 @@ use ralph_loop_protocol::id::AgentName;
 use ralph_loop_task::config::{CommandLine, ConfigFile, VerifierConfig};
 use std::path::Path;
 
-/// What was found out for one run.
 #[derive(Debug, Clone, Default)]
 pub struct Assumptions {
-    /// The task is a sentence, so nothing was written down for this run.
+    /// The task is a sentence, so no file configures this run.
     pub by_sentence: bool,
-    /// The agents are those that were found on this machine.
+    /// The agents were detected on this machine.
     pub agents: bool,
-    /// Agents that a list of the configuration names, but nobody described and this machine does not have.
+    /// Agents that the configuration lists without describing them and that aren't installed.
     pub absent: Vec<AgentName>,
-    /// The command that checks the result, and further ones that could.
+    /// The detected check, followed by alternatives.
     pub checks: Vec<ProjectCommand>,
-    /// What a clean checkout needs first.
+    /// Setup that a clean checkout needs first.
     pub setup: Vec<CommandLine>,
-    /// What is installed already.
     pub installed: Vec<InstalledFolder>,
 }
 
 impl Assumptions {
-    /// Whether there is something to tell.
     pub fn is_empty(&self) -> bool {
         !self.by_sentence && self.checks.is_empty() && self.absent.is_empty()
     }
 
-    /// Fills in the agents: where nobody named any, those that are installed, else the default model; and the presets that
-    /// a list names without describing them. A preset that only the configuration's list names and this machine lacks is
-    /// left out as long as another agent is there; one of the flags is wanted as it is.
+    /// Fills in the agents: the installed ones if none are named, else the default model; and presets that a
+    /// list names without describing. A listed preset that isn't installed is dropped if another agent
+    /// remains, unless a flag named it.
     pub(crate) fn add_agents(
         &mut self,
         env: &Environment,
@@ -76,7 +74,7 @@ impl Assumptions {
             }
         }
         let names = described(file);
-        // Where nobody of the list is there, what is missing is told by the check of each.
+        // If none of the list is installed, each agent's own check reports it.
         if listed.iter().any(|name| names.contains(name)) {
             let absent = &self.absent;
             file.agent_priority.iter_mut().for_each(|list| list.retain(|name| !absent.contains(name)));
@@ -87,8 +85,8 @@ impl Assumptions {
         }
     }
 
-    /// The verifier that the repo itself speaks of, where nothing else checks the result.
-    /// `folder` is where the user stands: a project below the top is meant there.
+    /// Adds the repo's own test command if nothing else checks the result. A project in `folder`, where the
+    /// user is, comes first.
     pub(crate) fn add_check(
         &mut self,
         env: &Environment,
@@ -102,7 +100,7 @@ impl Assumptions {
         self.installed = installed::for_repo(env, top);
         self.use_environment_outside();
         let path = env.path();
-        // One that can be run comes before one that a file speaks of and this machine does not have.
+        // Commands that can run come before those whose program is missing.
         self.checks.sort_by_key(|check| {
             let program = check.argv.first().map(String::as_str).unwrap_or_default();
             !program.contains('/') && presets::find_program(program, &path).is_none()
@@ -114,8 +112,8 @@ impl Assumptions {
             file.setup_commands = Some(self.setup.clone());
         }
     }
-    /// An environment of this repo that a tool keeps elsewhere is started by its path: its tool may choose another one in a
-    /// sandbox, where it does not see all that it sees outside.
+    /// Starts a virtual environment outside the repo by its path: in the sandbox its tool could pick another
+    /// one.
     fn use_environment_outside(&mut self) {
         let outside = self.installed.iter().filter(|folder| folder.usage == InstalledUse::Outside);
         let mut all = outside.flat_map(|folder| &folder.environments);

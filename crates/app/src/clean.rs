@@ -1,6 +1,6 @@
-//! What runs that are over have left behind, and removing it: worktrees, clones and copies, refs of the engine's own, sandboxes
-//! of providers, raw logs. Journal, receipts and proof stay, so that lists, costs and `show` still know every run. A run that
-//! is not finished, or whose end nobody has seen, or whose work is nowhere else, is left as it is.
+//! Removes what finished runs left behind: worktrees, clones, copies, refs, provider sandboxes, raw logs.
+//! Journals, receipts and proof stay for lists, costs and `show`. Keeps everything of a run that is
+//! unfinished, unseen, or holds the only copy of its work.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -20,46 +20,36 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files of an iteration that stay: they are small, and costs are counted from them.
+/// Small files of an iteration that costs are computed from.
 const KEPT_FILES: &[&str] = &["receipt.json", "metrics.json"];
-/// Entries that are looked at for one size: beyond them it is "at least".
+/// Entries counted for one size; beyond that it is a lower bound.
 const WALK_MAX: usize = 500_000;
 
-/// Which runs are cleaned up.
 #[derive(Debug, Clone)]
 pub struct CleanRequest {
-    /// Only those that ended before this.
+    /// Only runs that ended before this.
     pub before: Timestamp,
-    /// Runs of every folder, not only of this one.
     pub everywhere: bool,
-    /// Also runs whose end nobody has seen.
+    /// Also runs whose end the user hasn't seen.
     pub unseen: bool,
 }
 
-/// What one run has left behind.
 #[derive(Debug, Serialize)]
 pub struct LeftBehind {
-    /// The run.
     pub run_id: RunId,
-    /// Its task.
     pub title: String,
-    /// When it ended.
     pub ended_at: Timestamp,
-    /// Its worktree, clone or copy.
     pub workspace: Option<PathBuf>,
-    /// The copy of its worktree or clone that a sandboxed agent worked on.
+    /// The copy of its worktree or clone that a sandboxed agent used.
     pub copy: Option<PathBuf>,
-    /// Bytes of both.
     pub workspace_bytes: u64,
-    /// The branch that was made for it, where another branch holds its commits too.
+    /// The run's branch, if another branch contains its commits.
     pub branch: Option<String>,
-    /// Bytes of raw logs.
     pub log_bytes: u64,
-    /// Refs of the engine's own in the user's repo.
+    /// Refs that `ralph` made in the user's repo.
     pub refs: Vec<String>,
-    /// Sandboxes of providers.
     pub sandboxes: Vec<String>,
-    /// The same, with who has each.
+    /// Provider and id of each sandbox.
     #[serde(skip)]
     machines: Vec<(String, String)>,
     #[serde(skip)]
@@ -78,51 +68,44 @@ impl LeftBehind {
     }
 }
 
-/// A run that is left as it is, and why.
+/// A run that isn't cleaned up, and why.
 #[derive(Debug, Serialize)]
 pub struct LeftAlone {
-    /// The run.
     pub run_id: RunId,
-    /// Its task.
     pub title: String,
-    /// Why.
     pub why: String,
 }
 
-/// What a clean-up would do.
 #[derive(Debug, Default, Serialize)]
 pub struct CleanPlan {
-    /// What goes, oldest first.
+    /// Oldest first.
     pub remove: Vec<LeftBehind>,
-    /// What stays although it is old enough.
+    /// Old enough, but kept.
     pub keep: Vec<LeftAlone>,
-    /// Checkouts of repos that tasks and `--clone` named, which no run works for any more: they are made again when needed.
+    /// Checkouts of other repos (named by tasks or `--clone`) that no run uses. They are cloned again when
+    /// needed.
     pub sources: Vec<OldSource>,
 }
 
-/// A checkout of another repo that nobody needs now.
+/// An unused checkout of another repo.
 #[derive(Debug, Serialize)]
 pub struct OldSource {
-    /// Where it is.
     pub path: PathBuf,
-    /// Its bytes.
     pub bytes: u64,
 }
 
 impl CleanPlan {
-    /// Bytes on this disk that a clean-up frees.
+    /// Bytes on this disk that the clean-up frees.
     pub fn bytes(&self) -> u64 {
         let runs = self.remove.iter().map(|left| left.workspace_bytes + left.log_bytes);
         runs.chain(self.sources.iter().map(|source| source.bytes)).sum()
     }
 
-    /// Whether nothing goes.
     pub fn is_empty(&self) -> bool {
         self.remove.is_empty() && self.sources.is_empty()
     }
 }
 
-/// Looks for what can go.
 pub fn plan(env: &Environment, folder: &Path, request: &CleanRequest) -> Result<CleanPlan, AppError> {
     let home = env.state_home()?;
     let entries =
@@ -140,7 +123,7 @@ pub fn plan(env: &Environment, folder: &Path, request: &CleanRequest) -> Result<
     Ok(plan)
 }
 
-/// Checkouts of other repos that were not used since, and that no run with files of its own was started from.
+/// Checkouts unused since then, from which no run with its own files was started.
 fn old_sources(env: &Environment, home: &StateHome, request: &CleanRequest) -> Vec<OldSource> {
     let needed: BTreeSet<PathBuf> = registry::all(home)
         .into_iter()
@@ -156,7 +139,7 @@ fn old_sources(env: &Environment, home: &StateHome, request: &CleanRequest) -> V
     let named = handover::named_checkouts(env).ok();
     let folders = [Some(all), named].into_iter().flatten();
     let is_old = |path: &Path| {
-        // Bringing it up to date writes there.
+        // Every update writes there.
         let used = fs::metadata(path.join(".git")).and_then(|meta| meta.modified());
         used.ok().and_then(|at| Timestamp::try_from(at).ok()).is_some_and(|at| at < request.before)
     };
@@ -168,7 +151,7 @@ fn old_sources(env: &Environment, home: &StateHome, request: &CleanRequest) -> V
         .collect()
 }
 
-/// Nothing where a run has left nothing, or is too young to be spoken of.
+/// `None` if the run left nothing behind or is too recent.
 fn judge(
     env: &Environment,
     reading: RunReading,
@@ -191,7 +174,7 @@ fn judge(
         return None;
     }
     let origin = Repo::discover(env.vars(), &spec.origin).ok();
-    // Of a sandboxed run there are two: its worktree or clone, and the copy of it that the agent worked on.
+    // A sandboxed run has two: its worktree or clone, and the agent's copy of it.
     let there = |path: &Path| (path != spec.origin && path.is_dir()).then(|| path.to_owned());
     let (tree, copy) = (there(spec.home()), there(&spec.workspace));
     let copy = copy.filter(|copy| tree.as_ref() != Some(copy));
@@ -233,7 +216,7 @@ fn judge(
     Some(Ok(left))
 }
 
-/// The sandboxes of a run that are still there, as far as is known: who has each, and its id.
+/// Provider and id of the run's sandboxes that may still exist.
 fn machines(reading: &RunReading) -> Vec<(String, String)> {
     let removed = known_removed(&reading.entry);
     let all = reading.state.spending.compute.sandboxes.iter();
@@ -241,7 +224,7 @@ fn machines(reading: &RunReading) -> Vec<(String, String)> {
     there.map(|machine| (machine.provider.clone(), machine.id.clone())).collect()
 }
 
-/// Whether a clone holds work that was neither pushed nor taken into the user's repo.
+/// Whether a clone holds work that was neither pushed nor applied.
 fn is_only_there(reading: &RunReading, origin: Option<&Repo>) -> bool {
     let Some(commit) = &reading.state.work.commit else { return false };
     let pushed = reading.state.handover.pushed.is_some() || reading.state.handover.pr.is_some();
@@ -252,11 +235,11 @@ fn is_only_there(reading: &RunReading, origin: Option<&Repo>) -> bool {
     !pushed && !known
 }
 
-/// Removes what a plan lists. What could not be removed is returned, with the reason.
+/// Removes what the plan lists and returns the failures.
 pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppError> {
     let home = env.state_home()?;
     let mut problems = Vec::new();
-    // Providers take their time: meanwhile this disk is cleaned up.
+    // Providers are slow, so their removal runs while this disk is cleaned.
     let removal = remove_sandboxes(env, plan, &mut problems);
     for left in &plan.remove {
         let entry = &left.entry;
@@ -291,7 +274,7 @@ pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppErro
         }
     }
     for source in plan.sources.iter().filter(|source| source.path.starts_with(home.path())) {
-        // A run that is being started from it comes first, or makes it anew.
+        // A run that starts from it at this moment holds the lock, or clones it again.
         let _lock = ralph_loop_git::WaitLock::take(&source.path.with_extension("lock"));
         let removed = ralph_loop_safe_fs::remove_tree(&source.path);
         problems.extend(removed.err().map(|e| format!("cannot remove `{}`: {e}", source.path.display())));
@@ -304,8 +287,8 @@ pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppErro
     Ok(problems)
 }
 
-/// Where it is kept which sandboxes of a run were removed after its end: nothing is added to a journal that is closed.
-/// A record in an old layout lies where agents write, and has none.
+/// File that lists sandboxes removed after the run ended, because a closed journal isn't appended to. Records
+/// in the old layout are writable by agents and have none.
 fn removed_sandboxes(entry: &Registration) -> Option<PathBuf> {
     Some(entry.record.as_ref()?.join("removed-sandboxes"))
 }
@@ -324,7 +307,7 @@ fn known_removed(entry: &Registration) -> BTreeSet<String> {
     text.unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-/// Asks every provider that has sandboxes of these runs to remove them.
+/// Has every provider remove its sandboxes of these runs.
 fn remove_sandboxes(env: &Environment, plan: &CleanPlan, problems: &mut Vec<String>) -> Removal {
     let mut wanted: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for (provider, id) in plan.remove.iter().flat_map(|left| &left.machines) {
@@ -357,8 +340,8 @@ fn remove_refs(repo: &Repo, left: &LeftBehind) -> Result<(), ralph_loop_git::Git
     repo.git().call(["update-ref", "--stdin"]).stdin(lines).run().map(|_| ())
 }
 
-/// The branch that was named after a run, where the checkout or another branch holds all of its commits: it is needed by nobody.
-/// One that alone holds the work stays, and `ralph diff` and `ralph apply` read from it.
+/// The branch named after a run, if another branch contains all its commits. If not, `ralph diff` and `ralph
+/// apply` still need it.
 fn spare_branch(repo: &Repo, spec: &RunSpec) -> Option<String> {
     let own = format!("ralph/{}", spec.run_id);
     if spec.branch.as_ref() != Some(&own) || repo.branch.as_ref() == Some(&own) {
@@ -378,7 +361,7 @@ fn is_held_elsewhere(repo: &Repo, branch: &str) -> bool {
     }
 }
 
-/// Removes such a branch, unless it has gone on meanwhile.
+/// Deletes the branch unless it has moved.
 fn remove_spare(repo: &Repo, branch: &str) -> Result<(), ralph_loop_git::GitError> {
     if !is_held_elsewhere(repo, branch) {
         return Ok(());
@@ -388,7 +371,7 @@ fn remove_spare(repo: &Repo, branch: &str) -> Result<(), ralph_loop_git::GitErro
     repo.git().call(["update-ref", "-d", &name, &tip]).run().map(|_| ())
 }
 
-/// Raw logs of a run, in its record and in what is shown of it in the user's folder.
+/// Raw logs in the record and in the copy in the user's folder.
 fn raw_logs(entry: &Registration) -> Vec<PathBuf> {
     let shown = RalphDir::of(&entry.origin).run(&entry.run_id);
     let is_link = fs::symlink_metadata(shown.path()).is_ok_and(|meta| meta.is_symlink());
@@ -406,7 +389,7 @@ fn logs_of(run: &RunDir) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Bytes below a path, links not followed.
+/// Bytes below a path, without following links.
 pub fn size(path: &Path) -> u64 {
     let (mut bytes, mut seen, mut open) = (0, 0, vec![path.to_owned()]);
     while let Some(path) = open.pop() {

@@ -1,5 +1,5 @@
-//! Everything that a run of a repo asks for, and whether the user has allowed it: by `ralph trust`, for one run, or by the name
-//! of exactly this set in `RALPH_TRUST`.
+//! Everything a run of a repo requests, and whether the user has allowed it: with `ralph trust`, for one run,
+//! or by naming the hash of exactly this set in `RALPH_TRUST`.
 
 use crate::agent_settings;
 use crate::environment::{AskedVariable, DATABASE, DEFAULT_PROVIDER, Environment};
@@ -23,47 +23,41 @@ use ralph_loop_task::dialect::ModelChoice;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The variable that allows one set, for CI. Only the real environment has a say in it.
+/// Allows one set, for CI. Read only from the real environment, never from a `.env`.
 const VARIABLE: &str = "RALPH_TRUST";
 
-/// What a task file says, and where it stands.
+/// The parts of a task file that can request permissions.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskWords<'a> {
-    /// The file.
     pub source: &'a str,
-    /// The settings in it.
     pub settings: &'a ConfigFile,
-    /// The models that it wants.
     pub models: &'a ModelChoice,
 }
 
-/// Everything that a run of one repo asks for.
 #[derive(Debug, Clone)]
 pub struct Asked {
     store: TrustStore,
     asks: Vec<Ask>,
-    /// Files that were looked at.
     sources: Vec<String>,
-    /// What the user's own configuration says itself, and is looked at again when a program is started.
+    /// Requests from the user's own configuration: allowed, but checked again when a program starts.
     own: Vec<Digest>,
     variables: Vec<AskedVariable>,
-    /// What the same files ask for elsewhere: for a run without a sandbox if this one has one, and for a server.
+    /// Requests of the same files under other conditions: unsandboxed runs and servers.
     elsewhere: Vec<Ask>,
 }
 
-/// What is asked for beside what was allowed.
 #[derive(Debug, Clone)]
 pub struct Difference {
-    /// Asked for and not allowed.
+    /// Requested and not allowed.
     pub new: Vec<Ask>,
-    /// Asked for and allowed.
+    /// Requested and allowed.
     pub known: Vec<Ask>,
-    /// Allowed to the same files before, and not asked for any more.
+    /// Allowed to these files earlier, no longer requested.
     pub gone: Vec<Ask>,
 }
 
 impl Difference {
-    /// As a list: `+` is new, `-` is gone.
+    /// Lines with `+` for new and `-` for gone.
     pub fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.new.iter().map(|ask| format!("+ {}", ask.shown())).collect();
         lines.extend(self.gone.iter().map(|ask| format!("- {} no longer", ask.shown())));
@@ -75,13 +69,12 @@ impl Difference {
 }
 
 impl Asked {
-    /// These asks of the repo of `store`.
     pub(crate) fn of(store: TrustStore, asks: Vec<Ask>) -> Self {
         let sources = asks.iter().map(|ask| ask.source.clone()).collect();
         Self { store, asks, sources, own: Vec::new(), variables: Vec::new(), elsewhere: Vec::new() }
     }
 
-    /// Everything that the files ask for, however a run or a server is started.
+    /// Includes what the files request under every way to start a run or a server.
     #[must_use]
     pub fn however_started(mut self) -> Self {
         self.asks.append(&mut self.elsewhere);
@@ -90,29 +83,28 @@ impl Asked {
         self
     }
 
-    /// All of it.
     pub fn asks(&self) -> &[Ask] {
         &self.asks
     }
 
-    /// The name of exactly this set.
+    /// Identifies exactly this set.
     pub fn hash(&self) -> Digest {
         trust::hash(&self.asks)
     }
 
-    /// Whether `RALPH_TRUST` names exactly this set. It may name several, for what is asked before another repo is fetched and
-    /// after that.
+    /// Whether `RALPH_TRUST` names this set. It may name several: one before another repo is fetched, one
+    /// after.
     pub fn is_named_in(&self, env: &Environment) -> bool {
         let (named, own) = (env.vars().filled(VARIABLE).unwrap_or_default(), self.hash());
         named.split([',', ' ']).any(|one| one.trim() == own.as_str())
     }
 
-    /// Where it is kept what was allowed.
+    /// Where approvals are kept.
     pub fn store(&self) -> &TrustStore {
         &self.store
     }
 
-    /// What of it was allowed.
+    /// Compares the requests with what was allowed.
     pub fn difference(&self) -> Result<Difference, AppError> {
         let allowed = self.store.allowed()?;
         let is_allowed = |ask: &Ask| allowed.iter().any(|old| old.digest == ask.digest);
@@ -122,7 +114,8 @@ impl Asked {
         Ok(Difference { new, known, gone: gone.cloned().collect() })
     }
 
-    /// Allows all of it, from now on. What was allowed for runs without a sandbox and for servers stays allowed as long as it is asked for.
+    /// Allows everything permanently. Approvals for unsandboxed runs and for servers last as long as they are
+    /// requested.
     pub fn allow(&self) -> Result<(), AppError> {
         let allowed = self.store.allowed()?;
         let kept = self.elsewhere.iter().filter(|ask| allowed.iter().any(|old| old.digest == ask.digest));
@@ -130,7 +123,7 @@ impl Asked {
         Ok(self.store.allow(&all, &self.sources)?)
     }
 
-    /// Allows what one file asks for: whoever has just written it at the user's wish says so with it.
+    /// Allows the requests of one file that was just written on the user's behalf.
     pub fn allow_file(&self, file: &str) -> Result<(), AppError> {
         let of_file: Vec<Ask> = self.asks.iter().filter(|ask| ask.source == file).cloned().collect();
         match of_file.is_empty() {
@@ -139,9 +132,10 @@ impl Asked {
         }
     }
 
-    /// Whether a run may begin; `yes` says that the user allows everything for this one. Returns what is allowed to it.
+    /// Returns what the run is allowed, or an error if approval is missing; `yes` allows everything for this
+    /// run.
     pub(crate) fn settle(&self, env: &Environment, yes: bool) -> Result<Vec<Digest>, AppError> {
-        // A run needs none of what the user shows to its sessions: a store that cannot be read shows nothing.
+        // A run needs no shown settings, so an unreadable store counts as empty.
         let kept = self.store.allowed().unwrap_or_default();
         let shown = kept.into_iter().filter(|ask| ask.kind == AskKind::Settings);
         let shown: Vec<Digest> = shown.map(|ask| ask.digest).collect();
@@ -157,7 +151,7 @@ impl Asked {
         }
     }
 
-    /// The surroundings with what is allowed to this run.
+    /// The environment with what this run is allowed.
     pub(crate) fn allowed_in(&self, env: &Environment, allowed: &[Digest]) -> Environment {
         env.with_allowed(&self.variables).granting(allowed.iter().cloned())
     }
@@ -184,7 +178,7 @@ impl From<StoreError> for AppError {
     }
 }
 
-/// What a run is asked for with: the request, the files that were read, and the task.
+/// Input for gathering requests: the run request, the configuration files and the task.
 pub(crate) struct Gathering<'a> {
     pub env: &'a Environment,
     pub top: &'a Path,
@@ -192,12 +186,12 @@ pub(crate) struct Gathering<'a> {
     pub loaded: &'a LoadedSettings,
     pub models: &'a LoadedModels,
     pub task: Option<TaskWords<'a>>,
-    /// The folder that sessions work in, below the top.
+    /// The sessions' working folder, below the top.
     pub working_dir: Option<&'a str>,
 }
 
 impl Gathering<'_> {
-    /// Finds everything. The files must have been read in surroundings that grant everything.
+    /// Gathers every request. The files must have been read with everything granted.
     pub fn asked(&self) -> Result<Asked, AppError> {
         let store = TrustStore::of(&self.env.state_home()?, self.top);
         let agents = self.agents();
@@ -231,18 +225,17 @@ impl Gathering<'_> {
         Ok(Asked { store, asks, sources, own, variables, elsewhere })
     }
 
-    /// The repo that a repo's task has named, where results are pushed to it.
+    /// Pushing results to the repo that this repo's task named.
     fn pushed_to(&self) -> Option<Ask> {
         let (source, naming) = (self.request.named_by.as_deref()?, self.request.named_in.as_deref()?);
         let PlaceRequest::Clone { from, .. } = &self.request.place else { return None };
         let by_task = self.task.as_ref().and_then(|task| task.settings.publish);
         let known = self.request.publish.or(by_task).or(self.loaded.user.publish);
-        // What was known before it was fetched was asked about then.
+        // Requests known before the fetch were settled then.
         let is_settled = known.is_some_and(|publish| publish != Publish::None);
         (self.publishes() && !is_settled).then(|| push_ask(source, naming, from))
     }
 
-    /// The agents that take part.
     fn agents(&self) -> Vec<AgentConfig> {
         let file = &self.loaded.file;
         let mut agents = file.agents.clone().unwrap_or_default();
@@ -260,7 +253,7 @@ impl Gathering<'_> {
         agents
     }
 
-    /// Programs of known agents that are files of the repo. What the user's own configuration names is the user's word.
+    /// Programs of known agents that are files of the repo, unless the user's own configuration names them.
     fn programs(&self, agents: &[AgentConfig], asks: &mut Vec<Ask>) -> Vec<Digest> {
         let programs = settings::programs(self.env, self.top);
         let mut own = Vec::new();
@@ -279,20 +272,22 @@ impl Gathering<'_> {
         own
     }
 
-    /// Whether commands run on this machine and no sandbox keeps them in.
+    /// Whether commands run on this machine without a sandbox.
     fn is_unsandboxed(&self) -> bool {
         let wanted = self.request.isolation.or(self.loaded.user_isolation);
         wanted == Some(Isolation::None) && !self.sandbox().provider().is_elsewhere()
     }
 
-    /// Variables of agents that make programs load other code: asked about where no sandbox keeps those in.
+    /// Agent variables that make programs load other code (`LD_PRELOAD` and similar), which need approval
+    /// without a sandbox.
     fn loaders(&self, agents: &[AgentConfig]) -> Vec<Ask> {
         let own =
             |agent: &AgentConfig| self.loaded.user.agents.iter().flatten().find(|own| own.name == agent.name);
         agents.iter().flat_map(|agent| loader_asks(".ralph/config.json", agent, own(agent))).collect()
     }
 
-    /// Settings of known agents in the repo that no wall keeps out of their sessions: of this run, and of one without a sandbox.
+    /// Settings of known agents in the repo that sessions would see: in this run, and in one without a
+    /// sandbox.
     fn agent_settings(&self, agents: &[AgentConfig]) -> (Vec<Ask>, Vec<Ask>) {
         let below = Path::new(self.working_dir.unwrap_or_default());
         let of = |covered: bool| -> Vec<Ask> {
@@ -309,7 +304,7 @@ impl Gathering<'_> {
         }
     }
 
-    /// Whether the sandbox of sessions covers settings of agents.
+    /// Whether the sandbox hides agent settings from sessions.
     fn is_covered(&self) -> bool {
         let repo = self.loaded.repo_isolation.filter(|wanted| *wanted != Isolation::None);
         let wanted = self.request.isolation.or(self.loaded.user_isolation).or(repo).unwrap_or_default();
@@ -334,7 +329,7 @@ impl Gathering<'_> {
         chosen
     }
 
-    /// An image of the repo's choice, where a known agent would be started from it with its keys.
+    /// The repo's image, if a known agent would start from it with its keys.
     fn image(&self, agents: &[AgentConfig]) -> Vec<Ask> {
         let chosen = self.sandbox();
         let Some(name) = agents.iter().find_map(known).filter(|_| chosen.provider().is_elsewhere()) else {
@@ -362,7 +357,7 @@ impl Gathering<'_> {
         asked.collect()
     }
 
-    /// Variables that this run would use, so that an address or a key in them matters.
+    /// Variables that this run would use, so that a URL or key in them matters.
     fn used_variables(&self, agents: &[AgentConfig]) -> BTreeSet<String> {
         let mut used: BTreeSet<String> = BTreeSet::new();
         for name in agents.iter().filter_map(known) {
@@ -370,7 +365,7 @@ impl Gathering<'_> {
         }
         for profile in self.profiles(agents) {
             let Some(profile) = self.models.models.get(&profile) else { continue };
-            // The address may be one of those that wait.
+            // The URL may itself be waiting for approval.
             let somewhere = |_: &str| Some("https://server.invalid".to_owned());
             let Ok(route) = Route::of(&profile, &somewhere) else { continue };
             let asked = |name: &String| self.env.asked_variables().iter().any(|one| one.name == *name);
@@ -401,7 +396,7 @@ impl Gathering<'_> {
         used
     }
 
-    /// The model profiles that may be called.
+    /// Model profiles that may be called.
     fn profiles(&self, agents: &[AgentConfig]) -> Vec<String> {
         let models = &self.models.models;
         let mut names: Vec<Option<String>> = Vec::new();
@@ -430,15 +425,15 @@ impl Gathering<'_> {
     }
 }
 
-/// Results of a run of another repo's task, pushed to where that task says.
+/// Approval to push results to the URL that another repo's task named.
 pub(crate) fn push_ask(source: &str, naming: &Path, url: &str) -> Ask {
     let text = format!("results to be pushed to {}", quoted(&ralph_loop_git::checkout::shown(url)));
-    // It may be kept with the repo that is named: what one repo's task was allowed is nothing to another's.
+    // Stored per naming repo, because what one repo's task was allowed says nothing about another's.
     let content = format!("{url}\0{}", trust::identity(naming).display());
     Ask::new(AskKind::Push, source, "repo_url", &content, text)
 }
 
-/// The known agent that a configured one is.
+/// The known agent behind a configured one.
 fn known(agent: &AgentConfig) -> Option<&'static str> {
     presets::preset_of(&agent.command_argv).filter(|_| agent.kind == AgentKind::Cli)
 }

@@ -1,5 +1,5 @@
-//! A question to one of the agents of a repo, outside of any run: one fresh session in an empty, sandboxed folder, or one call of
-//! its model. Nothing that it does reaches the repo; what it should know of it stands in the question.
+//! One question to an agent outside any run: a fresh session in an empty sandboxed folder, or one model call.
+//! It can't touch the repo, so the question must carry the context.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -17,24 +17,22 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The name of the question's file in the agent's folder.
+/// Question file in the agent's folder.
 const QUESTION_FILE: &str = ".ralph-question.md";
-/// Most tokens of a model's answer.
+/// Limit for a model's answer.
 const TOKENS_MAX: u64 = 8192;
 
-/// What is asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Consultation<'a> {
-    /// What the agent is to be and how it answers.
+    /// Role and answer format.
     pub system: &'a str,
-    /// The question.
     pub prompt: &'a str,
     /// Longest wait for the answer.
     pub timeout: Duration,
 }
 
-/// The agents that a run in this folder would have, in their order, without those whose program is a file of the repo that
-/// nobody has allowed.
+/// The agents of a run in this folder, in order, without those whose program is an unapproved file of the
+/// repo.
 pub fn agents(env: &Environment, folder: &Path) -> Result<Vec<AgentConfig>, AppError> {
     let top = find::top(folder);
     let env = &env.with_dotenv(&top)?;
@@ -61,7 +59,7 @@ pub fn agents(env: &Environment, folder: &Path) -> Result<Vec<AgentConfig>, AppE
     Ok(all)
 }
 
-/// Known agents whose program is not on this machine, each with the command that installs it.
+/// Known agents that aren't installed, with the command that installs each.
 pub fn not_installed(env: &Environment, folder: &Path) -> Vec<(&'static str, &'static str)> {
     let installed = settings::programs(env, &find::top(folder)).installed();
     let missing = presets::NAMES.into_iter().filter(|name| !installed.contains(name));
@@ -121,7 +119,7 @@ pub fn ask(
     BackendAsker::new().ask(&asking(AskTarget::Agent(asked)), sink).map_err(refused)
 }
 
-/// Why there is no answer; an agent's own words may quote a key.
+/// Why there is no answer, redacted: agents may quote a key.
 fn refused(env: &Environment, top: &Path, agent: &AgentConfig, error: &AskError) -> AppError {
     let said = env.redactor(top).text(&error.message).into_owned();
     let hint = error.hint.clone().unwrap_or_else(|| {

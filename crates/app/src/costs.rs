@@ -1,4 +1,4 @@
-//! What the runs of this machine have cost, counted from the receipts of their sessions.
+//! Totals costs of this machine's runs from their session receipts.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -11,58 +11,47 @@ use ralph_loop_protocol::receipt::Receipt;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What costs are added up by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CostsBy {
-    /// Who worked.
     Agent,
-    /// With which model.
     Model,
-    /// In which repo.
     Repo,
 }
 
-/// One sum.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CostRow {
-    /// The agent, model or repo.
     pub name: String,
-    /// Runs that took part.
+    /// Number of runs.
     pub runs: usize,
-    /// Sessions.
     pub sessions: u64,
-    /// What they cost.
     #[serde(flatten)]
     pub cost: Cost,
-    /// Tokens; none if no session reported any.
+    /// `None` if no session reported tokens.
     pub tokens: Option<u64>,
-    /// Sessions whose cost nobody knows.
+    /// Sessions with unknown cost.
     pub unknown_sessions: u64,
 }
 
-/// All sums, the dearest first.
+/// All rows, most expensive first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Costs {
-    /// Since when.
     pub since: Timestamp,
-    /// What they are added up by.
     pub by: CostsBy,
-    /// The sums.
     pub rows: Vec<CostRow>,
-    /// Runs that took part.
+    /// Number of runs.
     pub runs: usize,
-    /// What all of them cost.
+    /// Total over all rows.
     #[serde(flatten)]
     pub cost: Cost,
-    /// Sessions whose cost nobody knows.
+    /// Sessions with unknown cost.
     pub unknown_sessions: u64,
 }
 
-/// Who is named where a doctor or a critic was asked: no session of an agent.
+/// Name for doctor and critic calls, which aren't agent sessions.
 const HELPERS: &str = "doctor and critic";
 
-/// Adds up the sessions that ended after `since`, of every run on this machine.
+/// Totals the sessions that ended after `since`, over every run on this machine.
 pub fn costs(env: &Environment, since: Timestamp, by: CostsBy) -> Result<Costs, AppError> {
     let mut sums: BTreeMap<String, (BTreeSet<String>, CostRow)> = BTreeMap::new();
     let mut all_runs = BTreeSet::new();
@@ -103,7 +92,7 @@ pub fn costs(env: &Environment, since: Timestamp, by: CostsBy) -> Result<Costs, 
             };
             add(name, 1, receipt.cost, receipt.tokens.map(|tokens| tokens.total()));
         }
-        // Sessions that were cut short count as no iteration and have no receipt; the agents' own sums know them.
+        // Interrupted sessions have no receipt, but the agents' totals include them.
         let mut of_sessions = 0.0;
         for (agent, used) in &reading.state.agents.by_agent {
             let own: Vec<&Receipt> = receipts.iter().filter(|receipt| receipt.agent == *agent).collect();
@@ -145,7 +134,7 @@ pub fn costs(env: &Environment, since: Timestamp, by: CostsBy) -> Result<Costs, 
     })
 }
 
-/// The one model of an agent's sessions, where there is one.
+/// The model of an agent's sessions, if they used only one.
 fn model_of(receipts: &[&Receipt]) -> Option<String> {
     let first = receipts.first()?.model.clone()?;
     receipts.iter().all(|receipt| receipt.model.as_ref() == Some(&first)).then_some(first)

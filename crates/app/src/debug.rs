@@ -1,5 +1,5 @@
-//! The fixed list of commands that the mode `debug` allows: tests, lint, type check, logs. Nothing of it is a shell, and each runs
-//! in the sandbox of the run.
+//! The fixed commands of `debug` mode: tests, lint, type check, logs. No shell is involved, and each runs in
+//! the run's sandbox.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -17,29 +17,21 @@ use serde::Serialize;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Longest run of one command.
 const TIMEOUT: Duration = Duration::from_secs(600);
-/// Bytes of output that are kept: the end of it.
+/// Bytes kept from the end of the output.
 const KEPT: usize = 256 * 1024;
 
-/// One of the commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DebugCommand {
-    /// The checks that must pass.
     RerunTests,
-    /// The project's own linter.
     Lint,
-    /// The project's own type check.
     Typecheck,
-    /// The end of the run's logs.
     Logs,
 }
 
 impl DebugCommand {
-    /// Every command, by the word for it.
     pub const WORDS: &[&str] = &["rerun_tests", "lint", "typecheck", "logs"];
 
-    /// Reads the word.
     pub fn parse(word: &str) -> Option<Self> {
         match word {
             "rerun_tests" => Some(Self::RerunTests),
@@ -51,18 +43,16 @@ impl DebugCommand {
     }
 }
 
-/// What came of one command line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DebugResult {
-    /// The command, in one line.
+    /// As one line.
     pub command: String,
-    /// Its exit code; nothing where it was ended or could not be run.
+    /// `None` if it was killed or didn't start.
     pub exit_code: Option<i32>,
-    /// The end of what it printed, without secrets.
+    /// End of the output, redacted.
     pub output: String,
 }
 
-/// Runs one of the commands.
 pub fn run(
     env: &Environment,
     reading: &RunReading,
@@ -104,7 +94,7 @@ fn in_sandbox(
     reading: &RunReading,
     lines: &[Vec<String>],
 ) -> Result<Vec<DebugResult>, AppError> {
-    // A fence of its own: that of the run may be in use.
+    // A separate fence, because the run's own may be in use.
     let mut spec = reading.state.spec.clone();
     spec.run_id = RunId::new(format!("{}-debug", spec.run_id));
     let spec = &spec;
@@ -166,7 +156,6 @@ fn in_sandbox(
     Ok(results)
 }
 
-/// The ends of the run's logs.
 fn logs(env: &Environment, reading: &RunReading) -> Vec<DebugResult> {
     let redactor = env.redactor(&reading.entry.origin);
     let dir = reading.entry.run_dir();
@@ -181,7 +170,7 @@ fn logs(env: &Environment, reading: &RunReading) -> Vec<DebugResult> {
     .collect()
 }
 
-/// The end of what a command prints.
+/// Keeps the end of a command's output.
 #[derive(Default)]
 struct Heard(Vec<u8>);
 

@@ -1,11 +1,11 @@
-//! Reading a `.env`. By hand, not by `dotenvy`: that puts variables of the process in the place of every `$NAME`, which
-//! changes keys that hold a `$` and reads what a run was not handed.
+//! Parses `.env` files. Not `dotenvy`: it expands `$NAME` from the process environment, which corrupts keys
+//! that contain `$` and reads variables the run wasn't given.
 
-/// The variables of a `.env`, as shells read it: a value in quotes may go over several lines.
+/// The variables of a `.env` with shell quoting; quoted values may span lines.
 pub(crate) fn parse_dotenv(text: &str) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     let mut lines = text.lines();
-    // Quotes that no later line ends: a file full of them is not searched to its end for each.
+    // Avoids searching a file full of unclosed quotes to its end for each one.
     let mut endless = Vec::new();
     while let Some(line) = lines.next() {
         let line = line.trim();
@@ -28,7 +28,7 @@ pub(crate) fn parse_dotenv(text: &str) -> Vec<(String, String)> {
     pairs
 }
 
-/// Reads any text as a `.env`, and forgets it: what fuzzing calls. Returns how many variables it has.
+/// Fuzzing entry point: parses any text and returns the number of variables.
 #[doc(hidden)]
 pub fn read_anything(text: &str) -> usize {
     parse_dotenv(text).len()
@@ -38,7 +38,7 @@ fn unquoted(value: &str) -> String {
     value.split(" #").next().unwrap_or(value).trim().to_owned()
 }
 
-/// The text up to the quote that ends it, which may stand on a later line; `None` where none does.
+/// Text up to the closing quote, possibly on a later line; `None` if there isn't one.
 fn quoted(
     first: &str,
     quote: char,
@@ -66,7 +66,7 @@ fn quoted(
     None
 }
 
-/// What stands before the quote at the end of a line, a comment behind it aside.
+/// Text before a closing quote at the end of a line; a comment may follow.
 fn ended(line: &str, quote: char) -> Option<&str> {
     let line = line.trim_end();
     if let Some(inner) = line.strip_suffix(quote) {
@@ -96,7 +96,7 @@ mod tests {
         let want =
             [("KEY_PEM", "-----BEGIN X-----\nMIIabc\n-----END X-----"), ("NEXT", "a\nb"), ("LAST", "1")];
         assert_eq!(pairs, want.map(|(k, v)| (k.to_owned(), v.to_owned())));
-        // A quote that nobody ends swallows nothing.
+        // An unclosed quote doesn't swallow the next line.
         let pairs = parse_dotenv("A=\"open\nB=2\n");
         assert_eq!(pairs, [("A".to_owned(), "\"open".to_owned()), ("B".to_owned(), "2".to_owned())]);
     }

@@ -1,9 +1,9 @@
-//! Which variables of a repo's `.env` came there during a run. What an agent has written is not the user's word, whether it was
-//! handed back or written in place: it is asked about like the rest of a repo.
+//! Tracks which variables of a repo's `.env` appeared during a run. What an agent wrote isn't the user's
+//! word, so it needs approval like the rest of the repo.
 //!
-//! One file per repo in the user's own state folder, `dotenv/<repo>.json`, with digests of variables and their values: those
-//! that came during runs, and what was there when runs began that have not ended. A run that was killed so leaves nothing that
-//! counts unasked.
+//! One file per repo in the user's state folder, `dotenv/<repo>.json`: digests of variables that appeared
+//! during runs, and those present when unfinished runs began. A killed run therefore leaves nothing that
+//! counts as the user's.
 
 use crate::trust::identity;
 use ralph_loop_journal::artifacts;
@@ -16,14 +16,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// More lines than anybody's `.env` has.
+/// More lines than a real `.env` has.
 const LINES_MAX: usize = 10_000;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct LinesFile {
-    /// Came during a run.
+    /// Appeared during a run.
     made: BTreeSet<Digest>,
-    /// What was there when a run began, by the run.
+    /// Present when a run began, by run.
     open: BTreeMap<String, BTreeSet<Digest>>,
 }
 
@@ -33,26 +33,25 @@ impl LinesFile {
     }
 }
 
-/// What is known of the `.env` of one repo.
 #[derive(Debug, Clone)]
 pub(crate) struct DotenvLines {
     path: PathBuf,
 }
 
 impl DotenvLines {
-    /// Of the repo at `top`.
     pub(crate) fn of(home: &StateHome, top: &Path) -> Self {
         let name = Digest::of(identity(top).as_os_str().as_bytes());
         Self { path: home.path().join("dotenv").join(format!("{name}.json")) }
     }
 
-    /// Says of variables with their values whether they came during a run.
+    /// Whether a variable with this value appeared during a run.
     pub(crate) fn judge(&self) -> impl Fn(&str, &str) -> bool + use<> {
         let file = self.read();
         move |name, value| file.came_in_a_run(&digest(name, value))
     }
 
-    /// A run begins, or goes on, with these variables there. What came since runs began that have not ended came with them.
+    /// Registers a starting or resuming run. Variables that appeared since other unfinished runs began count
+    /// as theirs.
     fn begin(&self, run: &str, now: &BTreeSet<Digest>) -> BTreeSet<Digest> {
         let _lock = self.lock();
         let mut file = self.read();
@@ -68,7 +67,7 @@ impl DotenvLines {
         let _lock = self.lock();
         let mut file = self.read();
         file.made.extend(now.difference(start).cloned());
-        // What is gone is forgotten: the file does not grow.
+        // Forgets removed lines, so that the file doesn't grow.
         file.made.retain(|line| now.contains(line));
         file.open.remove(run);
         self.write(&file);
@@ -85,7 +84,6 @@ impl DotenvLines {
         }
     }
 
-    /// Two runs take turns.
     fn lock(&self) -> Option<nix::fcntl::Flock<File>> {
         let folder = self.path.parent()?;
         DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
@@ -103,7 +101,6 @@ fn digests(pairs: &[(String, String)]) -> BTreeSet<Digest> {
     pairs.iter().take(LINES_MAX).map(|(name, value)| digest(name, value)).collect()
 }
 
-/// Watches the `.env` of a repo while something writes there that is not the user.
 #[derive(Debug)]
 pub(crate) struct DotenvWatch {
     lines: DotenvLines,
@@ -112,14 +109,13 @@ pub(crate) struct DotenvWatch {
 }
 
 impl DotenvWatch {
-    /// Begins, with the variables that are there.
+    /// Starts watching, with the present variables.
     pub(crate) fn begin(home: &StateHome, top: &Path, run: &str, pairs: &[(String, String)]) -> Self {
         let lines = DotenvLines::of(home, top);
         let start = lines.begin(run, &digests(pairs));
         Self { lines, run: run.to_owned(), start }
     }
 
-    /// Ends, with those that are there now.
     pub(crate) fn end(self, pairs: &[(String, String)]) {
         self.lines.end(&self.run, &self.start, &digests(pairs));
     }
@@ -142,7 +138,7 @@ mod tests {
         assert!(came("B") && !came("A"), "while it runs, nobody knows who writes");
         watch.end(&pairs(&["A", "B"]));
         assert!(came("B") && !came("A") && !came("C"), "C is written by the user, afterwards");
-        // Killed: nothing ends it, and the next run keeps what came.
+        // Killed without `end`: the next run still attributes the new variables to it.
         let _killed = DotenvWatch::begin(&home, place.path(), "r2", &pairs(&["A", "B", "C"]));
         assert!(came("D"));
         let watch = DotenvWatch::begin(&home, place.path(), "r3", &pairs(&["A", "B", "C", "D"]));

@@ -1,6 +1,6 @@
-//! What a run is told by its surroundings: variables, folders, the user's name. Read once, at the border of the program, and
-//! handed down from there; the `.env` of a repo is laid over a copy, one per run. What in it needs the user's word is held back
-//! until it was allowed.
+//! The environment of a run: variables, folders, user name. Captured once at the edge and passed down. A
+//! repo's `.env` is layered over a copy per run; variables that need approval are held back until the user
+//! allows them.
 
 use crate::dotenv::parse_dotenv;
 use crate::dotenv_lines::DotenvLines;
@@ -21,36 +21,32 @@ use ralph_loop_task::config::ProviderName;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The variable that says where commands run.
+/// Selects where commands run.
 pub(crate) const DEFAULT_PROVIDER: &str = "RALPH_DEFAULT_PROVIDER";
-/// The variable that names the database of the server's index.
+/// Names the database of the server's index.
 pub const DATABASE: &str = "RALPH_DB_URL";
-/// The variable with the names of those that a server has from its `.env`.
+/// Lists the variables that a server took from its `.env`.
 const DOTENV_NAMES: &str = "RALPH_DOTENV_NAMES";
 
-/// The surroundings of a run, as they were when they were captured. Cloning them is cheap.
+/// The environment of a run, as captured. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Environment {
     vars: Vars,
-    /// The folder that the program was started in, or why that cannot be found out.
+    /// The starting folder, or why it can't be determined.
     cwd: Result<PathBuf, String>,
-    /// The `ralph` binary, where somebody named it.
+    /// The `ralph` binary, if the caller named it.
     named: Option<PathBuf>,
-    /// The program itself.
     program: Option<PathBuf>,
-    /// Through which face people act.
+    /// The interface users act through.
     face: &'static str,
-    /// What of a repo's asks is allowed here, beside what the user's trust keeps.
+    /// Approvals in addition to the stored ones.
     granted: Grants,
-    /// Variables of the repo's `.env` that need the user's word.
+    /// Variables of the repo's `.env` that need approval.
     asked: Vec<AskedVariable>,
-    /// Tools of the calling program for agents of kind `tools`.
     tools: Tools,
-    /// The hold on a run that several machines could drive.
     hold: Option<Hold>,
 }
 
-/// Tools of the calling program.
 #[derive(Clone, Default)]
 struct Tools(Vec<std::sync::Arc<dyn CustomTool>>);
 
@@ -60,17 +56,14 @@ impl std::fmt::Debug for Tools {
     }
 }
 
-/// A variable of a repo's `.env` that counts only once the user has allowed it.
 #[derive(Clone)]
 pub struct AskedVariable {
-    /// Its name.
     pub name: String,
-    /// What is asked for.
     pub ask: Ask,
     value: String,
 }
 
-/// Without the value, which may be a secret.
+/// Omits the value, which may be a secret.
 impl std::fmt::Debug for AskedVariable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AskedVariable").field("name", &self.name).field("ask", &self.ask).finish()
@@ -78,7 +71,7 @@ impl std::fmt::Debug for AskedVariable {
 }
 
 impl Environment {
-    /// The surroundings of this process. The one place that asks for them.
+    /// Captures this process's environment: the only place that reads it.
     #[allow(clippy::disallowed_methods, reason = "the border: everything below is handed this value")]
     pub fn capture() -> Self {
         Self {
@@ -94,7 +87,7 @@ impl Environment {
         }
     }
 
-    /// Surroundings of an embedder's choice; `cwd` is where relative paths are meant from.
+    /// An environment chosen by the embedding program; relative paths start at `cwd`.
     pub fn new(vars: Vars, cwd: impl Into<PathBuf>) -> Self {
         Self {
             vars,
@@ -109,29 +102,29 @@ impl Environment {
         }
     }
 
-    /// The same with the `ralph` binary at this place: for programs that are not `ralph` themselves. Its helper processes
-    /// (the guard, the sandbox) and further runs are started from there.
+    /// Sets the `ralph` binary, for programs other than `ralph`. Helper processes (guard, sandbox) and
+    /// further runs start from it.
     #[must_use]
     pub fn with_program(mut self, program: impl Into<PathBuf>) -> Self {
         self.named = Some(program.into());
         self
     }
 
-    /// The same for another face: what the journal says people acted through (`cli`, `web`, …).
+    /// Sets the interface name that the journal records (`cli`, `web`, …).
     #[must_use]
     pub fn with_face(mut self, face: &'static str) -> Self {
         self.face = face;
         self
     }
 
-    /// The same with a tool of the calling program, for agents of kind `tools`.
+    /// Adds a tool of the calling program, for agents of kind `tools`.
     #[must_use]
     pub fn with_tool(mut self, tool: impl CustomTool + 'static) -> Self {
         self.tools.0.push(std::sync::Arc::new(tool));
         self
     }
 
-    /// The same for a process that holds a run which several machines could drive: it is sealed where the hold says, and its
+    /// Adds a hold on a run that several machines could drive: it is sealed where the hold says, and its
     /// commands end with the hold.
     #[must_use]
     pub fn with_hold(mut self, hold: Hold) -> Self {
@@ -139,40 +132,37 @@ impl Environment {
         self
     }
 
-    /// The hold on a run that several machines could drive.
     pub(crate) fn hold(&self) -> Option<&Hold> {
         self.hold.as_ref()
     }
 
-    /// The tools of the calling program.
     pub(crate) fn tools(&self) -> Vec<Box<dyn CustomTool>> {
         self.tools.0.iter().map(|tool| -> Box<dyn CustomTool> { Box::new(tool.clone()) }).collect()
     }
 
-    /// The same with other variables.
+    /// Replaces the variables.
     #[must_use]
     pub fn with_vars(&self, vars: Vars) -> Self {
         Self { vars, ..self.clone() }
     }
 
-    /// The variables.
     pub fn vars(&self) -> &Vars {
         &self.vars
     }
 
-    /// A way to look variables up, for whoever wants a function.
+    /// Variable lookup as a function.
     pub fn lookup(&self) -> impl Fn(&str) -> Option<String> + Clone + Send + Sync + 'static {
         let vars = self.vars.clone();
         move |name| vars.get(name)
     }
 
-    /// The same, for whoever takes an empty value for none.
+    /// Like [`Self::lookup`], but treats empty values as unset.
     pub fn lookup_filled(&self) -> impl Fn(&str) -> Option<String> + Clone + Send + Sync + 'static {
         let vars = self.vars.clone();
         move |name| vars.filled(name)
     }
 
-    /// The zone in which people here read times: that of `TZ`, else the machine's own.
+    /// The time zone for displayed times: `TZ`, else the machine's.
     pub fn zone(&self) -> TimeZone {
         let named = self.vars.filled("TZ").and_then(|name| {
             let name = name.trim_start_matches(':');
@@ -186,22 +176,21 @@ impl Environment {
         self.vars.get("PATH").unwrap_or_default()
     }
 
-    /// The `ralph` binary that further processes are started from.
     pub fn program(&self) -> Option<&Path> {
         self.named.as_deref().or(self.program.as_deref())
     }
 
-    /// The program that helper processes are started from, where it is not this one.
+    /// The program for helper processes, if it isn't this one.
     pub fn helper_program(&self) -> Option<&Path> {
         self.named.as_deref()
     }
 
-    /// The folder that the program was started in.
+    /// The starting folder.
     pub fn cwd(&self) -> Option<&Path> {
         self.cwd.as_deref().ok()
     }
 
-    /// The folder that a command works in.
+    /// The folder a command works in.
     pub fn folder(&self, dir: Option<&Path>) -> Result<PathBuf, AppError> {
         let path = match (dir, &self.cwd) {
             (Some(dir), Ok(cwd)) => cwd.join(dir),
@@ -218,7 +207,7 @@ impl Environment {
         })
     }
 
-    /// `ralph`'s own folder outside any repo.
+    /// `ralph`'s state folder outside any repo.
     pub fn state_home(&self) -> Result<StateHome, AppError> {
         let var = |name: &str| self.vars.get(name);
         StateHome::from_env(var("XDG_STATE_HOME").as_deref(), var("HOME").as_deref()).ok_or_else(|| {
@@ -227,14 +216,14 @@ impl Environment {
         })
     }
 
-    /// The user's own configuration file.
+    /// The user's configuration file.
     pub fn user_config(&self) -> Option<PathBuf> {
         let xdg = self.vars.get("XDG_CONFIG_HOME").filter(|p| p.starts_with('/')).map(PathBuf::from);
         let home = self.vars.filled("HOME").map(|h| Path::new(&h).join(".config"));
         Some(xdg.or(home)?.join("ralph/config.json"))
     }
 
-    /// Who acts, for the journal.
+    /// The user name for the journal.
     pub fn actor(&self) -> String {
         let name = ["USER", "LOGNAME"].iter().find_map(|n| self.vars.filled(n));
         let name = name
@@ -242,26 +231,26 @@ impl Environment {
         format!("{} via {}", name.unwrap_or_else(|| "a user".into()), self.face)
     }
 
-    /// The same where whatever a repo asks for is allowed: to find out what that is, or for a run of which all was allowed.
+    /// Grants every request: to find out what a repo requests, or for a run that was allowed everything.
     #[must_use]
     pub fn granting_everything(&self) -> Self {
         Self { granted: Grants::everything(), ..self.clone() }
     }
 
-    /// The same where these asks are allowed, too: those that were allowed to one run.
+    /// Grants these requests in addition.
     #[must_use]
     pub fn granting(&self, asks: impl IntoIterator<Item = Digest>) -> Self {
         Self { granted: self.granted.clone().and(asks), ..self.clone() }
     }
 
-    /// What is allowed to the repo at `top`. What was allowed and cannot be read is not.
+    /// What is allowed to the repo at `top`. Approvals that can't be read don't count.
     pub fn grants(&self, top: &Path) -> Grants {
         let kept = self.state_home().ok().and_then(|home| TrustStore::of(&home, top).allowed().ok());
         self.granted.clone().and(kept.into_iter().flatten().map(|ask| ask.digest))
     }
 
-    /// The same, completed from a folder's `.env`: known keys only, and never over what is set. An address counts only where
-    /// the user has allowed it, and so does a key where git tracks the file, or where it came there during a run.
+    /// Adds variables from a folder's `.env`: known keys only, never overriding. URLs count only if allowed;
+    /// so do keys if git tracks the file or if they appeared during a run.
     pub fn with_dotenv(&self, folder: &Path) -> Result<Self, AppError> {
         let mut found: Vec<(String, String)> = Vec::new();
         let mut asked: Vec<AskedVariable> = Vec::new();
@@ -277,7 +266,7 @@ impl Environment {
             if found.iter().any(|(name, _)| *name == key) || asked.iter().any(|one| one.name == key) {
                 continue;
             }
-            // Where the code goes is no choice like any other.
+            // It decides which machine receives the code.
             let is_cloud =
                 key == DEFAULT_PROVIDER && ProviderName::parse(&value).is_ok_and(ProviderName::is_cloud);
             let is_choice = !known.secret && !known.address && key.starts_with("RALPH_") && !is_cloud;
@@ -297,8 +286,8 @@ impl Environment {
         Ok(Self { vars: if found.is_empty() { vars } else { vars.with(found) }, asked, ..self.clone() })
     }
 
-    /// The same for a server that is started in a folder: completed from its `.env`. Runs get these values, too, unless the
-    /// `.env` of their own repo has others.
+    /// Like [`Self::with_dotenv`], for a server started in a folder. Its runs get these values unless their
+    /// own repo's `.env` sets others.
     pub fn with_server_dotenv(&self, folder: &Path) -> Result<Self, AppError> {
         let over = self.with_dotenv(folder)?;
         let names = over.vars.iter().filter_map(|(name, _)| name.to_str());
@@ -307,13 +296,13 @@ impl Environment {
         Ok(Self { vars, ..over })
     }
 
-    /// Says whose word a variable of a folder's `.env` is, with its value.
+    /// Decides who wrote a variable of a folder's `.env`.
     fn origin_of_dotenv(&self, folder: &Path) -> OriginOf {
         if is_tracked(&self.vars, folder) {
             return Box::new(|_, _| DotenvOrigin::Tracked);
         }
         let Ok(home) = self.state_home() else { return Box::new(|_, _| DotenvOrigin::User) };
-        // In a checkout that was made for runs, nobody else writes.
+        // Only `ralph` writes to checkouts it made for runs.
         let is_checkout = folder.starts_with(home.path());
         let came_in_a_run = DotenvLines::of(&home, folder).judge();
         Box::new(move |name, value| match is_checkout || came_in_a_run(name, value) {
@@ -322,26 +311,26 @@ impl Environment {
         })
     }
 
-    /// Variables of the `.env` that need the user's word and don't have it.
+    /// Variables of the `.env` that need approval and don't have it.
     pub fn refused_variables(&self) -> impl Iterator<Item = &AskedVariable> {
         self.asked.iter().filter(|one| self.vars.get(&one.name).as_deref() != Some(one.value.as_str()))
     }
 
-    /// Variables of the `.env` that need the user's word, whether they have it or not.
+    /// Variables of the `.env` that need approval, whether or not they have it.
     pub fn asked_variables(&self) -> &[AskedVariable] {
         &self.asked
     }
 
-    /// The same with these variables of the `.env`, which the user has allowed.
+    /// Adds variables of the `.env` that the user has allowed.
     #[must_use]
     pub fn with_allowed<'a>(&self, variables: impl IntoIterator<Item = &'a AskedVariable>) -> Self {
         let pairs = variables.into_iter().map(|one| (one.name.clone(), one.value.clone()));
         Self { vars: self.vars.with(pairs), ..self.clone() }
     }
 
-    /// A redactor for every secret that a run can see: its variables, all of the folder's `.env`, and what agents log in with.
+    /// A redactor for every secret a run can see: its variables, the whole `.env`, and agent logins.
     pub fn redactor(&self, folder: &Path) -> Redactor {
-        // What is refused is read by nobody.
+        // A refused `.env` isn't read, so there is nothing to redact.
         let dotenv = dotenv_pairs(&self.vars, folder);
         let named = self.vars.texts().chain(dotenv).filter(|(name, _)| is_secret_name(name));
         let home = self.vars.home().map(ralph_loop_sandbox::isolation::login_secrets);
@@ -349,13 +338,13 @@ impl Environment {
     }
 }
 
-/// All variables of a folder's `.env`, whatever they are.
+/// All variables of a folder's `.env`.
 pub(crate) fn dotenv_pairs(vars: &Vars, folder: &Path) -> Vec<(String, String)> {
     parse_dotenv(&dotenv_text(vars, folder).unwrap_or_default())
 }
 
-/// The text of a folder's `.env`; empty where there is none, or a folder of that name (a virtual environment). A link that
-/// leads out of the repo counts where git ignores it: neither a clone nor a hand-back can bring such a one.
+/// Text of a folder's `.env`; empty if it is missing or a folder (a virtual environment). A link out of the
+/// repo counts only if git ignores it, because neither a clone nor a handover can create such a link.
 fn dotenv_text(vars: &Vars, folder: &Path) -> Result<String, AppError> {
     let path = folder.join(".env");
     let bytes = match repo_file::read(&path) {
@@ -371,7 +360,7 @@ fn dotenv_text(vars: &Vars, folder: &Path) -> Result<String, AppError> {
             "put the file itself there; a link of your own counts where git ignores it (`.gitignore`)",
         )),
         Err(e) if repo_file::remedy(&e).is_some() => Err(repo_file::unreadable(&path, &e)),
-        // None there, or none that this user may read.
+        // Missing, or unreadable for this user.
         Err(_) => Ok(String::new()),
     }
 }
@@ -386,26 +375,24 @@ fn is_tracked(vars: &Vars, folder: &Path) -> bool {
         .is_ok_and(|repo| repo.git().call(["ls-files", "--error-unmatch", "--", ".env"]).run().is_ok())
 }
 
-/// Tells from a variable's name and value who wrote its line.
+/// Tells from a variable's name and value who wrote it.
 type OriginOf = Box<dyn Fn(&str, &str) -> DotenvOrigin>;
 
-/// Whose word a variable of a `.env` is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DotenvOrigin {
-    /// The user's.
     User,
-    /// The repo's: git tracks the file.
+    /// The repo: git tracks the file.
     Tracked,
-    /// An agent's: it came during a run.
+    /// An agent: it appeared during a run.
     Run,
 }
 
-/// Whether a variable names a database that is a file of this machine.
+/// Whether the value names a local database file.
 fn is_local_database(known: &Variable, value: &str) -> bool {
     known.name == DATABASE && value.starts_with("sqlite:")
 }
 
-/// What a variable of a `.env` asks for.
+/// What a `.env` variable requests.
 fn ask_of(known: &Variable, value: &str, origin: DotenvOrigin) -> Ask {
     let name = known.name;
     if name == DEFAULT_PROVIDER {
@@ -426,7 +413,7 @@ fn ask_of(known: &Variable, value: &str, origin: DotenvOrigin) -> Ask {
     };
     let server = match known.secret {
         _ if is_local_database(known, value) => quoted(value),
-        // A webhook's address is its key, too, and that of a database holds a password.
+        // Show only the host: a webhook URL is itself a key, and a database URL holds a password.
         true => quoted(&url_host(value).unwrap_or_default()),
         false => quoted_server(value),
     };

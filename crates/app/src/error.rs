@@ -1,4 +1,4 @@
-//! One error type for every face: what failed, on what; the likely cause; the command that fixes it; the exit code.
+//! The error type of every interface: what failed, the cause, the command that fixes it, the exit code.
 
 use ralph_loop_core::DriveError;
 use ralph_loop_domain::ports::{ForgeError, SandboxError, WorkspaceError};
@@ -7,23 +7,19 @@ use ralph_loop_journal::JournalError;
 use ralph_loop_journal::lock::LockError;
 use ralph_loop_protocol::outcome::{ErrorCode, RunError};
 
-/// How an error ends the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Wrong use or bad input.
     Usage,
-    /// Nothing checks the result of a run: wrong use, which one answer of a person can mend.
+    /// Nothing checks the result; one answer from the user can fix it.
     NothingChecks,
-    /// A person must decide.
     NeedsPerson,
-    /// This machine cannot do it.
+    /// This machine can't do it.
     Environment,
-    /// Somebody has ended it meanwhile.
+    /// The user or another process ended it.
     Stopped,
 }
 
 impl ErrorKind {
-    /// The exit code.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Usage | Self::NothingChecks => 2,
@@ -34,52 +30,45 @@ impl ErrorKind {
     }
 }
 
-/// An error for a person.
+/// An error with its cause and next step.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct AppError {
-    /// How it ends the process.
     pub kind: ErrorKind,
-    /// The code in JSON results, where it says more than the kind.
+    /// Code for JSON results, if it says more than the kind.
     pub code: Option<ErrorCode>,
-    /// What failed, on what.
+    /// What failed, naming the input.
     pub message: String,
-    /// The likely cause or the last lines of evidence.
+    /// The likely cause or the last lines of output.
     pub cause: Option<String>,
-    /// What to do.
+    /// The next step.
     pub hint: Option<String>,
 }
 
 impl AppError {
-    /// Wrong use or bad input.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Usage, code: None, message: message.into(), cause: None, hint: None }
     }
-    /// The environment cannot do it.
     pub fn environment(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Environment, ..Self::usage(message) }
     }
-    /// A person must decide.
     pub fn needs_person(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::NeedsPerson, ..Self::usage(message) }
     }
-    /// Somebody has ended it meanwhile.
     pub fn stopped(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Stopped, ..Self::usage(message) }
     }
-    /// With what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
-    /// With the likely cause.
     #[must_use]
     pub fn cause(mut self, cause: impl Into<String>) -> Self {
         self.cause = Some(cause.into());
         self
     }
-    /// Several that stand in the way at once, as one: the first, and the others below it. Nothing where there are none.
+    /// Combines several problems into one error: the first, with the others below it.
     pub fn all(errors: Vec<Self>) -> Option<Self> {
         let mut errors = errors.into_iter();
         let first = errors.next()?;
@@ -93,13 +82,12 @@ impl AppError {
         let cause: Vec<String> = first.cause.clone().into_iter().chain(others).collect();
         Some(Self { cause: (!cause.is_empty()).then(|| cause.join("\n")), ..first })
     }
-    /// With a code that says more than the kind, for JSON results.
     #[must_use]
     pub fn code(mut self, code: ErrorCode) -> Self {
         self.code = Some(code);
         self
     }
-    /// Several problems as one: each with its fix, so that nobody mends them one start at a time.
+    /// Like [`Self::all`]: every problem comes with its fix, so one start reports them all.
     pub fn together(mut problems: Vec<Self>) -> Result<(), Self> {
         if problems.len() < 2 {
             return problems.pop().map_or(Ok(()), Err);
@@ -112,7 +100,7 @@ impl AppError {
         let more: Vec<String> = first.cause.iter().cloned().chain(problems.iter().map(line)).collect();
         Err(Self { cause: Some(more.join("\n")), ..first })
     }
-    /// What to do, where nothing better is known by the kind of error alone.
+    /// The hint, or a default for this kind of error.
     pub fn next(&self) -> &str {
         let known = match self.kind {
             ErrorKind::Usage | ErrorKind::NothingChecks => {
@@ -126,7 +114,7 @@ impl AppError {
         };
         self.hint.as_deref().unwrap_or(known)
     }
-    /// The error as JSON results carry it.
+    /// The error for JSON results.
     pub fn to_run_error(&self) -> RunError {
         let code = self.code.unwrap_or(match self.kind {
             ErrorKind::Usage | ErrorKind::NothingChecks => ErrorCode::InvalidInput,

@@ -1,4 +1,4 @@
-//! What is known of a run at this moment: its state, who drives it, the time. Reads files only; starts nothing.
+//! Reads a run's current state, driver and time from files; starts nothing.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -21,25 +21,21 @@ use ralph_loop_protocol::text::one_line;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-/// A run as read from its record at one moment.
 #[derive(Debug)]
 pub struct RunReading {
-    /// Where it is.
     pub entry: Registration,
-    /// Its state.
     pub state: RunState,
     /// The process that drives it.
     pub driver: Option<LockHolder>,
-    /// The current time.
     pub now: Timestamp,
     /// When something last happened.
     pub last_event: Timestamp,
-    /// The zone of this machine, in which people read times.
+    /// The time zone for displayed times.
     pub zone: TimeZone,
 }
 
 impl RunReading {
-    /// Looks at a run.
+    /// Reads a run.
     pub fn load(env: &Environment, entry: Registration) -> Result<Self, AppError> {
         if !entry.run_dir().spec().is_file() {
             let message =
@@ -52,26 +48,26 @@ impl RunReading {
         let driver = lock::holder(&entry.run_dir().lock()).filter(|h| h.run_id == entry.run_id);
         let driver = driver.or_else(|| fleet_mark::driver_elsewhere(&entry.run_dir()));
         if state.result.finished.is_some() && driver.is_none() {
-            // Whoever ended it may have been killed before the copy was made.
+            // The process that ended it may have been killed before it made the copy.
             shown::complete(&RalphDir::of(&entry.origin), &entry.run_id, &entry.run_dir());
         }
         let now = SystemClock::default().now();
         let last_event = state.result.finished.as_ref().map_or(state.now, |end| end.at);
-        // A run that nobody drives does not grow older by itself.
+        // A stopped run doesn't age.
         if driver.is_some() {
             state.tick(now);
         }
         Ok(Self { entry, state, driver, now, last_event, zone: env.zone() })
     }
 
-    /// Unfinished, and neither a process nor a person's answer is at work on it.
+    /// Unfinished, without a driving process or a pending answer from the user.
     pub fn is_orphaned(&self) -> bool {
         self.state.result.finished.is_none()
             && self.state.people.needs_human.is_none()
             && self.driver.is_none()
     }
 
-    /// Whether `ralph clean` has removed what this run had beside its record: commits, snapshots, its own folder.
+    /// Whether `ralph clean` removed its commits, snapshots and folder.
     pub fn is_cleaned_up(&self) -> bool {
         let git = self.entry.git_folder();
         self.state.result.finished.is_some()
@@ -79,34 +75,33 @@ impl RunReading {
             && git.is_some_and(|folder| !folder.is_dir())
     }
 
-    /// Notes that somebody has looked at this run, where it is over.
+    /// Records that the user has seen the end of this run.
     pub fn mark_seen(&self) {
         if self.state.result.finished.is_some() {
             seen::mark(&self.entry);
         }
     }
 
-    /// The status for people: a run that nobody drives is paused, whatever it was doing.
+    /// The displayed status: a stopped run is paused, whatever it was doing.
     pub fn status(&self) -> Status {
         view::status(&self.state, self.driver.is_some())
     }
 
-    /// The number of the iteration under way, or of the last one.
+    /// The current or last iteration.
     pub fn iteration(&self) -> u32 {
         self.state.iterations.current.as_ref().map_or(self.state.iterations.count, |c| c.iteration)
     }
 
-    /// The score of the last iteration.
     pub fn loop_score(&self) -> f64 {
         self.state.iterations.history.back().map_or(0.0, |h| h.loop_score)
     }
 
-    /// The branch that holds the work; else the ref of the engine's own that does.
+    /// The branch that holds the work, else `ralph`'s ref.
     pub fn branch(&self) -> Option<String> {
         view::branch(&self.state).or_else(|| view::work_ref(&self.state))
     }
 
-    /// The run as every screen, page and program shows it.
+    /// The view that every interface shows.
     pub fn view(&self) -> RunView {
         let log =
             self.state.iterations.current.as_ref().map(|c| format!("iterations/{}/output.log", c.iteration));
@@ -120,13 +115,13 @@ impl RunReading {
         view::view(&self.state, &moment)
     }
 
-    /// Whether a result holds for the tree that was recorded last.
+    /// Whether a result belongs to the latest recorded tree.
     pub fn is_current(&self, result: &CheckResult) -> bool {
         self.state.work.tree.as_ref() == Some(&result.tree)
     }
 
-    /// What a check that did not pass says for itself: failing tests and its last lines. Results of earlier versions have
-    /// neither, so their logs are read.
+    /// Evidence of a failed check: failing tests and the last lines. Older results have neither, so their
+    /// logs are read.
     pub fn evidence(&self, result: &CheckResult, lines: usize) -> Vec<String> {
         if !result.last_lines.is_empty() || !result.failing.is_empty() {
             return result.evidence(lines);
@@ -142,24 +137,24 @@ impl RunReading {
             .ok()
     }
 
-    /// When something last happened to it. Output of a session or a check counts, which no event tells.
+    /// When something last happened, including session and check output.
     pub fn last_activity(&self) -> Timestamp {
         let shown =
             self.written_at(&self.entry.run_dir().live()).filter(|_| self.state.result.finished.is_none());
         shown.map_or(self.last_event, |shown| shown.max(self.last_event))
     }
 
-    /// What the agent does now, where its output tells: the last file it named.
+    /// What the agent is doing, from its output: the last file it named.
     pub fn activity(&self) -> Option<String> {
         let current = self.state.iterations.current.as_ref().filter(|c| c.stage == Stage::Working)?;
         let path = self.entry.run_dir().iteration(current.iteration).join("actions.jsonl");
-        // An agent that died long ago does nothing now.
+        // The agent of a stopped run isn't doing anything.
         self.driver.as_ref()?;
         last_action(&read_end(&path, 16 * 1024)?)
     }
 }
 
-/// The last action that names a file or a command, in a few words.
+/// The last action that names a file or a command, shortened.
 fn last_action(jsonl: &str) -> Option<String> {
     jsonl.lines().rev().find_map(|line| {
         let value: serde_json::Value = serde_json::from_str(line).ok()?;
@@ -175,7 +170,7 @@ fn last_action(jsonl: &str) -> Option<String> {
     })
 }
 
-/// The last `max` bytes of a file as text, without the line that was cut.
+/// The last `max` bytes of a file, without the first partial line.
 fn read_end(path: &Path, max: u64) -> Option<String> {
     let mut file = crate::repo_file::open_record(path).ok()?;
     let length = file.metadata().ok()?.len();

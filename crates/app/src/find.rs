@@ -1,4 +1,4 @@
-//! Which run is meant: by id, by the beginning or end of one, or the latest of this folder.
+//! Finds a run by id, prefix or suffix, or the latest of a folder.
 
 pub use crate::repo_file::top;
 
@@ -11,24 +11,24 @@ use ralph_loop_journal::registry::{self, Registration};
 use ralph_loop_protocol::id::RunId;
 use std::path::Path;
 
-/// Which run won, in the record of one that lost a race to it.
+/// Names the winner, in the record of a run that lost a race.
 const LOST: &str = "lost-race.txt";
-/// As many are looked at where one of the latest is meant.
+/// Entries examined to find the latest run.
 const LATEST: usize = 256;
-/// Ids that are named where several are meant.
+/// Ids listed if several match.
 const NAMED: usize = 5;
 
-/// All runs that belong to a folder: in it, or started from it.
+/// All runs started from a folder or working in it.
 pub fn runs_of(home: &StateHome, folder: &Path) -> Vec<Registration> {
     let mut found = registry::of_folder(home, folder);
-    // Runs of a copied or restored folder that this machine's registry does not know.
+    // Runs of a copied or restored folder that the registry doesn't know.
     let dir = RalphDir::of(folder);
     for id in dir.runs() {
         if found.iter().any(|r| r.run_id == id) {
             continue;
         }
         if let Some(entry) = registry::find(home, &id) {
-            // The folder was moved: its run is where it always was.
+            // The folder was moved; its record wasn't.
             found.push(entry);
             continue;
         }
@@ -48,27 +48,27 @@ pub fn runs_of(home: &StateHome, folder: &Path) -> Vec<Registration> {
     found
 }
 
-/// The run that a process drives which was started in a folder.
+/// The run that this process drives, started in this folder.
 pub(crate) fn driven_by(home: &StateHome, folder: &Path, pid: u32) -> Option<Registration> {
     let of_folder = registry::of_folder(home, &top(folder)).into_iter().rev();
-    // Of a repo that is cloned, another folder may be the one it was started from.
+    // A cloned run may have been started in another folder.
     of_folder.chain(registry::latest_first(home).take(LATEST)).find(|entry| is_driven_by(entry, pid))
 }
 
-/// Whether a process drives a run.
+/// Whether this process drives a run.
 pub(crate) fn is_driven_by(entry: &Registration, pid: u32) -> bool {
     ralph_loop_journal::lock::holder(&entry.run_dir().lock())
         .is_some_and(|holder| holder.pid == pid && holder.run_id == entry.run_id)
 }
 
-/// The run that `name` means; without a name the one that is running in this folder, else its latest.
+/// The run that `name` identifies; without a name the run active in this folder, else its latest.
 pub fn run(env: &Environment, folder: &Path, name: Option<&str>) -> Result<Registration, AppError> {
     let home = env.state_home()?;
     let top = top(folder);
     let here = runs_of(&home, &top);
     let Some(name) = name else {
         let driven = locks::holder(&home, &top).map(|h| h.run_id);
-        // Of several that raced, the one that won is meant.
+        // After a race, the latest run is the winner.
         let latest = || here.iter().rev().find(|entry| !has_lost(entry)).or_else(|| here.last());
         let chosen = driven.and_then(|id| here.iter().find(|r| r.run_id == id)).or_else(latest);
         return chosen.cloned().ok_or_else(|| {
@@ -101,7 +101,7 @@ pub fn run(env: &Environment, folder: &Path, name: Option<&str>) -> Result<Regis
     }
 }
 
-/// The latest of these ids, which are what is meant most often, and how many more there are.
+/// The latest ids, and how many more there are.
 fn some_of(ids: &[&str]) -> String {
     let named: Vec<&str> = ids.iter().rev().take(NAMED).copied().collect();
     match ids.len() - named.len() {
@@ -110,9 +110,9 @@ fn some_of(ids: &[&str]) -> String {
     }
 }
 
-/// Notes in the record of a run that another one has won their race.
+/// Records which run won the race.
 pub(crate) fn note_lost(entry: &Registration, winner: &str) {
-    // Without it the latest run is meant, as ever.
+    // If this fails, only the choice of the latest run changes.
     let _ = ralph_loop_journal::artifacts::write(&entry.run_dir().path().join(LOST), winner.as_bytes());
 }
 
@@ -120,7 +120,6 @@ fn has_lost(entry: &Registration) -> bool {
     entry.run_dir().path().join(LOST).is_file()
 }
 
-/// A handle on a run.
 pub fn handle(env: &Environment, registration: &Registration) -> RunHandle {
     RunHandle::new(registration.run_dir(), env.actor())
 }

@@ -1,4 +1,4 @@
-//! The guardrails of a repo, for a person: added, listed and removed at any time, with a run or without one.
+//! Adds, lists and removes a repo's guardrails, with or without a run.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -9,17 +9,14 @@ use ralph_loop_journal::layout::{RalphDir, StateHome};
 use ralph_loop_journal::{artifacts, snapshot};
 use std::path::Path;
 
-/// The file's name in `.ralph/`.
+/// In `.ralph/`.
 const FILE: &str = "guardrails.md";
-/// Bytes of it that are read.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 
-/// The rules of the repo that `folder` is in.
 pub fn list(folder: &Path) -> Vec<Rule> {
     guardrail::rules(&RalphDir::of(&find::top(folder)).read_text(FILE, FILE_MAX))
 }
 
-/// Adds a rule.
 pub fn add(env: &Environment, folder: &Path, text: &str) -> Result<(), AppError> {
     let top = find::top(folder);
     let dir = RalphDir::of(&top);
@@ -33,7 +30,7 @@ pub fn add(env: &Environment, folder: &Path, text: &str) -> Result<(), AppError>
     Ok(dir.write(FILE, format!("{}\n\n{rule}\n", before.trim_end()).as_bytes())?)
 }
 
-/// Removes rules, each by its number in the list or by words of its name, and returns them.
+/// Removes rules by list number or by part of the name, and returns them.
 pub fn remove(env: &Environment, folder: &Path, names: &[String]) -> Result<Vec<Rule>, AppError> {
     let top = find::top(folder);
     let dir = RalphDir::of(&top);
@@ -46,7 +43,7 @@ pub fn remove(env: &Environment, folder: &Path, names: &[String]) -> Result<Vec<
             gone.push(rule.clone());
         }
     }
-    // First the runs that are not over, which put back what somebody else takes out of the file.
+    // Active runs first: they restore rules that disappear from the file.
     tell_runs(&env.state_home()?, &top, &gone)?;
     let left = guardrail::without(&text, |rule| gone.contains(rule));
     dir.write(FILE, left.as_bytes())?;

@@ -1,4 +1,4 @@
-//! Where a run hands its result over: which code host, which remote, which branch there. Settled before a cent is spent.
+//! Settles where a run hands over its result (code host, remote, branch) before it costs anything.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -11,25 +11,24 @@ use ralph_loop_task::dialect::Publish;
 use ralph_loop_task::spec::{RunSpec, Task, WorkspaceKind};
 use std::path::{Path, PathBuf};
 
-/// Where a result is handed over to: a code host, or only a remote.
+/// A code host, or only a remote.
 #[derive(Default)]
 pub struct HandoverTarget {
-    /// The code host.
     pub forge: Option<Box<dyn Forge>>,
-    /// The remote, where no code host is known behind it.
+    /// The remote, if no code host is known for it.
     pub push_to: Option<GitRemote>,
 }
 
-/// The address of a remote as git has it: it may hold a password, so it is shown to nobody as it is.
+/// A remote's URL as git has it. It may contain a password, so never print it unredacted.
 pub fn remote_url(repo: &Repo, name: &str) -> Option<String> {
     let call = repo.git().call(["remote", "get-url", "--push", name]);
     let url = Some(call.run().ok()?.text()).filter(|url| !url.is_empty())?;
-    // Git reads a relative path from the top of the repo, whatever folder a command runs in.
+    // Git resolves relative paths from the top of the repo, whatever the current folder is.
     let is_relative = !is_elsewhere(&url) && Path::new(&url).is_relative();
     Some(if is_relative { repo.top.join(url).display().to_string() } else { url })
 }
 
-/// The code host behind a remote of the user's, or the folder that stands in for one.
+/// The code host behind one of the user's remotes, or the folder that replaces one.
 pub fn forge(
     env: &Environment,
     url: Option<&str>,
@@ -38,7 +37,7 @@ pub fn forge(
     Ok(ralph_loop_forge::find(url, NamedBy::User, local, env.vars())?)
 }
 
-/// The same for a remote of the repo at `origin`, which a task may have named.
+/// Like [`forge`], for the repo at `origin`, which a task may have named.
 fn forge_of(
     env: &Environment,
     url: Option<&str>,
@@ -48,12 +47,12 @@ fn forge_of(
     Ok(ralph_loop_forge::find(url, named_by(env, origin), local, env.vars())?)
 }
 
-/// Where checkouts of repos stand that a repo's task has named.
+/// Where checkouts of repos named by tasks are kept.
 pub fn named_checkouts(env: &Environment) -> Result<PathBuf, AppError> {
     Ok(env.state_home()?.path().join("sources/named"))
 }
 
-/// Who has named the repo at `origin`.
+/// Who named the repo at `origin`.
 fn named_by(env: &Environment, origin: &Path) -> NamedBy {
     let is_there = |folder: PathBuf| {
         let real = folder.canonicalize();
@@ -65,20 +64,20 @@ fn named_by(env: &Environment, origin: &Path) -> NamedBy {
     }
 }
 
-/// The folder of a local forge, as the settings of a run in `origin` mean it.
+/// The `local_forge` folder of a run in `origin`.
 pub fn local_folder(settings: &Settings, origin: &Path) -> Option<PathBuf> {
     settings.handover.local_forge.as_ref().map(|path| origin.join(path))
 }
 
-/// Whether a code host is known for a repo, without asking it anything.
+/// Whether a code host is known for a repo, without contacting it.
 pub fn is_known(env: &Environment, settings: &Settings, repo: &Repo) -> bool {
     let url = remote_url(repo, &settings.handover.remote);
     let local = settings.handover.local_forge.is_some();
     local || forge_of(env, url.as_deref(), None, &repo.top).is_ok_and(|found| found.is_some())
 }
 
-/// Settles what is published, and refuses what cannot be done. `wanted` says that a person or file asked for it by name;
-/// a dialect's own default gives way where there is no code host.
+/// Settles what is published and rejects what can't be done. `wanted` means it was requested explicitly; a
+/// default of the task format falls back to no publishing without a code host.
 pub fn resolve(
     env: &Environment,
     settings: &mut Settings,
@@ -129,7 +128,7 @@ pub fn resolve(
                     .hint("use a token that may write contents and pull requests, or `--publish none`"));
                 }
                 Err(error) if !error.is_temporary() => return Err(error.into()),
-                // It may be back by the time there is something to push.
+                // It may be back when there is something to push.
                 Err(error) => report.notice(&Notice::CodeHostSilent { reason: error.to_string() }),
                 Ok(_) => {}
             }
@@ -160,7 +159,7 @@ pub fn resolve(
     Ok(())
 }
 
-/// A free name for the branch on the other side: `-v2` and so on where somebody has one of that name.
+/// A free branch name on the remote, with `-v2` and so on if it exists.
 pub fn free_branch(env: &Environment, wanted: &str, remote: &GitRemote) -> Result<String, AppError> {
     let taken = ralph_loop_git::remote_branches(env.vars(), remote)?;
     let is_free = |name: &str| {
@@ -176,7 +175,7 @@ pub fn free_branch(env: &Environment, wanted: &str, remote: &GitRemote) -> Resul
     })
 }
 
-/// Names the branch on the other side.
+/// Sets the branch name on the remote.
 pub fn name_branch(
     env: &Environment,
     spec: &mut RunSpec,
@@ -200,7 +199,7 @@ pub fn name_branch(
     };
     let named = match remote {
         Some(remote) => free_branch(env, &wanted, &remote).or_else(|error| match other.forge {
-            // Unreachable for now: the first push will tell.
+            // Unreachable now; the first push will report it.
             Some(_) => Ok(wanted.clone()),
             None => Err(error),
         })?,
@@ -230,7 +229,7 @@ fn counterpart(
     Ok(HandoverTarget { forge: found, push_to })
 }
 
-/// The address that a run hands over to: of the user's own repo, or of what was cloned from elsewhere.
+/// The URL a run hands over to: that of the user's repo, or of the clone's source.
 fn url_of(env: &Environment, spec: &RunSpec, repo: &Repo) -> Option<String> {
     let remote = &spec.settings.handover.remote;
     let own = || remote_url(repo, remote);
@@ -243,13 +242,13 @@ fn url_of(env: &Environment, spec: &RunSpec, repo: &Repo) -> Option<String> {
     }
 }
 
-/// Whether a place to clone from is no folder of this machine.
+/// Whether a clone source isn't a local folder.
 pub fn is_elsewhere(from: &str) -> bool {
     from.contains("://") || (from.contains(':') && !Path::new(from).exists())
 }
 
-/// An address to clone from, with the login of its code host where there is one: private repos need it. The login goes no
-/// further than git's environment.
+/// A clone URL with the code host's login, which private repos need. It is passed only through git's
+/// environment.
 pub fn with_login(remote: &GitRemote) -> String {
     match (&remote.login, remote.url.split_once("://")) {
         (Some((user, secret)), Some((scheme, rest))) => format!("{scheme}://{user}:{secret}@{rest}"),
@@ -257,19 +256,19 @@ pub fn with_login(remote: &GitRemote) -> String {
     }
 }
 
-/// What a clone for the repo at `origin` is to read from: as it was given, or with the login of its code host.
+/// The URL to clone for the repo at `origin`, with the login of its code host if there is one.
 pub fn clone_source(env: &Environment, from: &str, origin: &Path) -> String {
     if !from.contains("://") || from.contains('@') {
         return from.to_owned();
     }
     match forge_of(env, Some(from), None, origin).ok().flatten().map(|forge| forge.remote()) {
         Some(Ok(remote)) => with_login(&remote),
-        // A public repo needs none; what else is wrong, git will say.
+        // A public repo needs no login; git reports anything else.
         _ => from.to_owned(),
     }
 }
 
-/// The other side of a run, as its spec says.
+/// The handover target in a run's spec.
 pub fn connect(env: &Environment, spec: &RunSpec, repo: &Repo) -> Result<HandoverTarget, AppError> {
     let url = url_of(env, spec, repo);
     counterpart(env, &spec.settings, &spec.origin, url.as_deref())

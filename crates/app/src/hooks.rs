@@ -1,4 +1,5 @@
-//! The hooks of a run's own sessions: written into its record, where no agent can write, and read from there by the agent's CLI.
+//! Hooks for a run's own sessions: written into its record, out of agents' reach, and read there by the agent
+//! CLI.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -11,10 +12,10 @@ use ralph_loop_task::config::{AgentConfig, Isolation, Share};
 use ralph_loop_task::spec::RunSpec;
 use std::path::{Path, PathBuf};
 
-/// Names in a folder of settings that are looked at.
+/// Entries examined in a settings folder.
 const NAMES_MAX: usize = 1000;
 
-/// The hooks of an agent, with their files in place; none for an agent that takes none, or works elsewhere.
+/// An agent's hooks, with their files written; `None` if it supports none or runs elsewhere.
 pub(crate) fn of_agent(
     env: &Environment,
     home: &StateHome,
@@ -49,7 +50,7 @@ fn names(folder: &Path) -> Vec<String> {
     names.take(NAMES_MAX).collect()
 }
 
-/// What of the user's own side sessions of an agent are started with.
+/// The parts of the user's own settings that sessions start with.
 pub(crate) fn user_side(env: &Environment, spec: &RunSpec, config: &AgentConfig) -> UserSide {
     let Some(name) = presets::preset_of(&config.command_argv) else { return UserSide::default() };
     let is_set = |name: &str| config.env.contains_key(name) || env.vars().is_filled(name);
@@ -65,7 +66,7 @@ pub(crate) fn user_side(env: &Environment, spec: &RunSpec, config: &AgentConfig)
     UserSide { servers, unset }
 }
 
-/// The user's file that names servers of tools for claude, where it names any.
+/// The user's file of MCP servers for claude, if it lists any.
 fn servers_of(env: &Environment) -> UserServers {
     let file = env.vars().home().map(|home| home.join(".claude.json"));
     let names_some = |file: &PathBuf| {
@@ -76,7 +77,7 @@ fn servers_of(env: &Environment) -> UserServers {
     file.filter(names_some).map_or(UserServers::None, UserServers::File)
 }
 
-/// The program that hooks start. One that lies in the repo is the agent's own to change.
+/// The program that hooks start, unless it is in the repo, where the agent could change it.
 pub(crate) fn program(env: &Environment, spec: &RunSpec) -> Option<PathBuf> {
     let program = env.program()?.canonicalize().ok()?;
     let own = [&spec.origin, &spec.workspace].into_iter().any(|folder| program.starts_with(folder));
@@ -97,7 +98,7 @@ fn write(folder: &Path, hooks: &SessionHooks) -> Result<(), AppError> {
     }
     for (name, target) in &hooks.links {
         let path = folder.join(name);
-        // A session of before may have put a file of its own in the link's place.
+        // An earlier session may have replaced the link with a file.
         let _ = std::fs::remove_file(&path);
         let _ = std::os::unix::fs::symlink(target, &path);
     }

@@ -1,5 +1,5 @@
-//! What is installed for the repo of a run: in the user's own folder, and in the folders where Python tools keep the virtual
-//! environments of all repos.
+//! Finds what is installed for a repo: in the user's folder, and in the folders where Python tools keep
+//! virtual environments.
 
 use crate::environment::Environment;
 use ralph_loop_domain::installed::{ENVIRONMENT, InstalledFolder, InstalledUse};
@@ -10,7 +10,7 @@ use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 use std::path::{Path, PathBuf};
 
-/// Where tools keep environments: below the folder that a variable names, or else below this one of the home.
+/// Environment stores: folder below a variable's value, else below this folder of the home.
 const STORES: &[(&str, &str, &str)] = &[
     ("XDG_CACHE_HOME", ".cache", "pypoetry/virtualenvs"),
     ("POETRY_CACHE_DIR", "", "virtualenvs"),
@@ -21,12 +21,12 @@ const STORES: &[(&str, &str, &str)] = &[
     ("HATCH_DATA_DIR", "", "env/virtual"),
     ("XDG_DATA_HOME", ".local/share", "pdm/venvs"),
 ];
-/// Names in one folder of a store that are looked at.
+/// Entries examined in one store folder.
 const NAMES_MAX: usize = 2000;
-/// How far below a store an environment lies.
+/// Depth of environments below a store.
 const DEPTH: usize = 3;
 
-/// What checks of this run on this machine use. Nothing for a clone of something else than the user's own folder.
+/// What the checks of this run use. Empty for a clone of anything but the user's own folder.
 pub(crate) fn of_run(env: &Environment, spec: &RunSpec) -> Vec<InstalledFolder> {
     let own = match &spec.place {
         WorkspaceKind::Clone { from, .. } => {
@@ -41,17 +41,16 @@ pub(crate) fn of_run(env: &Environment, spec: &RunSpec) -> Vec<InstalledFolder> 
     }
 }
 
-/// What is installed for the repo at `top`.
 pub(crate) fn for_repo(env: &Environment, top: &Path) -> Vec<InstalledFolder> {
     let Ok(repo) = Repo::discover(env.vars(), top) else { return Vec::new() };
     let mut found = installed_folders(&repo).unwrap_or_default();
-    // As the run names its place: by that path checks find it.
+    // Checks look it up by the path the run uses.
     found.iter_mut().for_each(|folder| folder.from = top.join(&folder.at));
     found.extend(outside(env.vars(), top));
     found
 }
 
-/// Environments of the repo at `top` in the stores of tools.
+/// Environments of the repo at `top` in tool stores.
 fn outside(vars: &Vars, top: &Path) -> Vec<InstalledFolder> {
     let home = vars.home();
     let codes = [code(top), code(&top.join("Pipfile"))];
@@ -72,7 +71,7 @@ fn outside(vars: &Vars, top: &Path) -> Vec<InstalledFolder> {
     found.into_iter().map(folder).collect()
 }
 
-/// The environments in a store whose path holds one of the codes.
+/// Environments in a store whose path contains one of the codes.
 fn environments(store: &Path, codes: &[String]) -> Vec<PathBuf> {
     let Ok(top) = SafeDir::open(store) else { return Vec::new() };
     let mut found = Vec::new();
@@ -96,7 +95,7 @@ fn environments(store: &Path, codes: &[String]) -> Vec<PathBuf> {
     found
 }
 
-/// The first letters of a path's checksum in Base64, which poetry, pipenv, hatch and pdm put into the name of an environment.
+/// Start of the Base64 checksum of a path, which poetry, pipenv, hatch and pdm put into environment names.
 fn code(path: &Path) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let digest = Digest::of(path.as_os_str().as_encoded_bytes());

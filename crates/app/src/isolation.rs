@@ -1,4 +1,4 @@
-//! The sandbox of a run: which kind, and what of this machine the chosen agents need inside it.
+//! The sandbox of a run: its kind, and what the chosen agents need from this machine.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What `auto` means on this machine; an error where what was asked for cannot be had. Never a weaker one.
+/// Resolves `auto`; fails if the requested isolation isn't available, never picks a weaker one.
 pub fn resolve(env: &Environment, asked: Isolation) -> Result<Isolation, AppError> {
     if asked == Isolation::None {
         return Ok(Isolation::None);
@@ -42,23 +42,23 @@ fn choose(
     })
 }
 
-/// What the agents of a run need in a sandbox, wherever that is.
+/// What a run's agents need in any sandbox.
 #[derive(Default)]
 pub struct SandboxNeeds {
-    /// Servers that the user named, in settings or variables.
+    /// Servers named in settings or variables.
     pub endpoints: Vec<Endpoint>,
-    /// The variables that hold an agent's keys, by its program as it is started: the full path here, the name elsewhere.
+    /// Key variables by agent program: full path on this machine, name elsewhere.
     pub keys: BTreeMap<String, Vec<String>>,
-    /// What agents on this machine log in with, by their program in the same way.
+    /// Agent logins, by program.
     logins: BTreeMap<String, AgentLogin>,
-    /// What of the repo their sessions find empty, by their program in the same way.
+    /// Repo paths that sessions find empty, by program.
     covers: BTreeMap<String, Covers>,
-    /// Further hosts.
+    /// Additional hosts.
     allow: Vec<HostRule>,
 }
 
 impl SandboxNeeds {
-    /// The hosts as a provider's own list takes them.
+    /// Hosts in the format of a provider's allowlist.
     pub fn hosts(&self, workspace: &Path) -> Vec<String> {
         let rules = defaults::rules(workspace);
         let mut hosts: Vec<String> = rules.iter().chain(&self.allow).map(HostRule::to_string).collect();
@@ -69,12 +69,11 @@ impl SandboxNeeds {
     }
 }
 
-/// Looks up what the agents of a run need.
 pub fn needs(env: &Environment, spec: &RunSpec) -> SandboxNeeds {
     needs_of(env, (&spec.origin, spec.task.working_dir.as_deref()), &spec.settings)
 }
 
-/// The same for the agents of these settings, in the repo at `top`, where they work in the folder `below`.
+/// For agents with these settings in the repo at `top`, working in `below`.
 fn needs_of(env: &Environment, (top, below): (&Path, Option<&str>), settings: &Settings) -> SandboxNeeds {
     let mut needs = SandboxNeeds::default();
     let programs = settings::programs(env, top);
@@ -96,7 +95,7 @@ fn needs_of(env: &Environment, (top, below): (&Path, Option<&str>), settings: &S
         let mut names: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
         needs.endpoints.extend(keys.iter().filter_map(|key| endpoint(&env.vars().get(key)?)));
         for text in own_settings(env, name, keys) {
-            // A user's own settings may name another server, and another variable for its key.
+            // The user's settings may name another server and another key variable.
             let urls = values(&text, &["base_url", "baseURL", "baseUrl"]);
             needs.endpoints.extend(urls.filter_map(|url| endpoint(&url)));
             names.extend(values(&text, &["env_key"]));
@@ -107,17 +106,16 @@ fn needs_of(env: &Environment, (top, below): (&Path, Option<&str>), settings: &S
         match allowed(host) {
             Ok(AllowedHost::Rule(rule)) => needs.allow.push(rule),
             Ok(AllowedHost::Server(server)) => needs.endpoints.push(server),
-            // Refused before the run began.
+            // Rejected before the run began.
             Err(_) => {}
         }
     }
     needs
 }
 
-/// One of `allowed_hosts`.
 enum AllowedHost {
     Rule(HostRule),
-    /// A server on this machine or in the house, with its port.
+    /// A local or private server, with its port.
     Server(Endpoint),
 }
 
@@ -134,7 +132,7 @@ fn allowed(text: &str) -> Result<AllowedHost, String> {
     }
 }
 
-/// Refuses hosts that could not be allowed and names that are no variables.
+/// Rejects invalid hosts and variable names.
 pub fn check(settings: &Settings) -> Result<(), AppError> {
     for host in &settings.allowed_hosts {
         allowed(host).map_err(|why| {
@@ -150,7 +148,7 @@ pub fn check(settings: &Settings) -> Result<(), AppError> {
     }
 }
 
-/// Who can be reached by commands of a run, with refusals told to the engine.
+/// The network policy of a run's commands; refusals are recorded.
 pub fn policy(env: &Environment, spec: &RunSpec, refusals: &Refusals) -> EgressPolicy {
     policy_of(needs(env, spec), &spec.workspace, refusals)
 }
@@ -166,29 +164,29 @@ fn policy_of(needs: SandboxNeeds, workspace: &Path, refusals: &Refusals) -> Egre
     policy
 }
 
-/// The user's name and address for git inside a sandbox; `None` where their own git knows none.
+/// The user's git identity inside a sandbox; `None` if none is set.
 pub fn identity(repo: &Repo) -> Option<GitIdentity> {
     let (name, email) = repo.user_identity();
     Some(GitIdentity { name: name?, email: email? })
 }
 
-/// What a run's own repo gives to its sandbox.
+/// What the repo contributes to its sandbox.
 #[derive(Debug, Default)]
 pub struct RepoInside {
-    /// Folders of objects that the agent's git borrows from.
+    /// Object folders that the agent's git borrows from.
     pub objects: Vec<PathBuf>,
-    /// Who commits.
+    /// The committer.
     pub identity: Option<GitIdentity>,
 }
 
-/// Where commands of a run see the agent's tree: at the path of the user's own repo, where the tree has a git folder of its
-/// own. A worktree's names its own place.
+/// Path at which sandboxed commands see the agent's tree: that of the user's repo, if the tree has its own
+/// git folder. A worktree's git folder names the worktree's path.
 fn workspace_at(spec: &RunSpec) -> Option<PathBuf> {
     let own_git = spec.hands_back() || matches!(spec.place, WorkspaceKind::Clone { .. });
     own_git.then(|| spec.origin.clone())
 }
 
-/// The sandbox of a run, as its spec says; `shown` can be read inside it, too, and what the checks use of `installed`.
+/// The sandbox of a run. `shown` and what the checks use of `installed` are readable inside.
 pub fn of_run(
     env: &Environment,
     home: &StateHome,
@@ -206,7 +204,7 @@ pub fn of_run(
     if spec.settings.allow_agent_commits {
         isolation.git = GitAccess::Commit;
     }
-    // A checkout that was made for the run is nobody's own place.
+    // A checkout made for the run isn't the user's folder.
     isolation.workspace_at = workspace_at(spec).filter(|at| !at.starts_with(home.path()));
     isolation.objects = repo.objects;
     isolation.identity = repo.identity;
@@ -217,7 +215,7 @@ pub fn of_run(
     isolation.read_only.extend(outside.map(|folder| folder.from.clone()));
     isolation.environments = installed.iter().flat_map(|folder| folder.environments.clone()).collect();
     isolation.lent = left_out(spec, installed);
-    // Hooks of the sessions are this program again.
+    // Session hooks start this program.
     isolation.read_only.extend(crate::hooks::program(env, spec));
     let needs = needs(env, spec);
     isolation.logins = needs.logins;
@@ -228,7 +226,7 @@ pub fn of_run(
     choose(&isolation::detect(env.vars()), spec.settings.isolation, isolation)
 }
 
-/// What was too much for the agent's copy of the user's folder: the user's own is there for reading.
+/// Paths left out of the agent's copy for their size: sandboxed commands read the user's own.
 fn left_out(spec: &RunSpec, installed: &[InstalledFolder]) -> Vec<PathBuf> {
     let is_empty = |at: &str| {
         let top = SafeDir::open(&spec.workspace);
@@ -242,8 +240,8 @@ fn left_out(spec: &RunSpec, installed: &[InstalledFolder]) -> Vec<PathBuf> {
     installed.iter().filter(|_| copied).filter(lacks).map(|folder| folder.from.clone()).collect()
 }
 
-/// A sandbox for commands of a repo that somebody only wants to try, without a run: the usual hosts, no key, no login. `folder`
-/// is for what it needs itself; `programs` can be started in it, too. None where the user's own configuration says so.
+/// A sandbox for trying a repo's commands without a run: usual hosts, no keys, no logins. `folder` holds its
+/// files; `programs` can be started in it. `None` if the user's configuration turns it off.
 pub fn for_trying(
     env: &Environment,
     top: &Path,
@@ -260,8 +258,8 @@ pub fn for_trying(
     choose(&isolation::detect(env.vars()), Isolation::Auto, isolation)
 }
 
-/// The sandbox in which the agents of these settings would work in the repo at `top`, over another folder, for trying them:
-/// with their logins and keys, and the hosts that they may reach. `folder` is for what it needs itself.
+/// The sandbox of these settings' agents over another folder, to try them with their logins, keys and hosts.
+/// `folder` holds its files.
 pub fn for_agents(
     env: &Environment,
     top: &Path,
@@ -284,8 +282,8 @@ pub fn for_agents(
     choose(&isolation::detect(env.vars()), settings.isolation, isolation)
 }
 
-/// Programs of agents and verifiers that are named by their place, wherever that is. One in the user's repo is the agent's
-/// own where its tree stands in that place.
+/// Agents and verifiers named by path. One inside the user's repo belongs to the agent if its tree is mounted
+/// there.
 fn named_programs(settings: &Settings, workspace_at: Option<&Path>) -> Vec<PathBuf> {
     let agents = settings.agents.iter().filter_map(|agent| agent.command_argv.first());
     let verifiers = settings.verifiers.iter().filter_map(|verifier| verifier.command_argv.first());
@@ -294,14 +292,14 @@ fn named_programs(settings: &Settings, workspace_at: Option<&Path>) -> Vec<PathB
     absolute.filter(|path| !own(path)).collect()
 }
 
-/// Programs of known agents, which are given keys.
+/// Programs of known agents, which get keys.
 fn known_programs(env: &Environment, top: &Path, settings: &Settings) -> Vec<PathBuf> {
     let here = settings::programs(env, top);
     let known = settings.agents.iter().filter_map(|agent| here.known(&agent.command_argv));
     known.map(|found| found.path).collect()
 }
 
-/// The settings of an agent's program: in the user's home, and in variables.
+/// An agent's own settings: in the user's home, and in variables.
 fn own_settings(env: &Environment, name: &str, keys: &[&str]) -> Vec<String> {
     let home = env.vars().get_os("HOME").map(PathBuf::from).unwrap_or_default();
     let files = isolation::auth_files(name).into_iter().filter(|file| !file.renewed);
@@ -309,7 +307,7 @@ fn own_settings(env: &Environment, name: &str, keys: &[&str]) -> Vec<String> {
     files.chain(keys.iter().filter_map(|key| env.vars().get(key))).collect()
 }
 
-/// The quoted values of some keys in TOML or JSON.
+/// Quoted values of these keys in TOML or JSON.
 fn values<'a>(text: &'a str, keys: &'a [&str]) -> impl Iterator<Item = String> + 'a {
     keys.iter().flat_map(move |key| {
         text.match_indices(key).filter_map(move |(at, _)| {
@@ -321,7 +319,7 @@ fn values<'a>(text: &'a str, keys: &'a [&str]) -> impl Iterator<Item = String> +
     })
 }
 
-/// The server in a URL such as `http://localhost:4000/v1`.
+/// The server of a URL such as `http://localhost:4000/v1`.
 fn endpoint(url: &str) -> Option<Endpoint> {
     let (scheme, rest) = url.trim().split_once("://")?;
     let usual = match scheme.to_ascii_lowercase().as_str() {

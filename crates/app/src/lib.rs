@@ -1,11 +1,12 @@
-//! From a request and an environment to a run: the room that every face of `ralph` shares.
+//! From a request and an environment to a run, for every interface of `ralph`.
 //!
-//! An [`App`] is made of an [`Environment`], captured once at the border of the program. [`App::prepare`] turns a plain
-//! [`RunRequest`] into a [`Plan`] and refuses whatever is wrong with it before a cent is spent; [`App::start`] makes the
-//! place, takes the lock, registers the run and puts a backend behind each port; what comes out is a [`ReadyRun`] whose
-//! driver only has to be run. [`App::spawn`] lets a process of its own do all that, which outlives its starter. [`App::resume`] does the same for a run that exists, [`App::open`] and [`App::list`] only
-//! look. Nothing here prints, exits, or reads the environment of the process anywhere but in [`Environment::capture`]:
-//! what happens on the way is told to a [`Reporter`], and what goes wrong is one [`AppError`].
+//! An [`App`] is made from an [`Environment`], captured once at the edge. [`App::prepare`] turns a
+//! [`RunRequest`] into a [`Plan`] and rejects problems before anything costs money. [`App::start`] creates
+//! the workspace, takes the lock, registers the run, wires the backends and returns a [`ReadyRun`] to drive.
+//! [`App::spawn`] does all that in a detached process. [`App::resume`] continues an existing run;
+//! [`App::open`] and [`App::list`] only read. Nothing here prints, exits, or reads the process environment
+//! outside [`Environment::capture`]: progress goes to a [`Reporter`], failures are an [`AppError`].
+#![allow(missing_docs, reason = "a comment that repeats a name helps no reader")]
 
 mod agent;
 pub mod agent_settings;

@@ -1,4 +1,4 @@
-//! Everything that can be found wrong with a task without running anything.
+//! Lints a task as far as possible without running anything.
 
 mod facts;
 
@@ -6,7 +6,6 @@ use crate::environment::Environment;
 use crate::task_source::TaskSource;
 use ralph_loop_task::lint::{LintFacts, LintReport};
 
-/// Lints with everything that can be found out without running anything.
 pub fn lint_task(env: &Environment, source: &TaskSource, passing_before: &[String]) -> LintReport {
     let mut configured = facts::configuration(env, source);
     let known = |missing_programs| LintFacts {

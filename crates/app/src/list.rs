@@ -1,4 +1,4 @@
-//! The runs of a folder, or of every folder on this machine, as lists show them.
+//! Lists the runs of one folder or of all folders.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -10,37 +10,30 @@ use ralph_loop_protocol::money::Cost;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// One run in the list.
 #[derive(Debug, Serialize)]
 pub struct ListEntry {
-    /// Its id.
     pub run_id: String,
-    /// The title of its task.
     pub title: String,
-    /// The status word; `gone` where the folder is, `unreadable` where its journal is.
+    /// Status word; `gone` if the folder is missing, `unreadable` if the journal is.
     pub status: String,
-    /// Whether a process drives it.
     pub driven: bool,
-    /// The iteration under way, or the last one.
+    /// The current or last iteration.
     pub iteration: Option<u32>,
-    /// Most iterations.
+    /// Iteration limit.
     pub max_iterations: Option<u32>,
-    /// What it has cost.
     #[serde(flatten)]
     pub cost: Cost,
-    /// When it was asked for.
+    /// When it was requested.
     pub created_at: Timestamp,
     /// When its journal last grew.
     pub last_event_at: Option<Timestamp>,
-    /// When something last happened; output counts.
+    /// When something last happened, including output.
     pub active_at: Option<Timestamp>,
-    /// The folder that it was started from.
     pub folder: PathBuf,
-    /// The folder that it works in.
     pub workspace: PathBuf,
-    /// What is wrong, where something is.
+    /// The problem, if there is one.
     pub problem: Option<String>,
-    /// Unfinished, and nobody is at work on it.
+    /// Unfinished and stopped.
     #[serde(skip)]
     pub orphaned: bool,
 }
@@ -59,7 +52,6 @@ pub fn runs(env: &Environment, folder: &Path, everywhere: bool) -> Result<Vec<Li
     Ok(found.into_iter().map(|registration| list_entry(env, registration)).collect())
 }
 
-/// Looks at one run.
 pub fn list_entry(env: &Environment, registration: Registration) -> ListEntry {
     let entry = ListEntry {
         run_id: registration.run_id.to_string(),

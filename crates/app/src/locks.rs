@@ -1,5 +1,5 @@
-//! The lock of a folder: one run at a time. It lies in `ralph`'s own folder, where no agent can hold or replace it; the record
-//! of a run leads to the lock of the folder that the run works in.
+//! One run at a time per folder. The lock is in `ralph`'s state folder, out of agents' reach; a run's record
+//! links to the lock of its folder.
 
 use crate::error::AppError;
 use ralph_loop_core::clock::SystemClock;
@@ -12,22 +12,22 @@ use ralph_loop_task::spec::RunSpec;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a dead run's guard may take to end what it left behind.
+/// How long the guard of a dead run may take to end its leftovers.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Takes the lock of the folder that a run works in.
+/// Takes the lock of a run's folder.
 pub fn of_run(home: &StateHome, spec: &RunSpec) -> Result<RunLock, AppError> {
     of_folder(home, spec.home(), &spec.run_id)
 }
 
-/// Takes a folder's lock for a run, and lets its record, where there is one, lead there.
+/// Takes a folder's lock for a run and links the run's record to it.
 pub fn of_folder(home: &StateHome, folder: &Path, run_id: &RunId) -> Result<RunLock, AppError> {
     let lock = take(home, folder, run_id, CLEANUP_TIMEOUT)?;
     lead(home, run_id, &lock);
     Ok(lock)
 }
 
-/// Lets the record of a run lead to the lock of its folder, so that whoever knows the run finds who drives it.
+/// Links a run's record to the lock of its folder, so that the driver can be found from the run.
 pub fn lead(home: &StateHome, run_id: &RunId, lock: &RunLock) {
     use std::os::unix::ffi::OsStrExt as _;
     let record = home.record(run_id);
@@ -38,7 +38,7 @@ pub fn lead(home: &StateHome, run_id: &RunId, lock: &RunLock) {
     }
 }
 
-/// Takes a folder's lock under a name that need not be a run's.
+/// Takes a folder's lock under any name.
 pub fn take(home: &StateHome, folder: &Path, name: &RunId, timeout: Duration) -> Result<RunLock, LockError> {
     let holder = LockHolder::new(std::process::id(), name.clone(), SystemClock::default().now());
     if let Some(found) = old_holder(home, folder).filter(|found| lock::is_alive(found.pid)) {
@@ -47,12 +47,13 @@ pub fn take(home: &StateHome, folder: &Path, name: &RunId, timeout: Duration) ->
     RunLock::take(&home.folder_lock(folder), &holder, timeout)
 }
 
-/// Who holds a folder's lock now.
+/// Who holds a folder's lock.
 pub fn holder(home: &StateHome, folder: &Path) -> Option<LockHolder> {
     lock::holder(&home.folder_lock(folder)).or_else(|| old_holder(home, folder))
 }
 
-/// A run of the older layout, whose lock lies in the folder itself. Where no such run is known, the file is anybody's.
+/// The lock holder of a run in the old layout, whose lock file is in the folder. Ignored unless such a run is
+/// registered, because anyone could write the file.
 fn old_holder(home: &StateHome, folder: &Path) -> Option<LockHolder> {
     let found = lock::holder(&RalphDir::of(folder).lock())?;
     registry::find(home, &found.run_id).is_some_and(|entry| entry.record.is_none()).then_some(found)

@@ -1,9 +1,8 @@
-//! The log of a process that drives a run: what the engine did and how long it took, for whoever looks into a fault.
+//! The log of a process that drives a run, for debugging: what the engine did and how long it took.
 //!
-//! All crates say what they do with `tracing`. Nothing listens unless a program installs a listener: [`RunLog::install`] does
-//! so for the binary. It writes to a file of bounded size in the run's record (`ralph.log`, and `ralph.1.log` before it), and
-//! to stderr where that is wanted. Secrets and what would steer a
-//! terminal are taken out of every line. A library leaves listening to its program.
+//! All crates use `tracing`. [`RunLog::install`] listens for the binary; a library leaves that to its
+//! program. It writes to a bounded file in the run's record (`ralph.log`, before it `ralph.1.log`), and to
+//! stderr on request. Secrets and terminal escapes are removed from every line.
 
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_protocol::sanitize;
@@ -18,20 +17,16 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt};
 
-/// The log in a run's record.
 pub const FILE: &str = "ralph.log";
-/// The one before it.
 pub const FILE_BEFORE: &str = "ralph.1.log";
-/// At this size a new one is begun.
+/// Size at which a new file is started.
 const SIZE_MAX: u64 = 2 * 1024 * 1024;
-/// What is kept while the run's record is not known yet.
+/// Bytes buffered until the run's record is known.
 const EARLY_MAX: usize = 64 * 1024;
 
-/// The log of this process.
 #[derive(Clone, Default)]
 pub struct RunLog(Arc<Mutex<Target>>);
 
-/// Where lines go.
 #[derive(Default)]
 struct Target {
     redactor: Redactor,
@@ -42,8 +37,8 @@ struct Target {
 }
 
 impl RunLog {
-    /// Listens from now on, in this whole process; where somebody listens already, nothing changes. With `stderr`, lines of
-    /// that level and above are shown there, too.
+    /// Installs the process-wide listener, unless there is one. With `stderr`, lines of that level and above
+    /// go there as well.
     pub fn install(redactor: Redactor, stderr: Option<Level>) -> Self {
         let log = Self(Arc::new(Mutex::new(Target { redactor, ..Target::default() })));
         let to_file = fmt::layer().with_ansi(false).with_writer(log.clone()).with_filter(ours(Level::DEBUG));
@@ -55,7 +50,7 @@ impl RunLog {
         log
     }
 
-    /// Writes to the record of this run from now on, what came before included.
+    /// Writes to this run's record from now on, including what is buffered.
     pub fn attach(&self, record: &Path, redactor: Redactor) {
         let mut target = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         target.redactor = redactor;
@@ -73,15 +68,15 @@ impl RunLog {
 }
 
 impl Target {
-    /// One event stays one line, whatever stands in it, and is safe to show. Made safe before secrets are looked for: a
-    /// character that is not seen would part one.
+    /// Makes one event one safe line. Sanitizes before redacting: an invisible character would split a
+    /// secret.
     fn clean(&self, line: &[u8]) -> Vec<u8> {
         let text = String::from_utf8_lossy(line);
         let safe = sanitize::line(text.trim_end_matches('\n'));
         format!("{}\n", self.redactor.text(&safe)).into_bytes()
     }
 
-    /// A log that cannot be written is done without: a full disk ends no run.
+    /// Ignores write errors: a full disk must not end a run.
     fn put(&mut self, line: &[u8]) {
         let line = self.clean(line);
         self.append(line);
@@ -110,7 +105,6 @@ impl Target {
     }
 }
 
-/// Takes one event's line.
 pub struct Line(RunLog);
 
 impl Write for Line {
@@ -130,12 +124,11 @@ impl<'a> MakeWriter<'a> for RunLog {
     }
 }
 
-/// Shows lines on stderr without secrets.
+/// Writes redacted lines to stderr.
 struct Redacting {
     log: RunLog,
 }
 
-/// One event's line for stderr.
 struct StderrLine {
     log: RunLog,
 }
@@ -158,7 +151,7 @@ impl<'a> MakeWriter<'a> for Redacting {
     }
 }
 
-/// Events of our own crates. Those of libraries may hold whole addresses, which nobody has looked through.
+/// Only our own crates: library events may contain full URLs, unredacted.
 fn ours(level: Level) -> Targets {
     Targets::new().with_target("ralph", level)
 }

@@ -1,5 +1,5 @@
-//! The models of a run: which profiles it is frozen with, who helps when it circles, and whether every model that an agent
-//! needs can be reached and paid for, before a cent is spent.
+//! A run's models: the profiles it freezes, the helpers for a stuck run, and whether every needed model has
+//! its key.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -9,19 +9,19 @@ use ralph_loop_domain::price::PriceTable;
 use ralph_loop_task::config::{AgentConfig, AgentKind, Models, Profile, Settings};
 use ralph_loop_task::dialect::ModelChoice;
 
-/// The agent of a folder where no CLI is installed and none is configured: JSON actions with the default profile, where its
-/// key is there.
+/// The agent of a folder without agent CLI or configuration: JSON actions with the default profile, if its
+/// key is set.
 pub fn default_agent(env: &Environment, loaded: &LoadedModels) -> Option<AgentConfig> {
     let name = loaded.models.default_name().to_owned();
     let profile = loaded.models.get(&name)?;
     has_key(env, &profile).then(|| AgentConfig::model("actions", AgentKind::Actions, &name))
 }
 
-/// Freezes the profiles into the settings, with the task's own choice on top and helpers that can be asked.
+/// Freezes the profiles into the settings, applies the task's choice, and picks helpers.
 pub fn resolve(env: &Environment, settings: &mut Settings, loaded: &LoadedModels, choice: &ModelChoice) {
     let mut models = loaded.models.clone();
     if let Some(chosen) = &choice.default_profile {
-        // Agents that were written down with the usual profile follow the task's; one with its own choice keeps it.
+        // Agents configured with the default profile follow the task's choice; others keep theirs.
         let usual = loaded.models.default_name();
         for agent in settings.agents.iter_mut().filter(|a| a.kind.calls_model()) {
             if agent.profile.as_deref().is_none_or(|name| name == usual) {
@@ -33,8 +33,8 @@ pub fn resolve(env: &Environment, settings: &mut Settings, loaded: &LoadedModels
     if choice.fallback_profile.is_some() {
         models.fallback.clone_from(&choice.fallback_profile);
     }
-    // Nobody else's key and no stronger model than the run's own, unless the user said so: by naming a profile, or by tagging
-    // one in a file of theirs.
+    // Uses no other key and no stronger model than the run's own, unless the user named or tagged a profile
+    // for it.
     let own =
         settings.agents.iter().find(|a| a.kind.calls_model()).map(|a| profile_name(a, &models).to_owned());
     let usable = |tag: &str| {
@@ -53,8 +53,7 @@ pub fn resolve(env: &Environment, settings: &mut Settings, loaded: &LoadedModels
     settings.models = models;
 }
 
-/// Whether every profile that the run names exists, and the keys of those that its agents need are set. Every problem is
-/// added to the list.
+/// Adds a problem for every missing profile, and for every missing key that its agents need.
 pub fn check(env: &Environment, settings: &Settings, problems: &mut Vec<AppError>) {
     let models = &settings.models;
     let known: Vec<&str> = models.profiles.keys().map(String::as_str).collect();
@@ -83,7 +82,7 @@ pub fn check(env: &Environment, settings: &Settings, problems: &mut Vec<AppError
         let is_default = models.default.as_deref() == Some(name);
         let profile = match find(name, &by) {
             Ok(profile) => profile,
-            // Said already, once for all agents.
+            // Reported once already.
             Err(_) if is_default => continue,
             Err(error) => {
                 problems.push(error);
@@ -114,7 +113,7 @@ pub fn check(env: &Environment, settings: &Settings, problems: &mut Vec<AppError
     }
 }
 
-/// Agents whose cost nobody can know.
+/// Agents with unknown cost.
 pub fn unpriced<'a>(settings: &'a Settings, prices: &PriceTable) -> Vec<&'a AgentConfig> {
     let priced = |model: &str| prices.price(model).is_some();
     settings
@@ -133,8 +132,8 @@ pub fn unpriced<'a>(settings: &'a Settings, prices: &PriceTable) -> Vec<&'a Agen
         .collect()
 }
 
-/// Variables with keys that only this process needs: no command of an agent is to see them. Where an agent is a CLI, it
-/// brings its own key, and they stay.
+/// Key variables that only this process needs, hidden from agents' commands. CLI agents bring their own keys,
+/// so those stay.
 pub fn own_keys(env: &Environment, settings: &Settings) -> Vec<String> {
     if settings.agents.iter().any(|a| a.kind == AgentKind::Cli) {
         return Vec::new();
@@ -155,12 +154,11 @@ fn profile_of<'a>(agent: &'a AgentConfig, settings: &'a Settings) -> &'a str {
     profile_name(agent, &settings.models)
 }
 
-/// The profile, or model, that an agent works with.
 pub fn profile_name<'a>(agent: &'a AgentConfig, models: &'a Models) -> &'a str {
     agent.model.as_deref().or(agent.profile.as_deref()).unwrap_or_else(|| models.default_name())
 }
 
-/// Whether a profile needs no key, or has it.
+/// Whether a profile has its key or needs none.
 pub fn has_key(env: &Environment, profile: &Profile) -> bool {
     let vars = env.lookup();
     Route::of(profile, &vars).is_ok_and(|r| r.key_vars.is_empty() || r.key_var(&vars).is_some())

@@ -1,5 +1,5 @@
-//! The model profiles of a folder: built in, the user's own `models.yaml`, the repo's, then the environment. A profile of the
-//! repo that would send a key to a server of its choice gets none before the user has allowed it.
+//! Layers of model profiles: built in, the user's `models.yaml`, the repo's, the environment. A repo profile
+//! that would send a key to a server of its choice gets no key until the user allows it.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -12,29 +12,25 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The files of a repo that may hold profiles.
+/// Files of a repo that may hold profiles.
 pub const REPO_FILES: [&str; 2] = ["config/models.yaml", ".ralph/models.yaml"];
 
-/// Where a profile comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// `ralph` itself.
     BuiltIn,
-    /// The user's own file.
     User(PathBuf),
-    /// A file of the repo.
     Repo(PathBuf),
 }
 
 impl Origin {
-    /// As lists show it.
+    /// For display.
     pub fn shown(&self) -> String {
         match self {
             Self::BuiltIn => "built in".into(),
             Self::User(path) | Self::Repo(path) => path.display().to_string(),
         }
     }
-    /// The word for programs.
+    /// For JSON.
     pub fn word(&self) -> &'static str {
         match self {
             Self::BuiltIn => "built-in",
@@ -44,18 +40,15 @@ impl Origin {
     }
 }
 
-/// All layers in one.
 #[derive(Debug, Clone)]
 pub struct LoadedModels {
-    /// The profiles.
     pub models: Models,
-    /// What they cost: the built-in list, `prices_file`, the profiles' own prices.
+    /// From the built-in list, `prices_file` and the profiles.
     pub prices: PriceTable,
-    /// Where each profile comes from.
     pub origins: BTreeMap<String, Origin>,
-    /// What profiles of the repo ask for, by their names, whether it is allowed or not.
+    /// Requests of repo profiles by name, whether or not allowed.
     pub asks: Vec<(String, Ask)>,
-    /// Profiles of the repo that get no key before the user has allowed it.
+    /// Repo profiles that get no key until the user allows it.
     pub waiting: Vec<String>,
 }
 
@@ -102,7 +95,7 @@ fn load_from(
     Ok(loaded)
 }
 
-/// Puts one file on top.
+/// Adds a file on top.
 fn layer(loaded: &mut LoadedModels, path: &Path, origin: Origin, grants: &Grants) -> Result<(), AppError> {
     let read = match origin {
         Origin::Repo(_) => repo_file::read,
@@ -115,7 +108,7 @@ fn layer(loaded: &mut LoadedModels, path: &Path, origin: Origin, grants: &Grants
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(e) => return Err(repo_file::unreadable(path, &e)),
     };
-    // Other programs keep a `config/models.yaml` too.
+    // Other programs use `config/models.yaml` too.
     if path.ends_with("config/models.yaml") && matches!(origin, Origin::Repo(_)) && !is_ours(&text) {
         return Ok(());
     }
@@ -148,13 +141,13 @@ fn layer(loaded: &mut LoadedModels, path: &Path, origin: Origin, grants: &Grants
     Ok(())
 }
 
-/// Whether a file that others use as well speaks of profiles.
+/// Whether a file shared with other programs contains profiles.
 fn is_ours(text: &str) -> bool {
     text.lines().any(|line| line.trim_end().starts_with("profiles:"))
 }
 
-/// What a repo's profile asks for where it would send a key of the user's to a server which is not the provider's own,
-/// encrypted, or a key that is not this provider's.
+/// What a repo profile requests if it would send a user's key to a server that isn't the provider's own or
+/// isn't encrypted, or a key of another provider.
 fn key_ask(source: &str, name: &str, profile: &Profile) -> Option<Ask> {
     let (nothing, unknown) = (|_: &str| None, |_: &str| Some("https://server.invalid".to_owned()));
     let route = Route::of(profile, &nothing).or_else(|_| Route::of(profile, &unknown)).ok()?;

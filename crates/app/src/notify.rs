@@ -1,5 +1,5 @@
-//! Who is told of a run: the user's own configuration, the environment, flags. Never the repo: what stands in it comes from
-//! whoever wrote it, and a notification runs programs and sends words elsewhere.
+//! Notification targets from the user's configuration, the environment and flags. Never from the repo:
+//! notifications run programs and send text elsewhere.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -9,7 +9,7 @@ use ralph_loop_domain::ports::Notifier;
 use ralph_loop_notify::ChannelNotifier;
 use ralph_loop_task::config::{NotifyConfig, NotifyKind, SLACK_VARIABLE};
 
-/// Reads one way to tell people: `slack`, `desktop`, `command:LINE` or `none`.
+/// Parses `slack`, `desktop`, `command:LINE` or `none`.
 pub fn parse(text: &str) -> Result<NotifyRequest, String> {
     let also = |config| NotifyRequest::Also(Box::new(config));
     match text.split_once(':') {
@@ -27,7 +27,6 @@ pub fn parse(text: &str) -> Result<NotifyRequest, String> {
     }
 }
 
-/// All who are to be told.
 pub fn chosen(env: &Environment, requests: &[NotifyRequest]) -> Result<Vec<ChannelNotifier>, AppError> {
     if requests.contains(&NotifyRequest::Nobody) {
         return Ok(Vec::new());
@@ -48,7 +47,7 @@ pub fn chosen(env: &Environment, requests: &[NotifyRequest]) -> Result<Vec<Chann
     Ok(ralph_loop_notify::notifiers(&configs, vars))
 }
 
-/// The same, as a run takes them.
+/// The notifiers for a run.
 pub fn notifiers(env: &Environment, requests: &[NotifyRequest]) -> Result<Vec<Box<dyn Notifier>>, AppError> {
     Ok(chosen(env, requests)?.into_iter().map(|notifier| Box::new(notifier) as Box<dyn Notifier>).collect())
 }

@@ -1,11 +1,10 @@
-//! The Now line on screens: the sentence of the run's view, in the colour of what it means.
+//! The Now line: the view's sentence with a color for its meaning.
 
 use crate::facts::RunReading;
 use ralph_loop_journal::lock;
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::outcome::EndReason;
 
-/// What goes on now.
 pub fn line(facts: &RunReading) -> (Tone, String) {
     let state = &facts.state;
     if let Some(pid) = facts.driver.as_ref().map(|driver| driver.pid).filter(|pid| lock::is_stopped(*pid)) {
@@ -24,7 +23,7 @@ pub fn line(facts: &RunReading) -> (Tone, String) {
     (tone, facts.view().now)
 }
 
-/// What a person can do now, as commands to type.
+/// What you can do now, as commands to type.
 pub fn next(facts: &RunReading) -> Option<String> {
     facts.view().next
 }

@@ -1,5 +1,5 @@
-//! Runs of the older layout, whose record lies in the `.ralph/` of their workspace: whoever goes on with one moves its record
-//! to where no agent can write. What is only read stays where it is.
+//! Runs in the old layout, with their record in the workspace's `.ralph/`. Resuming one moves its record out
+//! of agents' reach; reading leaves it.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -13,14 +13,15 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Files that a record has at most; more cannot be a run's.
+/// Limit for a record's files.
 const FILES_MAX: usize = 500_000;
-/// What of git's folder for a run is made again, or means something only there.
+/// Parts of a run's git folder that are recreated or meaningful only there.
 const PASSING: &[&str] = &["objects", "room", "events.jsonl", "spec.json", "clock"];
-/// Copies of files that may only grow, which the record keeps in a folder of their own.
+/// Copies of append-only files, which the record keeps separately.
 const GROWN: &[&str] = &["guardrails.md", "errors.log", "activity.log"];
 
-/// The entry of a run whose record lies apart. One of the older layout is moved first; its lock must be held.
+/// The entry of a run with a separate record; moves a record of the old layout first. The caller holds its
+/// lock.
 pub(crate) fn moved(
     env: &Environment,
     home: &StateHome,
@@ -44,8 +45,8 @@ pub(crate) fn moved(
     Ok(entry)
 }
 
-/// Refuses a run that this machine did not register and seal: what lies in a repo's `.ralph/runs` is anybody's, and only for
-/// reading.
+/// Rejects a run that this machine didn't register and seal: anyone can write a repo's `.ralph/runs`, so
+/// those are read-only.
 pub(crate) fn registered(home: &StateHome, entry: &Registration) -> Result<(), AppError> {
     let run = &entry.run_id;
     let known = registry::find(home, run);
@@ -60,7 +61,7 @@ pub(crate) fn registered(home: &StateHome, entry: &Registration) -> Result<(), A
     )))
 }
 
-/// Copies all that belongs to the record to a place beside it, and gives that its name once it is whole.
+/// Copies a record next to its destination and renames it once complete.
 fn copy_record(env: &Environment, entry: &Registration, record: &RunDir) -> io::Result<()> {
     let partial = record.path().with_file_name(format!("{}.partial", entry.run_id));
     match fs::remove_dir_all(&partial) {
@@ -94,7 +95,7 @@ fn copy_record(env: &Environment, entry: &Registration, record: &RunDir) -> io::
     fs::rename(&partial, record.path())
 }
 
-/// Copies files and folders, and nothing that is neither.
+/// Copies regular files and folders only.
 fn copy(from: &Path, to: &Path, without: &[&str], left: &mut usize) -> io::Result<()> {
     let listing = match fs::read_dir(from) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -121,7 +122,7 @@ fn is_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
 }
 
-/// Where git keeps what it remembers of a registered run, wherever its record lies.
+/// The git folder of a registered run, wherever its record is.
 pub(crate) fn git_folders(home: &StateHome, run: &RunId) -> ralph_loop_git::agent_copy::CopyDirs {
     match registry::find(home, run) {
         Some(entry) if entry.record.is_none() => ralph_loop_git::agent_copy::CopyDirs::default(),

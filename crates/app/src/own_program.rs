@@ -1,5 +1,5 @@
-//! Other commands of the `ralph` binary, for faces that are no command line: each is a process of its own, and what it says with
-//! `--json` is its answer.
+//! Runs other commands of the `ralph` binary for interfaces without a command line; the `--json` output is
+//! the answer.
 #![allow(
     clippy::disallowed_methods,
     reason = "a command of our own binary, which guards what it starts itself"
@@ -15,13 +15,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Time between two looks.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(25);
-/// More than this is no answer of ours.
+/// Larger than any answer of ours.
 const ANSWER_MAX: u64 = 64 * 1024 * 1024;
 
-/// Runs `ralph --json ARGS` in `folder` to its end, or until `stop` says so, and returns its answer. What it refused is the
-/// error.
+/// Runs `ralph --json ARGS` in `folder` until it ends or `stop` is set, and returns its answer or its error.
 pub fn answer(
     env: &Environment,
     folder: &Path,
@@ -42,7 +41,7 @@ pub fn answer(
     let reader = std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(stdout) = stdout {
-            // What could be read is what there is.
+            // Use whatever could be read.
             let _ = stdout.take(ANSWER_MAX).read_to_end(&mut bytes);
         }
         bytes
@@ -71,7 +70,7 @@ pub fn answer(
     }
 }
 
-/// The error that another process of ours told as JSON.
+/// The error that another `ralph` process reported as JSON.
 pub(crate) fn refusal(error: &Value, code: Option<i32>) -> AppError {
     let kind = match code {
         Some(2) => ErrorKind::Usage,

@@ -1,4 +1,4 @@
-//! Times in words, as every face says them.
+//! Durations and times for display.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -6,7 +6,7 @@ use ralph_loop_protocol::describe::clock_time;
 use ralph_loop_protocol::text::duration;
 use std::time::Duration;
 
-/// `4 s`, `12 min`, `3 h`, `5 days`: an age to one unit, because nobody reads more of it.
+/// `4 s`, `12 min`, `3 h`, `5 days`: an age in its largest unit.
 pub fn age(length: Duration) -> String {
     match length.as_secs() {
         s @ 0..=59 => format!("{s} s"),
@@ -16,7 +16,7 @@ pub fn age(length: Duration) -> String {
     }
 }
 
-/// How long ago something was; a clock that went back makes it now.
+/// Time since an instant; zero if the clock went backwards.
 pub fn since(at: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(at)).unwrap_or_default()
 }
@@ -26,7 +26,7 @@ pub fn ago(at: Timestamp, now: Timestamp) -> String {
     format!("{} ago", age(since(at, now)))
 }
 
-/// `12 min (04:02)`: time left until an instant, and when that is.
+/// `12 min (04:02)`: time left until an instant, and the instant.
 pub fn left(until: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
     let left = Duration::from_secs(since(now, until).as_secs());
     format!("{} ({})", duration(left), clock_time(until, now, Some(zone)))

@@ -1,5 +1,5 @@
-//! The programs of known agents: found outside the repo, by their place, because they are given keys and logins. One that is a
-//! file of the repo, or that only the repo names, is asked about.
+//! Finds programs of known agents by path, outside the repo, because they get keys and logins. A program in
+//! the repo, or named only by it, needs approval.
 
 use crate::trust::{self, Ask, AskKind, quoted};
 use ralph_loop_agents::presets;
@@ -7,21 +7,18 @@ use ralph_loop_protocol::id::Digest;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// Most of a program that is looked at to know it again.
+/// Size limit for hashing a program.
 const CONTENT_MAX: u64 = 256 * 1024 * 1024;
 
-/// Where a known agent's program is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownProgram {
-    /// The name that it is known by.
+    /// Name of the agent.
     pub name: &'static str,
-    /// Its full path.
     pub path: PathBuf,
-    /// What the user must have allowed before it is started.
+    /// Approval needed before it starts.
     pub ask: Option<Ask>,
 }
 
-/// Finds programs for the agents of one repo.
 #[derive(Debug, Clone)]
 pub struct Programs {
     top: PathBuf,
@@ -35,18 +32,17 @@ impl Programs {
         Self { top: top.to_owned(), folders: trust::folders(top), path: path.to_owned() }
     }
 
-    /// Whether a file or folder is one of the repo's.
     pub fn is_inside(&self, path: &Path) -> bool {
         let below = |path: &Path| self.folders.iter().any(|folder| path.starts_with(folder));
         below(path) || path.canonicalize().is_ok_and(|real| below(&real))
     }
 
-    /// The program of that name on the `PATH`, outside the repo.
+    /// The program on the `PATH`, outside the repo.
     pub fn outside(&self, name: &str) -> Option<PathBuf> {
         self.on_path(name).find(|found| !self.is_inside(found))
     }
 
-    /// Every known agent that is installed: those outside the repo; where there are none, those in it.
+    /// Installed known agents: those outside the repo, or if there are none, those in it.
     pub fn installed(&self) -> Vec<&'static str> {
         let outside: Vec<_> =
             presets::NAMES.into_iter().filter(|name| self.outside(name).is_some()).collect();
@@ -56,7 +52,7 @@ impl Programs {
         }
     }
 
-    /// The program that a command starts, where it is a known agent's; `None` for any other, and for one that is not there.
+    /// The program of a command, if it belongs to a known agent and exists.
     pub fn known(&self, argv: &[String]) -> Option<KnownProgram> {
         let name = presets::preset_of(argv)?;
         let command = argv.first()?;
@@ -86,7 +82,7 @@ impl Programs {
         let path = plain(path);
         let below = self.folders.iter().find_map(|folder| path.strip_prefix(folder).ok());
         let shown = below.unwrap_or(&path).display().to_string();
-        // A file of the repo is another one when its content changes; what lies outside changes with its updates.
+        // A repo file is identified by its content; others change with their updates.
         let content = match self.is_inside(&path) {
             true => content(&path),
             false => String::new(),
@@ -100,8 +96,8 @@ impl Programs {
         )
     }
 
-    /// A `PATH` for programs that are given keys: folders of the repo come last, and what is not named in full is left out, so
-    /// that nothing of the repo is taken for what the program itself starts (`node`, `git`).
+    /// A `PATH` for programs that get keys: repo folders come last and relative entries are dropped, so that
+    /// `node` or `git` never resolve into the repo.
     pub fn guarded_path(&self) -> String {
         let folders = std::env::split_paths(&self.path).filter(|folder| folder.is_absolute());
         let (inside, outside): (Vec<_>, Vec<_>) = folders.partition(|folder| self.is_inside(folder));
@@ -110,7 +106,7 @@ impl Programs {
     }
 }
 
-/// A path without `.` and `..`, its links as they are.
+/// A path without `.` and `..`; links stay.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

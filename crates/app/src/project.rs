@@ -1,4 +1,4 @@
-//! How a repo is tested, linted and type-checked, from the files that say so.
+//! Detects how a repo is tested, linted and type-checked.
 
 mod below;
 mod python;
@@ -11,34 +11,27 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// A command of the project, and the file it was found by.
+/// A project command, and the file it was found in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectCommand {
-    /// The command.
     pub argv: Vec<String>,
     /// The file or folder that names it.
     pub source: Cow<'static, str>,
 }
 
-/// What a command is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// Runs the tests.
     Test,
-    /// Looks for bad style and likely mistakes.
+    /// Finds style problems and likely mistakes.
     Lint,
-    /// Checks types without running anything.
     Typecheck,
 }
 
-/// The commands of a project, the likeliest first in each list.
+/// A project's commands, most likely first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProjectCommands {
-    /// Those that run tests.
     pub tests: Vec<ProjectCommand>,
-    /// Those that lint.
     pub lints: Vec<ProjectCommand>,
-    /// Those that check types.
     pub typechecks: Vec<ProjectCommand>,
 }
 
@@ -56,12 +49,12 @@ impl ProjectCommands {
     }
 }
 
-/// Every test command that the files at the top of a repo speak of, the likeliest first.
+/// Test commands named by files at the top of a repo, most likely first.
 pub fn test_commands(top: &Path) -> Vec<ProjectCommand> {
     project_commands(top).tests
 }
 
-/// The commands that bring what a clean checkout of this repo needs: from its lock files.
+/// Commands that install dependencies from lock files, for a clean checkout.
 pub fn setup_commands(top: &Path) -> Vec<CommandLine> {
     ralph_loop_domain::setup::setup_commands(|name| has(top, name))
         .into_iter()
@@ -69,7 +62,7 @@ pub fn setup_commands(top: &Path) -> Vec<CommandLine> {
         .collect()
 }
 
-/// Every command that the files at the top of a repo speak of.
+/// All commands named by files at the top of a repo.
 pub fn project_commands(top: &Path) -> ProjectCommands {
     let has = |name: &str| has(top, name);
     let mut found = ProjectCommands::default();
@@ -107,7 +100,7 @@ fn targets(text: &str, name: &'static str, program: &str, found: &mut ProjectCom
     }
 }
 
-/// Maven and Gradle, by their wrapper where the repo brings one.
+/// Maven and Gradle, through their wrapper if present.
 fn jvm(top: &Path, found: &mut ProjectCommands) {
     let has = |name: &str| has(top, name);
     if has("pom.xml") {
@@ -133,14 +126,14 @@ fn node(top: &Path, found: &mut ProjectCommands) {
     .into_iter()
     .find(|(name, locks)| locks.iter().any(|lock| has(lock)) || named.starts_with(&format!("{name}@")))
     .map_or("npm", |(name, _)| name);
-    // The `test` script that `npm init` writes only fails.
+    // The `test` script from `npm init` always fails.
     let script = |name: &str| {
         package["scripts"][name]
             .as_str()
             .is_some_and(|s| !s.trim().is_empty() && !s.contains("no test specified"))
     };
     if script("test") && manager == "bun" {
-        // `bun test` is another thing: bun's own runner.
+        // `bun test` is bun's own runner instead.
         found.add(Purpose::Test, "package.json", &["bun", "run", "test"]);
     } else if script("test") {
         found.add(Purpose::Test, "package.json", &[manager, "test"]);
@@ -166,7 +159,7 @@ fn read(top: &Path, name: &str) -> String {
     repo_file::read_text(&top.join(name)).unwrap_or_default()
 }
 
-/// A line `test:` or `test arg:`, as make and just write a target; not a variable `test := x`.
+/// A make or just target `test:` or `test arg:`, but not a variable `test := x`.
 fn has_target(text: &str, name: &str) -> bool {
     text.lines().any(|line| {
         let Some((head, rest)) = line.split_once(':') else { return false };

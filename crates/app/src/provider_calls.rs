@@ -1,5 +1,5 @@
-//! Questions to the providers of sandboxes that nobody waits for without end: each provider is asked on a thread of its own, all
-//! at the same time, and whoever does not answer in time is named.
+//! Bounded calls to sandbox providers: all in parallel on their own threads; a provider that doesn't answer
+//! in time is named.
 
 use crate::environment::Environment;
 use ralph_loop_domain::ports::{SandboxInfo, SandboxProvider};
@@ -9,37 +9,32 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// The variable that says how long a provider may take.
+/// Overrides how long a provider may take.
 const VARIABLE: &str = "RALPH_PROVIDER_SECONDS";
-/// How long it may take where nobody says so, however many answers that takes.
+/// Default time limit for all answers of a provider.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Longer than this nobody waits.
 const LIMIT_MAX: u64 = 24 * 3600;
 
-/// How long a provider may take to say what it has, or to remove it.
 pub fn limit(env: &Environment) -> Duration {
     let said = env.vars().filled(VARIABLE).and_then(|text| text.trim().parse::<u64>().ok());
     said.filter(|seconds| (1..=LIMIT_MAX).contains(seconds)).map_or(LIMIT, Duration::from_secs)
 }
 
-/// A provider that could not be asked.
 #[derive(Debug, Serialize)]
 pub struct Unanswered {
-    /// Its name.
     pub provider: &'static str,
-    /// What went wrong, in words.
+    /// What failed.
     pub problem: String,
 }
 
-/// What all providers have.
 pub struct FoundSandboxes {
-    /// Each with who has it.
+    /// Each with its provider.
     pub sandboxes: Vec<(SandboxInfo, Arc<dyn SandboxProvider>)>,
-    /// Those that did not say.
+    /// Providers that didn't answer.
     pub problems: Vec<Unanswered>,
 }
 
-/// What every provider has; one that does not answer, or not to its end, does not hide what the others have.
+/// Lists every provider's sandboxes; one that fails or times out doesn't hide the others.
 pub fn list_all(providers: &[Arc<dyn SandboxProvider>], limit: Duration) -> FoundSandboxes {
     let mut found = FoundSandboxes { sandboxes: Vec::new(), problems: Vec::new() };
     let until = Instant::now() + limit;
@@ -48,7 +43,7 @@ pub fn list_all(providers: &[Arc<dyn SandboxProvider>], limit: Duration) -> Foun
         .map(|provider| {
             let (tell, answer) = channel();
             let asking = Arc::clone(provider);
-            // One that is still being waited for when the program ends, ends with it.
+            // A thread still waiting ends with the program.
             std::thread::spawn(move || tell.send(asking.list()));
             answer
         })
@@ -67,7 +62,7 @@ pub fn list_all(providers: &[Arc<dyn SandboxProvider>], limit: Duration) -> Foun
     found
 }
 
-/// Sandboxes that providers are about to remove.
+/// Sandbox removals in progress.
 pub struct Removal {
     limit: Duration,
     until: Instant,
@@ -81,24 +76,23 @@ struct Asked {
 }
 
 enum Answer {
-    /// It is not there any more.
+    /// It no longer exists.
     Gone(String),
-    /// It could not be removed, for this reason.
+    /// It couldn't be removed, with the reason.
     Stays(String, String),
-    /// What the provider has could not be asked.
+    /// The provider couldn't be reached.
     Unknown(String),
 }
 
-/// What became of a [`Removal`].
 #[derive(Debug, Default)]
 pub struct Removed {
-    /// Sandboxes that are not there any more.
+    /// No longer exist.
     pub gone: BTreeSet<String>,
-    /// What is still there or may be, in words.
+    /// What may still exist, and why.
     pub problems: Vec<String>,
 }
 
-/// Lets each provider remove those of ours; [`Removal::wait`] says what became of it.
+/// Starts the removal; [`Removal::wait`] returns the outcome.
 pub fn remove(wanted: Vec<(Arc<dyn SandboxProvider>, BTreeSet<String>)>, limit: Duration) -> Removal {
     let until = Instant::now() + limit;
     let asked = wanted.into_iter().map(|(provider, ids)| {
@@ -124,7 +118,7 @@ pub fn remove(wanted: Vec<(Arc<dyn SandboxProvider>, BTreeSet<String>)>, limit: 
 }
 
 impl Removal {
-    /// Waits for the answers, at most until the time is over.
+    /// Waits until the time limit.
     pub fn wait(self) -> Removed {
         let mut removed = Removed::default();
         let problems = &mut removed.problems;

@@ -1,4 +1,4 @@
-//! Who makes sandboxes on this machine: the one list that every command asks.
+//! The sandbox providers configured on this machine.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -9,23 +9,21 @@ use ralph_loop_sandbox::sbx::{SbxOptions, SbxProvider, Tool};
 use ralph_loop_task::config::ProviderName;
 use std::sync::Arc;
 
-/// A way to sandboxes that is configured here. Nothing was asked of it yet.
+/// A configured provider, not contacted yet.
 #[derive(Debug, Clone)]
 pub enum ConfiguredProvider {
-    /// A container engine whose address is known.
+    /// A container engine with a known URL.
     Docker(Box<DockerOptions>),
-    /// A tool for microVMs on the `PATH`.
+    /// A microVM tool on the `PATH`.
     Sbx(SbxOptions),
-    /// A cloud whose key is set.
+    /// A cloud with its key set.
     Daytona(DaytonaOptions),
-    /// The same.
     E2b(E2bOptions),
-    /// The same.
     Vercel(VercelOptions),
 }
 
 impl ConfiguredProvider {
-    /// The one of this name; the error says what to set. There is none for `local`.
+    /// The provider of this name, or what to set. `None` for `local`.
     pub fn find(env: &Environment, name: ProviderName) -> Result<Option<Self>, AppError> {
         let vars = env.lookup_filled();
         let no_key = |error: ralph_loop_providers::ProviderError| {
@@ -63,7 +61,7 @@ impl ConfiguredProvider {
         }))
     }
 
-    /// The provider, without a folder to work on.
+    /// The provider, without a workspace.
     pub fn provider(self) -> Box<dyn SandboxProvider> {
         match self {
             Self::Docker(options) => Box::new(DockerProvider::new(*options)),
@@ -75,7 +73,7 @@ impl ConfiguredProvider {
     }
 }
 
-/// Every provider that is configured here, whether it answers or not; half a configuration is as good as none.
+/// Every configured provider, reachable or not; incomplete configurations are skipped.
 pub fn providers(env: &Environment) -> Vec<Arc<dyn SandboxProvider>> {
     use ProviderName::{Daytona, Docker, E2b, Sbx, Vercel};
     let found =

@@ -1,5 +1,5 @@
-//! Several agents or models on one task, each in a worktree of its own: the first proven result wins, or the best of all proven
-//! ones. Whoever loses is ended, and what it has recorded stays.
+//! Runs several agents or models on one task, each in its own worktree. The first proven result wins, or the
+//! best of all proven ones. Losers are ended; their records stay.
 
 use crate::environment::Environment;
 use crate::error::{AppError, ErrorKind};
@@ -25,21 +25,18 @@ use ralph_loop_task::dialect::Publish;
 use std::path::Path;
 use std::time::Duration;
 
-/// Most that race at once.
 pub const LANES_MAX: usize = 8;
 
-/// One that races.
 pub struct Lane<'a> {
     /// The agent, the model, or its number.
     pub name: &'a str,
-    /// Its process.
     pub run: &'a BatchRun,
-    /// What is known of its run.
+    /// Its state, once known.
     pub state: Option<RunState>,
 }
 
 impl Lane<'_> {
-    /// What it has cost so far.
+    /// Cost so far.
     pub fn cost(&self) -> Cost {
         self.state.as_ref().map_or(Cost::UNKNOWN, |state| state.spending.totals.cost)
     }
@@ -56,25 +53,23 @@ impl Lane<'_> {
         }
     }
 
-    /// Whether its result is proven.
     pub fn is_proven(&self) -> bool {
         let end = self.state.as_ref().and_then(|state| state.result.finished.as_ref());
         self.run.code() == Some(0) && end.is_none_or(|end| end.reason == EndReason::Completed)
     }
 
-    /// The level of its result; none if it has none.
+    /// Proof level; `None` without a result.
     pub fn level(&self) -> Option<ProofLevel> {
         let proof = self.state.as_ref().and_then(|state| state.result.proof.as_ref());
         proof.filter(|_| self.is_proven()).and_then(|proof| proof.level)
     }
 
-    /// Whether it wins at once.
+    /// Whether it wins immediately.
     pub fn is_independent(&self) -> bool {
         self.level() == Some(ProofLevel::Independent)
     }
 }
 
-/// Several runs of one task.
 pub struct Race {
     env: Environment,
     names: Vec<String>,
@@ -84,30 +79,30 @@ pub struct Race {
     batch: Batch,
     by: RaceBy,
     budget: Usd,
-    /// What the task or its configuration wants done with a proven result.
+    /// What the task or configuration publishes.
     wanted: Publish,
-    /// Why the others were ended, once they were.
+    /// Why the others were ended.
     ended: Option<String>,
     winner: Option<usize>,
     shares: Shares,
-    /// Whether those that lost have it in their record.
+    /// Whether the losers' records name the winner.
     noted: bool,
 }
 
 impl Race {
-    /// Looks at everything that can be wrong; nothing is started yet. Who races, and who wins, stands in the request.
+    /// Validates everything; starts nothing. The request says who races and what wins.
     pub fn new(env: &Environment, request: &RunRequest) -> Result<Self, AppError> {
         let now = SystemClock::default().now();
         let mut base = request.clone();
         enter(&mut base, now)?;
         let race = base.race.take().unwrap_or_default();
         settle_base(&mut base)?;
-        // Where it cannot be known, the one that races says why.
+        // If this can't be determined, the lane reports it.
         let (wanted, title) = run::prepare(env, &base, &SilentReporter)
             .map_or((Publish::None, String::new()), |plan| {
                 (plan.settings().handover.publish, plan.task().title.clone())
             });
-        // Several of them may be proven, and only one is the result.
+        // Several may be proven, but only one is the result.
         base.publish = Some(Publish::None);
         let names = entrants(&race.who)?;
         let mut requests: Vec<RunRequest> = Vec::new();
@@ -152,7 +147,7 @@ impl Race {
         Ok(race)
     }
 
-    /// As it stands.
+    /// The current standings.
     pub fn view(&self) -> RaceView {
         let states: Vec<_> = self.batch.runs().iter().map(|run| self.batch.state(run)).collect();
         races::view(&self.record(), &states, self.title.clone(), true)
@@ -183,39 +178,37 @@ impl Race {
         }
     }
 
-    /// Those that race, in the order in which they were named.
     pub fn lanes(&self) -> Vec<Lane<'_>> {
         let runs = self.names.iter().zip(self.batch.runs());
         runs.map(|(name, run)| Lane { name, run, state: self.batch.state(run) }).collect()
     }
 
-    /// The place of the winner among [`Self::lanes`], once it is known.
+    /// Index of the winner in [`Self::lanes`].
     pub fn winner(&self) -> Option<usize> {
         self.winner
     }
 
-    /// Why the others were ended before their end, where they were.
+    /// Why the others were ended early.
     pub fn ended(&self) -> Option<&str> {
         self.ended.as_deref()
     }
 
-    /// What the task or its configuration wants done with a proven result; a race leaves that to the user.
+    /// What the task or configuration publishes; a race leaves that to the user.
     pub fn wanted(&self) -> Publish {
         self.wanted
     }
 
-    /// Whether every run has ended.
     pub fn is_over(&self) -> bool {
         self.batch.is_over()
     }
 
-    /// Tells every run to end in good order; each can be resumed.
+    /// Ends every run cleanly; each can be resumed.
     pub fn cancel(&mut self) {
         self.ended.get_or_insert_with(|| "the race was stopped".to_owned());
         self.batch.cancel();
     }
 
-    /// Looks at them, and ends those that cannot win any more. `now` is the time since the beginning.
+    /// Polls the runs and ends those that can't win. `now` is the time since the start.
     pub fn step(&mut self, now: Duration) -> Result<(), AppError> {
         self.batch.step(now)?;
         if self.ended.is_none() {
@@ -234,7 +227,7 @@ impl Race {
         self.file.write(record)
     }
 
-    /// Shares what is left of the budget among those that still work.
+    /// Shares the remaining budget among the active runs.
     fn share(&mut self) {
         let seen: Vec<Seen> = self.lanes().iter().map(Lane::seen).collect();
         for (at, share) in self.shares.next(&seen) {
@@ -271,20 +264,20 @@ impl Race {
         }
     }
 
-    /// Notes in the record of each that lost who won: whoever asks for the latest run means that one.
+    /// Records the winner in each loser's record, so that the latest run resolves to the winner.
     fn note_losers(&self) {
         let Some(at) = self.winner else { return };
         let losers = self.ids.iter().enumerate().filter(|(n, _)| *n != at).map(|(_, id)| id.as_str());
         for entry in losers.filter_map(|id| find::run(&self.env, Path::new("/"), Some(id)).ok()) {
             find::note_lost(&entry, self.ids[at].as_str());
-            // One that waits for a person has lost as well: nobody is to look at it.
+            // A run waiting for the user lost too, and needs no attention.
             if find::handle(&self.env, &entry).state().is_ok_and(|state| state.result.finished.is_none()) {
                 drop(resume::end(&self.env, &entry, EndReason::Stopped));
             }
         }
     }
 
-    /// The best of those that are proven; the first of several that are as good.
+    /// The best proven run; the first if several are equal.
     fn best_of_proven(&self) -> Option<usize> {
         let lanes = self.lanes();
         let proven = lanes.iter().enumerate().filter(|(_, lane)| lane.is_proven());
@@ -292,12 +285,12 @@ impl Race {
         scored.min_by(|(_, one, a), (_, other, b)| other.cmp(one).then(a.total_cmp(b))).map(|(at, ..)| at)
     }
 
-    /// How good a result is; less is better.
+    /// Lower is better.
     fn score(&self, lane: &Lane<'_>) -> Option<f64> {
         let state = lane.state.as_ref();
         match self.by {
             RaceBy::First => Some(state?.result.finished.as_ref()?.at.as_millisecond() as f64),
-            // What is unknown may be more than any other cost.
+            // An unknown cost may exceed any other.
             RaceBy::Cost => lane.cost().whole().map(Usd::dollars),
             RaceBy::Metric => best(state?).map(|best| if best.rises { -best.value } else { best.value }),
             RaceBy::Diff => changed_lines(&self.env, state?),
@@ -305,13 +298,13 @@ impl Race {
     }
 }
 
-/// Gives a race and each of its runs a name, where they have none: the first run's id is the race's.
+/// Names a race and its runs: the race takes the first run's id.
 pub fn enter(request: &mut RunRequest, now: Timestamp) -> Result<(), AppError> {
     let first = request.run_id.clone();
     let Some(race) = &mut request.race else { return Ok(()) };
     let many = entrants(&race.who)?.len();
     if race.runs.len() != many {
-        // So far apart that no two have the same name.
+        // Far enough apart for distinct ids.
         let at = |n: usize| now + SignedDuration::from_millis(2 * n as i64);
         race.runs = (0..many).map(|n| ralph_loop_core::run_id::new(at(n))).collect();
         if let Some(first) = first {
@@ -322,7 +315,7 @@ pub fn enter(request: &mut RunRequest, now: Timestamp) -> Result<(), AppError> {
     Ok(())
 }
 
-/// What is the same for all: each has a place of its own, and none hands anything over.
+/// Common settings: separate workspaces, and no handover.
 fn settle_base(base: &mut RunRequest) -> Result<(), AppError> {
     if base.place == PlaceRequest::InPlace {
         base.place = PlaceRequest::Worktree;
@@ -337,7 +330,7 @@ fn settle_base(base: &mut RunRequest) -> Result<(), AppError> {
     Ok(())
 }
 
-/// Who races: names, or so many of the same.
+/// The contenders: names, or a number of identical ones.
 fn entrants(who: &[String]) -> Result<Vec<String>, AppError> {
     let names: Vec<String> = match who {
         [one] if one.parse::<usize>().is_ok() => {
@@ -358,7 +351,7 @@ fn entrants(who: &[String]) -> Result<Vec<String>, AppError> {
     Ok(names)
 }
 
-/// The request of one that races, and what it would be: an agent of that name, else a model.
+/// The request of one lane: an agent of that name, else a model.
 fn lane(env: &Environment, base: &RunRequest, name: &str) -> Result<(RunRequest, run::Plan), AppError> {
     let mut request = base.clone();
     if name.starts_with('#') {
@@ -381,7 +374,7 @@ fn lane(env: &Environment, base: &RunRequest, name: &str) -> Result<(RunRequest,
     }
 }
 
-/// Lines that a run has changed in all.
+/// Lines changed by a run in total.
 fn changed_lines(env: &Environment, state: &RunState) -> Option<f64> {
     let (baseline, work) = (state.baseline.as_ref()?, state.work.commit.as_ref()?);
     let repo = Repo::discover(env.vars(), &find::top(&state.spec.origin)).ok()?;

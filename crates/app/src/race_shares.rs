@@ -1,36 +1,34 @@
-//! Who of those that race may spend how much. At no moment all of them together may spend more than the budget.
+//! Splits the budget of a race, so that all runs together never exceed it.
 
 use ralph_loop_protocol::money::Usd;
 
-/// A change of a share that is worth a message: so many of them are the whole budget.
+/// A share is sent again if it changed by a step; this many steps are the whole budget.
 const STEPS: f64 = 20.0;
 
-/// What is seen of one that races.
+/// Observed state of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Seen {
-    /// What it has spent.
     pub(crate) spent: Usd,
-    /// It has not ended.
+    /// It hasn't ended.
     pub(crate) works: bool,
-    /// What it may spend by its own record, once there is one.
+    /// Its limit according to its record.
     pub(crate) recorded: Option<Usd>,
-    /// Its iteration: a session goes on with what it was allowed when it began.
+    /// Its iteration: a session keeps the limit it started with.
     pub(crate) iteration: u32,
 }
 
-/// The share of one.
 #[derive(Debug, Clone, Copy)]
 struct Share {
-    /// What it was told last.
+    /// The limit last sent.
     told: Usd,
-    /// What its record said at the last look.
+    /// The limit in its record at the last poll.
     recorded: Usd,
-    /// The most that a session which began in this iteration may have been allowed.
+    /// The highest limit that a session started in this iteration may have.
     held: Usd,
     iteration: u32,
 }
 
-/// The shares of all.
+/// The shares of all runs.
 #[derive(Debug)]
 pub(crate) struct Shares {
     budget: Usd,
@@ -38,19 +36,19 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// The same for each of `many`.
+    /// An equal share for each of `many`.
     pub(crate) fn new(budget: Usd, many: usize) -> Self {
         let told = Usd::from_dollars(budget.dollars() / many.max(1) as f64);
         let share = Share { told, recorded: told, held: told, iteration: 0 };
         Self { budget, all: vec![share; many] }
     }
 
-    /// What each may spend at first; nothing where there is no limit to share.
+    /// The first limit of each; `None` without a budget.
     pub(crate) fn first(&self) -> Option<Usd> {
         self.all.first().map(|share| share.told).filter(|told| *told > Usd::ZERO)
     }
 
-    /// It was told so.
+    /// Records that a share was sent.
     pub(crate) fn told(&mut self, at: usize, share: Usd) {
         if let Some(one) = self.all.get_mut(at) {
             one.told = share;
@@ -58,8 +56,8 @@ impl Shares {
         }
     }
 
-    /// What each may spend from now on, where that is worth a message: whoever works gets the same of what is left. What one may
-    /// spend more is taken from another first, and is free only once no session of that one can still spend it.
+    /// Changed shares worth sending: active runs split the remainder equally. A higher share is taken from
+    /// another run first, and becomes available only once no session of that run can spend it.
     pub(crate) fn next(&mut self, seen: &[Seen]) -> Vec<(usize, Usd)> {
         for (share, seen) in self.all.iter_mut().zip(seen) {
             share.look(seen);
@@ -101,7 +99,7 @@ impl Share {
         let now = recorded.max(self.told);
         self.held = match seen.iteration == self.iteration {
             true => self.held.max(now),
-            // It may have begun before this record was written.
+            // It may have started before this record was written.
             false => now.max(self.recorded),
         };
         self.iteration = seen.iteration;
@@ -113,7 +111,7 @@ impl Share {
 mod tests {
     use super::*;
 
-    /// One that races, as it is: a session may spend what its run was allowed when it began.
+    /// A simulated run: a session may spend the limit it started with.
     #[derive(Clone, Copy)]
     struct Runner {
         spent: f64,
@@ -129,7 +127,7 @@ mod tests {
         (*random >> 33) % of
     }
 
-    /// Sessions begin, spend and end in any order, letters are read early or late: together they never spend more.
+    /// Whatever the order of starts, spending and late messages, the total stays within the budget.
     #[test]
     fn whatever_they_do_they_spend_no_more_than_the_budget() {
         let mut random = 11;

@@ -1,5 +1,5 @@
-//! What is known of a race, for whoever shows it: a file of its own in `ralph`'s folder, written by the process that looks after
-//! the race, and the records of its runs. Nothing here decides anything.
+//! The published state of a race: a file in `ralph`'s state folder, written by the process that runs the
+//! race, plus the records of its runs. Decides nothing.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -21,16 +21,12 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Races that are kept.
 const KEPT: usize = 200;
 /// Races that may have been named within the same moment.
 const NEAR: usize = 16;
-/// Bytes of a record.
 const RECORD_MAX: u64 = 256 * 1024;
-/// Characters of a sentence.
 const DETAIL_MAX: usize = 240;
 
-/// What is written of a race.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RaceRecord {
     pub(crate) id: RunId,
@@ -44,25 +40,24 @@ pub(crate) struct RaceRecord {
     pub(crate) lanes: Vec<LaneRecord>,
 }
 
-/// One of those that race.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LaneRecord {
     pub(crate) name: String,
     pub(crate) run_id: RunId,
-    /// How its process ended, once it has.
+    /// Exit code of its process, once it ended.
     #[serde(default)]
     pub(crate) code: Option<i32>,
-    /// What it said then.
+    /// Its last output.
     #[serde(default)]
     pub(crate) said: String,
 }
 
-/// The record of a race that this process looks after.
+/// The record of a race that this process runs.
 #[derive(Debug)]
 pub(crate) struct RaceFile {
     path: PathBuf,
     written: Option<RaceRecord>,
-    /// Held as long as somebody looks after the race.
+    /// Held while this process runs the race.
     _lock: RunLock,
 }
 
@@ -79,7 +74,7 @@ fn lock_file(home: &StateHome, id: &RunId) -> PathBuf {
 }
 
 impl RaceFile {
-    /// For a race that begins now; the oldest records make room.
+    /// Starts a record; deletes the oldest ones.
     pub(crate) fn make(home: &StateHome, id: &RunId, now: Timestamp) -> Result<Self, AppError> {
         let holder = LockHolder::new(std::process::id(), id.clone(), now);
         let lock = RunLock::take(&lock_file(home, id), &holder, Duration::ZERO)
@@ -94,7 +89,7 @@ impl RaceFile {
         Ok(Self { path: file(home, id), written: None, _lock: lock })
     }
 
-    /// Writes it, where it has changed.
+    /// Writes the record if it changed.
     pub(crate) fn write(&mut self, record: RaceRecord) -> Result<(), AppError> {
         if self.written.as_ref() != Some(&record) {
             artifacts::write_atomic(&self.path, &serde_json::to_vec(&record).unwrap_or_default())?;
@@ -104,7 +99,6 @@ impl RaceFile {
     }
 }
 
-/// Every race, oldest first.
 fn ids(home: &StateHome) -> Vec<RunId> {
     let entries = std::fs::read_dir(folder(home)).into_iter().flatten().flatten();
     let mut ids: Vec<RunId> = entries
@@ -114,18 +108,18 @@ fn ids(home: &StateHome) -> Vec<RunId> {
     ids
 }
 
-/// The record of a race.
 pub(crate) fn read(home: &StateHome, id: &RunId) -> Option<RaceRecord> {
     let bytes = ralph_loop_safe_fs::read_plain(file(home, id), RECORD_MAX).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
-/// The race that a run is one of, as it stands; none for a run of its own.
+/// The race that a run belongs to; `None` for a run outside a race.
 pub fn of_run(env: &Environment, run: &RunId) -> Result<Option<RaceView>, AppError> {
     let home = env.state_home()?;
     let record = read(&home, run).or_else(|| {
         let of = |record: &RaceRecord| record.lanes.iter().any(|lane| lane.run_id == *run);
-        // The runs of a race are named together, right after its first one: only the races just before can have it.
+        // A race's runs are named right after its first one, so only the races just before can contain this
+        // run.
         let before = ids(&home).into_iter().rev().filter(|id| id <= run).take(NEAR);
         before.filter_map(|id| read(&home, &id)).find(of)
     });
@@ -153,7 +147,7 @@ fn look(env: &Environment, home: &StateHome, record: &RaceRecord) -> RaceView {
     view(record, &states, title, looked_after)
 }
 
-/// A race as it stands, from its record and the states of its runs.
+/// A race's current view, from its record and the states of its runs.
 pub(crate) fn view(
     record: &RaceRecord,
     states: &[Option<RunState>],

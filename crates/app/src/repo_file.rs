@@ -1,6 +1,6 @@
-//! Files that came with a repo, or that an agent may have written there. Whoever did may have put a link to a key of the
-//! user's, a pipe or a file without end in their place: everything goes through [`ralph_loop_safe_fs`], through no link that
-//! leaves the repo, and is bounded.
+//! Files that came with a repo or that an agent may have written: possibly links to the user's keys, pipes or
+//! endless files. All access goes through [`ralph_loop_safe_fs`], follows no link out of the repo, and is
+//! bounded.
 
 use crate::error::AppError;
 use ralph_loop_safe_fs::{Entry, Links, SafeDir, open_plain};
@@ -8,31 +8,31 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Component, Path, PathBuf};
 
-/// No task, configuration or list of models is larger.
+/// Larger than any task, configuration or model list.
 const BYTES_MAX: u64 = 32 * 1024 * 1024;
 
-/// The folder whose `.ralph/` counts: the top of the repo that `folder` is in, or the folder itself.
+/// The folder whose `.ralph/` counts: the top of the repo around `folder`, else `folder`.
 pub fn top(folder: &Path) -> PathBuf {
     folder.ancestors().find(|p| p.join(".git").exists()).unwrap_or(folder).to_owned()
 }
 
-/// The content of a regular file. In a repo, links that lead out of it are not followed.
+/// Content of a regular file. Links that leave a repo aren't followed.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     bounded(open(path)?)
 }
 
-/// The same as text; other bytes are an error of the kind `InvalidData`.
+/// Like [`read`], as text; invalid UTF-8 is an `InvalidData` error.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
-/// The content of a file that is the user's own, outside of any repo's word: it may be a link.
+/// Content of a file that is the user's own, not a repo's; it may be a link.
 pub fn read_own(path: &Path) -> io::Result<Vec<u8>> {
     bounded(open_plain(path).map_err(explain)?)
 }
 
-/// Opens a file of a run's record. One that lies in a repo was written by whoever wrote the repo; all others are the user's own,
-/// and so is the way to them.
+/// Opens a file of a run's record. A record inside a repo may come from the repo's author; all others are the
+/// user's own, including links on the path.
 pub fn open_record(path: &Path) -> io::Result<File> {
     match path.components().any(|part| part.as_os_str() == ".ralph") {
         true => open(path),
@@ -40,17 +40,16 @@ pub fn open_record(path: &Path) -> io::Result<File> {
     }
 }
 
-/// The content of a file of a run's record.
 pub fn read_record(path: &Path) -> io::Result<Vec<u8>> {
     bounded(open_record(path)?)
 }
 
-/// Whether a regular file stands there that [`read`] would read.
+/// Whether [`read`] would read a regular file here.
 pub fn is_file(path: &Path) -> bool {
     open(path).is_ok()
 }
 
-/// What stands in a folder, at most `max` names; nothing where it is none, or a link that leaves the repo.
+/// At most `max` entries of a folder; none if it isn't a folder or is a link that leaves the repo.
 pub fn entries(folder: &Path, max: usize) -> Vec<Entry> {
     let top = top(folder);
     let below = folder.strip_prefix(&top).ok().filter(|below| !below.as_os_str().is_empty());
@@ -58,7 +57,7 @@ pub fn entries(folder: &Path, max: usize) -> Vec<Entry> {
     SafeDir::open(&top).and_then(|top| top.entries(below, max)).unwrap_or_default()
 }
 
-/// Puts a file in its place, all at once, with the folders that lead there; through no link. A link in its own place is
+/// Writes a file atomically and creates its folders, without following links. A link at `path` itself is
 /// replaced.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), AppError> {
     let (top, below) = place(path);
@@ -66,7 +65,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), AppError> {
     written.map_err(|e| cannot("write", path, in_the_way(e)))
 }
 
-/// Gives a file another content. A link to a file of the repo stays one, and the file keeps its permissions.
+/// Replaces a file's content. A link to a file of the repo stays a link, and permissions are kept.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), AppError> {
     let failed = |e| cannot("write", path, in_the_way(e));
     let (top, _) = place(path);
@@ -76,17 +75,17 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), AppError> {
     SafeDir::open(&top).and_then(|dir| dir.replace(below, bytes)).map_err(failed)
 }
 
-/// Gives a file below `top` another name there; through no link.
+/// Renames a file below `top` without following links.
 pub fn rename(top: &Path, from: &Path, to: &Path) -> io::Result<()> {
     SafeDir::open(top)?.rename(from, to)
 }
 
-/// The error for a file that cannot be read, with what mends it where the file was refused.
+/// The error for an unreadable file, with a fix if access was refused.
 pub fn unreadable(path: &Path, error: &io::Error) -> AppError {
     cannot("read", path, io::Error::new(error.kind(), error.to_string()))
 }
 
-/// What mends a file that was refused; `None` where the machine is at fault.
+/// The fix for a refused file; `None` if the machine is at fault.
 pub fn remedy(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         ErrorKind::CrossesDevices => Some("put the file itself there, or a link to another file of the repo"),
@@ -109,19 +108,19 @@ fn cannot(verb: &str, path: &Path, error: io::Error) -> AppError {
     }
 }
 
-/// Opens a regular file for reading. In a repo, links that lead out of it are not followed.
+/// Opens a regular file for reading. Links that leave a repo aren't followed.
 pub fn open(path: &Path) -> io::Result<File> {
     if path.starts_with("/dev/fd") || path == Path::new("/dev/stdin") {
-        // A handle that whoever called this program has given to it: `<(command)` of a shell.
+        // A descriptor inherited from the shell: `<(command)`.
         return File::open(path);
     }
     let (top, below) = place(path);
     if !top.join(".git").exists() {
-        // Named by the user, wherever it is.
+        // Named by the user, so any location is fine.
         return open_plain(path).map_err(explain);
     }
     SafeDir::open(&top)?.open_file(below, Links::Inside).map_err(|error| match explain(error) {
-        // A folder that leads elsewhere has no such file, either.
+        // A folder link that leaves the repo counts as missing.
         refused if refused.kind() == ErrorKind::CrossesDevices && matches!(path.try_exists(), Ok(false)) => {
             match path.is_symlink() {
                 true => refused,
@@ -142,20 +141,20 @@ fn bounded(file: File) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > BYTES_MAX { Err(too_large()) } else { Ok(bytes) }
 }
 
-/// The folder that is held on to, and the path below it: the top of the repo; elsewhere the folder that is there.
+/// The base folder and the path below it: the top of the repo, else the folder itself.
 fn place(path: &Path) -> (PathBuf, PathBuf) {
     let path = without_dots(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     let folder = path.parent().unwrap_or(&path);
     let mut top = top(folder);
     if top == folder {
-        // No repo: the nearest folder that exists. What leads there is the user's.
+        // Outside a repo: the nearest existing folder. The path to it is the user's.
         top = folder.ancestors().find(|at| at.is_dir()).unwrap_or(folder).to_owned();
     }
     let below = path.strip_prefix(&top).map_or_else(|_| path.clone(), Path::to_owned);
     (top, below)
 }
 
-/// A path without `.` and `..`, its links as they are.
+/// A path without `.` and `..`; links stay.
 fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -172,7 +171,7 @@ fn leads_out() -> io::Error {
     io::Error::new(ErrorKind::CrossesDevices, "it is a link that leads out of the repo")
 }
 
-/// Says what a refusal means.
+/// Explains a refusal.
 fn explain(error: io::Error) -> io::Error {
     use nix::errno::Errno;
     match error.raw_os_error().map(Errno::from_raw) {
@@ -186,7 +185,7 @@ fn explain(error: io::Error) -> io::Error {
     }
 }
 
-/// The same for a file that is written: a folder stands in its place, or something else where a folder leads there.
+/// Explains a failed write: a folder is at the path, or a file where a folder should be.
 fn in_the_way(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::IsADirectory => io::Error::new(ErrorKind::InvalidInput, "a folder is in its place"),
@@ -240,7 +239,7 @@ mod tests {
         assert!(why("pipe").contains("regular file"), "{}", why("pipe"));
         assert!(why("docs").contains("regular file"), "{}", why("docs"));
         assert_eq!(read(&repo("none")).unwrap_err().kind(), ErrorKind::NotFound);
-        // A file that the user names, outside of any repo, may be a link, and lie beside a repo.
+        // A file named by the user outside any repo may be a link.
         symlink("key", folder.join("named")).unwrap();
         assert_eq!(read(&folder.join("named")).unwrap(), b"private");
         assert_eq!(read(&repo("../named")).unwrap(), b"private");
@@ -274,7 +273,7 @@ mod tests {
         assert_eq!(std::fs::read(place.0.path().join("key")).unwrap(), b"private");
         write(&place.repo("a/b/new.md"), b"new").unwrap();
         assert_eq!(std::fs::read(place.repo("a/b/new.md")).unwrap(), b"new");
-        // Outside of any repo, in folders that are not there yet.
+        // Outside any repo, in folders that don't exist yet.
         write(&elsewhere.join("x/y.md"), b"new").unwrap();
         assert_eq!(std::fs::read(elsewhere.join("x/y.md")).unwrap(), b"new");
     }

@@ -1,4 +1,4 @@
-//! What happens on the way to a run, for whoever shows it: this crate itself says nothing to anybody.
+//! What happens while a run is prepared, for interfaces to show. This crate prints nothing.
 
 use crate::assumptions::Assumptions;
 use crate::request::PlaceRequest;
@@ -12,106 +12,67 @@ use ralph_loop_task::config::Settings;
 use ralph_loop_task::spec::RunSpec;
 use std::path::Path;
 
-/// Something that a person should know.
+/// A message for the user.
 #[derive(Debug)]
 pub enum Notice<'a> {
-    /// A copy of the user's tree is made for the agent; a large one takes a while.
+    /// The user's tree is being copied for the agent, which takes a while if it is large.
     CopyingTree,
-    /// An unfinished run of the same task goes on instead of a new one.
-    GoingOn {
-        /// The run.
-        run: &'a RunId,
-    },
-    /// A new run starts although one of the same task, in a worktree or clone, is not finished.
-    OtherUnfinished {
-        /// The other one.
-        run: &'a RunId,
-    },
-    /// The work stays on its branch here, although something would publish it.
-    StaysHere {
-        /// Why.
-        reason: &'a str,
-    },
-    /// Every iteration is pushed, although neither a flag nor the configuration says so: the task names a repo.
-    TaskPushes {
-        /// Where to.
-        url: &'a str,
-    },
-    /// The code host does not answer now; it may be back by the time there is something to push.
-    CodeHostSilent {
-        /// What it said.
-        reason: String,
-    },
-    /// What this machine has of a run reaches as far as what was pushed elsewhere.
+    /// An unfinished run of the same task continues instead of a new one.
+    GoingOn { run: &'a RunId },
+    /// A new run starts although one of the same task, in a worktree or clone, is unfinished.
+    OtherUnfinished { run: &'a RunId },
+    /// The work stays on a local branch although something would publish it.
+    StaysHere { reason: &'a str },
+    /// The task names a repo, so every iteration is pushed without a flag or setting that says so.
+    TaskPushes { url: &'a str },
+    /// The code host isn't answering; it may be back when there is something to push.
+    CodeHostSilent { reason: String },
+    /// This machine already has everything the run pushed.
     HasItAlready,
-    /// A run was brought here.
-    Brought {
-        /// The run.
-        run: &'a RunId,
-        /// Where it is now.
-        folder: &'a Path,
-        /// How many iterations it has behind it.
-        iterations: u32,
-    },
-    /// What nobody said and was found out: who works, and what checks the result.
+    /// A run was fetched.
+    Brought { run: &'a RunId, folder: &'a Path, iterations: u32 },
+    /// What was detected because it wasn't specified: the agents and the check.
     Assumed {
-        /// What was found out.
         assumptions: &'a Assumptions,
-        /// The settings that it became part of.
+        /// The settings that include it.
         settings: &'a Settings,
-        /// Where the agent works.
+        /// The agent's workspace.
         place: &'a PlaceRequest,
     },
-    /// The user's own checkout is about to be switched to a new branch.
+    /// The user's own checkout is about to switch to a new branch.
     Switching {
-        /// The folder.
         folder: &'a Path,
-        /// The branch that it is on; none where `HEAD` is detached.
+        /// The current branch; `None` on a detached `HEAD`.
         from: Option<&'a str>,
-        /// The branch that it will be on.
+        /// The new branch.
         to: &'a str,
     },
-    /// The branch on the other side has another name, because somebody has one of that name there.
-    BranchTaken {
-        /// The name that was wished for.
-        wanted: &'a str,
-        /// The name that it gets.
-        named: &'a str,
-    },
+    /// The remote branch gets another name, because the wanted one is taken.
+    BranchTaken { wanted: &'a str, named: &'a str },
     /// A run is about to start.
     Starting {
-        /// The run.
         spec: &'a RunSpec,
-        /// Agents whose cost nobody can know.
+        /// Agents with unknown cost.
         unpriced: &'a [AgentName],
     },
-    /// What of the user's tree the agent does not get.
+    /// Parts of the user's tree that the agent doesn't get.
     LeftOut(&'a LeftOut),
-    /// A fork begins with what the user had not committed when the first run began.
-    WithUnfinished {
-        /// The first run.
-        run: &'a RunId,
-        /// The files.
-        files: &'a [String],
-    },
-    /// The user's folder has changes that are not committed; the worktree or clone begins without them.
-    StayBehind {
-        /// The files.
-        files: &'a [String],
-    },
-    /// Submodules whose files are not on this machine: no check sees them.
+    /// A fork starts with changes that were uncommitted when the first run began.
+    WithUnfinished { run: &'a RunId, files: &'a [String] },
+    /// The user's uncommitted changes aren't in the worktree or clone.
+    StayBehind { files: &'a [String] },
+    /// Submodules that aren't checked out, so checks don't see their files.
     MissingSubmodules(&'a [String]),
 }
 
-/// Shows what happens. Whoever starts runs has one.
+/// Shows what happens while a run is prepared.
 pub trait Reporter {
-    /// Something that a person should know.
     fn notice(&self, notice: &Notice<'_>);
-    /// Who watches the run itself.
+    /// The observer of the run itself.
     fn observer(&self) -> Box<dyn Observer>;
 }
 
-/// Shows nothing: for programs that read the journal.
+/// Shows nothing; for programs that read the journal.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SilentReporter;
 

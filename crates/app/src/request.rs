@@ -1,4 +1,4 @@
-//! What somebody wants run: a plain value that any face can make, keep and hand to another process.
+//! A requested run, as a plain value that any interface can make, store and pass to another process.
 
 use ralph_loop_protocol::control::BudgetChange;
 use ralph_loop_protocol::id::RunId;
@@ -13,75 +13,72 @@ use ralph_loop_task::spec::Task;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// One run that is wanted. What is left out comes from the task, the configuration and the environment.
+/// A requested run. Omitted fields come from the task, the configuration and the environment.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunRequest {
-    /// The folder that it is asked for in: paths of task files are relative to it.
+    /// The folder of the request; task file paths are relative to it.
     pub folder: PathBuf,
-    /// What is to be done.
     pub task: TaskInput,
-    /// The ticket that `{{ticket_id}}` in a task stands for.
+    /// Value for `{{ticket_id}}` in the task.
     pub ticket: Option<String>,
-    /// What becomes of an unfinished run in the same folder.
+    /// How to treat an unfinished run in the same folder.
     pub unfinished: Unfinished,
-    /// Settings over those of files.
+    /// Settings that override files.
     pub overrides: Overrides,
-    /// Where the agent works.
     pub place: PlaceRequest,
-    /// The branch that each iteration is committed on.
+    /// The branch that iterations are committed to.
     pub branch: Option<String>,
-    /// How strongly the agent is sandboxed on this machine.
+    /// Sandbox strength on this machine.
     pub isolation: Option<Isolation>,
-    /// Who makes the sandbox.
+    /// The sandbox provider.
     pub provider: Option<ProviderName>,
-    /// Whether the sandbox of a provider stays when the run ends.
+    /// Whether a provider's sandbox outlives the run.
     pub keep_sandbox: bool,
-    /// The image and the size of that sandbox, over what files say.
+    /// Image and size of that sandbox, overriding files.
     pub sandbox: Option<SandboxConfig>,
-    /// The branch that the work starts from, over what the task says.
+    /// The base branch, overriding the task's.
     pub base: Option<String>,
-    /// What becomes of the proven work.
+    /// What to do with the proven work.
     pub publish: Option<Publish>,
-    /// Who is told, beside those of the user's own configuration.
+    /// Notification targets besides the user's configured ones.
     pub notify: Vec<NotifyRequest>,
-    /// The user allows this run whatever the repo asks for.
+    /// Grants everything the repo requests, for this run.
     pub yes: bool,
-    /// The folder that the user was in, where `folder` is a checkout that was made for the run.
+    /// The user's folder, if `folder` is a checkout made for the run.
     pub asked_in: Option<PathBuf>,
-    /// The task file that named the repo of that checkout, where it lies in a repo and so is not the user's own word.
+    /// The task file that named this checkout's repo, if it is in a repo and so isn't the user's own word.
     pub named_by: Option<String>,
-    /// The repo that this task file lies in.
+    /// The repo of that task file.
     pub named_in: Option<PathBuf>,
-    /// The id of the new run, where whoever asks for it has given it one already: a queue shows its runs before they begin.
+    /// The run's id if already assigned: a queue shows its runs before they start.
     pub run_id: Option<RunId>,
-    /// Who asked for it, by another way than a terminal of this machine.
+    /// Who requested it, unless from a terminal on this machine.
     pub asked_by: Option<String>,
-    /// Several runs of it side by side, instead of one.
+    /// Runs several in parallel instead of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub race: Option<RaceRequest>,
 }
 
-/// Several runs of one task side by side.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RaceRequest {
-    /// Agents or models, or one number: so many of the same.
+    /// Agents or models, or one number of identical runs.
     pub who: Vec<String>,
-    /// Who wins.
+    /// How the winner is chosen.
     pub by: RaceBy,
-    /// The ids of the runs, where whoever asks for them has given them already.
+    /// Ids of the runs, if already assigned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RunId>,
 }
 
 impl RunRequest {
-    /// A run of the task that lies in `folder`.
+    /// Runs the task found in `folder`.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), ..Self::default() }
     }
 
-    /// The task file that is named, where one is.
+    /// The named task file.
     pub fn file(&self) -> Option<&Path> {
         match &self.task {
             TaskInput::File(path) => Some(path),
@@ -90,94 +87,86 @@ impl RunRequest {
     }
 }
 
-/// Where a task comes from.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskInput {
-    /// The only task file of the folder.
+    /// The only task file in the folder.
     #[default]
     Found,
-    /// This file.
     File(PathBuf),
-    /// A text as a task file would have it; it is kept below `.ralph/`.
+    /// Text in a task format; kept below `.ralph/`.
     Text(String),
-    /// A task that was read already.
+    /// An already parsed task.
     Value(Box<Task>),
-    /// An issue of the code host, by address or number.
+    /// An issue of the code host, by URL or number.
     Issue(String),
 }
 
-/// What becomes of an unfinished run in the same folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unfinished {
-    /// It goes on where it has the same task and settings.
+    /// Continue it if task and settings are the same.
     #[default]
     GoOn,
-    /// It stays as it is: a new one starts.
+    /// Leave it; start a new run.
     StartAnew,
 }
 
-/// Where the agent works.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlaceRequest {
-    /// In the user's own folder.
     #[default]
     InPlace,
-    /// In a git worktree of its own.
     Worktree,
-    /// In a fresh clone.
     Clone {
-        /// An address or a path.
+        /// A URL or path.
         from: String,
         /// Only the last commits.
         #[serde(default)]
         depth: Option<u32>,
-        /// Only these folders, and the files beside and above them.
+        /// Only these folders, plus the files in and above them.
         #[serde(default)]
         sparse: Vec<String>,
     },
 }
 
-/// Settings that lie over those of files.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Overrides {
-    /// Most iterations.
+    /// Iteration limit.
     pub max_iterations: Option<u32>,
-    /// Most working time in seconds.
+    /// Working time limit in seconds.
     pub max_seconds: Option<u64>,
-    /// Most money in USD.
+    /// Cost limit in USD.
     pub max_cost: Option<f64>,
-    /// Most tokens in all.
+    /// Token limit.
     pub max_tokens: Option<u64>,
-    /// Refuse to start where the money cap cannot hold.
+    /// Refuse to start if the cost limit can't be enforced.
     pub strict_budget: bool,
-    /// Do not run the checks before the first session.
+    /// Skip the checks before the first session.
     pub no_baseline: bool,
-    /// What the run may do to the tests of the start.
+    /// What the run may do to the original tests.
     pub tests: Option<TestsPolicy>,
-    /// What people may do to the run over the page and the API.
+    /// What users may do to the run through the dashboard and the API.
     pub mode: Option<Mode>,
-    /// The least that the proof must be worth.
+    /// The lowest acceptable proof level.
     pub require_proof: Option<RequiredProof>,
     /// Only these agents, in this order.
     pub agents: Vec<String>,
-    /// The model for every agent that takes one.
+    /// Model for every agent that takes one.
     pub model: Option<String>,
-    /// Checks that must pass, as shell commands, instead of the configured ones.
+    /// Shell commands that must pass, replacing the configured checks.
     pub verify: Vec<String>,
-    /// Further checks that must pass, in full: numbers as goals, closures of the calling program.
+    /// Additional checks in full: metrics as goals, closures of the calling program.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<VerifierConfig>,
     /// Paths that must not change.
     pub protect: Vec<String>,
-    /// Hosts that commands may reach, beside the usual ones.
+    /// Additional hosts that commands may reach.
     pub allow_host: Vec<String>,
-    /// Variables of the user that commands may see.
+    /// User variables that commands may see.
     pub pass_env: Vec<String>,
-    /// What of the user's own settings sandboxed agent CLIs get beside their login.
+    /// The user's own settings that sandboxed agent CLIs get in addition to their login.
     pub share: Vec<Share>,
 }
 
@@ -193,13 +182,13 @@ impl Overrides {
     }
 }
 
-/// Who is told of a run, as a request says it.
+/// Notification targets in a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotifyRequest {
-    /// Nobody, whatever the configuration says.
+    /// None, whatever the configuration says.
     Nobody,
-    /// One more.
+    /// An additional one.
     Also(Box<NotifyConfig>),
 }
 

@@ -1,4 +1,4 @@
-//! A run that exists: unpaused where a process drives it, continued from its journal where none does.
+//! Resumes an existing run: unpauses it if a process drives it, else continues from its journal.
 
 pub mod adopt;
 mod elsewhere;
@@ -31,43 +31,36 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a run that another process drives may take to answer.
+/// How long another process may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The result of resuming or starting a run.
 pub enum ResumeOutcome {
     /// This process drives it.
     Ready(Box<ReadyRun>),
-    /// Another process drives it, and was told to go on.
+    /// Another process drives it and was asked to resume.
     Told {
-        /// The run.
         run: RunId,
-        /// What became of that.
+        /// The outcome so far.
         outcome: ControlOutcome,
-        /// The process, where it is held by a signal and hears nothing.
+        /// The process, if it is stopped by a signal and can't respond.
         stopped: Option<u32>,
     },
-    /// It had not begun, and is over now.
-    Ended {
-        /// The run.
-        run: RunId,
-    },
-    /// It is over; people who had not heard of that were told now.
+    /// It hadn't started and is now ended.
+    Ended { run: RunId },
+    /// It is over; pending notifications of that were sent now.
     CaughtUp {
-        /// The run.
         run: RunId,
-        /// How many were told.
+        /// Number of notifications.
         told: usize,
     },
 }
 
-/// A run that nobody drives, locked for this process.
+/// A stopped run, locked for this process.
 pub(crate) struct LockedRun {
-    /// The surroundings of the run, with its repo's `.env`.
+    /// The run's environment, with its repo's `.env`.
     pub env: Environment,
-    /// Where this machine keeps what is not in the repo.
+    /// This machine's state folder.
     pub home: StateHome,
-    /// The run.
     pub spec: RunSpec,
     /// Its repo.
     pub repo: Repo,
@@ -77,8 +70,8 @@ pub(crate) struct LockedRun {
     pub lock: RunLock,
 }
 
-/// Refuses a run that workers drive to whoever holds it not: a second driver would be refused by its seal, but not before its
-/// agent has worked.
+/// Rejects a fleet run without its hold: the seal would reject a second driver only after its agent has
+/// worked.
 pub(crate) fn refuse_of_fleet(env: &Environment, entry: &Registration) -> Result<(), AppError> {
     if env.hold().is_some() || !adopt::is_of_fleet(&entry.run_dir()) {
         return Ok(());
@@ -87,7 +80,7 @@ pub(crate) fn refuse_of_fleet(env: &Environment, entry: &Registration) -> Result
         .hint(format!("steer it on the page, or `ralph worker --once {}` drives it here", entry.run_id)))
 }
 
-/// Takes the lock of a run and reads what it is.
+/// Locks a run and reads it.
 pub(crate) fn take(
     env: &Environment,
     entry: &Registration,
@@ -107,10 +100,10 @@ pub(crate) fn take(
     let places = wiring::places(&env, &home, &entry.run_id);
     let spec =
         snapshot::read_spec(&places.dir).or_else(|error| snapshot::sealed_spec(&places).ok_or(error))?;
-    // What the journal says of its place counts over what was wished for.
+    // The journaled workspace overrides the requested one.
     let state = snapshot::load(&places.dir).ok();
     let spec = state.as_ref().map_or(spec, |state| state.spec.clone());
-    // Whatever an earlier process left behind and no guard could end is ended before anything new starts.
+    // Ends leftovers of an earlier process before anything starts.
     ralph_loop_sandbox::sweep(spec.run_id.as_str());
     let spec = match request.filter(|_| state.is_none_or(|state| is_unplaced(&state))) {
         Some(request) => place(&env, &home, &spec, &request, report)?,
@@ -121,16 +114,16 @@ pub(crate) fn take(
     Ok(LockedRun { env, home, spec, repo, places, lock })
 }
 
-/// The surroundings of a run that goes on: its repo's `.env`, and what was allowed to it when it began.
+/// The environment of a resumed run: its repo's `.env`, and the permissions it was allowed.
 fn surroundings(env: &Environment, home: &StateHome, entry: &Registration) -> Result<Environment, AppError> {
     match record_trust::read(home, &entry.run_id) {
         Some(allowed) => env.granting(allowed).with_dotenv(&entry.origin),
-        // A run of an older version was started before anything was asked. Its `.env` is read as it is read now.
+        // A run of an older version, from before permissions were asked for, reads its `.env` as usual.
         None => Ok(env.with_dotenv(&entry.origin)?.granting_everything()),
     }
 }
 
-/// Makes again what somebody has removed of a run's own place, as far as it was recorded: its worktree, its branch.
+/// Recreates a deleted worktree or branch from what was recorded.
 fn bring_back(env: &Environment, entry: &Registration) -> Result<(), AppError> {
     let Registration { run_id, origin, workspace, .. } = entry;
     let gone = |what: &str, folder: &Path, hint: &str| {
@@ -151,7 +144,7 @@ fn bring_back(env: &Environment, entry: &Registration) -> Result<(), AppError> {
         _ if !workspace.is_dir() => gone("folder", workspace, "bring it back, or start a new run"),
         (WorkspaceKind::Worktree | WorkspaceKind::Clone { .. }, Some(branch)) => {
             let git = ralph_loop_git::Git::in_folder(env.vars(), workspace);
-            // A folder that is no repo any more says so by itself, in what follows.
+            // If the folder isn't a repo any more, the next step reports it.
             let _ = ralph_loop_git::checkout::restore_branch(&git, run_id, branch);
             Ok(())
         }
@@ -159,7 +152,7 @@ fn bring_back(env: &Environment, entry: &Registration) -> Result<(), AppError> {
     }
 }
 
-/// Ends a run that nobody drives without driving it: what it needs for that may be gone. Its work stays where it is.
+/// Ends a stopped run without driving it, because what that takes may be gone. Its work stays.
 pub(crate) fn end(env: &Environment, entry: &Registration, reason: EndReason) -> Result<(), AppError> {
     let home = env.state_home()?;
     older::registered(&home, entry)?;
@@ -175,12 +168,12 @@ pub(crate) fn end(env: &Environment, entry: &Registration, reason: EndReason) ->
     Ok(())
 }
 
-/// Whether a run has no place to work in yet. (Runs of older versions were journalled after they had theirs.)
+/// Whether a run has no workspace yet. (Older versions journaled a run after creating its workspace.)
 fn is_unplaced(state: &RunState) -> bool {
     !state.placed && state.baseline.is_none()
 }
 
-/// Makes the place of a run whose process was killed before it had one.
+/// Creates the workspace of a run that was killed before it had one.
 fn place(
     env: &Environment,
     home: &StateHome,
@@ -193,7 +186,7 @@ fn place(
     Ok(writer.state().spec.clone())
 }
 
-/// Ends a run that has no place yet where a person wants that: nothing is made only to be taken away.
+/// Ends a run without workspace if the user asked for that, instead of creating one only to remove it.
 fn end_unplaced(env: &Environment, entry: &Registration) -> Result<Option<ResumeOutcome>, AppError> {
     let home = env.state_home()?;
     let cancels = |letter: &ralph_loop_journal::inbox::InboxLine| {
@@ -216,7 +209,6 @@ fn end_unplaced(env: &Environment, entry: &Registration) -> Result<Option<Resume
     Ok(Some(ResumeOutcome::Ended { run: spec.run_id }))
 }
 
-/// Goes on with a run.
 pub(crate) fn resume_run(
     env: &Environment,
     entry: &Registration,
@@ -287,8 +279,8 @@ pub(crate) fn resume_run(
     Ok(ResumeOutcome::Ready(Box::new(ReadyRun { driver, lock, vars: env.vars().clone(), home, dotenv })))
 }
 
-/// Refuses a sandboxed run whose agent has the clone or worktree itself, as older versions made it: whatever stands in that git
-/// folder by now would be believed.
+/// Rejects a sandboxed run of an older version, whose agent works in the clone or worktree itself: its git
+/// folder can't be trusted.
 fn refuse_shared_git(spec: &RunSpec) -> Result<(), AppError> {
     if spec.hands_back() || spec.place == WorkspaceKind::InPlace || !works_on_copy(&spec.settings) {
         return Ok(());
@@ -301,7 +293,7 @@ fn refuse_shared_git(spec: &RunSpec) -> Result<(), AppError> {
     .hint("inspect its work with `git` in your own sandbox, then run `ralph run --new`"))
 }
 
-/// Whether a run that is over can go on: only where a budget ended it, and the new one leaves room.
+/// Whether an ended run can continue: only if a budget ended it and the new one leaves room.
 fn may_go_on(state: &RunState, end: &Finished, budgets: &BudgetChange) -> Result<(), AppError> {
     let id = &state.spec.run_id;
     let over = AppError::usage(format!("run {id} is over: {}", end.summary));
@@ -328,7 +320,7 @@ fn may_go_on(state: &RunState, end: &Finished, budgets: &BudgetChange) -> Result
     }
 }
 
-/// The last process ended a run and died before it could tell anybody.
+/// Sends the notifications of a run whose process died right after ending it.
 fn report_end(
     env: &Environment,
     spec: RunSpec,
@@ -343,7 +335,8 @@ fn report_end(
     Ok(ResumeOutcome::CaughtUp { run, told })
 }
 
-/// Whether a person approved what they were asked about, wants the run to end, or has another word for it that is an answer.
+/// Whether the inbox holds an answer to the run's question: an approval, a stop, or another control that
+/// counts.
 fn inbox_has_answer(places: &Places, state: &RunState, reason: HumanReason) -> bool {
     let letters = ralph_loop_journal::inbox::read(&places.dir, state.people.inbox).unwrap_or_default();
     let answers = |control: &Control| match control {
@@ -357,7 +350,7 @@ fn inbox_has_answer(places: &Places, state: &RunState, reason: HumanReason) -> b
         || letters.iter().any(|(letter, _)| letter.as_ref().is_ok_and(|l| answers(&l.control)))
 }
 
-/// A journal that was edited while nobody drove it: `approve` keeps the sealed copy.
+/// Restores the sealed copy of a journal that was edited while the run was stopped.
 pub(crate) fn accept_sealed(places: &Places) -> Result<Option<std::path::PathBuf>, JournalError> {
     let redactor = std::sync::Arc::new(ralph_loop_domain::redact::Redactor::default());
     match ralph_loop_journal::journal::Journal::open(places.clone(), redactor, &mut |_| {}) {

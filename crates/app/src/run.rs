@@ -1,4 +1,4 @@
-//! A new run: from a request to a plan that nothing is wrong with, and from there to a driver that only has to be run.
+//! Turns a request into a validated plan, and a plan into a driver.
 
 mod asked;
 mod checks;
@@ -47,11 +47,11 @@ pub(crate) use source::{asked_for_source, settle, trust_stores};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A run that could start: everything that can be wrong with it was looked at, and nothing is made yet.
+/// A validated run, with nothing created yet.
 pub struct Plan {
-    /// What was asked for, with the place settled.
+    /// The request, with its place settled.
     request: RunRequest,
-    /// The surroundings of this run, with the repo's `.env`.
+    /// The run's environment, with the repo's `.env`.
     env: Environment,
     home: StateHome,
     origin: Repo,
@@ -59,26 +59,24 @@ pub struct Plan {
     settings: Settings,
     chosen: task::ChosenTask,
     extent: CloneDepth,
-    /// What of the repo's asks is allowed to this run.
+    /// The permissions the run is allowed.
     allowed: Vec<Digest>,
     unpriced: Vec<AgentName>,
     config_digest: Option<Digest>,
-    /// An unfinished run of the same task and settings, which goes on instead.
+    /// An unfinished run of the same task and settings, which continues instead.
     goes_on: Option<RunId>,
-    /// Where it branches off from another run.
+    /// Where it forks from another run.
     fork: Option<fork::ForkPoint>,
 }
 
 impl Plan {
-    /// The task.
     pub fn task(&self) -> &Task {
         &self.task
     }
-    /// The settings that the run would be frozen with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
-    /// The unfinished run that would go on instead of a new one.
+    /// The unfinished run that would continue instead of a new one.
     pub fn goes_on(&self) -> Option<&RunId> {
         self.goes_on.as_ref()
     }
@@ -93,7 +91,7 @@ impl Plan {
     }
 }
 
-/// Settles everything about a run that can be settled before anything is made.
+/// Validates and settles everything before anything is created.
 pub(crate) fn prepare(
     env: &Environment,
     request: &RunRequest,
@@ -106,7 +104,7 @@ pub(crate) fn prepare(
     placement::sweep(&home);
     let origin = Repo::discover(env.vars(), &top)?;
     refuse_linked(&origin.top)?;
-    // What only the user can allow is looked for first; what follows stands on all of it being allowed.
+    // Approvals are checked first; the rest assumes that everything was allowed.
     let open = env.granting_everything();
     let loaded = settings::load(&open, &origin.top)?;
     let models = models::load(&open, &origin.top)?;
@@ -138,7 +136,7 @@ pub(crate) fn prepare(
     let allowed = asked.settle(&env, request.yes)?;
     let env = asked.allowed_in(&env, &allowed);
     let task = without_secrets(chosen.task.clone(), &env.redactor(&top));
-    // What is missing is named at once, not one thing after the other.
+    // Report all missing things at once.
     let mut missing = Vec::new();
     let sandbox = sandboxes::choose(&env, request, &loaded, chosen.settings.sandbox.as_ref());
     let sandbox = sandbox.unwrap_or_else(|error| {
@@ -147,7 +145,7 @@ pub(crate) fn prepare(
     });
     let mut request = request.clone();
     let isolation = if sandbox.provider().is_elsewhere() {
-        // The user's own tree is no place for a sandbox to work in.
+        // A sandbox must not work in the user's own tree.
         if request.place == PlaceRequest::InPlace {
             request.place = PlaceRequest::Worktree;
         }
@@ -220,7 +218,7 @@ pub(crate) fn prepare(
     })
 }
 
-/// Refuses a `.ralph` that leads elsewhere: a run writes there, and follows no link.
+/// Rejects a linked `.ralph`: a run writes there and follows no links.
 fn refuse_linked(top: &Path) -> Result<(), AppError> {
     let dir = RalphDir::of(top);
     match std::fs::symlink_metadata(dir.path()) {
@@ -235,7 +233,7 @@ fn refuse_linked(top: &Path) -> Result<(), AppError> {
     }
 }
 
-/// Git outside of the sandbox would start programs that an agent can write.
+/// Git outside the sandbox would start programs that an agent can write.
 fn starts_tree_programs(origin: &Repo) -> Result<Vec<AppError>, AppError> {
     let told = |one: ralph_loop_git::TreeProgram| {
         AppError::usage(format!("your git setting `{}` starts a program of the repo: `{}`", one.key, one.value)).hint(
@@ -245,7 +243,7 @@ fn starts_tree_programs(origin: &Repo) -> Result<Vec<AppError>, AppError> {
     Ok(ralph_loop_git::tree_programs(origin)?.into_iter().map(told).collect())
 }
 
-/// What an issue says beyond its text: the pull request is linked to it, on a branch with its name.
+/// Applies an issue's metadata: the pull request links to it, and the branch is named after it.
 fn adopt_issue(
     issue: &issue::Issue,
     request: &RunRequest,
@@ -278,7 +276,7 @@ fn settle_handover(
     handover::resolve(env, settings, task, url.as_deref(), origin, wanted, report)
 }
 
-/// Makes what a plan needs, and puts a backend behind each port. The run exists first; what it works in is made then.
+/// Creates what a plan needs and wires the backends. The run is registered before its workspace is created.
 pub(crate) fn start(
     plan: Plan,
     cancel: Arc<CancelFlag>,
@@ -330,7 +328,7 @@ pub(crate) fn start(
     })
 }
 
-/// Says what becomes of the user's uncommitted changes in a run beside their folder.
+/// Reports that a separate workspace doesn't include the user's uncommitted changes.
 fn tell_unfinished(plan: &Plan, spec: &RunSpec, report: &dyn Reporter) {
     if let Some(fork) = &plan.fork {
         if let Some(unfinished) = &fork.unfinished {
@@ -355,7 +353,7 @@ fn tell_unfinished(plan: &Plan, spec: &RunSpec, report: &dyn Reporter) {
     }
 }
 
-/// Lets the run be found from the folder that it was asked for in, where that is another one than its repo's.
+/// Makes the run visible in the folder of the request, if that isn't in its repo.
 fn show_where_asked(env: &Environment, home: &StateHome, request: &RunRequest, run: &RunId) {
     let Some(folder) = &request.asked_in else { return };
     let top = find::top(folder);
@@ -368,7 +366,7 @@ fn show_where_asked(env: &Environment, home: &StateHome, request: &RunRequest, r
     }
 }
 
-/// The frozen definition of a run, with the place and the branch that it wishes for.
+/// The spec of a run, with the requested workspace and branch.
 fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppError> {
     let Plan { env, home, origin, settings, .. } = plan;
     let request = PlacementRequest::of(plan, &run_id);
@@ -404,8 +402,8 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppErr
     Ok(spec)
 }
 
-/// Whether the agent of a worktree or clone gets a copy of it: wherever it could write a git folder of this machine. A cloud has
-/// copies of its own, of which no git folder comes back.
+/// Whether the agent of a worktree or clone gets a copy: wherever it could write to a git folder on this
+/// machine. Clouds copy anyway and return no git folder.
 pub(crate) fn works_on_copy(settings: &Settings) -> bool {
     match settings.sandbox.provider() {
         ProviderName::Local => settings.isolation != Isolation::None,
@@ -413,13 +411,13 @@ pub(crate) fn works_on_copy(settings: &Settings) -> bool {
     }
 }
 
-/// The latest run that works, or worked, in this folder itself, but for one that is just being made.
+/// The latest run in this folder, except the one being created.
 fn latest_of(home: &StateHome, folder: &Path, without: Option<&RunId>) -> Option<Registration> {
     let here = |entry: &Registration| entry.workspace == folder && Some(&entry.run_id) != without;
     find::runs_of(home, folder).into_iter().rfind(here)
 }
 
-/// The task as the spec and the prompts keep it: written to disk, so without the secrets that a person put into it.
+/// The task as spec and prompts keep it: redacted, because it is written to disk.
 fn without_secrets(task: Task, redactor: &ralph_loop_domain::redact::Redactor) -> Task {
     let clean = |text: &str| redactor.text(text).into_owned();
     Task { title: clean(&task.title), text: clean(&task.text), raw: task.raw.as_deref().map(clean), ..task }

@@ -1,4 +1,4 @@
-//! The sandbox of a run that is not this machine: which one, how it is made, and what goes into it.
+//! Chooses and creates a run's sandbox on another machine.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -31,10 +31,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often it is looked whether somebody leaves.
+/// Polling interval for cancellation.
 const CANCEL_POLL: Duration = Duration::from_millis(100);
 
-/// Where a run's commands are to run: flag, task, configuration, `RALPH_DEFAULT_PROVIDER`, this machine.
+/// Where a run's commands run: flag, task, configuration, `RALPH_DEFAULT_PROVIDER`, this machine.
 pub fn choose(
     env: &Environment,
     request: &RunRequest,
@@ -58,7 +58,7 @@ pub fn choose(
         }
         chosen.provider = Some(name);
     } else if request.isolation.is_some() {
-        // Whoever says how this machine sandboxes means this machine.
+        // Choosing local isolation implies this machine.
         chosen.provider = Some(ProviderName::Local);
     } else if chosen.provider.is_none()
         && let Some(name) = env.vars().filled("RALPH_DEFAULT_PROVIDER")
@@ -72,16 +72,16 @@ pub fn choose(
         chosen.keep = Some(true);
     }
     if chosen.provider().is_elsewhere() {
-        // Whatever is missing is told before anything is made.
+        // Fails before anything is created if something is missing.
         ConfiguredProvider::find(env, chosen.provider())?;
     }
     Ok(chosen)
 }
 
-/// A sandbox and who looks after it.
+/// A sandbox and its keeper.
 pub type SandboxAndKeeper = (Box<dyn Sandbox>, Box<dyn SandboxKeeper>);
 
-/// The sandbox of a run; `None` where the run works on this machine.
+/// A run's sandbox; `None` if it works on this machine.
 pub fn of_run(
     env: &Environment,
     home: &StateHome,
@@ -98,7 +98,7 @@ pub fn of_run(
     asked.snapshot.clone_from(&config.snapshot);
     asked.resources = config.resources();
     asked.volumes = config.volumes.clone().into_iter().collect();
-    // The agent's copy, and the clean checkouts of it, read the objects of the run's own tree.
+    // The agent's copy, and clean checkouts of it, borrow objects from the run's own tree.
     let copied = spec.hands_back() && spec.workspace.is_dir();
     let borrowed = if copied { agent_copy::object_folders(repo) } else { Vec::new() };
     let maker: Box<dyn ProviderFactory> = match configured {
@@ -136,15 +136,15 @@ pub fn of_run(
     let name = config.provider().as_str();
     let (sandbox, keeper) = made(spec.workspace.clone(), options, name, cancel)?;
     if let Err(error) = check_programs(spec, &sandbox) {
-        // Nothing was done in it yet.
+        // Nothing has happened in it yet.
         keeper.dismiss(ralph_loop_domain::ports::Dismissal::Safe);
         return Err(error);
     }
     Ok(Some((Box::new(sandbox), Box::new(keeper))))
 }
 
-/// Makes the sandbox beside this thread: whoever waits for a provider that does not answer can leave. What is made all the same
-/// carries the name of the run, and `ralph sandbox list` shows it.
+/// Creates the sandbox on another thread, so that the user can leave while a provider doesn't answer. A
+/// sandbox created late carries the run's name and appears in `ralph sandbox list`.
 fn made(
     workspace: PathBuf,
     options: HostedOptions,
@@ -173,7 +173,7 @@ fn made(
     }
 }
 
-/// The files that agents log in with. A machine in a cloud gets them only where no key of the agent's is in the environment.
+/// Login files of agents. A cloud machine gets them only if the agent's key isn't in the environment.
 fn logins(
     env: &Environment,
     provider: ProviderName,
@@ -190,7 +190,7 @@ fn logins(
     let below = home.clone();
     Logins {
         home,
-        // Only what is started exactly as the agent is: another program of the same name gets none.
+        // Only for exactly the agent's command: another program of the same name gets none.
         files: Arc::new(move |argv| {
             let own = argv.first().and_then(|program| keys.get(program));
             match (own, presets::preset_of(argv)) {
@@ -203,7 +203,7 @@ fn logins(
     }
 }
 
-/// Agents and verifiers must be in there, not here.
+/// Agents and verifiers must exist in the sandbox, not here.
 fn check_programs(spec: &RunSpec, sandbox: &dyn Sandbox) -> Result<(), AppError> {
     let provider = spec.settings.sandbox.provider().as_str();
     let agents = spec.settings.agents.iter().filter(|agent| agent.kind == AgentKind::Cli);
@@ -243,7 +243,7 @@ impl ExecSink for NoOutput {
     }
 }
 
-/// What git ignores in the workspace, whether it exists here or not.
+/// What git ignores in the workspace, whether or not it exists here.
 fn ignored_by(repo: &Repo) -> Ignored {
     let git = repo.git().clone();
     Arc::new(move |paths| {
@@ -259,18 +259,18 @@ fn ignored_by(repo: &Repo) -> Ignored {
     })
 }
 
-/// Containers over folders of this machine, with the egress proxy as their only way out.
+/// Containers over local folders, with the egress proxy as the only way out.
 struct ContainerFactory {
     options: DockerOptions,
     git: GitAccess,
     shown: RecordMount,
-    /// Folders of objects that are only read.
+    /// Read-only object folders.
     borrowed: Vec<PathBuf>,
     policy: EgressPolicy,
     program: Option<PathBuf>,
-    /// What belongs to the run's containers here.
+    /// Local files of the run's containers.
     folder: PathBuf,
-    /// The proxy of each folder's container, until the run ends. None knows the ports of another's.
+    /// One proxy per container until the run ends, so that none knows another's ports.
     proxies: Mutex<BTreeMap<PathBuf, Egress>>,
 }
 
@@ -301,17 +301,17 @@ impl ContainerFactory {
         Ok(made)
     }
 
-    /// Where commands of the workspace's container and this process meet.
+    /// Where the workspace's container and this process exchange files.
     fn exchange_folder(&self) -> PathBuf {
         self.folder.join("exchange")
     }
 
-    /// Works with the proxy of the container over `folder`, which is started where it does not run yet.
+    /// Calls `work` with the proxy of the container over `folder`, starting it if needed.
     fn with_proxy<R>(&self, folder: &Path, work: impl FnOnce(&Egress) -> R) -> Result<R, SandboxError> {
         let mut all = self.proxies.lock().unwrap_or_else(PoisonError::into_inner);
         let next = all.len();
         if !all.contains_key(folder) {
-            // The workspace's is the first, so a container of a killed run finds its way out at the same place.
+            // The workspace's comes first, so that the container of a killed run finds it at the same path.
             let name = if next == 0 { "egress".to_owned() } else { format!("egress-{next}") };
             let place = self.folder.join(name);
             let started = std::fs::create_dir_all(&place)
@@ -347,7 +347,7 @@ impl ProviderFactory for ContainerFactory {
     fn mounts(&self) -> bool {
         true
     }
-    /// A folder at the same path on both sides. A clean checkout has none: what runs there meets nobody.
+    /// A folder at the same path on both sides; `None` for a clean checkout.
     fn exchange(&self, folder: &Path) -> Option<Exchange> {
         let place = self.exchange_folder();
         self.shown.is_workspace(folder).then(|| Exchange {
@@ -368,7 +368,7 @@ impl ProviderFactory for ContainerFactory {
     }
 }
 
-/// The run's record, which the agent may read beside its workspace.
+/// The run's record, which the agent may read next to its workspace.
 struct RecordMount {
     workspace: PathBuf,
     record: PathBuf,
@@ -379,22 +379,22 @@ impl RecordMount {
         Self { workspace: spec.workspace.clone(), record: home.record(&spec.run_id).path().to_owned() }
     }
 
-    /// Whether `folder` is the one that the agent works in.
+    /// Whether `folder` is the agent's workspace.
     fn is_workspace(&self, folder: &Path) -> bool {
         folder.canonicalize().ok() == self.workspace.canonicalize().ok()
     }
 
-    /// What a sandbox over `folder` sees of it: nothing where that is not the workspace.
+    /// What a sandbox over `folder` sees of it: nothing outside the workspace.
     fn beside(&self, folder: &Path) -> Option<PathBuf> {
         (self.is_workspace(folder) && self.record.is_dir()).then(|| self.record.clone())
     }
 }
 
-/// MicroVMs over folders of this machine.
+/// MicroVMs over local folders.
 struct MicroVmFactory {
     options: SbxOptions,
     shown: RecordMount,
-    /// Folders of objects that are only read.
+    /// Read-only object folders.
     borrowed: Vec<PathBuf>,
 }
 
@@ -413,7 +413,7 @@ impl ProviderFactory for MicroVmFactory {
     }
 }
 
-/// Machines of a cloud, with copies.
+/// Cloud machines with copies.
 struct CloudFactory(ConfiguredProvider);
 
 impl ProviderFactory for CloudFactory {

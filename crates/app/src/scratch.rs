@@ -1,4 +1,4 @@
-//! A temporary folder with a sandbox over it, for whoever only tries or asks something.
+//! A temporary folder with a sandbox, for probes and questions.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -10,14 +10,14 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The folder; it is removed when dropped.
+/// Removed when dropped.
 #[derive(Debug)]
 struct TempFolder(PathBuf);
 
 impl TempFolder {
     fn new(env: &Environment, purpose: &str) -> Result<Self, AppError> {
         let path = env.vars().temp_dir().join(format!("ralph-{purpose}-{}", number()));
-        // Never a folder that somebody else has put there, nor one that others can look into.
+        // Never an existing folder, and private to the user.
         std::fs::DirBuilder::new().mode(0o700).create(&path).map_err(|e| {
             AppError::environment(format!("cannot make the temporary folder `{}`: {e}", path.display()))
                 .hint("free some space there, or set TMPDIR to a folder that you may write to")
@@ -26,7 +26,7 @@ impl TempFolder {
     }
 }
 
-/// A name that no other folder of this process has: several agents may be asked at once.
+/// Unique in this process: several agents may be asked at once.
 fn number() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
@@ -46,23 +46,23 @@ impl Drop for TempFolder {
     }
 }
 
-/// A sandbox over a temporary folder, or for trying.
+/// A sandbox over a temporary folder.
 #[derive(Debug)]
 pub struct Scratch {
-    /// The sandbox. It goes before its folder does.
+    /// Dropped before its folder.
     pub sandbox: LocalSandbox,
     _folders: Vec<TempFolder>,
 }
 
 impl Scratch {
-    /// A fresh one; `purpose` becomes part of its name and marks its processes. What is started there has the rights of the user.
+    /// A new one; `purpose` names it and marks its processes. Commands have the user's rights.
     pub fn new(env: &Environment, purpose: &str) -> Result<Self, AppError> {
         let folder = TempFolder::new(env, purpose)?;
         let sandbox = LocalSandbox::start(&folder.0, options(env, purpose))?;
         Ok(Self { sandbox, _folders: vec![folder] })
     }
 
-    /// The same, sandboxed as the agents of these settings would be in a run in the repo at `top`.
+    /// Like [`Self::new`], sandboxed like these settings' agents in the repo at `top`.
     pub fn for_agents(
         env: &Environment,
         purpose: &str,
@@ -78,7 +78,7 @@ impl Scratch {
         Ok(Self { sandbox, _folders: vec![folder, own] })
     }
 
-    /// A sandbox over the repo at `top` itself, for its own commands.
+    /// A sandbox over the repo at `top`, for its own commands.
     pub fn over_repo(env: &Environment, purpose: &str, top: &Path) -> Result<Self, AppError> {
         let own = TempFolder::new(env, &format!("{purpose}-own"))?;
         let mut options = options(env, purpose);

@@ -1,5 +1,5 @@
-//! What a repo's configuration or task asks for that only the user can allow. Reading such a file goes through here: every ask
-//! is found, and what is not allowed is taken out.
+//! Screens a repo's configuration or task: finds every request that only the user can allow, and removes what
+//! isn't allowed.
 
 mod agents;
 
@@ -10,23 +10,21 @@ use std::path::Path;
 
 pub use agents::{fetched_agent, loader_asks};
 
-/// What the user's own words are compared with.
+/// What a repo's file is compared with.
 #[derive(Debug)]
 pub struct Screen<'a> {
-    /// The file that is read, as people know it.
+    /// The file's display name.
     pub source: &'a str,
-    /// The user's own configuration: what it says, too, is not asked about.
+    /// The user's own configuration; what it also says needs no approval.
     pub user: &'a ConfigFile,
-    /// The provider of sandboxes that the user chose, in the own configuration or in the environment.
+    /// The sandbox provider the user chose, in their configuration or the environment.
     pub provider: Option<ProviderName>,
-    /// Where programs are found.
     pub programs: &'a Programs,
-    /// What is allowed.
     pub grants: &'a Grants,
 }
 
 impl Screen<'_> {
-    /// Finds everything that `file` asks for, and takes out of it what is not allowed.
+    /// Returns every request in `file` and removes what isn't allowed.
     pub fn config(&self, file: &mut ConfigFile) -> Vec<Ask> {
         let mut asks = Vec::new();
         self.sandbox(file, &mut asks);
@@ -38,7 +36,7 @@ impl Screen<'_> {
         asks
     }
 
-    /// Notes an ask; whether it is allowed.
+    /// Records a request and returns whether it is allowed.
     fn note(&self, ask: Ask, asks: &mut Vec<Ask>) -> bool {
         let allowed = self.grants.allow(&ask);
         asks.push(ask);
@@ -49,8 +47,8 @@ impl Screen<'_> {
         Ask::new(kind, self.source, setting, content, text)
     }
 
-    /// A weaker sandbox than the usual one, or another one than the user's. (`none` never counts from a repo, so it is not
-    /// asked about.)
+    /// A weaker sandbox than the default, or another one than the user's. (`none` never counts from a repo,
+    /// so it isn't a request.)
     fn sandbox(&self, file: &mut ConfigFile, asks: &mut Vec<Ask>) {
         if file.isolation == Some(Isolation::Landlock) && self.user.isolation != Some(Isolation::Landlock) {
             let text = "the weaker sandbox `landlock`".to_owned();
@@ -85,7 +83,7 @@ impl Screen<'_> {
         });
     }
 
-    /// Hosts and variables beyond the usual ones.
+    /// Additional hosts and variables.
     fn lists(&self, file: &mut ConfigFile, asks: &mut Vec<Ask>) {
         let said = |own: &Option<Vec<String>>, word: &String| own.iter().flatten().any(|known| known == word);
         if let Some(hosts) = &mut file.allowed_hosts {
@@ -102,7 +100,7 @@ impl Screen<'_> {
                     || self.note(self.ask(AskKind::Sandbox, "pass_env", name, text), asks)
             });
         }
-        // The user's own are not lost where a repo adds to them.
+        // The user's own entries stay when a repo adds some.
         for (list, own) in
             [(&mut file.allowed_hosts, &self.user.allowed_hosts), (&mut file.pass_env, &self.user.pass_env)]
         {
@@ -112,7 +110,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Where results are pushed to.
+    /// Where results are pushed.
     fn push(&self, file: &mut ConfigFile, asks: &mut Vec<Ask>) {
         if let Some(remote) = file.remote.clone() {
             let own = self.user.remote.as_deref().unwrap_or("origin");
@@ -132,7 +130,7 @@ impl Screen<'_> {
     }
 }
 
-/// The file of a repo as texts name it: seen from its top.
+/// A repo file's path from the top, for display.
 pub fn source_of(top: &Path, file: &Path) -> String {
     file.strip_prefix(top).unwrap_or(file).display().to_string()
 }

@@ -1,10 +1,10 @@
-//! Whether somebody has looked at how a run ended. What nobody has seen is not cleaned away.
+//! Records whether the user has seen how a run ended; unseen runs aren't cleaned up.
 
 use ralph_loop_journal::registry::Registration;
 
 const MARK: &str = "seen";
 
-/// Notes that somebody has seen the end of this run. A note that cannot be written costs nothing else.
+/// Marks the end as seen. Failing to write the mark is harmless.
 pub fn mark(entry: &Registration) {
     let path = entry.run_dir().path().join(MARK);
     if !path.exists() {
@@ -12,7 +12,6 @@ pub fn mark(entry: &Registration) {
     }
 }
 
-/// Whether somebody has.
 pub fn is_marked(entry: &Registration) -> bool {
     entry.run_dir().path().join(MARK).exists()
 }

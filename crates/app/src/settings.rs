@@ -1,5 +1,5 @@
-//! The configuration of a run: the user's own file, the repo's, then flags; agents found on this machine where nobody
-//! named any. Bad files are refused with their line. What a repo's file asks for and the user has not allowed is left out.
+//! Loads a run's configuration: the user's file, the repo's, then flags; detected agents if none are named.
+//! Invalid files are reported with their line. Unapproved requests of the repo's file are left out.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -13,25 +13,25 @@ use ralph_loop_protocol::id::Digest;
 use ralph_loop_task::config::{AgentConfig, ConfigFile, Isolation, NotifyConfig, ProviderName, Settings};
 use std::path::Path;
 
-/// The settings as read from the configuration files.
+/// Settings from the configuration files.
 #[derive(Debug, Clone, Default)]
 pub struct LoadedSettings {
-    /// User's file below, repo's file above.
+    /// The repo's file over the user's.
     pub file: ConfigFile,
-    /// Digest of the repo's file, if there is one.
+    /// Digest of the repo's file.
     pub repo_digest: Option<Digest>,
-    /// Isolation as the user's own file says: only there and on the command line does `none` count.
+    /// Isolation in the user's file: only there and on the command line does `none` count.
     pub user_isolation: Option<Isolation>,
-    /// Isolation as the repo's file says.
+    /// Isolation in the repo's file.
     pub repo_isolation: Option<Isolation>,
-    /// The user's own file alone.
+    /// The user's file alone.
     pub user: ConfigFile,
-    /// What the repo's file asks for, whether it is allowed or not.
+    /// Requests of the repo's file, whether or not allowed.
     pub asks: Vec<Ask>,
 }
 
 impl LoadedSettings {
-    /// The settings of a session with this agent alone and nothing to check: a question, a probe, a plan.
+    /// Settings for one session of this agent without checks: a question, a probe, a plan.
     pub fn alone(&self, agent: &AgentConfig, isolation: Option<Isolation>) -> Settings {
         let file = ConfigFile {
             agents: Some(vec![agent.clone()]),
@@ -83,7 +83,7 @@ pub fn load(env: &Environment, top: &Path) -> Result<LoadedSettings, AppError> {
     })
 }
 
-/// Takes out of a repo's file or task what is not allowed. Returns everything that it asks for.
+/// Removes what isn't allowed from a repo's file or task and returns everything it requests.
 pub fn screened(
     env: &Environment,
     top: &Path,
@@ -97,24 +97,23 @@ pub fn screened(
     Screen { source, user, provider, programs: &programs, grants: &grants }.config(file)
 }
 
-/// The agents of the user's own configuration that take part in runs; none where it names none, or cannot be read.
+/// The agents of the user's configuration that take part in runs.
 pub fn user_agents(env: &Environment) -> Vec<AgentConfig> {
     let file = env.user_config().and_then(|path| read(&path, repo_file::read_own).ok().flatten());
     file.map(|(_, file)| file.resolve().agents).unwrap_or_default()
 }
 
-/// Where the programs of agents of the repo at `top` are found.
 pub fn programs(env: &Environment, top: &Path) -> Programs {
     Programs::new(top, &env.path())
 }
 
-/// Who is to be told, as the user's own file says; `None` where it says nothing.
+/// The user's notification targets; `None` if their file doesn't set any.
 pub fn user_notify(env: &Environment) -> Result<Option<Vec<NotifyConfig>>, AppError> {
     let Some(path) = env.user_config() else { return Ok(None) };
     Ok(read(&path, repo_file::read_own)?.and_then(|(_, file)| file.notify))
 }
 
-/// The user's own file may be a link; one of a repo stays in it.
+/// The user's own file may be a link; a repo's file must stay in the repo.
 fn read(
     path: &Path,
     bytes_of: fn(&Path) -> std::io::Result<Vec<u8>>,
@@ -139,8 +138,8 @@ fn read(
     }
 }
 
-/// The agents that are installed, as presets, in their usual order: those outside the repo at `top`; where there are none, those
-/// that it brings along.
+/// Presets of installed agents in their usual order: those outside the repo, or if there are none, those in
+/// it.
 pub fn detected_agents(env: &Environment, top: &Path) -> Vec<AgentConfig> {
     programs(env, top).installed().into_iter().filter_map(presets::preset).collect()
 }

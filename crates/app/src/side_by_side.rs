@@ -1,9 +1,6 @@
-//! Several tasks side by side: one `ralph` process each, in a worktree or clone of its own, so that none can disturb another.
-//! Whoever holds the [`Batch`] only starts them, looks at them and adds up the results.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "each task is a run of its own process, with a guard of its own"
-)]
+//! Runs several tasks in parallel: one `ralph` process each, in its own worktree or clone. The [`Batch`] only
+//! starts them, polls them and adds up results.
+#![allow(clippy::disallowed_methods, reason = "each run is a separate process with its own guard")]
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -25,10 +22,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// One run of a batch: its task and its process.
+/// One task of a batch with its process.
 pub struct BatchRun {
     request: RunRequest,
-    /// The unfinished run of the same task that it goes on with.
+    /// The unfinished run of the same task that it continues.
     goes_on: Option<RunId>,
     child: Option<Child>,
     log: PathBuf,
@@ -37,7 +34,7 @@ pub struct BatchRun {
     code: Option<i32>,
 }
 
-/// Several runs, at most some of them at a time.
+/// Several runs, with a limit on how many run at once.
 pub struct Batch {
     env: Environment,
     home: StateHome,
@@ -48,7 +45,7 @@ pub struct Batch {
 }
 
 impl Drop for Batch {
-    /// No run goes on without somebody who looks at it, and what was read of their results is not kept twice.
+    /// No run continues without its batch.
     fn drop(&mut self) {
         self.cancel();
         let _ = std::fs::remove_dir_all(&self.logs);
@@ -56,7 +53,7 @@ impl Drop for Batch {
 }
 
 impl Batch {
-    /// Looks at every request; nothing is started yet. One that names no place of its own gets a clone.
+    /// Validates every request; starts nothing. A request without a workspace gets a clone.
     pub fn new(env: &Environment, requests: Vec<RunRequest>, jobs: usize) -> Result<Self, AppError> {
         let home = env.state_home()?;
         let Some(program) = env.program().map(Path::to_owned) else {
@@ -71,7 +68,7 @@ impl Batch {
             .hint("leave it out to give each run its own branch, or start them one by one"));
         }
         for request in &requests {
-            // Whatever is wrong with any of them is told before the first one costs a cent.
+            // Problems of any run are reported before the first one costs money.
             if !matches!(request.task, TaskInput::Found | TaskInput::File(_)) {
                 continue;
             }
@@ -91,17 +88,16 @@ impl Batch {
         Ok(Self { env: env.clone(), home, program, jobs: jobs.max(1), logs, runs })
     }
 
-    /// The tasks, in the order of their requests.
+    /// In the order of the requests.
     pub fn runs(&self) -> &[BatchRun] {
         &self.runs
     }
 
-    /// Whether every run has ended.
     pub fn is_over(&self) -> bool {
         self.runs.iter().all(|run| run.code.is_some())
     }
 
-    /// Looks at the running ones and starts the next where there is room. `now` is the time since the beginning.
+    /// Polls the running ones and starts the next. `now` is the time since the start.
     pub fn step(&mut self, now: Duration) -> Result<(), AppError> {
         let running = self.runs.iter().filter(|run| run.child.is_some()).count();
         let waiting = self.runs.iter_mut().find(|run| run.child.is_none() && run.code.is_none());
@@ -112,13 +108,13 @@ impl Batch {
         Ok(())
     }
 
-    /// Tells every run to end in good order, and starts no further one.
+    /// Ends every run cleanly and starts no more.
     pub fn cancel(&mut self) {
         self.runs.iter_mut().for_each(BatchRun::cancel);
     }
 
-    /// Ends one of them for good, because of `why`; what it has recorded stays. One that has not begun is told by a signal,
-    /// or not started.
+    /// Ends one run permanently because of `why`; its record stays. A run that hasn't started gets a signal,
+    /// or isn't started.
     pub fn stop(&mut self, at: usize, why: &str) {
         let Some(run) = self.runs.get(at) else { return };
         match self.entry(run).filter(|_| run.is_running()) {
@@ -130,7 +126,7 @@ impl Batch {
         }
     }
 
-    /// Tells a run how much it may spend; whether there is one that can be told.
+    /// Sends a run its cost limit; returns whether it could be sent.
     pub fn allow(&mut self, at: usize, most: Usd, why: &str) -> bool {
         let Some(run) = self.runs.get(at).filter(|run| run.is_running()) else { return false };
         let Some(entry) = self.entry(run) else { return false };
@@ -139,7 +135,7 @@ impl Batch {
         RunHandle::new(entry.run_dir(), from).send(Control::Budget(change)).is_ok()
     }
 
-    /// What is known of the run that a run's process drives now, or has driven.
+    /// The state of the run that this process drives or drove.
     pub fn state(&self, run: &BatchRun) -> Option<RunState> {
         find::handle(&self.env, &self.entry(run)?).state().ok()
     }
@@ -157,7 +153,7 @@ impl Batch {
     }
 }
 
-/// A run of the same task that was not finished: a restart is no new start.
+/// An unfinished run of the same task, which a restart continues.
 fn unfinished_of(env: &Environment, home: &StateHome, request: &RunRequest) -> Option<RunId> {
     if !matches!(request.task, TaskInput::Found | TaskInput::File(_)) {
         return None;
@@ -178,32 +174,29 @@ impl BatchRun {
         Self { request, goes_on: None, child: None, log, since: Duration::ZERO, result: None, code: None }
     }
 
-    /// What was asked for.
     pub fn request(&self) -> &RunRequest {
         &self.request
     }
 
-    /// The unfinished run of the same task that it goes on with, where there is one.
+    /// The unfinished run that it continues.
     pub fn goes_on(&self) -> Option<&RunId> {
         self.goes_on.as_ref()
     }
 
-    /// Whether its process runs now.
     pub fn is_running(&self) -> bool {
         self.child.is_some()
     }
 
-    /// When it was started, since the beginning.
+    /// Start time, since the batch began.
     pub fn since(&self) -> Duration {
         self.since
     }
 
-    /// The result object that its run has printed.
+    /// The result object printed by its run.
     pub fn result(&self) -> Option<&Value> {
         self.result.as_ref()
     }
 
-    /// How its process ended.
     pub fn code(&self) -> Option<i32> {
         self.code
     }
@@ -219,11 +212,11 @@ impl BatchRun {
         };
         command.env_clear().envs(env.vars().iter());
         command.stdin(Stdio::piped()).stdout(File::create(&self.log).map_err(failed)?).stderr(Stdio::null());
-        // A group of its own: Ctrl-C reaches this process, which tells each run to end in good order.
+        // A separate process group: Ctrl-C reaches only this process, which then ends each run cleanly.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(failed)?;
         if let Some(mut stdin) = child.stdin.take() {
-            // One that is gone already says why by its end.
+            // A process that is gone reports why when it is reaped.
             let _ = stdin.write_all(&request);
         }
         self.child = Some(child);

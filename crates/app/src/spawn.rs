@@ -1,6 +1,6 @@
-//! A run that outlives whoever starts it: a process of the `ralph` binary, in a session of its own, drives it; this one only
-//! waits until it has begun, and never ends it.
-#![allow(clippy::disallowed_methods, reason = "a run is a process of its own, with a guard of its own")]
+//! Starts a run in a detached `ralph` process. This process waits only until the run has begun, and never
+//! ends it.
+#![allow(clippy::disallowed_methods, reason = "a run is a separate process with its own guard")]
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -25,12 +25,12 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Time between two looks.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(50);
-/// A run that has not begun by then has a very large repo to copy; it goes on, but nobody waits for it here.
+/// A run that takes longer is copying a very large repo; it continues without being waited for.
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// Starts a run and returns its id once it has journalled its start.
+/// Starts a run and returns its id once its start is journaled.
 pub(crate) fn spawn(env: &Environment, request: &RunRequest) -> Result<RunId, AppError> {
     let home = env.state_home()?;
     let log = Log::make(&home)?;
@@ -41,7 +41,7 @@ pub(crate) fn spawn(env: &Environment, request: &RunRequest) -> Result<RunId, Ap
     let child = start(env, &request.folder, &["run", "--detached", "--request", "-"], &text, &log)?;
     let named = request.run_id.as_ref();
     if request.race.is_some() {
-        // Each of them is a process of its own; the one that was started here looks after them.
+        // Each is a separate process, supervised by the one started here.
         let begun = || racing(env, &home, named?);
         return follow(
             child,
@@ -54,7 +54,7 @@ pub(crate) fn spawn(env: &Environment, request: &RunRequest) -> Result<RunId, Ap
     follow(child, &log, begun, |status| ended(status, &home, &log))
 }
 
-/// The first run of a race, once all of them have begun, or have ended.
+/// The first run of a race, once all of them have begun or ended.
 fn racing(env: &Environment, home: &StateHome, race: &RunId) -> Option<Registration> {
     let record = races::read(home, race)?;
     let begun = |lane: &LaneRecord| {
@@ -69,7 +69,7 @@ fn racing(env: &Environment, home: &StateHome, race: &RunId) -> Option<Registrat
     record.lanes.iter().all(begun).then_some(first).flatten()
 }
 
-/// Goes on with a run, and returns once a process drives it.
+/// Resumes a run and returns once a process drives it.
 pub(crate) fn resume(
     env: &Environment,
     entry: &Registration,
@@ -93,7 +93,7 @@ pub(crate) fn resume(
     follow(child, &log, begun, |status| ended(status, &home, &log)).map(drop)
 }
 
-/// Lets a doctor read a run; nobody waits for what it says.
+/// Starts a diagnosis without waiting for it.
 pub(crate) fn diagnose(env: &Environment, entry: &Registration) -> Result<(), AppError> {
     let home = env.state_home()?;
     let log = Log::make(&home)?;
@@ -112,7 +112,7 @@ fn folder_of(entry: &Registration, home: &StateHome) -> PathBuf {
     known.cloned().unwrap_or_else(|| home.path().to_owned())
 }
 
-/// Waits until the run of a child is seen, or the child has ended.
+/// Waits until the child's run appears or the child ends.
 fn follow(
     mut child: Child,
     log: &Log,
@@ -140,12 +140,12 @@ fn follow(
     }
 }
 
-/// Whoever starts many runs shall not be left with as many dead children, nor with much memory for waiting.
+/// Reaps children, so that starting many runs leaves no zombies.
 fn reap(mut child: Child) {
     let _ = std::thread::Builder::new().stack_size(64 * 1024).spawn(move || child.wait());
 }
 
-/// Starts `ralph` with these arguments; `input` is what it reads.
+/// Starts `ralph` with these arguments; `input` goes to stdin.
 fn start(
     env: &Environment,
     folder: &Path,
@@ -164,13 +164,13 @@ fn start(
     command.stdin(Stdio::piped()).stdout(out).stderr(err);
     let mut child = command.spawn().map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // One that is gone already says why by its end.
+        // A process that is gone reports why when it is reaped.
         let _ = stdin.write_all(input);
     }
     Ok(child)
 }
 
-/// The run that a process drives, once its journal says so.
+/// The run a process drives, once its journal says so.
 fn driven_by(
     env: &Environment,
     home: &StateHome,
@@ -186,11 +186,11 @@ fn driven_by(
     let begun = |body: &EventBody| matches!(body, EventBody::DriverStarted { pid: by, .. } if *by == pid);
     let placed = |body: &EventBody| matches!(body, EventBody::Placed(_) | EventBody::Prepared { .. });
     let any = |of: &dyn Fn(&EventBody) -> bool| events.iter().any(|event| of(&event.body));
-    // What cannot be placed is refused, and whoever started it is to hear of that.
+    // If the workspace can't be created, the caller must get that error.
     (any(&begun) && any(&placed)).then_some(entry)
 }
 
-/// What came of a process that ended before its run was seen: a short run, or a refusal.
+/// The outcome of a process that ended before its run appeared: a short run, or an error.
 fn ended(status: ExitStatus, home: &StateHome, log: &Log) -> Result<RunId, AppError> {
     let text = std::fs::read_to_string(&log.path).unwrap_or_default();
     let result = text.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -210,7 +210,7 @@ fn ended(status: ExitStatus, home: &StateHome, log: &Log) -> Result<RunId, AppEr
     Err(refused)
 }
 
-/// What the process of a run prints.
+/// Output of a run's process.
 struct Log {
     path: PathBuf,
     file: File,
@@ -231,13 +231,13 @@ impl Log {
         Ok(Self { path, file })
     }
 
-    /// Moves it to the record of its run. Where that lies on another disk, it stays where it is.
+    /// Moves it into the run's record, unless that is on another disk.
     fn keep(&self, entry: &Registration) {
         let _ = std::fs::rename(&self.path, log_of(entry.run_dir().path()));
     }
 }
 
-/// Where the record of a run keeps what its process prints.
+/// The output's path in a run's record.
 fn log_of(run_dir: &Path) -> PathBuf {
     run_dir.join("driver.log")
 }

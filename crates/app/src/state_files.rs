@@ -1,5 +1,5 @@
-//! The state files of a workspace: what lasts from session to session beside the code. Written from templates where they
-//! are missing; one that is there is never touched.
+//! State files of a workspace, which persist between sessions. Missing ones are written from templates;
+//! existing ones aren't touched.
 
 use crate::error::AppError;
 use ralph_loop_journal::layout::RalphDir;
@@ -7,7 +7,7 @@ use ralph_loop_safe_fs::SafeDir;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Name and template of each file. `errors.log` and `activity.log` begin with their first line.
+/// Name and template of each file. `errors.log` and `activity.log` start with their first line.
 const FILES: &[(&str, &str)] = &[
     ("guardrails.md", include_str!("templates/state/guardrails.md")),
     ("progress.md", include_str!("templates/state/progress.md")),
@@ -15,7 +15,7 @@ const FILES: &[(&str, &str)] = &[
     ("diagnostics.md", include_str!("templates/state/diagnostics.md")),
 ];
 
-/// Writes the files that are missing from `.ralph/` and returns their names.
+/// Writes the missing files of `.ralph/` and returns their names.
 pub fn write_missing(dir: &RalphDir) -> Result<Vec<&'static str>, AppError> {
     let top = dir.path().parent().unwrap_or(Path::new("/"));
     let name = dir.path().file_name().unwrap_or_default();

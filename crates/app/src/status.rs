@@ -1,5 +1,5 @@
-//! Where a run stands, as one JSON object: the whole [`RunView`](ralph_loop_domain::view::RunView), and the names that readers of
-//! earlier versions know.
+//! The status as one JSON object: the whole [`RunView`](ralph_loop_domain::view::RunView) plus fields for
+//! older readers.
 
 use crate::environment::Environment;
 use crate::facts::RunReading;
@@ -7,17 +7,16 @@ use crate::races;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The same, with the race that the run is one of, where it is.
+/// Includes the run's race, if it belongs to one.
 pub fn with_race(env: &Environment, facts: &RunReading) -> Value {
     let mut value = object(facts);
-    // A race that cannot be read is no reason to say nothing of the run.
+    // An unreadable race must not hide the run.
     if let Ok(Some(race)) = races::of_run(env, &facts.entry.run_id) {
         value["race"] = serde_json::to_value(race).unwrap_or_default();
     }
     value
 }
 
-/// The run as one JSON object.
 pub fn object(facts: &RunReading) -> Value {
     let state = &facts.state;
     let view = facts.view();

@@ -1,4 +1,4 @@
-//! Steering a run from any face: one letter into its inbox, refused where it could do nothing, and what became of it.
+//! Sends a control to a run's inbox, rejects what can't have an effect, and reports the outcome.
 
 use crate::app::App;
 use crate::error::AppError;
@@ -12,24 +12,20 @@ use ralph_loop_protocol::describe::clock_time;
 use ralph_loop_protocol::id::AgentName;
 use std::time::Duration;
 
-/// How long a busy run may take to look at its inbox before that is said.
+/// How long to wait for a busy run.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A letter that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
-    /// Its id.
     pub id: String,
-    /// The word of its control.
     pub control: &'static str,
-    /// What became of it so far.
+    /// The outcome so far.
     pub outcome: ControlOutcome,
-    /// Whether a process drives the run.
     pub driven: bool,
 }
 
 impl Sent {
-    /// What became of it, in one line for people.
+    /// The outcome as one line.
     pub fn words(&self, run: &str) -> String {
         let name = self.control;
         match &self.outcome {
@@ -47,7 +43,7 @@ impl Sent {
     }
 }
 
-/// Sends a control and waits a moment for the run to look at it. What cannot be carried out is refused before.
+/// Sends a control and waits briefly for the run to read it. Controls that can't be carried out are rejected.
 pub fn send(app: &App, entry: &Registration, control: Control) -> Result<Sent, AppError> {
     refuse_finished(app, entry)?;
     let control = checked(app, entry, control)?;
@@ -57,7 +53,7 @@ pub fn send(app: &App, entry: &Registration, control: Control) -> Result<Sent, A
     Ok(Sent { id, control: name, outcome, driven: handle.is_driven() })
 }
 
-/// Refuses to steer a run that is over.
+/// Rejects steering a finished run.
 pub fn refuse_finished(app: &App, entry: &Registration) -> Result<(), AppError> {
     match &app.handle(entry).state()?.result.finished {
         Some(end) => Err(AppError::usage(format!("run {} is over: {}", entry.run_id, end.summary))
@@ -66,9 +62,9 @@ pub fn refuse_finished(app: &App, entry: &Registration) -> Result<(), AppError> 
     }
 }
 
-/// The control as it may go into the inbox: its agent is one of the run's, its text has no secret.
+/// The control for the inbox: its agent is one of the run's, its text is redacted.
 fn checked(app: &App, entry: &Registration, control: Control) -> Result<Control, AppError> {
-    // The inbox is a file, too: no secret goes into it.
+    // The inbox is a file, so no secrets.
     let clean = |text: &str| match text.trim() {
         "" => Err(AppError::usage("the text is empty")),
         _ => Ok(app.environment().redactor(&entry.origin).text(text).into_owned()),
@@ -104,7 +100,7 @@ fn known(app: &App, entry: &Registration, agent: Option<&AgentName>) -> Result<(
         .hint(format!("its agents: {}", names.join(", "))))
 }
 
-/// Refuses to skip an agent whose turn nobody else could take.
+/// Rejects skipping the only agent that could work.
 fn skippable(app: &App, entry: &Registration, agent: Option<&AgentName>) -> Result<(), AppError> {
     known(app, entry, agent)?;
     let (state, id) = (app.handle(entry).state()?, &entry.run_id);
@@ -119,7 +115,7 @@ fn skippable(app: &App, entry: &Registration, agent: Option<&AgentName>) -> Resu
     }
 }
 
-/// Why each agent but the one that is to be skipped cannot work now; `None` where one can.
+/// Why none of the other agents can work now; `None` if one can.
 fn nobody_else(app: &App, state: &RunState, skipped: Option<&AgentName>) -> Option<String> {
     let current = state.iterations.current.as_ref().map(|current| &current.agent);
     let skipped = skipped.or(current).or(state.agents.last_agent.as_ref())?;

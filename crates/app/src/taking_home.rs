@@ -1,4 +1,4 @@
-//! The result of a run, for whoever wants to see it or to take it into their own checkout.
+//! A run's result, for showing it or applying it to a checkout.
 
 use crate::dotenv_lines::DotenvWatch;
 use crate::environment::{Environment, dotenv_pairs};
@@ -12,28 +12,25 @@ use ralph_loop_git::{ApplyMode, ApplyReport, Repo, RunCommits};
 use ralph_loop_task::spec::WorkspaceKind;
 use std::path::Path;
 
-/// The work of a run as its repo has recorded it.
+/// A run's recorded work.
 #[derive(Debug)]
 pub struct RunFiles {
-    /// The run.
     pub reading: RunReading,
-    /// The repo that holds its commits: the user's own, or the run's clone.
+    /// The repo with its commits: the user's, or the run's clone.
     pub repo: Repo,
-    /// What it has recorded there.
+    /// Its commits.
     pub work: RunCommits,
 }
 
-/// What there is of a run.
 #[derive(Debug)]
 pub enum RunChanges {
-    /// Commits.
     Recorded(Box<RunFiles>),
-    /// Nothing: it has changed no file.
+    /// It changed no file.
     Nothing(Box<RunReading>),
 }
 
 impl RunFiles {
-    /// What `name` means, or the latest run of the folder.
+    /// The run `name`, or the latest of the folder.
     pub fn open(env: &Environment, folder: &Path, name: Option<&str>) -> Result<RunChanges, AppError> {
         let reading = RunReading::load(env, find::run(env, folder, name)?)?;
         let run = reading.entry.run_id.clone();
@@ -46,7 +43,7 @@ impl RunFiles {
                 return Ok(RunChanges::Recorded(Box::new(Self { reading, repo, work })));
             }
         }
-        // After a clean-up the run's branch holds its work still.
+        // After a clean-up, the branch still holds the work.
         if let Ok(repo) = Repo::discover(env.vars(), &reading.state.spec.origin)
             && let Some(work) = on_own_branch(&repo, &reading)?
         {
@@ -64,8 +61,8 @@ impl RunFiles {
         })
     }
 
-    /// Applies the result to the user's own checkout: the folder that the run was started from, or `into`. Says which
-    /// hooks of the user's did not run on the commits that were made.
+    /// Applies the result to `into` or the folder the run was started from. Returns which of the user's git
+    /// hooks didn't run on the new commits.
     pub fn apply(
         &self,
         env: &Environment,
@@ -104,7 +101,7 @@ impl RunFiles {
         };
         let pairs = || dotenv_pairs(env.vars(), &origin.top);
         let watch = DotenvWatch::begin(&env.state_home()?, &origin.top, run.as_str(), &pairs());
-        // In place every iteration's files were put into the folder; a file of the user's that was in the way was not.
+        // In place, each iteration was already copied into the folder, except files that the user changed too.
         let handed = into.is_none()
             && spec.place == WorkspaceKind::InPlace
             && self.reading.state.work.kept_back.is_empty()
@@ -117,7 +114,7 @@ impl RunFiles {
         Ok((taken, hooks))
     }
 
-    /// The message of one commit for the whole result: what the agents said last of their change, else the task.
+    /// A commit message for the whole result: the agents' last summary, else the task.
     pub fn message(&self) -> String {
         let state = &self.reading.state;
         let changed = state.iterations.history.iter().rev().filter(|it| it.files > 0);
@@ -129,7 +126,7 @@ impl RunFiles {
     }
 }
 
-/// A fork's result is that of the first run up to the fork, and its own.
+/// A fork's result is the first run's up to the fork, plus its own.
 fn with_first_run(work: RunCommits, repo: &Repo, reading: &RunReading) -> Result<RunCommits, AppError> {
     let from = reading.state.spec.forked_from.as_ref();
     match from.and_then(|from| Some((from.start.clone()?, from.snapshot.clone()))) {
@@ -141,18 +138,19 @@ fn with_first_run(work: RunCommits, repo: &Repo, reading: &RunReading) -> Result
 fn on_own_branch(repo: &Repo, reading: &RunReading) -> Result<Option<RunCommits>, AppError> {
     let state = &reading.state;
     let (Some(branch), Some(baseline)) = (&state.spec.branch, &state.baseline) else { return Ok(None) };
-    // A fork that had nothing to do has what it began with.
+    // A fork without changes has what it started with.
     let began = state.spec.forked_from.as_ref().map(|_| &baseline.head);
     let Some(work) = state.work.commit.as_ref().or(began) else { return Ok(None) };
     Ok(RunCommits::on_branch(repo, branch, &baseline.head, work)?)
 }
 
-/// Whether a folder is not the user's own, but the checkout that was made of a repo that a task or `--clone` named.
+/// Whether a folder is a checkout made for a task's repo or `--clone`, not the user's own.
 pub fn is_own_checkout(env: &Environment, origin: &Path) -> bool {
     env.state_home().is_ok_and(|home| origin.starts_with(home.path().join("sources")))
 }
 
-/// Whether the folder that a run was started from has the commit that it began at: a clone of another repo has not.
+/// Whether the run's start commit exists in the folder it was started from; not so for clones of another
+/// repo.
 pub fn knows_start(env: &Environment, state: &RunState) -> bool {
     let Some(baseline) = &state.baseline else { return false };
     let name = format!("{}^{{commit}}", baseline.head);

@@ -1,4 +1,4 @@
-//! Which task file is meant, and its texts: by name, or by what lies in the folder.
+//! Finds a task file, by name or in a folder, and reads its texts.
 
 use crate::error::AppError;
 use crate::find;
@@ -8,35 +8,32 @@ use ralph_loop_task::lint;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A task file that was found and read.
 #[derive(Debug, Clone)]
 pub struct TaskSource {
-    /// How it is written.
+    /// The task format.
     pub dialect: Dialect,
-    /// The folder that the names of its files are relative to.
     pub folder: PathBuf,
-    /// Its texts.
     pub files: TaskTexts,
 }
 
 impl TaskSource {
-    /// The path of one of its files, as messages name it.
+    /// A file's path for messages.
     pub fn path_of(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 }
 
-/// Whether a task file is meant by this name: one that cannot be read is told, not passed over.
+/// Whether a task file has this name. One that can't be read is reported, not skipped.
 fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| !found.is_dir())
 }
 
-/// The dialects whose main file lies in `folder`.
+/// The formats whose main file is in `folder`.
 pub fn candidates(folder: &Path) -> Vec<Dialect> {
     Dialect::ALL.into_iter().filter(|dialect| is_there(&folder.join(dialect.main_file()))).collect()
 }
 
-/// Reads the task that `file` names; without a name the only one of the folder, or of the repo's top.
+/// Reads the task `file`; without a name the only one in the folder or at the repo's top.
 pub fn find(folder: &Path, file: Option<&Path>) -> Result<TaskSource, AppError> {
     match file {
         Some(file) => named(folder, file),
@@ -54,7 +51,7 @@ pub fn find(folder: &Path, file: Option<&Path>) -> Result<TaskSource, AppError> 
     }
 }
 
-/// Reads a task of a known dialect again, or for the first time.
+/// Reads a task of a known format.
 pub fn read(folder: &Path, dialect: Dialect, name: &str) -> Result<TaskSource, AppError> {
     let text = text_of(&folder.join(name))?.ok_or_else(|| {
         let missing = lint::missing_file(dialect, name);
@@ -67,7 +64,7 @@ fn named(folder: &Path, file: &Path) -> Result<TaskSource, AppError> {
     let shown = file.display().to_string();
     let path = folder.join(file);
     if path.is_dir() {
-        // A folder stands for the one task in it; `ralph/` for its plan.
+        // A folder means the only task in it; `ralph/` means its plan.
         let inside = if path.join("tasks.json").is_file() {
             vec![file.join("tasks.json")]
         } else {
@@ -92,7 +89,7 @@ fn named(folder: &Path, file: &Path) -> Result<TaskSource, AppError> {
     with_side_files(folder, dialect, &shown, text)
 }
 
-/// A task whose main file was read already, with the files that belong to it.
+/// Adds the side files of a task whose main file was already read.
 pub fn with_side_files(
     folder: &Path,
     dialect: Dialect,
@@ -110,7 +107,7 @@ pub fn with_side_files(
     Ok(TaskSource { dialect, folder: folder.to_owned(), files })
 }
 
-/// The text of a file; `None` where there is none.
+/// `None` if the file doesn't exist.
 fn text_of(path: &Path) -> Result<Option<String>, AppError> {
     let failed = |e: &std::io::Error| {
         AppError::usage(format!("cannot read `{}`: {e}", path.display()))

@@ -1,22 +1,20 @@
-//! Beginnings for tasks: the list that the page of the server and `ralph init --template` show.
+//! Task templates for the dashboard and `ralph init --template`.
 
 use ralph_loop_task::dialect::{Dialect, names};
 
-/// A beginning for a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskTemplate {
-    /// What it is called by flags and addresses.
+    /// Name in flags and URLs.
     pub name: &'static str,
-    /// What it is for, in words for people.
+    /// Its purpose, for display.
     pub title: &'static str,
-    /// How the task is written.
     pub dialect: Dialect,
-    /// Stands where the task's own name belongs.
+    /// Placeholder for the task's title.
     asks: &'static str,
     text: &'static str,
 }
 
-/// All of them, the ones that are wanted most first.
+/// All templates, most used first.
 pub const ALL: &[TaskTemplate] = &[
     TaskTemplate {
         name: "fix",
@@ -55,17 +53,16 @@ pub const ALL: &[TaskTemplate] = &[
     },
 ];
 
-/// The template of this name.
 pub fn named(name: &str) -> Option<&'static TaskTemplate> {
     ALL.iter().find(|one| one.name == name)
 }
 
 impl TaskTemplate {
-    /// The text to fill in, for a project whose tests are run by `tests`, under the task's own name where it has one.
+    /// The text to fill in, for a project tested with `tests`.
     pub fn text(&self, title: Option<&str>, tests: &str) -> String {
         let slug = title.map(names::slug).filter(|slug| names::is_usable_id(slug));
         let id = slug.or_else(|| title.map(names::derived_id)).unwrap_or_else(|| "new-task".to_owned());
-        // A JSON string is a YAML string, too.
+        // A JSON string is a valid YAML string.
         let quoted = serde_json::Value::from(tests).to_string();
         fill(
             self.text,
@@ -79,11 +76,11 @@ impl TaskTemplate {
     }
 }
 
-/// Fills `%%name%%`, so that the `{{name}}` of run-time templates stay as they are.
+/// Fills `%%name%%`; `{{name}}` of run-time templates stays.
 pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
-    // One pass: a value that looks like a name is not filled in again.
+    // One pass, so that a value containing `%%name%%` isn't expanded.
     while let Some((before, after)) = rest.split_once("%%") {
         out.push_str(before);
         let known = after.split_once("%%").and_then(|(name, tail)| {

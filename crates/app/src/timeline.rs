@@ -1,4 +1,4 @@
-//! Everything that a run has done, from its journal: the state remembers a window, the story is all of it.
+//! Everything a run did, from its journal; the state keeps only a window.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -10,32 +10,29 @@ use ralph_loop_protocol::event::{EventBody, FileChange};
 use ralph_loop_protocol::id::Seq;
 use std::collections::BTreeMap;
 
-/// The finished iterations of a run, and details of the one that is shown.
+/// Finished iterations, with details of one.
 #[derive(Debug, Default)]
 pub struct RunTimeline {
-    /// Every finished iteration, oldest first.
+    /// Oldest first.
     pub iterations: Vec<IterationSummary>,
     /// Files that the wanted iteration changed.
     pub files: Vec<FileChange>,
-    /// How many files in all.
+    /// Total number of files.
     pub files_total: usize,
     /// Stuck signals of the wanted iteration.
     pub signals: Option<Signals>,
-    /// The number that the task is to improve, by iteration.
+    /// The task's goal metric, by iteration.
     pub metric: BTreeMap<u32, MetricValue>,
 }
 
-/// What the number that a task is to improve was.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricValue {
-    /// The number.
     pub value: f64,
-    /// What it is called.
     pub label: String,
 }
 
 impl RunTimeline {
-    /// Replays the journal: the state remembers a window, the story is all of it.
+    /// Replays the journal.
     pub fn read(env: &Environment, facts: &RunReading, wanted: Option<u32>) -> Result<Self, AppError> {
         let mut state = RunState::new(facts.state.spec.clone());
         let mut story = RunTimeline::default();

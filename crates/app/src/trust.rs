@@ -1,9 +1,9 @@
-//! What a repo asks for and only its user can allow: more than the sandbox gives, a server that is sent a key, a place that
-//! results are pushed to, a program that stands in for a known agent's.
+//! What a repo requests that only the user can allow: a wider sandbox, a server that gets a key, a push
+//! target, a program that replaces a known agent's.
 //!
-//! An [`Ask`] is one such thing, with where it stands. The user allows them once per repo and content: what was allowed is
-//! kept in the user's own state folder ([`store`]), never in the repo. Whoever reads a repo's files is handed [`Grants`] and
-//! leaves out whatever they do not allow.
+//! An [`Ask`] is one such request with its location. The user allows it per repo and content; approvals are
+//! kept in the user's state folder ([`store`]), never in the repo. Readers of repo files get [`Grants`] and
+//! drop what those don't allow.
 
 pub mod store;
 
@@ -14,48 +14,46 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Longest value that is shown.
+/// Longest value shown.
 const SHOWN_MAX: usize = 300;
-/// Longest text of an ask: several values, each shown.
+/// Longest text: several values.
 const TEXT_MAX: usize = 4 * SHOWN_MAX;
 
-/// What kind of thing is asked for.
+/// What kind of permission it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AskKind {
-    /// More than the sandbox gives: hosts, variables, volumes, a weaker one.
+    /// Beyond the default sandbox: hosts, variables, volumes, weaker isolation.
     Sandbox,
-    /// A server that a key, a login or a message is sent to.
+    /// A server that gets a key, a login or a message.
     Server,
-    /// A place that results are pushed to.
+    /// A push target.
     Push,
-    /// Another repo, which is cloned with the user's own rights and worked on.
+    /// Another repo, cloned with the user's rights.
     Clone,
-    /// A program, or its arguments, in the place of a known agent's.
+    /// A program or arguments that replace a known agent's.
     Program,
-    /// A key that the repo brings along: whose account is used.
+    /// A key from the repo, which decides whose account is used.
     Account,
-    /// Settings of an agent CLI.
     Settings,
 }
 
-/// One thing that a repo asks for and only its user can allow.
+/// One request that only the user can allow.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ask {
-    /// What kind of thing.
     pub kind: AskKind,
-    /// The file that asks, as seen from the top of the repo.
+    /// The requesting file, relative to the top of the repo.
     pub source: String,
-    /// The key in that file.
+    /// Its key in that file.
     pub setting: String,
-    /// In words: what follows "This repository asks for".
+    /// Completes "This repository asks for".
     pub text: String,
-    /// What exactly is asked for; a change of it is another ask.
+    /// Identifies the exact content; a change makes it a new request.
     pub digest: Digest,
 }
 
 impl Ask {
-    /// An ask of `source` under the key `setting`; `content` is what exactly is asked for, and is not kept.
+    /// A request of `source` under `setting`; `content` is hashed, not stored.
     pub fn new(
         kind: AskKind,
         source: &str,
@@ -75,20 +73,19 @@ impl Ask {
         }
     }
 
-    /// With where it stands, as lists show it.
+    /// With its location, for lists.
     pub fn shown(&self) -> String {
         format!("{} ({}: {})", self.text, self.source, self.setting)
     }
 }
 
-/// A value of a repo as texts show it: in backticks of ours alone, and a long one with its beginning and its end, so that
-/// neither hides behind the other.
+/// A repo's value for display: in backticks, long ones cut in the middle so that neither end is hidden.
 pub fn quoted(value: &str) -> String {
     let value = value.replace('`', "'");
     format!("`{}`", middle_cut(&value, SHOWN_MAX))
 }
 
-/// The arguments of a command as texts show them: each one shortened by itself, so that no long one hides the next.
+/// A command's arguments for display, each shortened separately so that a long one can't hide the next.
 pub fn quoted_arguments(argv: &[String]) -> String {
     const WORD_MAX: usize = 60;
     const WORDS_MAX: usize = 14;
@@ -101,8 +98,8 @@ pub fn quoted_arguments(argv: &[String]) -> String {
     format!("`{}`{more}", join_argv(&words))
 }
 
-/// A server as texts show it: the host that is really talked to. An address is shown whole where it says nothing else; one with
-/// a login, with characters that programs read differently, or without end is told by its host.
+/// A server for display: the host that is really contacted. A URL is shown in full only if it adds nothing;
+/// one with a login, ambiguous characters or excessive length is reduced to its host.
 pub fn quoted_server(address: &str) -> String {
     const PLAIN_MAX: usize = 120;
     let address = address.trim();
@@ -116,13 +113,13 @@ pub fn quoted_server(address: &str) -> String {
     }
 }
 
-/// What it means to run in a cloud.
+/// What running in a cloud means.
 pub fn cloud_words(provider: &str) -> String {
     format!("commands to run in the cloud {}, where your code is sent with your key", quoted(provider))
 }
 
-/// Host and port of an address of a server, as those read it who call one: schemes in any case, `\` for `/`, and what stands
-/// before the last `@` is a login.
+/// Host and port of a URL as HTTP clients read it: any-case scheme, `\` as `/`, and everything before the
+/// last `@` is a login.
 pub fn url_host(text: &str) -> Option<String> {
     let (scheme, rest) = text.trim().split_once(':')?;
     let rest = rest.trim_start_matches(['/', '\\']);
@@ -137,7 +134,7 @@ pub fn url_host(text: &str) -> Option<String> {
     (!host.is_empty()).then(|| host.to_owned())
 }
 
-/// `text` on one line and at most `max` bytes long, with its beginning and its end.
+/// `text` on one line, cut in the middle to `max` bytes.
 fn middle_cut(text: &str, max: usize) -> String {
     let whole = one_line(text, text.len().saturating_add(8));
     if whole.len() <= max {
@@ -152,14 +149,14 @@ fn middle_cut(text: &str, max: usize) -> String {
     )
 }
 
-/// The name of a whole set of asks, for `RALPH_TRUST`.
+/// The hash of a whole set, for `RALPH_TRUST`.
 pub fn hash<'a>(asks: impl IntoIterator<Item = &'a Ask>) -> Digest {
     let ids: BTreeSet<&str> = asks.into_iter().map(|ask| ask.digest.as_str()).collect();
     let ids: Vec<&str> = ids.into_iter().collect();
     Digest::of(ids.join("\n").as_bytes())
 }
 
-/// What of a repo's asks is allowed.
+/// The allowed requests.
 #[derive(Debug, Clone, Default)]
 pub struct Grants {
     everything: bool,
@@ -167,35 +164,32 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Whatever is asked for: for whoever only wants to know what that is.
+    /// Allows everything, to find out what is requested.
     pub fn everything() -> Self {
         Self { everything: true, allowed: BTreeSet::new() }
     }
 
-    /// These.
     pub fn of(allowed: impl IntoIterator<Item = Digest>) -> Self {
         Self { everything: false, allowed: allowed.into_iter().collect() }
     }
 
-    /// These, too.
     #[must_use]
     pub fn and(mut self, more: impl IntoIterator<Item = Digest>) -> Self {
         self.allowed.extend(more);
         self
     }
 
-    /// Whether one is allowed.
     pub fn allow(&self, ask: &Ask) -> bool {
         self.everything || self.allowed.contains(&ask.digest)
     }
 }
 
-/// The folder that a repo is known by: the one that all of its worktrees share; the folder itself where there is no repo.
+/// The folder that identifies a repo: shared by all worktrees; the folder itself outside a repo.
 pub fn identity(top: &Path) -> PathBuf {
     common_dir(top).or_else(|| top.canonicalize().ok()).unwrap_or_else(|| top.to_owned())
 }
 
-/// The folders that hold files of the repo at `top`: its own, and the main worktree of a linked one.
+/// Folders with files of the repo at `top`: its own, and the main worktree of a linked one.
 pub fn folders(top: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = top.canonicalize().into_iter().collect();
     folders.push(top.to_owned());
@@ -218,7 +212,7 @@ fn common_dir(top: &Path) -> Option<PathBuf> {
     let text = read(&dot_git)?;
     let git_dir = top.join(text.trim().strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
     let Some(common) = read(&git_dir.join("commondir")) else { return Some(git_dir) };
-    // A folder is a worktree of a repo where that repo says so, too: anybody can write a file that names another's.
+    // The repo must list the worktree too: anyone can write a `.git` file that names another repo.
     let back = read(&git_dir.join("gitdir"))?;
     if Path::new(back.trim()).canonicalize().ok()? != dot_git.canonicalize().ok()? {
         return None;

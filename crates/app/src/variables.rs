@@ -1,33 +1,30 @@
-//! Every variable that the product knows: who reads it, what for, and whether its value is a secret. The documentation is
-//! made from this list, and a test fails when code names a variable that stands not in it.
+//! Every variable the product knows: who reads it, why, and whether it is secret. docs/ENVIRONMENT.md is
+//! generated from this list, and a test fails if code names a variable that isn't in it.
 
-/// What becomes of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariableUse {
-    /// It is read.
     Read,
-    /// It is handed on to commands.
+    /// Passed on to commands.
     Inherited,
-    /// It is set for processes that are started.
+    /// Set for child processes.
     Told,
 }
 
-/// One variable.
 #[derive(Debug, Clone, Copy)]
 pub struct Variable {
-    /// Its name; a `*` at its end stands for anything.
+    /// A trailing `*` matches anything.
     pub name: &'static str,
-    /// Who reads it, or is told it.
+    /// Who reads it or gets it.
     pub by: &'static str,
-    /// What becomes of it.
+    /// How it is used.
     pub usage: VariableUse,
     /// What it is for.
     pub purpose: &'static str,
-    /// Whether its value is a secret, which stands in no log, event or prompt.
+    /// Secret values never appear in logs, events or prompts.
     pub secret: bool,
-    /// Whether the `.env` of a repo may set it. Others stay out: a repo must not choose `PATH` or `LD_PRELOAD` for its user.
+    /// Whether a repo's `.env` may set it. A repo must not choose `PATH` or `LD_PRELOAD`.
     pub dotenv: bool,
-    /// Whether it says where something is sent: of a `.env` it counts only once the user has allowed it.
+    /// Whether it decides where something is sent; from a `.env` it then needs approval.
     pub address: bool,
 }
 
@@ -52,7 +49,6 @@ impl Variable {
     }
 }
 
-/// All of them.
 #[rustfmt::skip]
 pub const VARIABLES: &[Variable] = &[
     variable("HOME", "app, sandbox, core, cli", VariableUse::Read, "the user's files, logins and settings"),
@@ -299,7 +295,7 @@ pub const VARIABLES: &[Variable] = &[
     variable("IS_SANDBOX", "agents", VariableUse::Told, "an agent may act without asking, as root, too"),
 ];
 
-/// Whether a name stands in the list.
+/// Whether the list has this name.
 pub fn is_known(name: &str) -> bool {
     VARIABLES.iter().any(|known| match known.name.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
@@ -307,12 +303,12 @@ pub fn is_known(name: &str) -> bool {
     })
 }
 
-/// A variable that the `.env` of a repo may set.
+/// A variable that a repo's `.env` may set.
 pub fn of_dotenv(name: &str) -> Option<&'static Variable> {
     VARIABLES.iter().find(|known| known.dotenv && known.name == name)
 }
 
-/// The list as a page of the documentation.
+/// The list as a documentation page.
 pub fn markdown() -> String {
     let mut page = String::from(
         "<!-- Made by scripts/generate from crates/app/src/variables.rs. Edit that list, not this file. -->\n\n\
@@ -360,7 +356,7 @@ mod tests {
         for known in VARIABLES.iter().filter(|known| is_secret_name(known.name)) {
             assert!(known.secret, "{}", known.name);
         }
-        // And the redactor, which goes by names, knows every one that is.
+        // The name-based redactor must know every secret.
         let unknown =
             |known: &&Variable| known.secret && !is_secret_name(known.name) && !known.name.ends_with('*');
         let unknown: Vec<&str> = VARIABLES.iter().filter(unknown).map(|known| known.name).collect();

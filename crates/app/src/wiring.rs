@@ -1,4 +1,4 @@
-//! Putting the pieces together: which backend stands behind each port of a run.
+//! Wires the backends of a run's ports.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -30,13 +30,13 @@ use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// Where the files of a run's journal are.
+/// Journal paths of a run.
 pub fn places(env: &Environment, home: &StateHome, run: &RunId) -> Places {
     let elsewhere = env.hold().map(|hold| hold.seal.clone());
     Places { dir: home.record(run), seal: Some(home.seal(run)), spare: None, elsewhere }
 }
 
-/// Where the files of a registered run's journal are, wherever its record lies.
+/// Journal paths of a registered run, wherever its record is.
 pub fn places_of(home: &StateHome, entry: &Registration) -> Places {
     Places {
         dir: entry.run_dir(),
@@ -46,7 +46,7 @@ pub fn places_of(home: &StateHome, entry: &Registration) -> Places {
     }
 }
 
-/// This process, as one that takes hold of a run.
+/// Journal options for this process as the driver.
 pub fn writer_options(
     env: &Environment,
     home: &StateHome,
@@ -61,13 +61,13 @@ pub fn writer_options(
     })
 }
 
-/// Where git keeps what it remembers of a run.
+/// The git folder of a run.
 pub fn git_folders(home: &StateHome, run: &RunId) -> CopyDirs {
     let record = home.record(run);
     CopyDirs { user: Some(record.git()), agent: Some(record.copy_git()) }
 }
 
-/// Writes the run into the registry, so that it can be found from anywhere.
+/// Adds the run to the registry, so that it can be found from anywhere.
 pub fn register(home: &StateHome, spec: &RunSpec) -> Result<(), AppError> {
     let entry = Registration {
         run_id: spec.run_id.clone(),
@@ -81,7 +81,7 @@ pub fn register(home: &StateHome, spec: &RunSpec) -> Result<(), AppError> {
     Ok(registry::register(home, &entry)?)
 }
 
-/// How the work of a run is recorded.
+/// How a run's work is recorded.
 pub fn workspace_options(home: &StateHome, spec: &RunSpec, repo: &Repo) -> WorkspaceOptions {
     let settings = &spec.settings;
     let identity = repo.identity(settings.commit_author.as_deref(), settings.commit_email.as_deref());
@@ -99,7 +99,7 @@ pub fn workspace_options(home: &StateHome, spec: &RunSpec, repo: &Repo) -> Works
     }
 }
 
-/// Everything a driver needs for this run.
+/// Everything a driver needs.
 pub fn parts(
     env: &Environment,
     home: &StateHome,
@@ -117,7 +117,7 @@ pub fn parts(
         .try_clone_to_owned()
         .map_err(|e| AppError::environment(format!("cannot share the lock with the guard: {e}")))?;
     let refusals = Refusals::default();
-    // The copy of a run that is over is gone; whoever still reads that run needs none.
+    // A finished run's copy is gone, and reading it needs none.
     let agent_copy = spec.hands_back() && spec.workspace.is_dir();
     let folder = if agent_copy { &spec.workspace } else { spec.home() };
     let installed = installed::of_run(env, spec);
@@ -182,7 +182,7 @@ pub fn parts(
     })
 }
 
-/// What calls models for this run, and knows what they cost.
+/// Calls models for this run and prices them.
 struct ModelAccess {
     client: Arc<dyn ModelClient>,
     pricing: Pricing,
@@ -191,7 +191,7 @@ struct ModelAccess {
 
 impl ModelAccess {
     fn new(env: &Environment, spec: &RunSpec, redactor: &Arc<Redactor>) -> Self {
-        // Nothing is read, and no connection or thread made, before somebody asks.
+        // Lazy: no reads, connections or threads until it is used.
         let (origin, surroundings) = (spec.origin.clone(), env.clone());
         let models = spec.settings.models.clone();
         let prices: OnceLock<PriceTable> = OnceLock::new();
@@ -273,8 +273,8 @@ fn agents(
     Ok(agents)
 }
 
-/// Where a known agent's program is, looked up at each start: outside the repo, or as the user has allowed it. What runs
-/// elsewhere is found there.
+/// The path of a known agent's program, resolved at each start: outside the repo, or as the user allowed.
+/// Remote programs are resolved there.
 fn program_of(env: &Environment, spec: &RunSpec, config: &AgentConfig) -> Option<ProgramSource> {
     let name = presets::preset_of(&config.command_argv)?;
     if spec.settings.sandbox.provider().is_elsewhere() {
@@ -298,7 +298,7 @@ fn program_of(env: &Environment, spec: &RunSpec, config: &AgentConfig) -> Option
     }))
 }
 
-/// The file that this run waits for as the sign of the end, where it does.
+/// The file that signals completion, if this run waits for one.
 fn awaited_file(spec: &RunSpec) -> Option<&str> {
     spec.settings.verifiers.iter().find_map(|verifier| match &verifier.expect {
         Some(Expect::FileExists { path }) if path.ends_with("DONE.md") => Some(path.as_str()),

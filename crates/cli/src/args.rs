@@ -1,4 +1,4 @@
-//! The command line as a whole. Each command's own arguments, and its help, stand in its file.
+//! The command line. Each command's arguments and help are in its own file.
 
 use crate::command;
 use crate::output::{Color, Style};
@@ -38,7 +38,7 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
-/// The commands in the order of the help: those with a description, and those that are only named.
+/// Command groups in help order: those with a description, and those only named.
 const GROUPS: [(&str, &[&str], &[&str]); 6] = [
     ("Start", &["demo", "init", "doctor", "plan", "lint", "run"], &[]),
     ("Watch", &["status", "logs", "attach"], &["show", "list", "cost", "replay", "diagnose"]),
@@ -80,7 +80,7 @@ const GROUPS: [(&str, &[&str], &[&str]); 6] = [
     ("Integrate", &["serve"], &["mcp", "plugin", "worker", "deploy", "index"]),
 ];
 
-/// Options of `ralph run` that its help only names; the manual page describes them.
+/// Options of `ralph run` that help only names; the manual page describes them.
 const RARE: [&str; 21] = [
     "ralph_dir",
     "ticket",
@@ -105,10 +105,11 @@ const RARE: [&str; 21] = [
     "max_tokens",
 ];
 
-/// Options that every command takes; only the help of `ralph` itself describes them.
+/// Global options, described only in the help of `ralph` itself.
 const GLOBAL: [&str; 7] = ["project_dir", "json", "quiet", "verbose", "color", "help", "version"];
 
-/// The command line with a help that fits on a screen. `Cli::command()` describes every option, for the manual pages.
+/// The command line with a help that fits on a screen. `Cli::command()` describes every option, for the
+/// manual.
 pub fn parser() -> clap::Command {
     let mut command = Cli::command();
     command.build();
@@ -119,7 +120,7 @@ pub fn parser() -> clap::Command {
         .help_template(template)
 }
 
-/// The help of `ralph`: its commands by group.
+/// The help of `ralph`: commands by group.
 fn template(command: &clap::Command) -> String {
     let about = |name: &str| {
         let found = command.find_subcommand(name).and_then(clap::Command::get_about);
@@ -136,7 +137,7 @@ fn template(command: &clap::Command) -> String {
     text + "\nOptions: -C DIR (work there), --json, -q (errors only), -v (every step), --color WHEN, -h, -V\n{after-help}"
 }
 
-/// Hides what the help of `ralph` and the manual page describe.
+/// Hides options that only the help of `ralph` and the manual describe.
 fn concise(command: clap::Command) -> clap::Command {
     let is_run = command.get_name() == "run";
     command
@@ -150,19 +151,17 @@ fn concise(command: clap::Command) -> clap::Command {
 }
 
 impl Cli {
-    /// How the output is wanted.
     pub fn style(&self) -> Style {
         Style { json: self.json, quiet: self.quiet, verbose: self.verbose > 0, color: self.color }
     }
 }
 
-/// Parses the command line.
 pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let matches = parser().try_get_matches_from(flags_first(words))?;
     Cli::from_arg_matches(&matches)
 }
 
-/// Moves the flags of `help` before it: the parser takes only commands after that word.
+/// Moves flags before `help`, because the parser accepts only commands after it.
 fn flags_first(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let words: Vec<OsString> = words.collect();
     if words.get(1).is_none_or(|word| word != "help") {

@@ -1,15 +1,15 @@
-//! Questions to whoever sits at the terminal. Headless never asks.
+//! Questions on the terminal. Without one, never asks.
 
 use crate::output::Out;
 use crate::signals;
 use nix::errno::Errno;
 
-/// Whether somebody is there who sees a question and can answer it.
+/// Whether the user can see and answer a question.
 pub fn may_ask(out: &Out) -> bool {
     !out.json && out.live && out.asks()
 }
 
-/// Asks; everything but yes is no.
+/// Asks; only yes is yes.
 pub fn confirm(question: &str, out: &Out) -> bool {
     out.ask(&format!("{question} [y/N] "));
     let mut answer = String::new();
@@ -17,15 +17,15 @@ pub fn confirm(question: &str, out: &Out) -> bool {
     read && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-/// Characters of one answer.
+/// Length limit of an answer.
 const ANSWER_MAX: usize = 64 * 1024;
 
-/// Whoever sat at the terminal has left the conversation.
+/// The user left the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Left;
 
-/// Asks for one line; nothing where it stays empty. Ctrl-D leaves, and Ctrl-C, also where a command takes it for itself: the standard library
-/// would read on.
+/// Asks for one line; `None` if it is empty. Ctrl-D and Ctrl-C leave, even if the command handles the signal:
+/// the standard library would keep reading.
 pub fn answer(question: &str, out: &Out) -> Result<Option<String>, Left> {
     out.ask(question);
     let mut line = Vec::new();

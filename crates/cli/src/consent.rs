@@ -1,4 +1,4 @@
-//! What a repo asks for and only its user can allow, asked at the terminal before a run begins.
+//! Asks on the terminal for the permissions a repo requests, before a run starts.
 
 use crate::confirm::{confirm, may_ask};
 use crate::error::CommandError;
@@ -7,16 +7,15 @@ use ralph_loop_app::consent::Difference;
 use ralph_loop_app::{App, Asked, RunRequest};
 use ralph_loop_protocol::describe::Tone;
 
-/// The request as it is run. Shows what is new and asks, where somebody is there who can answer: first about another repo that
-/// a task names, before anything connects to it, then about all the rest. Where nobody is there, the run itself is refused with
-/// the same list.
+/// Settles the request. Asks first about another repo that the task names, before contacting it, then about
+/// the rest. Without a terminal, the run is rejected with the same list.
 pub fn settle(request: &RunRequest, app: &App, out: &Out) -> Result<RunRequest, CommandError> {
     let asks = !request.yes && may_ask(out);
     if asks && let Some(asked) = app.asked_for_source(request)? {
         ask(&asked, app, out)?;
     }
     let settled = app.settle(request)?;
-    // What is wrong with the configuration is told by the run.
+    // The run reports configuration problems.
     if asks && let Ok(asked) = app.asked(&settled) {
         ask(&asked, app, out)?;
     }
@@ -36,7 +35,7 @@ fn ask(asked: &Asked, app: &App, out: &Out) -> Result<(), CommandError> {
         .hint("take it out of its files, or say it yourself in your own configuration or by flag; `ralph trust` asks again"))
 }
 
-/// The list, with what has changed since it was last allowed.
+/// The list, with changes since the last approval.
 pub fn show(difference: &Difference, out: &Out) {
     out.say(format!("{} This repository asks for:", out.err(Tone::Attention, "trust:")));
     difference.lines().iter().for_each(|line| out.say(format!("  {line}")));

@@ -1,4 +1,4 @@
-//! The small repo of the demo: failing tests, and a scripted agent that errs before it succeeds.
+//! The demo's small repo: failing tests, and a scripted agent that fails before it succeeds.
 
 use crate::error::CommandError;
 use ralph_loop_app::{App, Environment, RunRequest, isolation};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-/// Path and text of each file of an example.
+/// Path and text of an example's files.
 type Files = &'static [(&'static str, &'static str)];
 
 /// Unfinished functions with failing tests.
@@ -23,7 +23,7 @@ pub const BUG: Files = &[
     (".ralph/agent.json", include_str!("demo/agent.json")),
 ];
 
-/// A new function with tests of its own.
+/// A new function with new tests.
 pub const FEATURE: Files = &[
     ("PROMPT.md", include_str!("demo/feature/PROMPT.md")),
     ("README.md", include_str!("demo/feature/README.md")),
@@ -34,29 +34,27 @@ pub const FEATURE: Files = &[
     (".ralph/agent.json", include_str!("demo/feature/agent.json")),
 ];
 
-/// A demo that only has to be started.
+/// A demo ready to start.
 #[derive(Debug)]
 pub struct DemoRun {
-    /// Its repo.
     pub folder: PathBuf,
-    /// What is asked for.
     pub request: RunRequest,
 }
 
-/// How a demo goes.
+/// A demo's scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Course {
-    /// At the pace of a person who watches.
+    /// At a watchable pace.
     Slow,
-    /// Soon over.
+    /// Ends quickly.
     Fast,
-    /// Its agent goes round in circles until a person is asked.
+    /// The agent gets stuck until the user is asked.
     Stuck,
-    /// Its agent meets a limit and waits.
+    /// The agent hits a rate limit and waits.
     Limited,
 }
 
-/// Folder, title, course and mode of each demo of a server.
+/// Folder, title, scenario and mode of each server demo.
 const DEMOS: &[(&str, &str, Course, Mode)] = &[
     ("text-tools", "Three small text functions", Course::Slow, Mode::Autonomous),
     ("guided", "The same with hints and debug commands", Course::Slow, Mode::Debug),
@@ -65,8 +63,8 @@ const DEMOS: &[(&str, &str, Course, Mode)] = &[
     ("limited", "An agent that meets its rate limit", Course::Limited, Mode::Autonomous),
 ];
 
-/// A few demos to look at, each in a folder of its own: two at the pace of a person who watches, one that is soon over, one that
-/// needs a person, one that waits.
+/// Several demos in their own folders: two at a watchable pace, one quick, one that needs the user, one that
+/// waits.
 pub fn several(env: &Environment) -> Result<Vec<DemoRun>, CommandError> {
     let top = fresh_folder(env)?;
     let mut demos = Vec::new();
@@ -86,8 +84,7 @@ pub fn several(env: &Environment) -> Result<Vec<DemoRun>, CommandError> {
     Ok(demos)
 }
 
-/// A folder among the temporary files that was not there before and is closed to others. Everybody may write beside it: in a
-/// folder that somebody else had made there, what the demo runs would be theirs to change.
+/// A new private temporary folder: another user could change what the demo runs in one of theirs.
 pub fn fresh_folder(env: &Environment) -> Result<PathBuf, CommandError> {
     let base = env.vars().temp_dir();
     let name = format!("ralph-demo-{}", std::process::id());
@@ -111,7 +108,7 @@ pub fn fresh_folder(env: &Environment) -> Result<PathBuf, CommandError> {
     .hint("name a folder with `--dir`, or set TMPDIR"))
 }
 
-/// The script of the demo as this course plays it, with prices as a model would have.
+/// The demo's script for a scenario, with prices.
 fn played(script: &str, course: Course) -> String {
     let Ok(mut script) = serde_json::from_str::<Value>(script) else { return script.to_owned() };
     let Some(turns) = script["turns"].as_array_mut() else { return script.to_string() };
@@ -142,7 +139,7 @@ fn played(script: &str, course: Course) -> String {
     script.to_string()
 }
 
-/// The request of a demo, and whether its agent is sandboxed.
+/// A demo's request, and whether its agent is sandboxed.
 pub fn request(env: &Environment, dir: &Path) -> (RunRequest, bool) {
     let sandboxed = isolation::resolve(env, Isolation::Auto).is_ok();
     let request = RunRequest {
@@ -154,8 +151,7 @@ pub fn request(env: &Environment, dir: &Path) -> (RunRequest, bool) {
     (request, sandboxed)
 }
 
-/// The same surroundings without anything of the user's that could take part: their own configuration with its agents, the
-/// models and the notifications that variables name.
+/// An environment without the user's configuration, agents, models and notifications.
 pub fn on_its_own(app: &App, dir: &Path) -> App {
     let vars = app.environment().vars();
     let setting = |name: &str| {
@@ -165,12 +161,11 @@ pub fn on_its_own(app: &App, dir: &Path) -> App {
     };
     let kept = vars.iter().filter(|(name, _)| !name.to_str().is_some_and(setting));
     let vars: Vars = kept.collect();
-    // A folder that nobody has made holds no configuration.
+    // A missing folder holds no configuration.
     let vars = vars.with([("XDG_CONFIG_HOME", dir.join(".ralph").join("no-user-config"))]);
     App::new(app.environment().with_vars(vars))
 }
 
-/// Makes the repo.
 pub fn make(files: Files, dir: &Path, fast: bool, vars: &Vars) -> Result<(), CommandError> {
     write_files(files, dir, |_, text| {
         if fast { text.replace("\"pause_ms\": 1200", "\"pause_ms\": 0") } else { text.to_owned() }

@@ -1,4 +1,4 @@
-//! From the parsed command line to the command.
+//! Dispatches the parsed command line.
 
 use crate::args::{Cli, Command};
 use crate::command::{
@@ -13,7 +13,6 @@ use clap::CommandFactory as _;
 use ralph_loop_app::App;
 use ralph_loop_protocol::control::Control;
 
-/// Runs the chosen command and returns the exit code.
 pub fn dispatch(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
     let folder = app.environment().folder(args.project_dir.as_deref())?;
     let Some(command) = args.command else { return home::run(app, &folder, out) };

@@ -1,4 +1,4 @@
-//! Driving a run in the foreground: what `run`, `resume`, `cancel` and `demo` have in common.
+//! Drives a run in the foreground, for `run`, `resume`, `cancel` and `demo`.
 
 use crate::confirm::{answer, may_ask};
 use crate::consent;
@@ -26,13 +26,13 @@ pub fn start(request: &RunRequest, app: &App, out: &Out) -> Result<u8, CommandEr
     Ok(finish(begun, app, out))
 }
 
-/// Starts what was settled already and drives it to its end.
+/// Starts a plan and drives it to its end.
 pub fn start_plan(plan: Plan, app: &App, out: &Out) -> Result<u8, CommandError> {
     let begun = app.start(plan, signals::install(), &Presenter::new(app, out))?;
     Ok(finish(begun, app, out))
 }
 
-/// The same. Where nothing checks the result and somebody is there to answer, that is asked, once.
+/// Like [`start`], but asks once for a check if nothing checks the result.
 pub fn start_asking(request: &RunRequest, app: &App, out: &Out) -> Result<u8, CommandError> {
     match start(request, app, out) {
         Err(error) if error.kind == ErrorKind::NothingChecks && may_ask(out) => {
@@ -52,12 +52,12 @@ pub fn start_asking(request: &RunRequest, app: &App, out: &Out) -> Result<u8, Co
     }
 }
 
-/// The same; whoever reads the last line of stdout gets the documented object, whatever happened.
+/// Like [`start`], but always prints the documented result object.
 pub fn start_or_refuse(request: &RunRequest, app: &App, out: &Out) -> u8 {
     start(request, app, out).unwrap_or_else(|error| refuse(&error, out))
 }
 
-/// Tells why there is no run.
+/// Reports why there is no run.
 pub fn refuse(error: &CommandError, out: &Out) -> u8 {
     if out.json {
         out.value(&RunResult::refused(error.to_run_error()));
@@ -67,7 +67,7 @@ pub fn refuse(error: &CommandError, out: &Out) -> u8 {
     people.fail(error)
 }
 
-/// Goes on with a run.
+/// Resumes a run.
 pub fn resume_run(
     name: Option<&str>,
     notify: &[NotifyRequest],
@@ -101,7 +101,7 @@ fn finish(begun: ResumeOutcome, app: &App, out: &Out) -> u8 {
     }
 }
 
-/// The same for a run that this process holds for a fleet: the exit code, how the run stands, and what went wrong.
+/// Resumes a run held for a fleet; returns the exit code, its state and the error.
 pub fn finish_held(begun: ResumeOutcome, app: &App, out: &Out) -> (u8, EndReason, Option<String>) {
     let ready = match begun {
         ResumeOutcome::Ready(ready) => ready,
@@ -114,7 +114,7 @@ pub fn finish_held(begun: ResumeOutcome, app: &App, out: &Out) -> (u8, EndReason
     (reason.exit_code(), reason, why)
 }
 
-/// What became of `resume` where another process drives the run.
+/// The outcome of `resume` if another process drives the run.
 fn told(run: &RunId, outcome: &ControlOutcome, stopped: Option<u32>, out: &Out) -> u8 {
     if out.json {
         let mut value = serde_json::json!({
@@ -146,7 +146,7 @@ fn told(run: &RunId, outcome: &ControlOutcome, stopped: Option<u32>, out: &Out) 
     0
 }
 
-/// Runs a driver to its end and tells how it went.
+/// Drives a run to its end and reports the result.
 fn drive(run: ReadyRun, app: &App, out: &Out) -> u8 {
     let finished = drive_to_the_end(run, app, out);
     let code = finished.result.reason.exit_code();

@@ -1,14 +1,15 @@
-//! Test hooks at the named boundaries of a run. Without their variables each costs one comparison.
+//! Test hooks at a run's named boundaries. Without their variables each costs one comparison.
 //!
-//! `RALPH_FAULT=<boundary>[#n]` ends this process with SIGKILL when it passes that boundary for the n-th time (torture
-//! tests); with `freeze:` before it, the process is stopped there until somebody lets it go on. `RALPH_TRACE=<file>` writes the time of every boundary there (benchmark).
+//! `RALPH_FAULT=<boundary>[#n]` kills this process when it passes the boundary for the n-th time (torture
+//! tests); with `freeze:` before it, the process stops there until it gets SIGCONT. `RALPH_TRACE=<file>` logs
+//! the time of every boundary (benchmark).
 
 use nix::sys::signal::Signal;
 use ralph_loop_domain::vars::Vars;
 use std::io::Write as _;
 use std::time::Instant;
 
-/// The fault that a face itself is asked for, where its name begins like this; it is no boundary of a run.
+/// A fault with this prefix, meant for an interface rather than a run's boundary.
 pub fn of_face(vars: &Vars, prefix: &str) -> Option<String> {
     vars.get("RALPH_FAULT").filter(|name| name.starts_with(prefix))
 }
@@ -23,7 +24,6 @@ pub struct Boundaries {
 }
 
 impl Boundaries {
-    /// As the variables say.
     pub fn new(vars: &Vars) -> Self {
         let text = vars.get("RALPH_FAULT");
         let frozen = text.as_deref().and_then(|text| text.strip_prefix("freeze:"));
@@ -36,14 +36,13 @@ impl Boundaries {
         Self { fault, signal, trace: trace.map(std::io::BufWriter::new), start: Instant::now() }
     }
 
-    /// A boundary is passed.
     pub fn pass(&mut self, name: &str) {
         if let Some(trace) = &mut self.trace {
             let _ = writeln!(trace, "{} {name}", self.start.elapsed().as_nanos());
         }
         let Some((at, left)) = &mut self.fault else { return };
         if at == name {
-            // Once: a process that was let go on passes it again.
+            // Only once: a continued process passes it again.
             let due = *left == 1;
             *left = left.saturating_sub(1);
             if due {

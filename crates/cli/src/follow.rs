@@ -1,4 +1,4 @@
-//! Following a run from outside: what `logs -f` and `attach` share.
+//! Follows a run from outside, for `logs -f` and `attach`.
 
 use crate::live_text::LivePrinter;
 use crate::output::{Out, Sign};
@@ -19,19 +19,19 @@ use ralph_loop_protocol::sanitize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Time between two looks at the journal.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What of a session is shown between the events.
+/// How much of a session is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionDetail {
-    /// One line for each tool call, and the agent's last sentences.
+    /// One line per tool call, and the agent's last sentences.
     Lines,
-    /// Everything: whole texts, output of checks.
+    /// Everything: all text, output of checks.
     Everything,
 }
 
-/// Prints lines; in words, with a heading for each new day.
+/// Prints lines, with a heading for each new day.
 #[derive(Debug)]
 pub struct Printer {
     raw: bool,
@@ -41,17 +41,17 @@ pub struct Printer {
     session: SessionLines,
 }
 
-/// Columns before the sentence of an event.
+/// Columns before an event's text.
 const INDENT: usize = 12;
 
 impl Printer {
-    /// In words, or as the lines stand in the journal.
+    /// As text, or as journal lines.
     pub fn new(raw: bool, detail: SessionDetail) -> Self {
         let (live, session) = (LivePrinter::default(), SessionLines::default());
         Self { raw, day: String::new(), detail, live, session }
     }
 
-    /// One thing that the run has told.
+    /// Prints one item.
     pub fn item(&mut self, item: &StreamItem, out: &Out) {
         match item {
             StreamItem::Event(line) => {
@@ -72,12 +72,12 @@ impl Printer {
         }
     }
 
-    /// Ends a line of live text that is still open.
+    /// Ends an open line of live text.
     pub fn end(&mut self, out: &Out) {
         self.live.end(out);
     }
 
-    /// On stdout; nothing where there is nothing to say.
+    /// Prints an event that has text.
     fn print(&mut self, line: &JournalLine, out: &Out) {
         if self.raw {
             out.json_line(&line.text);
@@ -101,7 +101,7 @@ impl Printer {
         };
         let time = out.out(Tone::Muted, &at.strftime("%H:%M:%S").to_string());
         let sign = out.sign(sign);
-        // Signs differ in width; the sentences still begin in one column.
+        // Symbols differ in width; align the text.
         let pad = " ".repeat(3usize.saturating_sub(crate::table::width(sign)));
         for (n, part) in wrap(&sentence, columns().saturating_sub(INDENT)).iter().enumerate() {
             let part = if tone == Tone::Muted { out.out(tone, part) } else { part.clone() };
@@ -125,13 +125,13 @@ fn print_session_line(line: &SessionLine, out: &Out) {
     }
 }
 
-/// A line below the sentence of an event.
+/// A line below an event's text.
 fn muted(line: &str, out: &Out) {
     let line = fit(&sanitize::line(line), columns().saturating_sub(INDENT));
     out.line(format!("{:INDENT$}{}", "", out.out(Tone::Muted, &line)));
 }
 
-/// The timer of a follower: waits between two reads, and knows when to stop.
+/// Waits between reads and decides when to stop.
 pub struct FollowTimer {
     clock: SystemClock,
     cancel: Arc<CancelFlag>,
@@ -142,7 +142,6 @@ pub struct FollowTimer {
 }
 
 impl FollowTimer {
-    /// Of this run.
     pub fn new(app: &App, entry: &Registration) -> Self {
         Self {
             clock: SystemClock::default(),
@@ -154,11 +153,11 @@ impl FollowTimer {
         }
     }
 
-    /// Lets a moment pass; true where nobody wants to see more.
+    /// Waits; returns true when the user wants to stop.
     pub fn pause(&mut self, out: &Out) -> bool {
         let left = self.wait();
         self.looks += 1;
-        // Once a second: is anybody still at work? It may go on later, so that is said and not an end.
+        // Once a second: is it still driven? It may resume later, so only report it.
         if self.looks.is_multiple_of(5) {
             let idle = !self.handle.is_driven();
             if idle && !self.told {
@@ -172,13 +171,12 @@ impl FollowTimer {
         left
     }
 
-    /// The same, without a word about who drives the run.
+    /// Like [`Self::pause`], without reporting the driver.
     pub fn wait(&mut self) -> bool {
         self.clock.pause(LOOK);
         self.cancel.get().is_some() || crate::output::reader_gone()
     }
 
-    /// Whether a process drives the run now.
     pub fn is_driven(&self) -> bool {
         self.handle.is_driven()
     }

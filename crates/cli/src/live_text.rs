@@ -1,22 +1,21 @@
-//! What a run shows while it works, as lines of a terminal: agent text, tool calls, output of checks.
+//! A run's live output as terminal lines: agent text, tool calls, check output.
 
 use crate::output::Out;
 use ralph_loop_journal::live::{LiveBody, LiveRecord};
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::text::count;
 
-/// Characters of a line that never ends.
+/// Length limit of an unfinished line.
 const LINE_MAX: usize = 2000;
 
-/// Prints live records; text that comes in pieces becomes whole lines again.
+/// Prints live records, joining pieces of text into lines.
 #[derive(Debug, Default)]
 pub struct LivePrinter {
-    /// A line that still grows.
+    /// The incomplete line.
     line: String,
 }
 
 impl LivePrinter {
-    /// Prints one record.
     pub fn print(&mut self, record: &LiveRecord, out: &Out) {
         match &record.body {
             LiveBody::Text { text } | LiveBody::Stderr { text } | LiveBody::CheckOutput { text, .. } => {
@@ -27,18 +26,18 @@ impl LivePrinter {
             LiveBody::ToolResult { ok: false, text } => self.whole(&format!("! {text}"), out),
             LiveBody::Activity { text } => self.whole(&format!("> {text}"), out),
             LiveBody::LeftOut { bytes } => self.whole(&format!("… {bytes} bytes left out"), out),
-            // What worked is seen by what follows; tokens are told at the session's end.
+            // A success shows in what follows; tokens are reported at the end of the session.
             LiveBody::ToolResult { .. } | LiveBody::Tokens { .. } | LiveBody::Unknown => {}
         }
     }
 
-    /// Says that records were put away before they were read.
+    /// Reports records dropped before they were read.
     pub fn missed(&mut self, records: u64, out: &Out) {
         let records = usize::try_from(records).unwrap_or(usize::MAX);
         self.whole(&format!("… {} no longer kept", count(records, "live record")), out);
     }
 
-    /// Something else is printed next: what has come of a line stands for itself.
+    /// Ends the current line before other output.
     pub fn end(&mut self, out: &Out) {
         let line = std::mem::take(&mut self.line);
         if !line.trim().is_empty() {
@@ -52,7 +51,7 @@ impl LivePrinter {
         self.end(out);
     }
 
-    /// Whole lines go to the printer, which makes them safe.
+    /// Complete lines go to the printer, which sanitizes them.
     fn text(&mut self, text: &str, out: &Out) {
         for c in text.chars() {
             match c {

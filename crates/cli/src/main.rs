@@ -1,8 +1,8 @@
 //! The binary `ralph`.
 //!
-//! stdout carries what was asked for and nothing else: with `--json` exactly one JSON value as its last line. Everything
-//! for people (progress, hints, errors) goes to stderr. The exit code says how it went: 0 proven or done, 1 ended without
-//! success, 2 wrong use, 3 needs a person, 4 the environment cannot do it, 130 suspended or cancelled.
+//! stdout carries only the requested output; with `--json` its last line is exactly one JSON value. Progress,
+//! hints and errors go to stderr. Exit codes: 0 proven or done, 1 ended without success, 2 usage error, 3
+//! needs the user, 4 environment problem, 130 suspended or canceled.
 
 mod args;
 mod command;
@@ -38,19 +38,20 @@ use ralph_loop_app::{App, Environment};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // The guard and the sandbox are this binary again. They start before anything else is set up, so that they stay small.
+    // Guard and sandbox are this binary too; they start before any setup, so that they stay small.
     if let Some(code) = ralph_loop_sandbox::helper(std::env::args_os().skip(1)) {
         return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }
-    // Asked for at every start of a shell prompt or an editor: not worth building the whole command line for.
+    // Shell prompts and editors ask at every start, so skip building the command line.
     if let Some(asked) = version::requested(std::env::args_os().skip(1)) {
         return output::version(asked);
     }
-    // A hook is started at every tool call of an agent: nothing else may stand before its answer.
+    // A hook runs at every tool call, so nothing may delay it.
     if let Some(code) = command::hook::quick(std::env::args_os().skip(1)) {
         return code;
     }
-    // The two that stay for as long as a run does. Without optimisation the code is so large that its many pieces cost time.
+    // Only for the two that live as long as a run. Unoptimized code is so large that many small mappings are
+    // slow.
     if cfg!(not(debug_assertions))
         && std::env::args_os().nth(1).is_some_and(|word| word == "run" || word == "resume")
     {
@@ -72,10 +73,10 @@ fn main() -> ExitCode {
     {
         log::begin(&app, args.verbose > 1);
     }
-    // What a killed guard leaves behind comes to this process, which ends it. A server has runs that are nobody's children.
+    // Adopts and reaps what a killed guard leaves behind. A server's runs aren't its children.
     let adopts = match args.command {
         Some(args::Command::Serve(_)) => Ok(()),
-        // A worker's runs go on where it is killed, and their own processes look after what they start.
+        // A worker's runs survive it and reap their own processes.
         Some(args::Command::Worker(ref worker)) if worker.once.is_none() => Ok(()),
         _ => ralph_loop_sandbox::adopt_orphans().map_err(error::CommandError::from),
     };

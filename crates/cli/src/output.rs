@@ -1,7 +1,8 @@
-//! The one place that prints. stdout for answers, stderr for people; colour by role and never as the only sign.
+//! The only module that prints: stdout for answers, stderr for messages; colors by role and never the only
+//! signal.
 //!
-//! Whatever is printed is made safe here, whoever wrote it: nothing but our own styling steers the terminal, and one line
-//! stays one line. What must go out byte by byte is called [`Out::own`] (text of ours) or [`Out::raw`] (asked for by name).
+//! Everything is sanitized here: only our own styling reaches the terminal, and one line stays one line.
+//! Exceptions are [`Out::own`] (our own text) and [`Out::raw`] (on request).
 #![allow(clippy::disallowed_methods, reason = "the home of printing")]
 
 mod fold;
@@ -31,7 +32,7 @@ pub enum Color {
     Never,
 }
 
-/// How output is wanted, as the command line says it.
+/// Output options from the command line.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
     /// One JSON value on stdout.
@@ -40,11 +41,9 @@ pub struct Style {
     pub quiet: bool,
     /// Every step.
     pub verbose: bool,
-    /// When to use colour.
     pub color: Color,
 }
 
-/// Where output goes and how it looks.
 #[derive(Debug, Clone, Copy)]
 pub struct Out {
     /// One JSON value on stdout.
@@ -61,16 +60,16 @@ pub struct Out {
     unicode: bool,
 }
 
-/// A sign with its ASCII form.
+/// A symbol with an ASCII form.
 #[derive(Debug, Clone, Copy)]
 pub enum Sign {
     /// Passing, done.
     Good,
     /// Failing.
     Bad,
-    /// Going on.
+    /// In progress.
     Now,
-    /// Not yet.
+    /// Not started.
     Open,
     /// Paused.
     Pause,
@@ -78,12 +77,11 @@ pub enum Sign {
     NeedsYou,
     /// Waiting.
     Wait,
-    /// Something to read.
+    /// A note.
     Note,
 }
 
 impl Out {
-    /// From the command line and the environment.
     pub fn new(args: Style, env: &Environment) -> Self {
         let vars = env.vars();
         let var = |name: &str| vars.is_filled(name);
@@ -108,44 +106,42 @@ impl Out {
         }
     }
 
-    /// Whether somebody is there who can be asked.
+    /// Whether the user can be asked.
     pub fn asks(&self) -> bool {
         self.asks
     }
 
-    /// Whether colours are wanted on stdout.
+    /// Whether stdout uses color.
     pub fn has_colour(&self) -> bool {
         self.stdout_color
     }
 
-    /// Whether signs may be Unicode.
+    /// Whether symbols may be Unicode.
     pub fn has_unicode(&self) -> bool {
         self.unicode
     }
 
-    /// A line on stdout.
     pub fn line(&self, text: impl AsRef<str>) {
-        // A reader that went away (`| head`) is no error.
+        // A closed pipe (`| head`) isn't an error.
         let _ = writeln!(std::io::stdout(), "{}", rendered(text.as_ref(), sanitize::line));
     }
 
-    /// Lines on stdout.
     pub fn block(&self, text: impl AsRef<str>) {
         let _ = writeln!(std::io::stdout(), "{}", rendered(text.as_ref(), sanitize::block));
     }
 
-    /// Text of our own on stdout, byte by byte: a page of the manual, a script for a shell, a schema.
+    /// Our own text on stdout, unchanged: a manual page, a shell script, a schema.
     pub fn own(&self, bytes: &[u8]) {
         self.raw(bytes);
     }
 
-    /// Bytes on stdout as they are, where somebody asked for exactly that.
+    /// Raw bytes on stdout, on request.
     pub fn raw(&self, bytes: &[u8]) {
         let mut stdout = std::io::stdout().lock();
         let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
     }
 
-    /// A file that somebody else wrote, or a piece of it, on stdout.
+    /// Untrusted text on stdout.
     pub fn text(&self, text: &str) {
         self.raw(sanitize::block(text).as_bytes());
     }
@@ -155,17 +151,17 @@ impl Out {
         self.json_line(&serde_json::to_string(value).unwrap_or_default());
     }
 
-    /// A line of JSON on stdout, as it was written.
+    /// A line of existing JSON on stdout.
     pub fn json_line(&self, json: &str) {
         let _ = writeln!(std::io::stdout(), "{}", sanitize::json(json));
     }
 
-    /// A line for people on stderr; nothing when quiet. On a terminal it is broken between words.
+    /// A message on stderr unless quiet, wrapped on a terminal.
     pub fn say(&self, text: impl AsRef<str>) {
         self.say_below(0, text);
     }
 
-    /// The same; what does not fit goes on in this column.
+    /// Like [`Self::say`], with a hanging indent.
     pub fn say_below(&self, column: usize, text: impl AsRef<str>) {
         let columns = crate::terminal::columns().or_else(stderr_columns).filter(|_| self.live);
         if self.quiet {
@@ -179,22 +175,21 @@ impl Out {
         }
     }
 
-    /// A line for people on stderr, also when quiet.
+    /// A message on stderr, even if quiet.
     pub fn warn(&self, text: impl AsRef<str>) {
         let _ = writeln!(std::io::stderr(), "{}", rendered(text.as_ref(), sanitize::line));
     }
 
-    /// A question on stderr; the answer is typed behind it.
+    /// A question on stderr; the answer follows on the same line.
     pub fn ask(&self, question: &str) {
         draw(&rendered(question, sanitize::line));
     }
 
-    /// Puts a line over the live one on stderr.
+    /// Replaces the live line on stderr.
     pub fn redraw(&self, line: &str) {
         draw(&format!("{ERASE}{}", rendered(line, sanitize::line)));
     }
 
-    /// Puts lines over the `before` last ones on stderr.
     pub fn redraw_lines(&self, before: usize, lines: &[String]) {
         let mut text = if before > 0 { format!("\u{1b}[{before}A") } else { String::new() };
         for line in lines {
@@ -203,12 +198,12 @@ impl Out {
         draw(&text);
     }
 
-    /// Takes the live line away.
+    /// Removes the live line.
     pub fn erase(&self) {
         draw(ERASE);
     }
 
-    /// An error in three lines: what failed; the cause; what to do. Returns the exit code.
+    /// Prints a three-line error and returns the exit code.
     pub fn fail(&self, error: &CommandError) -> u8 {
         if self.json {
             self.value(&serde_json::json!({ "success": false, "error": error.to_run_error() }));
@@ -224,22 +219,18 @@ impl Out {
         error.kind.exit_code()
     }
 
-    /// Text on stdout in the colour of its role.
     pub fn out(&self, tone: Tone, text: &str) -> String {
         paint(self.stdout_color, tone, text)
     }
 
-    /// Text on stderr in the colour of its role.
     pub fn err(&self, tone: Tone, text: &str) -> String {
         paint(self.stderr_color, tone, text)
     }
 
-    /// Bold text on stderr.
     pub fn strong(&self, text: &str) -> String {
         if self.stderr_color { inked(Ink::Bold, text) } else { text.to_owned() }
     }
 
-    /// A sign as this terminal can show it.
     pub fn sign(&self, sign: Sign) -> &'static str {
         let status = match sign {
             Sign::Good => Status::Done,
@@ -254,7 +245,6 @@ impl Out {
         status.look().sign(self.unicode)
     }
 
-    /// Frames of the spinner.
     pub fn spinner(&self) -> &'static [&'static str] {
         if self.unicode {
             &["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
@@ -263,13 +253,13 @@ impl Out {
         }
     }
 
-    /// The sign that belongs to a status word.
+    /// The symbol of a status word.
     pub fn status_sign(&self, status: &str) -> String {
         let (sign, tone) = self.look(status);
         self.out(tone, sign)
     }
 
-    /// Sign and color of a status word.
+    /// Symbol and color of a status word.
     pub fn look(&self, status: &str) -> (&'static str, Tone) {
         let look = Look::of_word(status);
         let tone = match look.role {
@@ -294,7 +284,7 @@ fn paint(color: bool, tone: Tone, text: &str) -> String {
     if color { inked(ink, text) } else { text.to_owned() }
 }
 
-/// Empties the line that the cursor is on.
+/// Clears the current line.
 const ERASE: &str = "\r\u{1b}[2K";
 
 fn draw(text: &str) {
@@ -302,7 +292,7 @@ fn draw(text: &str) {
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
-/// Prints the help, or a usage error in three lines, and returns the exit code.
+/// Prints help, or a three-line usage error; returns the exit code.
 pub fn usage(error: &clap::Error, is_command: fn(&str) -> bool) -> ExitCode {
     let text = sanitize::block(&error.render().to_string()).into_owned();
     let wants_json = std::env::args_os().any(|arg| arg == "--json");
@@ -324,7 +314,7 @@ pub fn usage(error: &clap::Error, is_command: fn(&str) -> bool) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// The parser's message as one of ours: its usage line only if nothing says more.
+/// The parser's message as our error; its usage line only if there is no other detail.
 fn usage_error(text: &str, command: Option<String>) -> CommandError {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let message =
@@ -338,7 +328,7 @@ fn usage_error(text: &str, command: Option<String>) -> CommandError {
     if cause.is_empty() { error } else { error.cause(cause.join("; ")) }
 }
 
-/// `ralph --version`, and with `--verbose` what was built.
+/// `ralph --version`, with build details for `--verbose`.
 pub fn version(asked: VersionRequest) -> ExitCode {
     let written = match asked {
         VersionRequest::Short => writeln!(std::io::stdout(), "ralph {}", version::VERSION),
@@ -348,15 +338,15 @@ pub fn version(asked: VersionRequest) -> ExitCode {
     ExitCode::from(if written.is_ok() { 0 } else { 1 })
 }
 
-/// The answer of a hook: one JSON object, or nothing. Where it cannot be written the CLI is told so by the exit code.
+/// A hook's answer: one JSON object or nothing. The exit code reports a failed write.
 pub fn hook(answer: &str) -> ExitCode {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(answer.as_bytes()).and_then(|()| stdout.flush());
-    // Two is "blocked" where a hook may block, and a word for the person elsewhere.
+    // 2 means "blocked" for blocking hooks, and a message for the user in others.
     ExitCode::from(if written.is_ok() { 0 } else { 2 })
 }
 
-/// Whether whoever read stdout has closed it (`ralph logs -f | head`).
+/// Whether the reader closed stdout (`ralph logs -f | head`).
 pub fn reader_gone() -> bool {
     let stdout = std::io::stdout();
     let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
@@ -365,12 +355,12 @@ pub fn reader_gone() -> bool {
         && fds[0].revents().is_some_and(|r| r.intersects(closed))
 }
 
-/// Columns of the terminal behind stderr.
+/// Width of stderr's terminal.
 pub fn stderr_columns() -> Option<usize> {
     terminal_size::terminal_size_of(std::io::stderr()).map(|(width, _)| usize::from(width.0))
 }
 
-/// Columns of the terminal behind stdout.
+/// Width of stdout's terminal.
 pub fn stdout_columns() -> Option<usize> {
     terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
 }

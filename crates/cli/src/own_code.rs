@@ -1,27 +1,26 @@
-//! The memory that this program's own code takes.
+//! Reduces the memory used by this program's code.
 //!
-//! Where one page of a file is needed, the system maps fifteen more around it, as long as they belong to the same mapping. Over a
-//! run that touches a bit of everything, most of a large binary is mapped that way, though little of it is needed. A word to the
-//! system about every second block of the code makes many small mappings of the one large: then only what stands close by comes
-//! along.
+//! On a page fault the kernel also maps fifteen surrounding pages of the same mapping, so over time most of a
+//! large binary becomes resident. `madvise` on alternating blocks splits one large mapping into many small
+//! ones, so page faults bring in less.
 #![allow(unsafe_code, reason = "a word to the system about this program's own code")]
 
 use nix::libc;
 
-/// Bytes of code that may come together.
+/// Block size.
 const BLOCK: usize = 8 * 1024;
 
-/// Lets the code of this program come in small blocks. Nothing happens where the system does not tell where it is.
+/// Splits the code mapping into blocks, if the kernel reports where it is.
 pub fn in_small_blocks() {
     let Some((start, length)) = mapping() else { return };
     for at in (0..length).step_by(2 * BLOCK) {
         let size = BLOCK.min(length - at);
-        // SAFETY: the range is part of this program's own code; the word is about reading ahead and changes nothing in it.
+        // SAFETY: the range is this program's own code, and the advice only affects read-ahead.
         let _ = unsafe { libc::madvise((start + at) as *mut libc::c_void, size, libc::MADV_RANDOM) };
     }
 }
 
-/// Where the code of this program is mapped, and how long that is.
+/// Address and length of the code mapping.
 fn mapping() -> Option<(usize, usize)> {
     let here = in_small_blocks as fn() as usize;
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;

@@ -1,4 +1,4 @@
-//! Values of flags that several commands take.
+//! Flag values shared by several commands.
 
 use crate::error::CommandError;
 use ralph_loop_protocol::control::BudgetChange;
@@ -24,7 +24,6 @@ pub struct BudgetArgs {
 }
 
 impl BudgetArgs {
-    /// As a change of a run that exists.
     pub fn change(&self) -> Result<BudgetChange, CommandError> {
         if self.max_iterations == Some(0) {
             return Err(CommandError::usage("`--max-iterations` must be at least 1"));
@@ -38,7 +37,6 @@ impl BudgetArgs {
     }
 }
 
-/// Reads an amount of money.
 fn usd(text: &str) -> Result<f64, String> {
     let amount: f64 = text.parse().map_err(|_| "an amount in USD, such as 2.50".to_owned())?;
     match amount > 0.0 && amount <= Usd::MAX.dollars() {
@@ -48,7 +46,6 @@ fn usd(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads the name of a model.
 pub fn model(text: &str) -> Result<String, String> {
     match text.trim() {
         "" => Err("the name of a model; it is empty".to_owned()),
@@ -56,7 +53,7 @@ pub fn model(text: &str) -> Result<String, String> {
     }
 }
 
-/// Reads a length of time such as `30m`, `12h`, `14d` or `2w`.
+/// Parses a duration such as `30m`, `12h`, `14d` or `2w`.
 pub fn age(text: &str) -> Result<Duration, String> {
     let wrong = || "a number and a unit: 30m, 12h, 14d, 2w".to_owned();
     let unit = text.chars().last().ok_or_else(wrong)?;
@@ -68,11 +65,10 @@ pub fn age(text: &str) -> Result<Duration, String> {
         _ => return Err(wrong()),
     };
     let number: u64 = text.strip_suffix(unit).and_then(|n| n.parse().ok()).ok_or_else(wrong)?;
-    // A hundred years are enough for everybody, and fit into every calendar.
+    // A hundred years fit into every calendar.
     number.checked_mul(seconds).filter(|s| *s <= 36_500 * 86_400).map(Duration::from_secs).ok_or_else(wrong)
 }
 
-/// Reads the value of `--isolation`.
 pub fn isolation(text: &str) -> Result<Isolation, String> {
     match text {
         "auto" => Ok(Isolation::Auto),
@@ -83,7 +79,6 @@ pub fn isolation(text: &str) -> Result<Isolation, String> {
     }
 }
 
-/// Reads the value of `--publish`.
 pub fn publish(text: &str) -> Result<Publish, String> {
     match text {
         "none" => Ok(Publish::None),

@@ -1,4 +1,4 @@
-//! A run on a terminal: a line for every step, and below them one live line that says what goes on now.
+//! A foreground run: a line per step, and a live status line below.
 
 use crate::fault::Boundaries;
 use crate::output::{Out, Sign};
@@ -24,27 +24,26 @@ pub struct Terminal {
     session: SessionLines,
     next_wait_line: Duration,
     wait_gap: Duration,
-    /// The protected paths that were told last, and of which iteration.
+    /// Protected paths reported last, and their iteration.
     protected: Option<(u32, String)>,
 }
 
-/// A wait is told this often where no live line can be drawn: ever more rarely, as it grows.
+/// Interval of wait messages without a live line, growing with the wait.
 const WAIT_LINE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(16 * 60));
-/// Columns before the sentence of a step, before what a session does, and before what a check printed.
+/// Indents of steps, session lines and check output.
 const STEP: usize = 4;
 const SESSION: usize = 6;
-/// Lines that a sentence of the agent may take.
+/// Line limit for an agent's sentence.
 const SAID_LINES: usize = 2;
 
 impl Terminal {
-    /// On this output.
     pub fn new(out: Out, boundaries: Boundaries) -> Self {
         let session = SessionLines::default();
         let (next_wait_line, wait_gap) = (Duration::ZERO, WAIT_LINE.0);
         Self { out, boundaries, frame: 0, drawn: false, session, next_wait_line, wait_gap, protected: None }
     }
 
-    /// Without a terminal there is one line per step; what a session does is told where somebody looks on, or asked for it.
+    /// Without a terminal, session details are shown only when attached or verbose.
     fn shows_session(&self) -> bool {
         !self.out.quiet && (self.out.live || self.out.verbose)
     }
@@ -56,7 +55,7 @@ impl Terminal {
         }
     }
 
-    /// A sentence behind its sign, broken between words where there is a terminal.
+    /// A sentence after its symbol, wrapped on a terminal.
     fn say_step(
         &mut self,
         (tone, sign): (Tone, Sign),
@@ -103,7 +102,7 @@ impl Terminal {
         }
     }
 
-    /// What a check printed that does not pass.
+    /// Output of a failing check.
     fn say_details(&self, event: &Event) {
         let room = columns().saturating_sub(SESSION).max(20);
         for line in details(event) {
@@ -136,7 +135,7 @@ impl Observer for Terminal {
         let Some((tone, sentence)) = describe_in(event, Some(&crate::terminal::zone())) else { return };
         self.erase();
         match &event.body {
-            // What was seen is told in the line that follows where it matters; the log has it all.
+            // The following line tells what matters; the log has everything.
             EventBody::IterationEnded { .. } => {
                 let short = sentence.split_once(" (").map_or(sentence.as_str(), |(short, _)| short);
                 self.say_step((Tone::Muted, Sign::Note), 2, short, Some(tone));
@@ -154,12 +153,12 @@ impl Observer for Terminal {
             EventBody::IterationStarted { .. } => {
                 self.say_step((Tone::Plain, Sign::Now), 0, &sentence, None);
             }
-            // The call itself was told, or it is no step.
+            // The call was shown, or it isn't a step.
             EventBody::ActionFinished(done) if done.ok || !self.shows_session() => {}
-            // The end is told by the summary, and so is where the result is: a ref of the engine's own is no branch.
+            // The summary reports the end and the result; an internal ref isn't a branch.
             EventBody::Finished { .. } | EventBody::NeedsHuman { .. } => {}
             EventBody::Published { branch, .. } if branch.starts_with("refs/") => {}
-            // A second checkpoint of the same iteration finds the same.
+            // A second checkpoint of an iteration finds the same.
             EventBody::ProtectedChanged { iteration, .. }
                 if self.protected.replace((*iteration, sentence.clone()))
                     == Some((*iteration, sentence.clone())) => {}
@@ -185,11 +184,11 @@ impl Observer for Terminal {
             ),
             false => now_line(state, live),
         };
-        // Made safe before it is cut to the width: what is not seen takes no room.
+        // Sanitized before cutting to width, because invisible characters take no room.
         let first = sanitize::line(&line.first).into_owned();
         let now = format!("{first}{}", sanitize::line(&line.rest));
         if !self.out.live {
-            // Waits are long: without a live line they are still told now and then.
+            // Without a live line, long waits still need messages.
             if !self.out.quiet && state.wait.is_some() && live.elapsed >= self.next_wait_line {
                 self.wait_gap = (self.wait_gap * 2).min(WAIT_LINE.1);
                 self.next_wait_line = live.elapsed + self.wait_gap;
@@ -207,7 +206,7 @@ impl Observer for Terminal {
             }
             _ => String::new(),
         };
-        // What is least wanted goes first where it is narrow: the sentence of the moment has most of the line.
+        // Least important first, so that the status sentence keeps most of the line.
         let tails = [
             format!("  iteration {number}/{}{cost}", budgets.max_iterations),
             format!("  {number}/{}", budgets.max_iterations),
@@ -250,7 +249,7 @@ impl Observer for Terminal {
     }
 }
 
-/// One sentence that is always true: what is never cut off, age included, and what follows where there is room.
+/// A status sentence that is never cut, age included, with optional parts if they fit.
 struct NowLine {
     first: String,
     rest: String,

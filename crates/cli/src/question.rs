@@ -1,8 +1,8 @@
-//! The smallest question to a model.
+//! The smallest model request.
 
 use ralph_loop_domain::model::{Message, ModelRequest, TextPart, UserPart};
 
-/// The smallest question that shows whether a model answers.
+/// The smallest request that shows whether a model answers.
 pub fn tiny_question() -> ModelRequest {
     let question = TextPart::plain("Answer with the one word: ok");
     ModelRequest {

@@ -1,4 +1,4 @@
-//! What a run in the foreground tells a person before its first and after its last step.
+//! What a foreground run reports before its first and after its last step.
 
 mod assumed;
 mod result_place;
@@ -25,14 +25,12 @@ use std::time::Duration;
 /// Lines of a failing check in the summary.
 const SUMMARY_LINES: usize = 4;
 
-/// Shows runs on a terminal.
 pub struct Presenter<'a> {
     app: &'a App,
     out: &'a Out,
 }
 
 impl<'a> Presenter<'a> {
-    /// On this output.
     pub fn new(app: &'a App, out: &'a Out) -> Self {
         Self { app, out }
     }
@@ -111,7 +109,7 @@ impl Reporter for Presenter<'_> {
     }
 }
 
-/// What a person must know before money is spent.
+/// Reports what matters before money is spent.
 fn announce(spec: &RunSpec, unpriced: &[AgentName], out: &Out) {
     let provider = spec.settings.sandbox.provider();
     if provider.is_elsewhere() && (out.live || out.verbose) {
@@ -163,7 +161,7 @@ fn announce(spec: &RunSpec, unpriced: &[AgentName], out: &Out) {
             if uncounted.len() == 1 { "it" } else { "them" },
         ));
     }
-    // An agent that counts tokens has a price as soon as it has said which model it uses.
+    // An agent that reports tokens has a price once its model is known.
     let (later, unpriced): (Vec<&AgentName>, Vec<&AgentName>) = unpriced.iter().partition(|name| {
         spec.settings
             .agent(name)
@@ -198,7 +196,7 @@ fn some_names(files: &[String]) -> String {
     format!("{}{}", shown.join(", "), if files.len() > shown.len() { ", …" } else { "" })
 }
 
-/// What of the user's tree the agent does not get.
+/// Parts of the user's tree that the agent doesn't get.
 fn print_left_out(left: &LeftOut, out: &Out) {
     let names = |paths: &[PathBuf]| {
         let shown: Vec<String> = paths.iter().take(5).map(|path| format!("`{}`", path.display())).collect();
@@ -220,7 +218,7 @@ fn print_left_out(left: &LeftOut, out: &Out) {
     }
 }
 
-/// Checks that do not pass at the end, in their own words.
+/// Checks that fail at the end, with their output.
 fn failing_checks(checks: &[CheckView], out: &Out) {
     for check in checks {
         let Some(result) = failing_result(check) else { continue };
@@ -233,7 +231,7 @@ fn failing_checks(checks: &[CheckView], out: &Out) {
     }
 }
 
-/// The end of a run, for people.
+/// A run's final summary.
 pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
     let FinishedRun { result, spec, .. } = finished;
     let state = finished.state.as_ref();

@@ -1,4 +1,4 @@
-//! A run in words and lines: run line, Now line, criteria, agents, budgets, the last iterations, where things are.
+//! A run as text: status, criteria, agents, budgets, latest iterations, paths.
 
 use crate::output::{Out, Sign};
 use crate::table::{Cell, Table, columns, fit, flow, width, wrap};
@@ -15,14 +15,13 @@ use ralph_loop_protocol::view::{CheckView, SetupView};
 use ralph_loop_task::budget::BudgetKind;
 use std::path::Path;
 
-/// Changes to what decides that are shown.
+/// Harness changes shown.
 const HARNESS: usize = 5;
-/// Lines of a failing check that are shown.
+/// Lines shown of a failing check.
 const EVIDENCE: usize = 5;
 /// Iterations shown.
 const CARDS: usize = 5;
 
-/// Prints all of it.
 pub fn print(facts: &RunReading, out: &Out) {
     run_line(facts, out);
     now_line(facts, true, out);
@@ -33,7 +32,7 @@ pub fn print(facts: &RunReading, out: &Out) {
     places(facts, out);
 }
 
-/// Sign, status word, title and id; below it progress, money, time.
+/// Symbol, status, title and id; below it progress, cost, time.
 pub fn run_line(facts: &RunReading, out: &Out) {
     let state = &facts.state;
     let (sign, word) = status_words(facts, out);
@@ -59,7 +58,7 @@ pub fn run_line(facts: &RunReading, out: &Out) {
     }
 }
 
-/// The status with its sign; a run that nobody drives says so.
+/// The status with its symbol, and whether the run is stopped.
 pub fn status_words(facts: &RunReading, out: &Out) -> (String, String) {
     let status = facts.status().as_str();
     if facts.is_orphaned() {
@@ -68,7 +67,7 @@ pub fn status_words(facts: &RunReading, out: &Out) -> (String, String) {
     (out.status_sign(status), status.to_owned())
 }
 
-/// The Now line and, where it is wanted, what a person can do.
+/// The status sentence and, with `with_next`, what the user can do.
 pub fn now_line(facts: &RunReading, with_next: bool, out: &Out) {
     let (tone, sentence) = now::line(facts);
     let parts: Vec<String> = sentence.split(" · ").map(str::to_owned).collect();
@@ -95,7 +94,7 @@ fn criteria(facts: &RunReading, out: &Out) {
     let state = &facts.state;
     heading(out, "Criteria");
     let mut table = Table::new(2).indent(2);
-    // What stands below each row: the words of a check that does not pass.
+    // Lines below each row: output of a failing check.
     let mut below: Vec<Vec<String>> = Vec::new();
     if let Some(setup) = &facts.view().setup_failed {
         let words = setup_words(facts, setup);
@@ -156,14 +155,14 @@ fn criteria(facts: &RunReading, out: &Out) {
     }
 }
 
-/// A setup that failed before the first session: what, and where its log is.
+/// A setup that failed before the first session, and its log.
 pub fn setup_words(facts: &RunReading, setup: &SetupView) -> String {
     let log = setup.log.as_ref().map(|log| facts.entry.run_dir().path().join(log));
     let log = log.map(|path| format!("; log: {}", home_path(&path))).unwrap_or_default();
     format!("`{}` failed on the original files, so no check could run there{log}", setup.command)
 }
 
-/// The same with what it printed, below a heading of its own; nothing where none failed.
+/// The failed setup with its output, under a heading.
 pub fn setup(facts: &RunReading, out: &Out) {
     let Some(setup) = facts.view().setup_failed else { return };
     heading(out, "Setup");
@@ -174,19 +173,19 @@ pub fn setup(facts: &RunReading, out: &Out) {
     setup.last_lines[from..].iter().for_each(|line| quoted(line, out));
 }
 
-/// A line of what a check printed.
+/// A line of check output.
 pub fn quoted(line: &str, out: &Out) {
     let line = fit(&sanitize::line(line), columns().saturating_sub(6));
     out.line(format!("      {}", out.out(Tone::Muted, &line)));
 }
 
-/// The result of a check that does not pass: in the final check, or the last one.
+/// A failing check's result: from the final check, or the latest.
 pub fn failing_result(check: &CheckView) -> Option<&CheckResult> {
     let refused = check.refused.as_ref().and_then(|refused| refused.result.as_ref());
     refused.or(check.last.as_ref()).filter(|result| !result.passed)
 }
 
-/// How a check stands: what the final check did not accept has no tick, whatever it said in the workspace.
+/// A check's status: one the final check rejected isn't passed, whatever its workspace result.
 pub fn check_standing(facts: &RunReading, check: &CheckView) -> (Sign, Tone, String) {
     let refused = check.refused.as_ref();
     match (refused.map(|refused| &refused.result), &check.last) {
@@ -204,7 +203,7 @@ pub fn check_standing(facts: &RunReading, check: &CheckView) -> (Sign, Tone, Str
     }
 }
 
-/// `passed 6 s ago, 44 tests pass, current tree`; the age stands near the front, where nothing cuts it off.
+/// `passed 6 s ago, 44 tests pass, current tree`; the age comes early, so that it isn't cut.
 pub fn check_words(facts: &RunReading, result: &CheckResult) -> String {
     let when = facts.written_at(Path::new(&result.log)).map(|at| format!(" {}", ago(at, facts.now)));
     let mut first =
@@ -294,13 +293,13 @@ fn iterations(facts: &RunReading, out: &Out) {
     }
 }
 
-/// Where branch, evidence and logs are.
+/// Locations of branch, evidence and logs.
 pub fn places(facts: &RunReading, out: &Out) {
     let (state, dir) = (&facts.state, facts.entry.run_dir());
     heading(out, "Where");
     let gone = facts.is_cleaned_up();
     if let Some(branch) = facts.branch().filter(|branch| !gone || !branch.starts_with("refs/")) {
-        // What the engine keeps for itself is no branch that anybody could check out.
+        // An internal ref can't be checked out.
         let name = if branch.starts_with("refs/") { "commits" } else { "branch" };
         row(out, name, &branch);
     }

@@ -1,11 +1,11 @@
-//! The surroundings of a server: completed from the `.env` of the folder that it is started in.
+//! A server's environment, completed from the `.env` of its folder.
 
 use crate::error::CommandError;
 use crate::output::Out;
 use ralph_loop_app::{App, DATABASE, find};
 use std::path::Path;
 
-/// Completes the surroundings from the `.env` of the repo that `folder` is in, or of the folder itself.
+/// Adds the `.env` of the repo around `folder`, or of the folder.
 pub fn with_dotenv(app: &App, folder: &Path, out: &Out) -> Result<App, CommandError> {
     let env = app.environment().with_server_dotenv(&find::top(folder))?;
     for refused in env.refused_variables() {
@@ -19,7 +19,7 @@ pub fn with_dotenv(app: &App, folder: &Path, out: &Out) -> Result<App, CommandEr
     Ok(App::new(env))
 }
 
-/// Reports an index that was damaged and had to be moved.
+/// Reports a damaged index that was moved.
 pub fn report_set_aside(moved: Option<&Path>, out: &Out) {
     if let Some(moved) = moved {
         out.say(format!(

@@ -1,14 +1,14 @@
-//! What a session does, in few lines: one for each tool call, and the agent's last sentence before it.
+//! A session in few lines: one per tool call, and the agent's last sentence before it.
 
 use ralph_loop_journal::live::LiveBody;
 use ralph_loop_protocol::sanitize;
 use ralph_loop_protocol::text::{one_line, tail};
 
-/// Bytes of the agent's text that are kept while it grows: its end holds the last sentence.
+/// Text kept while it grows; its end holds the last sentence.
 const SAID_MAX: usize = 4 * 1024;
-/// Bytes of a sentence.
+/// Size limit of a sentence.
 const SENTENCE_MAX: usize = 300;
-/// A sentence shorter than this is told with the one before it.
+/// Shorter sentences are joined with the previous one.
 const SHORT: usize = 20;
 
 /// One line of a session.
@@ -20,19 +20,19 @@ pub enum SessionLine {
     Said(String),
 }
 
-/// Makes lines of what a session shows.
+/// Turns live records into lines.
 #[derive(Debug, Default)]
 pub struct SessionLines {
     said: String,
-    /// Whether the text of this session began as data: a model that answers in JSON says nothing here that is meant for
-    /// people. Pieces of it may still come when its actions are done.
+    /// Whether the session's text is JSON, so that nothing in it is for the user. Pieces may arrive even
+    /// after its actions are done.
     is_data: Option<bool>,
-    /// The last line was an activity, whose call may follow.
+    /// The last line was an activity whose call may follow.
     begun: bool,
 }
 
 impl SessionLines {
-    /// A piece of the agent's text.
+    /// Adds a piece of the agent's text.
     pub fn text(&mut self, piece: &str) {
         let start = piece.trim_start();
         if self.is_data.is_none() && !start.is_empty() {
@@ -44,14 +44,14 @@ impl SessionLines {
         }
     }
 
-    /// Something that was shown: the lines that it gives.
+    /// Adds a record and returns its lines.
     pub fn take(&mut self, body: &LiveBody) -> Vec<SessionLine> {
         let did = match body {
             LiveBody::Text { text } => {
                 self.text(text);
                 return Vec::new();
             }
-            // A call that took its time was told when it began.
+            // A slow call was shown when it began.
             LiveBody::ToolCall { what, .. } if what.is_empty() && std::mem::take(&mut self.begun) => {
                 return Vec::new();
             }
@@ -65,7 +65,7 @@ impl SessionLines {
         self.sentence().into_iter().chain([SessionLine::Did(did)]).collect()
     }
 
-    /// The session is over: what the agent said last, where it said something.
+    /// The agent's last sentence at the end of the session.
     pub fn end(&mut self) -> Option<SessionLine> {
         let said = self.sentence();
         *self = Self::default();
@@ -78,12 +78,12 @@ impl SessionLines {
     }
 }
 
-/// Whether a line says that a model is at work: nothing that was done.
+/// Whether a line only says that a model is working.
 fn is_thought(line: &str) -> bool {
     line.starts_with("thinking (") || (line.starts_with("asking ") && !line.starts_with("asking a helper"))
 }
 
-/// The last sentence of a text for people: no code, no data, no sign of the engine's own.
+/// A text's last sentence, without code, data or engine markers.
 fn last_sentence(text: &str) -> Option<String> {
     let text = sanitize::block(text);
     let trimmed = text.trim();
@@ -107,7 +107,7 @@ fn last_sentence(text: &str) -> Option<String> {
     (!sentence.is_empty()).then_some(sentence)
 }
 
-/// Whether a line holds words, and is no mark that only the engine reads.
+/// Whether a line has words and isn't an engine marker.
 fn is_words(line: &str) -> bool {
     let tag = line.starts_with('<') && line.ends_with('>');
     !tag && line.chars().any(char::is_alphabetic)

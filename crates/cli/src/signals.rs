@@ -1,5 +1,5 @@
-//! SIGINT, SIGTERM and SIGHUP suspend a run: its session is closed, everything that it started is ended, and `ralph resume`
-//! goes on. A second Ctrl-C on a terminal asks whether the run is to end for good.
+//! SIGINT, SIGTERM and SIGHUP suspend a run: its session is closed, everything it started is ended, and
+//! `ralph resume` continues. A second Ctrl-C on a terminal asks whether to end the run permanently.
 #![allow(unsafe_code, reason = "a signal handler that stores one number")]
 
 use crate::output::Out;
@@ -15,17 +15,17 @@ extern "C" fn on_signal(signal: i32) {
     }
 }
 
-/// Whether a signal has come that ends what goes on.
+/// Whether a terminating signal arrived.
 pub fn came() -> bool {
     FLAG.get().is_some_and(|flag| flag.get().is_some())
 }
 
-/// Whether the terminal UI is to close. On its screen Ctrl-C is a key; as a signal it is meant for the pager in front of it.
+/// Whether to close the terminal UI. There Ctrl-C is a key; as a signal it is meant for the pager.
 pub fn closes() -> bool {
     FLAG.get().and_then(|flag| flag.get()).is_some_and(|signal| signal != "Ctrl-C")
 }
 
-/// Asks the person at the terminal whether the run is to end for good, if they pressed Ctrl-C more than once.
+/// After repeated Ctrl-C, asks whether to end the run permanently.
 pub fn asks_for_the_end(out: &Out) -> bool {
     let Some(flag) = FLAG.get() else { return false };
     if flag.get() != Some("Ctrl-C") || flag.times() < 2 || !out.asks() {
@@ -33,14 +33,14 @@ pub fn asks_for_the_end(out: &Out) -> bool {
     }
     out.say("Ctrl-C again: end this run for good? You can't resume it then. [y/N]");
     let mut answer = [0_u8; 16];
-    // Another Ctrl-C interrupts the reading: that is no yes.
+    // Another Ctrl-C interrupts the read and isn't a yes.
     match nix::unistd::read(std::io::stdin(), &mut answer) {
         Ok(count) => answer.get(..count).is_some_and(|text| matches!(text.first(), Some(b'y' | b'Y'))),
         Err(_) => false,
     }
 }
 
-/// A flag that the signals set.
+/// A flag set by signals.
 pub fn install() -> Arc<CancelFlag> {
     let flag = FLAG.get_or_init(|| Arc::new(CancelFlag::default())).clone();
     let action = SigAction::new(SigHandler::Handler(on_signal), SaFlags::empty(), SigSet::empty());

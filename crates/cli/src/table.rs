@@ -1,16 +1,15 @@
-//! Text in columns: aligned by what is seen on a screen, never by bytes, and cut to the width there is.
+//! Text in columns: aligned by display width and cut to the terminal.
 
 use crate::output::Out;
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::sanitize;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Width that text must fit where the terminal does not say more.
+/// Default width.
 const NARROW: usize = 80;
-/// A column that gives way is never cut below this.
+/// Minimum width of the flexible column.
 const FLEX_MIN: usize = 8;
 
-/// One cell.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
     text: String,
@@ -19,17 +18,15 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Plain text.
     pub fn new(text: impl Into<String>) -> Self {
-        // Made safe before it is measured: what is not seen takes no room.
+        // Sanitized before measuring, because invisible characters take no room.
         let text: String = text.into();
         Self { text: sanitize::line(&text).into_owned(), ..Self::default() }
     }
-    /// Text in the colour of a role.
     pub fn toned(tone: Tone, text: impl Into<String>) -> Self {
         Self { tone: Some(tone), ..Self::new(text) }
     }
-    /// Aligned to the right, for numbers.
+    /// Right-aligned, for numbers.
     pub fn right(mut self) -> Self {
         self.right = true;
         self
@@ -42,7 +39,7 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-/// Rows of cells; the column `flex` gives way where the width does not suffice.
+/// Rows of cells; the column `flex` is cut if space runs out.
 #[derive(Debug, Default)]
 pub struct Table {
     rows: Vec<Vec<Cell>>,
@@ -51,20 +48,18 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table whose column `flex` may be cut.
+    /// An empty table with a flexible column.
     pub fn new(flex: usize) -> Self {
         Self { flex, ..Self::default() }
     }
-    /// With spaces before each row.
     pub fn indent(mut self, spaces: usize) -> Self {
         self.indent = spaces;
         self
     }
-    /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.rows.push(cells.into_iter().collect());
     }
-    /// The lines, each at most `columns` wide unless even the cut column does not suffice.
+    /// Lines of at most `columns`, unless cutting the flexible column isn't enough.
     pub fn lines(&self, columns: usize, out: &Out) -> Vec<String> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let mut widths = vec![0; count];
@@ -80,8 +75,7 @@ impl Table {
         self.rows.iter().map(|row| self.line(row, &widths, out)).collect()
     }
 
-    /// The rows, each as the lines that it takes: the column `flex`, which must be the last one, is broken between words
-    /// instead of being cut.
+    /// Rows as lists of lines: the flexible column, which must be last, is wrapped instead of cut.
     pub fn wrapped(&self, columns: usize, out: &Out) -> Vec<Vec<String>> {
         let width_of =
             |at: usize| self.rows.iter().filter_map(|row| row.get(at)).map(|c| width(&c.text)).max();
@@ -128,33 +122,33 @@ impl Table {
     }
 }
 
-/// Columns that lines may take.
+/// Width available for lines.
 pub fn columns() -> usize {
     match crate::terminal::columns() {
-        // Whoever says how wide it is to be gets that.
+        // An explicit width wins.
         Some(asked) => asked.clamp(40, 1000),
         None => crate::output::stdout_columns().unwrap_or(NARROW).clamp(40, 200),
     }
 }
 
-/// Columns that a text takes on a screen.
+/// Display width of a text.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The text cut to `columns`, with `…` where something is missing.
+/// Cuts the text to `columns`, with `…` if something is missing.
 pub fn fit(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
-    // Beginnings are measured whole: a sign can consist of several characters.
+    // Measures whole prefixes, because a symbol can consist of several characters.
     let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
     let end = ends.take_while(|end| width(&text[..*end]) < columns).last().unwrap_or(0);
     format!("{}…", &text[..end])
 }
 
-/// The text cut to `columns` behind a whole word, with `…` where something is missing. A word that is longer than half of it
-/// is cut like any text.
+/// Cuts the text to `columns` after a word, with `…` if something is missing. A word longer than half of that
+/// is cut.
 pub fn fit_words(text: &str, columns: usize) -> String {
     let cut = fit(text, columns);
     if cut.len() >= text.len() || width(text) <= columns {
@@ -168,7 +162,7 @@ pub fn fit_words(text: &str, columns: usize) -> String {
     }
 }
 
-/// The end of a path cut to `columns`: its last folders tell it apart.
+/// The end of a path cut to `columns`; its last folders identify it.
 pub fn fit_path(path: &str, columns: usize) -> String {
     if width(path) <= columns {
         return path.to_owned();
@@ -178,8 +172,8 @@ pub fn fit_path(path: &str, columns: usize) -> String {
     format!("…{}", &path[start..])
 }
 
-/// Parts one after the other with ` · ` between them, broken between parts where a line is full. A part that is longer
-/// than a line is broken at spaces. Every line after the first starts with `indent` spaces.
+/// Parts joined with ` · `, wrapped between parts; an overlong part is wrapped at spaces. Continuation lines
+/// are indented.
 pub fn flow(parts: &[String], columns: usize, indent: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     let room = columns.saturating_sub(indent).max(20);
@@ -203,8 +197,7 @@ pub fn flow(parts: &[String], columns: usize, indent: usize) -> Vec<String> {
     lines.into_iter().enumerate().map(|(n, l)| if n == 0 { l } else { format!("{pad}{l}") }).collect()
 }
 
-/// The text broken at spaces into lines of at most `columns`. What stands between backticks is there to be copied and
-/// stays on one line.
+/// Wraps text at spaces to `columns`. Text in backticks stays on one line so that it can be copied.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for piece in pieces(text) {
@@ -219,7 +212,7 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// Words, and quoted commands as one; a text with an odd number of backticks quotes nothing.
+/// Words, with quoted commands as one; an odd number of backticks quotes nothing.
 fn pieces(text: &str) -> Vec<String> {
     let quotes = |word: &str| word.matches('`').count() % 2 == 1;
     let text = sanitize::line(text);
@@ -244,7 +237,7 @@ pub mod tests {
     use super::*;
     use crate::output::{Color, Style};
 
-    /// Output without colour, for tests of texts.
+    /// Output without color, for tests.
     pub fn plain() -> Out {
         let env = ralph_loop_app::Environment::new(Default::default(), "/");
         let style = Style { json: false, quiet: false, verbose: false, color: Color::Never };

@@ -1,4 +1,4 @@
-//! The files of a new task, from templates, with the project's own commands filled in.
+//! Files of a new task, from templates filled with the project's commands.
 
 use crate::error::CommandError;
 use jiff::Timestamp;
@@ -18,26 +18,26 @@ const TASKS: &str = include_str!("templates/plan/tasks.json");
 const PROGRESS: &str = include_str!("templates/plan/progress.txt");
 const PLAN_PROMPT: &str = include_str!("templates/plan/prompt.md");
 
-/// Stands where a test command belongs and none was found. It fails, so that nothing passes by accident.
+/// Placeholder for a test command. It fails, so that nothing passes by accident.
 pub const NO_TESTS: &str = "echo 'your test command' >&2; exit 1";
 
-/// The title of a task that nobody has named.
+/// Default title.
 pub const UNNAMED: &str = "New task";
 
-/// What a new task is filled with.
+/// Values for a new task.
 #[derive(Debug, Clone)]
 pub struct NewTask<'a> {
-    /// Its name, for people.
+    /// Display name.
     pub title: &'a str,
-    /// What the work starts from, where it is known.
+    /// The base branch, if known.
     pub base_branch: Option<&'a str>,
-    /// The project's own commands.
+    /// The project's commands.
     pub commands: &'a ProjectCommands,
-    /// When it is made.
+    /// Creation time.
     pub now: Timestamp,
 }
 
-/// The files of a task of this dialect: paths relative to the top of the repo, and their texts.
+/// The files of a task in this format, with paths relative to the repo's top.
 pub fn files(dialect: Dialect, task: &NewTask<'_>) -> Result<Vec<(&'static str, String)>, CommandError> {
     Ok(match dialect {
         Dialect::RalphTaskMd => vec![("ralph_task.md", task.ralph_task_md())],
@@ -52,14 +52,14 @@ pub fn files(dialect: Dialect, task: &NewTask<'_>) -> Result<Vec<(&'static str, 
     })
 }
 
-/// The file of a task that begins with this template.
+/// A task file from this template.
 pub fn templated(template: &TaskTemplate, task: &NewTask<'_>) -> Vec<(&'static str, String)> {
     let title = (task.title != UNNAMED).then_some(task.title);
     vec![(template.dialect.main_file(), template.text(title, &task.test()))]
 }
 
 impl NewTask<'_> {
-    /// Made from the name that somebody gave, where that can stand in paths.
+    /// An id from the title, if that is valid in paths.
     fn id(&self) -> String {
         let slug = names::slug(self.title);
         match self.title != UNNAMED && names::is_usable_id(&slug) {
@@ -72,12 +72,12 @@ impl NewTask<'_> {
         if self.title == UNNAMED { self.id() } else { names::slug(self.title) }
     }
 
-    /// The command that runs the tests, as a shell line.
+    /// The test command as a shell line.
     fn test(&self) -> String {
         self.commands.tests.first().map_or_else(|| NO_TESTS.to_owned(), line)
     }
 
-    /// What each command shows, and the command: tests first, then what else was found.
+    /// Description and command of each check, tests first.
     fn checks(&self) -> Vec<(&'static str, String)> {
         let mut out = vec![("The whole test suite passes", self.test())];
         out.extend(self.commands.lints.first().map(|c| ("The linter finds no problems", line(c))));
@@ -105,7 +105,7 @@ impl NewTask<'_> {
             template = template.replace("base_branch: %%base_branch%%\n", "");
         }
         if self.title == UNNAMED {
-            // The id names the branch until the task has a name.
+            // The id names the branch until the task has a title.
             template = template.replace("target_branch_slug: %%slug%%\n", "");
         }
         fill(
@@ -167,7 +167,7 @@ impl NewTask<'_> {
         )
     }
 
-    /// The PRD to be filled in.
+    /// The PRD to fill in.
     pub fn prd(&self) -> String {
         fill(PRD, &[("title", self.title)])
     }
@@ -197,7 +197,7 @@ fn line(command: &ProjectCommand) -> String {
     join_argv(&command.argv)
 }
 
-/// A text as a JSON string; YAML reads it the same way.
+/// A text as a JSON string, which is also valid YAML.
 fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_else(|_| "\"\"".into())
 }
@@ -207,7 +207,7 @@ fn inside_quotes(text: &str) -> String {
     quoted.get(1..quoted.len() - 1).unwrap_or_default().to_owned()
 }
 
-/// A value as a file of its own.
+/// A value as pretty JSON for a file.
 pub fn pretty(name: &str, value: &impl serde::Serialize) -> Result<String, CommandError> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|e| broken(name, &e))
 }

@@ -1,4 +1,4 @@
-//! What `main` found out about the terminal and its user, for texts that fit it.
+//! Terminal and user facts, captured by `main` for formatting.
 
 use jiff::tz::TimeZone;
 use ralph_loop_app::Environment;
@@ -14,7 +14,7 @@ struct TerminalInfo {
 
 static FACTS: OnceLock<TerminalInfo> = OnceLock::new();
 
-/// Takes what is needed from the environment, once.
+/// Captures them once from the environment.
 pub fn learn(env: &Environment) {
     let vars = env.vars();
     let columns = vars.get("COLUMNS").and_then(|columns| columns.parse().ok());
@@ -22,22 +22,22 @@ pub fn learn(env: &Environment) {
     let _ = FACTS.set(TerminalInfo { columns, home, zone: env.zone() });
 }
 
-/// The width that the user asked for.
+/// The width requested by the user.
 pub fn columns() -> Option<usize> {
     FACTS.get()?.columns
 }
 
-/// The user's home.
+/// The user's home folder.
 pub fn home() -> Option<&'static Path> {
     FACTS.get()?.home.as_deref()
 }
 
-/// The zone in which the user reads times.
+/// The time zone for displayed times.
 pub fn zone() -> TimeZone {
     FACTS.get().map_or(TimeZone::UTC, |facts| facts.zone.clone())
 }
 
-/// A sentence with every instant in it by the clock of this machine.
+/// A sentence with its instants in local time.
 pub fn local_times(text: &str) -> String {
     let now = ralph_loop_core::clock::SystemClock::default().now();
     ralph_loop_protocol::describe::local_times(text, now, Some(&zone()))

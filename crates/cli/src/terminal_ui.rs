@@ -1,4 +1,4 @@
-//! The terminal UI, where there is a terminal that can show it; whoever calls it prints what it always printed elsewhere.
+//! Opens the terminal UI on a capable terminal.
 
 use crate::error::CommandError;
 use crate::fault;
@@ -9,17 +9,17 @@ use ralph_loop_tui::Opening;
 use ralph_loop_tui::remote::Server;
 use std::path::Path;
 
-/// Whether somebody is there who can see it and use it.
+/// Whether the user can see and use it.
 pub fn fits(app: &App, out: &Out) -> bool {
     !out.json && out.live && out.asks() && ralph_loop_tui::can_open(app.environment())
 }
 
-/// Opens it; with a run, on that alone. Comes back when it is left, and says what goes on.
+/// Opens it, optionally on one run; afterwards reports what continues.
 pub fn open(app: &App, folder: &Path, run: Option<&str>, out: &Out) -> Result<(), CommandError> {
     show(app, folder, Opening { attach: run.map(str::to_owned), ..Opening::default() }, out)
 }
 
-/// The same on a run of a server.
+/// Opens it on a server's run.
 pub fn open_on(app: &App, folder: &Path, run: &str, server: &Server, out: &Out) -> Result<(), CommandError> {
     let server = Some(server.clone());
     show(app, folder, Opening { attach: Some(run.to_owned()), server, ..Opening::default() }, out)

@@ -1,17 +1,15 @@
-//! The version of this binary: number, commit, target and profile.
+//! Version of this binary: number, commit, target and profile.
 
 use std::fmt::Write as _;
 
-/// The version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The commit, if the build named it as `scripts/release` does. Asking git here would rebuild after every commit.
+/// The commit, set by `scripts/release`. Asking git here would rebuild after every commit.
 pub const COMMIT: Option<&str> = option_env!("RALPH_BUILD_COMMIT");
 
-/// The build profile.
 pub const PROFILE: &str = if cfg!(debug_assertions) { "debug" } else { "release" };
 
-/// The target triple by which release archives are named, such as `x86_64-unknown-linux-gnu`.
+/// The target triple of release archives, such as `x86_64-unknown-linux-gnu`.
 fn target() -> String {
     let system = match (std::env::consts::OS, cfg!(target_env = "musl")) {
         ("macos", _) => "apple-darwin".to_owned(),
@@ -47,7 +45,6 @@ pub fn json() -> serde_json::Value {
     })
 }
 
-/// How much to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VersionRequest {
     /// One line.
@@ -58,8 +55,7 @@ pub enum VersionRequest {
     Json,
 }
 
-/// Recognizes a command line that only asks for the version, without building the whole parser: shell prompts and editors ask
-/// at every start.
+/// Recognizes a version request without building the parser: shell prompts and editors ask at every start.
 pub fn requested(args: impl Iterator<Item = std::ffi::OsString>) -> Option<VersionRequest> {
     let (mut version, mut asked) = (false, VersionRequest::Short);
     for arg in args {

@@ -1,4 +1,4 @@
-//! Small phrases that several commands share: ages, bars, money, tests, one iteration as a card.
+//! Phrases shared by commands: ages, bars, costs, tests, iteration cards.
 
 use crate::output::{Out, Sign};
 use crate::table::{columns, fit, flow};
@@ -14,7 +14,7 @@ use ralph_loop_protocol::text::{count, duration};
 use std::path::Path;
 use std::time::Duration;
 
-/// A bar of `steps` steps for a share between 0 and 1.
+/// A bar for a share between 0 and 1.
 pub fn bar(out: &Out, share: f64, steps: usize) -> String {
     let full = ((share.clamp(0.0, 1.0) * steps as f64).round() as usize).min(steps);
     let (on, off) = if unicode(out) { ("▮", "▯") } else { ("#", "-") };
@@ -25,7 +25,7 @@ fn unicode(out: &Out) -> bool {
     !out.sign(Sign::Good).is_ascii()
 }
 
-/// The colour of a used budget: quiet, then attention from 80 %, then bad.
+/// The color of a used budget: neutral, attention from 80 %, then bad.
 pub fn budget_tone(share: f64) -> Option<Tone> {
     match share {
         s if s >= 1.0 => Some(Tone::Bad),
@@ -58,12 +58,12 @@ pub fn short_count(number: u64) -> String {
     }
 }
 
-/// `12 min (04:02)`: time left until an instant, as the user's clock shows it.
+/// `12 min (04:02)`: time left until an instant, and its local time.
 pub fn left(until: Timestamp, now: Timestamp) -> String {
     ralph_loop_app::phrases::left(until, now, &crate::terminal::zone())
 }
 
-/// `04:02`, with the day where it is not today.
+/// `04:02`, with the day unless it is today.
 pub fn local(at: Timestamp, now: Timestamp) -> String {
     clock_time(at, now, Some(&crate::terminal::zone()))
 }
@@ -95,7 +95,7 @@ pub fn tests(now: TestCounts, before: Option<TestCounts>) -> String {
     format!("{} of {} {verb}{was}", now.failed, count(now.executed() as usize, "test"))
 }
 
-/// `~/work/repo`: a path as its owner writes it.
+/// `~/work/repo`.
 pub fn home_path(path: &Path) -> String {
     match crate::terminal::home().and_then(|home| path.strip_prefix(home).ok()) {
         Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
@@ -110,7 +110,7 @@ pub fn heading(out: &Out, text: &str) {
     out.line(out.out(Tone::Muted, text));
 }
 
-/// `name  value` below a heading; long values go on below their beginning.
+/// `name  value` below a heading, wrapped with a hanging indent.
 pub fn row(out: &Out, name: &str, value: &str) {
     const NAME: usize = 12;
     let label = out.out(Tone::Muted, &format!("{name:<NAME$}"));
@@ -123,7 +123,7 @@ pub fn row(out: &Out, name: &str, value: &str) {
     }
 }
 
-/// Sign and colour of a verdict.
+/// Symbol and color of a verdict.
 pub fn verdict_sign(verdict: Verdict) -> (Sign, Tone) {
     match verdict {
         Verdict::Candidate => (Sign::Good, Tone::Good),
@@ -132,7 +132,7 @@ pub fn verdict_sign(verdict: Verdict) -> (Sign, Tone) {
     }
 }
 
-/// What became of an iteration whose own checks passed, where the run did not end with it.
+/// Why the run didn't end with an iteration whose own checks passed.
 fn refusal(state: &RunState, it: &IterationSummary) -> Option<&'static str> {
     let proof = state.result.proof.as_ref().filter(|proof| proof.proof.is_some());
     match it.verdict {
@@ -146,7 +146,7 @@ fn refusal(state: &RunState, it: &IterationSummary) -> Option<&'static str> {
     }
 }
 
-/// One iteration: number, agent, verdict, tests, change, cost, time; below it what the agent said.
+/// One iteration: number, agent, verdict, tests, change, cost, time; below it the agent's summary.
 pub fn card(out: &Out, state: &RunState, it: &IterationSummary, before: Option<&IterationSummary>) {
     let (mut sign, mut tone) = verdict_sign(it.verdict);
     let mut verdict = it.verdict.words_with(&it.failing);

@@ -1,5 +1,6 @@
-//! Files that may only grow: guardrails and the logs for people. A copy in the record is brought up to date before each
-//! session; a file that lost or changed what it had is put back afterwards, the agent's version is kept beside it.
+//! Restores append-only files: guardrails and the user-facing logs. A copy in the record is updated before
+//! each session. A file that lost or changed content is restored afterwards; the agent's version is kept next
+//! to it.
 
 use crate::context::Context;
 use crate::error::DriveError;
@@ -12,13 +13,13 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The files, by their names in `.ralph/`.
+/// Names in `.ralph/`.
 const NAMES: [&str; 3] = [GUARDRAILS, "errors.log", "activity.log"];
 
-/// Bytes of a file that are watched and kept.
+/// Larger files aren't watched.
 const FILE_MAX: u64 = 64 * 1024 * 1024;
 
-/// The append-only files as they were when the session began.
+/// The append-only files at the start of a session.
 #[derive(Debug, Default)]
 pub(crate) struct AppendOnlyFiles {
     lengths: [Option<u64>; 3],
@@ -33,24 +34,24 @@ impl Context {
         Some(folder.join(name))
     }
 
-    /// Before a session: the copies hold what the files hold.
+    /// Updates the copies before a session.
     pub fn copy_append_only(&self) -> AppendOnlyFiles {
         let mut grown = AppendOnlyFiles::default();
         for ((name, length), stamp) in NAMES.iter().zip(&mut grown.lengths).zip(&mut grown.stamps) {
             *stamp = FileStamp::of(&self.dir.join(name));
             let Some(copy) = self.copy_of(name) else { continue };
-            // Where a copy cannot be made, the file simply is not watched.
+            // A file that can't be copied isn't watched.
             *length = catch_up(&self.dir, name, &copy).ok();
         }
         grown
     }
 
-    /// After a session: a file that is no longer what it was, with something added, is put back.
+    /// Restores changed files after a session, keeping what was appended.
     pub fn check_append_only(&mut self, grown: &AppendOnlyFiles) -> Result<(), DriveError> {
         for ((name, length), stamp) in NAMES.iter().zip(grown.lengths).zip(grown.stamps) {
             let (Some(length), Some(copy)) = (length, self.copy_of(name)) else { continue };
             let path = self.dir.join(name);
-            // Untouched, which is the usual case: nothing to compare, however long the log has grown.
+            // Untouched, the usual case: skips the comparison, however long the log is.
             if stamp.is_some() && FileStamp::of(&path) == stamp {
                 continue;
             }
@@ -58,7 +59,7 @@ impl Context {
                 continue;
             }
             let kept = std::fs::read(&copy).map_err(|e| JournalError::file("read", &copy, e))?;
-            // What a person has taken out is gone, whoever else wrote there.
+            // What the user removed stays removed.
             let left = match *name {
                 GUARDRAILS => self.without_removed_guardrails(&String::from_utf8_lossy(&kept)),
                 _ => None,
@@ -81,7 +82,7 @@ impl Context {
     }
 }
 
-/// Adds to the copy what the file has gained; makes it anew where the file is another one (rotated).
+/// Appends a file's new content to its copy; starts over if the file was rotated.
 fn catch_up(dir: &RalphDir, name: &str, copy: &Path) -> std::io::Result<u64> {
     let mut file = match dir.open_file(name) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
@@ -89,7 +90,7 @@ fn catch_up(dir: &RalphDir, name: &str, copy: &Path) -> std::io::Result<u64> {
     };
     let length = file.metadata()?.len().min(FILE_MAX);
     let known = std::fs::metadata(copy).map_or(0, |m| m.len());
-    // Logs are long and only ever rotated; the rules are short, and a person may edit them between two sessions.
+    // Logs are long and only rotated; guardrails are short, and the user may edit them between sessions.
     let compared = if name == GUARDRAILS { known } else { known.min(256) };
     let another = length < known || (known > 0 && !still_begins_with(dir, name, copy, compared));
     let from = if another { 0 } else { known };

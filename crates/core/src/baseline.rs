@@ -1,4 +1,5 @@
-//! What a run goes by, looked at when it goes on and when a person has spoken: spec, tree, evidence, refs, cooldowns.
+//! Rechecks what a run relies on when it resumes or the user intervenes: spec, tree, evidence, refs,
+//! cooldowns.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -8,7 +9,7 @@ use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::id::Digest;
 
 impl Driver {
-    /// A person approved: refs and configuration as they are now are the new baseline.
+    /// Accepts the current refs and configuration as the new baseline, after an approval.
     pub(crate) fn apply_approval(&mut self) -> Result<(), DriveError> {
         if !self.ctx.state.people.approval_pending || self.ctx.state.baseline.is_none() {
             return Ok(());
@@ -17,7 +18,7 @@ impl Driver {
         self.ctx.accept_config()
     }
 
-    /// Checks judge the recorded tree. Where the files are others now, they are recorded anew first.
+    /// Records changed files first, because checks judge the recorded tree.
     pub(crate) fn check_tree(&mut self) -> Result<(), DriveError> {
         let recorded = self
             .ctx
@@ -32,7 +33,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Evidence that a power cut damaged is no evidence.
+    /// Discards evidence damaged by a power cut.
     pub(crate) fn check_evidence(&mut self) -> Result<(), DriveError> {
         let state = &self.ctx.state;
         let Some(digest) = state.result.proof.as_ref().filter(|p| p.passed).and_then(|p| p.proof.clone())
@@ -48,7 +49,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The task file that a person's edit names is the new baseline of that file.
+    /// Accepts the task file that the user's edit names as its new baseline.
     pub(crate) fn take_edit(&mut self) -> Result<(), DriveError> {
         let spec = &self.ctx.state.spec;
         if self.spec_version == spec.spec_version || self.ctx.state.baseline.is_none() {
@@ -59,14 +60,14 @@ impl Driver {
         let path = spec.workspace.join(&source);
         let file = std::fs::read_to_string(&path).unwrap_or_default();
         let text = match &spec.task.raw {
-            // What was marked as done stays marked where the new text has it, too.
+            // Marks survive if the new text still has the item.
             Some(raw) => task_book::marked(spec.task.dialect, raw, &self.ctx.state.work.claims),
             None => spec.task.text.clone(),
         };
         let same =
             |file: &str| file.replace("\r\n", "\n").trim_end() == text.replace("\r\n", "\n").trim_end();
         if !same(&file) {
-            // The file follows the person's word, unless somebody changed it meanwhile: that is an agent's doing.
+            // Writes the edit to the file, unless it changed since: then an agent did it.
             if !path.is_file() || !self.is_as_before(&file, since)? {
                 return Ok(());
             }
@@ -75,8 +76,8 @@ impl Driver {
         Ok(self.workspace.accept_protected(&source)?)
     }
 
-    /// Whether the task file is still what one of the versions from `since` on said, marks aside: several edits may have come
-    /// during one session.
+    /// Whether the task file still matches one of the versions since `since`, ignoring marks: several edits
+    /// may arrive in one session.
     fn is_as_before(&mut self, file: &str, since: u32) -> Result<bool, DriveError> {
         let spec = &self.ctx.state.spec;
         let before = |version: u32| {
@@ -93,7 +94,7 @@ impl Driver {
         Ok(!self.workspace.protected_changes()?.iter().any(|c| c.path == source))
     }
 
-    /// Agents that an earlier run in this folder put to rest keep resting.
+    /// Keeps agents on the cooldowns of an earlier run in this folder.
     pub(crate) fn inherit_cooldowns(&mut self) -> Result<(), DriveError> {
         #[derive(serde::Deserialize)]
         struct Entry {

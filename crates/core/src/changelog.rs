@@ -1,4 +1,4 @@
-//! The changelogs: one entry per iteration in `.ralph/changelog/<agent>.md` and `global.md`.
+//! Writes changelogs: one entry per iteration in `.ralph/changelog/<agent>.md` and `global.md`.
 
 use crate::context::Context;
 use crate::error::DriveError;
@@ -62,7 +62,7 @@ pub(crate) fn append(ctx: &Context, current: &Current, verdict: Verdict) -> Resu
     let _ = writeln!(entry, "- logs: [iteration](../runs/{run}/iterations/{n}/)\n");
     let entry = ctx.shown_elsewhere(&entry);
     for file in [format!("changelog/{}.md", current.agent), "changelog/global.md".into()] {
-        // A restart may judge the same iteration again; its entry is the last one then.
+        // After a restart, the same iteration may be judged again.
         if ends_with_entry(&ctx.home, &file, &heading) {
             continue;
         }
@@ -71,7 +71,6 @@ pub(crate) fn append(ctx: &Context, current: &Current, verdict: Verdict) -> Resu
     Ok(())
 }
 
-/// Whether the last entry of a changelog is this one already.
 fn ends_with_entry(dir: &RalphDir, file: &str, heading: &str) -> bool {
     let (_, tail) = dir.read_end(file, 4096);
     tail.lines().rfind(|line| line.starts_with("## ")).is_some_and(|last| last == heading)

@@ -1,11 +1,10 @@
-//! The machine's clock: the one place of this crate that asks for the time.
+//! The machine's clock; nothing else in this crate asks for the time.
 #![allow(clippy::disallowed_methods, reason = "the home of the system clock")]
 
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use ralph_loop_domain::ports::Clock;
 use std::time::{Duration, Instant};
 
-/// The real clock.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
     start: Instant,

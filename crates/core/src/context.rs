@@ -1,4 +1,4 @@
-//! What every step works with: the journal and the state it folds into, the clock, the observer, the logs for people.
+//! What every step uses: journal, state, clock, observers, user-facing logs.
 
 use crate::error::DriveError;
 use crate::kept_alive::KeptAlive;
@@ -27,8 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
-/// Set from outside (a signal handler, another thread) to end what goes on at once. A run is suspended by it: it can be
-/// resumed.
+/// Suspends a run from outside (a signal handler, another thread). A suspended run can be resumed.
 #[derive(Debug, Default)]
 pub struct CancelFlag {
     signal: AtomicU8,
@@ -39,16 +38,16 @@ pub struct CancelFlag {
 }
 
 impl CancelFlag {
-    /// What [`Self::set`] is given by a program that awaits the run no more.
+    /// The value for [`Self::set`] when the calling program stops awaiting the run.
     pub const CALLER: u8 = 255;
 
-    /// Asks for the end, on behalf of a signal (its number) or 0 for a caller.
+    /// Requests suspension for a signal number, or 0 for a caller.
     pub fn set(&self, signal: u8) {
         self.signal.store(signal.max(1), Ordering::SeqCst);
-        // A signal handler calls this: one instruction, no loop. 255 requests are as many as anybody makes.
+        // Called by signal handlers: one instruction, no loop. Assumes fewer than 255 requests.
         self.times.fetch_add(1, Ordering::SeqCst);
     }
-    /// Who asked, if anybody did.
+    /// Who requested it.
     pub fn get(&self) -> Option<&'static str> {
         match self.signal.load(Ordering::SeqCst) {
             0 => None,
@@ -59,31 +58,31 @@ impl CancelFlag {
             _ => Some("a signal"),
         }
     }
-    /// Asks for the end at the next place where nothing is lost by it: before the next session, or in a wait.
+    /// Requests suspension at the next point where nothing is lost: before the next session, or in a wait.
     pub fn rest_soon(&self) {
         self.rest.store(true, Ordering::SeqCst);
     }
-    /// Whether that was asked for.
+    /// Whether [`Self::rest_soon`] was called.
     pub fn rests_soon(&self) -> bool {
         self.rest.load(Ordering::SeqCst)
     }
-    /// Somebody says when there is news on the code host: the run looks by itself only now and then.
+    /// Declares that the code host pushes updates, so the run polls rarely.
     pub fn is_told_of_news(&self) {
         self.told.store(true, Ordering::SeqCst);
     }
-    /// Whether somebody does.
+    /// Whether the code host pushes updates.
     pub fn hears_news(&self) -> bool {
         self.told.load(Ordering::SeqCst)
     }
-    /// There is news on the code host: a run that waits for some looks at once.
+    /// Reports an update on the code host: a waiting run polls immediately.
     pub fn look_soon(&self) {
         self.look.store(true, Ordering::SeqCst);
     }
-    /// Whether there was, since this was asked last.
+    /// Whether there was an update since the last call.
     pub(crate) fn takes_look(&self) -> bool {
         self.look.swap(false, Ordering::SeqCst)
     }
-    /// How often that was asked for: more than once means that it is urgent.
+    /// Number of requests; more than one is urgent.
     pub fn times(&self) -> u8 {
         self.times.load(Ordering::SeqCst)
     }
@@ -93,41 +92,38 @@ impl CancelFlag {
 pub(crate) struct Context {
     pub state: RunState,
     pub journal: Journal,
-    /// The `.ralph/` of the agent's files: what sessions read and write.
+    /// `.ralph/` in the agent's tree, which sessions read and write.
     pub dir: RalphDir,
-    /// The `.ralph/` of the run's own folder; the same one unless the agent works on a copy.
+    /// `.ralph/` in the run's own folder; differs if the agent works on a copy.
     pub home: RalphDir,
-    /// The record.
     pub run: RunDir,
-    /// Makes the files of it that each iteration leaves.
+    /// Creates an iteration's files in the record.
     pub files: FilesAhead,
-    /// What runs of this folder know of agents that rest.
+    /// Known cooldowns of agents in this folder.
     pub cooldowns: PathBuf,
     pub clock: Arc<dyn Clock>,
     pub redactor: Arc<Redactor>,
     pub observer: Observers,
     pub cancel: Arc<CancelFlag>,
-    /// Where clean checkouts are made.
+    /// Where clean checkouts are created.
     pub proof_dir: PathBuf,
-    /// The variables of the run.
     pub vars: Vars,
-    /// Checks that are code of the calling program.
     pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
-    /// Hosts that the sandbox refused to reach.
+    /// Hosts that the sandbox blocked.
     pub refusals: Refusals,
-    /// Who tells people.
+    /// Sends notifications.
     pub notifiers: Vec<Box<dyn Notifier>>,
-    /// How long the commands of the step under way took, and what was used of the time when it began.
+    /// Time of the current step's commands, and the time used when the step began.
     step_time: (Duration, Duration),
-    /// When the step under way began, and what the engine itself took for those before it, which no event tells of.
+    /// When the current step began, and the engine's own time before it, which no event records.
     own_time: (Duration, Duration),
-    /// Who ends this process, once somebody does; the run goes on in another one.
+    /// Who suspended this process.
     pub suspend_by: Option<String>,
-    /// What the run shows while it works, for those who watch from elsewhere.
+    /// Live output for other processes.
     pub live: LiveLog,
-    /// Wakes the run out of a wait.
+    /// Interrupts a wait.
     pub waker: Option<Waker>,
-    /// What agents keep alive, as the record has it.
+    /// What agents keep alive, according to the record.
     pub kept_alive: KeptAlive,
     activity: String,
     errors: String,
@@ -180,7 +176,7 @@ impl Context {
         }
     }
 
-    /// Journals what was refused since the last time.
+    /// Journals hosts blocked since the last call.
     pub fn record_refusals(&mut self) -> Result<(), DriveError> {
         for ((host, port), (reason, times)) in self.refusals.take() {
             let (host, reason) =
@@ -190,16 +186,16 @@ impl Context {
         Ok(())
     }
 
-    /// Journals what happened, folds it in, tells the observers, and people where it is an occasion for that.
+    /// Journals and folds an event, tells the observers and sends due notifications.
     pub fn record(&mut self, body: EventBody) -> Result<Event, DriveError> {
         let event = self.record_only(body)?;
         self.notify_due()?;
         Ok(event)
     }
 
-    /// Journals what happened, folds it in and tells the observers.
+    /// Journals and folds an event and tells the observers.
     pub fn record_only(&mut self, body: EventBody) -> Result<Event, DriveError> {
-        // What was shown stands before what followed it.
+        // Live output comes before what followed it.
         self.live.flush();
         let event = self.journal.append(body, self.clock.now())?;
         self.state.apply(&event);
@@ -208,7 +204,7 @@ impl Context {
         Ok(event)
     }
 
-    /// Takes in what was journalled before this process had everything that a run needs.
+    /// Handles events journaled before this process was fully set up.
     pub fn catch_up(&mut self, events: &[Event]) -> Result<(), DriveError> {
         for event in events {
             self.hear(event);
@@ -224,8 +220,8 @@ impl Context {
         self.observer.event(&self.state, event);
     }
 
-    /// Says that something is about to be done to the outside world, where others may go on with the run: only who still holds
-    /// the run gets this past its seal, so nobody who was replaced begins it.
+    /// Journals an intended effect on the outside world. The seal accepts this only from the current driver,
+    /// so a replaced one doesn't start the effect.
     pub fn intend(&mut self, effect: Effect, key: impl Into<String>) -> Result<(), DriveError> {
         if self.journal.places().elsewhere.is_none() {
             return Ok(());
@@ -234,8 +230,7 @@ impl Context {
         Ok(())
     }
 
-    /// Refuses what is about to be done where the run may be somebody else's by now: this process may have been frozen since it
-    /// said what it intends.
+    /// Fails if this process no longer drives the run: it may have been frozen since it journaled its intent.
     pub fn still_holds(&self) -> Result<(), DriveError> {
         match &self.journal.places().elsewhere {
             Some(elsewhere) if !elsewhere.is_held() => {
@@ -246,24 +241,24 @@ impl Context {
         }
     }
 
-    /// A sentence for people.
+    /// Journals a message for the user.
     pub fn notice(&mut self, message: impl Into<String>) -> Result<(), DriveError> {
         self.record(EventBody::Notice { message: message.into() }).map(|_| ())
     }
 
-    /// A text as others get to see it, in a pull request or a notification: safe to show and without secrets. In this order:
-    /// a character that nobody sees would part a secret.
+    /// Text for pull requests and notifications: sanitized, then redacted, because an invisible character
+    /// would split a secret.
     pub fn shown_elsewhere(&self, text: &str) -> String {
         self.redactor.text(&sanitize::block(text)).into_owned()
     }
 
-    /// Something for `errors.log`, which the next prompts quote.
+    /// Adds to `errors.log`, which later prompts quote.
     pub fn error_entry(&mut self, heading: &str, body: &str) {
         let body = self.shown_elsewhere(body);
         self.errors.push_str(&format!("== {} {heading}\n{}\n", self.clock.now(), body.trim_end()));
     }
 
-    /// Writes the logs for people, the snapshot and the cooldowns. They follow the journal; nothing depends on them.
+    /// Writes user-facing logs, the snapshot and cooldowns; nothing depends on them.
     pub fn flush(&mut self) -> Result<(), DriveError> {
         if !self.activity.is_empty() {
             self.home.append("activity.log", &self.activity)?;
@@ -278,13 +273,14 @@ impl Context {
         Ok(())
     }
 
-    /// Waits until the journal is on the disk, then writes the rest: nobody is told of what could still be lost.
+    /// Syncs the journal to disk before writing the rest, so that nothing is announced that could still be
+    /// lost.
     pub fn settle(&mut self) -> Result<(), DriveError> {
         self.journal.barrier()?;
         self.flush()
     }
 
-    /// Writes `cooldowns.json`: the next run in this folder keeps to it, too. The one in `.ralph/` is for people.
+    /// Writes `cooldowns.json` for the next run in this folder; the copy in `.ralph/` is for users.
     pub fn save_cooldowns(&self) -> Result<(), DriveError> {
         let map: serde_json::Map<String, serde_json::Value> = self
             .state
@@ -308,7 +304,7 @@ impl Context {
         Ok(())
     }
 
-    /// Lets people see the record in the `.ralph/` of their folder, and the agent in the one of its tree.
+    /// Links the record into the user's `.ralph/` and the agent's.
     pub fn show_record(&self) {
         let run = &self.state.spec.run_id;
         for dir in [&RalphDir::of(&self.state.spec.origin), &self.home, &self.dir] {
@@ -318,7 +314,7 @@ impl Context {
         }
     }
 
-    /// A run that is over leaves a copy of its record in the user's folder. Nothing depends on it.
+    /// Leaves a copy of a finished run's record in the user's folder; nothing depends on it.
     pub fn show_end(&mut self) {
         if self.state.result.finished.is_none() {
             return self.show_record();
@@ -327,21 +323,21 @@ impl Context {
         let _ = shown::copy(&dir, &self.state.spec.run_id, &self.run);
     }
 
-    /// A step begins: what it takes of the time is counted from here.
+    /// Starts measuring a step.
     pub fn begin_step(&mut self) {
         self.step_time = (Duration::ZERO, self.state.spent().time);
         self.own_time.0 = self.clock.elapsed();
     }
 
-    /// A step of an iteration is over: what it took beside sessions and checks is the engine's own time. A plan of thousands of
-    /// stories, or a large tree, must not let a run go on without end.
+    /// Counts the step's time outside sessions and checks as the engine's own. Otherwise thousands of
+    /// stories, or a large tree, could keep a run going without limit.
     pub fn end_step(&mut self) {
         let told = self.state.spent().time.saturating_sub(self.step_time.1);
         let took = self.clock.elapsed().saturating_sub(self.own_time.0);
         self.own_time.1 += took.saturating_sub(told);
     }
 
-    /// Says so where the engine's own time has used up what was left: no further session begins then.
+    /// Reports if the engine's own time used up the rest; no further session starts then.
     pub fn tell_own_time(&mut self) -> Result<bool, DriveError> {
         let (own, spent) = (self.own_time.1, self.state.spent().time);
         let max = self.state.spec.settings.budgets.max_wall_time;
@@ -354,45 +350,45 @@ impl Context {
         self.record(EventBody::BudgetWarning { budget: BudgetKind::Time, message, cut_ms }).map(|_| true)
     }
 
-    /// A command of the step under way took this long.
+    /// Subtracts a command's time from the current step.
     pub fn command_took(&mut self, time: Duration) {
         self.step_time.0 += time;
     }
 
-    /// Working time of the step under way that no event tells of yet.
+    /// Working time of the current step that no event records yet.
     pub fn untold_time(&self) -> Duration {
         let (commands, spent) = self.step_time;
         commands.saturating_sub(self.state.spent().time.saturating_sub(spent))
     }
 
-    /// Whether the run has no time left, what the step under way has used included, and a command that has run for so long.
+    /// Whether the time limit is reached, including the current step and a command running for `running`.
     pub fn time_is_up(&self, running: Duration) -> bool {
         let budgets = &self.state.spec.settings.budgets;
         budgets.deadline.is_some_and(|deadline| self.clock.now() >= deadline)
             || self.state.spent().time + self.untold_time() + running >= budgets.max_wall_time
     }
 
-    /// Whether what goes on now is to end at once.
+    /// Whether to stop immediately.
     pub fn ends_now(&self) -> bool {
         self.state.people.cancel_by.is_some() || self.suspend_by.is_some()
     }
 
-    /// A named place between two effects.
+    /// Marks a point between two effects, for fault injection.
     pub fn boundary(&mut self, name: &str) {
         self.observer.boundary(name);
     }
 
-    /// A new log of the record.
+    /// A new log in the record.
     pub fn log(&self, path: &Path) -> Result<OutputLog, DriveError> {
         Ok(OutputLog::of(self.file(path)?, path, self.redactor.clone()))
     }
 
-    /// A new and empty file of the record.
+    /// A new, empty file in the record.
     pub fn file(&self, path: &Path) -> Result<File, DriveError> {
         Ok(self.files.create(path).map_err(|e| JournalError::file("write", path, e))?)
     }
 
-    /// The folder of the iteration under way, made if needed.
+    /// The folder of the current iteration, created if needed.
     pub fn iteration_dir(&self, iteration: u32) -> Result<PathBuf, DriveError> {
         let path = self.run.iteration(iteration);
         self.files.folder(&path)?;
@@ -400,10 +396,10 @@ impl Context {
     }
 }
 
-/// A log of the record that is longer is put away.
+/// Size at which a log in the record is rotated.
 const RECORD_LOG_MAX: u64 = 4 * 1024 * 1024;
 
-/// Adds to a file of the record, which only this process writes.
+/// Appends to a record file that only this process writes.
 fn append(path: &std::path::Path, text: &str) -> Result<(), DriveError> {
     use std::io::Write as _;
     if std::fs::metadata(path).is_ok_and(|meta| meta.len() > RECORD_LOG_MAX) {

@@ -1,7 +1,7 @@
-//! The driver: ask what comes next, do it, journal it, ask again.
+//! The driver: asks for the next step, performs it, journals it, and repeats.
 //!
-//! Start and resume are the same thing. A new run has an empty journal and so its first step is `Prepare`; a killed one
-//! has a longer journal and its next step is whatever was not done yet.
+//! Starting and resuming are the same. A new run has an empty journal, so its first step is `Prepare`; a
+//! killed run's next step is whatever it hadn't done.
 
 use crate::error::DriveError;
 use crate::integrity::WatchedRunFiles;
@@ -14,32 +14,32 @@ use ralph_loop_task::spec::RunSpec;
 
 pub use crate::driver_parts::{Attached, Driver, DriverParts};
 
-/// What a step came to.
+/// The outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// It was performed and journalled; another one may follow.
+    /// Performed and journaled; more may follow.
     More,
-    /// There is none: the run is over, or a person is needed.
+    /// The run is over, or needs the user.
     Rest,
 }
 
 impl Driver {
-    /// A new run: freezes the spec and opens the journal.
+    /// Creates a run: freezes the spec and opens the journal.
     pub fn create(spec: RunSpec, parts: DriverParts) -> Result<Self, DriveError> {
         Self::drive(RunWriter::create(spec, &parts.writer_options())?, parts)
     }
 
-    /// A run of an earlier process: replays its journal and goes on.
+    /// Continues a run from the journal of an earlier process.
     pub fn resume(parts: DriverParts) -> Result<Self, DriveError> {
         Self::drive(RunWriter::open(&parts.writer_options())?, parts)
     }
 
-    /// Drives a run that this process has a hold on, and that has its place.
+    /// Drives a run that this process holds and that has a workspace.
     pub fn drive(writer: RunWriter, parts: DriverParts) -> Result<Self, DriveError> {
         Self::drive_or_release(writer, parts).map_err(|refused| refused.0)
     }
 
-    /// The same, and gives back everything that it was handed where the run cannot be taken up: for whoever tries again.
+    /// Like [`Self::drive`], but returns the parts on failure, so that the caller can retry.
     pub(crate) fn drive_or_release(
         writer: RunWriter,
         parts: DriverParts,
@@ -52,7 +52,7 @@ impl Driver {
         }
     }
 
-    /// Brings what is in memory and on the disk to where the journal says that the run is.
+    /// Brings memory and disk to the journaled state.
     fn take_up(&mut self, events: &[Event], first: bool, healed: u64) -> Result<(), DriveError> {
         self.ctx.show_record();
         self.ctx.catch_up(events)?;
@@ -81,21 +81,20 @@ impl Driver {
         self.ctx.flush()
     }
 
-    /// Runs to the end, or to where a person is needed. An error leaves the journal as it is: `resume` goes on from it.
+    /// Drives the run until it ends or needs the user. After an error, `resume` continues from the journal.
     pub fn run(mut self) -> RunResult {
         let driven = self.step_to_the_end();
         self.finish(driven)
     }
 
-    /// Step after step, until there is none, or one fails.
+    /// Performs steps until there are none left, or one fails.
     fn step_to_the_end(&mut self) -> Result<(), DriveError> {
         while self.step()? == Progress::More {}
         Ok(())
     }
 
-    /// Asks what comes next, does it and journals it. A session, a check or a wait is one step and takes its time; the
-    /// cancel flag and the inbox end it early. Between two steps the driver may move to another thread, or be dropped:
-    /// `resume` goes on from there.
+    /// Performs and journals one step. A session, a check or a wait is one step; the cancel flag and the
+    /// inbox end it early. Between steps the driver can move to another thread or be dropped.
     pub fn step(&mut self) -> Result<Progress, DriveError> {
         self.ctx.read_inbox()?;
         self.ctx.record_refusals()?;
@@ -181,7 +180,7 @@ impl Driver {
         Ok(Progress::More)
     }
 
-    /// Somebody ends this process: what is left to do is left to the next one.
+    /// Suspends the run if requested.
     fn suspends(&mut self, step: &Step) -> Result<bool, DriveError> {
         let Some(by) = self.ctx.suspend_by.clone() else { return Ok(false) };
         let ends_anyway = matches!(step, Step::Done | Step::AwaitPerson | Step::Finish { .. });
@@ -196,14 +195,13 @@ impl Driver {
         Ok(true)
     }
 
-    /// Lets go of the run after its last step: dismisses its sandboxes, waits until the journal is on the disk, and says
-    /// how it went. `driven` is what the last step came to.
+    /// Ends driving: dismisses sandboxes, syncs the journal, returns the result. `driven` is the last step's
+    /// outcome.
     pub fn finish(mut self, driven: Result<(), DriveError>) -> RunResult {
         self.close(driven)
     }
 
-    /// Like [`Self::run`], and gives back everything that it was handed: for whoever drives the same run again. With what the
-    /// run has changed, as a patch.
+    /// Like [`Self::run`], but also returns the run's patch, and the parts for driving it again.
     pub fn run_and_release(mut self) -> (RunResult, String, DriverParts) {
         let driven = self.step_to_the_end();
         let result = self.close(driven);
@@ -227,7 +225,7 @@ impl Driver {
     }
 }
 
-/// Whether a step comes again with each iteration, so that what the engine itself takes for it adds up.
+/// Whether a step recurs every iteration, so that the engine's time adds up.
 fn is_of_iteration(step: &Step) -> bool {
     matches!(step, Step::Work { .. } | Step::Checkpoint | Step::Verify { .. } | Step::Judge)
 }

@@ -1,4 +1,4 @@
-//! What a driver is handed and holds. The steps work with it, and the driver's loop with them.
+//! The parts and state of a driver.
 
 use crate::context::{CancelFlag, Context};
 use crate::help::{Helpers, StuckAdvisor};
@@ -22,55 +22,47 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Everything a driver is handed.
+/// Everything a driver gets.
 pub struct DriverParts {
-    /// The `.ralph/` folder of the agent's tree: what sessions read and write.
+    /// `.ralph/` in the agent's tree, which sessions read and write.
     pub dir: RalphDir,
-    /// The `.ralph/` folder of the run's own folder; another one where the agent works on a copy of the user's tree.
+    /// `.ralph/` in the run's own folder; differs if the agent works on a copy.
     pub home: RalphDir,
-    /// What runs of this folder know of agents that rest.
+    /// Known cooldowns of agents in this folder.
     pub cooldowns: PathBuf,
-    /// Where the journal's files are.
     pub places: Places,
-    /// Where clean checkouts are made.
+    /// Where clean checkouts are created.
     pub proof_dir: PathBuf,
-    /// Where results of checks at the start of runs are kept, so that the same files are not checked again.
+    /// Cached baseline check results, so that the same files aren't checked twice.
     pub baseline_cache: Option<PathBuf>,
-    /// Where commands run.
     pub sandbox: Box<dyn Sandbox>,
-    /// The agent's tree.
     pub workspace: Box<dyn Workspace>,
-    /// What is installed in the user's folder, for checkouts on this machine.
+    /// What is installed in the user's folder, for local checkouts.
     pub installed: Vec<InstalledFolder>,
-    /// Who can work.
+    /// In the order they take turns.
     pub agents: Vec<Box<dyn Agent>>,
-    /// Checks that are code of the calling program, by the name of their verifier.
+    /// Checks in the calling program, by verifier name.
     pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
-    /// The time.
     pub clock: Arc<dyn Clock>,
-    /// The variables of the run: by which its checks find programs, and what leads them into the workspace.
+    /// The run's variables: checks find programs by them, and they may point into the workspace.
     pub vars: Vars,
-    /// Knows the secrets.
     pub redactor: Arc<Redactor>,
-    /// Who watches, each told in this order.
+    /// Called in this order.
     pub observers: Vec<Box<dyn Observer>>,
-    /// Ends the run from outside.
     pub cancel: Arc<CancelFlag>,
-    /// Who may be called for help.
+    /// Doctor, critic and other helpers.
     pub helpers: Helpers,
-    /// What the network rules of the sandbox kept from being reached.
     pub refusals: Refusals,
-    /// The code host, where there is one.
+    /// The code host.
     pub forge: Option<Box<dyn Forge>>,
-    /// Where branches are pushed to without one.
+    /// Push target without a code host.
     pub push_to: Option<GitRemote>,
-    /// Who tells people of this run.
     pub notifiers: Vec<Box<dyn Notifier>>,
-    /// Who looks after the sandboxes, where they have a life of their own.
+    /// Manages sandboxes that outlive a command.
     pub keeper: Option<Box<dyn SandboxKeeper>>,
-    /// The machine that drives, where it has an id.
+    /// This machine's id.
     pub machine: Option<MachineId>,
-    /// The version of the program that drives, for the journal.
+    /// Version of the driving program, for the journal.
     pub version: Option<String>,
 }
 
@@ -88,15 +80,15 @@ impl DriverParts {
 
 /// What [`Driver::attach`] adds.
 pub struct Attached {
-    /// Who watches.
     pub observers: Vec<Box<dyn Observer>>,
-    /// Who is asked where the run shows signs of being stuck.
+    /// Asked when the run shows signs of being stuck.
     pub on_stuck: Option<Arc<dyn StuckAdvisor>>,
-    /// Checks that are code of the calling program, by the name of their verifier.
+    /// Checks in the calling program, by verifier name.
     pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
 }
 
-/// Drives one run: all of it with [`Driver::run`], or step by step with [`Driver::step`] and [`Driver::finish`].
+/// Drives one run: completely with [`Driver::run`], or step by step with [`Driver::step`] and
+/// [`Driver::finish`].
 pub struct Driver {
     pub(crate) ctx: Context,
     pub(crate) sandbox: Box<dyn Sandbox>,
@@ -109,22 +101,21 @@ pub struct Driver {
     pub(crate) keeper: Option<Box<dyn SandboxKeeper>>,
     pub(crate) baseline_cache: Option<PathBuf>,
     lease: DriverLease,
-    /// The profile that the doctor uses this time, where a person named one.
+    /// Profile for the next diagnosis, if the user chose one.
     pub(crate) doctor_profile: Option<String>,
-    /// The version of the task whose file is the baseline.
+    /// Task version whose file is the baseline.
     pub(crate) spec_version: u32,
-    /// The files as a session found them that is to change none.
+    /// The tree at the start of a read-only session.
     pub(crate) read_only_from: Option<TreeId>,
-    /// What stood in submodules before the session under way; `None` where none was begun by this process.
+    /// Submodule contents before the current session; `None` if this process didn't start one.
     pub(crate) submodules_before: Option<std::collections::BTreeMap<String, String>>,
-    /// The checks of the start are to be run once more before the first session.
+    /// Run the baseline checks again before the first session.
     pub(crate) baseline_due: bool,
-    /// Files that earlier runs left, neither proven nor approved, as far as they were found.
+    /// Known files of earlier runs that are neither proven nor approved.
     pub(crate) left_paths: BTreeSet<String>,
 }
 
 impl Driver {
-    /// A driver of a run in this state.
     pub(crate) fn assemble(
         state: RunState,
         journal: Journal,
@@ -168,7 +159,6 @@ impl Driver {
         }
     }
 
-    /// Everything that it was handed, once it drives no more.
     pub(crate) fn into_parts(self) -> DriverParts {
         let ctx = self.ctx;
         DriverParts {
@@ -199,13 +189,13 @@ impl Driver {
         }
     }
 
-    /// Adds who watches, who is asked and what checks to a driver that others have wired. Whoever watches is told first what
-    /// this process has journalled so far.
+    /// Adds observers, advisor and checks to a wired driver. New observers first get the events that this
+    /// process already journaled.
     pub fn attach(&mut self, hooks: Attached) {
         let Attached { mut observers, on_stuck, custom_checks } = hooks;
         let events = Follower::new(&self.ctx.run.events(), Seq(0)).poll().unwrap_or_default();
         let started = events.iter().rposition(|event| matches!(event.body, EventBody::DriverStarted { .. }));
-        // The first process tells of the run's beginning, too.
+        // The first process also reports the start of the run.
         let first =
             events.iter().filter(|event| matches!(event.body, EventBody::DriverStarted { .. })).count() <= 1;
         let from = if first { 0 } else { started.unwrap_or(0) };
@@ -219,12 +209,11 @@ impl Driver {
         }
     }
 
-    /// This driver's hold on the run, as the journal tells it; whoever holds the lock writes it there, too.
+    /// This driver's lease, as journaled and written to the lock.
     pub fn lease(&self) -> &DriverLease {
         &self.lease
     }
 
-    /// What is known of the run.
     pub fn state(&self) -> &RunState {
         &self.ctx.state
     }

@@ -1,40 +1,34 @@
-//! What stops a driver: the environment cannot do what a step needs. The run itself is safe in its journal.
+//! Errors that stop a driver: the environment can't do what a step needs. The run is safe in its journal.
 
 use ralph_loop_domain::ports::{SandboxError, WorkspaceError};
 use ralph_loop_journal::JournalError;
 use ralph_loop_protocol::outcome::{ErrorCode, RunError};
 
-/// A step could not be performed.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
-    /// The run folder.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The sandbox.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// Git.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
     /// A setup command failed in the workspace.
     #[error("the setup `{command}` failed; its log: {log}{}", last_lines(.output))]
     Setup {
-        /// The command.
         command: String,
-        /// Where its output is.
+        /// Path of its log.
         log: String,
         /// The end of its output.
         output: String,
-        /// Nobody configured it: the repo's own files name it.
+        /// Detected from the repo's files, not configured.
         guessed: bool,
     },
-    /// The pieces do not fit together.
     #[error("{0}")]
     Wiring(String),
 }
 
 impl DriveError {
-    /// The error as the result object carries it.
+    /// The error for the result object.
     pub fn to_run_error(&self, iteration: Option<u32>) -> RunError {
         let (code, hint) = match self {
             Self::Journal(error) => (ErrorCode::StorageFailed, error.hint()),
@@ -71,7 +65,7 @@ impl DriveError {
     }
 }
 
-/// The last lines of an output, below what it is about.
+/// The last lines of an output, under its name.
 fn last_lines(output: &str) -> String {
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(5)..].iter().map(|line| format!("\n    {line}")).collect()

@@ -1,9 +1,9 @@
-//! Whether somebody wrote to a file, without reading it.
+//! Detects writes to a file without reading it.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// How a file looked when it was last read; while this stays the same, nobody wrote to it.
+/// How a file looked when last read; unchanged means no writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileStamp {
     ino: u64,

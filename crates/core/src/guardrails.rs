@@ -1,5 +1,5 @@
-//! The guardrails of a repo while a run works on it. Whatever the run adds comes to the repo's own file, also from a worktree or
-//! a clone of it; what a person takes out there goes from the run, too.
+//! The guardrails of a repo during a run. Rules that a run adds reach the repo's own file, also from a
+//! worktree or clone; rules the user removes there leave the run.
 
 use crate::context::Context;
 use ralph_loop_domain::guardrail::{self, Rule};
@@ -10,23 +10,20 @@ use ralph_loop_task::spec::WorkspaceKind;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The file's name in `.ralph/`.
 pub(crate) const GUARDRAILS: &str = "guardrails.md";
-/// Bytes of it that are read.
 pub(crate) const MEMORY_MAX: u64 = 16 * 1024 * 1024;
-/// What both files had when they were last the same, in the record.
+/// What both files had in common at the last sync; in the record.
 const KNOWN: &str = "guardrails.known";
 
 impl Context {
-    /// The file without what a person has removed from it; `None` where nothing was.
+    /// The file without rules the user removed; `None` if nothing changes.
     pub(crate) fn without_removed_guardrails(&self, text: &str) -> Option<String> {
         let removed = digests(&self.run.removed_guardrails())?;
         let left = guardrail::without(text, |rule| removed.contains(rule.digest().as_str()));
         (left != text).then_some(left)
     }
 
-    /// Brings the repo's guardrails and those of this run together. Whatever cannot be read or written stays as it is: the run
-    /// does not depend on it.
+    /// Merges the repo's guardrails and the run's. Failures are ignored: the run doesn't depend on it.
     pub(crate) fn sync_guardrails(&self) {
         let before = self.dir.read_text(GUARDRAILS, MEMORY_MAX);
         let own = self.without_removed_guardrails(&before).unwrap_or_else(|| before.clone());
@@ -44,7 +41,7 @@ impl Context {
                 .map(Rule::digest)
                 .filter(|digest| known.contains(digest.as_str()))
                 .collect(),
-            // The run has begun with a copy of the repo's.
+            // The run started with a copy of the repo's.
             None => guardrail::rules(&own).iter().map(Rule::digest).collect(),
         };
         let theirs = repo.read(GUARDRAILS, MEMORY_MAX);
@@ -65,7 +62,7 @@ impl Context {
         let _ = artifacts::write_atomic(&path, format!("{}\n", all.join("\n")).as_bytes());
     }
 
-    /// The `.ralph/` of the user's repo, where the run works in a worktree or clone of it.
+    /// The `.ralph/` of the user's repo, for a run in a worktree or clone.
     fn repo_dir(&self) -> Option<RalphDir> {
         let spec = &self.state.spec;
         let same = match &spec.place {

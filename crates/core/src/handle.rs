@@ -1,5 +1,5 @@
-//! Watching and steering a run from outside: by its journal and its inbox alone. A terminal, a server and a library
-//! user all hold one of these; none of them needs the process that drives the run.
+//! Watches and steers a run through its journal and inbox alone, without the process that drives it. Used by
+//! the terminal, the server and library users.
 
 use crate::clock::SystemClock;
 use crate::kept_alive::KeptAlive;
@@ -19,10 +19,10 @@ use ralph_loop_protocol::view::BestNumber;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Most bytes of a file of an iteration that is shown.
+/// Size limit for an iteration's file that is shown.
 const ARTIFACT_MAX: u64 = 256 * 1024 * 1024;
 
-/// How often it is asked whether anybody still drives a run.
+/// Polling interval for whether the run is still driven.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// A run seen from outside.
@@ -32,7 +32,7 @@ pub struct RunHandle {
     from: String,
 }
 
-/// The states of the library, as its users know them.
+/// The library's run states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentState {
@@ -40,20 +40,18 @@ pub enum AgentState {
     Initializing,
     /// Working, verifying, waiting or paused.
     Running,
-    /// Needs a person.
+    /// Needs the user.
     Stuck,
     /// Proving or publishing.
     Completing,
-    /// Proven.
     Done,
     /// Ended without success.
     Failed,
-    /// Ended by a person.
+    /// Ended by the user.
     Stopped,
 }
 
 impl AgentState {
-    /// From the status words used everywhere else.
     pub fn from_status(status: Status) -> Self {
         match status {
             Status::Queued | Status::Preparing => Self::Initializing,
@@ -67,74 +65,70 @@ impl AgentState {
     }
 }
 
-/// Where a run stands.
+/// A run's current status.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RalphStatus {
-    /// The run; none where it has not begun.
+    /// The run; `None` before it starts.
     pub id: Option<RunId>,
     /// Its state.
     pub state: AgentState,
-    /// The iteration under way, or the last one.
+    /// The current or last iteration.
     pub iteration: u32,
-    /// Money so far.
+    /// Cost so far.
     #[serde(flatten)]
     pub cost: Cost,
     /// Time since the start.
     pub elapsed: Duration,
-    /// What was done last, newest last.
+    /// Recent actions, newest last.
     pub last_actions: Vec<String>,
-    /// The file being worked on, where the agent tells.
+    /// The file the agent is working on, if known.
     pub current_file: Option<String>,
     /// Managed processes (agents of kind `tools`).
     pub processes: Vec<ProcessInfo>,
     /// Open browsers (agents of kind `tools`).
     pub browsers: Vec<BrowserInfo>,
-    /// The best number so far, where the run is to improve one.
+    /// The best value of the goal metric.
     pub best: Option<BestNumber>,
 }
 
-/// Whether a run has accepted a control.
+/// Whether a run accepted a control.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ControlOutcome {
-    /// The run has journalled it and does what it says.
+    /// Journaled and applied.
     Received,
-    /// The run has journalled why it does not.
+    /// Journaled as refused, with the reason.
     Refused(String),
-    /// The run has not looked at it yet. It stays in the inbox and is taken when the run does.
+    /// Not read yet; it stays in the inbox.
     NotYet,
 }
 
 /// One iteration of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Iteration {
-    /// Number.
+    /// Its number.
     pub number: u32,
-    /// Who worked.
     pub agent: AgentName,
-    /// When it began.
     pub started_at: Timestamp,
-    /// When it ended.
     pub ended_at: Timestamp,
-    /// How long the session took.
+    /// Duration of the session.
     pub duration: Duration,
-    /// Tokens, where known.
+    /// Tokens, if known.
     pub tokens: Option<Tokens>,
-    /// Money, where known.
+    /// Cost, if known.
     pub cost: Option<Usd>,
-    /// What the agent did, a line each.
+    /// The agent's actions, one line each.
     pub actions: Vec<String>,
-    /// Files it changed.
+    /// Changed files.
     pub files_modified: Vec<String>,
     /// Commit on the work ref.
     pub commit_sha: Option<CommitId>,
     /// The patch, redacted and bounded.
     pub diff: String,
-    /// The judgement.
     pub verdict: Verdict,
 }
 
 impl RunHandle {
-    /// A handle on the run with this record; `from` is who acts through it.
+    /// A handle on the run with this record; `from` is recorded as the sender of controls.
     pub fn new(record: RunDir, from: impl Into<String>) -> Self {
         Self { run: record, from: from.into() }
     }
@@ -147,12 +141,12 @@ impl RunHandle {
     /// Whether a process drives the run now.
     pub fn is_driven(&self) -> bool {
         let name = self.run.path().file_name().and_then(|n| n.to_str());
-        // A guard that still tidies up after its dead driver holds the lock, but drives nothing.
+        // A guard cleaning up after a dead driver holds the lock too.
         lock::holder(&self.run.lock())
             .is_some_and(|h| Some(h.run_id.as_str()) == name && lock::is_alive(h.pid))
     }
 
-    /// Where the run stands, in the library's words.
+    /// The run's status.
     pub fn status(&self) -> Result<RalphStatus, JournalError> {
         let state = self.state()?;
         let number = state.iterations.current.as_ref().map_or(state.iterations.count, |c| c.iteration);
@@ -164,7 +158,7 @@ impl RunHandle {
                 .iter()
                 .find_map(|key| Some(input.get(*key)?.as_str()?.to_owned()))
         });
-        // What a process that is gone kept alive is gone with it.
+        // What an ended process kept alive is gone.
         let kept = match self.is_driven() {
             true => KeptAlive::read(&self.run, SystemClock::default().now()),
             false => AgentResources::default(),
@@ -198,28 +192,27 @@ impl RunHandle {
         Ok(done)
     }
 
-    /// Events after `seq`, and those that come.
+    /// Events after `seq`, followed live.
     pub fn follow(&self, seq: ralph_loop_protocol::id::Seq) -> Follower {
         Follower::new(&self.run.events(), seq)
     }
 
-    /// Events and live output from a point on, and what comes.
+    /// Events and live output from a starting point on.
     pub fn stream(&self, start: StreamStart) -> Result<RunStream, JournalError> {
         RunStream::open(&self.run, start)
     }
 
-    /// Sends a control and returns the id of its letter. What becomes of it: [`Self::wait_for_outcome`].
+    /// Sends a control and returns its id for [`Self::wait_for_outcome`].
     pub fn send(&self, control: Control) -> Result<String, JournalError> {
         inbox::send(&self.run, &self.from, control).map(|letter| letter.id)
     }
 
-    /// What became of a letter, waiting at most this long for the run to look at it. A run that nobody drives looks at
-    /// nothing, so nobody waits for it either.
+    /// A control's outcome, waiting up to `timeout`. Doesn't wait for a stopped run, which reads nothing.
     pub fn wait_for_outcome(&self, id: &str, timeout: Duration) -> Result<ControlOutcome, JournalError> {
         let clock = SystemClock::default();
         let mut stream = self.stream(StreamStart::Beginning)?.events_only();
         loop {
-            // Asked before the look: whatever a process wrote before it ended is then seen.
+            // Query this first, so that what a process wrote before it ended is seen.
             let driven = self.is_driven();
             let left = timeout.saturating_sub(clock.elapsed());
             let items = stream.wait(if driven { left.min(LOOK) } else { Duration::ZERO })?;
@@ -232,22 +225,22 @@ impl RunHandle {
         }
     }
 
-    /// A hint for the next prompt.
+    /// Sends a hint for the next prompt.
     pub fn nudge(&self, text: &str) -> Result<String, JournalError> {
         self.send(Control::Nudge { text: text.to_owned() })
     }
 
-    /// Ends the run: after the session, or at once.
+    /// Ends the run after the session, or immediately with `force`.
     pub fn stop(&self, force: bool) -> Result<String, JournalError> {
         self.send(if force { Control::Cancel } else { Control::Stop })
     }
 
-    /// Lets the run wait after the session under way.
+    /// Pauses the run after the current session.
     pub fn pause(&self) -> Result<String, JournalError> {
         self.send(Control::Pause)
     }
 
-    /// Lets a paused run go on.
+    /// Unpauses the run.
     pub fn resume(&self) -> Result<String, JournalError> {
         self.send(Control::Resume)
     }
@@ -258,7 +251,7 @@ impl RunHandle {
     }
 }
 
-/// What an event says of a letter.
+/// What an event says about a control.
 fn outcome_of(item: &StreamItem, letter: &str) -> Option<ControlOutcome> {
     let StreamItem::Event(line) = item else { return None };
     match &line.event.body {

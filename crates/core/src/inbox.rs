@@ -1,4 +1,4 @@
-//! People's controls: read from the inbox, journalled with who sent them, carried out.
+//! Reads controls from the inbox, journals them with their sender, and applies them.
 
 use crate::context::Context;
 use crate::error::DriveError;
@@ -15,12 +15,12 @@ use ralph_loop_task::dialect::{Dialect, TaskTexts};
 use ralph_loop_task::lint::{LintFacts, lint};
 
 impl Context {
-    /// Takes what has come. Returns what it means for a session that runs now.
+    /// Reads new controls. Returns what they mean for the current session.
     pub fn read_inbox(&mut self) -> Result<Option<StopCause>, DriveError> {
         let mut stop = None;
         if let Some(by) = self.cancel.get() {
             self.suspend_by.get_or_insert_with(|| by.to_owned());
-            // Asked for again, it is urgent: what runs gets no more time to end in good order.
+            // A repeated request is urgent: no more time to end cleanly.
             stop = Some(if self.cancel.times() > 1 { StopCause::Cancelled } else { StopCause::Suspended });
         }
         let new = std::fs::metadata(self.run.inbox()).is_ok_and(|m| m.len() > self.state.people.inbox);
@@ -45,7 +45,7 @@ impl Context {
         Ok(stop)
     }
 
-    /// The person in front of a run that is being suspended wants to end it for good.
+    /// Ends a suspending run permanently, because the user asked for that.
     pub fn cancel_instead(&mut self, by: &str) -> Result<(), DriveError> {
         let letter =
             Letter { id: format!("signal-{}", self.state.seq), from: by.into(), control: Control::Cancel };
@@ -89,11 +89,11 @@ impl Context {
         self.carry_out(&letter)
     }
 
-    /// An edit is refused for whatever would refuse a run of that task.
+    /// Rejects an edit for whatever would reject a run of that task.
     fn check_edit(&self, text: &str) -> Result<(), String> {
         let spec = &self.state.spec;
         edited(&spec.task, text)?;
-        // A plan's other files stand where they are; this edit does not bring them.
+        // A plan's other files stay; the edit doesn't include them.
         if spec.task.dialect == Dialect::Plan {
             return Ok(());
         }
@@ -110,7 +110,8 @@ impl Context {
         }
     }
 
-    /// Effects outside the state. Each can be repeated, so that a crash between journal and effect loses nothing.
+    /// Performs effects outside the state. Each is repeatable, so that a crash between journal and effect
+    /// loses nothing.
     fn carry_out(&mut self, letter: &Letter) -> Result<(), DriveError> {
         match &letter.control {
             Control::Note { text } => self.note(text, letter),
@@ -126,7 +127,7 @@ impl Context {
         }
     }
 
-    /// Redoes the effects of recent controls that a crash may have swallowed.
+    /// Repeats the effects of recent controls, which a crash may have prevented.
     pub fn redo_controls(&mut self) -> Result<(), DriveError> {
         let letters: Vec<Letter> = self.state.people.letters.iter().cloned().collect();
         for letter in letters {
@@ -149,7 +150,7 @@ impl Context {
         Ok(())
     }
 
-    /// A note belongs to this run: it stands in its record, where no session can change it and no other run reads it.
+    /// Stores a note in the run's record: sessions can't change it there and other runs don't read it.
     fn note(&mut self, text: &str, letter: &Letter) -> Result<(), DriveError> {
         let marker = format!("<!-- {} {} -->", letter.id, letter.from);
         let path = self.run.notes();
@@ -167,12 +168,12 @@ impl Context {
         Ok(())
     }
 
-    /// The edited task is frozen as the next version. The state holds the new text already.
+    /// Freezes the edited task as the next version. The state already has the new text.
     pub fn new_spec_version(&mut self) -> Result<(), DriveError> {
         let version = self.state.spec.spec_version + 1;
         let mut spec = self.state.spec.clone();
         spec.spec_version = version;
-        // The earlier version stays: what an iteration was told can always be looked up.
+        // Keeps the earlier version, so that each iteration's task can be looked up.
         let old = self.run.path().join(format!("spec.v{}.json", version - 1));
         if !old.exists() {
             let _ = std::fs::copy(self.run.spec(), &old);

@@ -1,5 +1,5 @@
-//! Whether the files that decide a run are still what they were: journal, frozen spec, the repo's configuration. Under
-//! isolation `none` an agent can edit them; it is noticed after the session, before anything is judged.
+//! Detects changes to files that decide a run: journal, frozen spec, configuration. Without a sandbox, agents
+//! can edit them, so they are compared after each session, before judging.
 
 use crate::append_only::AppendOnlyFiles;
 use crate::context::Context;
@@ -12,18 +12,18 @@ use ralph_loop_journal::snapshot;
 use ralph_loop_protocol::event::{ApprovalApplied, EventBody};
 use ralph_loop_protocol::id::Digest;
 
-/// The files of a run that no session may change, as they were before it.
+/// A run's files that sessions must not change, as they were before one.
 #[derive(Debug, Default)]
 pub(crate) struct WatchedRunFiles {
     spec: Option<FileStamp>,
     config: Option<FileStamp>,
     grown: AppendOnlyFiles,
-    /// The progress of a plan.
+    /// A plan's progress file.
     progress: Option<String>,
 }
 
 impl Context {
-    /// Before a session: remember how the files look.
+    /// Remembers the files before a session.
     pub fn watch_files(&self) -> WatchedRunFiles {
         WatchedRunFiles {
             spec: FileStamp::of(&self.run.spec()),
@@ -33,8 +33,7 @@ impl Context {
         }
     }
 
-    /// After a session, and when a run goes on: look again. Files that vanished are put back; files that were edited
-    /// raise an alarm.
+    /// Compares the files after a session or on resume. Restores missing ones; reports edited ones.
     pub fn check_files(&mut self, watch: &WatchedRunFiles) -> Result<(), DriveError> {
         match self.journal.integrity()? {
             Integrity::Sound => {}
@@ -61,7 +60,7 @@ impl Context {
         if found.as_ref().is_some_and(|text| Digest::of(text) == digest) {
             return Ok(());
         }
-        // The state was folded from the spec that the journal names, or from the only one there is.
+        // The state was folded from the spec that the journal names, or from the only one.
         let truth = snapshot::find_spec(self.journal.places(), &digest)
             .unwrap_or_else(|| serde_json::to_vec_pretty(&self.state.spec).unwrap_or_default());
         let Some(found) = found else {
@@ -75,7 +74,7 @@ impl Context {
         self.record(EventBody::Tampered { what }).map(|_| ())
     }
 
-    /// A person approved: what is there now is the baseline. The settings stay as they were frozen.
+    /// Accepts the current configuration as the baseline after an approval. Frozen settings stay.
     pub fn accept_config(&mut self) -> Result<(), DriveError> {
         let config = self.dir.config_digest();
         let mut spec = self.state.spec.clone();
@@ -92,10 +91,10 @@ impl Context {
         let found = self.dir.config_digest();
         let frozen = self.state.spec.config_digest.clone();
         if found == frozen || found.is_none() {
-            // Removed with the rest of the folder (`git clean`): the run keeps to the settings it was frozen with.
+            // Removed with the folder (`git clean`): the run keeps its frozen settings.
             return Ok(());
         }
-        // A worktree or clone has no configuration of its own: one that appears there was written by the agent.
+        // A worktree or clone has no untracked configuration, so the agent wrote it.
         let what = format!(
             "`{}` was {} during the run; the run keeps to the settings it was started with",
             path.display(),

@@ -1,4 +1,4 @@
-//! What agents keep alive beside their sessions, as the record has it for whoever looks at the run from elsewhere.
+//! What agents keep alive between sessions, recorded for other processes.
 
 use jiff::Timestamp;
 use ralph_loop_domain::ports::AgentResources;
@@ -8,10 +8,9 @@ use ralph_loop_protocol::id::AgentName;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The file is never larger.
 const FILE_MAX: u64 = 1024 * 1024;
 
-/// What is kept alive, by agent, and when that was.
+/// What is alive by agent, and when that was recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KeptAlive {
     pub at: Timestamp,
@@ -19,7 +18,7 @@ pub(crate) struct KeptAlive {
 }
 
 impl KeptAlive {
-    /// What the record says, as of `now`.
+    /// The recorded resources as of `now`.
     pub fn read(run: &RunDir, now: Timestamp) -> AgentResources {
         let text = plain::read_text(&run.resources(), FILE_MAX);
         let Ok(kept) = serde_json::from_str::<Self>(&text) else { return AgentResources::default() };

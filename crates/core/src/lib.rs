@@ -1,8 +1,8 @@
-//! `ralph`'s loop as a library: a task with a checkable definition of done is given to fresh agent sessions until the result is
-//! proven.
+//! `ralph`'s loop as a library: runs a task with checkable success conditions through fresh agent sessions until
+//! the result is proven.
 //!
-//! [`LoopAgent`] is the loop as other programs embed it: built of ports, awaited like any future. The page [The loop as a
-//! library](https://github.com/ralph-loop/ralph/blob/main/docs/LIBRARY.md) tells the whole of it; in short:
+//! [`LoopAgent`] embeds the loop in other programs: built from ports, awaited like any future. [The loop as a
+//! library](https://github.com/ralph-loop/ralph/blob/main/docs/LIBRARY.md) documents it. In short:
 //!
 //! ```
 //! use ralph_loop_core::{Completion, LoopAgent};
@@ -28,11 +28,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`driver::Driver`] performs what [`ralph_loop_domain::decide::decide`] names, one step after the other, and appends what
-//! happened to the journal. It knows the outside world only through the ports of [`ralph_loop_domain::ports`]; whoever wires
-//! it (the command line, a server, your own program) hands over the backends in [`driver::DriverParts`]. A driver belongs to one
-//! thread at a time but may move between them; several in one process do not know of each other.
-//! [`handle::RunHandle`] watches and steers a run from anywhere, by its journal and its inbox alone.
+//! [`driver::Driver`] performs the steps that [`ralph_loop_domain::decide::decide`] names and appends what happened
+//! to the journal. It reaches the outside world only through the ports of [`ralph_loop_domain::ports`]; the
+//! command line, a server or your own program passes the backends as [`driver::DriverParts`]. A driver can move
+//! between threads, and one process can run several. [`handle::RunHandle`] watches and steers a run through its
+//! journal and inbox alone.
+#![allow(missing_docs, reason = "only `loop_agent` is the library's public surface")]
 
 mod append_only;
 mod baseline;
@@ -85,7 +86,7 @@ pub use run_writer::{RunWriter, WriterOptions};
 pub use stuck_detector::StuckDetector;
 pub use task_book::is_same_task;
 
-/// The code of `docs/LIBRARY.md`, compiled and run.
+/// Compiles and runs the code of `docs/LIBRARY.md`.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/LIBRARY.md")]
 struct LibraryPage;

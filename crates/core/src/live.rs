@@ -1,5 +1,4 @@
-//! What a run shows while it works, on its way to whoever watches from another process; and resting until somebody
-//! sends a word. None of it can fail a run.
+//! A run's live output for other processes, and waiting for controls. Failures never fail a run.
 
 use crate::context::Context;
 use ralph_loop_journal::live::{LiveBody, LivePosition, LiveStream};
@@ -15,20 +14,20 @@ impl Context {
         }
     }
 
-    /// A piece of text, without secrets.
+    /// Shows a piece of redacted text.
     pub fn show_text(&mut self, stream: &LiveStream, clean: &[u8]) {
         if !clean.is_empty() {
             self.live.text(self.position(), stream, clean);
         }
     }
 
-    /// Something that is whole at once, without secrets and in bounds.
+    /// Shows a complete, redacted and bounded item.
     pub fn show(&mut self, body: &LiveBody) {
         self.live.note(self.position(), body);
         self.observer.shown(&self.state, body);
     }
 
-    /// Lets this much time pass, or less where somebody puts a letter into the inbox meanwhile.
+    /// Waits for `length`, or less if a control arrives.
     pub fn rest(&mut self, length: Duration) {
         self.live.flush();
         match &self.waker {

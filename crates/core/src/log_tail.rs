@@ -1,15 +1,15 @@
-//! The end of a log: what prompts, rules and readers look at.
+//! The end of a log, for prompts, rules and readers.
 
 use ralph_loop_protocol::sanitize;
 use ralph_loop_protocol::text::{head, tail};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-/// Lines of the output that a result keeps, and bytes of each.
+/// Lines kept of a result's output, and bytes of each.
 const LINES_KEPT: usize = 12;
 const LINE_MAX: usize = 200;
 
-/// The end of a log, whole where it is short.
+/// The last `max` bytes of a log.
 pub(crate) fn read_tail(path: &Path, max: u64) -> String {
     let Ok(mut file) = ralph_loop_journal::plain::read(path) else { return String::new() };
     let length = file.metadata().map_or(0, |m| m.len());
@@ -24,9 +24,9 @@ pub(crate) fn read_tail(path: &Path, max: u64) -> String {
     tail(&text, max as usize).to_owned()
 }
 
-/// The last lines of an output that say something, each in bounds and safe to show.
+/// The last meaningful lines of an output, bounded and sanitized.
 pub(crate) fn last_lines(output: &str) -> Vec<String> {
-    // Counters of a runner say less than the error above them.
+    // A runner's counters say less than the error above them.
     let counter = |line: &str| {
         let line = line.trim();
         let rest = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ "));

@@ -1,8 +1,8 @@
-//! Telling people of what happened to a run while nobody watches.
+//! Notifies about a run while the user isn't watching.
 //!
-//! Every message is journalled with who sent it, and an occasion that is journalled as told is not told again: a run that
-//! is killed between the two events goes on with what is missing. Only the instant between sending and journalling is
-//! left, and for that each message carries an id that stays the same.
+//! Every message is journaled, and a journaled message isn't sent again, so a run killed in between sends
+//! only what is missing. The remaining gap is between sending and journaling; messages carry a stable id for
+//! that.
 
 use crate::context::{CancelFlag, Context};
 use crate::error::DriveError;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 const WHY: usize = 300;
 
-/// The occasions of a run that somebody among these wants to be told of and was not.
+/// Occasions that a notifier wants and that weren't sent yet.
 fn outstanding<'a>(
     state: &'a RunState,
     notifiers: &'a [Box<dyn Notifier>],
@@ -31,13 +31,13 @@ fn outstanding<'a>(
 }
 
 impl Context {
-    /// Tells whoever wants to be told and was not yet. Never fails a run: what does not get through is journalled, but
-    /// kept out of `errors.log`, which the agent reads and could do nothing about.
+    /// Sends due notifications. Failures are journaled but never fail a run, and stay out of `errors.log`,
+    /// because the agent can't fix them.
     pub fn notify_due(&mut self) -> Result<(), DriveError> {
         let due: Vec<OpenOccasion> = outstanding(&self.state, &self.notifiers).cloned().collect();
         for open in due {
             let message = self.clean(notification(&self.state, &open));
-            // Nobody is told of what a power cut could still undo.
+            // Don't announce what a power cut could still undo.
             self.journal.barrier()?;
             self.intend(Effect::Notification, format!("{} {}", open.of, open.occasion.as_str()))?;
             self.boundary("notify.before");
@@ -66,7 +66,7 @@ impl Context {
     }
 }
 
-/// Sends to all who want it, at the same time, so that a dead receiver costs its time-out once.
+/// Sends to all in parallel, so that a dead receiver costs its timeout only once.
 fn send(
     notifiers: &mut [Box<dyn Notifier>],
     open: &OpenOccasion,
@@ -88,7 +88,7 @@ fn send(
     })
 }
 
-/// Tells of a run that is over what its last process had no time to tell. Returns how many messages were due.
+/// Sends notifications that a finished run's last process didn't. Returns how many were due.
 pub fn catch_up(
     places: Places,
     (dir, home): (RalphDir, RalphDir),
@@ -112,7 +112,7 @@ pub fn catch_up(
     Ok(due)
 }
 
-/// Whether people are still to be told of something, were these the ones who tell.
+/// Whether these notifiers still have something to send.
 pub fn is_outstanding(state: &RunState, notifiers: &[Box<dyn Notifier>]) -> bool {
     outstanding(state, notifiers).next().is_some()
 }

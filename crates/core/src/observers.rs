@@ -1,4 +1,4 @@
-//! Everybody who watches a run, as one.
+//! Combines all observers of a run.
 
 use jiff::Timestamp;
 use ralph_loop_domain::ports::Stream;
@@ -7,46 +7,46 @@ use ralph_loop_journal::live::LiveBody;
 use ralph_loop_protocol::event::Event;
 use std::time::Duration;
 
-/// Watches a run as it happens: a terminal, a server, a test. A run may have several.
+/// Watches a run as it happens: a terminal, a server, a test.
 pub trait Observer: Send {
-    /// Something was journalled.
+    /// An event was journaled.
     fn event(&mut self, state: &RunState, event: &Event);
     /// Called several times a second while something runs.
     fn live(&mut self, state: &RunState, live: &LiveStatus<'_>);
-    /// Output of the agent, without secrets.
+    /// Redacted agent output.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
-    /// A piece of a model's text as it comes, without secrets.
+    /// A piece of redacted model text.
     fn token(&mut self, text: &str) {
         let _ = text;
     }
-    /// Something that a session does, whole at once: a tool call, what came of it. Without secrets and in bounds.
+    /// A complete item of a session, such as a tool call with its result; redacted and bounded.
     fn shown(&mut self, state: &RunState, what: &LiveBody) {
         let _ = (state, what);
     }
-    /// The run is about to be suspended: whether the person in front of it wants to end it for good instead.
+    /// The run is about to be suspended: whether the user wants to end it permanently instead.
     fn ends_for_good(&mut self) -> bool {
         false
     }
-    /// A named place between two effects. Tests end the process here.
+    /// A named point between two effects. Tests end the process here.
     fn boundary(&mut self, name: &str) {
         let _ = name;
     }
 }
 
-/// What a run does at this moment, for a status line.
+/// Current activity, for a status line.
 #[derive(Debug, Clone, Copy)]
 pub struct LiveStatus<'a> {
     /// The current time.
     pub now: Timestamp,
-    /// How long the present thing has been going on.
+    /// Duration of the current activity.
     pub elapsed: Duration,
-    /// Time since the last output, where there is output.
+    /// Time since the last output.
     pub silent: Option<Duration>,
-    /// What the agent does, in one line, or the name of the check.
+    /// The agent's activity in one line, or the check's name.
     pub activity: &'a str,
 }
 
-/// Tells each observer in turn, in the order they were handed over.
+/// Calls each observer in order.
 pub(crate) struct Observers(Vec<Box<dyn Observer>>);
 
 impl Observers {
@@ -82,7 +82,6 @@ impl Observers {
         self.0.iter_mut().for_each(|one| one.shown(state, what));
     }
 
-    /// Whether one of them wants to end the run for good that is about to be suspended.
     pub fn ends_for_good(&mut self) -> bool {
         self.0.iter_mut().any(|one| one.ends_for_good())
     }

@@ -1,4 +1,4 @@
-//! The `progress.txt` of a plan: a curated top that sessions keep short, and entries below a line that are only ever added to.
+//! A plan's `progress.txt`: a curated top that sessions keep short, and append-only entries below a line.
 
 use crate::context::Context;
 use crate::error::DriveError;
@@ -11,24 +11,23 @@ use ralph_loop_task::spec::Task;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Bytes of the file that are read.
+/// Bytes that are read.
 const FILE_MAX: u64 = 8 * 1024 * 1024;
 
-/// Where it lies, from the top of the workspace; `None` for tasks that have none.
+/// Its path in the workspace; `None` for tasks without one.
 pub(crate) fn path(task: &Task) -> Option<String> {
     (task.dialect == Dialect::Plan)
         .then(|| Path::new(&task.source).with_file_name("progress.txt").display().to_string())
 }
 
-/// Its text; `None` where the task has none.
+/// Its text; `None` for tasks without one.
 pub(crate) fn read(state: &RunState) -> Option<String> {
     let path = path(&state.spec.task)?;
     let top = SafeDir::open(&state.spec.workspace).ok()?;
     Some(top.read_text(&path, Links::Inside, FILE_MAX).unwrap_or_default())
 }
 
-/// The curated top with the line that closes it, and the entries below. Without such a line there is no top: everything is
-/// entries.
+/// The curated top including the separator, and the entries below. Without a separator everything is entries.
 pub(crate) fn parts(text: &str) -> (&str, &str) {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -41,8 +40,8 @@ pub(crate) fn parts(text: &str) -> (&str, &str) {
     ("", text)
 }
 
-/// The file as it must be, where `now` has lost entries of `before`: what the session made of the top, all that was there, and
-/// what it added. `None` where nothing was lost.
+/// Restores entries of `before` that `now` lost, keeping the new top and new entries. `None` if nothing was
+/// lost.
 fn mended(before: &str, now: &str) -> Option<String> {
     let (_, old) = parts(before);
     let (top, new) = parts(now);
@@ -62,7 +61,7 @@ fn mended(before: &str, now: &str) -> Option<String> {
 }
 
 impl Context {
-    /// After a session: entries that it removed or changed are back, what it wrote is kept in the record.
+    /// Restores entries that a session removed or changed; its version is kept in the record.
     pub(crate) fn check_plan_progress(&mut self, before: Option<&str>) -> Result<(), DriveError> {
         let (Some(before), Some(now)) = (before, read(&self.state)) else { return Ok(()) };
         let Some(text) = mended(before, &now) else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! Receipts: what one iteration used, did and was judged to be. `receipt.json` is for people and accounting,
-//! `metrics.json` for the stuck signals.
+//! Receipts of iterations: usage, changes and verdict. `receipt.json` is for users and accounting,
+//! `metrics.json` for stuck detection.
 
 use jiff::Timestamp;
 use ralph_loop_domain::state::{Current, RunState};

@@ -1,4 +1,4 @@
-//! Going on elsewhere: the journal learns where the run lives now.
+//! Moves a run: records in the journal where it lives now.
 
 use crate::error::DriveError;
 use crate::run_writer::over_named_spec;
@@ -14,7 +14,7 @@ use ralph_loop_protocol::event::{EventBody, Moved};
 use ralph_loop_task::spec::RunSpec;
 use std::sync::Arc;
 
-/// What a run is, by the journal in this folder.
+/// Reads the run from the journal in this folder.
 pub fn read(places: &Places) -> Result<RunState, DriveError> {
     let spec = snapshot::read_spec(&places.dir)?;
     let mut state = RunState::new(spec);
@@ -23,20 +23,20 @@ pub fn read(places: &Places) -> Result<RunState, DriveError> {
     over_named_spec(places, state)
 }
 
-/// Paths that must stay as they were, for the workspace that takes the run over.
+/// Protected paths, for the workspace that takes over the run.
 pub fn protected(spec: &RunSpec) -> Vec<String> {
     protected_patterns(spec)
 }
 
-/// The iteration whose session has ended and whose work was kept nowhere: it stayed behind in the old place.
+/// The iteration whose work was lost: its session ended, but nothing was stored.
 fn lost(state: &RunState) -> Option<u32> {
     let worked = state.iterations.current.as_ref().filter(|current| current.stage == Stage::Worked);
-    // What a session that is no iteration leads to (an agent that rests, one that is dropped) needs none of its files.
+    // What a void session leads to (a cooldown, a dropped agent) needs none of its files.
     worked.filter(|_| decide(state) != Step::Void).map(|current| current.iteration)
 }
 
-/// Journals that the run, which is in this state, goes on with this spec, on this baseline. A session whose work stayed behind does
-/// not count: judged by what is here, it would have changed nothing.
+/// Journals the new spec and baseline. A session whose work was lost doesn't count: judged by these files it
+/// would have changed nothing.
 pub fn move_here(
     places: &Places,
     redactor: Arc<Redactor>,

@@ -1,5 +1,5 @@
-//! A run once more, from its record alone: what today's engine would decide and write into its prompts, held against what was
-//! decided and written then. No model is asked, no command is run, nothing is changed.
+//! Replays a run from its record and compares today's decisions and prompts with the recorded ones. Asks no
+//! model, runs no command, changes nothing.
 
 use crate::prompt::{self, PromptFiles};
 use crate::step::stuck_signs;
@@ -16,43 +16,43 @@ use ralph_loop_task::config::AgentKind;
 use ralph_loop_task::spec::RunSpec;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a prompt that are read.
+/// Size limit of a prompt.
 const PROMPT_MAX: u64 = 4 * 1024 * 1024;
-/// Differences that are told; a rule that changed shows everywhere.
+/// Reported differences; one changed rule shows everywhere.
 const DIFFERENCES_MAX: usize = 200;
 
-/// What replaying a run found.
+/// The result of a replay.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Replay {
-    /// Events that were read.
+    /// Events read.
     pub events: usize,
-    /// Decisions that were made again.
+    /// Decisions compared.
     pub decisions: usize,
-    /// Prompts that were written again.
+    /// Prompts compared.
     pub prompts: usize,
-    /// Where today's engine differs, in the order of the run.
+    /// Differences in run order.
     pub differences: Vec<Difference>,
 }
 
 impl Replay {
-    /// Whether today's engine does what that one did.
+    /// Whether today's engine behaves the same.
     pub fn is_same(&self) -> bool {
         self.differences.is_empty()
     }
 }
 
-/// One place where today's engine differs.
+/// One difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// The event of the record.
+    /// The recorded event.
     pub seq: Seq,
-    /// The iteration that it belongs to; 0 before the first.
+    /// Its iteration; 0 before the first.
     pub iteration: u32,
-    /// What it is about: `decision`, `verdict`, `loop_score`, `prompt`.
+    /// `decision`, `verdict`, `loop_score` or `prompt`.
     pub what: String,
-    /// What the record has.
+    /// The recorded value.
     pub recorded: String,
-    /// What today's engine would do.
+    /// Today's value.
     pub today: String,
 }
 
@@ -67,9 +67,9 @@ struct Replayed<'a> {
     run: &'a RunDir,
     state: RunState,
     found: Replay,
-    /// The verdict when the iteration under way was first due to be judged.
+    /// The verdict when the current iteration was first due.
     verdict: Option<Verdict>,
-    /// The last edit of the task: what was written before it cannot be written again from the newest spec.
+    /// The last task edit: earlier text can't be rebuilt from the newest spec.
     edited: Seq,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Replayed<'a> {
         }
         if let Some(fits) = expected(&event.body) {
             self.found.decisions += 1;
-            // The engine decided a moment before it wrote: what only the clock changed in between is no difference.
+            // The engine decides before it writes, so ignore differences caused only by the clock.
             let mut later = self.state.clone();
             later.tick(event.at);
             let today = [step, decide(&later)];
@@ -142,7 +142,7 @@ impl<'a> Replayed<'a> {
         }
     }
 
-    /// Holds the recorded prompt against what today's engine would write of the same state.
+    /// Compares the recorded prompt with what today's engine would write for the same state.
     fn prompt(
         &mut self,
         event: &Event,
@@ -152,7 +152,7 @@ impl<'a> Replayed<'a> {
         role: Option<ralph_loop_task::config::Role>,
     ) {
         let recorded = plain::read_text(&self.run.iteration(iteration).join("prompt.md"), PROMPT_MAX);
-        // The file is that of the last try.
+        // The file belongs to the last try.
         if Digest::of(recorded.as_bytes()) != *digest {
             return;
         }
@@ -184,7 +184,7 @@ impl<'a> Replayed<'a> {
     }
 }
 
-/// Whether a section stands in a prompt as a whole: another one follows it, or nothing.
+/// Whether a prompt contains a section as a whole, followed by another one or the end.
 fn stands_in(recorded: &str, section: &str) -> bool {
     recorded.match_indices(section).any(|(at, _)| {
         let rest = &recorded[at + section.len()..];
@@ -192,10 +192,10 @@ fn stands_in(recorded: &str, section: &str) -> bool {
     })
 }
 
-/// The sections of a recorded prompt that today's engine does not write, with their first lines.
+/// Recorded sections that today's engine doesn't write, with their first lines.
 fn left_out(recorded: &str, today: &[(&str, String)]) -> Vec<(&'static str, String)> {
     let written = |name: &str| today.iter().any(|(one, _)| *one == name);
-    // What a person or a repo wrote stands before these, and may have such titles, too.
+    // User or repo text comes before these and may use the same titles.
     let own = recorded.rfind("\n# Changes so far\n").or_else(|| recorded.rfind("\n# Checks\n"));
     let own = own.map_or("", |at| &recorded[at..]);
     let gone = prompt::STATE_TITLES.iter().filter(|(name, _)| !written(name));
@@ -206,8 +206,8 @@ fn left_out(recorded: &str, today: &[(&str, String)]) -> Vec<(&'static str, Stri
     .collect()
 }
 
-/// The first line of `text` that `recorded` does not have, and the line of `recorded` that is most like it; or the first line of
-/// the section of `recorded` that `text` has left out.
+/// The first line of `text` missing in `recorded`, with the most similar recorded line; or the first line of
+/// a section that `text` lacks.
 fn first_other_line(recorded: &str, text: &str) -> (String, String) {
     let new = text.lines().find(|line| !line.trim().is_empty() && !recorded.contains(line.trim()));
     let Some(new) = new else {
@@ -225,10 +225,10 @@ fn first_other_line(recorded: &str, text: &str) -> (String, String) {
     (one_line(old.unwrap_or("(no such line)"), 200), one_line(new, 200))
 }
 
-/// Whether a step fits an event.
+/// Whether a step matches an event.
 type Fits<'a> = Box<dyn Fn(&Step) -> bool + 'a>;
 
-/// What fits an event that a step begins with; `None` for events that no decision leads to.
+/// Matches events that start a step; `None` for events without a decision.
 fn expected(body: &EventBody) -> Option<Fits<'_>> {
     Some(match body {
         EventBody::Prepared { .. } => Box::new(|step| *step == Step::Prepare),
@@ -256,7 +256,7 @@ fn expected(body: &EventBody) -> Option<Fits<'_>> {
         EventBody::ProofStarted { .. } => Box::new(|step| *step == Step::Prove),
         EventBody::NeedsHuman { reason, .. } => Box::new(move |step| match step {
             Step::AskPerson(need) => need.reason == *reason,
-            // A final check that asks for a person says so itself.
+            // A final check that needs the user says so in its event.
             Step::Prove | Step::Push | Step::Publish | Step::LookAtChecks | Step::LookAtReview => true,
             _ => false,
         }),
@@ -271,7 +271,7 @@ fn rung_word(rung: Rung) -> String {
     format!("{rung:?}").to_lowercase()
 }
 
-/// A recorded decision in words.
+/// A recorded decision as text.
 fn words_of(body: &EventBody) -> String {
     match body {
         EventBody::IterationStarted { iteration, attempt, agent, model, .. } => {
@@ -286,7 +286,7 @@ fn words_of(body: &EventBody) -> String {
     }
 }
 
-/// A decision of today in words.
+/// Today's decision as text.
 fn words(step: &Step) -> String {
     match step {
         Step::Work { iteration, attempt, agent, model, .. } => {

@@ -1,11 +1,11 @@
-//! Writes down what agents keep alive beside their sessions. None of it can fail a run.
+//! Records what agents keep alive between sessions. Failures never fail a run.
 
 use crate::context::Context;
 use ralph_loop_domain::ports::{Agent, AgentResources};
 use ralph_loop_journal::artifacts;
 
 impl Context {
-    /// Writes down what an agent keeps alive now, where that has changed.
+    /// Records an agent's live resources if they changed.
     pub fn note_resources(&mut self, agent: &dyn Agent) {
         let mut now = agent.resources();
         for process in &mut now.processes {
@@ -25,7 +25,7 @@ impl Context {
     }
 }
 
-/// Whether the same things are alive; their age does not count.
+/// Whether the same things are alive, ignoring their age.
 fn is_same(a: &AgentResources, b: &AgentResources) -> bool {
     let ageless = |one: &AgentResources| {
         let mut one = one.clone();

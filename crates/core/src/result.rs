@@ -1,4 +1,4 @@
-//! The end of a run as one object, with the typed error that belongs to it.
+//! The result object of a run, with a typed error.
 
 use crate::driver_parts::Driver;
 use ralph_loop_domain::state::RunState;
@@ -6,11 +6,11 @@ use ralph_loop_protocol::level::ProofLevel;
 use ralph_loop_protocol::money::Usd;
 use ralph_loop_protocol::outcome::{EndReason, ErrorCode, HumanReason, RunError, RunResult};
 
-/// Bytes of a run's diff that are handed to a caller.
+/// Size limit of the diff for the caller.
 const DIFF_MAX: usize = 16 * 1024 * 1024;
 
 impl Driver {
-    /// Everything that the run has changed, without secrets.
+    /// All changes of the run, redacted.
     pub(crate) fn whole_diff(&self) -> String {
         let state = &self.ctx.state;
         let (Some(baseline), Some(work)) = (&state.baseline, &state.work.commit) else {
@@ -84,7 +84,7 @@ fn suspended(state: &RunState) -> String {
     format!("Suspended by {by} after {done}. `ralph resume {}` goes on.", state.spec.run_id)
 }
 
-/// The typed error that belongs to an end without success.
+/// The typed error for an end without success.
 fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<RunError> {
     let run = &state.spec.run_id;
     let larger_budget = || {
@@ -116,7 +116,7 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
         EndReason::Error if state.agents.dropped.is_empty() => {
             (ErrorCode::IterationFailed, format!("`ralph show {run}` shows what happened"), true)
         }
-        // The run is over: it never asks a dropped agent again.
+        // The run is over and won't use the dropped agent again.
         EndReason::Error => {
             let hint = match state.agents.dropped.keys().next() {
                 Some(agent) if state.agents.dropped.len() == 1 => {

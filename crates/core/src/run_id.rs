@@ -1,19 +1,19 @@
-//! Names for runs: sortable by time, short enough to type.
+//! Run ids: sortable by time, short enough to type.
 
 use jiff::Timestamp;
 use ralph_loop_protocol::id::RunId;
 
-/// In the order of ASCII, so that ids sort like what they stand for.
+/// In ASCII order, so that ids sort by value.
 const ALPHABET: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";
 
-/// A new id for a run that starts now: `20261115-143307-k3f9`. The last four characters are the part of the second and
-/// chance: two short runs within a second still sort by time.
+/// A new id: `20261115-143307-k3f9`. The last four characters are the sub-second part plus randomness, so
+/// that runs started within a second still sort by time.
 pub fn new(now: Timestamp) -> RunId {
     let letter = |n: usize| ALPHABET[n % ALPHABET.len()] as char;
     let millis = usize::try_from(now.subsec_millisecond()).unwrap_or(0);
     let part = millis * ALPHABET.len() * ALPHABET.len() / 1000;
     let mut random = [0u8; 2];
-    // Without randomness the time alone must do; two starts at once in one folder are refused by the lock anyway.
+    // Without randomness, time must do; the folder lock prevents two simultaneous starts.
     let _ = getrandom::fill(&mut random);
     let tail: String = [part / ALPHABET.len(), part, usize::from(random[0]), usize::from(random[1])]
         .map(letter)

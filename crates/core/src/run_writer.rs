@@ -1,5 +1,5 @@
-//! A hold on a run: its journal is open and says that this process drives it. Where the run works need not be made yet, so a
-//! process that is killed while it makes that leaves a run that another one goes on with.
+//! A hold on a run: its journal is open and names this process as the driver. The workspace may not exist
+//! yet; if the process is killed while creating it, another one continues.
 
 use crate::error::DriveError;
 use ralph_loop_domain::ports::Clock;
@@ -15,36 +15,33 @@ use ralph_loop_protocol::outcome::EndReason;
 use ralph_loop_task::spec::RunSpec;
 use std::sync::Arc;
 
-/// What a [`RunWriter`] needs: the journal's files, the redactor, the clock, who writes.
+/// What a [`RunWriter`] needs.
 #[derive(Clone)]
 pub struct WriterOptions {
-    /// Where the journal's files are.
     pub places: Places,
-    /// Knows the secrets.
     pub redactor: Arc<Redactor>,
-    /// The time.
     pub clock: Arc<dyn Clock>,
-    /// The machine that drives, where it has an id.
+    /// This machine's id.
     pub machine: Option<MachineId>,
-    /// The version of the program that drives, for the journal.
+    /// Version of the driving program, for the journal.
     pub version: Option<String>,
 }
 
-/// The one writer of a run's journal: this process, until it ends.
+/// The single writer of a run's journal, until this process ends.
 pub struct RunWriter {
     pub(crate) state: RunState,
     pub(crate) journal: Journal,
     pub(crate) lease: DriverLease,
-    /// What was journalled so far, for those who will watch.
+    /// Events so far, for observers attached later.
     pub(crate) events: Vec<Event>,
     pub(crate) healed_bytes: u64,
-    /// Whether no process has driven it before.
+    /// Whether no earlier process drove it.
     pub(crate) first: bool,
     clock: Arc<dyn Clock>,
 }
 
 impl RunWriter {
-    /// A new run: freezes the spec and opens the journal. From here on the run exists.
+    /// Freezes the spec and opens the journal. From here on the run exists.
     pub fn create(spec: RunSpec, writer_options: &WriterOptions) -> Result<Self, DriveError> {
         writer_options.places.dir.create()?;
         let digest = snapshot::write_spec(&writer_options.places, &spec)?;
@@ -56,11 +53,11 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// A run of an earlier process: replays its journal.
+    /// Opens a run of an earlier process by replaying its journal.
     pub fn open(writer_options: &WriterOptions) -> Result<Self, DriveError> {
         let places = &writer_options.places;
         let spec = snapshot::read_spec(&places.dir).or_else(|error| match &places.spare {
-            // An older layout: the record is gone (`git clean -fdx`), its spare links are not.
+            // Old layout: the record is gone (`git clean -fdx`), its spare links aren't.
             Some(spare) => snapshot::read_spec(&RunDir::at(spare)).map_err(|_| error),
             None => snapshot::sealed_spec(places).ok_or(error),
         })?;
@@ -71,7 +68,7 @@ impl RunWriter {
         let mut writer = Self::over(state, journal, writer_options);
         writer.healed_bytes = opened.healed_bytes;
         if writer.journal.seq() == Seq(0) {
-            // Killed before its first event was whole: the frozen spec is there, so the run is.
+            // Killed before the first event was complete: the run exists because its frozen spec does.
             let spec = serde_json::to_vec_pretty(&writer.state.spec).unwrap_or_default();
             let title = writer.state.spec.task.title.clone();
             writer.record(EventBody::RunCreated { spec: Digest::of(&spec), title })?;
@@ -82,7 +79,7 @@ impl RunWriter {
 
     fn over(state: RunState, journal: Journal, writer_options: &WriterOptions) -> Self {
         let (machine, version) = (writer_options.machine.clone(), writer_options.version.clone());
-        // Where somebody else counts the holds on a run, that count is the one that fences.
+        // If another store counts the leases of a run, its count is the one that fences.
         let held = writer_options.places.elsewhere.as_ref().map(|elsewhere| elsewhere.epoch());
         let epoch = held.unwrap_or_default().max(state.epoch.next());
         let lease = DriverLease { machine, epoch: Some(epoch), version };
@@ -90,19 +87,19 @@ impl RunWriter {
         Self { state, journal, lease, events: Vec::new(), healed_bytes: 0, first, clock }
     }
 
-    /// Says in the journal that this process drives from here on.
+    /// Journals that this process drives the run.
     fn take_lease(&mut self, torn_bytes: u64) -> Result<(), DriveError> {
         let (pid, lease) = (std::process::id(), self.lease.clone());
         self.record(EventBody::DriverStarted { pid, torn_bytes, lease })
     }
 
-    /// Journals where the run works from here on.
+    /// Journals the run's workspace.
     pub fn placed(&mut self, placed: Placed) -> Result<(), DriveError> {
         self.record(EventBody::Placed(placed))?;
         Ok(self.journal.barrier()?)
     }
 
-    /// Ends a run that cannot or need not be driven any more: it has no place, or its place is gone.
+    /// Ends a run that can't or needn't be driven: its workspace is missing.
     pub fn end(mut self, reason: EndReason, summary: &str) -> Result<(), DriveError> {
         self.record(EventBody::Finished { reason, summary: summary.to_owned() })?;
         Ok(self.journal.barrier()?)
@@ -115,19 +112,18 @@ impl RunWriter {
         Ok(())
     }
 
-    /// What is known of the run.
     pub fn state(&self) -> &RunState {
         &self.state
     }
 
-    /// This process' hold on the run, as the journal tells it.
+    /// This process's lease, as journaled.
     pub fn lease(&self) -> &DriverLease {
         &self.lease
     }
 }
 
-/// The state over the spec that the journal names by its digest, wherever a copy of that one is left: the file in the
-/// run folder may have been edited while nobody drove the run.
+/// The state with the spec that the journal names by digest, from any copy: the file in the run folder may
+/// have been edited while the run was stopped.
 pub(crate) fn over_named_spec(places: &Places, state: RunState) -> Result<RunState, DriveError> {
     let Some(digest) = &state.spec_digest else { return Ok(state) };
     let path = places.dir.spec();

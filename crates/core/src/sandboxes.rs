@@ -1,4 +1,4 @@
-//! The life of a run's sandboxes as the journal tells it.
+//! The life cycle of a run's sandboxes in the journal.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -7,7 +7,7 @@ use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::outcome::EndReason;
 
 impl Driver {
-    /// Journals what happened to the sandboxes since the last time.
+    /// Journals sandbox events since the last call.
     pub(crate) fn record_sandbox_events(&mut self) -> Result<(), DriveError> {
         let news = self.keeper.as_ref().map(|keeper| keeper.news()).unwrap_or_default();
         for news in news {
@@ -23,12 +23,12 @@ impl Driver {
         Ok(())
     }
 
-    /// The run ends here, for now or for good. A sandbox that cannot be removed must not turn success into failure.
+    /// Dismisses sandboxes at the end. A failed removal must not turn success into failure.
     pub(crate) fn dismiss_sandboxes(&mut self) {
         let Some(keeper) = &self.keeper else { return };
         let state = &self.ctx.state;
         let done = state.result.finished.as_ref().is_some_and(|end| {
-            // A run that is over without success leaves nothing behind that was not pushed.
+            // An unsuccessful run must leave nothing unpushed.
             let pushed = state.handover.state.is_some() && state.handover.pushed == state.work.commit;
             end.reason == EndReason::Completed || pushed
         });

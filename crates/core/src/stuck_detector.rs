@@ -1,4 +1,4 @@
-//! The stuck rules for whoever wants them without a run.
+//! The stuck rules without a run.
 
 use crate::help::StuckContext;
 use ralph_loop_domain::state::RunState;
@@ -6,15 +6,15 @@ use ralph_loop_domain::stuck::{self, Signals, Trace};
 use ralph_loop_protocol::stuck::StuckDetails;
 use ralph_loop_task::config::StuckConfig;
 
-/// The score from which a run counts as stuck, unless told.
+/// Default score at which a run counts as stuck.
 const GUTTER_SCORE: f64 = 0.7;
 
-/// Says whether a run gets nowhere, from what its iterations left: trees, failures, tests, numbers; never from its words.
+/// Judges from what iterations left (trees, failures, tests, numbers; never text) whether a run is stuck.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StuckDetector {
-    /// The rules' settings.
+    /// Settings of the rules.
     pub config: StuckConfig,
-    /// The score from which a run counts as stuck.
+    /// Score at which a run counts as stuck.
     pub gutter_score: f64,
 }
 
@@ -25,12 +25,12 @@ impl Default for StuckDetector {
 }
 
 impl StuckDetector {
-    /// With these settings.
+    /// A detector with these settings.
     pub fn new(config: StuckConfig) -> Self {
         Self { config, ..Self::default() }
     }
 
-    /// What the newest of these iterations shows against those before it, oldest first.
+    /// The newest iteration's signals against the earlier ones; oldest first.
     pub fn signals(&self, traces: &[Trace]) -> Signals {
         if self.config.disabled {
             Signals::default()
@@ -39,12 +39,12 @@ impl StuckDetector {
         }
     }
 
-    /// Whether the last iterations of a run are stuck.
+    /// Whether the last iterations are stuck.
     pub fn is_stuck(&self, state: &RunState) -> bool {
         self.signals(&traces(state)).loop_score >= self.gutter_score
     }
 
-    /// Why; `None` where there is no sign of it.
+    /// Why it is stuck; `None` if there is no sign of it.
     pub fn context(&self, state: &RunState) -> Option<StuckContext> {
         let signals = self.signals(&traces(state));
         let kinds = signals.kinds();

@@ -1,34 +1,32 @@
-//! The task file as a book of claims: agents may mark what they think is done, the engine writes what is.
+//! The task file as a list of claims: agents mark what they think is done, the engine marks what is.
 //!
-//! A book is compared with the file as it was when the run started. In `ralph_task.md` only the boxes may differ; in a plan
-//! agents may add, split and reorder stories and set `passes` and `notes`. Anything else is a changed protected path.
+//! It is compared with the original file. In `ralph_task.md` only the boxes may differ; in a plan agents may
+//! add, split and reorder stories and set `passes` and `notes`. Any other difference is a changed protected
+//! path.
 
 use ralph_loop_protocol::text::one_line;
 use ralph_loop_task::dialect::{Dialect, checkbox, frontmatter, plan_edit, prd_tasks};
 use ralph_loop_task::spec::Task;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Ids that are not the task's own and still kept.
+/// Foreign ids kept.
 const OTHERS_MAX: usize = 200;
-/// Characters of such an id.
+/// Length limit of such an id.
 const OTHER_MAX: usize = 200;
 
-/// What a book says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Claims {
-    /// Ids that are marked as done.
+    /// Ids marked as done.
     pub done: BTreeSet<String>,
-    /// Ids that are not.
+    /// Ids not marked.
     pub open: BTreeSet<String>,
 }
 
-/// Whether agents may claim in the file of this task.
 pub(crate) fn has_book(task: &Task) -> bool {
     task.raw.is_some() && matches!(task.dialect, Dialect::RalphTaskMd | Dialect::Plan)
 }
 
-/// Claimed ids as events carry them: all that are the task's own, and of others, which an agent may make up in any
-/// number and length, as many as a person would look at.
+/// Claimed ids for events: all of the task's own, and a bounded number of others, which agents can invent.
 pub(crate) fn bounded(task: &Task, ids: impl IntoIterator<Item = String>) -> BTreeSet<String> {
     let own: BTreeSet<&str> = task.criteria.iter().map(|c| c.id.as_str()).collect();
     let (mut kept, others): (BTreeSet<String>, BTreeSet<String>) =
@@ -37,7 +35,7 @@ pub(crate) fn bounded(task: &Task, ids: impl IntoIterator<Item = String>) -> BTr
     kept
 }
 
-/// Whether `new` is the task that `old` was, however much of it is marked as done meanwhile.
+/// Whether `new` is the same task as `old`, ignoring marks.
 pub fn is_same_task(old: &Task, new: &Task) -> bool {
     match &new.raw {
         Some(raw) if has_book(old) => old.dialect == new.dialect && review(old, raw).is_ok(),
@@ -45,7 +43,7 @@ pub fn is_same_task(old: &Task, new: &Task) -> bool {
     }
 }
 
-/// What is marked in `now`, or what was changed that may not be.
+/// The marks in `now`, or the forbidden changes.
 pub(crate) fn review(task: &Task, now: &str) -> Result<Claims, Vec<String>> {
     let start = task.raw.as_deref().unwrap_or_default();
     match task.dialect {
@@ -63,7 +61,7 @@ pub(crate) fn review(task: &Task, now: &str) -> Result<Claims, Vec<String>> {
     claims(task.dialect, now).map_err(|problem| vec![problem])
 }
 
-/// What is marked in a book.
+/// The marks in a task file.
 fn claims(dialect: Dialect, text: &str) -> Result<Claims, String> {
     let marks: Vec<(String, bool)> = match dialect {
         Dialect::RalphTaskMd => boxes(text).boxes.into_iter().map(|b| (b.id, b.ticked)).collect(),
@@ -82,7 +80,7 @@ pub(crate) fn marked(dialect: Dialect, now: &str, met: &BTreeSet<String>) -> Str
     let Ok(claims) = claims(dialect, now) else { return now.to_owned() };
     let wrong = claims.done.difference(met).chain(claims.open.intersection(met));
     let wanted: BTreeMap<&str, bool> = wrong.map(|id| (id.as_str(), met.contains(id))).collect();
-    // An id that cannot be marked stays as it is; the linter has told of it.
+    // An id that can't be marked stays; the linter reported it.
     match dialect {
         _ if wanted.is_empty() => now.to_owned(),
         Dialect::RalphTaskMd => checkbox::set_all(now, &wanted),
@@ -94,7 +92,7 @@ fn boxes(text: &str) -> checkbox::Checkboxes {
     checkbox::read(text, frontmatter::split(text).map_or(0, |split| split.body.start))
 }
 
-/// The text with every box open, to compare what else is in it.
+/// The text with every box open, for comparing the rest.
 fn unticked(text: &str) -> String {
     let mut out = text.replace("\r\n", "\n");
     for found in boxes(&out).boxes {

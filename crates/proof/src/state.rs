@@ -1,5 +1,3 @@
-//! The final check as a state machine: from what is known to the next tree that must be checked, or to the result.
-
 use ralph_loop_protocol::event::{CheckResult, TestsQuestion};
 use ralph_loop_protocol::level::{HarnessChange, ProofLevel};
 use ralph_loop_protocol::proof::{Difference, DifferenceKind, Suppression};
@@ -17,18 +15,17 @@ pub enum Tree {
     Commit,
     /// Run A: the commit with the original harness.
     OriginalHarness,
-    /// Run A again, with scripts that only the watcher or the task names left as the run made them.
+    /// Run A again, keeping the run's version of scripts that only the watcher or the task names.
     OriginalTests,
     /// Run C: the original product with the new harness.
     OriginalProduct,
 }
 
-/// What running the checks on a tree showed.
+/// The results of checking one tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TreeRun {
-    /// Each check that ran.
     pub results: Vec<CheckResult>,
-    /// What else failed: the setup, a check that changed the files it judges.
+    /// Other failures: setup, a check that changed the files it judges.
     pub problems: Vec<String>,
 }
 
@@ -42,16 +39,14 @@ impl TreeRun {
     }
 }
 
-/// What a proof knows so far.
 #[derive(Debug, Clone, Default)]
 pub struct ProofState {
     /// What a run may do to the harness.
     pub policy: TestsPolicy,
-    /// The level that the task asks for.
+    /// The level the task requires.
     pub require: Option<RequiredProof>,
-    /// The required checks.
     pub required: Vec<String>,
-    /// How they ended on the original tree; `None` if that isn't known or isn't comparable.
+    /// Results on the original tree; `None` if unknown or not comparable.
     pub baseline: Option<Vec<CheckResult>>,
     /// Checks that failed there twice, and not because of the environment.
     pub red: BTreeSet<String>,
@@ -59,24 +54,21 @@ pub struct ProofState {
     pub has_diff: bool,
     /// Changes of the harness.
     pub harness: Vec<HarnessChange>,
-    /// Suppression comments that the run added.
+    /// Suppression comments added by the run.
     pub suppressions: Vec<Suppression>,
-    /// What forbids a pass whatever the checks say: a protected path, a forged checkout.
+    /// What forbids a pass in any case: a changed protected path, a forged checkout.
     pub obstacles: Vec<String>,
     /// What ran so far.
     pub runs: BTreeMap<Tree, TreeRun>,
 }
 
-/// What comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// Run the checks on this tree.
     RunChecks(Tree),
-    /// The result.
     Done(Box<Verdict>),
 }
 
-/// What a final check came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// The level; `None` if it failed or needs your approval.
@@ -91,7 +83,7 @@ pub struct Verdict {
     pub question: Option<TestsQuestion>,
 }
 
-/// How the work does with the original harness.
+/// The result with the original harness.
 enum Originals<'a> {
     /// The run left the harness alone.
     Untouched,
@@ -142,7 +134,7 @@ fn step(state: &ProofState) -> Result<Verdict, Tree> {
             _ => {}
         }
     }
-    // Changed tests explain another number of them; then the original ones are counted.
+    // Changed tests explain another count; then the original tests are counted.
     if failed.is_empty() && state.harness.is_empty() {
         failed.extend(fewer_tests(state, commit));
     }
@@ -213,7 +205,7 @@ impl ProofState {
             .collect()
     }
 
-    /// Asks you if the level is lower than the task requires.
+    /// Asks the user if the level is lower than required.
     fn meet(&self, verdict: Verdict) -> Verdict {
         let enough = match self.require {
             None => true,
@@ -230,7 +222,7 @@ impl ProofState {
     }
 }
 
-/// Whether the original harness passes on the work; runs what shows it.
+/// Whether the work passes with the original harness, or the tree to run next.
 fn originals<'a>(state: &'a ProofState, commit: &TreeRun) -> Result<Originals<'a>, Tree> {
     if state.harness.is_empty() {
         return Ok(Originals::Untouched);
@@ -241,7 +233,7 @@ fn originals<'a>(state: &'a ProofState, commit: &TreeRun) -> Result<Originals<'a
     }
     let soft = state.harness.iter().filter(|change| change.is_soft()).count();
     if soft > 0 {
-        // If the run changed nothing but such scripts, that run is the commit itself.
+        // If only such scripts changed, that tree is the commit.
         if soft == state.harness.len() {
             return Ok(Originals::PassWithScripts(
                 state
@@ -267,10 +259,11 @@ fn holds(state: &ProofState, run: &TreeRun) -> bool {
         && fewer_tests(state, run).is_empty()
 }
 
-/// What a run with the original harness that doesn't pass means: only an original test that ran and failed blocks.
+/// Interprets a failure with the original harness: only an original test that ran and failed blocks.
 fn refused<'a>(state: &ProofState, run: &'a TreeRun) -> Originals<'a> {
     let failing: Vec<&CheckResult> = run.results.iter().filter(|result| !result.passed).collect();
-    // Without a report of its tests, a check says by its exit code alone that it ran: if it passed before, or the run edited it.
+    // Without a test report, the exit code alone shows that a check ran: if it passed before, or the run
+    // edited it.
     let edited = state.harness.iter().any(|change| !change.added && !change.is_manifest());
     let is_refusal = |result: &&CheckResult| match result.tests {
         Some(tests) => tests.failed > 0 && !result.failing.iter().any(|name| name.contains("_FailedTest")),
@@ -356,7 +349,7 @@ fn unverified(reason: &str) -> Verdict {
 }
 
 impl Verdict {
-    /// A run that switched a tool off in places is read by a reviewer.
+    /// Caps the level for a run that added suppressions, because a reviewer must read them.
     fn lowered_by(self, suppressions: &[Suppression]) -> Self {
         if suppressions.is_empty() || self.level != Some(ProofLevel::Independent) {
             return self;
@@ -373,7 +366,8 @@ mod tests {
     use ralph_loop_protocol::level::HarnessSource;
     use ralph_loop_protocol::test_counts::TestCounts;
 
-    /// A check's end: `+3` three tests pass, `-1/3` one of three fails, `ok` and `no` without a report, `none` no test ran.
+    /// A check's end: `+3` three tests pass, `-1/3` one of three fails, `ok` and `no` without a report,
+    /// `none` no tests.
     fn result(end: &str) -> CheckResult {
         let counts = |passed: u64, failed: u64| Some(TestCounts { passed, failed });
         let (passed, tests) = match end {
@@ -412,8 +406,8 @@ mod tests {
         }
     }
 
-    /// The baseline's end, the harness changes, what each tree shows when it is needed, and the outcome: a level, `fails` or
-    /// `asks`, behind the trees that ran.
+    /// Baseline, harness changes, results per tree, and the outcome after the trees that ran: a level,
+    /// `fails` or `asks`.
     fn play(policy: TestsPolicy, before: &str, changes: &[&str], trees: &[(Tree, &str)]) -> String {
         let red = !result(before).passed;
         let mut state = ProofState {
@@ -478,7 +472,7 @@ mod tests {
             ("no", &["changed"], &[(B, "ok"), (A, "no")], "BA asks"),
             ("ok", &["added"], &[(B, "ok"), (A, "no")], "BA asks"),
             ("+3", &["changed"], &[(B, "+3"), (A, "+2")], "BA unverified"),
-            // The original tests don't fit the work any more.
+            // The original tests don't fit the work.
             ("+3", &["deleted"], &[(B, "+2"), (A, "none")], "BA unverified"),
             ("+3", &["deleted"], &[(B, "+2"), (A, "no")], "BA unverified"),
             // There were no tests.

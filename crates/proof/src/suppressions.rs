@@ -1,9 +1,10 @@
-//! Comments that switch a tool off for a line. A run that adds some is read by a reviewer: its level is at most `own tests`.
+//! Comments that switch a tool off for a line. A run that adds some reaches at most `own tests`, because a
+//! reviewer must read them.
 
 use ralph_loop_protocol::proof::Suppression;
 use ralph_loop_protocol::text::one_line;
 
-/// The comments that are looked for.
+/// The comments searched for.
 pub const COMMENTS: [&str; 15] = [
     "# noqa",
     "# type: ignore",
@@ -22,7 +23,7 @@ pub const COMMENTS: [&str; 15] = [
     "shellcheck disable",
 ];
 
-/// Suppressions that are listed.
+/// Suppressions listed.
 const LISTED_MAX: usize = 50;
 
 /// The suppression comments in the added lines of a unified diff.

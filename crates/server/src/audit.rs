@@ -1,4 +1,4 @@
-//! The audit log: who did what, when and from where. One line of JSON each, in a file that is only added to.
+//! The audit log: who did what, when, from where. One JSON line each in an append-only file.
 
 use crate::home::ServerHome;
 use jiff::Timestamp;
@@ -8,20 +8,19 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// At this size the file is put away, in place of the one before.
+/// Size at which the file replaces the previous one.
 const FILE_MAX: u64 = 32 * 1024 * 1024;
-/// Bytes of its end that are read for a page.
+/// Bytes read for a page, from the end.
 const READ_MAX: u64 = 4 * 1024 * 1024;
-/// Characters of a detail.
 const DETAIL_MAX: usize = 400;
 
-/// One thing that somebody did.
+/// One recorded action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditEntry {
-    /// When.
+    /// Who did it.
     pub at: Timestamp,
-    /// Who.
+    /// What was done, in one word.
     pub who: String,
     /// What, in one word.
     pub action: String,
@@ -31,12 +30,11 @@ pub struct AuditEntry {
     /// More about it; never a secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// The address that it came from.
+    /// Client address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
 }
 
-/// The log.
 #[derive(Debug)]
 pub struct Audit {
     home: ServerHome,
@@ -44,7 +42,6 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// The log of this server.
     pub fn new(home: &ServerHome) -> Self {
         Self { home: home.clone(), writing: Mutex::new(()) }
     }
@@ -53,7 +50,7 @@ impl Audit {
         self.home.file("audit.jsonl")
     }
 
-    /// Notes something. What cannot be noted is refused by the caller: nobody acts unseen.
+    /// Appends an entry. Callers must refuse the action if this fails.
     pub fn note(&self, mut entry: AuditEntry) -> std::io::Result<()> {
         let _alone = self.writing.lock().unwrap_or_else(|e| e.into_inner());
         let path = self.path();
@@ -66,7 +63,7 @@ impl Audit {
         self.home.append(&path)?.write_all(&line)
     }
 
-    /// The latest entries, the newest first; only those before `before`, where that is given.
+    /// The latest entries, newest first; only those before `before`, if given.
     pub fn latest(&self, most: usize, before: Option<Timestamp>) -> Vec<AuditEntry> {
         let Ok(mut file) = std::fs::File::open(self.path()) else { return Vec::new() };
         let length = file.metadata().map_or(0, |meta| meta.len());

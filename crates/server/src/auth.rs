@@ -1,4 +1,5 @@
-//! Who asks: a bearer token, or the session of a browser. Every route takes a [`Caller`], so none can be reached without one.
+//! Authentication: a bearer token or a browser session. Every route takes a [`Caller`], so none is reachable
+//! without one.
 
 use crate::people::{Person, Role, same};
 use crate::problem::Problem;
@@ -9,32 +10,31 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-/// The header that unsafe requests of a browser carry.
+/// Header that a browser's unsafe requests carry.
 pub const CSRF: &str = "x-ralph-csrf";
 
-/// Somebody who may ask.
+/// An authenticated client.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Who.
     pub person: Person,
-    /// What unsafe requests of the session must say; nothing for a bearer token.
+    /// CSRF token of the session; `None` for a bearer token.
     pub csrf: Option<String>,
-    /// The address that they come from.
+    /// The client's address.
     pub from: IpAddr,
     pass: Pass,
 }
 
-/// What somebody came in with.
+/// How the client authenticated.
 #[derive(Debug, Clone)]
 enum Pass {
-    /// A token, by the mark that changes with it.
+    /// A token, by a mark that changes with it.
     Token(String),
-    /// The cookie of a session.
+    /// The session cookie.
     Session(String),
 }
 
 impl Caller {
-    /// Whether they may still look: answers that take long ask again. A token may have been taken away, or a session ended.
+    /// Whether the token or session is still valid; long responses check again.
     pub fn is_still_here(&self, server: &Server) -> bool {
         let now = match &self.pass {
             Pass::Token(mark) => server
@@ -49,7 +49,7 @@ impl Caller {
         now.as_ref() == Some(&self.person)
     }
 
-    /// Refuses whoever may do less.
+    /// Refuses callers with a lower role.
     pub fn may(&self, role: Role) -> Result<(), Problem> {
         if self.person.role >= role {
             return Ok(());
@@ -59,7 +59,7 @@ impl Caller {
             .hint("ask an admin of this server for another token"))
     }
 
-    /// Notes what the caller does. Nobody acts unseen: what cannot be noted is not done.
+    /// Records what the caller does. If recording fails, the action must not happen.
     pub fn note(
         &self,
         server: &Server,
@@ -70,7 +70,6 @@ impl Caller {
         server.note_as(&self.person.name, &self.from.to_string(), action, run, detail)
     }
 
-    /// The name that journals and logs show.
     pub fn actor(&self) -> String {
         format!("{} via web", self.person.name)
     }
@@ -115,7 +114,7 @@ fn unknown(detail: &str) -> Problem {
         .hint("log in with the token that `ralph serve` printed, or one that an admin gave you")
 }
 
-/// Refuses an address that has guessed too often.
+/// Refuses an address after too many wrong tokens.
 pub fn refuse_guessing(server: &Server, from: IpAddr) -> Result<(), Problem> {
     match server.limiter.wait(from) {
         None => Ok(()),
@@ -128,19 +127,19 @@ pub fn refuse_guessing(server: &Server, from: IpAddr) -> Result<(), Problem> {
     }
 }
 
-/// Whether a browser was sent here by a page of this very server.
+/// Whether the browser's request comes from a page of this server.
 pub fn check_origin(headers: &HeaderMap) -> Result<(), Problem> {
     let text = |name| headers.get(name).and_then(|value: &header::HeaderValue| value.to_str().ok());
     let Some(origin) = text(header::ORIGIN) else {
-        // Browsers always name it where it matters; a program that sends a cookie by hand need not.
+        // Browsers always send it when it matters; other programs needn't.
         return match text(header::HeaderName::from_static("sec-fetch-site")) {
             None | Some("same-origin" | "none") => Ok(()),
             Some(_) => Err(foreign("another site")),
         };
     };
     let of_origin = origin.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
-    // A proxy that asks under a name of its own tells the one that the browser knows. No page of another site can send that
-    // header along without being asked for leave first, which is never given.
+    // A proxy with another name forwards the browser's. Pages of other sites can't set that header without a
+    // CORS preflight, which always fails.
     let hosts = [text(header::HOST), text(header::HeaderName::from_static("x-forwarded-host"))];
     let is_own = hosts.into_iter().flatten().any(|host| {
         let host = host.trim();
@@ -155,8 +154,8 @@ fn foreign(origin: &str) -> Problem {
         .hint("open this server's own page; behind a proxy, let it pass the Host header on")
 }
 
-/// Whether a request calls this machine by a name that is its own. A page of another site can have a name of its own lead here, and
-/// reads then what is answered without a token.
+/// Whether the request uses a local host name. Otherwise another site could point its name here (DNS
+/// rebinding) and read what needs no token.
 pub fn is_named_locally(headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(header::HOST) else { return true };
     let host = host.to_str().unwrap_or_default();
@@ -167,7 +166,7 @@ pub fn is_named_locally(headers: &HeaderMap) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// The address at the other end.
+/// The client's address.
 pub fn address(parts: &Parts) -> IpAddr {
     parts
         .extensions
@@ -180,7 +179,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// The cookie of a session, where the request has one.
+/// The session cookie of a request.
 pub(crate) fn cookie(headers: &HeaderMap) -> Option<&str> {
     let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));

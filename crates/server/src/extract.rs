@@ -1,4 +1,4 @@
-//! Queries and bodies, whose faults are told like all others.
+//! Extractors for queries and bodies that report errors as problems.
 
 use crate::problem::Problem;
 use axum::Json;
@@ -8,10 +8,8 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use serde::de::DeserializeOwned;
 
-/// What was answered.
 pub type Answer<T> = Result<T, Problem>;
 
-/// The query of a request.
 #[derive(Debug)]
 pub struct Asked<T>(pub T);
 
@@ -26,7 +24,6 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     }
 }
 
-/// The JSON body of a request.
 #[derive(Debug)]
 pub struct Body<T>(pub T);
 
@@ -44,7 +41,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         let bytes = Bytes::from_request(request, state)
             .await
             .map_err(|error| Problem::new(error.status(), error.body_text()).hint(HINT))?;
-        // A list would be taken for the fields in their order.
+        // Serde would accept a list as the fields in order.
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|first| *first == b'[') {
             return Err(Problem::refused("the body is a list, not an object").hint(HINT));
         }

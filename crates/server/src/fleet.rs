@@ -1,28 +1,25 @@
-//! What a server of a fleet has: the database, and what may start by itself.
+//! The fleet side of a server: database and triggers.
 
 use ralph_loop_app::{AppError, Environment};
 use ralph_loop_fleet::trigger::Triggers;
 use ralph_loop_fleet::{Fleet, db};
 use std::sync::Arc;
 
-/// Connections to the database.
+/// Database connections.
 const CONNECTIONS: u32 = 6;
 
-/// What a server of a fleet has.
 #[derive(Debug)]
 pub struct FleetSide {
-    /// The database.
     pub fleet: Fleet,
-    /// What may start by itself.
     pub triggers: Triggers,
-    /// With what the code host signs.
+    /// Secret of the code host's webhook signatures.
     pub webhook_secret: Option<String>,
-    /// The address of the database, for workers that are let in.
+    /// Database URL, for enrolling workers.
     pub url: String,
 }
 
 impl FleetSide {
-    /// Where the variables name a Postgres and an artifact store; else this server is alone.
+    /// Set if the variables name Postgres and an artifact store.
     pub async fn open(env: &Environment) -> Result<Option<Arc<Self>>, AppError> {
         let vars = env.vars();
         let (Some(url), Some(_)) = (db::url(vars), vars.filled("RALPH_ARTIFACTS")) else { return Ok(None) };

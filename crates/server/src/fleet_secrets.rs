@@ -1,5 +1,5 @@
-//! Which secrets of this server a run of its fleet is given: what its agents, its sandbox and its code host need, and nothing
-//! else. The worker that drives it sees no other.
+//! Selects the secrets a fleet run gets: those its agents, sandbox and code host need. The worker sees no
+//! others.
 
 use crate::scheduler::AuthSource;
 use crate::server::Server;
@@ -10,10 +10,10 @@ use ralph_loop_task::config::ProviderName;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Time between two looks for runs that wait for their secrets.
+/// Polling interval for runs that need secrets.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// Of the secrets that are set here, those that a run needs.
+/// The configured secrets that a run needs.
 pub(crate) fn needed(request: &RunRequest, auth: Option<AuthSource>, set: &[String]) -> Vec<String> {
     set.iter().filter(|name| is_needed(name, request, auth)).cloned().collect()
 }
@@ -37,7 +37,7 @@ fn is_needed(name: &str, request: &RunRequest, auth: Option<AuthSource>) -> bool
     }
 }
 
-/// Agents that are known have known keys. Who names none, or one of their own, may use any model.
+/// Known agents have known keys; others may use any model.
 fn is_model_key(name: &str, agents: &[String]) -> bool {
     let key_of = |agent: &String| match agent.as_str() {
         "claude" => Some(&["ANTHROPIC_API_KEY"][..]),
@@ -48,7 +48,7 @@ fn is_model_key(name: &str, agents: &[String]) -> bool {
     agents.is_empty() || agents.iter().any(|agent| key_of(agent).is_none_or(|keys| keys.contains(&name)))
 }
 
-/// Gives runs that begin on some worker what they need, until the server ends.
+/// Sends secrets to runs that start on a worker, until the server ends.
 pub(crate) fn begin(server: &Arc<Server>) {
     let Some(side) = server.fleet.clone() else { return };
     let server = server.clone();
@@ -77,7 +77,7 @@ async fn give(server: &Arc<Server>, wanted: &Wanted) -> Result<(), String> {
     let names: Vec<&str> = values.iter().map(|(name, _)| name.as_str()).collect();
     let worker = one_line(wanted.worker.as_deref().unwrap_or("a worker"), 60);
     let detail = format!("{} to {worker}", names.join(", "));
-    // Written down before: nobody is given anything that nobody knows of.
+    // Recorded in the audit log first.
     server
         .note_as("fleet", "this server", "give secrets", Some(&wanted.run), Some(detail))
         .map_err(|problem| format!("{problem:?}"))?;

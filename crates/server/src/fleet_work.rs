@@ -1,4 +1,4 @@
-//! The server of a fleet: gives out runs, shows those of other machines, starts what comes by itself. It drives nothing.
+//! A fleet's server: hands out runs, shows those of other machines, fires triggers. It drives nothing.
 
 use crate::index::Indexed;
 use crate::row::RunRow;
@@ -13,17 +13,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time between two looks for what waits, for what has changed, and for what is due.
+/// Polling interval for waiting, changed and due work.
 const GIVE: Duration = Duration::from_millis(500);
 const SHOW: Duration = Duration::from_secs(1);
 const DUE: Duration = Duration::from_secs(5);
-/// Time between two looks for deliveries that nobody sends again.
+/// Interval for cleaning up old webhook deliveries.
 const TIDY: Duration = Duration::from_secs(3600);
 
-/// Runs that wait, as they are shown.
+/// Waiting runs shown.
 const WAITING: i64 = 1000;
 
-/// The row of a run that nobody has begun, or of which nothing is here yet.
+/// The row of a run without a local record.
 pub(crate) fn row(one: &NotBegun) -> RunRow {
     let at = Timestamp::from_millisecond(one.at).unwrap_or_default();
     let status = match (one.resting, one.begun) {
@@ -41,16 +41,16 @@ pub(crate) fn row(one: &NotBegun) -> RunRow {
     }
 }
 
-/// The runs that nobody has begun, as they are shown.
+/// Runs that haven't started.
 #[derive(Debug, Default)]
 struct Waiting {
     known: BTreeMap<String, NotBegun>,
-    /// Every record was looked at since the start: rows without one were taken away with that.
+    /// All records were read since the start, which removed rows without one.
     settled: bool,
 }
 
 impl Waiting {
-    /// Shows what is new or other than before, and no longer what somebody has taken out.
+    /// Updates changed rows and removes those of deleted runs.
     async fn show(&mut self, server: &Server, fleet: &Fleet, all: Vec<NotBegun>) -> Result<(), FleetError> {
         if !self.settled && server.live.is_reconciled() {
             self.settled = true;
@@ -72,7 +72,7 @@ impl Waiting {
             }
             match fleet.within(runs::not_over(fleet.pool(), &run)).await? {
                 None => server.live.remove(&run).await?,
-                // Begun, and not copied yet.
+                // Started, but not copied yet.
                 Some(_) => drop(self.known.insert(run, one)),
             }
         }
@@ -81,7 +81,7 @@ impl Waiting {
     }
 }
 
-/// Begins what a server does for its fleet, until it ends.
+/// Starts a server's fleet tasks, until it ends.
 pub(crate) fn begin(server: &Arc<Server>) {
     let Some(side) = server.fleet.clone() else { return };
     let giving = side.clone();
@@ -147,7 +147,7 @@ pub(crate) fn begin(server: &Arc<Server>) {
                     looked = now;
                     runs.iter().for_each(|run| tracing::info!(%run, "a schedule has added a run"));
                 }
-                // What is due meanwhile is made up for.
+                // What is due in the meantime is caught up later.
                 Err(error) => tracing::warn!(%error, "can't store schedules"),
             }
             tokio::time::sleep(DUE).await;

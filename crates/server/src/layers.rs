@@ -1,4 +1,4 @@
-//! What every answer goes through: headers that keep browsers careful, and the counters.
+//! Middleware for all responses: security headers and counters.
 
 use crate::problem::Problem;
 use crate::server::Server;
@@ -10,7 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Headers that an answer has where it says nothing else.
+/// Default response headers.
 const HEADERS: [(&str, &str); 8] = [
     ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
     ("x-content-type-options", "nosniff"),
@@ -22,10 +22,10 @@ const HEADERS: [(&str, &str); 8] = [
     ("permissions-policy", "camera=(), microphone=(), geolocation=()"),
 ];
 
-/// Bytes of what a refusal says in plain words.
+/// Size limit of a plain-text refusal.
 const SAID_MAX: usize = 4096;
 
-/// A refusal in plain words, or in none (a wrong method, a path that cannot be read, a body that is too large), said like all others.
+/// Converts plain refusals (wrong method, invalid path, oversized body) to problems.
 async fn as_problem(method: &str, response: Response) -> Response {
     let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let status = response.status();
@@ -46,13 +46,13 @@ async fn as_problem(method: &str, response: Response) -> Response {
     told
 }
 
-/// Counts a request and completes its answer.
+/// Counts a request and completes its response.
 pub(crate) async fn around(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map_or("page", |path| path.as_str()).to_owned();
     let mut response = next.run(request).await;
-    // Other rules hold there, and other readers.
+    // MCP has other rules and clients.
     if route != "/mcp" {
         response = as_problem(method.as_str(), response).await;
     }

@@ -1,9 +1,9 @@
-//! Many runs, many people, one page: `ralph serve`.
+//! `ralph serve`: many runs, many users, one dashboard.
 //!
-//! The server has no loop of its own. A run is a detached process; [`live`] watches the records of all runs of this machine,
-//! whoever started them, and [`index`] keeps one row of each, which can be thrown away. [`scheduler`] decides whose turn it is.
-//! [`people`] says who may do what, [`routes`] is the REST interface, [`stream`] the WebSockets and server-sent events. What somebody does becomes a letter in
-//! the inbox of a run, with their name, and a line in the [`audit`] log.
+//! The server doesn't run the loop: each run is a detached process. [`live`] watches the records of all runs
+//! on this machine, [`index`] keeps a disposable row of each, [`scheduler`] decides which run starts next,
+//! [`people`] holds users and roles, [`routes`] the REST API, [`stream`] WebSockets and server-sent events.
+#![allow(missing_docs, reason = "a comment that repeats a name helps no reader")]
 
 pub mod audit;
 pub mod auth;

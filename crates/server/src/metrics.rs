@@ -1,18 +1,17 @@
-//! Counters of the server, as Prometheus reads them.
+//! Server metrics in Prometheus format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Upper ends of the classes of durations, in seconds.
+/// Histogram buckets in seconds.
 const CLASSES: [f64; 8] = [0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0];
-/// Methods that are told apart.
+/// Methods counted separately.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"];
-/// Routes and answers that are told apart.
+/// Distinct routes and statuses.
 const KINDS: usize = 2000;
 
-/// Counts requests.
 #[derive(Debug, Default)]
 pub struct Metrics {
     requests: Mutex<Requests>,
@@ -27,10 +26,9 @@ struct Requests {
 }
 
 impl Metrics {
-    /// Counts one request.
     pub fn answered(&self, method: &str, route: &str, status: u16, took: Duration) {
         let mut requests = self.requests.lock().unwrap_or_else(|e| e.into_inner());
-        // Whoever asks can invent methods without end.
+        // Clients can invent any number of methods.
         let method = if METHODS.contains(&method) { method } else { "other" };
         let key = (method.to_owned(), route.to_owned(), status);
         if requests.answered.len() < KINDS || requests.answered.contains_key(&key) {
@@ -44,7 +42,6 @@ impl Metrics {
         requests.count += 1;
     }
 
-    /// The counters of requests.
     pub fn text(&self) -> String {
         let requests = self.requests.lock().unwrap_or_else(|e| e.into_inner());
         let mut text = head("ralph_http_requests_total", "counter", "Requests that were answered.");
@@ -69,17 +66,17 @@ impl Metrics {
     }
 }
 
-/// What a metric is.
+/// A metric's header.
 pub(crate) fn head(name: &str, kind: &str, help: &str) -> String {
     format!("# HELP {name} {help}\n# TYPE {name} {kind}\n")
 }
 
-/// A text as the value of a label.
+/// Escapes a label value.
 pub(crate) fn label(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// One number of its own.
+/// A single gauge.
 pub(crate) fn gauge(name: &str, help: &str, value: f64) -> String {
     format!("{}{name} {value}\n", head(name, "gauge", help))
 }

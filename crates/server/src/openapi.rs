@@ -1,11 +1,10 @@
-//! The OpenAPI document, derived from the types of the routes. Compiled only with the feature `schema`; the program carries the
-//! file of `schemas/` that `scripts/generate` writes with it.
+//! The OpenAPI document, derived from route types. Compiled only with feature `schema`; the program embeds
+//! the generated file in `schemas/`.
 
 use crate::routes::{Operation, operations, schemas};
 use schemars::generate::{Contract, SchemaSettings};
 use serde_json::{Map, Value, json};
 
-/// The document.
 pub fn document() -> Value {
     let mut answers = SchemaSettings::draft2020_12()
         .with(|settings| {

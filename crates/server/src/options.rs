@@ -1,37 +1,36 @@
-//! How a server is started.
+//! Options of a server.
 
 use crate::scheduler::Limits;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// How a server is started.
+/// Options of a server.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// The address that it listens on.
+    /// The address to listen on.
     pub host: IpAddr,
-    /// The port; 0 for any that is free.
+    /// The port; 0 for any free one.
     pub port: u16,
-    /// The token of the owner, where somebody gave one; else one is made and kept.
+    /// The owner's token; `None` generates and stores one.
     pub token: Option<String>,
-    /// How many runs may be at work.
+    /// Limits for active runs.
     pub limits: Limits,
-    /// Folders that runs may be started in.
+    /// Folders in which runs may start.
     pub repos: Vec<PathBuf>,
-    /// The folder that a relative file in `RALPH_DB_URL` is in.
+    /// Base folder for a relative file in `RALPH_DB_URL`.
     pub folder: PathBuf,
     /// Filled with scripted runs.
     pub demo: bool,
 }
 
-/// A server that listens.
+/// A listening server.
 #[derive(Debug, Clone)]
 pub struct Ready {
-    /// Its address.
     pub url: String,
-    /// The token of its owner.
+    /// The owner's token.
     pub token: String,
-    /// The address with a code that logs in once, within one minute.
+    /// A URL with a single-use login code, valid for one minute.
     pub login_url: String,
-    /// Where the index was moved to, because it was damaged; a new one is made from the records.
+    /// Where a damaged index was moved; a new one is built from the records.
     pub set_aside: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! What went wrong, as every answer of the server says it: `application/problem+json` with what to do about it.
+//! Errors as `application/problem+json` with the next step.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -6,7 +6,7 @@ use ralph_loop_app::{AppError, ErrorKind};
 use ralph_loop_journal::JournalError;
 use serde_json::{Map, Value, json};
 
-/// What went wrong, for a person and for a program.
+/// An error for users and programs.
 #[derive(Debug, Clone)]
 pub struct Problem(Box<Said>);
 
@@ -20,56 +20,53 @@ struct Said {
 }
 
 impl Problem {
-    /// A problem with this status; `detail` says what failed, on what.
+    /// A problem with this status; `detail` says what failed, naming the input.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or("It did not work").to_owned();
         Self(Box::new(Said { status, title, detail: detail.into(), hint: None, more: Map::new() }))
     }
-    /// What was asked for cannot be meant.
+    /// The request is invalid.
     pub fn bad(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
-    /// There is no such thing.
+    /// Not found.
     pub fn missing(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
-    /// This caller may not.
+    /// The caller's role doesn't allow it.
     pub fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
-    /// It stands in the way of what is there.
+    /// Conflicts with the current state.
     pub fn conflict(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, detail)
     }
-    /// It was understood and refused.
+    /// Understood and rejected.
     pub fn refused(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
     }
-    /// The server is at fault.
+    /// A server error.
     pub fn internal(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
     }
-    /// With what to do.
+    /// Adds the next step.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
-    /// With one more member.
+    /// Adds a member.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.more.insert(name.to_owned(), value.into());
         self
     }
-    /// The status.
     pub fn status(&self) -> StatusCode {
         self.0.status
     }
-    /// What failed.
     pub fn detail(&self) -> &str {
         &self.0.detail
     }
-    /// What to do.
     pub fn hint_text(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }

@@ -1,4 +1,4 @@
-//! Making the index anew from the records of the runs.
+//! Rebuilds the index from run records.
 
 use crate::home::ServerHome;
 use crate::index::{Index, Indexed, entries, read_run};
@@ -7,19 +7,19 @@ use ralph_loop_app::{App, AppError};
 use ralph_loop_journal::registry;
 use std::path::{Path, PathBuf};
 
-/// Rows that are written at a time.
+/// Rows written at once.
 const BATCH: usize = 500;
 
-/// An index that was made from the records.
+/// A rebuilt index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RebuiltIndex {
-    /// The runs in it.
+    /// Number of runs.
     pub runs: usize,
-    /// Where the old one was moved to, because it was damaged.
+    /// Where the damaged one was moved.
     pub set_aside: Option<PathBuf>,
 }
 
-/// Makes the index again; a relative file in `RALPH_DB_URL` is one in `folder`.
+/// Rebuilds the index; a relative file in `RALPH_DB_URL` is in `folder`.
 pub fn rebuild_index(
     app: &App,
     folder: &Path,

@@ -19,71 +19,71 @@ pub struct RunRow {
     pub id: String,
     /// The title of its task.
     pub task: String,
-    /// The same, under the name that views have for it.
+    /// The same as `task`, under the name used by views.
     pub title: String,
-    /// The folder that it was started from.
+    /// The folder it was started from.
     pub repo: String,
-    /// The branch or ref that holds its work.
+    /// The branch or ref with its work.
     pub branch: Option<String>,
-    /// The status word; `gone` where its folder is, `unreadable` where its journal is.
+    /// The status word; `gone` if its folder is missing, `unreadable` if its journal is damaged.
     pub status: String,
-    /// The iteration under way, or the last one.
+    /// The current or last iteration.
     pub iteration: u32,
-    /// Most iterations.
+    /// Iteration limit.
     pub max_iterations: u32,
     /// The score of the last iteration.
     pub loop_score: Option<f64>,
     /// What it has cost.
     #[serde(flatten)]
     pub cost: Cost,
-    /// Most money.
+    /// Cost limit.
     pub budget_usd: f64,
     /// Criteria that are met.
     pub criteria_met: u32,
     /// Criteria of the task.
     pub criteria_total: u32,
-    /// Who works, or worked last.
+    /// The current or last agent.
     pub agent: Option<String>,
-    /// With which model, where one was chosen.
+    /// The chosen model, if there is one.
     pub model: Option<String>,
-    /// Who makes the sandbox.
+    /// The sandbox provider.
     pub provider: String,
-    /// What people may do to it here.
+    /// What users may do to it.
     pub mode: String,
     /// The pull request.
     pub pr_url: Option<String>,
-    /// A person is asked.
+    /// Whether it needs the user.
     pub needs_you: bool,
-    /// When it was asked for.
+    /// When it was requested.
     pub created_at: Timestamp,
-    /// When something last happened; output counts.
+    /// When something last happened, including output.
     pub updated_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// Who asked for it on the page; nobody for a terminal.
+    /// Who requested it in the dashboard; null for a terminal.
     pub person: Option<String>,
-    /// Whether a process works on it.
+    /// Whether a process drives it.
     pub driven: bool,
-    /// What is wrong with it, where something is.
+    /// The problem, if there is one.
     pub problem: Option<String>,
-    /// Its place in the queue, where it has not begun.
+    /// Its position in the queue, if it hasn't started.
     pub queued: Option<u32>,
-    /// What it does, asks or came to, in one sentence without ages.
+    /// The current activity, question or result in one sentence without ages.
     #[serde(default)]
     pub now: Option<String>,
     /// The number of the pull request.
     #[serde(default)]
     pub pr_number: Option<u64>,
-    /// Whether the pull request is not yet for review.
+    /// Whether the pull request is a draft.
     #[serde(default)]
     pub pr_draft: bool,
-    /// Who decided what a pass means, once the final check has passed.
+    /// The proof level, once the final check has passed.
     #[serde(default)]
     pub proof_level: Option<ProofLevel>,
 }
 
 impl RunRow {
-    /// The row of a run that was read.
+    /// The row of a run.
     pub fn of(reading: &RunReading, person: Option<String>) -> Self {
         let (state, spec) = (&reading.state, &reading.state.spec);
         let current = state.iterations.current.as_ref();
@@ -131,7 +131,7 @@ impl RunRow {
         }
     }
 
-    /// The row of a run that cannot be read: its folder is gone, or its journal is damaged.
+    /// The row of an unreadable run: its folder is gone, or its journal is damaged.
     pub fn unreadable(entry: &Registration, status: &str, problem: String) -> Self {
         Self {
             status: status.to_owned(),
@@ -147,7 +147,7 @@ impl RunRow {
         }
     }
 
-    /// The row of a run that waits for its turn.
+    /// The row of a queued run.
     pub fn waiting(id: &str, title: &str, repo: &str, at: Timestamp) -> Self {
         Self {
             id: id.to_owned(),
@@ -183,12 +183,12 @@ impl RunRow {
         }
     }
 
-    /// Whether nothing more will happen to it by itself.
+    /// Whether nothing more happens to it on its own.
     pub fn is_over(&self) -> bool {
         self.ended_at.is_some() || matches!(self.status.as_str(), "gone" | "unreadable")
     }
 
-    /// What is searched for words.
+    /// The searched text.
     pub fn search_text(&self) -> String {
         let branch = self.branch.as_deref().unwrap_or_default();
         let text = format!("{} {} {} {branch}", self.id, self.task, self.repo).to_lowercase();
@@ -196,13 +196,13 @@ impl RunRow {
     }
 }
 
-/// Bytes that words are looked for in: an index of Postgres takes no more than 2,704 of a row.
+/// Bytes searched; a Postgres index takes at most 2,704 per row.
 const SEARCH_MAX: usize = 2000;
 
-/// Bytes of the sentence.
+/// Size limit of the sentence.
 const NOW_MAX: usize = 240;
 
-/// What a run does, asks or came to. Without ages: a rebuilt index has the same rows.
+/// The current activity, question or result. Without ages, so that a rebuilt index has the same rows.
 fn now(reading: &RunReading) -> String {
     let state = &reading.state;
     let current = state.iterations.current.as_ref();

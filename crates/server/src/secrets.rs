@@ -1,4 +1,4 @@
-//! Secrets that runs of this server may use: encrypted at rest, and never shown again. Which are set can be seen, nothing more.
+//! Secrets for runs of this server: encrypted at rest and never shown; only whether they are set.
 
 use crate::home::ServerHome;
 use crate::people::random_bytes;
@@ -11,12 +11,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// The variable that holds the key: 64 hexadecimal digits.
+/// The key as 64 hexadecimal digits.
 const KEY: &str = "RALPH_SECRETS_KEY";
-/// Bytes of a secret.
+/// Size limit of a secret.
 const VALUE_MAX: usize = 64 * 1024;
 
-/// The secrets.
 pub struct Secrets {
     home: ServerHome,
     key: LessSafeKey,
@@ -30,7 +29,7 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Opens them with the key of `RALPH_SECRETS_KEY`, else with that of a file which only its owner can read.
+    /// Uses the key in `RALPH_SECRETS_KEY`, else that in a private file.
     pub fn open(home: &ServerHome, vars: &Vars) -> Result<Self, AppError> {
         let bytes = match vars.filled(KEY) {
             Some(text) => from_hex(text.trim()).ok_or_else(|| {
@@ -49,24 +48,23 @@ impl Secrets {
             None => BTreeMap::new(),
         };
         let secrets = Self { home: home.clone(), key: LessSafeKey::new(unbound), sealed: Mutex::new(sealed) };
-        // A wrong key is told now, not when the first run misses its token.
+        // Reports a wrong key now, not when the first run lacks its token.
         secrets.values()?;
         Ok(secrets)
     }
 
-    /// The names that may be set: variables that hold secrets of models, code hosts and sandboxes.
+    /// Names that may be set: secrets of models, code hosts and sandboxes.
     pub fn names() -> Vec<&'static str> {
         let known = variables::VARIABLES.iter().filter(|known| known.secret && known.dotenv);
         known.map(|known| known.name).filter(|name| *name != "RALPH_DB_URL").collect()
     }
 
-    /// Every name, and whether it is set here.
+    /// Every name, and whether it is set.
     pub fn list(&self) -> Vec<(String, bool)> {
         let sealed = self.lock();
         Self::names().into_iter().map(|name| (name.to_owned(), sealed.contains_key(name))).collect()
     }
 
-    /// Sets one.
     pub fn set(&self, name: &str, value: &str) -> Result<(), AppError> {
         if !Self::names().contains(&name) {
             return Err(AppError::usage(format!("runs don't use a secret `{name}`"))
@@ -89,7 +87,7 @@ impl Secrets {
         self.save(&sealed)
     }
 
-    /// Forgets one; whether it was set.
+    /// Removes one; returns whether it was set.
     pub fn unset(&self, name: &str) -> Result<bool, AppError> {
         let mut sealed = self.lock();
         if sealed.remove(name).is_none() {
@@ -99,7 +97,7 @@ impl Secrets {
         Ok(true)
     }
 
-    /// The values, for the process of a run alone.
+    /// The values, only for a run's process.
     pub fn values(&self) -> Result<Vec<(String, String)>, AppError> {
         let sealed = self.lock();
         sealed.iter().map(|(name, text)| Ok((name.clone(), self.open_one(name, text)?))).collect()

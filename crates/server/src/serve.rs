@@ -1,4 +1,4 @@
-//! The life of a server: it listens first, and reads what it needs while it already answers.
+//! Starts and stops a server: it listens first and loads what it needs while answering.
 
 use crate::fleet::FleetSide;
 use crate::home::ServerHome;
@@ -25,14 +25,14 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// How long open requests may take once the server is to end.
+/// How long open requests may take at shutdown.
 const DRAIN: Duration = Duration::from_secs(5);
-/// Threads for what blocks.
+/// Threads for blocking work.
 const BLOCKING: usize = 64;
-/// A token that was made is kept here.
+/// File of the generated token.
 const TOKEN_FILE: &str = "token";
 
-/// Runs a server until a signal ends it. `ready` hears once it listens. Runs that it started go on.
+/// Runs a server until a signal; calls `ready` once it listens. Its runs continue.
 pub fn serve(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> Result<(), AppError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(4)
@@ -42,7 +42,7 @@ pub fn serve(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> R
         .build()
         .map_err(|e| AppError::environment(format!("can't start the server: {e}")))?;
     let ended = runtime.block_on(run(app, options, ready));
-    // What still blocks belongs to runs, which go on.
+    // Remaining blocking work belongs to runs, which continue.
     runtime.shutdown_timeout(Duration::from_millis(200));
     ended
 }
@@ -101,7 +101,7 @@ async fn run(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> R
     let serving = tokio::spawn(async move { serving.await });
     wait_for_signal().await;
     scheduler.drain();
-    // Those who watch are told, and come back.
+    // Viewers are notified and reconnect.
     let _ = close.send(true);
     let _ = tokio::time::timeout(DRAIN, serving).await;
     live.stop();
@@ -137,7 +137,7 @@ async fn listen(options: &ServeOptions) -> Result<TcpListener, AppError> {
     })
 }
 
-/// The owner's token. An address that others reach needs one that somebody has chosen.
+/// The owner's token. A public address requires a chosen one.
 fn token(options: &ServeOptions, own: &ServerHome) -> Result<String, AppError> {
     if let Some(token) = &options.token {
         return Ok(token.trim().to_owned());

@@ -1,4 +1,4 @@
-//! What every route stands on.
+//! State shared by all routes.
 
 use crate::audit::{Audit, AuditEntry};
 use crate::fleet::FleetSide;
@@ -22,61 +22,56 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, watch};
 
-/// Connections that watch, at most.
+/// Limit for streaming connections.
 pub(crate) const SOCKETS: usize = 4000;
-/// Commands of the mode `debug` at a time: each takes a thread for as long as it runs.
+/// Concurrent `debug` commands; each blocks a thread.
 const COMMANDS: usize = 4;
-/// Runs whose edits are kept apart.
+/// Runs with an edit lock.
 const EDITED_MAX: usize = 1024;
 
-/// Everything that a running server has.
+/// The state of a running server.
 #[derive(Debug)]
 pub struct Server {
-    /// Starts and opens runs.
     pub app: App,
-    /// `ralph`'s own folder.
+    /// The state folder.
     pub home: StateHome,
     /// The server's own folder.
     pub own: ServerHome,
-    /// The rows.
+    /// Rows of all runs.
     pub index: Arc<Index>,
-    /// The runs that something happens to.
+    /// Active runs.
     pub live: Arc<Live>,
-    /// Who begins when.
+    /// Decides which run starts.
     pub scheduler: Arc<Scheduler>,
-    /// Who may come in.
+    /// Users.
     pub people: People,
-    /// Who is logged in.
+    /// Browser sessions.
     pub sessions: Sessions,
-    /// Codes that log in once.
+    /// Login codes.
     pub codes: LoginCodes,
-    /// The limit on guesses.
+    /// Limits wrong tokens.
     pub limiter: LoginLimiter,
-    /// Who did what.
+    /// The audit log.
     pub audit: Audit,
-    /// Secrets of runs.
     pub secrets: Arc<Secrets>,
-    /// Counters.
     pub metrics: Metrics,
-    /// Becomes true when the server is about to end.
+    /// Becomes true at shutdown.
     pub closing: watch::Receiver<bool>,
-    /// The folders that runs may be started in, beside those that have runs already.
+    /// Folders in which runs may start, besides those with runs.
     pub repos: Vec<PathBuf>,
-    /// Only this machine can reach it.
+    /// Reachable only from this machine.
     pub is_local: bool,
-    /// Filled with scripted runs.
     pub demo: bool,
-    /// Other machines that drive its runs, where there are some.
+    /// The fleet, if there is one.
     pub fleet: Option<Arc<FleetSide>>,
-    /// Room for those who watch.
+    /// Permits for streaming connections.
     pub sockets: Arc<Semaphore>,
     commands: Arc<Semaphore>,
     edits: Mutex<HashMap<RunId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-/// The parts that are made before a server.
+/// Parts created before the server.
 #[derive(Debug)]
-#[allow(missing_docs, reason = "the fields of `Server` of the same names")]
 pub struct ServerParts {
     pub app: App,
     pub home: StateHome,
@@ -94,7 +89,6 @@ pub struct ServerParts {
 }
 
 impl Server {
-    /// Puts a server together.
     pub fn new(parts: ServerParts) -> Arc<Self> {
         Arc::new(Self {
             index: parts.live.index.clone(),
@@ -121,12 +115,11 @@ impl Server {
         })
     }
 
-    /// The time.
     pub fn now(&self) -> Timestamp {
         SystemClock::default().now()
     }
 
-    /// Does what blocks, off the threads that answer others.
+    /// Runs blocking work off the async threads.
     pub async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
@@ -136,7 +129,7 @@ impl Server {
             .map_err(|_| Problem::internal("the work was not finished").hint("try again"))?
     }
 
-    /// The same on a thread that knows nothing of this runtime: what calls other servers brings one of its own.
+    /// Runs work on a thread outside this runtime, because HTTP clients bring their own.
     pub async fn apart<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
@@ -145,7 +138,6 @@ impl Server {
         self.blocking(move || std::thread::spawn(work).join().unwrap_or_else(|_| Err(broken()))).await
     }
 
-    /// The run of this id.
     pub fn entry(&self, run: &str) -> Result<Registration, Problem> {
         let wrong = || {
             Problem::missing(format!("run `{}` doesn't exist", ralph_loop_protocol::text::one_line(run, 80)))
@@ -154,7 +146,7 @@ impl Server {
         ralph_loop_journal::registry::find(&self.home, &run).ok_or_else(wrong)
     }
 
-    /// Notes what somebody does. Nobody acts unseen: what cannot be noted is not done.
+    /// Records an action. If recording fails, the action must not happen.
     pub fn note_as(
         &self,
         who: &str,
@@ -177,12 +169,12 @@ impl Server {
         })
     }
 
-    /// One edit of a run at a time, so that nobody saves over what they have not seen.
+    /// Serializes edits of a run, so that none overwrites an unseen one.
     pub async fn edit_alone(&self, run: &RunId) -> OwnedMutexGuard<()> {
         self.lock_of(run).lock_owned().await
     }
 
-    /// One command of the mode `debug` of a run at a time, and few in all; nothing where there is no room.
+    /// Limits `debug` commands: one per run and few in total; `None` if there is no room.
     pub fn command_alone(&self, run: &RunId) -> Option<(OwnedMutexGuard<()>, OwnedSemaphorePermit)> {
         let alone = self.lock_of(&RunId::new(format!("{run}/debug"))).try_lock_owned().ok()?;
         Some((alone, self.commands.clone().try_acquire_owned().ok()?))

@@ -1,4 +1,4 @@
-//! What the benchmark measures: the model and its frames, without a terminal. No part of the interface.
+//! Benchmark entry point: the model and its frames, without a terminal.
 
 use crate::data::Screen;
 use crate::log::Kind;
@@ -13,14 +13,13 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 
-/// A run with so many lines of output on a screen of this size.
+/// A run with many lines of output on a screen.
 pub struct Stage {
     model: Model,
     terminal: Terminal<TestBackend>,
 }
 
 impl Stage {
-    /// With a view of the run as JSON, and this many lines of output.
     pub fn new(view_json: &str, lines: usize, (columns, rows): (u16, u16)) -> Option<Self> {
         let mut model = Model::new(Theme::MONO, (columns, rows), Timestamp::UNIX_EPOCH, TimeZone::UTC);
         let run: ralph_loop_protocol::view::RunView = serde_json::from_str(view_json).ok()?;
@@ -38,7 +37,6 @@ impl Stage {
         Some(stage)
     }
 
-    /// Draws a frame.
     pub fn frame(&mut self) {
         let mut drawn = crate::view::Drawn::default();
         let model = &self.model;
@@ -47,12 +45,10 @@ impl Stage {
         self.model.run.height = drawn.height;
     }
 
-    /// A piece of output.
     pub fn output(&mut self, text: &str) {
         update(&mut self.model, Msg::Told(Vec::new(), vec![Live::Piece(Kind::Said, text.to_owned())]));
     }
 
-    /// A key.
     pub fn key(&mut self, key: char) {
         update(&mut self.model, Msg::Key((KeyCode::Char(key), KeyModifiers::NONE)));
     }

@@ -1,4 +1,4 @@
-//! What the screens know of the world: plain values that effects bring back.
+//! Plain values that effects bring back for the screens.
 
 use jiff::Timestamp;
 use ralph_loop_app::AppError;
@@ -6,7 +6,6 @@ use ralph_loop_protocol::sanitize;
 use ralph_loop_protocol::text::one_line;
 use std::path::PathBuf;
 
-/// A screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Screen {
     Welcome,
@@ -20,7 +19,6 @@ pub enum Screen {
 }
 
 impl Screen {
-    /// Its name for people.
     pub fn title(self) -> &'static str {
         match self {
             Self::Welcome => "Welcome",
@@ -35,19 +33,15 @@ impl Screen {
     }
 }
 
-/// What went wrong, in three parts: what, why, and the way out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// What failed, on what.
     pub what: String,
-    /// Why, line by line.
+    /// The cause, line by line.
     pub why: Vec<String>,
-    /// What mends it.
     pub fix: String,
 }
 
 impl Problem {
-    /// With these words.
     pub fn new(what: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { what: what.into(), why: Vec::new(), fix: fix.into() }
     }
@@ -64,206 +58,179 @@ impl From<AppError> for Problem {
     }
 }
 
-/// How an agent stands on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentState {
-    /// Its program is there, or it needs none.
     Found,
-    /// Its program is not there.
     Missing,
-    /// It is being asked, since then.
+    /// Being probed since then.
     Probing(Timestamp),
-    /// It answered.
     Works(String),
-    /// It did not.
     Fails(Problem),
-    /// It is left out.
+    /// Turned off.
     Off,
 }
 
-/// An agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentFact {
-    /// Its name.
     pub name: String,
-    /// How it stands.
     pub state: AgentState,
-    /// Where it comes from, or how to get it.
+    /// Where it comes from, or how to install it.
     pub detail: String,
 }
 
-/// The one next step that is offered.
+/// The single suggested next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextStep {
-    /// A first commit is missing.
+    /// The repo has no commit.
     FirstCommit,
     /// Choose agents and checks.
     Setup,
-    /// Say what is to be done.
+    /// Describe the task.
     Describe,
-    /// Start the task that is there.
+    /// Start the existing task.
     Start,
-    /// Look at the run that goes on, or needs somebody.
+    /// Watch the run that is active or needs the user.
     Watch,
 }
 
-/// The repo, as the Welcome screen shows it.
+/// The repo as shown on the Welcome screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RepoFacts {
-    /// Its folder, short.
     pub path: String,
-    /// The branch, or a word for none.
+    /// The branch, or a word for a detached `HEAD`.
     pub branch: String,
-    /// Files with changes that are not committed; `None` before it was looked.
+    /// Number of uncommitted files; `None` before it is known.
     pub changed: Option<usize>,
-    /// Whether it has a commit.
     pub has_commit: bool,
-    /// Whether it has a configuration.
     pub configured: bool,
-    /// How agents are kept in here, in words.
+    /// Isolation as text.
     pub isolation: String,
-    /// Whether that is a sandbox.
     pub sandboxed: bool,
-    /// Who could work.
+    /// Available agents.
     pub agents: Vec<AgentFact>,
     /// Task files at its top.
     pub tasks: Vec<String>,
-    /// Commands that run its tests, the likeliest first.
+    /// Test commands, most likely first.
     pub tests: Vec<String>,
-    /// What the configuration requires to pass.
+    /// Configured required checks.
     pub verifiers: Vec<String>,
-    /// The promise that agents end with.
+    /// The configured completion promise.
     pub promise: String,
     /// How agents take turns.
     pub selection: String,
-    /// Most iterations, minutes and money that runs get here.
+    /// Limits: iterations, minutes, cost.
     pub limits: (u32, u64, String),
-    /// What is wrong with the configuration.
+    /// A configuration problem.
     pub problem: Option<Problem>,
 }
 
-/// A run in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
-    /// Its id.
     pub id: String,
-    /// Its task in a few words.
+    /// Short title of its task.
     pub title: String,
-    /// Its status word.
     pub status: String,
     /// Whether a process drives it.
     pub driven: bool,
     /// `7/30`.
     pub iteration: String,
-    /// What it has cost.
     pub cost: String,
-    /// When something last happened; output counts.
+    /// When something last happened, including output.
     pub at: Timestamp,
-    /// The folder that it was started from.
+    /// The folder it was started from.
     pub folder: PathBuf,
-    /// Whether that is this one.
+    /// Whether that is this folder.
     pub here: bool,
 }
 
-/// What a run is started with.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StartWish {
-    /// A sentence or a whole task; else the file.
+    /// A sentence or a whole task; `None` to use `file`.
     pub text: Option<String>,
-    /// The task file.
     pub file: Option<String>,
     /// The new branch; empty for none.
     pub branch: String,
-    /// Most iterations; empty for what is configured.
+    /// Iteration limit; empty for the configured one.
     pub iterations: String,
-    /// Most minutes.
+    /// Time limit in minutes.
     pub minutes: String,
-    /// Most money.
+    /// Cost limit.
     pub cost: String,
-    /// Agents, by comma.
+    /// Agents, comma-separated.
     pub agents: String,
-    /// A check, as a shell line; empty for what is configured.
+    /// A check as a shell command; empty for the configured ones.
     pub verify: String,
-    /// In a worktree of its own.
+    /// Use a separate worktree.
     pub worktree: bool,
-    /// What becomes of the result: `none`, `push`, `pr`; empty for what is configured.
+    /// What to do with the result: `none`, `push`, `pr`; empty for the configured choice.
     pub publish: String,
-    /// A new run also where an unfinished one of the same task lies.
+    /// Start a new run even if one of the same task is unfinished.
     pub anew: bool,
-    /// Who races, by comma, or how many; empty for one run.
+    /// Contenders, comma-separated, or a number; empty for a single run.
     pub race: String,
-    /// What the best of several proven results is: `metric`, `diff`, `cost`; empty where the first wins.
+    /// How to pick among proven results: `metric`, `diff`, `cost`; empty if the first wins.
     pub best: String,
-    /// What the repo asks for was allowed.
+    /// The user allowed the repo's requests.
     pub allowed: bool,
 }
 
-/// A line with how it is to be taken.
+/// A line with its tone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToneLine {
-    /// How.
+    /// Its color role.
     pub tone: ralph_loop_protocol::describe::Tone,
-    /// The line.
+    /// Sanitized.
     pub text: String,
 }
 
 impl ToneLine {
-    /// One line, safe to show.
+    /// Sanitizes a line.
     pub fn new(tone: ralph_loop_protocol::describe::Tone, text: impl AsRef<str>) -> Self {
         Self { tone, text: sanitize::line(text.as_ref()).into_owned() }
     }
 }
 
-/// Something that happened to a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Happened {
-    /// When.
     pub at: Timestamp,
-    /// In one sentence.
     pub line: ToneLine,
-    /// What stands below it.
+    /// Lines below it.
     pub details: Vec<String>,
 }
 
-/// A message of a spec thread.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Message {
     /// `you`, `ralph`, or an agent.
     pub who: String,
-    /// What was said.
     pub text: String,
     /// The draft after it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub draft: String,
 }
 
-/// A spec thread in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadRow {
     /// Its id.
     pub id: String,
-    /// What it is about.
     pub title: String,
-    /// How many messages it has.
+    /// Number of messages.
     pub messages: usize,
 }
 
-/// A finding of the linter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LintLine {
-    /// Whether a run is refused for it.
+    /// Whether it blocks a run.
     pub error: bool,
-    /// The line of the draft.
+    /// Line in the draft.
     pub line: usize,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What fixes it.
     pub fix: String,
 }
 
 /// How the checks end before any work.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Baseline {
-    /// Each command, whether it passed, and its last lines.
+    /// Command, whether it passed, last lines.
     pub checks: Vec<(String, bool, Vec<String>)>,
 }

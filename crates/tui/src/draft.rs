@@ -1,20 +1,18 @@
-//! The task that is being written: text as `PROMPT.md` holds it, seen as sections. Hands may edit it at any time.
+//! The task draft: text in `PROMPT.md` format, seen as sections. The user may edit it at any time.
 
-/// The sections of a task, in their order.
+/// The sections of a task, in order.
 pub const SECTIONS: [&str; 5] = ["Task", "Acceptance", "Constraints", "Verification", "Open questions"];
-/// The section that tells the agent how it says that it is done.
+/// Tells the agent how to claim completion.
 const ENDING: &str = "When you are done";
-/// More than this is no task.
+/// Larger than any task.
 const BYTES_MAX: usize = 256 * 1024;
 
-/// A task as text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Draft {
     text: String,
 }
 
 impl Draft {
-    /// This text.
     pub fn new(text: &str) -> Self {
         let mut text = ralph_loop_protocol::sanitize::block(ralph_loop_protocol::text::head(text, BYTES_MAX))
             .into_owned();
@@ -24,23 +22,19 @@ impl Draft {
         Self { text }
     }
 
-    /// All of it.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether nothing is written yet.
     pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty()
     }
 
-    /// The first heading.
     pub fn title(&self) -> Option<&str> {
         let title = self.text.lines().find_map(|line| line.strip_prefix("# "))?.trim();
         (!title.is_empty()).then_some(title)
     }
 
-    /// Name and body of each section, as they stand.
     pub fn sections(&self) -> Vec<(&str, &str)> {
         let mut starts: Vec<(usize, usize)> = Vec::new();
         let mut at = 0;
@@ -61,13 +55,11 @@ impl Draft {
         named.collect()
     }
 
-    /// The body of a section; empty where there is none.
     pub fn section(&self, name: &str) -> &str {
         let found = self.sections().into_iter().find(|(of, _)| of.eq_ignore_ascii_case(name));
         found.map_or("", |(_, body)| body)
     }
 
-    /// The same task with another title.
     #[must_use]
     pub fn with_title(&self, title: &str) -> Self {
         let title = ralph_loop_protocol::text::one_line(title, 80);
@@ -77,7 +69,6 @@ impl Draft {
         }
     }
 
-    /// The same task with another body of a section.
     #[must_use]
     pub fn with_section(&self, name: &str, body: &str) -> Self {
         let mut sections: Vec<(String, String)> =
@@ -85,7 +76,7 @@ impl Draft {
         match sections.iter_mut().find(|(of, _)| of.eq_ignore_ascii_case(name)) {
             Some((_, old)) => body.trim().clone_into(old),
             None => {
-                // In its usual place: before the first that comes later.
+                // In its usual place: before the first section that comes later.
                 let rank = |of: &str| {
                     SECTIONS.iter().chain([&ENDING]).position(|known| known.eq_ignore_ascii_case(of))
                 };
@@ -105,7 +96,7 @@ impl Draft {
         Self::new(text.trim_start())
     }
 
-    /// The same task with one more line in a section.
+    /// Adds a line to a section.
     #[must_use]
     pub fn with_line(&self, section: &str, line: &str) -> Self {
         let line = ralph_loop_protocol::text::one_line(line, 400);
@@ -117,7 +108,7 @@ impl Draft {
         self.with_section(section, &format!("{body}\n{line}"))
     }
 
-    /// The same task with the words by which an agent says that it is done.
+    /// Adds the agent's completion promise.
     #[must_use]
     pub fn with_promise(&self, promise: &str) -> Self {
         if self.promise().is_some() {
@@ -126,13 +117,13 @@ impl Draft {
         self.with_section(ENDING, &format!("End your last message with `<promise>{promise}</promise>`."))
     }
 
-    /// The promise that the task asks for.
+    /// The promise the task asks for.
     pub fn promise(&self) -> Option<&str> {
         let (_, rest) = self.text.split_once("<promise>")?;
         rest.split_once("</promise>").map(|(promise, _)| promise)
     }
 
-    /// The commands of its verification: in code blocks, or in backticks.
+    /// Commands under Verification: in code blocks or backticks.
     pub fn commands(&self) -> Vec<String> {
         let mut commands = Vec::new();
         let mut fenced = false;
@@ -154,10 +145,10 @@ impl Draft {
     }
 }
 
-/// What of an answer is said to the person, and the draft in it, as far as it has come.
+/// Splits an answer into the text for the user and the draft, which may be incomplete.
 pub fn split_answer(answer: &str) -> (String, Option<Draft>) {
     let Some((before, rest)) = answer.split_once("```draft") else { return (answer.to_owned(), None) };
-    // A task may hold code blocks itself: the draft ends with the last fence that stands alone.
+    // A task may contain code blocks: the draft ends with the last fence on its own.
     let body = rest.split_once('\n').map_or("", |(_, body)| body);
     let fences: Vec<usize> = body
         .match_indices("\n```")

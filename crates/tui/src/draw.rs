@@ -1,5 +1,5 @@
-//! Drawing: lines of text in roles, bars, sparklines, lists; and the places that a click acts on. Whatever does not fit is cut,
-//! nothing is ever drawn outside of its place.
+//! Drawing primitives (text in roles, bars, sparklines, lists) and click targets. Everything is clipped to
+//! its area.
 
 use crate::editor::Editor;
 use crate::keys::Action;
@@ -10,33 +10,28 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-/// Text in its role.
 pub type Span = (Role, String);
 
-/// Where a frame is drawn.
 pub struct Canvas<'a> {
     buffer: &'a mut Buffer,
-    /// How things look.
     pub theme: Theme,
-    /// Places that a click acts on.
+    /// Click targets.
     pub hits: Vec<Hit>,
-    /// Where the cursor is.
     pub cursor: Option<(u16, u16)>,
 }
 
 impl<'a> Canvas<'a> {
-    /// Over this buffer.
     pub fn new(buffer: &'a mut Buffer, theme: Theme) -> Self {
         Self { buffer, theme, hits: Vec::new(), cursor: None }
     }
 
-    /// Draws a text from a cell on, at most this wide; returns the cell after it.
+    /// Draws text at a cell, at most this wide; returns the next cell.
     pub fn put(&mut self, x: u16, y: u16, cells: u16, role: Role, text: &str) -> u16 {
         let area = *self.buffer.area();
         if y >= area.bottom() || x >= area.right() || cells == 0 {
             return x;
         }
-        // What was there before shows through nowhere.
+        // Clears what was there before.
         let style = Style::reset().patch(self.theme.style(role));
         let cells = cells.min(area.right() - x);
         let shown = fit(text, usize::from(cells));
@@ -44,7 +39,6 @@ impl<'a> Canvas<'a> {
         self.buffer.set_stringn(x, y, shown, usize::from(cells), style).0
     }
 
-    /// Draws a line of texts in a row of a place.
     pub fn line(&mut self, area: Rect, row: u16, spans: &[Span]) {
         if row >= area.height {
             return;
@@ -55,7 +49,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Draws a text at the right end of a row.
+    /// Draws text at the right end of a row.
     pub fn right(&mut self, area: Rect, row: u16, spans: &[Span]) {
         let all: usize = spans.iter().map(|(_, text)| width(text)).sum();
         let all = u16::try_from(all).unwrap_or(u16::MAX).min(area.width);
@@ -63,7 +57,7 @@ impl<'a> Canvas<'a> {
         self.line(place, row, spans);
     }
 
-    /// Draws a text over several rows, broken between words; returns the row after it.
+    /// Draws wrapped text; returns the row after it.
     pub fn text(&mut self, area: Rect, mut row: u16, role: Role, text: &str) -> u16 {
         for line in text.lines().flat_map(|line| wrap(line, usize::from(area.width))) {
             if row >= area.height {
@@ -75,13 +69,12 @@ impl<'a> Canvas<'a> {
         row
     }
 
-    /// A line across.
+    /// A horizontal line.
     pub fn rule(&mut self, area: Rect, row: u16) {
         let sign = self.theme.sign(Sign::Rule);
         self.line(area, row, &[(Role::Muted, sign.repeat(usize::from(area.width)))]);
     }
 
-    /// A line down.
     pub fn bar_down(&mut self, x: u16, area: Rect) {
         let sign = self.theme.sign(Sign::Bar);
         for y in area.y..area.bottom() {
@@ -89,7 +82,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Empties a place and draws a frame around it, with a title; returns what is inside.
+    /// Clears an area and draws a titled frame; returns the inside.
     pub fn boxed(&mut self, area: Rect, title: &str) -> Rect {
         for y in area.y..area.bottom() {
             self.put(area.x, y, area.width, Role::Text, &" ".repeat(usize::from(area.width)));
@@ -123,7 +116,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// A place to write in, with a line around it, a title above and a word below; returns what is inside.
+    /// A framed input with a title above and a hint below; returns the inside.
     pub fn field(&mut self, area: Rect, title: &str, below: &str) -> Rect {
         let inside = self.boxed(area, title);
         let below = fit(below, usize::from(area.width).saturating_sub(6));
@@ -135,14 +128,12 @@ impl<'a> Canvas<'a> {
         inside
     }
 
-    /// Marks a row as one that a click acts on.
     pub fn hit(&mut self, area: Rect, row: u16, action: Action) {
         if row < area.height {
             self.hits.push(Hit { area: Rect { y: area.y + row, height: 1, ..area }, action });
         }
     }
 
-    /// Draws a text that is being written, with the cursor in it.
     pub fn editor(&mut self, area: Rect, editor: &Editor) {
         let shown = editor.shown(usize::from(area.width), usize::from(area.height));
         for (row, line) in (0..).zip(&shown.lines) {
@@ -152,14 +143,14 @@ impl<'a> Canvas<'a> {
         self.cursor = Some((area.x + x.min(area.width.saturating_sub(1)), area.y + y));
     }
 
-    /// A bar of some steps: how much of something is used.
+    /// A bar for a used share.
     pub fn steps(&self, share: f64, cells: usize) -> String {
         let full =
             if share.is_finite() { (share.clamp(0.0, 1.0) * cells as f64).round() as usize } else { 0 };
         self.theme.sign(Sign::Full).repeat(full) + &self.theme.sign(Sign::Empty).repeat(cells - full)
     }
 
-    /// Values as a line of steps, the newest last.
+    /// A sparkline, newest value last.
     pub fn spark(&self, values: &[f64], cells: usize) -> String {
         let steps = self.theme.steps();
         let values = &values[values.len().saturating_sub(cells)..];
@@ -172,7 +163,7 @@ impl<'a> Canvas<'a> {
     }
 }
 
-/// Our own signs in plain ASCII, each in one cell; what others wrote stays.
+/// Replaces our own symbols with one-cell ASCII; other text stays.
 fn plain(text: &str) -> String {
     let one = |c: char| match c {
         '…' => '~',
@@ -188,7 +179,7 @@ fn plain(text: &str) -> String {
     text.chars().map(one).collect()
 }
 
-/// The role of a share that is used: nothing, attention at 80 %, bad at all of it.
+/// The color role of a used share: neutral, attention from 80 %, bad at 100 %.
 pub fn share_role(share: f64) -> Role {
     match share {
         s if s >= 1.0 => Role::Bad,
@@ -197,13 +188,13 @@ pub fn share_role(share: f64) -> Role {
     }
 }
 
-/// The first of a list that is shown, so that the chosen one is.
+/// The first visible list entry such that the chosen one is shown.
 pub fn list_top(at: usize, height: u16, count: usize) -> usize {
     let height = usize::from(height).max(1);
     at.saturating_sub(height / 2).min(count.saturating_sub(height))
 }
 
-/// A place cut in two side by side, with a line between.
+/// Splits an area in two with a line between.
 pub fn beside(area: Rect, left: u16) -> (Rect, Rect) {
     let left = left.min(area.width.saturating_sub(2));
     let first = Rect { width: left, ..area };
@@ -211,19 +202,19 @@ pub fn beside(area: Rect, left: u16) -> (Rect, Rect) {
     (first, rest)
 }
 
-/// A place without some of its rows at the top and the bottom.
+/// An area without rows at the top and bottom.
 pub fn without(area: Rect, top: u16, bottom: u16) -> Rect {
     let top = top.min(area.height);
     Rect { y: area.y + top, height: area.height.saturating_sub(top + bottom), ..area }
 }
 
-/// Some rows of a place.
+/// Some rows of an area.
 pub fn rows(area: Rect, from: u16, count: u16) -> Rect {
     let from = from.min(area.height);
     Rect { y: area.y + from, height: count.min(area.height - from), ..area }
 }
 
-/// A place in the middle, of at most this size.
+/// A centered area of at most this size.
 pub fn middle(area: Rect, cells: u16, lines: u16) -> Rect {
     let (cells, lines) = (cells.min(area.width), lines.min(area.height));
     Rect {

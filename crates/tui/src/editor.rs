@@ -1,23 +1,20 @@
-//! A text that is being written: several lines, a cursor, a history. Pure; keys become calls of it elsewhere.
-
 use crate::text::{prefix, width};
 use ralph_loop_protocol::sanitize;
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// More than this is not typed, and no task either.
+/// Larger than any task.
 const BYTES_MAX: usize = 512 * 1024;
-/// Texts that are remembered.
+/// Remembered texts.
 const HISTORY_MAX: usize = 100;
 
-/// A text that is being written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Editor {
     lines: Vec<String>,
     row: usize,
-    /// In bytes, at the edge of a character.
+    /// Byte offset on a character boundary.
     col: usize,
     history: Vec<String>,
-    /// How far back in the history, and what was being written before.
+    /// Position in the history, and the text before browsing it.
     looking: Option<(usize, String)>,
 }
 
@@ -27,7 +24,6 @@ impl Default for Editor {
     }
 }
 
-/// A move of the cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
     Left,
@@ -42,40 +38,35 @@ pub enum Move {
     End,
 }
 
-/// The text as a place of this width shows it.
+/// The text laid out for an area.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Its lines.
+    /// Visible lines.
     pub lines: Vec<String>,
-    /// The cursor among them: column and line.
     pub cursor: (u16, u16),
 }
 
 impl Editor {
-    /// With this text, the cursor at its end.
     pub fn with(text: &str) -> Self {
         let mut editor = Self::default();
         editor.set(text);
         editor
     }
 
-    /// The whole text.
     pub fn text(&self) -> String {
         self.lines.join("\n")
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.lines.iter().all(String::is_empty)
     }
 
-    /// Another text, the cursor at its end.
     pub fn set(&mut self, text: &str) {
         self.lines = text.split('\n').map(str::to_owned).collect();
         self.go(Move::End);
     }
 
-    /// Takes the text away and remembers it.
+    /// Takes the text and adds it to the history.
     pub fn take(&mut self) -> String {
         let text = self.text();
         if !text.trim().is_empty() && self.history.last() != Some(&text) {
@@ -88,7 +79,7 @@ impl Editor {
         text
     }
 
-    /// Puts text where the cursor is, as typed or pasted: without what steers a terminal.
+    /// Inserts typed or pasted text without control characters.
     pub fn insert(&mut self, text: &str) {
         let held: usize = self.lines.iter().map(|line| line.len() + 1).sum();
         let room = BYTES_MAX.saturating_sub(held);
@@ -106,14 +97,12 @@ impl Editor {
         self.lines[self.row].push_str(&rest);
     }
 
-    /// Deletes the character before the cursor, or joins two lines.
     pub fn backspace(&mut self) {
         let to = (self.row, self.col);
         self.go(Move::Left);
         self.delete_to(to);
     }
 
-    /// Deletes the character after the cursor.
     pub fn delete(&mut self) {
         let from = (self.row, self.col);
         self.go(Move::Right);
@@ -122,27 +111,24 @@ impl Editor {
         self.delete_to(to);
     }
 
-    /// Deletes the word before the cursor.
     pub fn delete_word(&mut self) {
         let to = (self.row, self.col);
         self.go(Move::WordLeft);
         self.delete_to(to);
     }
 
-    /// Deletes to the start of the line.
     pub fn delete_to_start(&mut self) {
         let to = (self.row, self.col);
         self.col = 0;
         self.delete_to(to);
     }
 
-    /// Deletes to the end of the line.
     pub fn delete_to_end(&mut self) {
         let col = self.col;
         self.lines[self.row].truncate(col);
     }
 
-    /// An earlier text, or a later one.
+    /// Browses the history.
     pub fn look_back(&mut self, back: bool) {
         let (at, before) = match self.looking.take() {
             Some((at, before)) => (at, before),
@@ -160,12 +146,11 @@ impl Editor {
         }
     }
 
-    /// Whether the cursor is in the first line, or in the last.
+    /// Whether the cursor is in the first or last line.
     pub fn at_edge(&self, first: bool) -> bool {
         if first { self.row == 0 } else { self.row + 1 == self.lines.len() }
     }
 
-    /// Moves the cursor.
     pub fn go(&mut self, to: Move) {
         match to {
             Move::Left => match self.line()[..self.col].graphemes(true).next_back() {
@@ -192,7 +177,7 @@ impl Editor {
                 self.col = before
                     .rfind(|c: char| !c.is_alphanumeric())
                     .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
-                // A run of signs is a word of its own.
+                // A run of symbols counts as a word.
                 if self.col == before.len() {
                     self.col -= before.chars().next_back().map_or(0, char::len_utf8);
                 }
@@ -219,7 +204,7 @@ impl Editor {
         }
     }
 
-    /// The word that the cursor stands behind, where it begins with this sign.
+    /// The word before the cursor, if it starts with this sign.
     pub fn word_after(&self, sign: char) -> Option<&str> {
         let before = &self.line()[..self.col];
         let start = before
@@ -228,7 +213,7 @@ impl Editor {
         before[start..].strip_prefix(sign)
     }
 
-    /// Puts another word in the place of the one before the cursor.
+    /// Replaces the word before the cursor.
     pub fn replace_word(&mut self, word: &str) {
         let before = &self.line()[..self.col];
         let start = before
@@ -240,7 +225,7 @@ impl Editor {
         self.insert(word);
     }
 
-    /// As a place of this size shows it, with the cursor in it.
+    /// Lays out the text with a visible cursor.
     pub fn shown(&self, cells: usize, height: usize) -> Shown {
         let (cells, height) = (cells.max(2), height.max(1));
         let (mut lines, mut cursor) = (Vec::new(), (0, 0));
@@ -248,7 +233,7 @@ impl Editor {
             let mut rest = line.as_str();
             let mut start = 0;
             loop {
-                // One cell stays free for the cursor behind the text.
+                // Leaves one cell for the cursor.
                 let piece = prefix(rest, cells - 1);
                 let piece = if piece.is_empty() { rest } else { piece };
                 let end = start + piece.len();
@@ -280,7 +265,7 @@ impl Editor {
         self.col = prefix(self.line(), cells).len();
     }
 
-    /// Deletes from the cursor to a later place.
+    /// Deletes from the cursor to a later position.
     fn delete_to(&mut self, (row, col): (usize, usize)) {
         let rest = self.lines[row][col..].to_owned();
         self.lines.drain(self.row + 1..=row.max(self.row));

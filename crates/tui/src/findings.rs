@@ -1,24 +1,22 @@
-//! What reviewers find in a draft: read from JSON, or from plain lines where an agent does not keep to it.
+//! Parses reviewers' findings: JSON, or plain lines if an agent ignores the format.
 
 use ralph_loop_protocol::text::one_line;
 use serde::Deserialize;
 
-/// Findings of one reviewer that are kept.
+/// Findings kept per reviewer.
 const MOST: usize = 30;
 
-/// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The task cannot be run like this.
+    /// The task can't run like this.
     Blocker,
-    /// It makes loops fail.
+    /// Loops are likely to fail.
     Warn,
-    /// It would be nicer.
+    /// An improvement.
     Nice,
 }
 
 impl Severity {
-    /// The word on screens.
     pub fn word(self) -> &'static str {
         match self {
             Self::Blocker => "blocker",
@@ -37,20 +35,16 @@ impl Severity {
     }
 }
 
-/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
     pub severity: Severity,
-    /// Who found it.
     pub by: String,
-    /// What it is.
     pub text: String,
-    /// The section that [`Finding::line`] belongs into.
+    /// The section for [`Finding::line`].
     pub section: String,
-    /// The line that mends it.
+    /// The line that fixes it.
     pub line: String,
-    /// Whether it is in the draft.
+    /// Whether the draft includes it.
     pub applied: bool,
 }
 
@@ -72,7 +66,7 @@ struct Raw {
     line: String,
 }
 
-/// Reads what a reviewer answered; nothing found is an empty list.
+/// Parses a reviewer's answer.
 pub fn read(by: &str, answer: &str) -> Vec<Finding> {
     let mut found = from_json(answer).unwrap_or_else(|| from_lines(answer));
     found.truncate(MOST);
@@ -101,7 +95,7 @@ fn from_json(answer: &str) -> Option<Vec<Raw>> {
     serde_json::from_str::<Answer>(answer.get(start..=end)?).ok().map(|answer| answer.findings)
 }
 
-/// `[BLOCKER] text`, `- warn: text`, or plain points of a list.
+/// `[BLOCKER] text`, `- warn: text`, or plain list items.
 fn from_lines(answer: &str) -> Vec<Raw> {
     let mut found = Vec::new();
     for line in answer.lines().map(str::trim) {

@@ -1,49 +1,43 @@
-//! A few fields with defaults: text that is typed, or one of some choices.
+//! A form of a few fields with defaults: text or a choice.
 
 use crate::editor::Editor;
 
-/// What a field holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// Anything.
     Text(Editor),
     /// One of these.
     Choice(Vec<String>, usize),
-    /// Only shown.
+    /// Read-only.
     Fixed(String),
 }
 
-/// One field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Its name for the code.
+    /// Identifier.
     pub key: &'static str,
-    /// Its name for people.
+    /// Display name.
     pub label: &'static str,
-    /// What it holds.
     pub value: Value,
-    /// What to know about it.
+    /// Help text.
     pub hint: String,
 }
 
 impl Field {
-    /// A text.
+    /// A text field.
     pub fn text(key: &'static str, label: &'static str, value: &str, hint: &str) -> Self {
         Self { key, label, value: Value::Text(Editor::with(value)), hint: hint.to_owned() }
     }
 
-    /// One of some words.
     pub fn choice(key: &'static str, label: &'static str, of: &[&str], chosen: usize, hint: &str) -> Self {
         let of = of.iter().map(|word| (*word).to_owned()).collect();
         Self { key, label, value: Value::Choice(of, chosen), hint: hint.to_owned() }
     }
 
-    /// Only shown.
+    /// A read-only field.
     pub fn fixed(key: &'static str, label: &'static str, value: &str, hint: &str) -> Self {
         Self { key, label, value: Value::Fixed(value.to_owned()), hint: hint.to_owned() }
     }
 
-    /// What it says.
     pub fn shown(&self) -> String {
         match &self.value {
             Value::Text(editor) => editor.text().replace('\n', " "),
@@ -53,28 +47,23 @@ impl Field {
     }
 }
 
-/// The fields, and the one that keys act on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Form {
-    /// All of them.
     pub fields: Vec<Field>,
-    /// The chosen one.
     pub at: usize,
 }
 
 impl Form {
-    /// These.
     pub fn new(fields: Vec<Field>) -> Self {
         Self { fields, at: 0 }
     }
 
-    /// What a field says, without spaces around.
+    /// A field's value, trimmed.
     pub fn get(&self, key: &str) -> String {
         let field = self.fields.iter().find(|field| field.key == key);
         field.map_or_else(String::new, |field| field.shown().trim().to_owned())
     }
 
-    /// Gives a text field another text.
     pub fn set(&mut self, key: &str, text: &str) {
         if let Some(Value::Text(editor)) =
             self.fields.iter_mut().find(|field| field.key == key).map(|field| &mut field.value)
@@ -83,7 +72,7 @@ impl Form {
         }
     }
 
-    /// The next field that can be changed, or the one before.
+    /// Moves to the next or previous editable field.
     pub fn step(&mut self, forward: bool) {
         let count = self.fields.len().max(1);
         for _ in 0..count {
@@ -94,7 +83,7 @@ impl Form {
         }
     }
 
-    /// The next choice of the chosen field, or the one before.
+    /// Moves to the next or previous choice of the field.
     pub fn turn(&mut self, forward: bool) -> bool {
         match self.fields.get_mut(self.at).map(|field| &mut field.value) {
             Some(Value::Choice(of, at)) => {
@@ -106,7 +95,7 @@ impl Form {
         }
     }
 
-    /// The text that is typed into.
+    /// The active text field.
     pub fn editor(&mut self) -> Option<&mut Editor> {
         match self.fields.get_mut(self.at).map(|field| &mut field.value) {
             Some(Value::Text(editor)) => Some(editor),

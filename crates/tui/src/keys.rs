@@ -1,10 +1,10 @@
-//! The key table: what a key does on a screen, and what it is called. The help overlay, the line of keys at the bottom and the
-//! palette are made from it, and so is what happens.
+//! The key table: keys, actions and labels per screen. Help, key bar, palette and behavior all derive from
+//! it.
 
 use crate::data::Screen;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 
-/// Something that a person can do.
+/// A user action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     Help,
@@ -67,25 +67,24 @@ pub enum Action {
     Restore,
     Archive,
     ShowRun,
-    /// Chooses the row of this number; made by the mouse only.
+    /// Selects a row; only by mouse.
     Row(usize),
 }
 
-/// A key with what is held down with it.
+/// A key with its modifiers.
 pub type Chord = (KeyCode, KeyModifiers);
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Binding {
-    /// Where it works; everywhere without one.
+    /// The screen; `None` for all.
     pub screen: Option<Screen>,
     /// The keys.
     pub keys: &'static [Chord],
-    /// What it does.
+    /// The action.
     pub action: Action,
-    /// What that is called.
     pub label: &'static str,
-    /// A shorter name, where it stands in the line at the bottom.
+    /// Shorter label for the key bar.
     pub short: Option<&'static str>,
 }
 
@@ -122,7 +121,7 @@ const START: Option<Screen> = Some(Screen::Start);
 const RUN: Option<Screen> = Some(Screen::Run);
 const SUMMARY: Option<Screen> = Some(Screen::Summary);
 
-/// Every key. Rows of a screen come before those for all, so that they win.
+/// All keys. Rows of a screen come before those for all screens, so that they win.
 #[rustfmt::skip]
 pub const TABLE: &[Binding] = &[
     row(WELCOME, ENTER, Action::Enter, "take the next step; with a sentence, discuss it in the Spec Studio", Some("next step")),
@@ -222,12 +221,12 @@ pub const TABLE: &[Binding] = &[
     row(None, &[ctrl('c'), ctrl('q')], Action::Leave, "leave; runs go on", Some("leave")),
 ];
 
-/// The rows that count on a screen: its own, then those for all that it has no key of its own for.
+/// The bindings of a screen: its own, then the general ones it doesn't override.
 pub fn bindings(screen: Screen) -> impl Iterator<Item = &'static Binding> + Clone {
     TABLE.iter().filter(move |binding| binding.screen.is_none_or(|of| of == screen))
 }
 
-/// What a key does on a screen. While a text is typed, plain characters belong to it.
+/// The action of a key on a screen. While typing, plain characters are text.
 pub fn action(screen: Screen, chord: Chord, typing: bool) -> Option<Action> {
     if typing && is_text(chord) {
         return None;
@@ -235,12 +234,11 @@ pub fn action(screen: Screen, chord: Chord, typing: bool) -> Option<Action> {
     bindings(screen).find(|binding| binding.keys.contains(&chord)).map(|binding| binding.action)
 }
 
-/// Whether a key is a character that can be typed.
+/// Whether a key types a character.
 pub fn is_text((code, modifiers): Chord) -> bool {
     matches!(code, KeyCode::Char(_)) && !modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
 }
 
-/// A key as people call it.
 pub fn name((code, modifiers): Chord) -> String {
     let base = match code {
         KeyCode::Char(' ') => "Space".to_owned(),

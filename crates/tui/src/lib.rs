@@ -1,12 +1,13 @@
-//! The terminal UI: from "what is to be done?" to the finished branch, in one terminal.
+//! The terminal UI: from a task description to the finished branch.
 //!
-//! It is a plain value ([`model`]) that messages change ([`update`]) and frames show ([`view`]); both are pure. What the world must
-//! do is an effect, performed by [`runtime`] over `ralph-loop-app`: it starts runs as processes of their own, sends controls to their
-//! inbox and reads their stream, so what is shown is what `ralph status --json` says. It runs no loop of its own, and a run
-//! goes on when this is closed.
+//! A plain value ([`model`]) that messages change ([`update`]) and frames show ([`view`]); both are pure.
+//! Effects are performed by [`runtime`] over `ralph-loop-app`: it starts runs as separate processes, sends
+//! controls to their inbox and reads their stream. Runs continue when the UI is closed.
 //!
-//! Modules depend on each other in one direction: `data`, `text`, `theme` → `editor`, `form`, `log`, `draft`, `findings` → `keys`,
-//! `msg` → `model` → `draw` → `screen` → `overlay` → `update`, `view`, `remote` → `runtime`.
+//! Modules depend on each other in one direction: `data`, `text`, `theme` → `editor`, `form`, `log`, `draft`,
+//! `findings` → `keys`, `msg` → `model` → `draw` → `screen` → `overlay` → `update`, `view`, `remote` →
+//! `runtime`.
+#![allow(missing_docs, reason = "a comment that repeats a name helps no reader")]
 
 mod data;
 mod draft;

@@ -1,59 +1,56 @@
-//! What a run shows while it works, as lines: bounded, safe to show, searched on demand. Only what is visible is ever laid out.
+//! A run's live output as lines: bounded, sanitized, searchable. Only visible lines are laid out.
 
 use crate::text::{contains, wrap};
 use ralph_loop_protocol::sanitize;
 use std::collections::VecDeque;
 
-/// Most lines and bytes that are kept.
+/// Limits of lines and bytes.
 const LINES_MAX: usize = 100_000;
 const BYTES_MAX: usize = 24 * 1024 * 1024;
-/// A line that never ends is broken here.
 const LINE_MAX: usize = 2000;
 
-/// What a line is.
+/// The origin of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The agent's text.
     Said,
-    /// A tool call, or what the agent does.
+    /// A tool call or activity.
     Did,
-    /// A tool call that failed.
+    /// A failed tool call.
     Failed,
-    /// What its process said on stderr.
+    /// Its process's stderr.
     Stderr,
     /// Output of a check.
     Check,
-    /// A word of ours.
+    /// A message of `ralph`.
     Note,
 }
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
-    /// What it is.
+    /// Its origin.
     pub kind: Kind,
-    /// Safe to show.
+    /// Sanitized.
     pub text: Box<str>,
 }
 
-/// The lines.
 #[derive(Debug, Default)]
 pub struct Log {
     lines: VecDeque<LogLine>,
     bytes: usize,
-    /// The last line still grows: what has come of it.
+    /// The incomplete last line.
     open: Option<(Kind, String)>,
-    /// Lines that were put away.
+    /// Number of discarded lines.
     pub dropped: usize,
 }
 
 impl Log {
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// All of them as text.
+    /// All lines as text.
     pub fn text(&self) -> String {
         let mut out = String::with_capacity(self.bytes + self.lines.len());
         for line in &self.lines {
@@ -63,7 +60,7 @@ impl Log {
         out
     }
 
-    /// A whole line.
+    /// Adds a complete line.
     pub fn line(&mut self, kind: Kind, text: &str) {
         self.open = None;
         for part in text.lines() {
@@ -71,7 +68,7 @@ impl Log {
         }
     }
 
-    /// A piece of text, as it came; pieces of one kind follow each other.
+    /// Adds a piece of text; pieces of one kind continue each other.
     pub fn piece(&mut self, kind: Kind, piece: &str) {
         let mut held = match self.open.take() {
             Some((of, held)) if of == kind => {
@@ -117,8 +114,7 @@ impl Log {
         }
     }
 
-    /// The lines that end with line `last` and fill a place of this size, wrapped, top to bottom; with the number of the first
-    /// of them that is whole.
+    /// Wrapped lines up to line `last` that fill an area, with the number of the first complete one.
     pub fn visible(&self, last: usize, cells: usize, height: usize) -> Vec<(usize, Kind, String)> {
         let mut shown: VecDeque<(usize, Kind, String)> = VecDeque::new();
         let end = last.saturating_add(1).min(self.lines.len());
@@ -134,7 +130,7 @@ impl Log {
         shown.into()
     }
 
-    /// The nearest line with this word: before `from`, or after it; from the other end where there is none.
+    /// The nearest line with this word before or after `from`, wrapping around.
     pub fn find(&self, word: &str, from: usize, back: bool) -> Option<usize> {
         let has = |at: &usize| contains(&self.lines[*at].text, word);
         let count = self.lines.len();

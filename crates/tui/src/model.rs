@@ -1,4 +1,4 @@
-//! Everything that is shown, as one plain value.
+//! Everything shown, as one plain value.
 
 use crate::data::{
     AgentState, Baseline, Happened, LintLine, Message, Problem, RepoFacts, RunRow, Screen, ThreadRow,
@@ -20,43 +20,36 @@ use ralph_loop_protocol::view::RunView;
 use ratatui::layout::Rect;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Sentences of a run that are kept.
+/// Kept sentences of a run.
 pub const HAPPENED_MAX: usize = 5000;
-/// Drafts that can be gone back to.
+/// Drafts kept for undo.
 pub const UNDO_MAX: usize = 50;
 
-/// A place that a click acts on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
-    /// Where.
     pub area: Rect,
-    /// What it does.
     pub action: Action,
 }
 
-/// Everything.
+/// The whole model.
 #[derive(Debug)]
 pub struct Model {
-    /// Columns and lines.
     pub size: (u16, u16),
-    /// How things look.
     pub theme: Theme,
-    /// The time, as of the last tick.
+    /// Time of the last tick.
     pub now: Timestamp,
-    /// In which people here read it.
+    /// The time zone for displayed times.
     pub zone: TimeZone,
-    /// The screen, and those before it.
+    /// The current screen and its predecessors.
     pub screen: Screen,
     pub before: Vec<Screen>,
-    /// What lies over it.
+    /// The overlay above it.
     pub overlay: Option<Overlay>,
-    /// The last thing that was done, or went wrong.
+    /// The last success or failure.
     pub notice: Option<Notice>,
-    /// The repo.
     pub repo: RepoFacts,
-    /// Whether it has been looked at.
+    /// Whether it has been read.
     pub looked: bool,
-    /// Runs, newest first.
     pub runs: Vec<RunRow>,
     pub welcome: Welcome,
     pub setup: Setup,
@@ -65,38 +58,53 @@ pub struct Model {
     pub finalize: Finalize,
     pub start: Start,
     pub run: RunScreen,
-    /// Places that a click acts on, as of the last frame.
+    /// Click targets of the last frame.
     pub hits: Vec<Hit>,
-    /// The address of the server whose runs are shown; none for those of this machine.
+    /// URL of the server whose runs are shown; `None` for this machine.
     pub server: Option<String>,
-    /// Only one run is watched: leaving it leaves.
+    /// Shows only one run: leaving it quits.
     pub attached: bool,
-    /// It is over, after these words for whoever comes back to the shell.
+    /// Set when leaving, with lines for the shell.
     pub left: Option<Vec<String>>,
 }
 
-/// What lies over a screen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Overlay {
-    /// The keys.
-    Help { top: usize },
-    /// All commands.
-    Palette { input: Editor, at: usize },
-    /// A yes or a no.
-    Confirm { question: String, lines: Vec<String>, yes: Vec<Effect>, leave: bool },
-    /// One line.
-    Ask { title: &'static str, hint: &'static str, input: Editor, purpose: Purpose },
-    /// All runs.
-    Runs { at: usize },
-    /// All threads.
-    Threads { rows: Vec<ThreadRow>, at: usize },
-    /// An agent to cool down.
-    Agents { names: Vec<String>, at: usize },
-    /// What went wrong.
+    /// Key help.
+    Help {
+        top: usize,
+    },
+    Palette {
+        input: Editor,
+        at: usize,
+    },
+    /// A yes/no question.
+    Confirm {
+        question: String,
+        lines: Vec<String>,
+        yes: Vec<Effect>,
+        leave: bool,
+    },
+    Ask {
+        title: &'static str,
+        hint: &'static str,
+        input: Editor,
+        purpose: Purpose,
+    },
+    Runs {
+        at: usize,
+    },
+    Threads {
+        rows: Vec<ThreadRow>,
+        at: usize,
+    },
+    Agents {
+        names: Vec<String>,
+        at: usize,
+    },
     Trouble(Problem),
 }
 
-/// What a line is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     Note,
@@ -107,48 +115,44 @@ pub enum Purpose {
     Verify,
 }
 
-/// A sentence at the bottom.
+/// A message at the bottom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// Something was done.
+    /// A success.
     Done(String),
-    /// Something goes on.
+    /// In progress.
     Busy(String),
-    /// Something went wrong.
+    /// A failure.
     Wrong(Problem),
 }
 
 #[derive(Debug, Default)]
 pub struct Welcome {
-    /// The sentence.
     pub input: Editor,
-    /// The chosen run; none while the next step is.
+    /// The selected run; `None` for the next step.
     pub at: Option<usize>,
-    /// What is done once the repo has been looked at.
+    /// Action to perform once the repo is read.
     pub waits: Option<Action>,
 }
 
 #[derive(Debug, Default)]
 pub struct Setup {
-    /// Agents first, then the fields.
     pub at: usize,
-    /// How each agent stands.
+    /// Each agent's state.
     pub agents: Vec<(String, AgentState)>,
     pub form: Form,
-    /// Longest wait for an answer, in seconds.
+    /// Probe timeout in seconds.
     pub seconds: u64,
     /// Whether it was filled from the repo.
     pub ready: bool,
 }
 
-/// An answer while it comes.
+/// An incoming answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Who answers.
     pub by: String,
-    /// What has come of it.
     pub text: String,
-    /// Since when it is waited for.
+    /// Since when it is awaited.
     pub since: Timestamp,
 }
 
@@ -159,31 +163,27 @@ pub struct Studio {
     pub messages: Vec<Message>,
     pub input: Editor,
     pub draft: Draft,
-    /// Drafts before, the latest last.
     pub undo: Vec<Draft>,
-    /// The draft, while hands are at it.
+    /// The draft while the user edits it.
     pub hand: Option<Editor>,
-    /// Who may be asked.
     pub agents: Vec<String>,
-    /// The one that is; `agents.len()` is nobody: a plain form.
+    /// The chosen agent; `agents.len()` means none: a plain form.
     pub agent: usize,
-    /// The answer that is coming.
     pub answering: Option<Answer>,
     /// Files of the repo, for `@`.
     pub files: Vec<String>,
-    /// Lines that the transcript is scrolled up.
+    /// Lines the transcript is scrolled up.
     pub up: usize,
-    /// The problem with the last answer.
     pub problem: Option<Problem>,
 }
 
 impl Studio {
-    /// Who is asked; none where it is a plain form.
+    /// The chosen agent; `None` for the plain form.
     pub fn asked(&self) -> Option<&str> {
         self.agents.get(self.agent).map(String::as_str)
     }
 
-    /// Another draft; the one before can be gone back to.
+    /// Changes the draft; can be undone.
     pub fn change(&mut self, draft: Draft) {
         if draft != self.draft {
             self.undo.push(std::mem::replace(&mut self.draft, draft));
@@ -195,23 +195,22 @@ impl Studio {
 
 #[derive(Debug, Default)]
 pub struct Review {
-    /// Who is asked, and what came of it.
+    /// Reviewers with their state.
     pub reviewers: Vec<(String, Reviewer)>,
     pub findings: Vec<Finding>,
     pub at: usize,
     pub round: u32,
-    /// When the round began.
+    /// When the round started.
     pub since: Timestamp,
 }
 
-/// How a reviewer stands.
+/// A reviewer's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reviewer {
-    /// Reads it.
+    /// Reading the draft.
     Reading,
-    /// Found so many things.
+    /// Number of findings.
     Found(usize),
-    /// Did not answer.
     Failed(Problem),
 }
 
@@ -228,7 +227,7 @@ pub struct Finalize {
 
 /// Files that a task can be written to.
 pub const DIALECTS: [&str; 4] = ["PROMPT.md", "ralph_task.md", "ralph.json", "ralph/tasks.json"];
-/// Where SPEC.md goes.
+/// Locations of SPEC.md.
 pub const SPECS: [&str; 3] = ["no", "SPEC.md", ".ralph/spec/SPEC.md"];
 
 /// The checks before any work.
@@ -244,54 +243,49 @@ pub enum BaselineState {
 #[derive(Debug, Default)]
 pub struct Start {
     pub form: Form,
-    /// The text of the task, where it is no file.
+    /// The task's text, if it isn't a file.
     pub text: Option<String>,
-    /// The file of the task.
     pub file: Option<String>,
-    /// It is being started.
     pub busy: bool,
     pub problem: Option<Problem>,
 }
 
-/// The tabs of a run.
 pub const TABS: [&str; 7] = ["Timeline", "Agent output", "Verifiers", "Git", "Changelog", "Receipts", "Race"];
-/// The tab of a run that races; others do not have it.
+/// The race tab; only runs of a race have it.
 pub const RACE_TAB: u8 = 6;
 
 #[derive(Debug, Default)]
 pub struct RunScreen {
     pub id: String,
     pub view: Option<Box<RunView>>,
-    /// The race that it is one of.
     pub race: Option<Box<RaceView>>,
     pub problem: Option<Problem>,
     pub tab: u8,
     pub happened: VecDeque<Happened>,
-    /// What the latest session had cost when it was last heard of.
+    /// The latest known cost of the current session.
     pub session_cost: Option<SessionCost>,
     pub log: Log,
-    /// The last line that is shown; none follows what comes.
+    /// The last visible line; `None` follows new output.
     pub last: Option<usize>,
     /// Lines that other tabs are scrolled down.
     pub top: usize,
     pub search: String,
-    /// Contents of tabs that are loaded when they are looked at.
+    /// Contents of tabs that load when opened.
     pub tabs: BTreeMap<u8, Vec<ToneLine>>,
-    /// Whether the summary was shown by itself.
+    /// Whether the summary opened automatically.
     pub summed_up: bool,
-    /// Lines of the place that the tab had in the last frame.
+    /// Height of the tab in the last frame.
     pub height: u16,
 }
 
 impl RunScreen {
-    /// How many tabs it has.
+    /// Number of tabs.
     pub fn tabs(&self) -> u8 {
         if self.race.is_some() { RACE_TAB + 1 } else { RACE_TAB }
     }
 }
 
 impl Model {
-    /// Before anything is known.
     pub fn new(theme: Theme, size: (u16, u16), now: Timestamp, zone: TimeZone) -> Self {
         Self {
             size,
@@ -319,7 +313,7 @@ impl Model {
         }
     }
 
-    /// Another screen; Esc comes back to this one.
+    /// Switches the screen; Esc returns.
     pub fn go(&mut self, screen: Screen) {
         if self.screen != screen {
             self.before.retain(|one| *one != screen);

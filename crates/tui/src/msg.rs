@@ -1,4 +1,4 @@
-//! What can happen to the model, and what it can ask the world for.
+//! Messages to the model, and effects it requests.
 
 use crate::data::{
     AgentState, Baseline, Happened, LintLine, Message, Problem, RepoFacts, RunRow, StartWish, ThreadRow,
@@ -12,56 +12,45 @@ use ralph_loop_protocol::in_session::SessionCost;
 use ralph_loop_protocol::race::RaceView;
 use ralph_loop_protocol::view::RunView;
 
-/// A piece of what a run shows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Live {
-    /// A piece of text.
     Piece(Kind, String),
-    /// A whole line.
     Line(Kind, String),
-    /// What the session has cost so far, where that can be estimated.
+    /// Estimated cost of the session so far.
     Spent(Option<SessionCost>),
 }
 
-/// Something that happened.
 #[derive(Debug)]
 pub enum Msg {
-    /// A key.
     Key(Chord),
-    /// Text that was pasted.
     Paste(String),
-    /// A click, or the wheel: lines down, negative up.
+    /// Wheel: lines down, negative up.
     Click(u16, u16),
     Wheel(i32),
-    /// The terminal has another size.
     Resize(u16, u16),
-    /// Time has passed.
     Tick(Timestamp),
-    /// The repo was looked at.
     Repo(Box<RepoFacts>),
-    /// The runs, of this folder and of all.
+    /// Runs of this folder and of all folders.
     Runs(Vec<RunRow>),
-    /// A run as it stands.
     View(Box<RunView>),
-    /// The race that the run is one of, as it stands.
+    /// The run's race.
     Race(Box<RaceView>),
-    /// It cannot be read.
+    /// The run can't be read.
     ViewFailed(Problem),
-    /// What a run told, in its order.
+    /// A run's events and output, in order.
     Told(Vec<Happened>, Vec<Live>),
-    /// The content of a tab.
     Tab(u8, Vec<ToneLine>),
-    /// Something was done, in a sentence.
+    /// Something succeeded.
     Done(String),
-    /// Something was not.
+    /// Something failed.
     Failed(Problem),
-    /// A run has begun.
+    /// A run started.
     Started(String),
-    /// It has not: nothing checks the result.
+    /// It didn't start: nothing checks the result.
     NothingChecks(Problem),
-    /// It has not: the repo asks for what only the user can allow.
+    /// It didn't start: the repo requests permissions.
     Consent(Box<StartWish>, Vec<String>),
-    /// What an agent answers in a thread, as it comes; and its end.
+    /// A piece of an agent's answer, or its end.
     Answering {
         thread: String,
         piece: String,
@@ -71,68 +60,56 @@ pub enum Msg {
         agent: String,
         answer: Result<String, Problem>,
     },
-    /// What a reviewer answered.
     Reviewed(String, Result<String, Problem>),
-    /// Names of files of the repo.
     Files(Vec<String>),
-    /// Threads of the repo, and one of them.
     Threads(Vec<ThreadRow>),
     Thread(String, Vec<Message>),
-    /// What the linter says of the draft.
     Linted(Vec<LintLine>),
     /// How the checks end before any work.
     Baseline(Result<Baseline, Problem>),
-    /// The task was written: these files, and what has no equivalent there.
+    /// The task was written: the files, and what their format can't express.
     Wrote(Vec<String>, Vec<String>),
-    /// A probe is over.
     Probed(String, AgentState),
-    /// The configuration is saved.
     Saved(String),
 }
 
-/// Something that the runtime does.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Looks at the repo; with its runs.
+    /// Reads the repo and its runs.
     LookAround,
     /// Lists all runs of this machine.
     ListRuns,
-    /// Makes the first commit.
+    /// Creates the first commit.
     FirstCommit,
-    /// Begins to watch a run; whatever was watched before is not any more.
     Watch(String),
-    /// Watches none.
     Unwatch,
-    /// Sends a control; where `then_resume`, and nobody drives the run, it goes on.
+    /// Sends a control; with `then_resume` a stopped run resumes.
     Send {
         run: String,
         control: Control,
         then_resume: bool,
     },
-    /// Goes on with a run.
+    /// Resumes a run.
     Resume(String),
-    /// Ends a run, whoever drives it.
     End {
         run: String,
         now: bool,
     },
-    /// Loads a tab.
+    /// Loads a tab's content.
     LoadTab {
         run: String,
         tab: u8,
     },
-    /// Shows the diff in the pager.
     ShowDiff(String),
-    /// Writes a text to a file that the user named.
+    /// Writes text to a file the user named.
     SaveText {
         name: String,
         text: String,
     },
-    /// Starts a run, or asks first.
     Start(Box<StartWish>),
-    /// Allows what the repo asks for, then the same.
+    /// Allows the repo's requests, then starts.
     AllowAndStart(Box<StartWish>),
-    /// A command of our own about a run.
+    /// Runs a `ralph` command about a run.
     Command {
         words: Vec<String>,
         done: String,
@@ -144,14 +121,13 @@ pub enum Effect {
         messages: Vec<Message>,
         draft: String,
     },
-    /// Stops whatever is asked.
+    /// Cancels all questions.
     StopAsking,
-    /// Lets agents review the draft.
+    /// Has agents review the draft.
     Review {
         agents: Vec<String>,
         draft: String,
     },
-    /// Adds a message to a thread.
     Remember {
         thread: String,
         message: Message,
@@ -161,23 +137,20 @@ pub enum Effect {
     LoadThread(String),
     /// Lists files of the repo.
     ListFiles,
-    /// Lints the draft.
     Lint(String),
     /// Runs commands in the repo, sandboxed.
     TryChecks(Vec<String>),
-    /// Writes the task: in which dialect, and where SPEC.md goes.
+    /// Writes the task in a format, and SPEC.md to a location.
     WriteTask {
         draft: String,
         dialect: String,
         spec: Option<String>,
     },
-    /// Asks an agent one tiny question.
+    /// Sends an agent a test prompt.
     Probe {
         agent: String,
         seconds: u64,
     },
-    /// Saves the configuration.
     SaveConfig(Box<serde_json::Value>),
-    /// Leaves.
     Quit,
 }

@@ -1,4 +1,4 @@
-//! What lies over a screen: help, all commands, questions, lists.
+//! Overlays above a screen: help, palette, questions, lists.
 
 use crate::data::Screen;
 use crate::draw::{Canvas, list_top, middle, without};
@@ -14,18 +14,17 @@ use ralph_loop_protocol::id::AgentName;
 use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::Rect;
 
-/// How long an agent cools down when a person says so.
+/// Default cooldown in seconds.
 const COOL_DOWN: u64 = 900;
 
-/// What came of a key on an overlay.
+/// The result of a key on an overlay.
 pub enum Outcome {
-    /// It was taken; these effects follow.
+    /// Handled, with these effects.
     Taken(Vec<Effect>),
-    /// This command of the screen below was chosen.
+    /// Selected a command of the screen below.
     Chosen(Action),
 }
 
-/// The editor that is typed into, where there is one.
 pub fn editor(overlay: &mut Overlay) -> Option<&mut Editor> {
     match overlay {
         Overlay::Palette { input, .. } | Overlay::Ask { input, .. } => Some(input),
@@ -33,7 +32,7 @@ pub fn editor(overlay: &mut Overlay) -> Option<&mut Editor> {
     }
 }
 
-/// The commands that a palette offers for what was typed.
+/// The palette's matches for the input.
 fn offered(screen: Screen, typed: &str) -> Vec<&'static Binding> {
     let mut found: Vec<&Binding> = Vec::new();
     for binding in keys::bindings(screen) {
@@ -45,7 +44,7 @@ fn offered(screen: Screen, typed: &str) -> Vec<&'static Binding> {
     found
 }
 
-/// What a key does on the overlay.
+/// Handles a key.
 pub fn key(model: &mut Model, code: KeyCode) -> Outcome {
     let none = Outcome::Taken(Vec::new());
     let Some(overlay) = &mut model.overlay else { return none };
@@ -120,7 +119,7 @@ pub fn key(model: &mut Model, code: KeyCode) -> Outcome {
     none
 }
 
-/// Moves in a list; the chosen one on Enter, where there is any.
+/// Moves in a list; returns the selected entry on Enter.
 fn step(code: KeyCode, at: &mut usize, count: usize) -> Option<usize> {
     let last = count.saturating_sub(1);
     match code {
@@ -136,7 +135,7 @@ fn step(code: KeyCode, at: &mut usize, count: usize) -> Option<usize> {
     None
 }
 
-/// A line was given.
+/// Handles a submitted line.
 fn asked(model: &mut Model, purpose: Purpose, text: &str) -> Vec<Effect> {
     let text = text.trim().to_owned();
     if purpose == Purpose::Search {
@@ -167,7 +166,6 @@ fn asked(model: &mut Model, purpose: Purpose, text: &str) -> Vec<Effect> {
     }
 }
 
-/// Shows it.
 pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(overlay) = &model.overlay else { return };
     canvas.hits.clear();

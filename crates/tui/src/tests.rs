@@ -1,4 +1,4 @@
-//! Every screen as people see it, in three sizes with its styles, and without colours; and what keys do.
+//! Snapshots of every screen in three sizes, with and without colors, and the effects of keys.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod fixture;

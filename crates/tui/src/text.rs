@@ -1,15 +1,13 @@
-//! Text in cells of a terminal: how wide it is, cut to a width, broken between words. Wide characters and joined emoji are
-//! never cut apart.
+//! Text in terminal cells: width, cutting, wrapping. Wide characters and joined emoji are never split.
 
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Cells that a text takes.
 pub fn width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.width() }
 }
 
-/// As much of a text as fits; with `…` at its end where it was cut.
+/// Cuts text to fit, with `…` at the end.
 pub fn fit(text: &str, cells: usize) -> String {
     if width(text) <= cells {
         return text.to_owned();
@@ -18,7 +16,7 @@ pub fn fit(text: &str, cells: usize) -> String {
     if cells == 0 { String::new() } else { format!("{kept}…") }
 }
 
-/// The longest beginning that fits.
+/// The longest prefix that fits.
 pub fn prefix(text: &str, cells: usize) -> &str {
     if text.is_ascii() {
         return &text[..text.len().min(cells)];
@@ -33,14 +31,14 @@ pub fn prefix(text: &str, cells: usize) -> &str {
     text
 }
 
-/// A text in exactly this many cells: cut, or filled with spaces.
+/// Cuts or pads text to exactly this width.
 pub fn pad(text: &str, cells: usize) -> String {
     let mut out = fit(text, cells);
     out.extend(std::iter::repeat_n(' ', cells.saturating_sub(width(&out))));
     out
 }
 
-/// The pieces of one line that each fit, broken between words where there are any. Never empty.
+/// Wraps a line at words if possible. Never empty.
 pub fn wrap(line: &str, cells: usize) -> Vec<&str> {
     let cells = cells.max(1);
     let mut pieces = Vec::new();
@@ -48,7 +46,7 @@ pub fn wrap(line: &str, cells: usize) -> Vec<&str> {
     while width(rest) > cells {
         let mut piece = prefix(rest, cells);
         if piece.is_empty() {
-            // One character is wider than the place: it is shown cut by the terminal rather than never.
+            // A character wider than the area is shown cut rather than never.
             piece = rest.graphemes(true).next().unwrap_or(rest);
         }
         let next = &rest[piece.len()..];
@@ -63,7 +61,7 @@ pub fn wrap(line: &str, cells: usize) -> Vec<&str> {
     pieces
 }
 
-/// Whether `word` stands in `text`, without regard to the case of ASCII letters.
+/// Case-insensitive (ASCII) substring search.
 pub fn contains(text: &str, word: &str) -> bool {
     let (text, word) = (text.as_bytes(), word.as_bytes());
     !word.is_empty() && text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))

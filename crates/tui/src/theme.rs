@@ -1,22 +1,21 @@
-//! Colours by role, and signs with their ASCII twins. Backgrounds are the user's: nothing here paints one.
+//! Colors by role, and symbols with ASCII equivalents. Backgrounds are never painted.
 
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::look::{AGENT_COLORS, ColorRole, Look};
 use ralph_loop_protocol::status::Status;
 use ratatui::style::{Color, Modifier, Style};
 
-/// How many colours the terminal has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// None, or none are wanted: weight and signs alone tell things apart.
+    /// No colors: only weight and symbols.
     Mono,
-    /// The sixteen of every terminal, in the user's own shades.
+    /// The terminal's sixteen colors.
     Sixteen,
-    /// Any.
+    /// True color.
     True,
 }
 
-/// What a text is, whatever it looks like.
+/// The meaning of a text, independent of its look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Content.
@@ -25,23 +24,22 @@ pub enum Role {
     Muted,
     /// Titles.
     Strong,
-    /// The one next action, focus, links.
+    /// The next action, focus, links.
     Accent,
     /// Proven, passing.
     Good,
-    /// Needs a person, nearly used up, waiting.
+    /// Needs the user, nearly used up, waiting.
     Attention,
     /// Failing.
     Bad,
-    /// The tag of an agent with this color.
+    /// An agent's tag in this color.
     Agent(usize),
-    /// The line that keys act on.
+    /// The active line.
     Selected,
-    /// Found by a search.
+    /// A search match.
     Match,
 }
 
-/// A sign of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     Good,
@@ -60,18 +58,17 @@ pub enum Sign {
     Arrow,
 }
 
-/// How things look here.
+/// How things look on this terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
-    /// How many colours there are.
     pub depth: Depth,
     /// The background is light.
     pub light: bool,
-    /// Signs may be Unicode.
+    /// Unicode symbols are allowed.
     pub unicode: bool,
 }
 
-/// Shades for a dark and a light background, with enough contrast on each.
+/// Shades for dark and light backgrounds, with enough contrast on each.
 struct Shades {
     muted: (u8, u8, u8),
     accent: (u8, u8, u8),
@@ -96,15 +93,14 @@ const LIGHT: Shades = Shades {
     bad: (176, 32, 40),
 };
 
-/// The nearest of sixteen to each color of agents; green, yellow and red say how something went.
+/// The nearest of sixteen to each agent color, except green, yellow and red, which have a meaning.
 const SIXTEEN: [Color; 6] =
     [Color::Magenta, Color::Cyan, Color::LightBlue, Color::LightCyan, Color::LightMagenta, Color::Blue];
 
 impl Theme {
-    /// Without colours, for tests and terminals that have none.
+    /// No colors: for tests and terminals without them.
     pub const MONO: Self = Self { depth: Depth::Mono, light: false, unicode: true };
 
-    /// The style of a role.
     pub fn style(&self, role: Role) -> Style {
         let plain = Style::new();
         match role {
@@ -148,7 +144,6 @@ impl Theme {
         }
     }
 
-    /// A sign as this terminal can show it.
     pub fn sign(&self, sign: Sign) -> &'static str {
         let of_status = |status: Status| status.look().sign(self.unicode);
         match (sign, self.unicode) {
@@ -176,7 +171,7 @@ impl Theme {
         }
     }
 
-    /// The sign and the role of a status word.
+    /// Symbol and role of a status word.
     pub fn look(&self, status: &str) -> (&'static str, Role) {
         let look = Look::of_word(status);
         let role = match look.role {
@@ -189,7 +184,7 @@ impl Theme {
         (look.sign(self.unicode), role)
     }
 
-    /// Steps of a sparkline.
+    /// Symbols of a sparkline.
     pub fn steps(&self) -> &'static [&'static str] {
         if self.unicode {
             &["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
@@ -199,7 +194,6 @@ impl Theme {
     }
 }
 
-/// The role of a tone.
 pub fn of_tone(tone: Tone) -> Role {
     match tone {
         Tone::Plain => Role::Text,

@@ -1,4 +1,4 @@
-//! What happens to the model: pure, one message at a time; what the world must do comes back as effects.
+//! Applies messages to the model: pure, one at a time; effects are returned.
 
 use crate::data::{Problem, Screen};
 use crate::editor::{Editor, Move};
@@ -12,10 +12,9 @@ use ralph_loop_protocol::status::Status;
 use ralph_loop_protocol::text::one_line;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 
-/// Lines that one step of the wheel scrolls.
+/// Lines per wheel step.
 const WHEEL: i32 = 3;
 
-/// Takes one message.
 pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     match msg {
         Msg::Key(chord) => {
@@ -48,7 +47,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     }
 }
 
-/// What is said while something takes a moment; whatever comes of it takes its place.
+/// Shown while an effect runs; its result replaces it.
 fn busy(effect: &Effect) -> Option<&'static str> {
     match effect {
         Effect::Send { .. } | Effect::Resume(_) => Some("sent; waiting for the run to take it …"),
@@ -79,7 +78,7 @@ fn key(model: &mut Model, chord: Chord) -> Vec<Effect> {
     let leaves = keys::action(model.screen, chord, false) == Some(Action::Leave);
     if let Some(over) = &mut model.overlay {
         if leaves {
-            // Ctrl-C again at its own question is a yes.
+            // Ctrl-C again at its own question means yes.
             let again = matches!(over, Overlay::Confirm { leave: true, .. });
             return if again { finish(model, vec![Effect::Quit]) } else { act(model, Action::Leave) };
         }
@@ -105,7 +104,7 @@ fn key(model: &mut Model, chord: Chord) -> Vec<Effect> {
     keys::action(model.screen, chord, typing).map_or_else(Vec::new, |action| act(model, action))
 }
 
-/// Effects that end it leave words for the shell.
+/// Adds the lines for the shell to effects that end the UI.
 fn finish(model: &mut Model, effects: Vec<Effect>) -> Vec<Effect> {
     if effects.contains(&Effect::Quit) {
         model.left = Some(goodbye(model));
@@ -113,12 +112,12 @@ fn finish(model: &mut Model, effects: Vec<Effect>) -> Vec<Effect> {
     effects
 }
 
-/// What goes on after we leave.
+/// What continues after leaving.
 fn goodbye(model: &Model) -> Vec<String> {
-    // A run that is over goes nowhere, also while its process still tidies up.
+    // A finished run doesn't continue, even while its process is cleaning up.
     let on = model.server.as_ref().map(|server| format!(" --server {server}")).unwrap_or_default();
     let is_over = |word: &str| Status::ALL.iter().any(|status| status.as_str() == word && status.is_over());
-    // Runs of a server are mostly other people's: only the one that was watched is told of.
+    // A server's runs mostly belong to others: mention only the watched one.
     let own = model.runs.iter().filter(|_| model.server.is_none());
     let going = own.filter(|run| run.driven && !is_over(&run.status));
     let mut ids: Vec<&str> = going.map(|run| run.id.as_str()).collect();
@@ -138,7 +137,7 @@ fn goodbye(model: &Model) -> Vec<String> {
     lines
 }
 
-/// The text that is typed into.
+/// The active text input.
 fn focused(model: &mut Model) -> Option<&mut Editor> {
     if let Some(over) = &mut model.overlay {
         return overlay::editor(over);
@@ -152,7 +151,7 @@ fn focused(model: &mut Model) -> Option<&mut Editor> {
     }
 }
 
-/// Whether a key was taken by the text that is typed into.
+/// Passes a key to the active text; returns whether it took it.
 fn typed(model: &mut Model, chord: Chord) -> bool {
     let bound = keys::action(model.screen, chord, true).is_some();
     let forms = matches!(model.screen, Screen::Start | Screen::Setup);
@@ -174,7 +173,7 @@ fn typed(model: &mut Model, chord: Chord) -> bool {
     focused(model).is_some_and(|editor| edit(editor, chord))
 }
 
-/// Up and down in a text: through its lines, then through what was sent before.
+/// Up and down: first through the lines, then through the history.
 fn moved_line(model: &mut Model, up: bool) -> bool {
     match model.screen {
         Screen::Welcome if model.welcome.input.is_empty() || model.welcome.at.is_some() => false,
@@ -191,7 +190,7 @@ fn moved_line(model: &mut Model, up: bool) -> bool {
     }
 }
 
-/// Keys that every text knows; whether this was one.
+/// Common editing keys; returns whether this was one.
 fn edit(editor: &mut Editor, (code, modifiers): Chord) -> bool {
     let (ctrl, alt) = (modifiers.contains(KeyModifiers::CONTROL), modifiers.contains(KeyModifiers::ALT));
     match code {
@@ -217,7 +216,7 @@ fn edit(editor: &mut Editor, (code, modifiers): Chord) -> bool {
     true
 }
 
-/// Does what a key, a click or the palette means.
+/// Performs an action from a key, a click or the palette.
 fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     match action {
         Action::Help => model.overlay = Some(Overlay::Help { top: 0 }),
@@ -275,12 +274,12 @@ fn back(model: &mut Model) -> Vec<Effect> {
     }
 }
 
-/// What effects brought back.
+/// Handles the result of an effect.
 fn told(model: &mut Model, msg: Msg) -> Vec<Effect> {
     match msg {
         Msg::Repo(facts) => {
             let mut facts = *facts;
-            // What a probe has found out is not forgotten by another look.
+            // Rereading must not lose probe results.
             for agent in &mut facts.agents {
                 let known = model.repo.agents.iter().find(|old| old.name == agent.name);
                 if let Some(known) = known.filter(|_| agent.state == crate::data::AgentState::Found) {
@@ -292,7 +291,7 @@ fn told(model: &mut Model, msg: Msg) -> Vec<Effect> {
             return welcome::looked(model);
         }
         Msg::Runs(mut runs) => {
-            // What needs you, then what works, then what happened last.
+            // Runs that need you first, then active ones, then by time.
             runs.sort_by_key(|run| (Look::of_word(&run.status).rank, std::cmp::Reverse(run.at)));
             model.runs = runs;
         }
@@ -381,7 +380,7 @@ fn failed(model: &mut Model, problem: Problem) {
     }
 }
 
-/// A run as it stands now. Where it has come to its end, the summary follows, once.
+/// Handles a run's new view; opens the summary once at its end.
 fn viewed(model: &mut Model, view: Box<ralph_loop_protocol::view::RunView>) -> Vec<Effect> {
     if view.run_id.as_str() != model.run.id {
         return Vec::new();
@@ -393,7 +392,7 @@ fn viewed(model: &mut Model, view: Box<ralph_loop_protocol::view::RunView>) -> V
     let run = model.run.id.clone();
     if over && !model.run.summed_up {
         model.run.summed_up = true;
-        // Of a race it counts who won, not how one of them ended.
+        // In a race the winner matters, not the end of one run.
         if model.screen == Screen::Run && model.run.race.is_none() {
             model.go(Screen::Summary);
         }

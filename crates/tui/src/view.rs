@@ -1,5 +1,4 @@
-//! A frame: the line at the top, the screen, the keys at the bottom, and what lies over them. Pure; says which places a click
-//! acts on.
+//! Draws a frame: top bar, screen, key bar, overlay. Pure; returns the click targets.
 
 use crate::data::Screen;
 use crate::draw::{Canvas, rows, without};
@@ -12,19 +11,17 @@ use crate::theme::{Role, Sign};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-/// The smallest terminal that it all fits into.
+/// The smallest supported terminal.
 pub const SMALLEST: (u16, u16) = (60, 16);
 
-/// What a frame brought about.
 #[derive(Debug, Default)]
 pub struct Drawn {
-    /// Places that a click acts on.
+    /// Click targets.
     pub hits: Vec<Hit>,
-    /// Lines that the tab of a run has.
+    /// Height of the run's tab.
     pub height: u16,
 }
 
-/// Draws a frame.
 pub fn view(model: &Model, frame: &mut Frame<'_>) -> Drawn {
     let area = frame.area();
     let mut canvas = Canvas::new(frame.buffer_mut(), model.theme);
@@ -69,7 +66,7 @@ fn too_small(canvas: &mut Canvas<'_>, area: Rect) {
     canvas.text(area, 0, Role::Attention, &words);
 }
 
-/// Where we are on the way.
+/// Navigation state.
 fn top_bar(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let way = [
         Screen::Welcome,
@@ -123,13 +120,13 @@ fn notice(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// The keys that are used most, as many as fit; help knows them all.
+/// The most used keys that fit; help has them all.
 fn foot(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let mut x = area.x + 1;
     let last = keys::bindings(model.screen).filter(|binding| binding.screen.is_none());
     let first = keys::bindings(model.screen).filter(|binding| binding.screen.is_some());
     let named = |binding: &&keys::Binding| binding.short.is_some();
-    // Help and the way out are always there.
+    // Help and quit always fit.
     let fixed: usize = last.clone().filter(named).map(foot_width).sum();
     for binding in first.filter(named) {
         let cells = foot_width(binding);

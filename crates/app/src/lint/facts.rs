@@ -1,4 +1,4 @@
-//! What the linter cannot know by itself: which programs exist here, and what the configuration says.
+//! Facts for the linter: which programs exist, and what the configuration says.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -17,20 +17,19 @@ use ralph_loop_task::lint::{Diagnostic, programs};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// What the configuration says about a task.
+/// Configuration facts for the linter.
 #[derive(Debug, Default)]
 pub struct LintConfig {
-    /// Names of the required verifiers.
     pub verifiers: Option<Vec<String>>,
-    /// Whether it sets a budget.
+    /// Whether a budget is set.
     pub budget_set: Option<bool>,
-    /// Whether a code host is known that could be asked.
+    /// Whether a code host is known.
     pub has_forge: bool,
-    /// What is wrong with the configuration itself.
+    /// Problems of the configuration.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads the configuration that a run of this task would take.
+/// Reads the configuration for a run of this task.
 pub fn configuration(env: &Environment, source: &TaskSource) -> LintConfig {
     let top = find::top(&source.folder);
     let loaded = match settings::load(env, &top) {
@@ -73,7 +72,7 @@ pub fn configuration(env: &Environment, source: &TaskSource) -> LintConfig {
     }
 }
 
-/// What is wrong with a configuration, at its place where it is the repo's own.
+/// A configuration problem, located in the file if it is the repo's.
 fn refused(top: &Path, error: &AppError) -> Diagnostic {
     let name = ".ralph/config.json";
     let text = repo_file::read_text(&RalphDir::of(top).config()).unwrap_or_default();
@@ -82,19 +81,19 @@ fn refused(top: &Path, error: &AppError) -> Diagnostic {
             let place = Span { line: e.line.max(1), column: e.column.max(1) };
             Diagnostic::error("bad-config", name, place, e.message, e.hint)
         }
-        // Then it is the user's own file, which the message names.
+        // Otherwise it is the user's own file, named in the message.
         _ => Diagnostic::error("bad-config", name, Span::START, &error.message, error.next()),
     }
 }
 
-/// Programs of the task's checks that exist neither on the path nor in the repo.
+/// Check programs that are neither on the `PATH` nor in the repo.
 pub fn missing_programs(env: &Environment, task: &TaskFile, source: &TaskSource) -> Vec<String> {
     let top = find::top(&source.folder);
     let folder = task.git.working_dir.as_ref().map_or_else(|| top.clone(), |dir| top.join(dir));
     let is_cloned = task.git.repo_url.is_some();
     programs(task)
         .into_iter()
-        // What lies in a repo that is yet to be cloned is not known.
+        // Files of a repo that isn't cloned yet are unknown.
         .filter(|program| !(is_cloned && program.contains('/') && !program.starts_with('/')))
         .filter(|program| !exists(env, program, &folder))
         .collect()

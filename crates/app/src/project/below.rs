@@ -1,5 +1,4 @@
-//! Projects in folders below the top of a repo: the one that the user stands in, and those that could be meant where the top
-//! itself speaks of no tests.
+//! Projects below the top of a repo: the one the user is in, and candidates if the top has no tests.
 
 use super::{ProjectCommand, has, setup_commands, test_commands};
 use crate::repo_file;
@@ -7,7 +6,7 @@ use ralph_loop_safe_fs::Kind;
 use ralph_loop_task::config::{CommandLine, join_argv};
 use std::path::{Path, PathBuf};
 
-/// Files by which a folder is a project of its own. A folder of test files alone belongs to the one above it.
+/// Files that make a folder a project. Test files alone belong to the folder above.
 const PROJECT_FILES: &[&str] = &[
     "package.json",
     "Cargo.toml",
@@ -24,16 +23,14 @@ const PROJECT_FILES: &[&str] = &[
     "Makefile",
     "justfile",
 ];
-/// Folders that hold what others wrote, or what was built.
+/// Third-party and generated folders.
 const NOT_OURS: &[&str] = &["node_modules", "vendor", "third_party", "target", "dist", "build", "venv"];
-/// How deep and how far is looked.
 const DEPTH_MAX: usize = 3;
 const FOLDERS_MAX: usize = 300;
 const NAMES_MAX: usize = 1000;
-/// Commands that are proposed.
 const PROPOSED_MAX: usize = 3;
 
-/// The test commands of the project that `folder` belongs to, where that is one below the top: each goes there first.
+/// Test commands of the project around `folder`, if that is below the top; each starts with `cd`.
 pub fn tests_where_one_stands(top: &Path, folder: &Path) -> Option<(Vec<ProjectCommand>, Vec<CommandLine>)> {
     let below = folder.strip_prefix(top).ok()?;
     let mut places = below.ancestors().filter(|place| !place.as_os_str().is_empty());
@@ -47,7 +44,7 @@ pub fn tests_where_one_stands(top: &Path, folder: &Path) -> Option<(Vec<ProjectC
     })
 }
 
-/// Test commands of projects below the top, the nearest first: for a question or a hint, where the top speaks of none.
+/// Test commands of projects below the top, nearest first, to propose if the top has none.
 pub fn proposed_tests(top: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut left = vec![(PathBuf::new(), 0)];

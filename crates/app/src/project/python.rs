@@ -1,14 +1,14 @@
-//! How a Python repo is tested: by pytest or unittest, alone or through uv, poetry, tox, nox or hatch.
+//! Detects how a Python repo is tested: pytest or unittest, directly or through uv, poetry, tox, nox or
+//! hatch.
 
 use super::{ProjectCommands, Purpose, has, read};
 use crate::repo_file;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// Test files that are looked into, to see which of the two runners they are written for.
+/// Test files read to tell the two runners apart.
 const READ: usize = 20;
 
-/// Adds what a Python repo speaks of.
 pub(super) fn add(top: &Path, found: &mut ProjectCommands) {
     let file_of = |names: &[&'static str]| names.iter().copied().find(|name| has(top, name));
     let project = read(top, "pyproject.toml");
@@ -26,7 +26,7 @@ pub(super) fn add(top: &Path, found: &mut ProjectCommands) {
     }
     let mut own = ProjectCommands::default();
     tests(top, &project, &mut own);
-    // What makes environments of its own comes first, unless those are still to be made and another one is there.
+    // Tools that create environments come first, unless theirs are missing and another one exists.
     let made = [".tox", ".nox"].into_iter().any(|name| !repo_file::entries(&top.join(name), 1).is_empty());
     let ready = FOLDERS.into_iter().any(|folder| is_ready(top, folder));
     let [first, second] = if ready && !made { [own, others] } else { [others, own] };
@@ -43,7 +43,7 @@ pub(super) fn add(top: &Path, found: &mut ProjectCommands) {
     }
 }
 
-/// The script of hatch that tests a project.
+/// Hatch's test script of a project.
 fn hatch(project: &str) -> &'static [&'static str] {
     let mut scripts =
         project.lines().skip_while(|line| line.trim() != "[tool.hatch.envs.default.scripts]").skip(1);
@@ -57,20 +57,19 @@ fn hatch(project: &str) -> &'static [&'static str] {
     }
 }
 
-/// Where virtual environments of a project usually are.
+/// Common virtual environment folders.
 const FOLDERS: [&str; 3] = [".venv", "venv", "env"];
 
 fn is_environment(top: &Path, folder: &str) -> bool {
     has(&top.join(folder), "pyvenv.cfg")
 }
 
-/// Whether a virtual environment is there with pytest in it.
+/// Whether a virtual environment with pytest exists.
 fn is_ready(top: &Path, folder: &str) -> bool {
     is_environment(top, folder) && has(&top.join(folder).join("bin"), "pytest")
 }
 
-/// The folder of the virtual environment that the tests need: the one that is there and can run them, or the one that the
-/// setup makes.
+/// The virtual environment for the tests: an existing usable one, or the one that setup creates.
 fn venv(top: &Path, needs_pytest: bool) -> Option<&'static str> {
     let can = |folder: &&str| is_ready(top, folder) || (!needs_pytest && is_environment(top, folder));
     let there = FOLDERS.into_iter().find(can);
@@ -106,7 +105,7 @@ fn tests(top: &Path, project: &str, found: &mut ProjectCommands) {
     let needs_pytest = inner == ["-m", "pytest"];
     let ready = FOLDERS.into_iter().find(|folder| is_ready(top, folder));
     if let Some(folder) = ready.filter(|_| runner.is_some()) {
-        // Its environment is there: nothing has to be brought up to date before each check.
+        // The environment exists, so checks needn't update it.
         found.add(Purpose::Test, source.clone(), &[&[&*format!("{folder}/bin/python")], &*inner].concat());
     }
     match runner {
@@ -124,19 +123,19 @@ fn tests(top: &Path, project: &str, found: &mut ProjectCommands) {
     }
 }
 
-/// Whether the repo's own words name pytest as what it needs.
+/// Whether the repo names pytest as a dependency.
 fn names_pytest(top: &Path, project: &str) -> bool {
     let lists = ["requirements.txt", "requirements-dev.txt", "requirements-test.txt", "dev-requirements.txt"];
     let lists = lists.into_iter().chain(["setup.py", "setup.cfg", "Pipfile"]);
     project.contains("pytest") || lists.into_iter().any(|name| read(top, name).contains("pytest"))
 }
 
-/// Where test files lie, by pytest's and unittest's names for them.
+/// Where test files are, by pytest and unittest naming.
 #[derive(Debug, Default)]
 struct Layout {
-    /// The file or folder that they were found by.
+    /// The file or folder that shows it.
     source: Option<Cow<'static, str>>,
-    /// Every file that was read is written for unittest alone; the folder that it has to be told, where it has to.
+    /// Set if every file read is written for unittest; the inner value is the folder to pass, if any.
     unittest: Option<Option<&'static str>>,
 }
 
@@ -157,7 +156,7 @@ impl Layout {
     }
 }
 
-/// The files of one folder that are named as tests.
+/// Test files in one folder, by name.
 fn test_files(folder: &Path) -> Vec<PathBuf> {
     let entries = repo_file::entries(folder, 1000).into_iter();
     entries.map(|entry| folder.join(entry.name)).filter(|path| is_test(path)).collect()

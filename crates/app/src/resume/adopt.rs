@@ -1,5 +1,5 @@
-//! Going on here with a run of a fleet that another machine drove. Its journal and its spec are sealed where this process holds
-//! it, so they are as good as this machine's own; its files and commits come from a store.
+//! Continues a fleet run that another machine drove. Journal and spec are sealed under this process's hold
+//! and thus trusted; files and commits come from a store.
 
 use super::elsewhere::{copy_for_agent, is_of_this_machine, refuse_odd_folder};
 pub use crate::fleet_mark::{driver_elsewhere, is_of_fleet, mark, note_driver};
@@ -23,18 +23,18 @@ use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a store has of a run.
+/// A run's contents in the store.
 #[derive(Debug, Default)]
 pub struct Kept {
-    /// Files of its record, by their path there.
+    /// Files of its record, by path.
     pub record: Vec<(String, Vec<u8>)>,
     /// Files of its `.ralph/`.
     pub ralph: Vec<(String, Vec<u8>)>,
-    /// Its commits, as a bundle of git's.
+    /// Its commits as a git bundle.
     pub bundle: Option<Vec<u8>>,
 }
 
-/// Whether this machine drove the run last and still has what it works in.
+/// Whether this machine drove the run last and still has its workspace.
 pub fn is_here(env: &Environment, run: &RunId) -> Result<bool, AppError> {
     let home = env.state_home()?;
     let places = wiring::places(env, &home, run);
@@ -58,7 +58,7 @@ fn last_machine(places: &Places) -> Result<Option<MachineId>, AppError> {
     }))
 }
 
-/// The frozen definition as it is sealed.
+/// Fetches the sealed spec.
 fn bring_spec(places: &Places) -> Result<bool, AppError> {
     let Some(elsewhere) = &places.elsewhere else { return Ok(false) };
     let sealed =
@@ -69,7 +69,7 @@ fn bring_spec(places: &Places) -> Result<bool, AppError> {
     Ok(true)
 }
 
-/// What the seal says of a run, with its journal brought here; `None` where it has not begun.
+/// Fetches the sealed journal and returns the state; `None` if the run hasn't started.
 pub fn sealed_state(env: &Environment, run: &RunId) -> Result<Option<RunState>, AppError> {
     let home = env.state_home()?;
     let places = wiring::places(env, &home, run);
@@ -82,7 +82,7 @@ pub fn sealed_state(env: &Environment, run: &RunId) -> Result<Option<RunState>, 
     Ok(Some(relocate::read(&places)?))
 }
 
-/// Removes what an earlier visit left here of a run: the seal and the store go further.
+/// Removes older leftovers of a run on this machine; seal and store are newer.
 pub fn forget(env: &Environment, run: &RunId) -> Result<(), AppError> {
     let home = env.state_home()?;
     for path in [home.record(run).path().to_owned(), home.workspace(run), home.agent_copy(run)] {
@@ -92,7 +92,7 @@ pub fn forget(env: &Environment, run: &RunId) -> Result<(), AppError> {
     Ok(())
 }
 
-/// Makes the run one of this machine: clone, commits, record, and a line in the journal that says so.
+/// Makes the run local: clone, commits, record, and a journal entry.
 pub(crate) fn adopt(
     env: &Environment,
     run: &RunId,
@@ -125,7 +125,7 @@ pub(crate) fn adopt(
     Ok(())
 }
 
-/// The repo that the run works on, with its own commits.
+/// The run's repo with its commits.
 fn clone(env: &Environment, home: &StateHome, spec: &RunSpec, kept: &Kept) -> Result<Repo, AppError> {
     let run = &spec.run_id;
     let WorkspaceKind::Clone { from, .. } = &spec.place else {
@@ -149,7 +149,7 @@ fn clone(env: &Environment, home: &StateHome, spec: &RunSpec, kept: &Kept) -> Re
     Ok(repo)
 }
 
-/// Writes what was kept of a run's files. They were another machine's, so they go through no link.
+/// Writes the stored files without following links: they come from another machine.
 fn bring_files(record: &RunDir, repo: &Repo, run: &RunId, kept: &Kept) -> Result<(), AppError> {
     refuse_odd_folder(&repo.top)?;
     let failed = |name: &str, e: std::io::Error| {
@@ -159,7 +159,7 @@ fn bring_files(record: &RunDir, repo: &Repo, run: &RunId, kept: &Kept) -> Result
     let open = |path: &Path| SafeDir::open(path).map_err(|e| failed(".", e));
     let dir = open(&repo.top)?.create_folder(".ralph").map_err(|e| failed(".ralph", e))?;
     let record = open(record.path())?;
-    // What was allowed to the run was allowed by whoever asked the fleet for it, wherever it is driven.
+    // The submitter allowed these permissions, so they apply on any machine.
     let comes = |name: &str| name == record_trust::FILE || !is_of_this_machine(name);
     for (name, bytes) in kept.record.iter().filter(|(name, _)| comes(name)) {
         record.write(name, bytes).map_err(|e| failed(name, e))?;
@@ -170,14 +170,14 @@ fn bring_files(record: &RunDir, repo: &Repo, run: &RunId, kept: &Kept) -> Result
     Ok(())
 }
 
-/// What people said counts where it was journalled. The journal says how far the inbox was read; letters that come from now on
-/// stand behind that.
+/// Controls count once journaled. The journal says how far the inbox was read; new controls are appended
+/// after that.
 fn keep_inbox(record: &RunDir, read: u64) -> Result<(), AppError> {
     let read = usize::try_from(read).unwrap_or(usize::MAX);
     Ok(artifacts::write_atomic(&record.inbox(), &vec![b'\n'; read])?)
 }
 
-/// New places in the spec, a baseline in this clone, a line in the journal.
+/// Updates the spec's paths, takes a baseline in this clone and adds a journal entry.
 fn settle(
     env: &Environment,
     home: &StateHome,

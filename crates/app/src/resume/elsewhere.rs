@@ -1,4 +1,5 @@
-//! `ralph resume --from REMOTE RUN`: a run whose machine or sandbox is gone goes on here, from the state that it pushed.
+//! `ralph resume --from REMOTE RUN`: continues a run whose machine or sandbox is gone from the state it
+//! pushed.
 
 use crate::environment::{DEFAULT_PROVIDER, Environment};
 use crate::error::AppError;
@@ -21,10 +22,10 @@ use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Most bytes of a run's state.
+/// Size limit for a run's state.
 const STATE_MAX: usize = 64 * 1024 * 1024;
 
-/// Brings a run here, unless what is here reaches as far already.
+/// Fetches a run, unless the local copy is as recent.
 pub fn fetch_run(
     env: &Environment,
     from: &str,
@@ -71,13 +72,13 @@ pub fn fetch_run(
         return Ok(());
     }
     bring_files(&home, &run, &repo, &files)?;
-    // A sealed copy of an earlier visit is shorter; the state that was pushed is the longer story.
+    // A sealed copy from an earlier fetch is older than the pushed state.
     for old in [home.seal(&run), home.seal(&run).with_extension("spec.json")] {
         let _ = std::fs::remove_file(old);
     }
     let here = here.map(|repo| repo.top);
     let spec = settle_in(env, &home, &run, &repo, (&remote, from), (isolation, here.as_deref()))?;
-    // What its branch brings along may stand where the run's own folder is.
+    // The branch may contain something else at the run folder's path.
     refuse_odd_folder(&repo.top)?;
     wiring::register(&home, &spec)?;
     let iterations =
@@ -86,8 +87,8 @@ pub fn fetch_run(
     Ok(())
 }
 
-/// Waits until nobody else on this machine fetches: two would clone into one folder, and each would take the other's state for a
-/// torn one. Held while the file lives.
+/// Waits for other fetches on this machine: two would clone into one folder and corrupt each other's state.
+/// Released when the file is dropped.
 fn one_at_a_time(clone: &Path) -> Result<std::fs::File, AppError> {
     let folder = clone.parent().unwrap_or(clone);
     let lock = || {
@@ -102,8 +103,8 @@ fn one_at_a_time(clone: &Path) -> Result<std::fs::File, AppError> {
     })
 }
 
-/// Writes the fetched files: the record of the run apart, what else there is into its folder. They come from a remote, so they go
-/// through no link, and nothing of them says where the run works or what was allowed to it.
+/// Writes the fetched files: the run's record separately, the rest into its folder. They come from a remote,
+/// so no links are followed, and nothing in them sets the workspace or permissions.
 fn bring_files(
     home: &StateHome,
     run: &RunId,
@@ -125,23 +126,23 @@ fn bring_files(
         match name.strip_prefix(&own) {
             Some(inside) if is_of_this_machine(inside) => {}
             Some(inside) => record.write(inside, bytes).map_err(|e| failed(name, e))?,
-            // Settings are the word of whoever writes them here.
+            // Settings must come from this machine.
             None if ["config.json", "models.yaml"].contains(&name.as_str()) => {}
             None => dir.write(name, bytes).map_err(|e| failed(name, e))?,
         }
     }
-    // Nothing of the repo's is allowed by what was fetched.
+    // Fetched files grant no permissions.
     record_trust::write(home, run, &[])
 }
 
-/// Files of a record that hold only where they were written.
+/// Record files that are valid only on the machine that wrote them.
 pub(super) fn is_of_this_machine(inside: &str) -> bool {
     let first = inside.split('/').next().unwrap_or_default();
     ["place.json", record_trust::FILE, "lock", "wake", "git", "copy-git", "removed-sandboxes"]
         .contains(&first)
 }
 
-/// Refuses a `.ralph` in the fetched branch that is no folder: it would lead what the run writes elsewhere.
+/// Rejects a fetched branch whose `.ralph` isn't a folder: a link would redirect the run's writes.
 pub(super) fn refuse_odd_folder(top: &Path) -> Result<(), AppError> {
     match std::fs::symlink_metadata(RalphDir::of(top).path()) {
         Ok(meta) if !meta.is_dir() => {
@@ -152,7 +153,7 @@ pub(super) fn refuse_odd_folder(top: &Path) -> Result<(), AppError> {
     }
 }
 
-/// The remote that is meant: a name of this repo's, or an address; with the token of its code host.
+/// The named remote or URL, with the token of its code host.
 fn remote(env: &Environment, from: &str, here: Option<&Repo>) -> Result<GitRemote, AppError> {
     let url = here.and_then(|repo| handover::remote_url(repo, from)).unwrap_or_else(|| from.to_owned());
     let bare = Path::new(&url).join("repo.git");
@@ -161,7 +162,7 @@ fn remote(env: &Environment, from: &str, here: Option<&Repo>) -> Result<GitRemot
     }
     match handover::forge(env, Some(&url), None) {
         Ok(Some(forge)) => Ok(forge.remote()?),
-        // A public repo can be read without a token.
+        // A public repo needs no token.
         _ => Ok(checkout::remote(&url)),
     }
 }
@@ -170,7 +171,7 @@ fn clone(env: &Environment, remote: &GitRemote, path: &Path, branch: &str) -> Re
     Ok(checkout::clone(env.vars(), &handover::with_login(remote), path, branch)?)
 }
 
-/// Makes the fetched files the run's own: new places in the spec, a baseline in this clone, a line in the journal.
+/// Adopts the fetched files: new paths in the spec, a baseline in this clone, a journal entry.
 fn settle_in(
     env: &Environment,
     home: &StateHome,
@@ -184,7 +185,7 @@ fn settle_in(
     if state.spec.run_id != *run {
         return Err(AppError::usage(format!("the state of run {run} is that of run {}", state.spec.run_id)));
     }
-    // What people said counts where it was journalled; further words would be anybody's.
+    // Controls count once journaled; others in the inbox could come from anyone.
     let inbox = places.dir.inbox();
     if let Ok(file) = std::fs::OpenOptions::new().write(true).open(&inbox)
         && file.metadata().is_ok_and(|meta| meta.len() > state.people.inbox)
@@ -209,7 +210,7 @@ fn settle_in(
     let mut workspace =
         GitWorkspace::new(repo.clone(), run.clone(), wiring::workspace_options(home, &spec, repo))?;
     let baseline = workspace.relocate(&baseline, state.work.commit.as_ref(), &relocate::protected(&spec))?;
-    // The one that the commit of the start has was not written by an agent; any other would have been.
+    // The start commit's configuration predates the agent; a later one might not.
     let config = workspace.file_at(&baseline.head, ".ralph/config.json")?;
     spec.config_digest = config.map(|bytes| Digest::of(&bytes));
     copy_for_agent(env, home, repo, &baseline, &mut spec)?;
@@ -218,8 +219,7 @@ fn settle_in(
     Ok(spec)
 }
 
-/// The copy that the agent of a run which came here works on, where it works on one. One of an earlier visit goes: what came goes
-/// further.
+/// The agent's copy for a fetched run, if it uses one. Replaces a copy from an earlier fetch, which is older.
 pub(super) fn copy_for_agent(
     env: &Environment,
     home: &StateHome,
@@ -241,11 +241,11 @@ pub(super) fn copy_for_agent(
     Ok(())
 }
 
-/// Where the run pushes to: where it was fetched from, which the user named; never onto the branch that others start from.
+/// The run pushes to where it was fetched from, which the user named, but never onto the base branch.
 fn settle_push(repo: &Repo, spec: &mut RunSpec, remote: &GitRemote) -> Result<(), AppError> {
     let handover = &mut spec.settings.handover;
     if handover.local_forge.is_some() {
-        // The folder that it was fetched from stands in for the code host, wherever that was before.
+        // The folder it was fetched from replaces the code host, wherever that was.
         handover.local_forge = remote.url.strip_suffix("/repo.git").map(str::to_owned);
     }
     spec.branch = spec.branch.take().or_else(|| handover.branch.clone());
@@ -264,8 +264,8 @@ fn settle_push(repo: &Repo, spec: &mut RunSpec, remote: &GitRemote) -> Result<()
     Ok(())
 }
 
-/// What a run was frozen with comes from the remote, like a repo's files. What opens the sandbox, says where keys go or what is
-/// pushed where is this machine's user's to say.
+/// A fetched spec is untrusted, like a repo's files. What opens the sandbox, or decides where keys and
+/// results go, comes from this machine's user.
 fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolation>) -> Result<(), AppError> {
     let loaded = settings::load(env, &spec.origin)?;
     let wanted = isolation.or(loaded.user_isolation).unwrap_or_default();
@@ -279,7 +279,7 @@ fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolati
     }
     let user_sandbox = own.sandbox.clone().unwrap_or_default();
     let by_variable = || ProviderName::parse(&env.vars().filled(DEFAULT_PROVIDER)?).ok();
-    // Where the code goes is the user's to say: a fetched run brings it into no cloud.
+    // The user decides where code goes: a fetched run can't move it into a cloud.
     match user_sandbox.provider.or_else(by_variable) {
         Some(provider) => settings.sandbox.provider = Some(provider),
         None => settings.sandbox.provider = settings.sandbox.provider.filter(|named| !named.is_cloud()),
@@ -305,8 +305,8 @@ fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolati
     AppError::together(problems)
 }
 
-/// The agents of a fetched run, in the user's own words where the user has any: no address, variable or program of the remote's
-/// choice stands beside a key.
+/// The agents of a fetched run, using the user's own definitions if there are any: no URL, variable or
+/// program chosen by the remote gets a key.
 fn own_agents(env: &Environment, top: &Path, own: &ConfigFile, agents: Vec<AgentConfig>) -> Vec<AgentConfig> {
     let (programs, nothing) = (settings::programs(env, top), Grants::default());
     let screen = Screen {
@@ -323,7 +323,7 @@ fn own_agents(env: &Environment, top: &Path, own: &ConfigFile, agents: Vec<Agent
     agents.collect()
 }
 
-/// Whether the folder that the user stands in is the one that the run was started from: on this machine, with the same remote.
+/// Whether the user is in the folder that started the run: on this machine, with the same remote.
 fn is_origin(env: &Environment, here: &Path, spec: &RunSpec, remote: &GitRemote) -> bool {
     let url = |repo: &Repo| handover::remote_url(repo, &spec.settings.handover.remote);
     here == spec.origin

@@ -1,4 +1,4 @@
-//! What a run would ask for, without starting it.
+//! Lists what a run would request without starting it.
 
 use super::task;
 use crate::consent::{Asked, Gathering, TaskWords};
@@ -7,7 +7,8 @@ use crate::error::AppError;
 use crate::request::{RunRequest, TaskInput};
 use crate::{find, models, settings};
 
-/// Everything that a run would ask for which only the user can allow. What is wrong with its task is told when it is started.
+/// Everything the run would request that only the user can allow. Problems of the task are reported at the
+/// start.
 pub(crate) fn asked(env: &Environment, request: &RunRequest) -> Result<Asked, AppError> {
     let top = find::top(&request.folder);
     let env = env.with_dotenv(&top)?;
@@ -15,7 +16,7 @@ pub(crate) fn asked(env: &Environment, request: &RunRequest) -> Result<Asked, Ap
     let (loaded, models) = (settings::load(&open, &top)?, models::load(&open, &top)?);
     let chosen = match &request.task {
         TaskInput::Issue(_) | TaskInput::Text(_) => None,
-        // One that somebody names is to be looked at.
+        // A task file that the user names is always examined.
         TaskInput::File(_) => Some(task::of_request(&env, request, &top, None)?),
         _ => task::of_request(&env, request, &top, None).ok(),
     };

@@ -1,23 +1,22 @@
-//! How the checks of a run stand that this process has driven, and what its agent asked.
+//! The state of a driven run's checks, and the agent's question.
 
 use super::FinishedRun;
 use ralph_loop_domain::view::{CheckView, ViewContext, view};
 use ralph_loop_journal::snapshot;
 
 impl FinishedRun {
-    /// Every check with its last result and what the final check said of it; none where the record cannot be read.
+    /// Every check with its last result and final verdict; empty if the record can't be read.
     pub fn checks(&self) -> Vec<CheckView> {
         let state = snapshot::load(&self.home.record(&self.spec.run_id));
         state.map(|state| view(&state, &ViewContext::default()).checks).unwrap_or_default()
     }
 
-    /// What the agent asked last, where its last session changed nothing and ended with a question.
+    /// The agent's last question, if its last session changed nothing and ended with one.
     pub fn last_question(&self) -> Option<(String, String)> {
         let state = snapshot::load(&self.home.record(&self.spec.run_id)).ok()?;
         let last = state.iterations.history.back().filter(|last| last.files == 0)?;
         let said = last.message.trim();
         let whole = said.strip_suffix(['?', '？'])?;
-        // Its last sentence.
         let from = whole.rfind(['.', '!', '?', '\n']).map_or(0, |at| at + 1);
         let question = ralph_loop_protocol::text::one_line(said.get(from..)?.trim(), 300);
         Some((last.agent.to_string(), question))

@@ -1,4 +1,4 @@
-//! A run that this process drives: ready to, and when it is over.
+//! A run that this process drives, before and after.
 
 use crate::dotenv_lines::DotenvWatch;
 use crate::environment::{Environment, dotenv_pairs};
@@ -15,7 +15,7 @@ use ralph_loop_protocol::outcome::RunResult;
 use ralph_loop_task::spec::RunSpec;
 use std::path::PathBuf;
 
-/// A run whose driver only has to be run. It holds the lock of the run's folder.
+/// A run that is ready to drive. Holds the lock of its folder.
 pub struct ReadyRun {
     pub(crate) driver: Driver,
     pub(crate) lock: RunLock,
@@ -24,39 +24,36 @@ pub struct ReadyRun {
     pub(crate) dotenv: DotenvWatch,
 }
 
-/// Watches what comes into the `.env` of a run's repo.
+/// Watches for new variables in the `.env` of a run's repo.
 pub(crate) fn watch_dotenv(vars: &Vars, home: &StateHome, spec: &RunSpec) -> DotenvWatch {
     DotenvWatch::begin(home, &spec.origin, spec.run_id.as_str(), &dotenv_pairs(vars, &spec.origin))
 }
 
 impl ReadyRun {
-    /// What the run is.
     pub fn spec(&self) -> &RunSpec {
         &self.driver.state().spec
     }
 
-    /// The folder of its record.
     pub fn record(&self) -> PathBuf {
         self.home.record(&self.spec().run_id).path().to_owned()
     }
 
-    /// Knows the secrets that nothing written about this run may hold.
+    /// A redactor for the secrets of this run.
     pub fn redactor(&self) -> Redactor {
         Environment::new(self.vars.clone(), "/").redactor(&self.spec().origin)
     }
 
-    /// Adds somebody who watches.
+    /// Adds an observer.
     pub fn watched_by(&mut self, observer: Box<dyn Observer>) {
         let observers = vec![observer];
         self.driver.attach(Attached { observers, on_stuck: None, custom_checks: Default::default() });
     }
 
-    /// Drives the run to its end.
     pub fn run(self) -> FinishedRun {
         self.run_by(|driver| (driver.run(), String::new())).0
     }
 
-    /// The same, with everything that it has changed as a patch.
+    /// Like [`Self::run`], with all its changes as a patch.
     pub fn run_with_diff(self) -> (FinishedRun, String) {
         self.run_by(|driver| {
             let (result, diff, _) = driver.run_and_release();
@@ -73,13 +70,11 @@ impl ReadyRun {
     }
 }
 
-/// A run that this process has driven to its end, or to where a person is needed.
+/// A run that this process drove until it ended or needed the user.
 pub struct FinishedRun {
-    /// How it went.
     pub result: RunResult,
-    /// What it was.
     pub spec: RunSpec,
-    /// What its record says; none where that cannot be read.
+    /// The recorded state; `None` if it can't be read.
     pub state: Option<RunState>,
     vars: Vars,
     pub(super) home: StateHome,
@@ -87,7 +82,7 @@ pub struct FinishedRun {
 }
 
 impl FinishedRun {
-    /// Notes that somebody has seen how it ended, where it has.
+    /// Records that the user has seen the end.
     pub fn mark_seen(&self) {
         if let Some(entry) = ralph_loop_journal::registry::find(&self.home, &self.spec.run_id)
             && snapshot::load(&entry.run_dir()).is_ok_and(|state| state.result.finished.is_some())
@@ -96,9 +91,9 @@ impl FinishedRun {
         }
     }
 
-    /// Removes the copy of a run that is over: all that came of it is in the user's own tree and refs. Where the user's own
-    /// version of a file was kept, the copy stays, too, and where a larger budget lets the run go on. A large tree takes
-    /// its time, so this comes last.
+    /// Removes the agent's copy of a finished run: its result is in the user's tree and refs. The copy stays
+    /// if the user's version of a file won, or if a larger budget could continue the run. Last, because a
+    /// large tree takes time.
     pub fn tidy_up(self) {
         shown::renew(
             &self.spec.origin,
@@ -113,19 +108,19 @@ impl FinishedRun {
     }
 }
 
-/// Whether a run is over for good: no larger budget lets it go on.
+/// Whether no larger budget can continue the run.
 pub(super) fn has_ended(state: &RunState) -> bool {
     state.result.finished.as_ref().is_some_and(|end| !end.reason.is_budget())
 }
 
-/// What is known of a run whose agent works on a copy.
+/// The state of a run whose agent works on a copy.
 pub(super) fn handed_state(home: &StateHome, spec: &RunSpec) -> Option<RunState> {
     let entry =
         spec.hands_back().then(|| ralph_loop_journal::registry::find(home, &spec.run_id)).flatten()?;
     snapshot::load(&entry.run_dir()).ok()
 }
 
-/// Removes the agent's copy of the user's tree, where the run has one.
+/// Removes the agent's copy.
 pub(super) fn remove_agent_copy(vars: &Vars, home: &StateHome, spec: &RunSpec) {
     if !spec.hands_back() {
         return;

@@ -1,5 +1,5 @@
-//! A run that branches off from another: it begins with the files of one of its iterations, on a branch of its own, and may have
-//! other agents, another model or further guardrails. The other run stays as it is.
+//! Forks a run: starts from the files of one of its iterations on a new branch, optionally with other agents,
+//! another model or more guardrails. The first run doesn't change.
 
 use super::{Plan, prepare};
 use crate::environment::Environment;
@@ -21,43 +21,40 @@ use ralph_loop_protocol::text::count;
 use ralph_loop_task::spec::{ForkedFrom, RunSpec};
 use std::path::Path;
 
-/// Bytes of a prompt that are looked through for what sessions had left.
+/// Limit when a prompt is searched for session notes.
 const PROMPT_MAX: u64 = 4 * 1024 * 1024;
 
-/// What a fork is to be.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ForkRequest {
-    /// The iteration whose files it begins with; 0 for the start, the last one where absent.
+    /// The iteration to start from; 0 is the start, `None` the last.
     pub at: Option<u32>,
-    /// Only these agents, in this order; those of the other run where empty.
+    /// Only these agents, in this order; empty keeps the first run's.
     pub agents: Vec<String>,
-    /// The model for every agent that takes one.
+    /// Model for every agent that takes one.
     pub model: Option<String>,
-    /// Further guardrails.
     pub guardrails: Vec<String>,
-    /// Other limits; those of the other run where absent.
+    /// Changed limits; others are kept.
     pub budgets: BudgetChange,
-    /// Its branch; `ralph/RUN` where absent.
+    /// Branch name; `None` is `ralph/RUN`.
     pub branch: Option<String>,
-    /// The user allows it whatever the repo asks for.
+    /// Grants everything the repo requests.
     pub yes: bool,
 }
 
-/// Where a run branches off.
 #[derive(Debug, Clone)]
 pub(super) struct ForkPoint {
     pub(super) from: ForkedFrom,
     pub(super) commit: CommitId,
-    /// What sessions had left for each other by then.
+    /// The session notes at that point.
     progress: Option<String>,
-    /// What the new run is told at its beginning.
+    /// Controls sent to the new run at its start.
     letters: Vec<Control>,
-    /// What the user had not committed when the other run began, and no commit of it holds.
+    /// Changes that were uncommitted when the first run began and are in none of its commits.
     pub(super) unfinished: Option<UserChanges>,
 }
 
 impl ForkPoint {
-    /// Brings the memory of the other run to the new one's folders, and its first letters to its inbox.
+    /// Copies the first run's memory to the new run's folders, and sends the first controls.
     pub(super) fn begin(&self, env: &Environment, spec: &RunSpec, record: &RunDir) -> Result<(), AppError> {
         if let Some(progress) = &self.progress {
             for folder in [spec.home(), &spec.workspace] {
@@ -71,7 +68,7 @@ impl ForkPoint {
     }
 }
 
-/// Settles everything about a fork of the run `entry`.
+/// Settles and validates a fork of the run `entry`.
 pub(crate) fn fork(
     env: &Environment,
     entry: &Registration,
@@ -94,7 +91,7 @@ pub(crate) fn fork(
     let prices = models::load(&plan.env, &repo.top)?.prices;
     plan.unpriced =
         model_access::unpriced(&settings, &prices).into_iter().map(|agent| agent.name.clone()).collect();
-    // A pull request of the other run is its own.
+    // The first run's pull request isn't reused.
     settings.handover.branch = None;
     plan.settings = settings;
     plan.config_digest = None;
@@ -140,7 +137,7 @@ fn request(top: &Path, state: &RunState, wanted: &ForkRequest) -> RunRequest {
     }
 }
 
-/// The run as it was after an iteration, the event that ended it, and its number.
+/// The run's state after an iteration, the event that ended it, and the iteration's number.
 fn state_at(record: &RunDir, run: &RunId, at: Option<u32>) -> Result<(RunState, Seq, u32), AppError> {
     let spec = snapshot::read_spec(record)?;
     let events = Follower::new(&record.events(), Seq(0)).poll()?;
@@ -171,13 +168,13 @@ fn ended(event: &Event) -> Option<u32> {
     }
 }
 
-/// What the other run began with, or the one that it branched off from.
+/// The commit the first run started from, or forked from.
 fn start_of(state: &RunState) -> Option<CommitId> {
     let own = || state.baseline.as_ref().map(|baseline| baseline.head.clone());
     state.spec.forked_from.as_ref().and_then(|from| from.start.clone()).or_else(own)
 }
 
-/// The same with what the user had not committed then; none where there was nothing.
+/// Like [`start_of`], with the uncommitted changes of that time; `None` if there were none.
 fn snapshot_of(state: &RunState) -> Option<CommitId> {
     match &state.spec.forked_from {
         Some(from) => from.snapshot.clone(),
@@ -185,7 +182,8 @@ fn snapshot_of(state: &RunState) -> Option<CommitId> {
     }
 }
 
-/// What the user had not committed when the other run began: its sessions had it before them, and its commits do not hold it.
+/// Changes that were uncommitted when the first run began: its sessions saw them, its commits don't contain
+/// them.
 fn unfinished_of(
     repo: &Repo,
     entry: &Registration,
@@ -197,7 +195,7 @@ fn unfinished_of(
     Ok(UserChanges::find(repo, &entry.run_id, began, commit)?)
 }
 
-/// The repo that has the files of then, and their commit.
+/// The repo that has those files, and their commit.
 fn files_of(env: &Environment, entry: &Registration, state: &RunState) -> Result<(Repo, CommitId), AppError> {
     let start = state.baseline.as_ref().map(|baseline| baseline.head.clone());
     let Some(commit) = state.work.commit.clone().or(start) else {
@@ -217,7 +215,7 @@ fn files_of(env: &Environment, entry: &Registration, state: &RunState) -> Result
         .hint("they were cleaned up, or its folder is gone; run `ralph show` to see what it did"))
 }
 
-/// What sessions had left for each other after an iteration: it stands in the next one's prompt, or in the memory of the run.
+/// Session notes after an iteration, from the next prompt or the run's memory.
 fn progress_after(record: &RunDir, at: u32) -> Option<String> {
     const TITLE: &str = "\n# Progress so far\n\n";
     if at == 0 {

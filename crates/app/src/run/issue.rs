@@ -1,4 +1,4 @@
-//! A task from an issue: its text becomes a task file beside the other state of the folder.
+//! Creates a task file from an issue, in the folder's `.ralph/`.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -12,22 +12,20 @@ use std::path::{Path, PathBuf};
 
 /// An issue that a run works on.
 pub struct Issue {
-    /// Its number.
     pub number: u64,
-    /// Its title.
     title: String,
-    /// The task file, relative to the folder of the run.
+    /// The task file, relative to the run's folder.
     pub file: PathBuf,
 }
 
 impl Issue {
-    /// The branch of a run on it.
+    /// The branch name for a run on it.
     pub fn branch(&self) -> String {
         names::branch(&format!("issue-{}", self.number), &names::slug(&self.title))
     }
 }
 
-/// Reads the issue from its code host and writes the task file.
+/// Fetches the issue and writes the task file.
 pub fn fetch(env: &Environment, named: &str, origin: &Repo, config: &ConfigFile) -> Result<Issue, AppError> {
     let settings = config.clone().resolve();
     let own = handover::remote_url(origin, &settings.handover.remote);
@@ -54,7 +52,7 @@ pub fn fetch(env: &Environment, named: &str, origin: &Repo, config: &ConfigFile)
         return Err(AppError::usage(format!("issue {number} is closed: {}", issue.title))
             .hint("open it again, or name another one"));
     }
-    // Whoever allowed it may say which text they have read; it could have been edited since.
+    // The issue could have been edited since it was approved; the approver can pin the text.
     let read = env.vars().filled("RALPH_ISSUE_SHA256");
     let now = Digest::of(format!("{}\n{}", issue.title, issue.body).as_bytes());
     if read.is_some_and(|read| !read.trim().eq_ignore_ascii_case(now.as_str())) {
@@ -63,7 +61,7 @@ pub fn fetch(env: &Environment, named: &str, origin: &Repo, config: &ConfigFile)
             .hint("read the issue again, then remove and add the label"));
     }
     let body = issue.body.replace("\r\n", "\n");
-    // An issue may hold a whole task with its criteria; else its words are the task.
+    // An issue may contain a complete task file; otherwise its text is the task.
     let text = match body.trim_start().starts_with("---\n") {
         true => body.trim_start().to_owned(),
         false => format!("# {}\n\n{}\n\n(from {})\n", issue.title.trim(), body.trim(), issue.url),

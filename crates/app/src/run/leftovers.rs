@@ -1,4 +1,5 @@
-//! Earlier runs in the user's folder that are neither proven nor approved: what they left there is not the user's word.
+//! Earlier runs in the user's folder that are neither proven nor approved: what they left isn't the user's
+//! word.
 
 use crate::error::AppError;
 use crate::find;
@@ -17,18 +18,18 @@ use ralph_loop_protocol::outcome::EndReason;
 use ralph_loop_task::spec::{RunSpec, Task};
 use std::path::PathBuf;
 
-/// Runs that are looked at, the newest first.
+/// Runs examined, newest first.
 const RUNS_MAX: usize = 40;
 
-/// The unproven runs of this repo with their tasks, newest first, up to the last one that was approved. Only the registry counts:
-/// what a folder brings along says nothing.
+/// Unproven runs of this repo with their tasks, newest first, back to the last approved one. Only the
+/// registry counts, because anyone can write files in the folder.
 pub(super) fn unproven_runs(
     vars: &Vars,
     home: &StateHome,
     origin: &Repo,
     place: &PlaceRequest,
 ) -> Vec<(RunId, Task)> {
-    // Another repo has nothing of it.
+    // A clone has nothing of them.
     if !matches!(place, PlaceRequest::InPlace | PlaceRequest::Worktree) {
         return Vec::new();
     }
@@ -40,15 +41,15 @@ pub(super) fn unproven_runs(
     unproven.map(|state| (state.spec.run_id.clone(), state.spec.task.clone())).collect()
 }
 
-/// Refuses a run whose task, checks or other protected files are as an unproven run left them. Ticked boxes of the task are the
-/// work of sessions.
+/// Rejects a run whose task, checks or other protected files were last changed by an unproven run. Ticked
+/// task boxes are allowed: sessions set them.
 pub(super) fn refuse_protected(
     origin: &Repo,
     spec: &RunSpec,
     unproven: &[(RunId, Task)],
     in_place: bool,
 ) -> Result<(), AppError> {
-    // The run has no folder of its own yet.
+    // The run has no workspace yet.
     let patterns = relocate::protected(&RunSpec { workspace: origin.top.clone(), ..spec.clone() });
     let asked = |path: &str| covers(&patterns, path);
     let found = leftovers_in_checkout(origin, &spec.unproven_runs, !in_place, &asked)?;
@@ -67,7 +68,7 @@ pub(super) fn refuse_protected(
         )))
 }
 
-/// The runs of a repo, from this folder or another worktree of it; newest first.
+/// Runs of a repo from any of its worktrees, newest first.
 fn runs_of_repo(vars: &Vars, home: &StateHome, origin: &Repo) -> Vec<Registration> {
     let same_repo = |folder: &PathBuf| {
         Repo::discover(vars, folder).is_ok_and(|repo| repo.common_dir == origin.common_dir)
@@ -88,7 +89,7 @@ fn runs_of_repo(vars: &Vars, home: &StateHome, origin: &Repo) -> Vec<Registratio
     runs
 }
 
-/// The folders in which a repo is checked out.
+/// All checkouts of a repo.
 fn worktrees(origin: &Repo) -> Vec<PathBuf> {
     if !origin.common_dir.join("worktrees").is_dir() {
         return Vec::new();
@@ -98,7 +99,7 @@ fn worktrees(origin: &Repo) -> Vec<PathBuf> {
     listed.split('\0').filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from).collect()
 }
 
-/// Whether the user has merged a run's branch into another one, which is checked out here.
+/// Whether the run's branch is merged into the branch checked out here.
 fn is_merged(origin: &Repo, state: &RunState) -> bool {
     let (Some(commit), Some(_)) = (&state.work.commit, &origin.branch) else { return false };
     let has = || origin.git().call(["merge-base", "--is-ancestor", commit.as_str(), "HEAD"]).run().is_ok();
@@ -110,7 +111,7 @@ fn is_approved(state: &RunState) -> bool {
         || state.result.proof.as_ref().is_some_and(|proof| proof.approved_by.is_some())
 }
 
-/// Whether the run's changes were proven by more than tests that it could change.
+/// Whether the changes were proven by more than tests the run could change.
 fn is_proven(state: &RunState) -> bool {
     state.result.finished.as_ref().is_some_and(|end| end.reason == EndReason::Completed)
         && state.result.proof.as_ref().is_some_and(|proof| proof.level != Some(ProofLevel::OwnTests))

@@ -1,6 +1,6 @@
-//! What sessions remember, in the `.ralph/` of a folder where one run follows another. Guardrails are the repo's and live on, and
-//! so does what a person wrote into `notes.md`. Errors and progress belong to a run: each starts with none, and takes its own up
-//! again when it goes on after another one.
+//! Session memory in the `.ralph/` of a folder with consecutive runs. Guardrails and the user's `notes.md`
+//! belong to the repo and persist. Errors and progress belong to a run: a new run starts empty, a resumed run
+//! gets its own back.
 
 use super::{handed_state, has_ended, latest_of, remove_agent_copy};
 use crate::environment::Environment;
@@ -15,19 +15,19 @@ use ralph_loop_protocol::id::RunId;
 use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 use std::path::Path;
 
-/// A larger file is none that a person reads.
+/// Larger than any file a user reads.
 const FILE_MAX: u64 = 8 * 1024 * 1024;
-/// A snapshot of a run is not larger.
 const STATE_MAX: u64 = 64 * 1024 * 1024;
-/// What belongs to one run.
+/// Files that belong to one run.
 const OF_RUN: [&str; 2] = ["progress.md", "errors.log"];
 
-/// The memory of a run that begins.
+/// Prepares the memory of a new run.
 pub(crate) fn begin(env: &Environment, home: &StateHome, spec: &RunSpec) -> Result<(), AppError> {
     let dir = RalphDir::of(spec.home());
     let last = latest_of(home, spec.home(), Some(&spec.run_id));
     if let Some(last) = &last {
-        // Its process may have been killed before it could do so. One that a larger budget lets go on keeps it.
+        // The last run's process may have been killed before it did this. A run that a larger budget can
+        // continue keeps its memory.
         if let Ok(last) = snapshot::read_spec(&last.run_dir())
             && handed_state(home, &last).is_some_and(|state| has_ended(&state))
         {
@@ -41,7 +41,7 @@ pub(crate) fn begin(env: &Environment, home: &StateHome, spec: &RunSpec) -> Resu
     Ok(())
 }
 
-/// The memory of a run that goes on: its own again, where another run has worked in the folder meanwhile.
+/// Restores the memory of a resumed run, if another run worked in the folder since.
 pub(crate) fn go_on(env: &Environment, home: &StateHome, spec: &RunSpec) {
     let dir = RalphDir::of(spec.home());
     let Some(other) = owner(home, &dir).filter(|owner| owner.run_id != spec.run_id) else { return };
@@ -54,15 +54,15 @@ pub(crate) fn go_on(env: &Environment, home: &StateHome, spec: &RunSpec) {
     }
 }
 
-/// The run whose progress and errors lie in a folder: the last one that was driven there.
+/// The run that owns progress and errors in a folder: the one driven there last.
 fn owner(home: &StateHome, dir: &RalphDir) -> Option<Registration> {
     let state: serde_json::Value = serde_json::from_slice(&dir.read("state.json", STATE_MAX)?).ok()?;
     let run = RunId::parse(state["state"]["spec"]["run_id"].as_str()?).ok()?;
-    // An agent can write that file, too: only a run of this folder has anything here.
+    // Agents can write that file, so only runs of this folder count.
     registry::find(home, &run).filter(|entry| RalphDir::of(&entry.workspace).path() == dir.path())
 }
 
-/// Puts what belongs to one run to its record, and where people look for it. Without a known run it is set aside.
+/// Moves a run's files into its record. Without a known owner they are set aside.
 fn put_away(dir: &RalphDir, owner: Option<&Registration>, redactor: impl Fn(&Registration) -> Redactor) {
     for name in OF_RUN {
         let Some(text) = dir.read(name, FILE_MAX) else { continue };
@@ -79,11 +79,11 @@ fn put_away(dir: &RalphDir, owner: Option<&Registration>, redactor: impl Fn(&Reg
 fn keep(dir: &RalphDir, owner: &Registration, name: &str, text: &[u8], redactor: &Redactor) -> bool {
     let record = owner.run_dir();
     let place = record.path().join(name);
-    // What the engine itself wrote there is whole.
+    // The engine wrote this itself, completely.
     if name == "errors.log" && place.is_file() {
         return true;
     }
-    // An agent wrote it: no secret of the user's comes into the record.
+    // An agent wrote it, so redact before recording.
     let text = redactor.bytes(text);
     if write_atomic(&place, &text).is_err() {
         return false;
@@ -96,7 +96,7 @@ fn keep(dir: &RalphDir, owner: &Registration, name: &str, text: &[u8], redactor:
     true
 }
 
-/// A worktree or clone of the user's repo begins with the repo's guardrails and with what people wrote into its notes.
+/// A worktree or clone starts with the repo's guardrails and the user's notes.
 fn bring_from_repo(spec: &RunSpec, dir: &RalphDir) -> Result<(), AppError> {
     let same = match &spec.place {
         WorkspaceKind::InPlace => false,

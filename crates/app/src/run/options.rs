@@ -1,5 +1,5 @@
-//! The settings of a run: files, then the task, then flags; and everything that can be wrong with them, before a cent is
-//! spent.
+//! Resolves a run's settings (files, then the task, then flags) and validates them before anything costs
+//! money.
 
 use crate::assumptions::Assumptions;
 use crate::environment::Environment;
@@ -17,7 +17,7 @@ use ralph_loop_task::config::{AgentKind, ConfigFile, Isolation, Settings, Verifi
 use ralph_loop_task::dialect::ModelChoice;
 use std::path::Path;
 
-/// The sandbox of this run. Running without one needs the user's own word: a flag or the user's own configuration.
+/// The run's sandbox. Turning it off takes the user's own word: a flag or their configuration.
 pub fn isolation(
     env: &Environment,
     request: &RunRequest,
@@ -37,7 +37,7 @@ pub fn isolation(
     })
 }
 
-/// Settings of this run: files, then flags; then everything that can be wrong is looked at before a cent is spent.
+/// Resolves and validates the settings of a run.
 pub fn resolve(
     env: &Environment,
     request: &RunRequest,
@@ -109,13 +109,13 @@ pub fn resolve(
         settings.agents.iter_mut().for_each(|a| a.model = Some(model.clone()));
     }
     model_access::resolve(env, &mut settings, models, choice);
-    // The setup runs in every workspace but the user's own folder.
+    // Setup runs in every workspace except the user's own folder.
     let set_up = request.place != PlaceRequest::InPlace || isolation != Isolation::None;
     check_settings(env, &settings, &models.prices, (top, set_up))?;
     Ok((settings, assumptions))
 }
 
-/// A list of the user's own file with what the flags add.
+/// The user's configured list plus the flags.
 fn added(file: &Option<Vec<String>>, flags: &[String]) -> Option<Vec<String>> {
     (!flags.is_empty()).then(|| file.iter().flatten().chain(flags).cloned().collect())
 }
@@ -136,7 +136,7 @@ fn verifiers_of(commands: &[String]) -> Vec<VerifierConfig> {
         .collect()
 }
 
-/// Everything that is wrong or missing, at once.
+/// Reports every problem at once.
 fn check_settings(
     env: &Environment,
     frozen: &Settings,
@@ -170,7 +170,7 @@ fn check_settings(
             }));
     }
     problems.extend(crate::isolation::check(frozen).err());
-    // What is installed in a sandbox elsewhere is looked at once it is there.
+    // Programs in a remote sandbox are checked once it exists.
     if !frozen.sandbox.provider().is_elsewhere() {
         missing_programs(env, frozen, (top, set_up), &mut problems);
     }
@@ -179,7 +179,7 @@ fn check_settings(
     AppError::together(problems)
 }
 
-/// Programs of agents and verifiers that this machine does not have.
+/// Agent and verifier programs missing on this machine.
 fn missing_programs(
     env: &Environment,
     frozen: &Settings,
@@ -206,7 +206,7 @@ fn missing_programs(
     }
     for verifier in &frozen.verifiers {
         let Some(program) = verifier.command_argv.first() else { continue };
-        // What lies in the repo's own folder, a setup may make.
+        // Setup may create programs inside the repo.
         let setup =
             frozen.setup_commands.first().filter(|_| program.contains('/') && !program.starts_with('/'));
         if exists(program, &path, top) || (set_up && setup.is_some()) {

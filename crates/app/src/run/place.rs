@@ -1,4 +1,4 @@
-//! Where a run works: the user's own tree, a worktree or a clone, and on which branch.
+//! A run's workspace (the user's tree, a worktree or a clone) and branch.
 
 use super::placement::PlacementRequest;
 use super::task::ChosenTask;
@@ -18,7 +18,7 @@ use ralph_loop_task::config::{CloneConfig, Isolation};
 use ralph_loop_task::spec::RunSpec;
 use std::path::{Path, PathBuf};
 
-/// The repo as seen from the branch that a task starts from, which may be one of another run (stacked work).
+/// The repo at the task's base branch, which may belong to another run (stacked work).
 fn based_on(origin: &Repo, base: Option<&str>) -> Result<Repo, AppError> {
     let Some(base) = base else { return Ok(origin.clone()) };
     match checkout::commit_of_branch(origin, base)? {
@@ -30,13 +30,13 @@ fn based_on(origin: &Repo, base: Option<&str>) -> Result<Repo, AppError> {
     }
 }
 
-/// The workspace that was made for a run.
+/// A created workspace.
 pub(super) struct RunWorkspace {
-    /// The folder of the agent's files.
+    /// The agent's folder.
     pub workspace: PathBuf,
-    /// The branch that the run commits on.
+    /// The branch that the run commits to.
     pub branch: Option<String>,
-    /// What of the user's tree the agent does not get.
+    /// Parts of the user's tree that the agent doesn't get.
     pub left_out: LeftOut,
 }
 
@@ -46,7 +46,7 @@ impl RunWorkspace {
     }
 }
 
-/// How much of the repo a clone brings: flags, then the configuration. Folders that the task itself needs come along.
+/// How much of the repo a clone contains: flags, then the configuration, plus folders the task needs.
 pub fn extent(
     request: &RunRequest,
     config: Option<&CloneConfig>,
@@ -73,7 +73,7 @@ pub fn extent(
     Ok(CloneDepth { depth, sparse, base: chosen.base.clone() })
 }
 
-/// The folder for the agent's files, made as it was wished for. What an earlier process of this run made is used again.
+/// Creates the requested workspace, or reuses the one an earlier process of this run created.
 pub(super) fn make(
     env: &Environment,
     home: &StateHome,
@@ -96,8 +96,8 @@ pub(super) fn make(
     Ok(made)
 }
 
-/// Tells git in the agent's tree that settings which its sessions find empty are as they were: no status shows them as deleted, and
-/// no commit of the agent's deletes them.
+/// Marks hidden settings as unchanged in the agent's tree, so that neither status nor commits show them as
+/// deleted.
 fn pass_over_covered(env: &Environment, spec: &RunSpec, tree: &Path) -> Result<(), AppError> {
     let settings = &spec.settings;
     if matches!(settings.isolation, Isolation::None | Isolation::Landlock)
@@ -126,7 +126,7 @@ fn pass_over_covered(env: &Environment, spec: &RunSpec, tree: &Path) -> Result<(
     Ok(())
 }
 
-/// The copy of a tree that the agent works on.
+/// The agent's copy of a tree.
 fn copied(
     home: &StateHome,
     tree: &Repo,
@@ -134,7 +134,7 @@ fn copied(
     branch: Option<String>,
 ) -> Result<RunWorkspace, AppError> {
     let (run, into) = (&spec.run_id, &spec.workspace);
-    // Nobody has worked on one that an earlier process made.
+    // No agent has worked in a leftover copy.
     let _ = ralph_loop_safe_fs::remove_tree(into);
     let made = agent_copy::make(tree, run, branch.clone(), into, &wiring::git_folders(home, run))
         .map_err(not_made)?;
@@ -171,7 +171,7 @@ fn beside(
     beside_or_copied(home, made, spec, branch)
 }
 
-/// A worktree or clone as the agent gets it: itself, or a copy with a git folder of its own.
+/// A worktree or clone for the agent: itself, or a copy with a separate git folder.
 fn beside_or_copied(
     home: &StateHome,
     made: Repo,
@@ -185,7 +185,7 @@ fn beside_or_copied(
     copied(home, &made, spec, Some(branch))
 }
 
-/// Keeps the state of a run out of commits, wherever its sessions may write it.
+/// Excludes the run's state from commits.
 pub(super) fn exclude_state(repo: &Repo, spec: &RunSpec) -> Result<(), AppError> {
     repo.exclude_ralph_dir()?;
     if let Some(folder) = &spec.task.working_dir {
@@ -194,12 +194,12 @@ pub(super) fn exclude_state(repo: &Repo, spec: &RunSpec) -> Result<(), AppError>
     Ok(())
 }
 
-/// The clone, worktree or copy that a run was to work in could not be made.
+/// Wraps an error from creating a workspace.
 fn not_made(error: impl Into<AppError>) -> AppError {
     error.into().code(ErrorCode::CloneFailed)
 }
 
-/// A relative path is meant from where the program was started.
+/// Relative paths start at the current folder.
 pub(super) fn from_here(env: &Environment, from: &str) -> String {
     match env.cwd() {
         Some(cwd) if !handover::is_elsewhere(from) => cwd.join(from).display().to_string(),
@@ -218,7 +218,7 @@ fn check_branch_name(request: &PlacementRequest, origin: &Repo) -> Result<(), Ap
     Ok(())
 }
 
-/// The branch of a run in the user's own folder, switched to where it is a new one.
+/// The branch of a run in the user's own folder; switches to it if it is new.
 fn in_place(
     origin: &Repo,
     spec: &RunSpec,
@@ -259,17 +259,17 @@ fn in_place(
     }
 }
 
-/// Puts the user's checkout back onto the branch that it was on, where a run that was refused had switched it.
+/// Switches the user's checkout back after a rejected run.
 pub(super) fn switch_back(before: &Repo, spec: &RunSpec) {
     let (Ok(now), Some(own)) = (Repo::discover(&before.vars, &before.top), &before.branch) else { return };
-    // Only what this run has made and nobody has moved since: then no file differs between the two.
+    // Only a branch that this run created and that hasn't moved: no file differs.
     let Some(made) = now.branch.clone().filter(|made| made != own && now.head == before.head) else { return };
     if checkout::switch_in_place(&now, &spec.run_id, own).is_ok() {
         checkout::remove_branch(&now, &spec.run_id, &made);
     }
 }
 
-/// A task's branch would take the user's unfinished changes along: only who names a branch by hand means that.
+/// Rejects a task branch that would carry along uncommitted changes; naming the branch explicitly allows it.
 fn refuse_unfinished(origin: &Repo, branch: &str) -> Result<(), AppError> {
     let args = ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"];
     let changed = origin.git().call(args).run().map_err(ralph_loop_git::Error::from)?.text();
@@ -286,7 +286,7 @@ fn refuse_unfinished(origin: &Repo, branch: &str) -> Result<(), AppError> {
     .hint(format!("commit them first, pass `--worktree`, or pass `--branch {branch}` to switch anyway")))
 }
 
-/// Whether an earlier run of this folder made the branch: another one may go on there.
+/// Whether an earlier run of this folder created the branch, so that another one may continue on it.
 fn is_of_a_run(home: &StateHome, origin: &Repo, branch: &str) -> bool {
     find::runs_of(home, &origin.top).iter().any(|entry| {
         snapshot::read_spec(&entry.run_dir())
@@ -294,7 +294,7 @@ fn is_of_a_run(home: &StateHome, origin: &Repo, branch: &str) -> bool {
     })
 }
 
-/// Refuses a branch that cannot be made in the user's own folder, before anything is.
+/// Rejects a branch that can't be created in the user's folder, before anything is.
 pub(super) fn check_free(
     home: &StateHome,
     origin: &Repo,

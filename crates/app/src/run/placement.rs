@@ -1,5 +1,5 @@
-//! From a run that exists to one that has its place. The journal is there first, so a process that is killed in between leaves a
-//! run that `resume` places, or `cancel` takes away again.
+//! Creates the workspace of a registered run. The journal comes first, so a process killed in between leaves
+//! a run that `resume` completes or `cancel` removes.
 
 use super::{Plan, memory, place};
 use crate::environment::Environment;
@@ -19,24 +19,23 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a task file.
 const TASK_MAX: u64 = 16 * 1024 * 1024;
 
-/// The workspace that a run asks for; a file in its record until that is made.
+/// The requested workspace, kept in the record until it is created.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct PlacementRequest {
-    /// What kind, and from where.
+    /// The kind, and its source.
     pub place: PlaceRequest,
-    /// The branch that a person named: this one or none.
+    /// The branch the user named, which must be used.
     pub branch: Option<String>,
-    /// The branch that the task names, or one like it.
+    /// The branch the task suggests, or a similar name.
     pub task_branch: Option<String>,
-    /// The branch to start from.
+    /// The base branch.
     pub base: Option<String>,
-    /// The commit to start from, where it is another run's.
+    /// The start commit, if it is another run's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
-    /// The tree of that commit with what the user had not committed beside it, where there was something.
+    /// The tree of that commit plus uncommitted changes, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<String>,
     depth: Option<u32>,
@@ -44,14 +43,14 @@ pub(crate) struct PlacementRequest {
 }
 
 impl PlacementRequest {
-    /// What a plan wishes for.
+    /// The workspace that a plan requests.
     pub fn of(plan: &Plan, run_id: &RunId) -> Self {
         let task = &plan.task;
         let known = Vars::new()
             .with("run_id", run_id.as_str())
             .with("task_id", task.id.as_deref().unwrap_or(run_id.as_str()))
             .with("ticket_id", task.ticket.as_deref().or(task.id.as_deref()).unwrap_or(run_id.as_str()));
-        // No template stays in a name: what nobody knows goes.
+        // Unknown template variables are removed from a branch name.
         let named = |branch: &Option<String>| branch.as_ref().map(|name| settled(name, &known));
         Self {
             place: plan.request.place.clone(),
@@ -65,12 +64,12 @@ impl PlacementRequest {
         }
     }
 
-    /// How much of the repo a clone brings.
+    /// How much of the repo a clone contains.
     pub fn extent(&self) -> CloneDepth {
         CloneDepth { depth: self.depth, sparse: self.sparse.clone(), base: self.base.clone() }
     }
 
-    /// The place as the spec names it. An address may carry a password; the spec is written to disk.
+    /// The place for the spec, which is written to disk: a password in the URL is removed.
     pub fn place(&self, env: &Environment, origin: &Repo) -> WorkspaceKind {
         match &self.place {
             PlaceRequest::InPlace => WorkspaceKind::InPlace,
@@ -82,7 +81,6 @@ impl PlacementRequest {
         }
     }
 
-    /// Keeps the wish with its run.
     pub fn keep(&self, env: &Environment, home: &StateHome, run: &RunId) -> Result<(), AppError> {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         env.redactor(&PathBuf::new()).json(&mut value);
@@ -90,7 +88,7 @@ impl PlacementRequest {
         Ok(artifacts::write_atomic(&file(home, run), &text)?)
     }
 
-    /// The wish of a run that has no place yet.
+    /// The request of a run without a workspace.
     pub fn of_run(home: &StateHome, run: &RunId) -> Option<Self> {
         serde_json::from_slice(&fs::read(file(home, run)).ok()?).ok()
     }
@@ -100,8 +98,8 @@ fn file(home: &StateHome, run: &RunId) -> PathBuf {
     home.record(run).path().join("place.json")
 }
 
-/// Makes the place of a run that this process has a hold on, and journals what it became. Says what of the user's tree the
-/// agent does not get.
+/// Creates and journals the workspace of a run that this process holds. Returns which parts of the user's
+/// tree the agent doesn't get.
 pub(crate) fn make(
     env: &Environment,
     home: &StateHome,
@@ -133,7 +131,7 @@ pub(crate) fn make(
     Ok(placed.left_out)
 }
 
-/// A task that is kept below `.ralph/` of the user's folder is brought to the workspace: its boxes are ticked there.
+/// Copies a task kept in the user's `.ralph/` into the workspace, where its boxes are ticked.
 fn bring_task(spec: &RunSpec) -> Result<(), AppError> {
     let Some(name) = spec.task.source.strip_prefix(".ralph/") else { return Ok(()) };
     let from = RalphDir::of(&spec.origin);
@@ -147,12 +145,12 @@ fn bring_task(spec: &RunSpec) -> Result<(), AppError> {
     Ok(())
 }
 
-/// The configuration that a repo brings into a worktree or clone, as it is before any agent works there.
+/// The repo's configuration in a worktree or clone, before any agent works there.
 fn tracked_config(workspace: &Path) -> Option<Digest> {
     RalphDir::of(workspace).config_digest()
 }
 
-/// Takes away what was made for a run that never had its place: it holds no work.
+/// Removes leftovers of a run that never had its workspace; there is no work to lose.
 pub(crate) fn undo(env: &Environment, home: &StateHome, spec: &RunSpec) {
     let path = home.workspace(&spec.run_id);
     let Ok(origin) = Repo::discover(env.vars(), &spec.origin) else { return };
@@ -180,7 +178,7 @@ pub(crate) fn undo(env: &Environment, home: &StateHome, spec: &RunSpec) {
     }
 }
 
-/// Forgets a run that was refused while it was made, as if it had never been.
+/// Removes all traces of a run that was rejected during creation.
 pub(crate) fn forget(env: &Environment, home: &StateHome, spec: &RunSpec) {
     undo(env, home, spec);
     shown::unlink(&RalphDir::of(&spec.origin), &spec.run_id);
@@ -195,8 +193,7 @@ fn remove_record(home: &StateHome, run: &RunId) {
     let _ = fs::remove_dir_all(home.record(run).path());
 }
 
-/// Looks at records that no entry of the registry names: their process was killed before the run was registered. One that has
-/// begun its journal is a run; what is less was none.
+/// Handles unregistered records of killed processes: registers those with a journal, deletes the rest.
 pub(crate) fn sweep(home: &StateHome) {
     for entry in fs::read_dir(home.registrations()).into_iter().flatten().flatten() {
         let Some(run) = entry.file_name().to_str().and_then(|name| RunId::parse(name).ok()) else { continue };
@@ -215,7 +212,7 @@ pub(crate) fn sweep(home: &StateHome) {
     }
 }
 
-/// Whether somebody may be about to take its lock.
+/// Whether another process may be about to take its lock.
 fn is_young(folder: &std::path::Path) -> bool {
     let age = fs::metadata(folder).and_then(|meta| meta.modified()).map(|at| at.elapsed());
     folder.join("lock").symlink_metadata().is_err()

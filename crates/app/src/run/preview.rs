@@ -1,4 +1,4 @@
-//! The first prompt of a run that nobody has started: what an agent would be told.
+//! Previews the first prompt of a run that hasn't started.
 
 use super::{Plan, planned};
 use crate::error::AppError;
@@ -9,11 +9,11 @@ use ralph_loop_domain::state::RunState;
 use ralph_loop_journal::layout::{RalphDir, RunDir};
 
 impl Plan {
-    /// The prompt of the first session, without secrets and without the words of the agent's own kind. Nothing is made for it.
+    /// The first session's prompt, redacted, without the agent's own additions. Creates nothing.
     pub fn first_prompt(&self) -> Result<String, AppError> {
         let now = SystemClock::default().now();
         let mut spec = planned(self, ralph_loop_core::run_id::new(now), now)?;
-        // Its own place is not made yet; the user's tree is what it would begin with.
+        // The workspace doesn't exist yet; it would start from the user's tree.
         spec.workspace.clone_from(&self.origin.top);
         let state = RunState::new(spec);
         let kind = self.settings.agents.first().map(|agent| agent.kind).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The repo that a run is about, where that is not the one of the folder it was asked for in: the one that a task names, or the
-//! one of `--clone`. A small checkout of it takes the folder's place: what is read there is a repo's word, not the user's.
+//! The repo of a run that isn't the folder's: named by the task or by `--clone`. A small checkout replaces
+//! the folder; what is read there is untrusted, like any repo.
 
 use super::{place, task};
 use crate::consent::{Asked, push_ask};
@@ -16,10 +16,10 @@ use ralph_loop_protocol::outcome::ErrorCode;
 use ralph_loop_task::config::Publish;
 use std::path::{Path, PathBuf};
 
-/// The branch of the checkout.
+/// The checkout's branch.
 const BRANCH: &str = "ralph-source";
 
-/// The request as it is run: in a checkout of the repo that it is about. One that is about the folder's own stays as it is.
+/// Moves the request to a checkout of the repo it is about, if that isn't the folder's own.
 pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunRequest, AppError> {
     if request.asked_in.is_some() {
         return Ok(request.clone());
@@ -36,7 +36,7 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
             None => return Ok(request.clone()),
         },
     };
-    // Nothing connects anywhere before this.
+    // Nothing connects anywhere before this check.
     if let Some(asked) = asked_for_source(env, request)? {
         asked.settle(env, request.yes)?;
     }
@@ -53,8 +53,8 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
     Ok(settled)
 }
 
-/// What a repo's task needs allowed before the repo that it names is fetched: with the user's rights whatever lies there
-/// would come into a sandbox whose commands the task chooses. Nothing is connected to.
+/// Approval needed before fetching the repo that another repo's task names: it is fetched with the user's
+/// rights into a sandbox whose commands the task chooses. Connects to nothing.
 pub(crate) fn asked_for_source(env: &Environment, request: &RunRequest) -> Result<Option<Asked>, AppError> {
     if request.asked_in.is_some() || matches!(request.place, PlaceRequest::Clone { .. }) {
         return Ok(None);
@@ -74,7 +74,7 @@ pub(crate) fn asked_for_source(env: &Environment, request: &RunRequest) -> Resul
     Ok(Some(Asked::of(TrustStore::of(&env.state_home()?, &naming), asks)))
 }
 
-/// Where it is kept what was allowed to the repo of a request, and to the checkout of the one that its task names.
+/// Where approvals for the request's repo, and for the repo its task names, are kept.
 pub(crate) fn trust_stores(env: &Environment, request: &RunRequest) -> Result<Vec<TrustStore>, AppError> {
     let (home, top) = (env.state_home()?, find::top(&request.folder));
     let here = Repo::discover(env.vars(), &top).ok();
@@ -92,15 +92,15 @@ pub(crate) fn trust_stores(env: &Environment, request: &RunRequest) -> Result<Ve
 /// The repo that a task names.
 struct Named {
     url: String,
-    /// The branch to start from.
+    /// The base branch.
     base: Option<String>,
-    /// What the task wants to become of the results.
+    /// What the task wants to do with results.
     publish: Option<Publish>,
-    /// The task file and the repo that it lies in; none where it lies in no repo and so is the user's own.
+    /// The task file and its repo; `None` if it is outside any repo and so the user's own.
     by_repo: Option<(String, PathBuf)>,
 }
 
-/// The repo that the task of the folder names; none where it is the folder's own.
+/// The repo that the folder's task names; `None` if it is the folder's own.
 fn named(
     env: &Environment,
     request: &RunRequest,
@@ -113,7 +113,7 @@ fn named(
     let chosen = task::choose(env, &request.folder, top, request.file(), request.ticket.as_deref());
     let chosen = match chosen {
         Ok(chosen) => chosen,
-        // In a repo, what is wrong with the task is told with all the rest.
+        // In a repo, problems of the task are reported later with all others.
         Err(_) if here.is_some() => return Ok(None),
         Err(error) => return Err(error),
     };
@@ -125,7 +125,7 @@ fn named(
         TaskInput::File(file) => request.folder.join(file),
         _ => request.folder.join(task::find(&request.folder)?),
     };
-    // A link to a file of another repo is that repo's word.
+    // A link to a file in another repo is untrusted like that repo.
     let file = file.canonicalize().unwrap_or(file);
     let folder = file.parent().unwrap_or(&request.folder);
     let naming = Repo::discover(env.vars(), folder).ok().map(|repo| repo.top);
@@ -138,7 +138,7 @@ fn named(
     }))
 }
 
-/// Whether the folder itself has what is to be done.
+/// Whether the folder itself has a task.
 fn has_task(request: &RunRequest) -> bool {
     match &request.task {
         TaskInput::Found => !task_source::candidates(&request.folder).is_empty(),
@@ -147,7 +147,7 @@ fn has_task(request: &RunRequest) -> bool {
     }
 }
 
-/// Whether an address is the repo's own, or that of one of its remotes.
+/// Whether a URL belongs to the repo or one of its remotes.
 fn is_of(repo: &Repo, url: &str) -> bool {
     let wanted = plain(url);
     let remotes = repo.git().call(["remote"]).run().map(|output| output.text()).unwrap_or_default();
@@ -155,7 +155,7 @@ fn is_of(repo: &Repo, url: &str) -> bool {
     urls.map(|url| plain(&url)).any(|url| url == wanted) || plain(&repo.top.display().to_string()) == wanted
 }
 
-/// An address without what differs between two ways to write it.
+/// A URL normalized for comparison.
 fn plain(url: &str) -> String {
     if let Ok(path) = Path::new(url.strip_prefix("file://").unwrap_or(url)).canonicalize() {
         return path.display().to_string();
@@ -168,7 +168,7 @@ fn plain(url: &str) -> String {
     format!("{host}{path}").trim_end_matches('/').trim_end_matches(".git").to_owned()
 }
 
-/// Where the checkout of an address stands.
+/// The checkout folder of a URL.
 fn checkout_folder(
     env: &Environment,
     from: &str,
@@ -182,13 +182,13 @@ fn checkout_folder(
     Ok(if by_repo { all } else { of_user }.join(name))
 }
 
-/// The checkout, up to date.
+/// The checkout, updated.
 fn checkout(env: &Environment, from: &str, base: Option<&str>, by_repo: bool) -> Result<PathBuf, AppError> {
     let folder = checkout_folder(env, from, base, by_repo)?;
     let extent = CloneDepth { depth: Some(1), sparse: Vec::new(), base: base.map(str::to_owned) };
     let source = handover::clone_source(env, from, &folder);
     let failed = |error: ralph_loop_git::Error| AppError::from(error).code(ErrorCode::CloneFailed);
-    // All runs of one address share it.
+    // All runs of one URL share it.
     let _lock = ralph_loop_git::WaitLock::take(&folder.with_extension("lock")).map_err(failed)?;
     let known = folder.is_dir();
     let made = ralph_loop_git::checkout::clone_part(env.vars(), &source, &folder, BRANCH, &extent)
@@ -199,12 +199,12 @@ fn checkout(env: &Environment, from: &str, base: Option<&str>, by_repo: bool) ->
     Ok(folder)
 }
 
-/// The task as it is found in the checkout. One that lies in the user's own folder is put there, below `.ralph/`.
+/// The task inside the checkout. A task from the user's folder is copied below its `.ralph/`.
 fn brought(env: &Environment, request: &RunRequest, checkout: &Path) -> Result<TaskInput, AppError> {
     let name = match &request.task {
         TaskInput::Found if has_task(request) => task::find(&request.folder)?,
         TaskInput::File(file) if has_task(request) => file.clone(),
-        // Beside the checkout, a path means one in it.
+        // Otherwise a path refers to the checkout.
         other => return Ok(other.clone()),
     };
     let path = request.folder.join(&name);

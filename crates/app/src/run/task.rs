@@ -1,5 +1,4 @@
-//! Which task a run works on: the file that was named, or the one that lies in the folder; read, linted, and turned into
-//! what the engine needs.
+//! Selects, reads and lints the task of a run.
 
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -16,31 +15,29 @@ use ralph_loop_task::lint::{self, Diagnostic};
 use ralph_loop_task::spec::Task;
 use std::path::{Path, PathBuf};
 
-/// A task that can be run.
 pub struct ChosenTask {
-    /// As the spec keeps it.
+    /// For the spec.
     pub task: Task,
-    /// What its file says of settings; lies between the repo's configuration and the flags.
+    /// Settings in the task file; they override the repo's configuration, flags override them.
     pub settings: ConfigFile,
-    /// The branch that the task names.
+    /// The task's branch.
     pub branch: Option<String>,
-    /// The branch that it starts from.
+    /// Its base branch.
     pub base: Option<String>,
-    /// The model profiles that the task asks for.
+    /// Its model profiles.
     pub model: ModelChoice,
-    /// The repo that the task names.
     pub repo_url: Option<String>,
 }
 
 impl ChosenTask {
-    /// The file that it came from, where that is not the user's own words.
+    /// Its file, unless the task is the user's own text.
     pub fn source(&self, request: &RunRequest) -> Option<&str> {
         let own = matches!(request.task, TaskInput::Text(_) | TaskInput::Value(_));
         (!own).then_some(self.task.source.as_str())
     }
 }
 
-/// The task that a request means; `issue` is the one that was fetched for it.
+/// The task of a request; `issue` is the fetched issue.
 pub(super) fn of_request(
     env: &Environment,
     request: &RunRequest,
@@ -55,7 +52,7 @@ pub(super) fn of_request(
         TaskInput::Issue(_) => choose(&request.folder, issue.map(|issue| issue.file.as_path())),
         TaskInput::Text(text) => {
             refuse_placeholders("the sentence", text)?;
-            // Before anything is kept there: whoever is killed right after it leaves nothing that git would list.
+            // Before anything is written there, so that a killed process leaves nothing for git to list.
             if let Ok(repo) = ralph_loop_git::Repo::discover(env.vars(), top) {
                 repo.exclude_ralph_dir()?;
             }
@@ -65,7 +62,7 @@ pub(super) fn of_request(
     }
 }
 
-/// Refuses a task that is a template still: a run on one would spend money on nobody's words.
+/// Rejects a task with template placeholders: a run would waste money on it.
 fn refuse_placeholders(shown: &str, text: &str) -> Result<(), AppError> {
     let found = lint::placeholders(text);
     let lines: Vec<String> =
@@ -81,7 +78,7 @@ fn refuse_placeholders(shown: &str, text: &str) -> Result<(), AppError> {
 
 /// The task in `folder`: `named`, or the only one there.
 ///
-/// `ticket` fills `{{ticket_id}}`, over what the file says.
+/// `ticket` fills `{{ticket_id}}`, overriding the file.
 pub fn choose(
     env: &Environment,
     folder: &Path,
@@ -90,7 +87,7 @@ pub fn choose(
     ticket: Option<&str>,
 ) -> Result<ChosenTask, AppError> {
     let mut chosen = read_chosen(env, folder, named, ticket)?;
-    // Paths are kept as seen from the top of the repo, wherever in it the run was started.
+    // Paths are stored relative to the top of the repo.
     if let Some(below) = folder.strip_prefix(top).ok().filter(|p| !p.as_os_str().is_empty()) {
         let from_top = |path: &str| below.join(path).display().to_string();
         chosen.task.source = from_top(&chosen.task.source);
@@ -135,13 +132,13 @@ fn read_chosen(
     Ok(chosen(file.filled(&vars), &text))
 }
 
-/// A task that says nothing but what is to be done.
+/// A task without settings.
 pub fn plain(task: Task) -> ChosenTask {
     let settings = ConfigFile::default();
     ChosenTask { task, settings, branch: None, base: None, model: ModelChoice::default(), repo_url: None }
 }
 
-/// Keeps a text below `.ralph/` of the repo at `top` as a task file, and returns its name there.
+/// Writes a text as a task file below the repo's `.ralph/` and returns its path.
 pub fn keep_text(top: &Path, text: &str) -> Result<PathBuf, AppError> {
     let kind = if text.trim_start().starts_with('{') { "json" } else { "md" };
     let file = format!("tasks/{}.{kind}", Digest::of(text.as_bytes()).short());
@@ -149,7 +146,7 @@ pub fn keep_text(top: &Path, text: &str) -> Result<PathBuf, AppError> {
     Ok(Path::new(".ralph").join(file))
 }
 
-/// The one task file of a folder.
+/// The only task file of a folder.
 pub(super) fn find(folder: &Path) -> Result<PathBuf, AppError> {
     let names: Vec<&str> = task_source::candidates(folder).into_iter().map(Dialect::main_file).collect();
     match names.as_slice() {
@@ -173,7 +170,7 @@ fn read(folder: &Path, name: &Path) -> Result<String, AppError> {
     })
 }
 
-/// The first thing that is wrong, and the rest below it.
+/// The first problem, with the others below it.
 fn refused(found: &[Diagnostic]) -> AppError {
     let errors: Vec<&Diagnostic> = found.iter().filter(|d| d.is_error()).collect();
     let line = |d: &Diagnostic| format!("{}:{}:{}: {}", d.file, d.line, d.column, d.message);

@@ -1,4 +1,4 @@
-//! An unfinished run of the same task and settings in the same folder: a restart goes on with it.
+//! Finds an unfinished run of the same task and settings, which a restart continues.
 
 use super::latest_of;
 use crate::error::AppError;
@@ -11,7 +11,7 @@ use ralph_loop_protocol::id::RunId;
 use ralph_loop_task::config::Settings;
 use ralph_loop_task::spec::{Task, WorkspaceKind};
 
-/// A plain request where an unfinished run of the same task lies goes on with it: a restart is no new start.
+/// The unfinished run that this request continues.
 pub(super) fn of(
     home: &StateHome,
     request: &RunRequest,
@@ -23,7 +23,8 @@ pub(super) fn of(
         return Ok(None);
     }
     if locks::holder(home, &origin.top).is_some_and(|h| ralph_loop_journal::lock::is_alive(h.pid)) {
-        // Taking the lock will say who holds it. (A dead holder's guard may still be tidying up: that is no other run.)
+        // Taking the lock reports the holder. (The guard of a dead holder may still be cleaning up; that isn't
+        // another run.)
         return Ok(None);
     }
     let Some(entry) = latest_of(home, &origin.top, None) else { return Ok(None) };
@@ -34,12 +35,12 @@ pub(super) fn of(
     }
     let mut before = state.spec.settings.clone();
     before.handover.branch = None;
-    // Limits can be changed at any time.
+    // Limits may change at any time.
     before.budgets = settings.budgets;
     if ralph_loop_core::is_same_task(&state.spec.task, task) && before == *settings {
         return Ok(Some(id));
     }
-    // One that no session has worked for holds nothing: its command was wrong, and this one is the correction.
+    // No session worked for it yet: the request probably corrects its command.
     if state.iterations.count == 0 && state.iterations.current.is_none() {
         return Ok(None);
     }
@@ -47,8 +48,8 @@ pub(super) fn of(
         .hint(format!("run `ralph resume {id}` to continue it, `ralph cancel {id}` to end it, or add `--new` to start another")))
 }
 
-/// An unfinished run of the same task beside the user's tree that nobody drives: whoever starts another one may have meant to
-/// go on with that.
+/// A stopped, unfinished run of the same task in a worktree or clone, which the user may have meant to
+/// continue.
 pub(crate) fn beside(home: &StateHome, request: &RunRequest, origin: &Repo, task: &Task) -> Option<RunId> {
     if request.unfinished == Unfinished::StartAnew || request.place == PlaceRequest::InPlace {
         return None;
@@ -69,7 +70,7 @@ pub(crate) fn beside(home: &StateHome, request: &RunRequest, origin: &Repo, task
         .map(|entry| entry.run_id)
 }
 
-/// Whether the repo still is the one that a run began in; another one may have been made at its place.
+/// Whether this is still the repo the run started in, not another one at the same path.
 fn has_start(origin: &Repo, run: &RunId) -> bool {
     let name = format!("refs/ralph/{run}/start^{{tree}}");
     let found = origin.git().call(["rev-parse", "--quiet", "--verify", &name]).accept(&[1, 128]).run();

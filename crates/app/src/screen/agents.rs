@@ -1,13 +1,13 @@
-//! Agents in a repo's configuration: a known one is given keys and logins, so its program, its arguments and its variables are
-//! looked at; any other command gets none, and only what it would open of the network is.
+//! Screens agents in a repo's configuration. A known agent gets keys and logins, so its program, arguments
+//! and variables are checked. Other commands get none; only their network access is.
 
 use super::Screen;
 use crate::trust::{Ask, AskKind, quoted, quoted_arguments, quoted_server, url_host};
 use ralph_loop_agents::presets;
 use ralph_loop_task::config::{AgentConfig, AgentKind, join_argv};
 
-/// Arguments of known agents that change neither where it looks for settings nor whom it talks to; those in the second list
-/// take a value.
+/// Harmless arguments of known agents: they change neither where settings are read nor which server is used.
+/// Those in the second list take a value.
 const PLAIN_FLAGS: &[&str] =
     &["--verbose", "--json", "--continue", "--yolo", "--auto", "--full-auto", "--quiet", "--print"];
 const PLAIN_WITH_VALUE: &[&str] = &[
@@ -26,7 +26,7 @@ const PLAIN_WITH_VALUE: &[&str] = &[
     "--color",
 ];
 
-/// Variables of known agents that may be set by anybody: how it speaks and how much it thinks.
+/// Harmless variables of known agents: output format, reasoning effort.
 const PLAIN_VARIABLES: &[&str] = &[
     "ANTHROPIC_MODEL",
     "OPENAI_MODEL",
@@ -46,7 +46,7 @@ const PLAIN_BEGINNINGS: &[&str] =
     &["CLAUDE_CODE_DISABLE_", "CLAUDE_CODE_MAX_", "OPENCODE_DISABLE_", "RALPH_"];
 
 impl Screen<'_> {
-    /// Looks at one agent. What is not allowed is taken out of it; `false` where it cannot stay.
+    /// Screens one agent and removes what isn't allowed; `false` if the agent must go.
     pub(super) fn agent(&self, agent: &mut AgentConfig, asks: &mut Vec<Ask>) -> bool {
         let own = self.user.agents.iter().flatten().find(|own| own.name == agent.name);
         if own == Some(agent) || agent.kind != AgentKind::Cli {
@@ -69,7 +69,7 @@ impl Screen<'_> {
         stays
     }
 
-    /// The program and the arguments of a known agent.
+    /// The program and arguments of a known agent.
     fn command(&self, agent: &AgentConfig, own: Option<&AgentConfig>, asks: &mut Vec<Ask>) -> bool {
         let Some(known) = presets::preset_of(&agent.command_argv) else { return true };
         let mut stays = true;
@@ -78,7 +78,7 @@ impl Screen<'_> {
         if named && !as_own {
             stays &= match self.programs.known(&agent.command_argv) {
                 Some(found) => found.ask.is_none_or(|ask| self.note(ask, asks)),
-                // It may be there in a sandbox.
+                // It may exist in a sandbox.
                 None => {
                     let program = agent.command_argv[0].clone();
                     let text =
@@ -102,7 +102,7 @@ impl Screen<'_> {
     }
 }
 
-/// What a known agent is started with beyond its preset and what does no harm, by the key that says it.
+/// Arguments beyond the preset and the harmless ones, by configuration key.
 fn further_arguments(
     known: &str,
     agent: &AgentConfig,
@@ -115,12 +115,12 @@ fn further_arguments(
     let command = unusual_words(agent.command_argv.iter().skip(1), &usual(|agent| &agent.command_argv));
     let model_words = unusual_words(agent.model_argv.iter(), &usual(|agent| &agent.model_argv));
     let own_model = own.and_then(|own| own.model.as_ref());
-    // One that looks like an option may be read as one.
+    // A model name that looks like an option could be parsed as one.
     let model = agent.model.iter().filter(|model| model.trim().starts_with('-') && own_model != Some(model));
     [("command_argv", command), ("model_argv", model_words), ("model", model.cloned().collect())]
 }
 
-/// Whether a variable changes which code any program loads.
+/// Whether a variable changes which code programs load.
 fn is_loader_variable(name: &str) -> bool {
     const BEGINNINGS: [&str; 3] = ["LD_", "DYLD_", "GIT_"];
     const NAMES: [&str; 16] = [
@@ -144,8 +144,8 @@ fn is_loader_variable(name: &str) -> bool {
     NAMES.contains(&name) || BEGINNINGS.iter().any(|begin| name.starts_with(begin))
 }
 
-/// Without a sandbox: variables of a repo's agent that make programs of this machine load other code. Those of a known agent are
-/// asked about anyway.
+/// Without a sandbox: variables of a repo's agent that make programs load other code. For known agents they
+/// need approval anyway.
 pub fn loader_asks(source: &str, agent: &AgentConfig, own: Option<&AgentConfig>) -> Vec<Ask> {
     let usual = |key: &str, value: &String| own.is_some_and(|own| own.env.get(key) == Some(value));
     let is_known = presets::preset_of(&agent.command_argv).is_some();
@@ -160,7 +160,8 @@ pub fn loader_asks(source: &str, agent: &AgentConfig, own: Option<&AgentConfig>)
     loads.map(ask).collect()
 }
 
-/// The arguments that are neither usual nor do no harm. A value that looks like an option may be read as one.
+/// Arguments that are neither in the preset nor harmless. A value that looks like an option could be parsed
+/// as one.
 fn unusual_words<'a>(argv: impl Iterator<Item = &'a String>, usual: &[String]) -> Vec<String> {
     let mut extra = Vec::new();
     let mut words = argv;
@@ -181,7 +182,7 @@ fn unusual_words<'a>(argv: impl Iterator<Item = &'a String>, usual: &[String]) -
     extra
 }
 
-/// What a variable of an agent asks for, if anything.
+/// What an agent's variable requests, if anything.
 fn variable_ask(
     screen: &Screen<'_>,
     known: Option<&str>,
@@ -193,7 +194,7 @@ fn variable_ask(
     if let Some(known) = known {
         let plain =
             PLAIN_VARIABLES.contains(&key) || PLAIN_BEGINNINGS.iter().any(|begin| key.starts_with(begin));
-        // A harmless name may still carry an address.
+        // A harmless name may still contain a URL.
         if plain && url_host(value).is_none() {
             return None;
         }
@@ -210,14 +211,14 @@ fn variable_ask(
             }
         });
     }
-    // A server in a variable can be reached from the sandbox.
+    // A server named in a variable becomes reachable from the sandbox.
     let host = url_host(value)?;
     let text = format!("network access to {}, as {key} of agent `{agent}` says", quoted(&host));
     Some(screen.ask(AskKind::Sandbox, setting, &content, text))
 }
 
-/// An agent as a fetched state names it: its own addresses, variables and programs in the place of known ones do not count.
-/// `None` where nothing of it is left.
+/// An agent of a fetched state, without its own URLs, variables and replacement programs. `None` if nothing
+/// is left.
 pub fn fetched_agent(screen: &Screen<'_>, mut agent: AgentConfig) -> Option<AgentConfig> {
     let mut asks = Vec::new();
     let own = screen.user.agents.iter().flatten().find(|own| own.name == agent.name);
@@ -227,7 +228,7 @@ pub fn fetched_agent(screen: &Screen<'_>, mut agent: AgentConfig) -> Option<Agen
     if screen.agent(&mut agent, &mut asks) {
         return Some(agent);
     }
-    // The program that is known here, called as it is known.
+    // The known program, called in its usual way.
     let known = presets::preset_of(&agent.command_argv)?;
     let preset = presets::preset(known)?;
     let model = agent.model.filter(|model| !model.trim().starts_with('-'));

@@ -1,4 +1,4 @@
-//! What the user has allowed: one file per repo in the user's own state folder, `trust/<repo>.json`.
+//! The user's approvals: one file per repo in their state folder, `trust/<repo>.json`.
 
 use super::{Ask, identity};
 use ralph_loop_journal::artifacts;
@@ -11,37 +11,24 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Why what was allowed cannot be read or kept.
+/// Why approvals can't be read or stored.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
-    /// The file is there and says nothing that can be read.
+    /// The file exists but can't be parsed.
     #[error("can't read your approvals in `{path}`: {why}")]
-    Unreadable {
-        /// The file.
-        path: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// It cannot be written.
+    Unreadable { path: String, why: String },
     #[error("can't write your approvals to `{path}`: {why}")]
-    Unwritable {
-        /// The file.
-        path: String,
-        /// What is wrong.
-        why: String,
-    },
+    Unwritable { path: String, why: String },
 }
 
-/// The file of one repo.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct TrustFile {
     version: u32,
-    /// The repo, for people.
+    /// For display.
     repo: PathBuf,
     allowed: Vec<Ask>,
 }
 
-/// What the user has allowed to one repo.
 #[derive(Debug, Clone)]
 pub struct TrustStore {
     repo: PathBuf,
@@ -49,24 +36,21 @@ pub struct TrustStore {
 }
 
 impl TrustStore {
-    /// Of the repo at `top`.
     pub fn of(home: &StateHome, top: &Path) -> Self {
         let repo = identity(top);
         let name = Digest::of(repo.as_os_str().as_bytes());
         Self { path: home.path().join("trust").join(format!("{name}.json")), repo }
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What the repo is known by.
+    /// What identifies the repo.
     pub fn repo(&self) -> &Path {
         &self.repo
     }
 
-    /// What was allowed.
     pub fn allowed(&self) -> Result<Vec<Ask>, StoreError> {
         let bad = |why: String| StoreError::Unreadable { path: self.path.display().to_string(), why };
         let text = match std::fs::read(&self.path) {
@@ -81,8 +65,8 @@ impl TrustStore {
         }
     }
 
-    /// Allows `asks`. What was allowed before to the same files and is not among them any more is forgotten; `sources` are
-    /// all the files that were looked at.
+    /// Allows `asks` and forgets earlier approvals of the same files that aren't requested any more;
+    /// `sources` lists the files examined.
     pub fn allow(&self, asks: &[Ask], sources: &[String]) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         let mut allowed = self.allowed()?;
@@ -95,7 +79,7 @@ impl TrustStore {
         artifacts::write_durable(&self.path, &text).map_err(|e| self.unwritable(e))
     }
 
-    /// Forgets everything. Returns how much that was.
+    /// Forgets everything and returns the number of approvals.
     pub fn revoke(&self) -> Result<usize, StoreError> {
         let _lock = self.lock()?;
         let had = self.allowed()?.len();
@@ -105,7 +89,7 @@ impl TrustStore {
         }
     }
 
-    /// Two who allow at the same time take turns.
+    /// Serializes concurrent approvals.
     fn lock(&self) -> Result<nix::fcntl::Flock<File>, StoreError> {
         let open = || -> io::Result<File> {
             let folder = self.path.parent().unwrap_or(&self.path);

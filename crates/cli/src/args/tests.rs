@@ -1,10 +1,10 @@
-//! Every command line in the documentation is one that this program understands.
+//! Checks that this program understands every command line in the documentation.
 
 use super::{Cli, parser};
 use clap::{CommandFactory as _, Parser as _};
 use std::path::{Path, PathBuf};
 
-/// Markdown files whose commands are checked: those for users.
+/// User-facing Markdown files.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let docs = std::fs::read_dir(root.join("docs")).unwrap().flatten().map(|entry| entry.path());
@@ -14,7 +14,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The shell lines of a page: those of blocks marked `sh`, long lines put together.
+/// Lines of `sh` blocks, with continuations joined.
 fn shell_lines(text: &str) -> Vec<String> {
     let (mut lines, mut inside, mut open) = (Vec::new(), false, String::new());
     for line in text.lines() {
@@ -30,8 +30,8 @@ fn shell_lines(text: &str) -> Vec<String> {
     lines
 }
 
-/// The words of the simple commands in a shell line, as far as documentation uses the shell: quotes, comments, `|`, `&&`, `;`
-/// and redirections; `$(…)` is looked into.
+/// Simple commands in a shell line, as far as the docs use the shell: quotes, comments, `|`, `&&`, `;`,
+/// redirections and `$(…)`.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let mut all = vec![Vec::new()];
     let (mut word, mut quote, mut has_word) = (String::new(), None, false);
@@ -71,7 +71,7 @@ fn commands(line: &str) -> Vec<Vec<String>> {
     all
 }
 
-/// The arguments of the calls of `ralph` in a shell line, variables before them left out.
+/// Arguments of `ralph` calls, without leading variables.
 fn calls(line: &str) -> Vec<Vec<String>> {
     let is_setting = |word: &String| {
         word.split_once('=').is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
@@ -98,7 +98,7 @@ fn words_are_found_as_a_shell_finds_them() {
     assert_eq!(shell_lines("```sh\nralph a \\\n  b\n```\n```json\nralph c\n```"), ["ralph a   b"]);
 }
 
-/// The example lines of the help texts of a command and all below it; what stands behind two spaces is said about them.
+/// Example lines in the help of a command and its subcommands; text after two spaces is an explanation.
 fn examples(command: &clap::Command) -> Vec<String> {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let own =
@@ -109,12 +109,12 @@ fn examples(command: &clap::Command) -> Vec<String> {
     all
 }
 
-/// What is wrong with the calls of `ralph` in a shell line; nothing where all are understood.
+/// Number of `ralph` calls in a shell line, and what is wrong with them.
 fn misunderstood(line: &str) -> (usize, Vec<String>) {
     let calls = calls(line);
     let seen = calls.len();
     let wrong = calls.into_iter().filter_map(|call| {
-        // What stands for something else is filled in.
+        // Fill placeholders.
         let call: Vec<String> = call.iter().map(|word| word.replace('…', "x")).collect();
         let error = Cli::try_parse_from(&call).err().filter(clap::Error::use_stderr)?.to_string();
         Some(format!("`{}`: {}", call.join(" "), error.lines().next().unwrap_or_default()))
@@ -140,7 +140,7 @@ fn every_documented_command_is_understood() {
     assert!(wrong.is_empty(), "commands that ralph does not understand:\n  {}", wrong.join("\n  "));
 }
 
-/// Every command that the help shows, with its full name.
+/// Every visible command with its full name.
 fn visible(command: &clap::Command, name: &str, all: &mut Vec<(String, clap::Command)>) {
     all.push((name.to_owned(), command.clone()));
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set()) {

@@ -1,4 +1,4 @@
-//! `ralph apply`: the result of a run in the user's own checkout.
+//! `ralph apply`: applies a run's result to the user's checkout.
 
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
@@ -40,7 +40,6 @@ pub struct ApplyArgs {
     pub message: Option<String>,
 }
 
-/// Runs the command.
 pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let env = app.environment();
     let found = match RunFiles::open(env, folder, args.run.as_deref())? {
@@ -54,7 +53,7 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     found.reading.mark_seen();
     let run = &found.reading.entry.run_id;
     let message = args.message.clone().unwrap_or_else(|| {
-        // The words of an agent go into the user's history: without secrets, without what steers a terminal.
+        // An agent's words go into the user's history: redacted and sanitized.
         let text = env.redactor(&found.reading.state.spec.origin).text(&found.message()).into_owned();
         ralph_loop_protocol::sanitize::block(&text).into_owned()
     });
@@ -121,7 +120,7 @@ fn worth(reading: &RunReading) -> (bool, Option<ProofLevel>) {
     (level.is_some_and(ProofLevel::is_proven), level)
 }
 
-/// Which hooks did not run, and how they do.
+/// Which hooks didn't run, and how to run them.
 fn hook_words(hooks: &UserHooks, commits: usize) -> String {
     let names = hooks.names.join(", ");
     let look = match hooks.changed.first() {
@@ -132,7 +131,7 @@ fn hook_words(hooks: &UserHooks, commits: usize) -> String {
     format!("without your hooks ({names}): {look}`git commit --amend --no-edit` runs them on {last}")
 }
 
-/// A run that has changed no file: nothing is in its way, and nothing is done.
+/// Handles a run without changes.
 fn nothing(reading: &RunReading, args: &ApplyArgs, out: &Out) -> u8 {
     reading.mark_seen();
     let run = &reading.entry.run_id;
@@ -174,7 +173,7 @@ fn word(how: ApplyMode<'_>) -> &'static str {
     }
 }
 
-/// What was done, and what comes next.
+/// Reports what was done and what comes next.
 fn words(run: &str, how: ApplyMode<'_>, done: &ApplyReport, files: usize) -> (String, String) {
     let changes = format!("{} of run {run}", count(files, "changed file"));
     match how {

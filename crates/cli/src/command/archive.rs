@@ -1,4 +1,4 @@
-//! `ralph archive`: a plan that is over goes into a dated folder, and `ralph/` is ready for the next one.
+//! `ralph archive`: moves a finished plan into a dated folder and resets `ralph/`.
 
 mod commit;
 mod summary;
@@ -22,7 +22,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Files of a plan that go into the archive; `prompt.md` is copied.
+/// Files moved to the archive; `prompt.md` is copied.
 const MOVED: [&str; 3] = ["prd.md", "tasks.json", "progress.txt"];
 
 #[derive(Debug, clap::Args)]
@@ -57,7 +57,6 @@ impl ArchiveArgs {
     }
 }
 
-/// Runs the command.
 pub fn run(args: ArchiveArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let env = app.environment();
     let repo = Repo::discover(env.vars(), folder)?;
@@ -82,7 +81,7 @@ pub fn run(args: ArchiveArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
     Ok(0)
 }
 
-/// Nothing may be moved from under an agent: neither here nor where a run of this folder works elsewhere.
+/// Refuses to move files while an agent works here or in another workspace of a run from this folder.
 fn refuse_driven(env: &Environment, top: &Path) -> Result<(), CommandError> {
     let home = env.state_home()?;
     let elsewhere = find::runs_of(&home, top).into_iter().map(|run| run.workspace);
@@ -97,7 +96,7 @@ fn refuse_driven(env: &Environment, top: &Path) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// No run may start before everything is in place.
+/// Keeps runs from starting meanwhile.
 fn lock(env: &Environment, top: &Path) -> Result<RunLock, CommandError> {
     Ok(locks::take(&env.state_home()?, top, &RunId::from("archive"), Duration::ZERO)?)
 }
@@ -133,14 +132,14 @@ fn base_name(args: &ArchiveArgs, tasks: &TasksJson, now: Timestamp) -> String {
     format!("{}-{}", now.strftime("%Y-%m-%d"), names::slug(name))
 }
 
-/// The name itself, or with a number where it is taken.
+/// The name, with a number if taken.
 fn free_name(top: &Path, base: &str) -> String {
     let is_free = |name: &String| top.join("ralph-archive").join(name).symlink_metadata().is_err();
     let mut names = std::iter::once(base.to_owned()).chain((2..).map(|n| format!("{base}-{n}")));
     names.find(is_free).unwrap_or_else(|| base.to_owned())
 }
 
-/// Puts everything into the archive and returns the paths that a commit must hold, relative to the top.
+/// Archives everything and returns the paths to commit, relative to the top.
 fn move_files(
     top: &Path,
     dir: &Path,
@@ -152,13 +151,13 @@ fn move_files(
         CommandError::environment(format!("cannot move `{}`: {e}", path.display()))
     };
     let to = Path::new("ralph-archive").join(name);
-    // The summary comes first: it makes the folder.
+    // First, because it creates the folder.
     repo_file::write(&top.join(to.join("summary.md")), summary.markdown().as_bytes())?;
     let mut paths = vec![to.join("summary.md")];
     for file in MOVED {
         let from = dir.join(file);
         if file == "tasks.json" {
-            // Copied: there is never a moment without a list of stories.
+            // Copied, so that there is always a list of stories.
             repo_file::write(&top.join(to.join(file)), tasks.as_bytes())?;
         } else if repo_file::is_file(&top.join(&from)) {
             repo_file::rename(top, &from, &to.join(file)).map_err(|e| failed(&from, e))?;
@@ -175,7 +174,7 @@ fn move_files(
     Ok(paths)
 }
 
-/// Fresh files for the next plan. Its checks are those of the last one.
+/// Fresh files for the next plan, with the last one's checks.
 fn reset(top: &Path, dir: &Path, old: &TasksJson, now: Timestamp) -> Result<(), CommandError> {
     let commands = project_commands(top);
     let new = new_task(&commands, now);

@@ -1,4 +1,4 @@
-//! `ralph attach`: a run that another process drives, as if it ran here.
+//! `ralph attach`: shows a run driven by another process as if it ran here.
 
 mod server;
 
@@ -37,7 +37,6 @@ pub struct AttachArgs {
     pub unencrypted: bool,
 }
 
-/// Runs the command.
 pub fn run(args: AttachArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if let Some(url) = &args.server {
         return server::run(&args, url, app, folder, out);
@@ -53,7 +52,7 @@ pub fn run(args: AttachArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
     let mut printer = Printer::new(out.json, SessionDetail::Lines);
     let mut watch = FollowTimer::new(app, &entry);
     loop {
-        // Asked before the look: whatever the last driver wrote is seen then.
+        // Query this first, so that everything the last driver wrote is seen.
         let driven = watch.is_driven();
         loop {
             let items = stream.poll()?;
@@ -80,7 +79,7 @@ pub fn run(args: AttachArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
     }
 }
 
-/// How the run ended, or that it was left first.
+/// How the run ended, or that the user left first.
 fn left(app: &App, entry: &Registration) -> Result<u8, CommandError> {
     let state = app.handle(entry).state()?;
     Ok(match (&state.result.finished, &state.people.needs_human) {
@@ -90,7 +89,7 @@ fn left(app: &App, entry: &Registration) -> Result<u8, CommandError> {
     })
 }
 
-/// Where the result is, and what comes next.
+/// Reports where the result is and what comes next.
 fn tell_result(state: &RunState, out: &Out) {
     let Some(place) = ralph_loop_domain::view::work_ref(state) else { return };
     let (run, folder) = (&state.spec.run_id, state.spec.home().display());
@@ -105,7 +104,7 @@ fn tell_result(state: &RunState, out: &Out) {
     ));
 }
 
-/// How the run ended, or stands.
+/// The exit code for the run's end or current state.
 fn code(app: &App, entry: &Registration, out: &Out) -> Result<u8, CommandError> {
     let state = app.handle(entry).state()?;
     if let Some(end) = &state.result.finished {

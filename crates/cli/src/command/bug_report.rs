@@ -1,4 +1,4 @@
-//! `ralph bug-report`: one text file with all that a fault report needs, without secrets, for a person to read before it is sent.
+//! `ralph bug-report`: everything a bug report needs in one redacted text file, to review before sending.
 
 use super::doctor;
 use crate::error::CommandError;
@@ -13,11 +13,9 @@ use ralph_loop_protocol::text;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Bytes of the end of each log.
+/// Size limit per log; its end is kept.
 const LOG_MAX: usize = 200 * 1024;
-/// Bytes of each configuration.
 const CONFIG_MAX: u64 = 64 * 1024;
-/// Events of the run.
 const EVENTS: usize = 200;
 
 #[derive(Debug, clap::Args)]
@@ -33,7 +31,6 @@ pub struct BugReportArgs {
     pub output: Option<PathBuf>,
 }
 
-/// Runs the command.
 pub fn run(args: BugReportArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let BugReportArgs { run, output } = args;
     let now = SystemClock::default().now();
@@ -44,7 +41,7 @@ pub fn run(args: BugReportArgs, app: &App, folder: &Path, out: &Out) -> Result<u
     if let Some(config) = RalphDir::of(&top).read("config.json", CONFIG_MAX) {
         section(&mut report, ".ralph/config.json", &String::from_utf8_lossy(&config));
     }
-    // A folder without runs has a report, too; a run that is asked for must be there.
+    // The run is optional unless it was named.
     let facts = match app.facts(folder, run.as_deref()) {
         Ok(facts) => Some(facts),
         Err(error) if run.is_some() => return Err(error),
@@ -86,7 +83,7 @@ fn write(
     }
     let named = || PathBuf::from(format!("ralph-bug-report-{}.md", now.strftime("%Y%m%d-%H%M%S")));
     let path = folder.join(output.unwrap_or_else(named));
-    // Never over a file that is there.
+    // Never overwrites a file.
     let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
     let written = file.and_then(|mut file| std::io::Write::write_all(&mut file, report.as_bytes()));
     written.map_err(|e| CommandError::environment(format!("cannot write `{}`: {e}", path.display())))?;
@@ -107,7 +104,7 @@ fn version() -> String {
 }
 
 fn section(report: &mut String, title: &str, body: &str) {
-    // A fence that no line of the body can end.
+    // A fence longer than any in the body.
     let fence = "`".repeat(3.max(longest_fence(body) + 1));
     let _ = write!(report, "\n## {title}\n\n{fence}\n{}\n{fence}\n", body.trim_end());
 }
@@ -116,7 +113,7 @@ fn longest_fence(body: &str) -> usize {
     body.lines().map(|line| line.trim_start().chars().take_while(|c| *c == '`').count()).max().unwrap_or(0)
 }
 
-/// The end of a file of the record, from the start of a line.
+/// The end of a record file, from a line start.
 fn end_of(path: &Path) -> String {
     let bytes = std::fs::read(path).unwrap_or_default();
     text::tail(&String::from_utf8_lossy(&bytes), LOG_MAX).to_owned()

@@ -1,4 +1,4 @@
-//! `ralph clean`: removes what runs that are over have left behind.
+//! `ralph clean`: removes what finished runs left behind.
 
 use crate::confirm::{confirm, may_ask};
 use crate::error::CommandError;
@@ -40,7 +40,6 @@ pub struct CleanArgs {
     pub yes: bool,
 }
 
-/// Runs the command.
 pub fn run(args: CleanArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let env = app.environment();
     let now = SystemClock::default().now();
@@ -51,7 +50,7 @@ pub fn run(args: CleanArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         show(&plan, now, &args, out);
     }
     let wanted = !args.dry_run && !plan.is_empty();
-    // Headless never asks: there only whoever says yes means it.
+    // Without a terminal, only `--yes` confirms.
     let go = wanted && (args.yes || (may_ask(out) && confirm("Remove this?", out)));
     let problems = if go { clean::apply(env, &plan)? } else { Vec::new() };
     if out.json {
@@ -77,7 +76,7 @@ pub fn run(args: CleanArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
 }
 
 impl CleanArgs {
-    /// The same command, meant.
+    /// The command that performs it.
     fn again(&self) -> String {
         let days = self.older_than.as_secs() / 86_400;
         let age = match self.older_than.as_secs() % 86_400 {
@@ -92,7 +91,7 @@ impl CleanArgs {
     }
 }
 
-/// What a plan is about, in words.
+/// Describes a plan's content.
 fn things(plan: &CleanPlan) -> String {
     let runs = (!plan.remove.is_empty()).then(|| count(plan.remove.len(), "finished run"));
     let sources = (!plan.sources.is_empty()).then(|| count(plan.sources.len(), "checkout of other repos"));

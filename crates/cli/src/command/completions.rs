@@ -1,4 +1,4 @@
-//! `ralph completions`: a completion script for a shell.
+//! `ralph completions`: prints a shell completion script.
 
 use crate::error::CommandError;
 use crate::output::Out;
@@ -15,7 +15,7 @@ pub struct CompletionsArgs {
     pub shell: Shell,
 }
 
-/// Runs the command; `whole` is the command line with all commands.
+/// `whole` is the command line with all commands.
 pub fn run(args: CompletionsArgs, whole: Command, out: &Out) -> Result<u8, CommandError> {
     let CompletionsArgs { shell } = args;
     let script = script(shell, whole);

@@ -1,5 +1,5 @@
-//! Controls from the command line: each puts one letter into the run's inbox. The run answers at its next look, a
-//! fraction of a second later, or when it goes on.
+//! Controls: each command puts one control into the run's inbox. An active run reads it within a fraction of
+//! a second, a stopped one when it resumes.
 
 use crate::drive;
 use crate::error::CommandError;
@@ -99,7 +99,7 @@ pub struct TextArgs {
     pub run: Option<String>,
 }
 
-/// Sends a control that needs nothing but the run.
+/// Sends a control without further arguments.
 pub fn simple(
     args: &RunOnly,
     control: Control,
@@ -114,8 +114,8 @@ pub fn simple(
     send(app, &entry, control, out)
 }
 
-/// Ends a run that nobody drives: this process takes the letter itself. Where the run cannot go on (a person is asked, its
-/// folder is gone), its record is all that it takes.
+/// Ends a stopped run: this process reads the control itself. If the run can't be driven, its record is
+/// enough.
 fn end_here(
     entry: &Registration,
     control: Control,
@@ -149,7 +149,7 @@ fn end_here(
     Ok(0)
 }
 
-/// Ends a run now and waits until it has ended. A run that nobody drives is ended on the spot.
+/// Ends a run and waits for the end. A stopped run is ended immediately.
 pub fn cancel(args: &RunOnly, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let entry = app.open(folder, args.run.as_deref())?.entry;
     let handle = app.handle(&entry);
@@ -173,20 +173,17 @@ pub fn cancel(args: &RunOnly, app: &App, folder: &Path, out: &Out) -> Result<u8,
     Ok(0)
 }
 
-/// Leaves an agent out of the next turn.
 pub fn skip(args: SkipArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let entry = app.open(folder, args.run.as_deref())?.entry;
     send(app, &entry, Control::Skip { agent: args.agent.map(AgentName::new) }, out)
 }
 
-/// Puts an agent into cooldown.
 pub fn cooldown(args: CooldownArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let entry = app.open(folder, args.run.as_deref())?.entry;
     let agent = AgentName::new(args.agent);
     send(app, &entry, Control::Cooldown { agent, seconds: if args.clear { 0 } else { args.seconds } }, out)
 }
 
-/// Chooses a model.
 pub fn model(args: ModelArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let entry = app.open(folder, args.run.as_deref())?.entry;
     let agent = args.agent.map(AgentName::new);
@@ -212,7 +209,6 @@ pub fn model(args: ModelArgs, app: &App, folder: &Path, out: &Out) -> Result<u8,
     Ok(code)
 }
 
-/// Changes the task.
 pub fn edit(args: EditArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let entry = app.open(folder, args.run.as_deref())?.entry;
     let text = if args.file.as_os_str() == "-" {
@@ -235,7 +231,7 @@ pub fn edit(args: EditArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     Ok(code)
 }
 
-/// What a run took of an edit.
+/// What a run accepted of an edit.
 fn taken(before: &RunSpec, after: &RunSpec) -> String {
     let settings = &after.settings;
     let mut parts = vec![format!("{} of text", count(after.task.text.lines().count(), "line"))];
@@ -259,7 +255,6 @@ fn taken(before: &RunSpec, after: &RunSpec) -> String {
     format!("taken: {}", parts.join("; "))
 }
 
-/// Accepts what a run asks about.
 pub fn approve(args: &RunOnly, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let entry = app.open(folder, args.run.as_deref())?.entry;
     let mut accepted = false;
@@ -284,7 +279,6 @@ pub fn approve(args: &RunOnly, app: &App, folder: &Path, out: &Out) -> Result<u8
     send(app, &entry, Control::Approve, out)
 }
 
-/// Sends a text.
 pub fn text(
     args: TextArgs,
     control: impl FnOnce(String) -> Control,

@@ -1,4 +1,4 @@
-//! `ralph cost`: what the runs of this machine have cost.
+//! `ralph cost`: totals what runs on this machine cost.
 
 use crate::error::CommandError;
 use crate::output::Out;
@@ -29,7 +29,7 @@ pub struct CostArgs {
     pub by: By,
 }
 
-/// What costs are added up by.
+/// Grouping of costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum By {
     /// The agent
@@ -40,7 +40,6 @@ pub enum By {
     Repo,
 }
 
-/// Runs the command.
 pub fn run(args: &CostArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     let now = SystemClock::default().now();
     let since = now.checked_sub(args.since).unwrap_or(now);

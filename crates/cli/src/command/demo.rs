@@ -1,5 +1,5 @@
-//! `ralph demo`: a whole run on a small example, with a scripted agent that errs before it succeeds. No account, no key,
-//! no network.
+//! `ralph demo`: a complete run on a small example. Its scripted agent fails before it succeeds; needs no
+//! account, key or network.
 
 use crate::dashboard::Dashboard;
 use crate::demo_repo::{BUG, DemoRun, FEATURE, fresh_folder, make, on_its_own, request};
@@ -31,7 +31,6 @@ pub struct DemoArgs {
     pub web: bool,
 }
 
-/// Runs the command.
 pub fn run(args: DemoArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let dir = match &args.dir {
         Some(dir) => folder.join(dir),
@@ -57,7 +56,7 @@ pub fn run(args: DemoArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
         let app = server_env::with_dotenv(app, folder, out)?;
         return Dashboard::of_demo(DemoRun { folder: dir, request }).serve(&app, folder, out);
     }
-    // The demo is there to be watched: its steps show even where stderr is no terminal.
+    // Shows steps even if stderr isn't a terminal.
     let mut out = *out;
     out.verbose = !out.quiet;
     let code = drive::start_or_refuse(&request, &own, &out);

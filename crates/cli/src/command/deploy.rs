@@ -1,4 +1,4 @@
-//! `ralph deploy`: the dashboard on somebody else's machine.
+//! `ralph deploy`: the dashboard on a remote machine.
 
 pub mod daytona;
 
@@ -22,7 +22,6 @@ pub enum DeployCommand {
     Daytona(daytona::DaytonaArgs),
 }
 
-/// Runs the command.
 pub fn run(args: DeployArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     match args.command {
         DeployCommand::Daytona(args) => daytona::run(&args, app, folder, out),

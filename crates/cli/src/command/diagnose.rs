@@ -1,4 +1,4 @@
-//! `ralph diagnose`: a doctor reads the record of a run and says what is wrong; `--apply` carries its suggestions out.
+//! `ralph diagnose`: a doctor reads a run's record; `--apply` sends its suggestions to the run.
 
 use crate::error::CommandError;
 use crate::output::Out;
@@ -41,7 +41,6 @@ pub struct DiagnoseArgs {
     pub no_wait: bool,
 }
 
-/// Runs the command.
 pub fn run(args: DiagnoseArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let ralph_loop_app::OpenRun { entry, handle } = app.open(folder, args.run.as_deref())?;
     if handle.is_driven() {
@@ -68,7 +67,7 @@ pub fn run(args: DiagnoseArgs, app: &App, folder: &Path, out: &Out) -> Result<u8
     print_report(&args, app, &entry, &handle, out)
 }
 
-/// Reads a run that nobody drives, under its lock, so that what it costs is in its journal.
+/// Diagnoses a stopped run under its lock, so that the cost is journaled.
 fn read_now(args: &DiagnoseArgs, app: &App, entry: &Registration, out: &Out) -> Result<(), CommandError> {
     let doctor = match &args.profile {
         Some(name) => Doctor::Profile(name),

@@ -1,4 +1,4 @@
-//! `ralph diff`: everything that a run has changed, new files included.
+//! `ralph diff`: everything a run changed, including new files.
 
 use crate::error::CommandError;
 use crate::output::Out;
@@ -12,7 +12,7 @@ use ralph_loop_protocol::text::count;
 use serde_json::json;
 use std::path::Path;
 
-/// Bytes of the patch on a screen, and in JSON.
+/// Size limit of the patch.
 const PATCH_MAX: usize = 64 * 1024 * 1024;
 const JSON_MAX: usize = 4 * 1024 * 1024;
 
@@ -28,7 +28,6 @@ pub struct DiffArgs {
     pub stat: bool,
 }
 
-/// Runs the command.
 pub fn run(args: DiffArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let found = match RunFiles::open(app.environment(), folder, args.run.as_deref())? {
         RunChanges::Recorded(found) => found,
@@ -74,7 +73,7 @@ pub fn run(args: DiffArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     Ok(0)
 }
 
-/// A run that has changed no file.
+/// Handles a run without changes.
 fn nothing(reading: &RunReading, stat: bool, out: &Out) -> u8 {
     reading.mark_seen();
     let run = &reading.entry.run_id;

@@ -1,4 +1,4 @@
-//! `ralph doctor`: everything a run needs here, what is missing, why it is needed, and the command that fixes it.
+//! `ralph doctor`: checks everything a run needs here, and names the reason and the fix for what is missing.
 
 mod agents;
 mod code_host;
@@ -29,7 +29,6 @@ pub struct DoctorArgs {
     pub ralph_dir: Option<PathBuf>,
 }
 
-/// Where a check belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Area {
@@ -39,7 +38,6 @@ enum Area {
     Configuration,
 }
 
-/// How a check went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Status {
@@ -48,7 +46,6 @@ enum Status {
     Missing,
 }
 
-/// One thing that was looked at.
 #[derive(Debug, Clone, Serialize)]
 struct DoctorCheck {
     area: Area,
@@ -79,7 +76,6 @@ impl DoctorCheck {
     }
 }
 
-/// Runs the command.
 pub fn run(args: DoctorArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let checks = all_checks(app, folder, args.ralph_dir.as_deref());
     let missing = checks.iter().filter(|c| c.status == Status::Missing).count();
@@ -91,7 +87,7 @@ pub fn run(args: DoctorArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
     Ok(if missing == 0 { 0 } else { 4 })
 }
 
-/// All of it as plain lines, for a bug report.
+/// The checks as plain lines, for a bug report.
 pub fn lines(app: &App, folder: &Path) -> String {
     let word = |status| match status {
         Status::Ok => "ok",
@@ -105,7 +101,7 @@ pub fn lines(app: &App, folder: &Path) -> String {
 
 fn all_checks(app: &App, folder: &Path, plan: Option<&Path>) -> Vec<DoctorCheck> {
     let top = find::top(folder);
-    // A key that only the repo's `.env` holds is there for a run, so it is there for this, too.
+    // A run also reads the repo's `.env`, so its keys count.
     let with_dotenv = app.environment().with_dotenv(&top);
     let env = with_dotenv.as_ref().unwrap_or(app.environment());
     let scratch = Scratch::new(env, "doctor");

@@ -1,4 +1,4 @@
-//! `ralph fork`: a new run with the files of another one's iteration.
+//! `ralph fork`: starts a run from an iteration of another.
 
 use crate::drive;
 use crate::error::CommandError;
@@ -38,7 +38,6 @@ pub struct ForkArgs {
     pub budgets: BudgetArgs,
 }
 
-/// Runs the command.
 pub fn run(args: ForkArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let wanted = ForkRequest {
         at: args.at,

@@ -1,4 +1,4 @@
-//! `ralph guardrail`: the lasting rules of a repo.
+//! `ralph guardrail`: a repo's lasting rules.
 
 use crate::error::CommandError;
 use crate::output::Out;

@@ -24,7 +24,6 @@ pub struct HarnessArgs {
     pub list: bool,
 }
 
-/// Runs the command.
 pub fn run(args: &HarnessArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if args.list {
         return Ok(list(out));
@@ -81,7 +80,7 @@ fn list(out: &Out) -> u8 {
     0
 }
 
-/// What the newest run in this folder saw its checks execute and read on the original tree.
+/// Files that the checks of this folder's newest run executed and read on the original tree.
 fn watched(app: &App, folder: &Path) -> Option<BTreeSet<String>> {
     let run = find::run(app.environment(), folder, None).ok()?;
     let text = repo_file::read_record(&run.run_dir().path().join("baseline/trace.json")).ok()?;

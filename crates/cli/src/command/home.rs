@@ -1,4 +1,4 @@
-//! `ralph` alone: the terminal UI in a repo on a terminal; elsewhere where things stand, and the one next step.
+//! `ralph` without a command: the terminal UI in a repo; without a terminal, the status and the next step.
 
 use crate::error::CommandError;
 use crate::output::Out;
@@ -10,7 +10,7 @@ use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::outcome::EndReason;
 use std::path::Path;
 
-/// Says where things stand.
+/// Prints the status.
 pub fn run(app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let top = find::top(folder);
     let is_repo = top.join(".git").exists();
@@ -38,7 +38,7 @@ fn standing(app: &App, folder: &Path, top: &Path, is_repo: bool, runs: &[Registr
             "run `git init`, commit your files, then run `ralph init`; or run `ralph demo` to see a run first".into(),
         );
     }
-    // A run whose folder was moved away says so in `ralph list`; here it is no way to go on.
+    // A run whose folder was moved is reported by `ralph list`.
     if !runs.is_empty()
         && let Ok(facts) = app.facts(folder, None)
     {
@@ -57,7 +57,7 @@ fn standing(app: &App, folder: &Path, top: &Path, is_repo: bool, runs: &[Registr
             (None, None) if view.driven => {
                 format!("`ralph logs -f {id}` follows it, `ralph status` shows more")
             }
-            // Where no process drives it, the sentence of the moment names the command.
+            // For a stopped run, this names the command.
             _ => view.next.unwrap_or(view.now),
         };
         return (stands, next);

@@ -1,5 +1,5 @@
-//! `ralph hook`: answers an event of an agent's session. It is started at every tool call, so `main` comes here before the
-//! command line is built.
+//! `ralph hook`: handles an event of an agent's session. Started at every tool call, so `main` handles it
+//! before building the command line.
 
 use crate::error::CommandError;
 use crate::output;
@@ -23,7 +23,7 @@ pub struct HookArgs {
     cli: String,
 }
 
-/// Answers where the arguments are those of a hook; everything else, also `--help`, is left to the command line.
+/// Handles hook arguments; leaves everything else, such as `--help`, to the command line.
 pub fn quick(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let args: Vec<String> = args.map(|arg| arg.into_string().ok()).collect::<Option<_>>()?;
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -35,7 +35,7 @@ pub fn quick(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     Some(output::hook(&answer(event, cli, &Environment::capture())))
 }
 
-/// The same from the command line.
+/// From the command line.
 pub fn run(args: &HookArgs, app: &App) -> Result<u8, CommandError> {
     let event = HookEvent::parse(&args.event);
     let cli = Cli::parse(&args.cli);
@@ -55,7 +55,7 @@ fn answer(event: HookEvent, cli: Cli, env: &Environment) -> String {
     let mut bytes = Vec::new();
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
-        // What could not be read is judged as what was read of it.
+        // Judges whatever could be read.
         let _ = stdin.lock().take(INPUT_MAX).read_to_end(&mut bytes);
     }
     ralph_loop_hooks::answer(event, cli, &bytes, &context).stdout

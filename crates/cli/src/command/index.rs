@@ -1,4 +1,4 @@
-//! `ralph index`: the index of the dashboard, which can be thrown away.
+//! `ralph index`: the dashboard's disposable index.
 
 use crate::error::CommandError;
 use crate::output::Out;
@@ -27,7 +27,6 @@ pub enum IndexCommand {
     Rebuild,
 }
 
-/// Runs the command.
 pub fn run(args: &IndexArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     match args.command {
         IndexCommand::Rebuild => {

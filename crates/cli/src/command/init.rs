@@ -1,4 +1,4 @@
-//! `ralph init`: a configuration for this repo, from what is found here, and the files of a new task.
+//! `ralph init`: writes a configuration for this repo from what it detects, and the files of a new task.
 
 mod new_task;
 
@@ -121,22 +121,20 @@ impl Profile {
     }
 }
 
-/// What is to be written, and where its parts come from.
 #[derive(Debug)]
 struct ProfileDraft {
     file: ConfigFile,
     tests: Vec<ProjectCommand>,
     imported: Option<PathBuf>,
-    /// Agents of the user's own configuration, which count here too.
+    /// Agents in the user's own configuration.
     own: Vec<String>,
 }
 
-/// Runs the command.
 pub fn run(args: InitArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let env = app.environment();
     let (top, repo) = match Repo::discover(env.vars(), folder) {
         Ok(repo) => (repo.top.clone(), Some(repo)),
-        // A configuration may come before the first commit; a run may not.
+        // Unlike a run, a configuration may precede the first commit.
         Err(RepoError::NoCommits(top)) => (top, None),
         Err(error) => return Err(error.into()),
     };
@@ -162,7 +160,7 @@ pub fn run(args: InitArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     let draft = draft(env, profile, &top)?;
     write_config(&draft.file, &path, &top, repo.as_ref())?;
     if draft.imported.is_none() {
-        // Whoever writes a file by a command says what stands in it. What was taken over from the repo is the repo's.
+        // The user just wrote this file, so its requests are allowed, except those copied from the repo.
         if let Ok(asked) = app.asked(&RunRequest::in_folder(&top)) {
             asked.allow_file(".ralph/config.json")?;
         }
@@ -176,7 +174,7 @@ pub fn run(args: InitArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     Ok(0)
 }
 
-/// Writes the configuration and the state files beside it, and keeps `.ralph/` out of the user's commits.
+/// Writes the configuration and state files, and excludes `.ralph/` from commits.
 fn write_config(file: &ConfigFile, path: &Path, top: &Path, repo: Option<&Repo>) -> Result<(), CommandError> {
     let text = serde_json::to_string_pretty(file)
         .map_err(|e| CommandError::environment(format!("cannot write the configuration as JSON: {e}")))?;
@@ -184,7 +182,7 @@ fn write_config(file: &ConfigFile, path: &Path, top: &Path, repo: Option<&Repo>)
     set_up_state(top, repo)
 }
 
-/// Writes the state files that are missing and keeps `.ralph/` out of the user's commits.
+/// Writes missing state files and excludes `.ralph/` from commits.
 fn set_up_state(top: &Path, repo: Option<&Repo>) -> Result<(), CommandError> {
     state_files::write_missing(&RalphDir::of(top))?;
     if let Some(repo) = repo.cloned().or_else(|| unborn(top)) {
@@ -194,7 +192,7 @@ fn set_up_state(top: &Path, repo: Option<&Repo>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// A repo before its first commit, as far as `info/exclude` needs it: `git add -A` must not take `.ralph/` along.
+/// Prepares `info/exclude` in a repo without commits, so that `git add -A` skips `.ralph/`.
 fn unborn(top: &Path) -> Option<Repo> {
     let git_dir = top.join(".git");
     git_dir.is_dir().then(|| Repo {
@@ -210,7 +208,7 @@ fn unborn(top: &Path) -> Option<Repo> {
     })
 }
 
-/// The configuration: what an older file says, then the profile, then what is found.
+/// The configuration: an older file, then the profile, then what is detected.
 fn draft(env: &Environment, profile: Profile, top: &Path) -> Result<ProfileDraft, CommandError> {
     let (mut file, imported) = match import(top)? {
         Some((path, file)) => (file, Some(path)),
@@ -224,12 +222,12 @@ fn draft(env: &Environment, profile: Profile, top: &Path) -> Result<ProfileDraft
         Profile::Tools => vec![AgentConfig::model("tools", AgentKind::Tools, DEFAULT_PROFILE)],
         known => presets::preset(known.name()).into_iter().collect(),
     };
-    // A profile asked for by name is wanted; found agents only fill a gap.
+    // A named profile always applies; detected agents only fill a gap.
     if profile != Profile::Auto || file.agents.as_ref().is_none_or(Vec::is_empty) {
         file.agents = (!agents.is_empty()).then_some(agents);
         file.agent_priority = None;
     }
-    // What the user has configured for every repo needs no entry in this one.
+    // Agents the user configured for all repos need no entry.
     let mut own = Vec::new();
     if profile == Profile::Auto && imported.is_none() {
         own.extend(settings::user_agents(env).into_iter().map(|agent| agent.name.to_string()));
@@ -284,7 +282,7 @@ fn agent_names(draft: &ProfileDraft) -> Vec<&str> {
     draft.own.iter().map(String::as_str).chain(written).collect()
 }
 
-/// What is left to do, in order.
+/// Remaining steps, in order.
 fn next_steps(profile: Profile, draft: &ProfileDraft, top: &Path, has_commit: bool) -> Vec<String> {
     let mut steps = Vec::new();
     if !has_commit {

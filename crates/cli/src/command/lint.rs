@@ -1,4 +1,4 @@
-//! `ralph lint`: everything that is wrong with a task, before a cent is spent on it.
+//! `ralph lint`: finds everything wrong with a task before it costs money.
 
 mod probe;
 
@@ -13,7 +13,7 @@ use ralph_loop_task::lint::{Diagnostic, LintReport, Severity, apply_fixes};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Rounds of fixes: one fix can show the place of the next.
+/// Rounds of fixes: one fix can reveal the next.
 const ROUNDS: usize = 5;
 
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,6 @@ pub struct LintArgs {
     pub probe_seconds: u64,
 }
 
-/// Runs the command.
 pub fn run(args: LintArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if args.files.len() < 2 {
         let plan = args.ralph_dir.as_ref().map(|dir| dir.join("tasks.json"));
@@ -64,7 +63,7 @@ pub fn run(args: LintArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     Ok(if refuses { 2 } else { 0 })
 }
 
-/// Checks one task: whether a run of it is refused, and the whole report.
+/// Checks one task: whether a run would be rejected, and the report.
 fn one(
     args: &LintArgs,
     file: Option<&Path>,
@@ -97,7 +96,7 @@ fn one(
     Ok((report.refuses(), object(&source, &report, &fixed)))
 }
 
-/// Applies the safe edits and returns what was done, in words.
+/// Applies the safe fixes and describes them.
 fn fix(source: &TaskSource, found: &[Diagnostic]) -> Result<Vec<String>, CommandError> {
     let mut names: Vec<&str> = found.iter().filter(|d| d.edit.is_some()).map(|d| d.file.as_str()).collect();
     names.sort_unstable();
@@ -150,7 +149,7 @@ fn print_report(source: &TaskSource, report: &LintReport, fixed: &[String], out:
         let tone = if found.severity == Severity::Error { Tone::Bad } else { Tone::Attention };
         let word = out.err(tone, &format!("{}:", found.severity.as_str()));
         let place = format!("{}:{}:{}:", found.file, found.line, found.column);
-        // Errors are shown even when quiet.
+        // Errors are shown even with `--quiet`.
         out.warn(format!("{place} {word} {}", found.message));
         out.warn(format!("  {} {}", out.err(Tone::Plain, "fix:"), found.fix));
     }

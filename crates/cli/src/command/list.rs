@@ -1,4 +1,4 @@
-//! `ralph list`: the runs of this folder, or of every folder on this machine.
+//! `ralph list`: runs of this folder, or of every folder.
 
 use crate::error::CommandError;
 use crate::output::Out;
@@ -24,7 +24,6 @@ pub struct ListArgs {
     pub all: bool,
 }
 
-/// Runs the command.
 pub fn run(args: ListArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let ListArgs { all } = args;
     let top = find::top(folder);
@@ -59,7 +58,7 @@ fn print(entries: &[ListEntry], all: bool, now: Timestamp, out: &Out) {
         }
     }
     for (n, folder) in folders.iter().enumerate() {
-        // One heading per folder leaves the titles room that a column of paths would take.
+        // A heading per folder leaves more room for titles than a path column.
         if all {
             if n > 0 {
                 out.line("");

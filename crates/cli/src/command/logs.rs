@@ -1,4 +1,4 @@
-//! `ralph logs`: what happened, in words, as raw events, or as the agent printed it.
+//! `ralph logs`: a run's events as text or JSON, or the agent's output.
 
 mod output;
 
@@ -16,7 +16,7 @@ use ralph_loop_protocol::id::Seq;
 use std::collections::VecDeque;
 use std::path::Path;
 
-/// Sentences shown unless told otherwise.
+/// Default number of lines.
 const SENTENCES: usize = 200;
 
 #[derive(Debug, clap::Args)]
@@ -53,7 +53,6 @@ pub struct LogsArgs {
     pub lines: Option<usize>,
 }
 
-/// Runs the command.
 pub fn run(args: LogsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let LogsArgs { run, follow, live, iteration, agent_output, raw: unsafe_bytes, events, from, lines: last } =
         args;
@@ -103,7 +102,7 @@ pub fn run(args: LogsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     Ok(0)
 }
 
-/// Whether an item is printed as a line of its own, rather than being a piece of one.
+/// Whether an item is a complete line, not a piece of one.
 fn is_line(item: &StreamItem, detail: SessionDetail) -> bool {
     match item {
         StreamItem::Live(record) if detail == SessionDetail::Lines => {
@@ -113,7 +112,7 @@ fn is_line(item: &StreamItem, detail: SessionDetail) -> bool {
     }
 }
 
-/// The events of a run that were asked for.
+/// The requested events.
 struct LogSelection {
     stream: RunStream,
     filter: Filter,
@@ -129,7 +128,7 @@ impl LogSelection {
         Ok(Self { stream, filter, over: facts.state.result.finished.is_some() })
     }
 
-    /// Hands over what has come; false where nothing has.
+    /// Passes new items on; returns false if there were none.
     fn poll(&mut self, each: &mut dyn FnMut(StreamItem)) -> Result<bool, JournalError> {
         let items = self.stream.poll()?;
         let any = !items.is_empty();
@@ -145,7 +144,6 @@ impl LogSelection {
     }
 }
 
-/// Which events are shown.
 #[derive(Debug)]
 struct Filter {
     iteration: Option<u32>,

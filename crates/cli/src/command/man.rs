@@ -1,4 +1,4 @@
-//! `ralph man`: the manual pages, made from the same text as `--help`.
+//! `ralph man`: manual pages, generated from `--help`.
 
 use crate::error::CommandError;
 use crate::output::Out;
@@ -19,7 +19,7 @@ pub struct ManArgs {
     pub variables: bool,
 }
 
-/// Runs the command; `whole` is the command line with all commands.
+/// `whole` is the command line with all commands.
 pub fn run(args: ManArgs, whole: Command, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if args.variables {
         out.own(ralph_loop_app::variables::markdown().as_bytes());

@@ -1,4 +1,4 @@
-//! `ralph mcp`: runs for other agents, over the Model Context Protocol on standard input and output.
+//! `ralph mcp`: serves runs over the Model Context Protocol on stdio.
 
 use crate::error::CommandError;
 use crate::output::Out;
@@ -17,7 +17,6 @@ pub struct McpArgs {
     read_only: bool,
 }
 
-/// Runs the command.
 pub fn run(args: McpArgs, app: &App, folder: &Path, _: &Out) -> Result<u8, CommandError> {
     let role = if args.read_only { Role::Viewer } else { Role::Operator };
     let app = App::new(app.environment().clone().with_face("mcp"));

@@ -1,4 +1,4 @@
-//! The commands, one file each. A command gets its arguments, the folder it works in and where to print.
+//! The commands, one file each.
 
 pub mod apply;
 pub mod archive;

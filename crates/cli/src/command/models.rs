@@ -1,4 +1,4 @@
-//! `ralph models`: the model profiles of this folder, and whether one answers.
+//! `ralph models`: lists this folder's model profiles, or tests one.
 
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
@@ -45,7 +45,6 @@ pub struct CheckArgs {
     pub profile: Option<String>,
 }
 
-/// Runs the command.
 pub fn run(args: ModelsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let top = find::top(folder);
     let env = &app.environment().with_dotenv(&top)?;
@@ -59,7 +58,7 @@ pub fn run(args: ModelsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
     }
 }
 
-/// One profile as it is shown.
+/// A displayed profile.
 struct ProfileLine {
     profile: Profile,
     route: Result<Route, String>,
@@ -178,7 +177,7 @@ fn as_json(line: &ProfileLine) -> Value {
     })
 }
 
-/// Ends the call when the user wants to.
+/// Cancels the call on a signal.
 struct Stopper {
     cancel: Arc<CancelFlag>,
 }
@@ -215,7 +214,7 @@ fn check(
         return Err(CommandError::needs_person(format!("profile `{name}` asks for {}", ask.text))
             .hint("`ralph trust` shows and allows that; or put this profile into your own models.yaml"));
     }
-    // One further try: a passing trouble shall not look like a wrong setting, and nobody wants to wait long here.
+    // One retry, so that a transient failure doesn't look like a wrong setting.
     let asked = Profile { max_retries: Some(1), ..profile.clone() };
     let request = tiny_question();
     let redactor = env.redactor(top);

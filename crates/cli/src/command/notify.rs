@@ -1,4 +1,4 @@
-//! `ralph notify`: see whether people can be told.
+//! `ralph notify`: tests notification channels.
 
 use crate::error::CommandError;
 use crate::output::Out;
@@ -40,7 +40,6 @@ pub struct TestArgs {
     pub notify: Vec<NotifyRequest>,
 }
 
-/// Runs the command.
 pub fn run(args: NotifyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let NotifyCommand::Test(args) = args.command;
     let top = find::top(folder);

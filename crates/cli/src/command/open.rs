@@ -1,4 +1,4 @@
-//! `ralph open`: the pull request of a run in the browser, or the folder with its files.
+//! `ralph open`: opens a run's pull request or folder.
 #![allow(clippy::disallowed_methods, reason = "starts the user's own browser or file manager")]
 
 use crate::error::CommandError;
@@ -25,7 +25,6 @@ pub struct OpenArgs {
     pub print: bool,
 }
 
-/// Runs the command.
 pub fn run(args: OpenArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let facts = app.facts(folder, args.run.as_deref())?;
     let pr = facts.state.handover.pr.as_ref().filter(|_| !args.files).map(|pr| pr.url.clone());
@@ -56,15 +55,14 @@ pub fn run(args: OpenArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     Ok(0)
 }
 
-/// Whether it is an address of the web: nothing else that a code host, or a state that was fetched, calls a pull request is
-/// handed to a desktop, which would run a file.
+/// Only web URLs are opened: a code host or fetched state could name a file, which a desktop would run.
 fn is_web_address(target: &str) -> bool {
     let rest = ["https://", "http://"].into_iter().find_map(|scheme| target.strip_prefix(scheme));
     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '['))
         && target.chars().all(|c| !c.is_control() && !c.is_whitespace())
 }
 
-/// Hands an address to the desktop; whether there is one.
+/// Opens a URL on the desktop; returns whether there is one.
 fn start(env: &Environment, target: &str) -> bool {
     let vars = env.vars();
     let desktop = ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(|name| vars.is_filled(name));

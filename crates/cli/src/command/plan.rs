@@ -1,4 +1,5 @@
-//! `ralph plan`: from a wish, or a PRD that is there, to `ralph/prd.md` and `ralph/tasks.json`: with an agent that asks, or with a form.
+//! `ralph plan`: from an idea or an existing PRD to `ralph/prd.md` and `ralph/tasks.json`, with an agent or a
+//! form.
 
 mod agent;
 mod draft;
@@ -52,7 +53,6 @@ pub struct PlanArgs {
     force: bool,
 }
 
-/// Runs the command.
 pub fn run(args: PlanArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let top = find::top(folder);
     let asks = may_ask(out) && !args.yes;
@@ -108,7 +108,7 @@ impl From<Left> for CommandError {
     }
 }
 
-/// An agent makes the plan, and makes it again until the linter and the person take it.
+/// Lets an agent draft the plan until linter and user accept it.
 fn with_agent(
     args: &PlanArgs,
     app: &App,
@@ -139,12 +139,12 @@ fn refused(why: &str) -> CommandError {
         .hint("run `ralph plan` again and say more, or use `--form`")
 }
 
-/// What becomes of a draft.
+/// The decision on a draft.
 enum Verdict {
     Write,
-    /// You want it different, in these words.
+    /// Requested changes.
     Change(String),
-    /// The linter refuses it, for this reason.
+    /// Rejected by the linter, with the reason.
     Refused(String),
 }
 
@@ -157,12 +157,12 @@ fn read_prd(path: &Path) -> Result<String, CommandError> {
     Ok(text)
 }
 
-/// Whether requirements say enough to make stories from.
+/// Whether requirements are sufficient for stories.
 fn says_enough(prd: &str) -> bool {
     prd.trim().len() >= 40
 }
 
-/// Shows the plan, with what the linter says, and asks whether it is to be written. Whoever can change it is told how.
+/// Shows the plan with lint results and asks whether to write it or what to change.
 fn review(
     draft: &mut PlanDraft,
     asks: bool,
@@ -223,7 +223,7 @@ fn write(
     top: &Path,
     out: &Out,
 ) -> Result<u8, CommandError> {
-    // The conversation took a while: you may have written something meanwhile.
+    // The user may have written a plan during the conversation.
     if !args.force {
         existing::refuse_stories(top, template)?;
     }
@@ -235,7 +235,7 @@ fn write(
             TASKS => draft.tasks_json()?,
             PRD if keeps_prd => continue,
             PRD => draft.prd.clone(),
-            // What sessions have learnt, and a prompt of the project's own, outlive a plan.
+            // Session notes and a custom prompt outlive a plan.
             other if top.join(other).exists() => continue,
             _ => template,
         };

@@ -1,5 +1,5 @@
-//! `ralph plugin`: the Claude Code plugin, in one step. The binary carries its own copy of the plugin's folder; the user's own `claude`
-//! installs it from there, without a network.
+//! `ralph plugin`: installs the Claude Code plugin from the copy in this binary with the user's own `claude`,
+//! offline.
 #![allow(
     clippy::disallowed_methods,
     reason = "the user's own `claude` installs its plugins; nothing of an agent runs here"
@@ -16,7 +16,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The plugin's folder: paths below the marketplace, and their texts.
+/// The plugin's files, by path in the marketplace folder.
 const FILES: &[(&str, &str)] = &[
     (".claude-plugin/marketplace.json", include_str!("../../.claude-plugin/marketplace.json")),
     ("plugin/.claude-plugin/plugin.json", include_str!("../../plugin/.claude-plugin/plugin.json")),
@@ -32,7 +32,7 @@ const FILES: &[(&str, &str)] = &[
     ("plugin/skills/ralph-run/SKILL.md", include_str!("../../plugin/skills/ralph-run/SKILL.md")),
     ("plugin/skills/ralph-status/SKILL.md", include_str!("../../plugin/skills/ralph-status/SKILL.md")),
 ];
-/// Its name, and that of its marketplace.
+/// Plugin and marketplace name.
 const PLUGIN: &str = "ralph@ralph";
 
 #[derive(Debug, Args)]
@@ -57,7 +57,6 @@ enum What {
     Status,
 }
 
-/// Runs the command.
 pub fn run(args: PluginArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     let claude = Claude::find(app.environment());
     match args.what {
@@ -71,7 +70,7 @@ fn install(claude: &Claude, env: &Environment, out: &Out) -> Result<u8, CommandE
     let folder = market(env)?;
     write(&folder)?;
     let before = claude.installed()?;
-    // A marketplace that is known already is read again; where it lies elsewhere now, it is added anew.
+    // A known marketplace is updated; after a move it is added again.
     if claude.call(&["plugin", "marketplace", "add", &folder.display().to_string()]).is_err() {
         let _ = claude.call(&["plugin", "marketplace", "remove", "ralph"]);
         claude.call(&["plugin", "marketplace", "add", &folder.display().to_string()])?;
@@ -108,7 +107,7 @@ fn uninstall(claude: &Claude, env: &Environment, out: &Out) -> Result<u8, Comman
     if was {
         claude.call(&["plugin", "uninstall", PLUGIN])?;
     }
-    // One that is not known is gone already.
+    // Unknown means already removed.
     let _ = claude.call(&["plugin", "marketplace", "remove", "ralph"]);
     let _ = std::fs::remove_dir_all(market(env)?);
     if out.json {
@@ -166,12 +165,12 @@ fn status(claude: Option<&Claude>, env: &Environment, out: &Out) -> Result<u8, C
     Ok(0)
 }
 
-/// Where the plugin's folder is put for `claude` to read.
+/// The folder that `claude` reads the plugin from.
 fn market(env: &Environment) -> Result<PathBuf, CommandError> {
     Ok(env.state_home()?.path().join("claude-plugin"))
 }
 
-/// Writes the plugin's folder anew.
+/// Rewrites the plugin's folder.
 fn write(folder: &Path) -> Result<(), CommandError> {
     let failed = |e: std::io::Error| {
         CommandError::environment(format!("can't write the plugin to `{}`", folder.display()))
@@ -228,7 +227,7 @@ impl Claude {
         }
     }
 
-    /// What it prints.
+    /// Runs it and returns its output.
     fn call(&self, args: &[&str]) -> Result<String, CommandError> {
         let said = format!("claude {}", args.join(" "));
         let mut command = Command::new(&self.program);

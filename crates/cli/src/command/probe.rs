@@ -1,4 +1,4 @@
-//! `ralph probe`: one tiny question to each agent, to see that it is installed, logged in and answers.
+//! `ralph probe`: sends each agent a test prompt, to see that it is installed, logged in and answers.
 
 mod model;
 mod words;
@@ -45,14 +45,13 @@ pub struct ProbeArgs {
     pub isolation: Option<Isolation>,
 }
 
-/// Runs the command.
 pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let timeout = Duration::from_secs(args.timeout);
     let top = find::top(folder);
     let env = &app.environment().with_dotenv(&top)?;
     let names = [args.names.as_slice(), args.agent.as_slice()].concat();
     let mut agents = chosen(&names, configured(env, &top)?)?;
-    // A known agent is started by its place, which is outside the repo unless that was allowed.
+    // A known agent starts by its path, outside the repo unless allowed.
     let (programs, grants) = (settings::programs(env, &top), env.grants(&top));
     agents.retain_mut(|agent| match programs.known(&agent.command_argv) {
         Some(found) if found.ask.as_ref().is_some_and(|ask| !grants.allow(ask)) => {
@@ -115,7 +114,7 @@ pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     Ok(if reports.iter().any(|r| r.ok) { 0 } else { 4 })
 }
 
-/// Hosts that the sandbox refused: perhaps the reason why it does not work.
+/// Adds hosts the sandbox blocked, a possible cause.
 fn tell_refused(report: &mut ProbeReport, refusals: &Refusals) {
     let hosts: Vec<String> = refusals.hosts().into_iter().map(|(host, _)| format!("`{host}`")).collect();
     if report.ok || hosts.is_empty() {
@@ -128,7 +127,7 @@ fn tell_refused(report: &mut ProbeReport, refusals: &Refusals) {
     ));
 }
 
-/// The agents that are known here, and the list of those that take part, where there is one.
+/// Configured agents, and the list of those that take part.
 struct Configured {
     all: Vec<AgentConfig>,
     priority: Option<Vec<AgentName>>,
@@ -143,7 +142,7 @@ fn configured(env: &Environment, top: &Path) -> Result<Configured, CommandError>
     Ok(Configured { all, priority: file.agent_priority })
 }
 
-/// The agents asked for by name, each a configured one or a preset; else those that a run here would have.
+/// The named agents (configured or presets), else those of a run here.
 fn chosen(names: &[String], configured: Configured) -> Result<Vec<AgentConfig>, CommandError> {
     let Configured { all: known, priority } = configured;
     if names.is_empty() {
@@ -165,12 +164,12 @@ fn chosen(names: &[String], configured: Configured) -> Result<Vec<AgentConfig>, 
     names.iter().map(find).collect()
 }
 
-/// An agent's own words may quote a key.
+/// Redacts: an agent's text may quote a key.
 fn clean(report: &mut ProbeReport, redactor: &Redactor) {
     report.message = redactor.text(&report.message).into_owned();
 }
 
-/// Hints for what is seen often and that the agent's own words do not explain.
+/// Adds hints for common failures that the agent's text doesn't explain.
 fn mend(report: &mut ProbeReport, isolation: Isolation) {
     let said = report.message.to_lowercase();
     let name = &report.name;

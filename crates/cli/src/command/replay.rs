@@ -1,4 +1,4 @@
-//! `ralph replay`: the decisions and prompts of a run again, from its record.
+//! `ralph replay`: repeats a run's decisions and prompts from its record.
 
 use crate::error::CommandError;
 use crate::output::{Out, Sign};

@@ -1,4 +1,4 @@
-//! `ralph restore`: undoes what a run has done to the files. What is there now is kept first.
+//! `ralph restore`: undoes a run's file changes, after saving the current files.
 
 use crate::confirm::{confirm, may_ask};
 use crate::error::CommandError;
@@ -19,9 +19,9 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Files listed; more are counted.
+/// Files listed.
 const SHOWN: usize = 50;
-/// Files that stay, by name; more are counted.
+/// Kept files listed.
 const NAMED: usize = 5;
 
 #[derive(Debug, clap::Args)]
@@ -40,13 +40,12 @@ pub struct RestoreArgs {
     pub all: bool,
 }
 
-/// Runs the command.
 pub fn run(args: RestoreArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let RestoreArgs { run, yes, all } = args;
     let scope = if all { RestoreScope::Everything } else { RestoreScope::OfRun };
     let entry = app.open(folder, run.as_deref())?.entry;
     let id = &entry.run_id;
-    // Any run that is driven in this folder counts: its agent writes the same files.
+    // Includes every run driven in this folder, because its agent writes the same files.
     let home = app.environment().state_home()?;
     if let Some(driver) = locks::holder(&home, &entry.workspace) {
         let driven = &driver.run_id;
@@ -103,7 +102,7 @@ fn apply(
     out: &Out,
 ) -> Result<String, CommandError> {
     let id = &entry.run_id;
-    // No run may start in this folder before the files are back.
+    // Keeps runs from starting here during the restore.
     let _lock = locks::take(home, &entry.workspace, id, Duration::ZERO)?;
     let done = apply_restore(repo, id, entry.git_folder().as_deref(), scope).map_err(from_git)?;
     let kept = format!("refs/ralph/{id}/before-restore");
@@ -113,7 +112,7 @@ fn apply(
         done.saved.short()
     ));
     out.say(format!("bring it back: git restore --overlay --source={kept} -- :/"));
-    // On the run's own branch the files of before would be an edit that takes its commits back.
+    // On the run's branch, old files would look like an edit that reverts its commits.
     if let Ok(state) = app.handle(entry).state()
         && let (Some(branch), Some(baseline)) = (&state.spec.branch, &state.baseline)
         && state.spec.place == WorkspaceKind::InPlace
@@ -142,7 +141,7 @@ fn word(action: RestoreAction) -> &'static str {
     }
 }
 
-/// What changes; `yes` where nobody is asked first.
+/// Shows the changes; `yes` skips the question.
 fn show(plan: &RestorePlan, id: &RunId, (top, yes): (&Path, bool), out: &Out) {
     if plan.changes.is_empty() && !plan.yours.is_empty() {
         out.line(format!("nothing in {} is as the run has left it: nothing to restore", top.display()));

@@ -1,4 +1,4 @@
-//! `ralph resume`: unpause a living run, continue a dead one.
+//! `ralph resume`: unpauses a live run, continues a dead one.
 
 use crate::drive;
 use crate::error::CommandError;
@@ -33,10 +33,9 @@ pub struct ResumeArgs {
     pub detached: bool,
 }
 
-/// Runs the command.
 pub fn run(args: ResumeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if args.detached {
-        // Ctrl-C and the end of a terminal are for those who sit there. Without one of its own, it is alone already.
+        // Detaches from the terminal's Ctrl-C and hangup; fails harmlessly if already detached.
         let _ = nix::unistd::setsid();
         let resumed =
             drive::resume_run(args.run.as_deref(), &args.notify, &args.budgets.change()?, app, folder, out);

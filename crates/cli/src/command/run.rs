@@ -1,4 +1,4 @@
-//! `ralph run`: from task file and configuration to a proven result.
+//! `ralph run`: from a task to a proven result.
 
 mod many;
 mod race;
@@ -146,14 +146,13 @@ pub struct RunArgs {
     pub request: Option<PathBuf>,
 }
 
-/// Runs the loop.
 pub fn run(args: RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if let Some(name) = &args.resume {
         let name = (!name.is_empty()).then_some(name.as_str());
         return drive::resume_run(name, &args.notify, &args.budgets.change()?, app, folder, out);
     }
     if args.detached {
-        // Ctrl-C and the end of a terminal are for those who sit there. Without one of its own, it is alone already.
+        // Detaches from the terminal's Ctrl-C and hangup; fails harmlessly if already detached.
         let _ = nix::unistd::setsid();
     }
     let work = || match &args.request {
@@ -176,7 +175,7 @@ pub fn run(args: RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Com
     Ok(work().unwrap_or_else(|error| drive::refuse(&error, out)))
 }
 
-/// Checks run at the top of the repo: whoever stands below it is told, with the command that checks there.
+/// Checks run at the top of the repo; suggests the right command to users in a subfolder.
 fn tell_place(args: &RunArgs, folder: &Path, out: &Out) {
     let top = find::top(folder);
     let Some(below) = folder.strip_prefix(&top).ok().filter(|below| !below.as_os_str().is_empty()) else {
@@ -191,7 +190,7 @@ fn tell_place(args: &RunArgs, folder: &Path, out: &Out) {
     }
 }
 
-/// Starts a run, or a race, that goes on by itself.
+/// Starts a detached run or race.
 fn detach(request: &RunRequest, app: &App, out: &Out) -> Result<u8, CommandError> {
     let request = consent::settle(request, app, out)?;
     let run = app.spawn(&request)?;
@@ -218,7 +217,7 @@ fn read_request(file: &Path, folder: &Path) -> Result<RunRequest, CommandError> 
 }
 
 impl RunArgs {
-    /// What the flags ask for, for this task.
+    /// Builds the request from the flags.
     fn request(&self, folder: &Path, task: TaskInput) -> RunRequest {
         let place = match (&self.clone, self.worktree) {
             (Some(from), _) => {

@@ -1,4 +1,4 @@
-//! `ralph sandbox`: the sandbox of this machine, and the containers and machines that runs have made.
+//! `ralph sandbox`: the local sandbox, and containers and machines made by runs.
 
 pub mod list;
 pub mod rm;
@@ -28,7 +28,6 @@ pub enum SandboxCommand {
     Rm(rm::RmArgs),
 }
 
-/// Runs the command.
 pub fn run(args: SandboxArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     match args.command {
         SandboxCommand::Test(args) => test::run(args, app, out),

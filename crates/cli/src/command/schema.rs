@@ -1,19 +1,19 @@
-//! `ralph schema`: JSON Schemas of the files that people and programs write and read.
+//! `ralph schema`: JSON Schemas of input and output files.
 
 use crate::error::CommandError;
 use crate::output::Out;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// One schema: the name on the command line, what it describes, the text.
+/// Name, description and text.
 struct Schema {
     name: &'static str,
     about: &'static str,
     text: &'static str,
 }
 
-/// Every schema. The files are derived from the types (`scripts/generate`), but for `actions`, which is the source itself;
-/// tests hold all of them against the code.
+/// Generated from the types (`scripts/generate`) except `actions`, which is written by hand; tests compare
+/// them with the code.
 const SCHEMAS: &[Schema] = &[
     Schema {
         name: "ralph.json",
@@ -91,7 +91,6 @@ pub struct SchemaArgs {
     pub name: Option<String>,
 }
 
-/// Runs the command.
 pub fn run(args: SchemaArgs, _folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let Some(name) = args.name else {
         list(out);
@@ -106,7 +105,7 @@ pub fn run(args: SchemaArgs, _folder: &Path, out: &Out) -> Result<u8, CommandErr
         return Err(CommandError::usage(format!("schema `{name}` doesn't exist")).hint(hint));
     };
     if out.json {
-        // One value on one line, as everywhere.
+        // One value on one line.
         out.value(&serde_json::from_str::<Value>(schema.text).unwrap_or_default());
     } else {
         out.own(schema.text.as_bytes());

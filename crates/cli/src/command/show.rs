@@ -1,4 +1,4 @@
-//! `ralph show`: a run with its spec, iterations and proof, or one iteration with its receipt and files.
+//! `ralph show`: a run with spec, iterations and proof, or one iteration with receipt and files.
 
 mod checks;
 mod iteration;
@@ -46,7 +46,6 @@ pub struct ShowArgs {
     pub raw: bool,
 }
 
-/// Runs the command.
 pub fn run(args: ShowArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let ShowArgs { run, iteration, diff, prompt, output, receipt, proof, checks, raw } = args;
     let facts = app.facts(folder, run.as_deref())?;
@@ -106,7 +105,7 @@ fn artifact(
     Ok(0)
 }
 
-/// An iteration that exists, if only in part.
+/// Fails unless the iteration exists, at least in part.
 fn require_iteration(facts: &RunReading, number: u32) -> Result<(), CommandError> {
     if facts.entry.run_dir().iteration(number).is_dir() {
         return Ok(());

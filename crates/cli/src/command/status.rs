@@ -1,4 +1,4 @@
-//! `ralph status`: where a run stands, in a few milliseconds and without asking the process that drives it.
+//! `ralph status`: a run's status within milliseconds, without its driver.
 
 use crate::error::CommandError;
 use crate::output::Out;
@@ -16,7 +16,6 @@ pub struct StatusArgs {
     pub run: Option<String>,
 }
 
-/// Runs the command.
 pub fn run(args: StatusArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let StatusArgs { run } = args;
     let facts = app.facts(folder, run.as_deref())?;

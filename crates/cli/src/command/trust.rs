@@ -1,4 +1,4 @@
-//! `ralph trust`: what a repo asks for and only its user can allow.
+//! `ralph trust`: reviews what a repo requests that only its user can allow.
 
 use crate::confirm::{confirm, may_ask};
 use crate::consent;
@@ -41,7 +41,6 @@ pub struct TrustArgs {
     pub yes: bool,
 }
 
-/// Runs the command.
 pub fn run(args: TrustArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let task = args.file.clone().map_or(TaskInput::Found, TaskInput::File);
     let place = args.clone.clone().map_or(PlaceRequest::InPlace, |from| PlaceRequest::Clone {
@@ -57,7 +56,7 @@ pub fn run(args: TrustArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         return revoke(&app.trust_stores(&request)?, out);
     }
     let (mut all, mut hashes) = (Vec::new(), Vec::new());
-    // Another repo that a task names is not connected to before that is allowed.
+    // A task's repo isn't contacted before that is allowed.
     if let Some(first) = app.asked_for_source(&request)? {
         let waits = !first.difference()?.new.is_empty();
         hashes.extend(hash(&first));
@@ -68,7 +67,7 @@ pub fn run(args: TrustArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     }
     let sandboxed = app.asked(&app.settle(&request)?)?;
     hashes.extend(hash(&sandboxed));
-    // Nobody says here how runs are started: by a flag they may have no sandbox.
+    // Runs may be started without a sandbox by a flag, so include those requests.
     let asked = sandboxed.however_started();
     hashes.extend(hash(&asked).filter(|hash| !hashes.contains(hash)));
     let difference = asked.difference()?;
@@ -80,12 +79,12 @@ pub fn run(args: TrustArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     print(&all, &hashes, out)
 }
 
-/// What `RALPH_TRUST` is set to for one set, where anything is asked for.
+/// The `RALPH_TRUST` value of a set; `None` if it is empty.
 fn hash(asked: &Asked) -> Option<String> {
     (!asked.asks().is_empty()).then(|| asked.hash().to_string())
 }
 
-/// Allows it, where somebody on the terminal or the flag says so.
+/// Allows it, if the user or the flag confirms.
 fn allow(asked: &Asked, yes: bool, out: &Out) -> Result<bool, CommandError> {
     if !yes {
         let difference = asked.difference()?;
@@ -107,7 +106,7 @@ fn allow(asked: &Asked, yes: bool, out: &Out) -> Result<bool, CommandError> {
     Ok(true)
 }
 
-/// Settings of an agent CLI that are the product of a repo.
+/// Agent settings that are the repo's product.
 fn show_to_agents(app: &App, folder: &Path, path: &Path, out: &Out) -> Result<u8, CommandError> {
     let ask = agent_settings::show(app.environment(), folder, path)?;
     match out.json {
@@ -133,7 +132,7 @@ fn revoke(stores: &[TrustStore], out: &Out) -> Result<u8, CommandError> {
     Ok(0)
 }
 
-/// Shows everything that was looked at; 3 where something of it waits.
+/// Shows everything examined; exit code 3 if something is pending.
 fn print(all: &[Asked], hashes: &[String], out: &Out) -> Result<u8, CommandError> {
     let mut shown = Difference { new: Vec::new(), known: Vec::new(), gone: Vec::new() };
     for asked in all {

@@ -58,7 +58,6 @@ pub struct WorkerArgs {
     pub drain: Option<String>,
 }
 
-/// Runs the command.
 pub fn run(args: &WorkerArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     if let (Some(server), Some(token)) = (&args.enrol, &args.token) {
         let name = name(args, app.environment())?;
@@ -109,7 +108,6 @@ fn say(told: &Told, options: &WorkerOptions, out: &Out) {
     }
 }
 
-/// The name of this worker.
 fn name(args: &WorkerArgs, env: &Environment) -> Result<String, CommandError> {
     let own = || env.vars().filled("RALPH_WORKER");
     if let Some(name) = args.name.clone().or_else(own) {
@@ -123,7 +121,7 @@ fn name(args: &WorkerArgs, env: &Environment) -> Result<String, CommandError> {
     Ok(machine.chars().take(12).collect())
 }
 
-/// The agents whose programs are on this machine.
+/// Agents installed on this machine.
 fn found_agents(env: &Environment) -> Vec<String> {
     let path = env.path();
     let found = presets::NAMES.into_iter().filter(|name| presets::find_program(name, &path).is_some());

@@ -1,14 +1,14 @@
-//! Lines for people broken between words, where a terminal would break them anywhere.
+//! Wraps messages at words.
 
 use super::marks::bare;
 use ralph_loop_protocol::sanitize;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Narrower than this nothing is broken.
+/// Narrower terminals get no wrapping.
 const LEAST: usize = 16;
 
-/// The line as lines of at most `columns`; those after the first begin below the text behind its label. What stands between
-/// backticks is there to be copied and stays on one line; a word that is longer than a line is left to the terminal.
+/// Wraps a line to `columns`; continuation lines are indented by `hang`. Text in backticks stays on one line
+/// so that it can be copied; overlong words are left to the terminal.
 pub fn folded(line: &str, columns: usize, hang: usize) -> Vec<String> {
     if seen(line) <= columns || columns < hang + LEAST {
         return vec![line.to_owned()];
@@ -19,7 +19,7 @@ pub fn folded(line: &str, columns: usize, hang: usize) -> Vec<String> {
     let mut empty = true;
     for word in words(&line[indent..]) {
         let last = lines.last().map_or(0, |last| seen(last));
-        // A word that fits nowhere stays where it is.
+        // A word that fits nowhere stays.
         if !empty && last + 1 + seen(&word) > columns && seen(&word) <= columns - pad.len() {
             lines.push(pad.clone());
             empty = true;
@@ -30,18 +30,18 @@ pub fn folded(line: &str, columns: usize, hang: usize) -> Vec<String> {
             }
             last.push_str(&word);
         }
-        // Spaces that make columns are kept as empty words before the next one.
+        // Alignment spaces are kept as empty words before the next one.
         empty = false;
     }
     lines.iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// Columns that a text takes once it is printed.
+/// Printed width of a text.
 fn seen(text: &str) -> usize {
     sanitize::line(&bare(text)).width()
 }
 
-/// Words, and quoted commands as one; an odd number of backticks quotes nothing.
+/// Words, with quoted commands as one; an odd number of backticks quotes nothing.
 fn words(text: &str) -> Vec<String> {
     let odd = |word: &str| word.matches('`').count() % 2 == 1;
     let paired = !odd(text);

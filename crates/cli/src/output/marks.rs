@@ -1,17 +1,17 @@
-//! Our own styling inside a text, told apart from whatever anybody else wrote into it.
+//! Marks our own styling so that it can be told apart from escape sequences in untrusted text.
 //!
-//! A text is put together of our words and of others' before it is printed, so an escape sequence in it may be anybody's.
-//! Styling is therefore put in as marks that begin with two characters drawn anew in every process, which nobody outside it
-//! can know; printing turns marks into escape sequences and makes everything else safe.
+//! Text is assembled from ours and others' before printing. Styling is inserted as marks that start with two
+//! characters drawn at random per process, which outsiders can't know; printing turns marks into escape
+//! sequences and sanitizes the rest.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::OnceLock;
 
-/// A way of writing that we use ourselves.
+/// Our own styles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ink {
-    /// The one next action.
+    /// The next action.
     Cyan,
     /// Dim.
     Dim,
@@ -51,11 +51,11 @@ impl Ink {
     }
 }
 
-/// Ends every ink.
+/// Ends every mark.
 const END: char = '.';
 const RESET: &str = "\u{1b}[0m";
 
-/// How a mark of this process begins: two characters for private use out of 65,534 each.
+/// Start of a mark: two of 65,534 private-use characters.
 fn key() -> &'static str {
     static KEY: OnceLock<String> = OnceLock::new();
     KEY.get_or_init(|| {
@@ -73,13 +73,13 @@ pub fn bare(text: &str) -> String {
     pieces.fold(first, |text, piece| text + piece.get(1..).unwrap_or_default())
 }
 
-/// The text with marks around it.
+/// The text wrapped in marks.
 pub fn inked(ink: Ink, text: &str) -> String {
     let key = key();
     format!("{key}{}{text}{key}{END}", ink.letter())
 }
 
-/// What is printed of a text: marks as escape sequences, everything else as `safe` leaves it.
+/// Converts marks to escape sequences and passes everything else through `safe`.
 pub fn rendered(text: &str, safe: impl Fn(&str) -> Cow<'_, str>) -> String {
     let mut parts = text.split(key());
     let mut out = safe(parts.next().unwrap_or_default()).into_owned();

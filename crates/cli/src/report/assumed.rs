@@ -1,10 +1,10 @@
-//! What a run takes for granted, in three lines: who works, what checks the result, where.
+//! A run's assumptions in three lines: agents, check, place.
 
 use ralph_loop_app::{Assumptions, PlaceRequest};
 use ralph_loop_domain::installed::has_all_of;
 use ralph_loop_task::config::{CommandLine, Isolation, Settings, join_argv};
 
-/// Names and words of the lines.
+/// Labels and texts of the lines.
 pub fn lines(found: &Assumptions, settings: &Settings, place: &PlaceRequest) -> [(&'static str, String); 3] {
     [
         ("agents", agents(found, settings)),
@@ -47,7 +47,7 @@ fn check(found: &Assumptions, settings: &Settings) -> String {
     words
 }
 
-/// A command as a person would type it.
+/// A command as typed in a shell.
 fn shown(argv: &[String]) -> String {
     match argv {
         [shell, flag, command] if shell == "sh" && flag == "-c" => command.clone(),

@@ -1,4 +1,4 @@
-//! Where the result of a run is, and the one command that comes next.
+//! Where a run's result is, and the next command.
 
 use ralph_loop_app::Environment;
 use ralph_loop_app::taking_home::{is_own_checkout, knows_start};
@@ -7,14 +7,14 @@ use ralph_loop_protocol::outcome::RunResult;
 use ralph_loop_protocol::text::count;
 use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 
-/// The branch that holds the result; a ref of the engine's own is none.
+/// The result's branch; internal refs don't count.
 fn branch(result: &RunResult) -> Option<&str> {
     result.branch.as_deref().filter(|name| !name.starts_with("refs/"))
 }
 
-/// Name and words of the line that says where the result is.
+/// Label and text of the result's location.
 pub fn row(result: &RunResult, spec: &RunSpec, state: Option<&RunState>) -> (&'static str, String) {
-    // Files of which the user's own version stayed.
+    // Files of which the user's version was kept.
     let kept = state.map(|state| state.work.kept_back.as_slice()).unwrap_or_default();
     let here = result.files_changed.iter().filter(|file| !kept.contains(file)).count();
     if was_cut(spec, state) {
@@ -48,13 +48,12 @@ pub fn row(result: &RunResult, spec: &RunSpec, state: Option<&RunState>) -> (&'s
     }
 }
 
-/// Whether the files of a run are in a folder of their own: beside the user's, or the one that a run of another machine was brought
-/// into.
+/// Whether the run's files are in a separate folder: next to the user's, or fetched from another machine.
 pub fn is_apart(spec: &RunSpec) -> bool {
     spec.home() != spec.origin || spec.place != WorkspaceKind::InPlace
 }
 
-/// Git where the refs of the run are: a clone has its own.
+/// The git command for the run's refs: a clone has its own.
 pub fn git(spec: &RunSpec) -> String {
     match &spec.place {
         WorkspaceKind::Clone { .. } => format!("git -C {}", spec.home().display()),
@@ -62,7 +61,7 @@ pub fn git(spec: &RunSpec) -> String {
     }
 }
 
-/// Whether a person ended the run within a session whose files were not handed over.
+/// Whether the user ended the run within a session whose files weren't handed back.
 fn was_cut(spec: &RunSpec, state: Option<&RunState>) -> bool {
     spec.hands_back() && state.is_some_and(|state| state.work.cut)
 }
@@ -78,7 +77,7 @@ pub fn next(
         return Some(format!("review {url} (`ralph open {run}`)"));
     }
     if result.files_changed.is_empty() {
-        // The work of the run that it branched off from is its result, too.
+        // A fork's result includes the first run's work.
         let whole = spec.forked_from.is_some() && result.success;
         return whole.then(|| {
             format!(

@@ -1,4 +1,4 @@
-//! Waiting for others: the checks of the code host, the review of a person. What they say goes to the next session.
+//! Waits for the code host's checks and the review. Their results go to the next session.
 
 use super::{HandoverResult, pr::STATUS};
 use crate::driver_parts::Driver;
@@ -11,7 +11,7 @@ use ralph_loop_protocol::text::{tail, tail_lines};
 
 /// Failing checks whose logs are fetched.
 const LOGS: usize = 3;
-/// Bytes of one log, and of everything that goes to the next session.
+/// Size limit of one log, and of all feedback for the next session.
 const LOG_MAX: usize = 8 * 1024;
 const FEEDBACK_MAX: usize = 24 * 1024;
 
@@ -35,7 +35,7 @@ impl Driver {
         checks.retain(|check| check.name != STATUS);
         let failed: Vec<&CiCheck> = checks.iter().filter(|c| c.state == CiState::Failed).collect();
         let pending = checks.iter().any(|c| c.state == CiState::Pending);
-        // A host takes a check that was skipped for a green one. Where none of them ran, nothing was checked.
+        // Hosts count skipped checks as green. If all were skipped, nothing was checked.
         let none_ran = checks.iter().all(|c| c.state == CiState::Skipped);
         let state = match (none_ran, failed.is_empty(), pending) {
             (true, ..) => ChecksState::None,
@@ -59,8 +59,7 @@ impl Driver {
         let again = match state {
             ChecksState::Pending => true,
             ChecksState::None => !self.is_overdue(),
-            // The first green one is not the end: hosts register checks one after the other. All are green when a second look
-            // finds as many.
+            // Hosts register checks one after another, so wait until a second poll finds no more.
             ChecksState::Passed => self.gate().and_then(|gate| gate.green) != Some(checks.len()),
             ChecksState::Failed => false,
         };
@@ -84,8 +83,8 @@ impl Driver {
         self.take_review(news)
     }
 
-    /// Everything is there: the pull request is to say so, unless somebody has taken back an approval, asks for changes or has
-    /// closed it meanwhile.
+    /// Updates the pull request once everything is there, unless an approval was withdrawn, changes were
+    /// requested, or it was closed since.
     pub(crate) fn update_pr(&mut self) -> Result<(), DriveError> {
         let tried = self.last_look().and_then(|stands| match stands {
             true => self.write_pr(PrOccasion::Proven),
@@ -116,7 +115,7 @@ impl Driver {
         Ok(())
     }
 
-    /// How the review stands now; `None` where there is none.
+    /// The current review; `None` if there isn't one.
     fn review_news(&mut self) -> HandoverResult<Option<ReviewSeen>> {
         let Some(forge) = self.forge.as_deref() else { return Ok(None) };
         let Some(number) = self.ctx.state.handover.pr.as_ref().map(|pr| pr.number) else { return Ok(None) };
@@ -124,7 +123,7 @@ impl Driver {
         let reviews = forge.reviews(number)?;
         let answered = &self.ctx.state.handover.answered;
         let commit = self.ctx.state.result.published.as_ref().map(|p| p.commit.as_str());
-        // An approval counts for what was looked at, not for what came later.
+        // An approval counts only for the commit that was reviewed.
         let seen = |review: &&Review| review.commit.is_none() || review.commit.as_deref() == commit;
         let asks = reviews.iter().find(|r| r.state == ReviewState::ChangesRequested);
         let approves = reviews.iter().filter(seen).find(|r| r.state == ReviewState::Approved);
@@ -135,8 +134,8 @@ impl Driver {
             feedback: String::new(),
             next: None,
         };
-        // Only where nobody else decides: whoever asks for changes says more, and another approval stands. One of an earlier commit
-        // went with that commit, not by a person's word.
+        // Only if no other review decides: a request for changes says more, and another approval still counts.
+        // Approvals of an earlier commit lapse with that commit.
         let open = pr.state == PrState::Open && asks.is_none() && approves.is_none();
         let taken: Vec<DismissedApproval> = match open {
             true => forge.dismissed_approvals(number)?,
@@ -189,8 +188,8 @@ impl Driver {
         self.ctx.state.handover.gate.filter(|facts| facts.gate == gate).map_or(0, |facts| facts.looks)
     }
 
-    /// When the code host is asked again. Where `others` decide when there is something new and the code host says so by itself,
-    /// that is seldom: word of it can be lost.
+    /// Next poll of the code host. Rare if the update depends on others and the host pushes updates, but
+    /// never off: pushes can be lost.
     fn next(&self, gate: Gate, others: bool) -> Timestamp {
         let poll = self.ctx.state.spec.settings.handover.poll;
         let wait = match poll {
@@ -202,12 +201,12 @@ impl Driver {
     }
 }
 
-/// Whether an approval that was taken back was one of this commit.
+/// Whether a withdrawn approval was for this commit.
 fn is_of(taken: &DismissedApproval, commit: Option<&str>) -> bool {
     taken.commit.is_none() || taken.commit.as_deref() == commit
 }
 
-/// Who took an approval back, and why.
+/// Who withdrew an approval, and why.
 fn withdrawal(taken: &DismissedApproval) -> String {
     let who = match taken.by.as_deref().filter(|by| !by.eq_ignore_ascii_case(&taken.author)) {
         Some(by) => format!("{by} took back the approval of {}", taken.author),
@@ -219,7 +218,7 @@ fn withdrawal(taken: &DismissedApproval) -> String {
     }
 }
 
-/// What reviewers wrote, with the place that each remark is about.
+/// Review remarks with their locations.
 fn feedback(reviews: &[Review], comments: &[&Comment]) -> String {
     let mut text = String::new();
     for review in reviews.iter().filter(|r| r.state != ReviewState::Approved && !r.body.trim().is_empty()) {

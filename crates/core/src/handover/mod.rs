@@ -1,5 +1,5 @@
-//! Handing over: the engine, never an agent, pushes the branch and the state of the run, opens one pull request and keeps it
-//! true, and waits for checks and people. Whatever is done twice after a crash is recognised as done.
+//! The handover: the engine, never an agent, pushes the branch and the run's state, opens and updates one
+//! pull request, and waits for checks and reviews. Effects repeated after a crash are recognized as done.
 
 mod gates;
 mod overlap;
@@ -18,12 +18,12 @@ use ralph_loop_protocol::id::CommitId;
 use ralph_loop_task::dialect::Publish;
 use std::time::Duration;
 
-/// A handover that failed: why, what helps, and whether it is tried again.
+/// A failed handover: the cause, the remedy, and whether to retry.
 #[derive(Debug)]
 pub(crate) struct HandoverFailure {
     reason: String,
     hint: Option<String>,
-    /// Trying again may help; after at least this long.
+    /// Retry after at least this long.
     again: Option<Duration>,
 }
 
@@ -44,12 +44,11 @@ impl From<ForgeError> for HandoverFailure {
     }
 }
 
-/// Why a step on the code host was not done.
 #[derive(Debug)]
 pub(crate) enum HandoverError {
-    /// The handover failed: the run journals it and goes on.
+    /// Journaled; the run continues.
     Failed(HandoverFailure),
-    /// The driver itself cannot go on.
+    /// The driver can't continue.
     Drive(DriveError),
 }
 
@@ -83,11 +82,10 @@ impl From<WorkspaceError> for HandoverError {
     }
 }
 
-/// The result of a step on the code host.
 type HandoverResult<T> = Result<T, HandoverError>;
 
 impl Driver {
-    /// After an iteration: branch and state to the remote, the pull request where it is new or has something new to say.
+    /// After an iteration: pushes branch and state, and updates the pull request if it is new or has news.
     pub(crate) fn push(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("push.before");
         let tried = self.push_and_update_pr();
@@ -105,7 +103,7 @@ impl Driver {
         match &state.handover.pr {
             _ if state.tests_question().is_some() => self.write_pr(PrOccasion::Asked),
             None => self.write_pr(PrOccasion::Opened),
-            // What was pushed now is not what was proven: the text must not say so.
+            // The pushed commit isn't the proven one, so the text must not claim it.
             Some(pr)
                 if pr.met != state.work.met.len()
                     || matches!(pr.why, PrOccasion::Proven | PrOccasion::Asked) =>
@@ -116,7 +114,7 @@ impl Driver {
         }
     }
 
-    /// At the end: the proven commit with its evidence, or an honest draft of what there is.
+    /// At the end: publishes the proven commit with its evidence, or a draft that says what is missing.
     pub(crate) fn publish(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("publish.before");
         let state = &self.ctx.state;
@@ -125,7 +123,7 @@ impl Driver {
         let kind = state.spec.settings.handover.publish;
         let tried = match (kind, &proven) {
             (Publish::None, _) => Ok(()),
-            // Nothing was changed and yet everything passes: there is nothing to hand over.
+            // Everything passes without changes, so there is nothing to hand over.
             (_, Some(_)) if state.work.commit.is_none() => {
                 self.ctx.notice("nothing was changed: there is nothing to push")?;
                 Ok(())
@@ -153,8 +151,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Branch, pushed head, pull request and proof name one commit, or it is an error: who takes the result over takes what was
-    /// proven.
+    /// Fails unless branch, pushed head, pull request and proof name the same commit: what is merged must be
+    /// what was proven.
     fn compare_heads(&mut self, proven: &CommitId) -> HandoverResult<()> {
         let state = &self.ctx.state;
         let other = |what: String, commit: &str| {
@@ -179,7 +177,7 @@ impl Driver {
         }
         if let (Publish::Pr, Some(forge), Some(pr)) = (publish, &self.forge, &state.handover.pr) {
             let head = forge.pr(pr.number)?.head_commit;
-            // A host may need a moment to see a push.
+            // Hosts may take a moment to see a push.
             if !head.is_empty() && head != proven.as_str() {
                 let reason = other(format!("the pull request {}", pr.url), &head);
                 return Err(
@@ -195,7 +193,7 @@ impl Driver {
         self.write_pr(why)
     }
 
-    /// Journals what went wrong, if anything did; whether all went well.
+    /// Journals an error; returns whether all went well.
     pub(crate) fn note(&mut self, tried: HandoverResult<()>) -> Result<bool, DriveError> {
         let failure = match tried {
             Ok(()) => {
@@ -222,7 +220,7 @@ impl Driver {
         Ok(false)
     }
 
-    /// Pushes branch and state in one go.
+    /// Pushes branch and state together.
     fn push_refs(&mut self, commit: Option<CommitId>) -> HandoverResult<()> {
         let Some(branch) = self.ctx.state.spec.settings.handover.branch.clone() else {
             return Err(DriveError::Wiring("there is no name for the branch on the code host".into()).into());
@@ -261,7 +259,7 @@ impl Driver {
         Ok(())
     }
 
-    /// A push that may also replace what this very run pushed in an earlier life that the journal does not know of.
+    /// Pushes; may replace what this run pushed in an earlier life unknown to the journal.
     fn push_over_own(&mut self, remote: &GitRemote, mut pushes: Vec<Push>) -> HandoverResult<()> {
         let first = end_of(self.workspace.publisher().push(remote, &pushes)?)?;
         let Some(reason) = first else { return Ok(()) };
@@ -294,13 +292,13 @@ impl Driver {
         }
     }
 
-    /// The branch that holds the work; `None` where none does.
+    /// The branch with the work.
     pub(crate) fn result_branch(&self) -> Option<String> {
         ralph_loop_domain::view::branch(&self.ctx.state)
     }
 }
 
-/// `None` where everything was pushed, the reason where the remote has something else.
+/// `None` if everything was pushed, else why the remote differs.
 fn end_of(end: PushEnd) -> Result<Option<String>, HandoverFailure> {
     match end {
         PushEnd::Pushed => Ok(None),

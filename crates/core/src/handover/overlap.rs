@@ -1,11 +1,11 @@
-//! Whether other open pull requests touch the same files: told early, while it is cheap to agree.
+//! Reports other open pull requests on the same files early, while agreeing is cheap.
 
 use super::HandoverResult;
 use crate::driver_parts::Driver;
 use ralph_loop_protocol::event::{EventBody, OverlapFound, OverlapWith};
 use ralph_loop_task::config::Overlap;
 
-/// Pull requests that are looked at, and files that are named of each.
+/// Limits for pull requests examined, and for files named per pull request.
 const PRS: usize = 30;
 const FILES: usize = 10;
 

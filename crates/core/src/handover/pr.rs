@@ -1,4 +1,4 @@
-//! The one pull request of a run: opened as a draft with the first push, kept true, ready for review when it is proven.
+//! The run's single pull request: a draft from the first push, kept up to date, ready for review once proven.
 
 use super::{HandoverResult, text};
 use crate::driver_parts::Driver;
@@ -10,10 +10,10 @@ use ralph_loop_domain::state::RunState;
 use ralph_loop_protocol::event::{Effect, EventBody, PrOccasion, PrWritten, ReviewOutcome, ReviewSeen};
 use ralph_loop_protocol::level::ProofLevel;
 
-/// The status that the engine sets on a proven commit; never counted among the checks that a run waits for.
+/// Commit status set on a proven commit; not counted among the checks a run waits for.
 pub(crate) const STATUS: &str = "ralph/proof";
 
-/// Whether nothing shows a difference and you didn't approve it: then the pull request stays a draft.
+/// Whether the result is unverified and unapproved; the pull request then stays a draft.
 fn is_unverified(state: &RunState) -> bool {
     let proof = state.result.proof.as_ref();
     proof.is_some_and(|proof| proof.level == Some(ProofLevel::Unverified) && proof.approved_by.is_none())
@@ -46,7 +46,7 @@ impl Driver {
         let body = clean(text::body(state, why, &proof));
         let draft = match why {
             PrOccasion::Proven => settings.pr.draft == Some(true) || is_unverified(state),
-            // Reviewers who are at it are not sent away.
+            // Don't turn a pull request under review back into a draft.
             PrOccasion::Progress => found.as_ref().is_none_or(|pr| pr.draft),
             PrOccasion::Opened | PrOccasion::Asked | PrOccasion::Stopped => true,
         };
@@ -108,7 +108,7 @@ impl Driver {
         self.find_overlap()
     }
 
-    /// `pr_state.json` of an iteration: the pull request as it is after it.
+    /// Writes an iteration's `pr_state.json`.
     pub(crate) fn write_pr_state(&self, iteration: u32) -> Result<(), DriveError> {
         if iteration == 0 {
             return Ok(());
@@ -128,7 +128,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Whether it is still open: people may have the last word at any time.
+    /// Rereads the pull request, which anyone may close at any time.
     pub(crate) fn read_pr(&mut self) -> HandoverResult<()> {
         let (Some(forge), Some(pr)) = (self.forge.as_deref(), &self.ctx.state.handover.pr) else {
             return Ok(());
@@ -137,7 +137,7 @@ impl Driver {
         if pr.state == PrState::Open { Ok(()) } else { self.pr_is_over(&pr) }
     }
 
-    /// Somebody closed or merged it: that is the last word.
+    /// Records that it was closed or merged, which is final.
     fn pr_is_over(&mut self, pr: &PullRequest) -> HandoverResult<()> {
         let state = if pr.state == PrState::Merged { ReviewOutcome::Merged } else { ReviewOutcome::Closed };
         let news = ReviewSeen { state, by: None, answered: Vec::new(), feedback: String::new(), next: None };
@@ -146,8 +146,7 @@ impl Driver {
     }
 }
 
-/// The branch that the pull request goes to: what the task says, the one that the work started from where the host has it,
-/// else the host's default.
+/// The base branch: the task's, else the start branch if the host has it, else the host's default.
 fn base(
     forge: &dyn Forge,
     state: &RunState,
@@ -166,7 +165,7 @@ fn base(
     Ok(forge.default_branch()?)
 }
 
-/// What a host may refuse without harm is told, not insisted on.
+/// Reports a harmless refusal by the host instead of failing.
 fn passable(result: Result<(), ForgeError>) -> Result<Option<ForgeError>, DriveError> {
     Ok(result.err())
 }

@@ -1,5 +1,4 @@
-//! Nothing that holds a secret of the user's leaves this machine: everything that a push would show and the remote does not
-//! have yet is looked through first. What cannot be looked through is not pushed.
+//! Searches everything a push would reveal for the user's secrets. What can't be searched isn't pushed.
 
 use super::{HandoverFailure, HandoverResult, end_of};
 use crate::driver_parts::Driver;
@@ -11,7 +10,7 @@ use ralph_loop_protocol::id::CommitId;
 use std::collections::BTreeSet;
 
 impl Driver {
-    /// What an agent wrote may hold a secret of the user's: then nothing leaves this machine.
+    /// Refuses a push if an agent wrote one of the user's secrets.
     pub(super) fn refuse_secrets(&mut self, remote: &GitRemote, pushes: &[Push]) -> HandoverResult<()> {
         let redactor = self.ctx.redactor.clone();
         if !redactor.knows_values() {
@@ -46,7 +45,7 @@ fn unread(reason: &str) -> HandoverFailure {
     )
 }
 
-/// The names of secrets that a push would show and the remote does not have.
+/// Names of secrets that the push would reveal.
 fn found_in(
     publisher: &dyn Publisher,
     redactor: &Redactor,
@@ -68,7 +67,7 @@ fn found_in(
         Ok(scan.found().into_iter().map(str::to_owned).collect::<BTreeSet<String>>())
     };
     let mut found = scan(OutgoingSide::New)?;
-    // A word that stands in the files of the remote already is no secret from its readers.
+    // Text already in the remote's files isn't secret from its readers.
     if !found.is_empty() {
         let there = scan(OutgoingSide::Base)?;
         found.retain(|name| !there.contains(name));

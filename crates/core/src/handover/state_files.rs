@@ -1,4 +1,5 @@
-//! What of `.ralph/` travels with the branch: enough to go on elsewhere, without secrets, bounded.
+//! The parts of `.ralph/` that are pushed with the branch: enough to continue elsewhere, redacted and
+//! bounded.
 
 use crate::context::Context;
 use crate::error::DriveError;
@@ -6,26 +7,26 @@ use ralph_loop_domain::ports::StateFile;
 use ralph_loop_journal::JournalError;
 use std::path::Path;
 
-/// Bytes in all, the journal aside.
+/// Total size limit without the journal.
 const REST_MAX: usize = 8 * 1024 * 1024;
-/// Bytes of one log; its end is kept.
+/// Size limit of one log; its end is kept.
 const LOG_MAX: usize = 256 * 1024;
-/// Iterations whose receipts travel.
+/// Iterations whose receipts are included.
 const RECEIPTS: u32 = 200;
 
-/// The files, by their path below `.ralph/`. The journal comes whole: it is the run.
+/// The files by path below `.ralph/`. The journal is always complete.
 pub(crate) fn collect(ctx: &Context) -> Result<Vec<StateFile>, DriveError> {
     let run = format!("runs/{}", ctx.state.spec.run_id);
     let events = ctx.run.events();
     let journal = std::fs::read(&events).map_err(|e| JournalError::file("read", &events, e))?;
-    // Only what is folded in: a line that is still being written belongs to nobody yet.
+    // Only what is folded in; the last line may still be incomplete.
     let whole = journal.get(..ctx.journal.bytes() as usize).unwrap_or(&journal).to_vec();
     let mut files = vec![StateFile { path: format!("{run}/events.jsonl"), bytes: whole }];
     let mut left = REST_MAX;
     let read = |path: &Path| std::fs::read(path).ok();
     let mut add = |path: String, bytes: Option<Vec<u8>>, max: usize| {
         let Some(bytes) = bytes else { return };
-        // Before it is cut: the end of a secret is none that anybody knows.
+        // Redact before cutting: the end of a secret isn't recognized.
         let clean = ctx.redactor.bytes(&bytes);
         let bytes = clean[clean.len().saturating_sub(max)..].to_vec();
         if bytes.len() <= left {
@@ -65,7 +66,7 @@ fn errors_end(path: &Path) -> Vec<u8> {
     whole_lines(crate::log_tail::read_tail(path, LOG_MAX as u64))
 }
 
-/// The end of a log from a line's beginning on: half a secret is none that anybody knows.
+/// The end of a log from a line start, because half a secret isn't recognized.
 fn whole_lines(end: String) -> Vec<u8> {
     match end.len() >= LOG_MAX {
         true => end.split_once('\n').map_or_else(Vec::new, |(_, rest)| rest.as_bytes().to_vec()),

@@ -1,4 +1,4 @@
-//! What people read on the code host: title and text of the pull request, the comment on the issue.
+//! Texts for the code host: pull request title and body, issue comment.
 
 use ralph_loop_domain::change_text::ChangeText;
 use ralph_loop_domain::decide::ending;
@@ -9,12 +9,12 @@ use ralph_loop_protocol::text::{count, duration, one_line};
 use ralph_loop_task::dialect::template::{Vars, fill, settled};
 use std::time::Duration;
 
-/// Characters of a title; hosts cut longer ones.
+/// Hosts cut longer titles.
 const TITLE_MAX: usize = 200;
-/// Bytes of the text; GitHub takes 65,536 characters.
+/// Size limit of the body; GitHub accepts 65,536 characters.
 const BODY_MAX: usize = 60_000;
 
-/// Names that templates know.
+/// Template variables.
 fn vars(state: &RunState) -> Vars {
     let files = state.work.touched.len();
     let lines =
@@ -23,7 +23,7 @@ fn vars(state: &RunState) -> Vars {
     let task = &state.spec.task;
     let ticket = task.ticket.clone().or_else(|| handover.issue.map(|n| n.to_string()));
     let title = &task.title;
-    // A task without a ticket is known by its own id.
+    // Without a ticket, the task's id is used.
     let known_as = task.id.as_deref().unwrap_or(state.spec.run_id.as_str());
     Vars::new()
         .with("task_id", known_as)
@@ -41,12 +41,12 @@ fn vars(state: &RunState) -> Vars {
         .with("branch", handover.branch.clone().unwrap_or_default())
 }
 
-/// What the run has cost, as far as that is known.
+/// The run's known cost.
 fn cost(state: &RunState) -> String {
     state.spending.totals.cost.to_string()
 }
 
-/// The title: the template, or the task in one line.
+/// The title: the template, or the task as one line.
 pub fn title(state: &RunState) -> String {
     let template = state.spec.settings.handover.pr.title_template.as_deref();
     let title = template.map_or_else(|| state.spec.task.title.clone(), |t| settled(t, &vars(state)));
@@ -54,7 +54,7 @@ pub fn title(state: &RunState) -> String {
     one_line(&title, TITLE_MAX)
 }
 
-/// The message of an iteration's commit: what the template says, else the agent's own words about its change.
+/// An iteration's commit message: the template, else the agent's own summary.
 pub fn commit_message(state: &RunState, iteration: u32, agent: &str) -> Option<String> {
     let said = state.iterations.current.as_ref().and_then(|current| current.session.as_ref());
     let said = said.and_then(|session| ChangeText::of_words(&session.message));
@@ -71,7 +71,7 @@ pub fn commit_message(state: &RunState, iteration: u32, agent: &str) -> Option<S
     Some(fill(template, &vars)).filter(|text| !text.trim().is_empty())
 }
 
-/// What the agents said of their changes, the latest first: one line each, none twice.
+/// The agents' summaries, latest first, one line each, without duplicates.
 fn said(state: &RunState) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for iteration in state.iterations.history.iter().rev().filter(|it| it.files > 0) {
@@ -84,8 +84,7 @@ fn said(state: &RunState) -> Vec<String> {
     lines
 }
 
-/// What was done, for the text of a pull request: one agent's words as they are, those of several as a list; the task where
-/// nobody said anything.
+/// What was done, for the pull request: one agent's summary, several as a list, else the task.
 fn summary(state: &RunState) -> String {
     const SAID_MAX: usize = 10;
     match said(state).as_slice() {
@@ -102,7 +101,7 @@ fn summary(state: &RunState) -> String {
     }
 }
 
-/// The change in the agents' own words, and the files that it touches.
+/// The agents' description of the change, and the files it touches.
 fn change(state: &RunState) -> String {
     const SAID_MAX: usize = 10;
     const FILES_MAX: usize = 30;
@@ -125,7 +124,7 @@ fn change(state: &RunState) -> String {
     }
 }
 
-/// The text: where it stands, what the task says of it, criteria, evidence, what it took.
+/// The body: status, task, criteria, evidence, cost.
 pub fn body(state: &RunState, why: PrOccasion, proof: &[u8]) -> String {
     let run = &state.spec.run_id;
     let mut text = format!("{}\n\n", status(state, why));
@@ -166,13 +165,13 @@ pub fn body(state: &RunState, why: PrOccasion, proof: &[u8]) -> String {
     format!("{}\n\n<!-- ralph run {run} -->\n", text.trim_end())
 }
 
-/// Checks of the pull request itself can only be met after it is there.
+/// Checks of the pull request itself can pass only once it exists.
 fn is_met(state: &RunState, id: &str, why: PrOccasion) -> bool {
     let forge = state.spec.task.criteria.iter().any(|c| c.id == id && c.check.needs_forge());
     state.work.met.contains(id) || (why == PrOccasion::Proven && !forge)
 }
 
-/// As a sentence.
+/// With a capital letter.
 fn capital(words: &str) -> String {
     let mut letters = words.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
@@ -212,7 +211,7 @@ fn status(state: &RunState, why: PrOccasion) -> String {
     }
 }
 
-/// What a person is asked about changed tests, and how they answer.
+/// The question about changed tests, and how to answer it.
 fn question(state: &RunState) -> String {
     const LINES: usize = 60;
     let Some(question) = state.tests_question() else { return String::new() };
@@ -228,7 +227,7 @@ fn question(state: &RunState) -> String {
     text
 }
 
-/// What the run has used and how it stands, while there is no proof.
+/// Usage and status before there is a proof.
 fn so_far(state: &RunState) -> String {
     let mut text = "### So far\n\n".to_owned();
     for result in state.work.checks.values() {
@@ -254,7 +253,7 @@ fn evidence(proof: &[u8]) -> String {
     }
 }
 
-/// The comment on the issue that a run works on, replaced as it goes on.
+/// The comment on the run's issue, updated as the run progresses.
 pub fn issue_comment(state: &RunState, why: PrOccasion, pr_url: &str) -> String {
     let met = state.work.met.len();
     let criteria = state.spec.task.criteria.len();

@@ -1,4 +1,4 @@
-//! The critic: one short look by other eyes. Its objections become the next session's nudge.
+//! The critic: one short review by another model. Its objections become the next session's nudge.
 
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{AskTarget, Question};
@@ -6,15 +6,13 @@ use ralph_loop_protocol::text::head;
 use std::time::Duration;
 
 const SYSTEM: &str = include_str!("../../templates/critic.md");
-/// Tokens that an answer may have: it is to be short.
+/// Token limit of an answer, to keep it short.
 const ANSWER_MAX: u64 = 800;
-/// Characters of objections that are passed on.
+/// Length limit of the objections passed on.
 const OBJECTIONS_MAX: usize = 2000;
 
-/// Longest look.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// What a critic is asked.
 pub(crate) fn question<'a>(whom: AskTarget<'a>, record: &'a str, now: Timestamp) -> Question<'a> {
     Question {
         whom,
@@ -30,7 +28,7 @@ pub(crate) fn question<'a>(whom: AskTarget<'a>, record: &'a str, now: Timestamp)
     }
 }
 
-/// The objections in an answer; empty where there are none.
+/// The objections in an answer; empty if there are none.
 pub(crate) fn objections(answer: &str) -> String {
     let answer = answer.trim();
     let bare = answer.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();

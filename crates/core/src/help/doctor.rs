@@ -1,4 +1,4 @@
-//! The doctor: a strong model reads the record and answers by schema; rules speak where no model can.
+//! The doctor: a strong model reads the record and answers by schema; built-in rules if no model can.
 
 use super::record::RunRecord;
 use super::{add, rules};
@@ -11,25 +11,21 @@ use ralph_loop_task::config::Profile;
 use std::time::Duration;
 
 const SYSTEM: &str = include_str!("../../templates/doctor.md");
-/// Calls that may fix an answer which breaks the schema.
+/// Calls to repair an answer that violates the schema.
 const REPAIRS: usize = 1;
-/// Longest wait for an answer.
 const TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
-/// A report and where it comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
-    /// The report.
     pub report: Report,
-    /// The profile that spoke, or `rules`.
+    /// The model profile, or `rules`.
     pub by: String,
-    /// What it used.
     pub usage: Usage,
-    /// Why the rules had to speak, where a model was to.
+    /// Why the rules answered instead of a model.
     pub note: Option<String>,
 }
 
-/// Reads the record with the given model; by rules where there is none or it cannot answer.
+/// Reads the record with a model, or by rules if there is none or it fails.
 pub fn diagnose(
     state: &RunState,
     record: &RunRecord,

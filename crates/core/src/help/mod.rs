@@ -1,7 +1,7 @@
-//! Help for a run that gets nowhere: the doctor, who reads its record, and the critic, who looks at its last changes.
+//! Help for a stuck run: the doctor reads its record, the critic its last changes.
 //!
-//! Both only speak. What they say goes into the next prompt; what the doctor suggests goes through the run's inbox like
-//! anybody's word, and only where the policy or a person says so.
+//! Both only give advice. It goes into the next prompt. The doctor's suggestions go through the run's inbox
+//! like any control, and only if the policy or the user says so.
 
 mod critic;
 mod doctor;
@@ -21,12 +21,12 @@ use ralph_loop_protocol::money::Usage;
 pub use ralph_loop_protocol::stuck::StuckDetails;
 use std::sync::Arc;
 
-/// What a driver may call for help.
+/// Helpers a driver may call.
 #[derive(Clone, Default)]
 pub struct Helpers {
-    /// Asks models and agents; without it the doctor speaks by rules, and there is no critic.
+    /// Asks models and agents; without it the doctor uses rules and there is no critic.
     pub asker: Option<Arc<dyn Asker>>,
-    /// Knows what models cost.
+    /// Model prices.
     pub pricing: Option<Pricing>,
     /// Asked when a run shows signs of being stuck; its answer becomes a nudge.
     pub on_stuck: Option<Arc<dyn StuckAdvisor>>,
@@ -41,7 +41,7 @@ impl std::fmt::Debug for Helpers {
     }
 }
 
-/// What a run knows of being stuck, for whoever may help.
+/// What shows that a run is stuck.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StuckContext {
     /// The iteration that showed it.
@@ -50,11 +50,11 @@ pub struct StuckContext {
     pub kinds: Vec<ralph_loop_domain::stuck::StuckKind>,
     /// The score.
     pub loop_score: f64,
-    /// The evidence, in words.
+    /// The evidence as text.
     pub evidence: Vec<String>,
-    /// What the last session did, the error that stays and the files that cycle.
+    /// The last session's actions, the persistent error and the cycling files.
     pub details: StuckDetails,
-    /// The last iterations, oldest first.
+    /// Recent iterations, oldest first.
     pub history: Vec<ralph_loop_domain::state::IterationSummary>,
 }
 
@@ -77,12 +77,12 @@ impl StuckContext {
     }
 }
 
-/// Somebody who may know what to do. A closure is one.
+/// Gives advice to a stuck run. Implemented for closures.
 pub trait StuckAdvisor: Send + Sync {
     /// A hint for the next session.
     fn advise(&self, context: &StuckContext) -> Option<String>;
 
-    /// The same, for those who may give no answer: `Err` says in words why there is none, and the journal tells it.
+    /// Like [`Self::advise`], but `Err` gives the reason for having no answer, which is journaled.
     fn ask(&self, context: &StuckContext) -> Result<Option<String>, String> {
         Ok(self.advise(context))
     }
@@ -94,7 +94,7 @@ impl<F: Fn(&StuckContext) -> Option<String> + Send + Sync> StuckAdvisor for F {
     }
 }
 
-/// Two calls' use in one sum.
+/// Adds two usages.
 pub(crate) fn add(one: Usage, other: Usage) -> Usage {
     let sum =
         |a: Option<ralph_loop_protocol::money::Usd>, b: Option<ralph_loop_protocol::money::Usd>| match (a, b)

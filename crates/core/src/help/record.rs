@@ -1,4 +1,4 @@
-//! The record of a run as a reader needs it: the task, what was tried, what failed, bounded.
+//! A run's record as text: the task, what was tried, what failed; bounded.
 
 use crate::log_tail::read_tail;
 use ralph_loop_domain::redact::Redactor;
@@ -14,29 +14,26 @@ const LOG_MAX: u64 = 4 * 1024;
 const DIFF_MAX: usize = 4 * 1024;
 const DIFFS: usize = 3;
 
-/// What is known of a run, in words.
+/// A run's record as text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunRecord {
-    /// The task.
     pub task: String,
-    /// The rules that hold already.
+    /// The current guardrails.
     pub guardrails: String,
-    /// The last iterations, a line each.
+    /// Recent iterations, one line each.
     pub iterations: String,
-    /// What points to circling.
+    /// Signs of being stuck.
     pub evidence: Vec<String>,
-    /// The ends of the failing checks' logs.
     pub failures: String,
-    /// The last diffs.
     pub diffs: String,
     /// The end of the error log.
     pub errors: String,
-    /// Who works, and with what.
+    /// Agents and models.
     pub agents: String,
 }
 
 impl RunRecord {
-    /// Reads the record of a run; whatever is not there is empty. Secrets are taken out.
+    /// Reads a run's record, redacted; missing parts are empty.
     pub fn read(dir: &RalphDir, run: &RunDir, state: &RunState, redactor: &Redactor) -> Self {
         let clean = |text: &str| redactor.text(text).into_owned();
         let (_, rules) = dir.read_end("guardrails.md", RULES_MAX as u64);
@@ -69,7 +66,7 @@ impl RunRecord {
         }
     }
 
-    /// The whole record as a prompt shows it.
+    /// The whole record for a prompt.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for (title, body) in [

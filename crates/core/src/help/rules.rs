@@ -1,4 +1,4 @@
-//! The doctor without a model: what the evidence itself says.
+//! The doctor's rules, used without a model.
 
 use super::record::RunRecord;
 use ralph_loop_domain::recovery::{Fallback, fallback};
@@ -6,7 +6,6 @@ use ralph_loop_domain::state::RunState;
 use ralph_loop_domain::stuck::{self, StuckKind};
 use ralph_loop_protocol::diagnosis::{Guardrail, ModelSuggestion, Pattern, Report};
 
-/// A report from the signals alone.
 pub(super) fn report(state: &RunState, record: &RunRecord) -> Report {
     let traces: Vec<_> = state.stuck.traces.iter().cloned().collect();
     let settings = &state.spec.settings;

@@ -1,4 +1,4 @@
-//! An agent of the caller as a run is given it: with another system prompt, and ended at its tokens.
+//! Applies the caller's system prompt and token limit to an agent.
 
 use ralph_loop_domain::ports::{
     ActionEnd, ActionStart, Agent, AgentResources, ReleaseWhen, Sandbox, SandboxError, SessionReport,
@@ -9,12 +9,11 @@ use ralph_loop_protocol::money::Tokens;
 use ralph_loop_task::config::AgentConfig;
 use std::ops::ControlFlow;
 
-/// An agent under the caller's rules.
 pub(super) struct RuledAgent {
     pub(super) agent: Box<dyn Agent>,
-    /// Stands in the place of the agent's own words before every task.
+    /// Replaces the agent's own text before every task.
     pub(super) system_prompt: Option<String>,
-    /// Tokens after which a session is ended.
+    /// Token limit of a session.
     pub(super) max_tokens: Option<u64>,
 }
 
@@ -50,7 +49,7 @@ impl Agent for RuledAgent {
     }
 }
 
-/// Ends a session that has used its tokens.
+/// Ends a session at its token limit.
 struct TokenBound<'a> {
     sink: &'a mut dyn SessionSink,
     max: Option<u64>,
@@ -85,7 +84,7 @@ impl SessionSink for TokenBound<'_> {
     }
     fn poll(&mut self) -> ControlFlow<StopCause> {
         match self.max {
-            // As a person's word for a fresh session would: what was done so far is kept and checked.
+            // Like a rotation by the user: work so far is kept and checked.
             Some(max) if self.used >= max => ControlFlow::Break(StopCause::Rotated),
             _ => self.sink.poll(),
         }

@@ -1,4 +1,4 @@
-//! From what a caller says to an agent that can be awaited: everything that does not fit is refused here, before anything is made.
+//! Builds and validates a [`LoopAgent`] before anything is created.
 
 use super::agent::RuledAgent;
 use super::check::{Advisor, advice_fn};
@@ -29,15 +29,16 @@ use std::time::Duration;
 
 /// Builds a [`LoopAgent`].
 ///
-/// Required are [`sandbox`](Self::sandbox), [`workspace`](Self::workspace), [`agent`](Self::agent), [`task`](Self::task),
-/// [`repo`](Self::repo), [`records`](Self::records) and at least one [`completion`](Self::completion). Defaults of the rest:
+/// Required are [`sandbox`](Self::sandbox), [`workspace`](Self::workspace), [`agent`](Self::agent),
+/// [`task`](Self::task), [`repo`](Self::repo), [`records`](Self::records) and at least one
+/// [`completion`](Self::completion). Other defaults:
 ///
 /// | | default |
 /// |---|---|
 /// | [`limits`](Self::limits) | 50 iterations, $10, 4 hours, 100,000 tokens per iteration |
 /// | [`baseline`](Self::baseline) | the checks run once before the first session |
-/// | [`needs_promise`](Self::needs_promise) | no: the run ends when everything holds |
-/// | [`branch`](Self::branch) | none: iterations are kept on a ref of the engine's own |
+/// | [`needs_promise`](Self::needs_promise) | no: the run ends when every condition holds |
+/// | [`branch`](Self::branch) | none: iterations are kept on an internal ref |
 /// | [`publish`](Self::publish) | nothing is pushed |
 /// | [`stuck_detection`](Self::stuck_detection) | on, three iterations make a pattern |
 /// | [`keep_best`](Self::keep_best) | no |
@@ -52,7 +53,7 @@ pub struct LoopAgentBuilder {
     pub(super) records: Option<PathBuf>,
     pub(super) resume: Option<RunId>,
     pub(super) run_id: Option<RunId>,
-    /// The defaults where nothing is said.
+    /// `None` for the defaults.
     pub(super) limits: Option<Limits>,
     pub(super) completion: Vec<Completion>,
     pub(super) rules: Vec<String>,
@@ -89,7 +90,7 @@ impl std::fmt::Debug for LoopAgentBuilder {
     }
 }
 
-/// Setters that only keep what they are given.
+/// Generates simple setters.
 macro_rules! keeps {
     ($($(#[doc = $doc:literal])+ $name:ident: $kind:ty => |$this:ident, $value:ident| $keep:expr;)+) => {
         impl LoopAgentBuilder {
@@ -105,74 +106,74 @@ macro_rules! keeps {
 }
 
 keeps! {
-    /// Where the agent's files live and commands run.
+    /// Where the agent's files are and commands run.
     sandbox: impl Sandbox + 'static => |this, sandbox| this.sandbox = Some(Box::new(sandbox));
-    /// The history of those files: `ralph_loop_git::GitWorkspace`, or `ralph_loop_sandbox::MemoryWorkspace` in tests.
+    /// The history of those files: `ralph_loop_git::GitWorkspace`, or `ralph_loop_sandbox::MemoryWorkspace`
+    /// in tests.
     workspace: impl Workspace + 'static => |this, workspace| this.workspace = Some(Box::new(workspace));
-    /// Who works, with its own configuration where it has one, else with every default. Several take turns, in the order in which
-    /// they are given.
+    /// An agent, with its own configuration or the defaults. Several take turns in the order added.
     agent: impl Agent + 'static => |this, agent| {
         let plain = || AgentConfig::command(agent.name().as_str(), &[agent.name().as_str()]);
         let config = agent.config().cloned().unwrap_or_else(plain);
         this.agents.push((config, Box::new(agent)));
     };
-    /// What is to be done, in words: Markdown, the first line is its title.
+    /// The task as Markdown; the first line is its title.
     task: impl Into<String> => |this, task| this.task = Some(task.into());
-    /// The folder on this machine that the run belongs to: where the sandbox's files are, for sandboxes that have them here.
+    /// The local folder of the run: the sandbox's files, if the sandbox keeps them on this machine.
     repo: impl Into<PathBuf> => |this, repo| this.repo = Some(repo.into());
-    /// The folder for the records of runs: journal, prompts, logs, proof. No agent may be able to write there.
+    /// The folder for run records: journal, prompts, logs, proof. Agents must not be able to write there.
     records: impl Into<PathBuf> => |this, records| this.records = Some(records.into());
-    /// Goes on with a run of an earlier process, which has its task and settings already.
+    /// Resumes a run of an earlier process with its frozen task and settings.
     resume: RunId => |this, run| this.resume = Some(run);
-    /// The id of the new run, instead of the one that the workspace records, or one made of the time.
+    /// Sets the new run's id, instead of the workspace's or a generated one.
     run_id: RunId => |this, run| this.run_id = Some(run);
-    /// The hard stops.
+    /// The hard limits.
     limits: Limits => |this, limits| this.limits = Some(limits);
-    /// One condition that makes the run done; several must all hold.
+    /// Adds a condition for success; all must hold.
     completion: Completion => |this, completion| this.completion.push(completion);
-    /// A standing rule, given to every session.
+    /// Adds a standing rule for every session.
     rule: impl Into<String> => |this, rule| this.rules.push(rule.into());
-    /// A text that every session is given beside the task; 50 kB over all.
+    /// Adds a text for every session; 50 kB in total.
     context: ContextFile => |this, context| this.context.push(context);
-    /// Stands before every task in the place of the agent's own words.
+    /// Replaces the agent's own text before every task.
     system_prompt: impl Into<String> => |this, prompt| this.system_prompt = Some(prompt.into());
     /// The model for every agent that takes one.
     model: impl Into<String> => |this, model| this.model = Some(model.into());
-    /// Whether the checks run once before the first session, so that what they said of the start is known.
+    /// Whether the checks run once before the first session, to record the original results.
     baseline: bool => |this, baseline| this.no_baseline = !baseline;
-    /// Whether the final check waits until a session promises that everything is done.
+    /// Whether the final check waits until a session claims to be done.
     needs_promise: bool => |this, needs| this.needs_promise = needs;
-    /// Whether the files with the best number come back where an iteration made it worse.
+    /// Whether to restore the files with the best metric after an iteration made it worse.
     keep_best: bool => |this, keep| this.keep_best = keep;
-    /// A path that must not change.
+    /// Protects a path from changes.
     protect: impl Into<String> => |this, path| this.protect.push(path.into());
-    /// The branch that each iteration is committed on; the workspace must know it, too.
+    /// The branch for iteration commits; the workspace must use it too.
     branch: impl Into<String> => |this, branch| this.branch = Some(branch.into());
-    /// The message of each iteration's commit, a template (`{{iteration}}`, `{{summary}}`).
+    /// Template for iteration commit messages (`{{iteration}}`, `{{summary}}`).
     commit_template: impl Into<String> => |this, template| this.commit_template = Some(template.into());
-    /// What becomes of the proven work.
+    /// What to do with the proven work.
     publish: Publish => |this, publish| this.publish = Some(publish);
-    /// The title of the pull request, a template.
+    /// Template for the pull request title.
     pr_title: impl Into<String> => |this, title| this.pr.title_template = Some(title.into());
-    /// The text of the pull request, a template; the evidence follows it.
+    /// Template for the pull request body; the evidence follows it.
     pr_body: impl Into<String> => |this, body| this.pr.body_template = Some(body.into());
     /// The code host.
     forge: impl Forge + 'static => |this, forge| this.forge = Some(Box::new(forge));
-    /// Where branches are pushed to without a code host.
+    /// Push target without a code host.
     push_to: GitRemote => |this, remote| this.push_to = Some(remote);
-    /// Who tells people.
+    /// Adds a notifier.
     notifier: impl Notifier + 'static => |this, notifier| this.notifiers.push(Box::new(notifier));
-    /// Who looks after the sandbox, where that has a life of its own.
+    /// Manages a sandbox that outlives a command.
     keeper: impl SandboxKeeper + 'static => |this, keeper| this.keeper = Some(Box::new(keeper));
     /// When a run counts as stuck.
     stuck_detection: StuckConfig => |this, stuck| this.stuck = stuck;
-    /// Who may be called for help: the doctor's and the critic's model, prices.
+    /// Models of the doctor and the critic, and prices.
     helpers: Helpers => |this, helpers| this.helpers = helpers;
-    /// Knows the secrets that nothing written of the run may hold.
+    /// Knows the secrets to redact from everything written.
     redactor: Redactor => |this, redactor| this.redactor = Some(Arc::new(redactor));
-    /// Another clock than this machine's.
+    /// Replaces the system clock.
     clock: Arc<dyn Clock> => |this, clock| this.clock = Some(clock);
-    /// The variables by which checks find programs; none unless told.
+    /// Variables for finding the programs of checks; empty by default.
     vars: Vars => |this, vars| this.vars = vars;
     /// See [`LoopAgent::on_stuck_timeout`].
     on_stuck_timeout: Duration => |this, timeout| this.advisor.timeout = timeout;
@@ -189,7 +190,7 @@ keeps! {
 }
 
 impl LoopAgentBuilder {
-    /// Who works, with another configuration than its own: kind, time-outs, model.
+    /// Adds an agent with another configuration than its own: kind, timeouts, model.
     #[must_use]
     pub fn agent_with(mut self, config: AgentConfig, agent: impl Agent + 'static) -> Self {
         self.agents.push((config, Box::new(agent)));
@@ -207,7 +208,7 @@ impl LoopAgentBuilder {
         self
     }
 
-    /// The agent, or what is missing or does not fit. Nothing is made yet.
+    /// Returns the agent, or what is missing or invalid. Creates nothing.
     pub fn build(mut self) -> Result<LoopAgent, BuildError> {
         let sandbox = self
             .sandbox
@@ -256,7 +257,7 @@ impl LoopAgentBuilder {
         let (run, dir) = (&spec.run_id, RalphDir::of(&spec.workspace));
         let prompt = self.system_prompt.take();
         let ruled = self.agents.into_iter().map(|(_, agent)| -> Box<dyn Agent> {
-            // As the run is frozen: one that goes on keeps what it began with.
+            // The frozen configuration: a resumed run keeps its own.
             let config = spec.settings.agent(agent.name());
             let max_tokens = config.and_then(|config| config.max_tokens_per_iteration);
             Box::new(RuledAgent { agent, system_prompt: prompt.clone(), max_tokens })

@@ -1,5 +1,5 @@
-//! What a caller wants to hear of a run, as one observer. All of it is called by the thread that drives the run, in the order in
-//! which things happen; whoever has much to do with it hands it to a channel.
+//! Combines a caller's callbacks into one observer. They run in order on the driving thread; slow callbacks
+//! should hand over to a channel.
 
 use super::result::LoopResult;
 use super::turn::Turn;
@@ -12,10 +12,8 @@ use ralph_loop_protocol::event::{Event, EventBody};
 use ralph_loop_protocol::outcome::RunError;
 use std::sync::Arc;
 
-/// Closures that are told one thing.
 type Calls<T> = Vec<Arc<dyn Fn(&T) + Send + Sync>>;
 
-/// Closures, each called in turn.
 #[derive(Default, Clone)]
 pub(super) struct Callbacks {
     pub(super) event: Calls<Event>,
@@ -26,7 +24,7 @@ pub(super) struct Callbacks {
 }
 
 impl Callbacks {
-    /// Tells how the run ended.
+    /// Reports the result.
     pub(super) fn ended(&self, result: &LoopResult) {
         if result.success {
             self.complete.iter().for_each(|call| call(result));
@@ -37,13 +35,13 @@ impl Callbacks {
     }
 }
 
-/// Hears a run for its callbacks and its streams.
+/// Forwards a run to callbacks and streams.
 pub(super) struct CallbackObserver {
     pub(super) callbacks: Callbacks,
-    /// Wakes whoever awaits events.
+    /// Wakes event streams.
     pub(super) wake: Box<dyn Fn() + Send>,
     pub(super) record: Arc<dyn Fn() -> Option<RunDir> + Send + Sync>,
-    /// A closure that breaks suspends the run in good order, so that it can go on.
+    /// A panicking closure suspends the run cleanly, so that it can be resumed.
     pub(super) turn: Turn,
 }
 

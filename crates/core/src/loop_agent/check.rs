@@ -1,4 +1,4 @@
-//! Checks and advice that are async closures of the calling program.
+//! Checks and advice as async closures of the calling program.
 
 use super::jobs::{Caught, Filler, ask, receive};
 use super::turn::Turn;
@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
-/// Bytes of each output stream that a check is given.
+/// Output limit per stream of a check's command.
 const OUTPUT_MAX: usize = 4 * 1024 * 1024;
-/// Longest command of a check, and longest advice unless told.
+/// Default timeout for a check's command and for advice.
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 type Verdict = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
@@ -25,12 +25,11 @@ type Advice = Pin<Box<dyn Future<Output = Option<String>> + Send>>;
 pub(super) type CheckFn = Arc<dyn Fn(CheckContext) -> Verdict + Send + Sync>;
 pub(super) type AdviceFn = Arc<dyn Fn(StuckContext) -> Advice + Send + Sync>;
 
-/// A condition that is code of the caller.
+/// A condition implemented by the caller.
 pub(super) struct OwnCheck {
-    /// What its verifier is called.
+    /// Verifier name.
     pub(super) name: String,
     pub(super) check: CheckFn,
-    /// Longest wait for it.
     pub(super) timeout: Duration,
 }
 
@@ -52,21 +51,21 @@ where
     Arc::new(move |context| Box::pin(advise(context)))
 }
 
-/// What an async check looks at: the files and commands of the place that is checked, a clean checkout at the end. Whatever
-/// it asks for is done by the thread that drives the run, so no call blocks the caller's runtime.
+/// Files and commands of the checked tree: the agent's files, at the end a clean checkout. The driving thread
+/// performs the calls, so none blocks the caller's runtime.
 #[derive(Clone, Debug)]
 pub struct CheckContext {
     to_driver: Sender<Request>,
 }
 
-/// How a command of a check ended.
+/// The result of a check's command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandOutput {
-    /// Its exit code; none where it was ended from outside.
+    /// Exit code; `None` if it was killed.
     pub code: Option<i32>,
-    /// The end of what it printed.
+    /// The end of stdout.
     pub stdout: String,
-    /// The end of what it complained about.
+    /// The end of stderr.
     pub stderr: String,
 }
 
@@ -84,11 +83,11 @@ enum Request {
     Done(Result<(), String>),
 }
 
-/// What a check hears where its run is given up meanwhile.
+/// Error for a check whose run ended first.
 const GIVEN_UP: &str = "the run ended before this check did";
 
 impl CheckContext {
-    /// Runs one command, program and arguments, to its end.
+    /// Runs a command, given as program and arguments.
     pub async fn exec(&self, argv: &[&str]) -> Result<CommandOutput, String> {
         let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
         if argv.is_empty() {
@@ -97,7 +96,7 @@ impl CheckContext {
         ask(&self.to_driver, |to| Request::Exec(argv, to)).await.unwrap_or_else(|| Err(GIVEN_UP.into()))
     }
 
-    /// The bytes of a file; `None` where there is none.
+    /// A file's bytes; `None` if it doesn't exist.
     pub async fn read(&self, path: impl AsRef<Path>) -> Result<Option<Vec<u8>>, String> {
         let path = path.as_ref().to_owned();
         ask(&self.to_driver, |to| Request::Read(path, to)).await.unwrap_or_else(|| Err(GIVEN_UP.into()))
@@ -110,10 +109,10 @@ impl CheckContext {
     }
 }
 
-/// What a check hears that broke: its run is suspended.
+/// Error for a check that panicked; its run is suspended.
 const BROKE: &str = "the check broke";
 
-/// An async closure as the engine knows checks.
+/// Adapts an async closure to the engine's check trait.
 pub(super) struct AsyncCheck {
     pub(super) check: CheckFn,
     pub(super) timeout: Duration,
@@ -126,7 +125,7 @@ impl CustomCheck for AsyncCheck {
         let (check, turn, clock) = (Arc::clone(&self.check), self.turn.clone(), SystemClock::default());
         let is_late = || clock.elapsed() >= self.timeout;
         let ends = || self.turn.is_aborted() || is_late();
-        // All senders go with this future: where it is dropped, nobody is left to send.
+        // All senders drop with this future, which ends the wait.
         let _waited = self.turn.jobs.spawn(async move {
             let context = CheckContext { to_driver: to_driver.clone() };
             let verdict = Caught::new(async move { check(context).await }).await.unwrap_or_else(|panic| {
@@ -178,7 +177,7 @@ impl ExecSink for OutputSink<'_> {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         let kept = &mut self.streams[usize::from(stream == Stream::Stderr)];
         kept.extend_from_slice(bytes);
-        // Cut seldom, so that a flood is not moved about with every piece.
+        // Cut rarely, so that a flood of output isn't moved with every piece.
         if kept.len() > 2 * OUTPUT_MAX {
             kept.drain(..kept.len() - OUTPUT_MAX);
         }
@@ -189,7 +188,6 @@ impl ExecSink for OutputSink<'_> {
     }
 }
 
-/// Who is asked for advice, and how long.
 #[derive(Clone)]
 pub(super) struct Advisor {
     pub(super) advise: Option<AdviceFn>,
@@ -202,7 +200,7 @@ impl Default for Advisor {
     }
 }
 
-/// An async closure as the engine knows advisors.
+/// Adapts an async closure to the engine's advisor trait.
 pub(super) struct AsyncAdvisor {
     pub(super) advise: AdviceFn,
     pub(super) timeout: Duration,

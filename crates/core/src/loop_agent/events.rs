@@ -1,5 +1,5 @@
-//! The events of a run as a stream. They are read from the journal, so none is missed, however late somebody asks, and none is
-//! kept in memory for those who do not.
+//! A run's events as a stream, read from the journal: none is missed however late it starts, and none is kept
+//! in memory.
 
 use super::shared::Shared;
 use futures_core::Stream;
@@ -12,8 +12,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The events of a run, from its first one on. It ends when the run rests: it is over, suspended, or waits for a person; one
-/// that is asked for later goes on with what follows.
+/// A run's events from the first one on. Ends when the run is over, suspended or waiting for the user; a
+/// later stream continues.
 pub struct EventStream {
     shared: Arc<Shared>,
     reader: Option<RunStream>,
@@ -27,8 +27,7 @@ impl EventStream {
         Self { shared, reader: None, ready: VecDeque::new(), last: after, failed: false }
     }
 
-    /// The number of the last event that was handed out: [`LoopAgent::events_after`](super::LoopAgent::events_after) goes on
-    /// from there.
+    /// The last event's number, for [`LoopAgent::events_after`](super::LoopAgent::events_after).
     pub fn last(&self) -> Seq {
         self.last
     }
@@ -63,7 +62,7 @@ impl Stream for EventStream {
             return Poll::Ready(None);
         }
         if self.ready.is_empty() {
-            // Asked before the look: whatever was journalled before the run rested is then seen.
+            // Query this first, so that everything journaled before the run stopped is seen.
             let rests = self.shared.rests_or_wakes(cx.waker());
             if let Err(error) = self.read() {
                 self.failed = true;

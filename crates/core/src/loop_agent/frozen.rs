@@ -1,4 +1,4 @@
-//! What a caller says, frozen into the definition of a run; and everything that does not fit in it.
+//! Freezes and validates a caller's settings as a run definition.
 
 use super::builder::LoopAgentBuilder;
 use super::options::{BuildError, ContextFile};
@@ -15,11 +15,11 @@ use ralph_loop_task::spec::{RunSpec, Task, WorkspaceKind};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Bytes of all context together.
+/// Size limit of all context.
 const CONTEXT_MAX: usize = 50 * 1024;
 
 impl LoopAgentBuilder {
-    /// The spec of a run that goes on. What it is frozen with cannot be said again.
+    /// The spec of a resumed run, whose frozen settings can't be set again.
     pub(super) fn resumed(&self, home: &StateHome, run: &RunId) -> Result<RunSpec, BuildError> {
         let said = [
             ("task", self.task.is_some()),
@@ -161,7 +161,7 @@ impl LoopAgentBuilder {
             (false, true) => config::Completion::Metric,
             (false, false) => config::Completion::Checks,
         };
-        // What is pushed has the name that it has here.
+        // What is pushed has its local name.
         settings.handover.branch.clone_from(&self.branch);
         settings.budgets = Budgets {
             max_iterations: limits.max_iterations,
@@ -185,7 +185,7 @@ impl LoopAgentBuilder {
     }
 }
 
-/// Refuses a place for records that the agent could write.
+/// Rejects a records folder that the agent could write to.
 pub(super) fn check_records(records: &Path, sandbox: &dyn Sandbox) -> Result<(), BuildError> {
     match sandbox.host_root() {
         Some(root) if settled(records).starts_with(settled(root)) => Err(BuildError::new(
@@ -197,7 +197,7 @@ pub(super) fn check_records(records: &Path, sandbox: &dyn Sandbox) -> Result<(),
     }
 }
 
-/// Refuses a workspace that records another run, or on another branch: what a result names would not be there.
+/// Rejects a workspace of another run or branch: the commits that a result names wouldn't be in it.
 pub(super) fn check_workspace(spec: &RunSpec, workspace: &dyn Workspace) -> Result<(), BuildError> {
     let Some(of) = workspace.records_for() else { return Ok(()) };
     if *of.run != spec.run_id {
@@ -223,7 +223,7 @@ pub(super) fn check_workspace(spec: &RunSpec, workspace: &dyn Workspace) -> Resu
     Ok(())
 }
 
-/// A path as the system knows it, also where its last parts do not exist yet.
+/// Canonicalizes a path whose last parts may not exist yet.
 fn settled(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for there in path.ancestors() {

@@ -1,5 +1,5 @@
-//! The way of futures from the thread that drives a run to the task that awaits it. What a caller gives as an async closure is
-//! polled where the caller awaits the run, so it finds the runtime that it was written for, whichever that is.
+//! Moves futures from the driving thread to the task that awaits the run. The caller's async closures are
+//! polled there, so they find their runtime.
 
 use std::any::Any;
 use std::future::Future;
@@ -14,18 +14,18 @@ use std::time::Duration;
 /// A future that owns all it needs.
 pub(super) struct Job {
     future: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// Nobody waits for it any more.
+    /// Its receiver is gone.
     gone: Arc<AtomicBool>,
 }
 
 impl Job {
-    /// Lets it go on; whether more is to come.
+    /// Polls it; returns whether more is to come.
     pub(super) fn goes_on(&mut self, cx: &mut Context<'_>) -> bool {
         !self.gone.load(Ordering::SeqCst) && self.future.as_mut().poll(cx).is_pending()
     }
 }
 
-/// A future that the driving thread waits for. Once it waits no more, the future is dropped where it is polled.
+/// A future that the driving thread waits for; dropped where it is polled when the wait ends.
 pub(super) struct Spawned<'a> {
     jobs: &'a Jobs,
     gone: Arc<AtomicBool>,
@@ -39,7 +39,7 @@ impl Drop for Spawned<'_> {
     }
 }
 
-/// A future of the caller; where it breaks, that is what it comes to.
+/// A caller's future; a panic becomes its result.
 pub(super) struct Caught<F>(Pin<Box<F>>);
 
 impl<F: Future> Caught<F> {
@@ -60,10 +60,10 @@ impl<F: Future> Future for Caught<F> {
     }
 }
 
-/// How often the driving thread looks whether it is to end while it waits for a future.
+/// Polling interval for cancellation while waiting for a future.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Futures on their way to whoever awaits the run.
+/// Futures on their way to the task that awaits the run.
 #[derive(Default)]
 pub(super) struct Jobs {
     queue: Mutex<Queue>,
@@ -72,9 +72,9 @@ pub(super) struct Jobs {
 #[derive(Default)]
 struct Queue {
     new: Vec<Job>,
-    /// Whoever awaits the run, once it was polled.
+    /// The awaiting task, once polled.
     waker: Option<Waker>,
-    /// Whether anybody awaits the run.
+    /// Whether the run is awaited.
     open: bool,
 }
 
@@ -83,12 +83,12 @@ impl Jobs {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody awaits the run from here on.
+    /// Marks the run as awaited.
     pub(super) fn open(&self) {
         self.queue().open = true;
     }
 
-    /// Nobody awaits it any more: what waits is dropped, and whoever waits for that hears of it.
+    /// Marks the run as not awaited: drops waiting futures and notifies their waiters.
     pub(super) fn close(&self) {
         let dropped = {
             let mut queue = self.queue();
@@ -99,14 +99,14 @@ impl Jobs {
         drop(dropped);
     }
 
-    /// What has come since the last call; `waker` is woken when more does.
+    /// New futures since the last call; `waker` is woken for more.
     pub(super) fn take(&self, waker: &Waker) -> Vec<Job> {
         let mut queue = self.queue();
         queue.waker = Some(waker.clone());
         std::mem::take(&mut queue.new)
     }
 
-    /// Lets `future` run where the run is awaited; it is dropped where nobody does, and with what this returns.
+    /// Runs `future` where the run is awaited; dropped if it isn't awaited, or with the returned guard.
     pub(super) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> Spawned<'_> {
         let gone = Arc::new(AtomicBool::new(false));
         let mut queue = self.queue();
@@ -119,8 +119,8 @@ impl Jobs {
         Spawned { jobs: self, gone }
     }
 
-    /// Lets `future` run where the run is awaited, and waits for what it says. `None` where nobody awaits the run any more, where
-    /// `ends` says so, or where it broke.
+    /// Runs `future` where the run is awaited and waits for its result. `None` if the run isn't awaited any
+    /// more, `ends` returns true, or the future panicked.
     pub(super) fn wait_for<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
@@ -134,7 +134,7 @@ impl Jobs {
     }
 }
 
-/// Waits for the next message; `None` where nobody can send one any more, or where `ends` says so.
+/// Waits for the next message; `None` if all senders are gone or `ends` returns true.
 pub(super) fn receive<T>(from: &Receiver<T>, ends: &dyn Fn() -> bool) -> Option<T> {
     loop {
         match from.recv_timeout(LOOK) {
@@ -146,7 +146,7 @@ pub(super) fn receive<T>(from: &Receiver<T>, ends: &dyn Fn() -> bool) -> Option<
     }
 }
 
-/// One value on its way from a thread to a future.
+/// One value from a thread to a future.
 pub(super) struct Slot<T>(Arc<Mutex<SlotState<T>>>);
 
 struct SlotState<T> {
@@ -155,11 +155,11 @@ struct SlotState<T> {
     gone: bool,
 }
 
-/// The end of a [`Slot`] that fills it. Dropped without that, it says so.
+/// Fills a [`Slot`]; dropping it unused reports that.
 pub(super) struct Filler<T>(Slot<T>);
 
 impl<T> Slot<T> {
-    /// An empty slot and what fills it.
+    /// An empty slot and its filler.
     pub(super) fn new() -> (Self, Filler<T>) {
         let state = SlotState { value: None, waker: None, gone: false };
         let shared = Arc::new(Mutex::new(state));
@@ -172,7 +172,6 @@ impl<T> Slot<T> {
 }
 
 impl<T> Filler<T> {
-    /// Fills the slot.
     pub(super) fn fill(self, value: T) {
         self.0.state().value = Some(value);
     }
@@ -204,7 +203,7 @@ impl<T> Future for Slot<T> {
     }
 }
 
-/// Sends a question to a thread and awaits its answer.
+/// Sends a question to a thread and awaits the answer.
 pub(super) async fn ask<M, T>(to: &Sender<M>, question: impl FnOnce(Filler<T>) -> M) -> Option<T> {
     let (slot, filler) = Slot::new();
     to.send(question(filler)).ok()?;

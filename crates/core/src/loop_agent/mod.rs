@@ -1,9 +1,10 @@
-//! The loop for programs that want it without the tool: built of ports, awaited like any future.
+//! The loop for other programs: built from ports, awaited like any future.
 //!
-//! [`LoopAgent::builder`] takes a sandbox, a workspace, one or more agents, a task and what makes it done;
-//! [`LoopAgent::run`] drives the run until its result is proven, a limit is reached or a person is needed. The run itself
-//! blocks on a thread of its own, so any runtime will do, and several agents may run in one process. [`LoopAgent::handle`]
-//! steers it, [`LoopAgent::events`] streams what happens.
+//! [`LoopAgent::builder`] takes a sandbox, a workspace, agents, a task and its success conditions.
+//! [`LoopAgent::run`] drives the run until it is proven, reaches a limit or needs the user. The run blocks a
+//! separate thread, so any runtime works, and one process can run several. [`LoopAgent::handle`] steers it,
+//! [`LoopAgent::events`] streams events.
+#![warn(missing_docs)]
 
 mod agent;
 mod builder;
@@ -42,7 +43,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One run of the loop, with everything that it needs. Send and Sync; see the [module](self).
+/// One run of the loop with everything it needs. `Send` and `Sync`; see the [module](self).
 pub struct LoopAgent {
     shared: Arc<Shared>,
 }
@@ -54,12 +55,12 @@ impl std::fmt::Debug for LoopAgent {
 }
 
 impl LoopAgent {
-    /// A builder; what must be told and what each default is stands there.
+    /// A builder; it documents required parts and defaults.
     pub fn builder() -> LoopAgentBuilder {
         LoopAgentBuilder::default()
     }
 
-    /// An agent over a run that somebody else wires.
+    /// An agent over a run wired elsewhere.
     pub fn over(source: impl RunSource + 'static, checks: Vec<Completion>) -> Self {
         let checks = checks.into_iter().filter_map(Completion::own_check).collect();
         Self::of(Box::new(source), None, checks)
@@ -69,16 +70,16 @@ impl LoopAgent {
         Self { shared: Arc::new(Shared::new(source, record, checks)) }
     }
 
-    /// Drives the run to its end, or to where a person is needed. Called again, it goes on with the same run: after it was
-    /// suspended, after an error that can be mended, after a limit was raised. Two calls at once take turns.
+    /// Drives the run until it ends or needs the user. Calling it again resumes the same run after a
+    /// suspension, a fixable error or a raised limit. Concurrent calls take turns.
     ///
-    /// Dropping the future suspends the run in good order; see [`Running`].
+    /// Dropping the future suspends the run cleanly; see [`Running`].
     pub fn run(&self) -> Running {
         Running::new(Arc::clone(&self.shared))
     }
 
-    /// The same, for whoever kept the iteration of [`LoopResult::resume_from`]: refused where the run goes on from another one.
-    /// An earlier one is where a fork begins (`ralph fork RUN --at N`).
+    /// Like [`Self::run`], but fails unless the run resumes from this iteration (see
+    /// [`LoopResult::resume_from`]). To start from an earlier one, fork it (`ralph fork RUN --at N`).
     pub fn resume_from(&self, iteration: u32) -> Result<Running, RunError> {
         let next =
             self.handle().record().and_then(|record| record.state().ok()).map(|s| s.iterations.count + 1);
@@ -100,58 +101,58 @@ impl LoopAgent {
         }
     }
 
-    /// Watches and steers the run, from any task or thread.
+    /// Watches and steers the run from any task or thread.
     pub fn handle(&self) -> AgentHandle {
         AgentHandle { shared: Arc::clone(&self.shared) }
     }
 
-    /// What happens, from the first event on. Any number of streams may be open; none keeps the run waiting.
+    /// Events from the first one on. Any number of streams may be open; none delays the run.
     pub fn events(&self) -> EventStream {
         self.events_after(Seq(0))
     }
 
-    /// What happens after an event.
+    /// Events after `seq`.
     pub fn events_after(&self, seq: Seq) -> EventStream {
         EventStream::new(Arc::clone(&self.shared), seq)
     }
 
-    /// Calls `call` for every event, on the thread that drives the run.
+    /// Calls `call` for every event, on the driving thread.
     #[must_use]
     pub fn on_event(self, call: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.shared.callbacks().event.push(Arc::new(call));
         self
     }
 
-    /// Calls `call` for each piece of text of the agent, as it comes, without secrets.
+    /// Calls `call` for each piece of agent text, redacted.
     #[must_use]
     pub fn on_token(self, call: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.shared.callbacks().token.push(Arc::new(call));
         self
     }
 
-    /// Calls `call` with the status after each iteration, and at the end.
+    /// Calls `call` with the status after each iteration and at the end.
     #[must_use]
     pub fn on_update(self, call: impl Fn(&RalphStatus) + Send + Sync + 'static) -> Self {
         self.shared.callbacks().update.push(Arc::new(call));
         self
     }
 
-    /// Calls `call` where a run ends proven.
+    /// Calls `call` when a run ends proven.
     #[must_use]
     pub fn on_complete(self, call: impl Fn(&LoopResult) + Send + Sync + 'static) -> Self {
         self.shared.callbacks().complete.push(Arc::new(call));
         self
     }
 
-    /// Calls `call` where a run ends with an error.
+    /// Calls `call` when a run ends with an error.
     #[must_use]
     pub fn on_error(self, call: impl Fn(&RunError) + Send + Sync + 'static) -> Self {
         self.shared.callbacks().error.push(Arc::new(call));
         self
     }
 
-    /// Asks `advise` where the run shows signs of being stuck; what it answers is put into the next prompt. It runs where the
-    /// run is awaited. The last one that is given counts.
+    /// Asks `advise` when the run shows signs of being stuck and adds the answer to the next prompt. It runs
+    /// where the run is awaited. The last advisor set is used.
     #[must_use]
     pub fn on_stuck<F, Fut>(self, advise: F) -> Self
     where
@@ -162,8 +163,8 @@ impl LoopAgent {
         self
     }
 
-    /// Longest wait for the advice of [`Self::on_stuck`]; 30 minutes unless told. Then its future is dropped, an event says so,
-    /// and the run goes on without.
+    /// Timeout for [`Self::on_stuck`]; 30 minutes by default. After that its future is dropped, an event
+    /// reports it, and the run continues.
     #[must_use]
     pub fn on_stuck_timeout(self, timeout: Duration) -> Self {
         self.shared.advisor().timeout = timeout;

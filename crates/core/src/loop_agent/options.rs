@@ -1,4 +1,4 @@
-//! What a caller says of a run: its limits, what makes it done, and what every session is given.
+//! A caller's run options: limits, success conditions, context.
 
 use super::check::{CheckContext, CheckFn, OwnCheck, check_fn};
 use ralph_loop_protocol::money::Usd;
@@ -6,20 +6,20 @@ use ralph_loop_task::config::{Expect, MetricConfig, RunWhen, VerifierConfig};
 use std::future::Future;
 use std::time::Duration;
 
-/// The hard stops of a run.
+/// The hard limits of a run.
 ///
-/// The defaults are 50 iterations, $10, 4 hours of working time and 100,000 tokens per iteration; no bound of tokens over all.
+/// Defaults: 50 iterations, $10, 4 hours of working time, 100,000 tokens per iteration, no total token limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Most iterations; 50 unless told.
+    /// Iteration limit; default 50.
     pub max_iterations: u32,
-    /// Most money; $10 unless told. A cap of $0 stops at the first cent.
+    /// Cost limit; default $10. A limit of $0 stops at the first cent.
     pub max_cost: Usd,
-    /// Most working time; 4 hours unless told. Waiting for limits and people does not count.
+    /// Working time limit; default 4 hours. Waiting for rate limits or the user doesn't count.
     pub timeout: Duration,
-    /// Tokens of one iteration after which its session is ended, where the agent tells while it works; 100,000 unless told.
+    /// Token limit of an iteration, if the agent reports tokens while it works; default 100,000.
     pub max_tokens_per_iteration: Option<u64>,
-    /// Tokens over all; unbounded unless told.
+    /// Total token limit; none by default.
     pub max_tokens: Option<u64>,
 }
 
@@ -36,40 +36,40 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// With this many iterations at most.
+    /// Sets the iteration limit.
     #[must_use]
     pub fn max_iterations(mut self, iterations: u32) -> Self {
         self.max_iterations = iterations;
         self
     }
 
-    /// With this much money at most, in US dollars; `f64::INFINITY` is no limit.
+    /// Sets the cost limit in US dollars; `f64::INFINITY` is unlimited.
     #[must_use]
     pub fn max_cost(mut self, dollars: f64) -> Self {
         self.max_cost = match dollars {
             f64::INFINITY => Usd::MAX,
-            // Refused when the agent is built.
+            // Rejected when the agent is built.
             dollars if dollars.is_nan() => Usd::from_dollars(-1.0),
             dollars => Usd::from_dollars(dollars),
         };
         self
     }
 
-    /// With this much working time at most.
+    /// Sets the working time limit.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// With this many tokens per iteration at most.
+    /// Sets the token limit per iteration.
     #[must_use]
     pub fn max_tokens_per_iteration(mut self, tokens: u64) -> Self {
         self.max_tokens_per_iteration = Some(tokens);
         self
     }
 
-    /// With this many tokens over all.
+    /// Sets the total token limit.
     #[must_use]
     pub fn max_tokens(mut self, tokens: u64) -> Self {
         self.max_tokens = Some(tokens);
@@ -77,8 +77,8 @@ impl Limits {
     }
 }
 
-/// One condition that makes a run done. A run may have several; all of them must hold, in the agent's files first and then in a
-/// clean checkout.
+/// A condition for success. All conditions of a run must hold, first in the agent's files, then in a clean
+/// checkout.
 #[derive(Clone)]
 pub struct Completion {
     pub(super) verifier: VerifierConfig,
@@ -97,24 +97,24 @@ impl Completion {
         Self { verifier, check: None }
     }
 
-    /// The file exists, as part of the work: `DONE.md`.
+    /// The file exists as part of the work: `DONE.md`.
     pub fn file(path: impl Into<String>) -> Self {
         let path = path.into();
         Self::of("file", Vec::new(), Some(Expect::FileExists { path }))
     }
 
-    /// The shell line exits with 0. It is called `tests` unless [`Self::named`] says otherwise.
+    /// The shell command exits with 0. Named `tests` unless [`Self::named`] changes it.
     pub fn command(line: impl Into<String>) -> Self {
         Self::argv(["sh".to_owned(), "-c".to_owned(), line.into()])
     }
 
-    /// The command, program and arguments, exits with 0.
+    /// The command, as program and arguments, exits with 0.
     pub fn argv<S: Into<String>>(argv: impl IntoIterator<Item = S>) -> Self {
         Self::of("tests", argv.into_iter().map(Into::into).collect(), None)
     }
 
-    /// The async closure says so; `Err` says in words what is missing, and the next session reads them. It runs where the run
-    /// is awaited.
+    /// The async closure succeeds; its `Err` text tells the next session what is missing. It runs where the
+    /// run is awaited.
     pub fn check<F, Fut>(name: impl Into<String>, check: F) -> Self
     where
         F: Fn(CheckContext) -> Fut + Send + Sync + 'static,
@@ -124,34 +124,34 @@ impl Completion {
         Self { check: Some(check_fn(check)), ..one }
     }
 
-    /// The shell line exits with 0, and the number that it prints has reached its target.
+    /// The shell command exits with 0 and prints a number that reaches its target.
     pub fn metric(line: impl Into<String>, metric: MetricConfig) -> Self {
         let mut one = Self::command(line).named("metric");
         one.verifier.metric = Some(metric);
-        // A number is worth having after every iteration, also where a promise starts the final check.
+        // A metric is useful after every iteration, even if a claim triggers the final check.
         one.verifier.run_when = RunWhen::Always;
         one
     }
 
-    /// What of it is code of the caller.
+    /// The caller's closure, if it has one.
     pub(super) fn own_check(self) -> Option<OwnCheck> {
         let timeout = Duration::from_secs(self.verifier.timeout_seconds);
         Some(OwnCheck { name: self.verifier.name, check: self.check?, timeout })
     }
 
-    /// As the settings of a run write it down.
+    /// The verifier for the run's settings.
     pub fn verifier(&self) -> &VerifierConfig {
         &self.verifier
     }
 
-    /// Under another name: names are unique within a run, and are what people and prompts read.
+    /// Sets the name, which must be unique within a run and appears in prompts and output.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.verifier.name = name.into();
         self
     }
 
-    /// With a longest time of its own; 30 minutes unless told.
+    /// Sets the timeout; default 30 minutes.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.verifier.timeout_seconds = timeout.as_secs().max(1);
@@ -159,31 +159,31 @@ impl Completion {
     }
 }
 
-/// A text that every session is given beside the task.
+/// A text for every session in addition to the task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextFile {
-    /// How it is called.
+    /// Its title in the prompt.
     pub name: String,
-    /// What it says.
+    /// Its Markdown.
     pub content: String,
 }
 
 impl ContextFile {
-    /// A text under a name.
+    /// A named text.
     pub fn new(name: impl Into<String>, content: impl Into<String>) -> Self {
         Self { name: name.into(), content: content.into() }
     }
 }
 
-/// Why an agent cannot be built: what is missing or does not fit, and what mends it.
+/// Why an agent can't be built, and the fix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}\n{why}\n{fix}")]
 pub struct BuildError {
     /// What is wrong.
     pub what: String,
-    /// Why that cannot work.
+    /// Why that can't work.
     pub why: String,
-    /// What mends it.
+    /// The fix.
     pub fix: String,
 }
 

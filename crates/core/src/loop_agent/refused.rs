@@ -1,5 +1,4 @@
-//! What a caller says and no run could keep: names that would be mixed up, conditions that hold by themselves, limits that leave
-//! no room.
+//! Rejects invalid runs: duplicate names, conditions that always hold, limits that leave no room.
 
 use super::builder::LoopAgentBuilder;
 use super::options::{BuildError, Completion};
@@ -9,7 +8,7 @@ use ralph_loop_task::dialect::names;
 use std::collections::BTreeSet;
 
 impl LoopAgentBuilder {
-    /// Everything that does not fit in a new run.
+    /// Validates a new run.
     pub(super) fn check(&self) -> Result<(), BuildError> {
         self.check_names()?;
         self.check_prompt()?;
@@ -141,7 +140,7 @@ impl LoopAgentBuilder {
     }
 }
 
-/// A condition that could not be checked, or would always hold.
+/// Rejects conditions that can't be checked or always hold.
 fn check_condition(one: &Completion) -> Result<(), BuildError> {
     let (name, verifier) = (&one.verifier.name, &one.verifier);
     if name.trim().is_empty() {

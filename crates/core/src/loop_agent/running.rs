@@ -1,4 +1,4 @@
-//! A run that somebody awaits.
+//! A run as a future.
 
 use super::jobs::{Job, Slot};
 use super::result::LoopResult;
@@ -13,16 +13,16 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-/// A run that is driven while this future is awaited, by a thread of its own.
+/// A run driven on a separate thread while this future is awaited.
 ///
-/// Nothing happens before the first poll. Dropped before its end, it has the run suspended: what goes on is ended in good order,
-/// everything that it started is gone, and the journal is on the disk; a later [`LoopAgent::run`](super::LoopAgent::run) waits
-/// for that and goes on from there.
+/// Nothing happens before the first poll. Dropping it suspends the run: the current work ends cleanly,
+/// everything it started is gone, and the journal is on disk. A later
+/// [`LoopAgent::run`](super::LoopAgent::run) waits for that and resumes.
 #[must_use = "a run does nothing unless it is awaited"]
 pub struct Running {
     shared: Arc<Shared>,
     turn: Turn,
-    /// The result, once a thread drives for it.
+    /// The result, once a thread drives.
     result: Option<Slot<LoopResult>>,
     /// Futures of the caller that the run waits for.
     jobs: Vec<Job>,
@@ -39,16 +39,16 @@ impl Running {
         self.turn.jobs.open();
         self.result = Some(result);
         let (shared, turn) = (Arc::clone(&self.shared), self.turn.clone());
-        // Where no thread can be had, its closure is gone, but not what the next one needs.
+        // If no thread can be started, the closure is lost; the source must not be.
         let kept = Arc::new(Mutex::new(Some(source)));
         let taken = Arc::clone(&kept);
         let work = move || {
             let Some(source) = take(&taken) else { return };
             let (result, source) = drive(&shared, source, &turn);
             let callbacks = shared.callbacks().clone();
-            // The run is over, whatever they make of that.
+            // Panics in callbacks don't matter any more: the run is over.
             let _ = catch_unwind(AssertUnwindSafe(|| callbacks.ended(&result)));
-            // First the answer, then the way for the next: whoever awaits sees this run's own end.
+            // Publish the result before releasing the source, so that the awaiting task sees its own run's end.
             filler.fill(result);
             shared.rest(source);
         };
@@ -64,7 +64,7 @@ fn take<T>(from: &Mutex<Option<T>>) -> Option<T> {
     from.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// Drives a run to its rest. Whatever the caller's closures do, the source comes back.
+/// Drives a run until it stops. The source survives panics in the caller's closures.
 fn drive(
     shared: &Arc<Shared>,
     mut source: Box<dyn RunSource>,
@@ -84,7 +84,7 @@ fn drive(
             turn.told(LoopResult { run: result, diff, agent_summary: said.filter(|text| !text.is_empty()) })
         }
         Ok(Err(error)) => LoopResult::refused(error),
-        // A port of the caller: what it was wired with is gone, but not what is recorded.
+        // A caller's port panicked: its wiring is lost, the record isn't.
         Err(panic) => {
             let state = state();
             let iteration = state.as_ref().map(|state| state.iterations.count + 1);

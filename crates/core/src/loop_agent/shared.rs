@@ -1,4 +1,4 @@
-//! What an agent, its runs, its handles and its streams have in common.
+//! State shared by an agent, its runs, handles and streams.
 
 use super::callbacks::{CallbackObserver, Callbacks};
 use super::check::{Advisor, AsyncAdvisor, AsyncCheck, OwnCheck};
@@ -13,10 +13,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-/// Who acts through an agent's handle, in the journal.
+/// Sender of this handle's controls in the journal.
 pub(super) const ACTOR: &str = "library";
 
-/// The common ground.
 pub(super) struct Shared {
     inner: Mutex<Inner>,
     pub(super) callbacks: Mutex<Callbacks>,
@@ -27,21 +26,21 @@ pub(super) struct Shared {
 struct Inner {
     stage: Stage,
     record: Option<RunDir>,
-    /// What was said before there was a run to say it to.
+    /// Controls sent before the run existed.
     unsent: Vec<Control>,
-    /// The call that it is driven for.
+    /// The call it is driven for.
     turn: Option<Turn>,
-    /// Whoever waits: for the run to rest, for the next event.
+    /// Tasks waiting for the run to stop or for the next event.
     wakers: Vec<Waker>,
 }
 
-/// Whether somebody drives.
+/// Who holds the run source.
 pub(super) enum Stage {
-    /// Nobody has, so far.
+    /// Not driven yet.
     New(Box<dyn RunSource>),
-    /// Somebody does.
+    /// Being driven.
     Driven,
-    /// Somebody has, and may again.
+    /// Driven before, and available again.
     Rests(Box<dyn RunSource>),
 }
 
@@ -68,12 +67,12 @@ impl Shared {
         self.advisor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The record of the run, once there is one.
+    /// The run's record, once it exists.
     pub(super) fn record(&self) -> Option<RunDir> {
         self.inner().record.clone()
     }
 
-    /// What drives the run, for this call of it, where nobody does now; else `waker` is woken when that changes.
+    /// Takes the source for this call if it is free; otherwise `waker` is woken on a change.
     pub(super) fn take_source(&self, turn: &Turn, waker: &Waker) -> Option<Box<dyn RunSource>> {
         let mut inner = self.inner();
         match std::mem::replace(&mut inner.stage, Stage::Driven) {
@@ -88,7 +87,7 @@ impl Shared {
         }
     }
 
-    /// The run exists: what was said to it before is sent now.
+    /// Sends the controls that waited for the run to exist.
     pub(super) fn begun(&self, record: RunDir) {
         let unsent = {
             let mut inner = self.inner();
@@ -101,7 +100,7 @@ impl Shared {
         self.wake();
     }
 
-    /// Nobody drives it any more.
+    /// Returns the source after driving.
     pub(super) fn rest(&self, source: Box<dyn RunSource>) {
         {
             let mut inner = self.inner();
@@ -111,13 +110,13 @@ impl Shared {
         self.wake();
     }
 
-    /// Lets the closures of the caller that the run waits for now be waited for no more.
+    /// Stops waiting for the caller's closures.
     pub(super) fn abort(&self) {
         let turn = self.inner().turn.clone();
         turn.iter().for_each(Turn::abort);
     }
 
-    /// Whether the run rests after it was driven; where it does not, `waker` is woken when there is news.
+    /// Whether the run stopped after being driven; otherwise `waker` is woken on a change.
     pub(super) fn rests_or_wakes(&self, waker: &Waker) -> bool {
         let mut inner = self.inner();
         if matches!(inner.stage, Stage::Rests(_)) {
@@ -127,7 +126,7 @@ impl Shared {
         false
     }
 
-    /// Whether nobody drives the run; where somebody does, `waker` is woken when there is news.
+    /// Whether the run isn't driven; otherwise `waker` is woken on a change.
     pub(super) fn undriven_or_wakes(&self, waker: &Waker) -> bool {
         let mut inner = self.inner();
         let driven = matches!(inner.stage, Stage::Driven);
@@ -137,12 +136,12 @@ impl Shared {
         !driven
     }
 
-    /// Whether a thread of this process drives the run now.
+    /// Whether a thread of this process drives the run.
     pub(super) fn is_driven(&self) -> bool {
         matches!(self.inner().stage, Stage::Driven)
     }
 
-    /// Says something to the run, or keeps it until there is one.
+    /// Sends a control, or keeps it until the run exists.
     pub(super) fn say(&self, control: Control) -> Result<(), ralph_loop_journal::JournalError> {
         let record = {
             let mut inner = self.inner();
@@ -162,7 +161,7 @@ impl Shared {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// What a run is given of the caller's closures.
+    /// The caller's closures for a run.
     pub(super) fn hooks(self: &Arc<Self>, turn: &Turn) -> Hooks {
         let (waking, watched) = (Arc::clone(self), Arc::clone(self));
         let observer = CallbackObserver {

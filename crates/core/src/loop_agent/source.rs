@@ -1,4 +1,4 @@
-//! Where the run of an agent comes from: made of ports, or of whatever another crate wires.
+//! Where an agent's run comes from: built from ports, or wired by another crate.
 
 use crate::context::CancelFlag;
 use crate::driver::{Driver, DriverParts};
@@ -17,40 +17,39 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long what an earlier process left behind may take to end.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What a [`LoopAgent`](super::LoopAgent) adds to the run that a [`RunSource`] brings to life.
+/// What a [`LoopAgent`](super::LoopAgent) adds to the run of a [`RunSource`].
 pub struct Hooks {
-    /// Who watches.
+    /// Observers of the run.
     pub observers: Vec<Box<dyn Observer>>,
-    /// Who is asked where the run shows signs of being stuck.
+    /// Asked when the run shows signs of being stuck.
     pub on_stuck: Option<Arc<dyn StuckAdvisor>>,
-    /// Ends what goes on at once; the run can be resumed.
+    /// Suspends the run, which can be resumed.
     pub cancel: Arc<CancelFlag>,
-    /// Checks that are code of the caller, by the name of their verifier.
+    /// Checks implemented by the caller, by verifier name.
     pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
 }
 
-/// What came of driving a run.
+/// The outcome of driving a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Driven {
-    /// How it ended.
+    /// Its result.
     pub result: RunResult,
-    /// Everything that it has changed, as a patch.
+    /// All its changes as a patch.
     pub diff: String,
 }
 
-/// Brings a run to life, as often as somebody awaits it: from nothing the first time, from its journal after that. All of it
-/// happens on a thread of its own, so it may block.
+/// Creates a run on the first await, and resumes it from its journal after that. Runs on a separate thread,
+/// so it may block.
 pub trait RunSource: Send {
-    /// Makes the run, or takes it up again. From here on its record can be watched and steered.
+    /// Creates or resumes the run. From here on its record can be watched and steered.
     fn begin(&mut self, hooks: Hooks) -> Result<RunDir, RunError>;
-    /// Drives it to its end, or to where a person is needed.
+    /// Drives the run until it ends or needs the user.
     fn drive(&mut self) -> Driven;
 }
 
-/// A run of ports that the caller handed over.
+/// A run built from the caller's ports.
 pub(super) struct PortSource {
     pub(super) spec: RunSpec,
     pub(super) home: StateHome,
@@ -92,7 +91,7 @@ impl RunSource for PortSource {
     }
 }
 
-/// A result whose hints are calls: the records of such a run lie where no command looks for them.
+/// Replaces hints about commands with library calls: no command finds the records of such a run.
 fn in_library_words(mut result: RunResult) -> RunResult {
     if let Some(run) = &result.run_id {
         result.summary =
@@ -102,7 +101,7 @@ fn in_library_words(mut result: RunResult) -> RunResult {
     result
 }
 
-/// An error whose hint is a call.
+/// The error with a library call as its hint.
 fn told(mut error: RunError) -> RunError {
     let asks_for_approval = error.hint.as_deref().is_some_and(|hint| hint.contains("ralph approve"));
     let call = match error.code {
@@ -124,13 +123,13 @@ fn told(mut error: RunError) -> RunError {
 }
 
 impl PortSource {
-    /// The journal of the run, made or taken up. What fails here leaves the agent as it was, so that it can be tried again.
+    /// Opens or creates the journal. A failure leaves the agent unchanged for a retry.
     fn writer(&self, record: &RunDir, options: &WriterOptions) -> Result<RunWriter, DriveError> {
         if self.exists {
             inbox::send(record, "library", Control::Resume)?;
             return RunWriter::open(options);
         }
-        // Backends that keep their files elsewhere need no folder of this machine; what people read of a run does.
+        // Remote backends need no local folder, but the user-facing files of a run do.
         let folder = &self.spec.workspace;
         std::fs::create_dir_all(folder)
             .map_err(|error| ralph_loop_journal::JournalError::file("make", folder, error))?;
@@ -153,7 +152,7 @@ impl PortSource {
     }
 }
 
-/// Lets the record lead to its lock, so that whoever watches it knows whether it is driven.
+/// Links the record to its lock, so that watchers know whether it is driven.
 fn lead(record: &RunDir, lock: &RunLock) {
     use std::os::unix::ffi::OsStrExt as _;
     let _ = ralph_loop_journal::artifacts::write(&record.lock_place(), lock.path().as_os_str().as_bytes());
@@ -167,7 +166,7 @@ fn with_hooks(mut parts: DriverParts, hooks: Hooks) -> DriverParts {
     parts
 }
 
-/// The next run brings its own; these hold on to the agent that they came from.
+/// Removes the hooks, which hold references to their agent; the next run brings its own.
 fn without_hooks(mut parts: DriverParts) -> DriverParts {
     parts.observers.clear();
     parts.custom_checks.clear();
@@ -185,7 +184,7 @@ fn lost() -> RunError {
     }
 }
 
-/// The spec of a run of an earlier process.
+/// The spec of an earlier process's run.
 pub(super) fn spec_of(record: &RunDir) -> Result<RunSpec, ralph_loop_journal::JournalError> {
     Ok(snapshot::load(record)?.spec.clone())
 }

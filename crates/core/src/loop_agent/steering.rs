@@ -1,4 +1,4 @@
-//! The handle on a run: from any task or thread, before, while and after it is driven.
+//! The run's handle, usable from any task or thread, before, during and after driving.
 
 use super::shared::{ACTOR, Shared};
 use crate::handle::{AgentState, Iteration, RalphStatus, RunHandle};
@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Watches and steers the run of a [`LoopAgent`](super::LoopAgent). Everything that it says goes through the run's inbox and is
-/// journalled; what is said before the run exists is sent to it first of all. Clones are the same handle.
+/// Watches and steers the run of a [`LoopAgent`](super::LoopAgent). Controls go through the run's inbox and
+/// are journaled; those sent before the run exists are delivered first. Clones share one handle.
 #[derive(Clone)]
 pub struct AgentHandle {
     pub(super) shared: Arc<Shared>,
@@ -24,25 +24,25 @@ impl std::fmt::Debug for AgentHandle {
 }
 
 impl AgentHandle {
-    /// The run, once there is one.
+    /// The run's id, once it exists.
     pub fn run_id(&self) -> Option<RunId> {
         let record = self.shared.record()?;
         RunId::parse(record.path().file_name()?.to_str()?).ok()
     }
 
-    /// The run by its record alone, as other processes see it.
+    /// The run as other processes see it, through its record.
     pub fn record(&self) -> Option<RunHandle> {
         let record = self.shared.record().filter(|record| record.spec().is_file())?;
         Some(RunHandle::new(record, ACTOR))
     }
 
-    /// Whether it is driven now, by this process.
+    /// Whether this process is driving it.
     pub fn is_driven(&self) -> bool {
         self.shared.is_driven()
     }
 
-    /// Waits until nobody of this process drives the run: it is over, suspended in good order, or was never begun. For whoever
-    /// has dropped the future of [`LoopAgent::run`](super::LoopAgent::run) and wants to end the process.
+    /// Waits until this process doesn't drive the run: it is over, suspended or never started. Call this
+    /// after dropping the future of [`LoopAgent::run`](super::LoopAgent::run), before ending the process.
     pub async fn rested(&self) {
         let rests = |cx: &mut Context<'_>| match self.shared.undriven_or_wakes(cx.waker()) {
             true => Poll::Ready(()),
@@ -51,45 +51,45 @@ impl AgentHandle {
         std::future::poll_fn(rests).await;
     }
 
-    /// Ends the run after the session under way.
+    /// Ends the run after the current session.
     pub fn stop(&self) -> Result<(), JournalError> {
         self.shared.say(Control::Stop)
     }
 
-    /// Ends the run now: the session and every check, those of the caller included.
+    /// Ends the run immediately, including sessions and checks.
     pub fn force_stop(&self) -> Result<(), JournalError> {
         self.shared.say(Control::Cancel)?;
         self.shared.abort();
         Ok(())
     }
 
-    /// Gives a hint to the next session.
+    /// Sends a hint for the next session.
     pub fn nudge(&self, text: impl Into<String>) -> Result<(), JournalError> {
         self.shared.say(Control::Nudge { text: text.into() })
     }
 
-    /// Lets the run wait after the session under way.
+    /// Pauses the run after the current session.
     pub fn pause(&self) -> Result<(), JournalError> {
         self.shared.say(Control::Pause)
     }
 
-    /// Lets a paused run go on.
+    /// Unpauses the run.
     pub fn resume(&self) -> Result<(), JournalError> {
         self.shared.say(Control::Resume)
     }
 
-    /// Gives the run other limits; what is left out stays. One that a limit ended goes on with the next
+    /// Changes limits; omitted ones stay. A run ended by a limit resumes with the next
     /// [`LoopAgent::run`](super::LoopAgent::run).
     pub fn set_limits(&self, change: BudgetChange) -> Result<(), JournalError> {
         self.shared.say(Control::Budget(change))
     }
 
-    /// Sends any other control.
+    /// Sends any control.
     pub fn send(&self, control: Control) -> Result<(), JournalError> {
         self.shared.say(control)
     }
 
-    /// Where the run stands.
+    /// The run's status.
     pub fn status(&self) -> Result<RalphStatus, JournalError> {
         match self.record() {
             Some(record) => record.status(),

@@ -1,4 +1,4 @@
-//! One call of `run`: what it needs that no other call of the same agent may touch.
+//! State of one call of `run`, separate from all other calls of the same agent.
 
 use super::jobs::Jobs;
 use super::result::LoopResult;
@@ -9,42 +9,40 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Characters of a panic's message that are told.
+/// Length limit of a reported panic message.
 const WORDS_MAX: usize = 300;
 
-/// What one call of `run` shares with the thread that drives for it. The next call has its own, so that the end of this one,
-/// whenever it is noticed, ends nothing of that.
+/// Shared between one call of `run` and its driving thread. Each call has its own, so that a late end of one
+/// doesn't end the next.
 #[derive(Clone, Default)]
 pub(super) struct Turn {
-    /// Futures on their way to whoever awaits.
+    /// Futures on their way to the awaiting task.
     pub(super) jobs: Arc<Jobs>,
     /// Suspends the run.
     pub(super) cancel: Arc<CancelFlag>,
-    /// What must end at once: a closure of the caller is not waited for.
+    /// Don't wait for closures of the caller.
     abort: Arc<AtomicBool>,
-    /// What the first closure that broke said.
+    /// The first panic message.
     broke: Arc<Mutex<Option<String>>>,
 }
 
 impl Turn {
-    /// No closure of the caller is waited for any more.
     pub(super) fn abort(&self) {
         self.abort.store(true, Ordering::SeqCst);
     }
 
-    /// Whether that is so.
     pub(super) fn is_aborted(&self) -> bool {
         self.abort.load(Ordering::SeqCst)
     }
 
-    /// Nobody awaits any more: the run is suspended.
+    /// The run isn't awaited any more, so suspend it.
     pub(super) fn give_up(&self) {
         self.cancel.set(CancelFlag::CALLER);
         self.abort();
         self.jobs.close();
     }
 
-    /// A closure of the caller broke: the run is suspended, and its result says so.
+    /// A closure of the caller panicked: suspends the run and reports it in the result.
     pub(super) fn note_panic(&self, panic: &(dyn Any + Send)) {
         let mut broke = self.broke.lock().unwrap_or_else(PoisonError::into_inner);
         broke.get_or_insert_with(|| words_of(panic));
@@ -53,7 +51,7 @@ impl Turn {
         self.abort();
     }
 
-    /// Calls a closure of the caller, unless one broke before.
+    /// Calls a closure of the caller, unless one panicked before.
     pub(super) fn call(&self, call: impl FnOnce()) {
         if self.broken().is_none()
             && let Err(panic) = catch_unwind(AssertUnwindSafe(call))
@@ -66,10 +64,10 @@ impl Turn {
         self.broke.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The result as the caller hears it: a run that was suspended because a closure broke says why. One that is over stays so.
+    /// The result for the caller: a run suspended by a panic says so, a finished one stays finished.
     pub(super) fn told(&self, mut result: LoopResult) -> LoopResult {
         if let Some(words) = self.broken().filter(|_| result.run.reason == EndReason::Suspended) {
-            // What the run was wired with is all there.
+            // The wiring is intact.
             let hint =
                 Some("mend it; `run()` goes on, and so does an agent with `.resume(run_id)`".to_owned());
             let error = RunError { hint, ..broke(&words, Some(result.run.iterations + 1)) };
@@ -81,14 +79,14 @@ impl Turn {
     }
 }
 
-/// What a panic said.
+/// A panic's message.
 pub(super) fn words_of(panic: &(dyn Any + Send)) -> String {
     let words = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
     ralph_loop_protocol::text::one_line(&words, WORDS_MAX)
 }
 
-/// The error of a run whose caller's code broke.
+/// The error for a panic in the caller's code.
 pub(super) fn broke(words: &str, iteration: Option<u32>) -> RunError {
     RunError {
         code: ErrorCode::IterationFailed,

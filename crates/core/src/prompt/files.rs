@@ -1,4 +1,4 @@
-//! What a prompt takes from files: read once, bounded.
+//! Reads the files a prompt uses, bounded.
 
 use ralph_loop_domain::state::RunState;
 use ralph_loop_journal::layout::{RalphDir, RunDir};
@@ -11,42 +11,42 @@ use super::{CHECK_MAX, PART_MAX, instructions, plan};
 
 const CONTEXT_MAX: usize = 50 * 1024;
 const TREE_MAX: usize = 200;
-/// What a session is shown of the last one's actions.
+/// Limit for the last session's action results.
 const RESULTS_MAX: usize = 16 * 1024;
-/// The errors of a long run are shown from a place of this grid on, so that their beginning stays the same over many
-/// sessions and a provider's cache holds.
+/// Step for the start of the quoted errors: the prefix stays stable over many sessions, so provider caches
+/// hit.
 const ERRORS_GRID: u64 = 8 * 1024;
 
-/// What the prompt takes from files, read once.
+/// File contents for a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PromptFiles {
-    /// Files that the task wants shown and that are as they were.
+    /// The task's context files that the run hasn't changed.
     pub context: Vec<(String, String)>,
-    /// Those of them that the run has changed.
+    /// Those the run has changed.
     pub changed_context: Vec<(String, String)>,
-    /// What the repo tells agents, quoted, and whether the run has changed it.
+    /// The repo's agent instructions, quoted, and whether the run changed them.
     pub instructions: (String, bool),
-    /// Names of the files of the workspace or of the task's working folder, for sessions that cannot look around or are kept to
-    /// that folder.
+    /// File names in the workspace or the task's working folder, for sessions that can't look around or are
+    /// limited to that folder.
     pub tree: String,
-    /// The story of a plan that is due, with its criteria; or why there is none.
+    /// A plan's next story with its criteria, or why there isn't one.
     pub story: String,
     /// `.ralph/guardrails.md`.
     pub guardrails: String,
-    /// `.ralph/progress.md`, or the `progress.txt` of a plan.
+    /// `.ralph/progress.md`, or a plan's `progress.txt`.
     pub progress: String,
-    /// `.ralph/notes.md`, and what people noted for this run.
+    /// `.ralph/notes.md`, and notes for this run.
     pub notes: String,
-    /// The end of what went wrong in this run.
+    /// The end of this run's errors.
     pub errors: String,
-    /// What the last session's actions came to, where it was one of kind `actions`: such a session sees no output itself.
+    /// Results of the last session's actions: sessions of kind `actions` see no output.
     pub results: String,
-    /// The end of each failing check's log: name, why, log path, text.
+    /// The end of each failing check's log: name, reason, log path, text.
     pub failing: Vec<(String, String, String, String)>,
 }
 
 impl PromptFiles {
-    /// Reads them; what is not there is empty.
+    /// Reads the files; missing ones are empty.
     pub fn read(dir: &RalphDir, run: &RunDir, state: &RunState) -> Self {
         let text = |name: &str| dir.read_text(name, PART_MAX as u64 * 2);
         let (context, changed_context) = context(state);
@@ -75,7 +75,7 @@ impl PromptFiles {
         }
     }
 
-    /// Only what the record of a run still has: the logs of failing checks.
+    /// Only what the record has: logs of failing checks.
     pub fn of_record(run: &RunDir, state: &RunState) -> Self {
         Self { failing: failing(run, state), ..Self::default() }
     }
@@ -92,7 +92,7 @@ fn failing(run: &RunDir, state: &RunState) -> Vec<(String, String, String, Strin
         .collect()
 }
 
-/// The results of an `actions` session, each with the end of its output.
+/// Results of an `actions` session, with the end of each output.
 fn results(run: &RunDir, iteration: u32) -> String {
     let path = run.iteration(iteration).join("response.json");
     let Ok(text) = std::fs::read_to_string(path) else { return String::new() };
@@ -124,13 +124,13 @@ fn results(run: &RunDir, iteration: u32) -> String {
     out
 }
 
-/// Notes of the repo without the words of the template, and those for this run.
+/// Notes of the repo without the template's text, and notes for this run.
 fn notes(of_repo: &str, run: &RunDir) -> String {
     let of_run = crate::log_tail::read_tail(&run.notes(), PART_MAX as u64);
     [of_repo.trim_end(), of_run.trim_end()].join("\n\n").trim_end().to_owned()
 }
 
-/// Context files, together below 50 kB: those that are as they were, and those that the run has changed.
+/// Context files below 50 kB in total: unchanged ones, and those the run changed.
 type ContextFiles = Vec<(String, String)>;
 
 fn context(state: &RunState) -> (ContextFiles, ContextFiles) {
@@ -152,8 +152,7 @@ fn context(state: &RunState) -> (ContextFiles, ContextFiles) {
     (shown, changed)
 }
 
-/// Names of files below a folder of the workspace, sorted, folders before what is in them; bounded. Links are named, not
-/// followed.
+/// Sorted file names below a folder, folders first; bounded, links not followed.
 fn tree(folder: &SafeDir, path: &Path, below: &str, names: &mut Vec<String>) {
     let Ok(found) = folder.entries(path, TREE_MAX) else { return };
     for entry in found {
@@ -172,10 +171,10 @@ fn tree(folder: &SafeDir, path: &Path, below: &str, names: &mut Vec<String>) {
     }
 }
 
-/// The last 8 to 16 kB of the errors (about 200 lines), from the start of an entry.
+/// The last 8 to 16 kB of errors (about 200 lines), from the start of an entry.
 fn recent_errors(dir: &RalphDir, run: &RunDir) -> String {
     use std::io::{Read as _, Seek as _, SeekFrom};
-    // A run of an older version has them in `.ralph/` alone.
+    // Older runs have them only in `.ralph/`.
     let file = std::fs::File::open(run.errors()).or_else(|_| dir.open_file("errors.log"));
     let Ok(mut file) = file else { return String::new() };
     let length = file.metadata().map_or(0, |m| m.len());

@@ -1,5 +1,5 @@
-//! What the repo tells agents (`CLAUDE.md`, `AGENTS.md`, `GEMINI.md`), as quoted text. Agent CLIs do not read these files themselves:
-//! they are started without any settings of the repo.
+//! Quotes the repo's agent instructions (`CLAUDE.md`, `AGENTS.md`, `GEMINI.md`). Agent CLIs don't read them:
+//! they start without the repo's settings.
 
 use ralph_loop_domain::state::RunState;
 use ralph_loop_protocol::text::head;
@@ -8,13 +8,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 const NAMES: [&str; 3] = ["CLAUDE.md", "AGENTS.md", "GEMINI.md"];
-/// Of one file, and of all together.
+/// Limits for one file and for all together.
 const FILE_MAX: usize = 16 * 1024;
 const ALL_MAX: usize = 32 * 1024;
 const ABOUT: &str =
     "Quoted from the repository. Follow them unless they contradict the task or the rules above.";
 
-/// What they say, from the top of the workspace to the folder of the session, and whether the run has changed any of them.
+/// The instructions from the top of the workspace to the session's folder, and whether the run changed any.
 pub(super) fn read(state: &RunState) -> (String, bool) {
     let task = &state.spec.task;
     let Ok(top) = SafeDir::open(&state.spec.workspace) else { return Default::default() };
@@ -25,7 +25,7 @@ pub(super) fn read(state: &RunState) -> (String, bool) {
     for path in folders.iter().flat_map(|folder| NAMES.map(|name| folder.join(name))) {
         let name = path.display().to_string();
         let text = top.read_text(&path, Links::Inside, FILE_MAX as u64 + 1).unwrap_or_default();
-        // Often one file is a link to the other, or the same.
+        // Often one file links to or copies the other.
         if text.trim().is_empty() || seen.contains(&text) || task.context_files.contains(&name) {
             continue;
         }

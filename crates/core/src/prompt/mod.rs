@@ -1,5 +1,5 @@
-//! The prompt of a session: fixed order, bounded, deterministic. What never changes stands first, then what changes
-//! slowly, then what changes each time, so that providers can cache the beginning.
+//! Builds a session's prompt: fixed order, bounded, deterministic. Constant parts come first, changing parts
+//! last, so that providers can cache the prefix.
 
 mod files;
 mod instructions;
@@ -33,12 +33,10 @@ const PART_MAX: usize = 12 * 1024;
 const CHECK_MAX: usize = 6 * 1024;
 const INSTRUCTIONS: &str = "Instructions from the repository";
 
-/// A session's prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// The whole text.
     pub text: String,
-    /// Where in it the parts end that stay the same: what never changes in a run, then what changes slowly.
+    /// Ends of the parts that stay the same: constant in a run, then slowly changing.
     pub stable: Vec<usize>,
 }
 
@@ -58,8 +56,8 @@ impl Prompt {
     }
 }
 
-/// The prompt for the next session of an agent of this kind, whose own words come first. Same state and files, same
-/// bytes.
+/// The prompt for the next session of this kind of agent, starting with the agent's own text. Same state and
+/// files give the same bytes.
 pub fn assemble(
     state: &RunState,
     files: &PromptFiles,
@@ -129,7 +127,7 @@ pub fn assemble(
     Prompt { text: out, stable: vec![never_changes, changes_slowly] }
 }
 
-/// The titles of those of [`state_sections`] that stand behind whatever people and repos have written.
+/// Titles of those [`state_sections`] that come after all text by users and repos.
 pub(crate) const STATE_TITLES: [(&str, &str); 4] = [
     ("what has changed", "Changes so far"),
     ("checks", "Checks"),
@@ -137,8 +135,7 @@ pub(crate) const STATE_TITLES: [(&str, &str); 4] = [
     ("hints", "Read this first"),
 ];
 
-/// The sections of a prompt that follow from the state and the logs of checks alone, each as it stands in the whole text: what
-/// a recorded prompt is held against.
+/// Sections that depend only on the state and check logs, exactly as in the whole text; replays compare them.
 pub fn state_sections(
     state: &RunState,
     files: &PromptFiles,
@@ -170,22 +167,21 @@ pub fn state_sections(
     all
 }
 
-/// Where a session stands, for the paths that it is told.
+/// The session's folder, for the paths in its prompt.
 pub(super) struct Place<'a> {
     state: &'a RunState,
     kind: AgentKind,
 }
 
 impl Place<'_> {
-    /// A path of the workspace as the session writes it: it works in the task's own folder, where there is one. File actions
-    /// always begin at the top.
+    /// A workspace path relative to the session's folder. File actions always start at the top.
     pub(super) fn path(&self, path: &str) -> String {
         let folder = self.state.spec.task.working_dir.as_deref().filter(|_| self.kind != AgentKind::Actions);
         let depth = folder.map_or(0, |folder| Path::new(folder).components().count());
         format!("{}{path}", "../".repeat(depth))
     }
 
-    /// How this session says that the task is done.
+    /// How this session claims to be done.
     pub(super) fn how_to_claim(&self) -> String {
         match self.kind {
             AgentKind::Actions => "end your actions with `stop_success`".to_owned(),
@@ -196,15 +192,15 @@ impl Place<'_> {
         }
     }
 
-    /// Where sessions leave word for each other; a plan has a file of its own.
+    /// Where sessions leave notes for each other; plans have a separate file.
     fn progress_file(&self) -> String {
         let own = crate::plan_progress::path(&self.state.spec.task);
         self.path(own.as_deref().unwrap_or(".ralph/progress.md"))
     }
 }
 
-/// The task in its dialect's own words. A plan's prompt may ask for the iteration's number: that stands where the run does, so
-/// that the text stays the same.
+/// The task in its own format. Fills a plan's iteration number in the run section instead, so that this text
+/// stays cacheable.
 fn task_text(state: &RunState) -> std::borrow::Cow<'_, str> {
     let text = &state.spec.task.text;
     if state.spec.task.dialect != Dialect::Plan {
@@ -221,7 +217,7 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
     let (settings, place) = (&state.spec.settings, Place { state, kind });
     let checks: Vec<String> = settings.required().map(|v| format!("`{}`", v.command_line())).collect();
     let mut protected: Vec<String> = settings.protected_paths.iter().map(|p| format!("`{p}`")).collect();
-    // Where boxes and stories are marked in the file itself, the rule about them says what may change there.
+    // For formats with marks in the file, the marking rule says what may change.
     let marked_there = match state.spec.task.dialect {
         Dialect::Plan => true,
         Dialect::RalphTaskMd => kind != AgentKind::Actions,
@@ -297,7 +293,7 @@ fn section(out: &mut String, title: &str, body: &str) {
     }
 }
 
-/// A state file without its own title: the section has one.
+/// A state file without its title, because the section has one.
 fn untitled(text: &str) -> &str {
     match text.split_once('\n') {
         Some((first, rest)) if first.starts_with("# ") => rest,

@@ -1,4 +1,4 @@
-//! The parts of a prompt that change with every session: what has changed, how the checks went, where the run stands.
+//! The parts of a prompt that change every session: changes, check results, status.
 
 use super::files::PromptFiles;
 use super::{CHECK_MAX, Place};
@@ -54,7 +54,7 @@ pub(super) fn changes(state: &RunState, place: &Place<'_>) -> String {
     text
 }
 
-/// What sessions in other roles left for this one.
+/// Notes from sessions in other roles.
 pub(super) fn findings(state: &RunState) -> String {
     let mut text = String::new();
     for found in &state.stuck.findings {

@@ -1,4 +1,4 @@
-//! What a prompt takes from a plan: the story that is due, and what earlier sessions have learnt.
+//! A plan's part of a prompt: the next story, and what earlier sessions learned.
 
 use super::PART_MAX;
 use crate::plan_progress;
@@ -10,14 +10,11 @@ use ralph_loop_task::dialect::plan_order::{self, Due};
 use ralph_loop_task::dialect::prd_tasks::{self, Story};
 use std::fmt::Write as _;
 
-/// Bytes of `tasks.json` that are read.
 const TASKS_MAX: u64 = 16 * 1024 * 1024;
-/// Bytes of one text of a story.
 const TEXT_MAX: usize = 4 * 1024;
-/// Criteria that are shown.
 const CRITERIA_MAX: usize = 50;
 
-/// The story that is due in the plan as it is now, for every kind of agent; empty for other tasks.
+/// The plan's next story; empty for other tasks.
 pub(super) fn next_story(state: &RunState) -> String {
     let task = &state.spec.task;
     if task.dialect != Dialect::Plan {
@@ -70,7 +67,7 @@ fn describe(out: &mut String, story: &Story) {
     }
 }
 
-/// The `progress.txt` of a plan: its curated top and the last entries; `None` for other tasks.
+/// A plan's `progress.txt`: its curated top and the last entries; `None` for other tasks.
 pub(super) fn progress(state: &RunState) -> Option<String> {
     let text = plan_progress::read(state)?;
     if text.len() <= PART_MAX {

@@ -1,8 +1,8 @@
-//! The environment of a proof on this machine: ways that lead into the workspace lead into the checkout instead.
+//! Redirects variables from the workspace to the checkout for a proof on this machine.
 
 use std::path::Path;
 
-/// Variables by which programs find other programs and libraries.
+/// Variables that locate programs and libraries.
 const WAYS: &[&str] = &[
     "PATH",
     "PYTHONPATH",
@@ -27,7 +27,7 @@ const WAYS: &[&str] = &[
     "CARGO_TARGET_DIR",
 ];
 
-/// Variables to set for commands in `checkout`, so that none of `vars` leads into `workspace`.
+/// Changes to `vars` for commands in `checkout`, so that none points into `workspace`.
 pub(crate) fn redirected(
     vars: impl Iterator<Item = (String, String)>,
     workspace: &Path,
@@ -42,7 +42,7 @@ pub(crate) fn redirected(
         .collect()
 }
 
-/// `text` with the path `from` replaced where it is a whole path or the beginning of one.
+/// Replaces the path `from` as a whole path or prefix.
 fn replaced(text: &str, from: &str, to: &str) -> String {
     let from = from.trim_end_matches('/');
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! The harness in a checkout. What is installed and tested there is the agent's code, so these files are read again after each
+//! The harness in a checkout. Agent code is installed and tested there, so the harness is compared after each
 //! command: a check that changes the files it judges fails.
 
 use ralph_loop_protocol::id::Digest;
@@ -6,14 +6,12 @@ use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-/// Files and folders that are looked at.
 const ENTRIES_MAX: usize = 200_000;
-/// Changes that are listed.
 const LISTED_MAX: usize = 40;
-/// A larger file is known by its size alone.
+/// Larger files are compared by size only.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 
-/// The harness of a checkout, by the digests of its files.
+/// The harness of a checkout, as file digests.
 pub(crate) struct HarnessFiles<'a> {
     root: PathBuf,
     is_harness: &'a dyn Fn(&str) -> bool,
@@ -23,7 +21,7 @@ pub(crate) struct HarnessFiles<'a> {
 }
 
 impl<'a> HarnessFiles<'a> {
-    /// Reads a checkout that was just made.
+    /// Reads a fresh checkout.
     pub(crate) fn read(root: &Path, is_harness: &'a dyn Fn(&str) -> bool) -> Self {
         let mut files =
             Self { root: root.to_owned(), is_harness, files: BTreeMap::new(), links_out: Vec::new() };
@@ -31,7 +29,7 @@ impl<'a> HarnessFiles<'a> {
         files
     }
 
-    /// The files that `who` changed or removed, in words.
+    /// Describes files that `who` changed or removed.
     pub(crate) fn changed_by(&self, who: &str) -> Vec<String> {
         let now = self.digests().0;
         let changed = self.files.iter().filter(|(path, old)| now.get(*path) != Some(*old));
@@ -88,7 +86,7 @@ fn digest(root: &SafeDir, path: &Path) -> Digest {
     }
 }
 
-/// Whether a link at `path` leads out of the folder that the path is relative to.
+/// Whether a link at `path` leads out of the checkout.
 fn leads_out(path: &str, target: &Path) -> bool {
     let mut depth = path.split('/').count() - 1;
     for part in target.components() {
@@ -103,7 +101,7 @@ fn leads_out(path: &str, target: &Path) -> bool {
     false
 }
 
-/// Folders that a setup or a tool fills.
+/// Folders filled by setup or tools.
 fn is_installed(name: &str) -> bool {
     name.ends_with("cache")
         || matches!(

@@ -1,4 +1,5 @@
-//! Whether what is installed in the user's folder is what was there when the run began. A run without a sandbox could change it.
+//! Whether the dependencies in the user's folder are the original ones. A run without a sandbox could change
+//! them.
 
 use ralph_loop_domain::installed::InstalledFolder;
 use ralph_loop_protocol::id::Digest;
@@ -6,38 +7,38 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Files that are looked at in one folder.
+/// File limit per folder.
 const FILES_MAX: usize = 400_000;
-/// What tools keep in `node_modules` while they run, and what Python compiles.
+/// Runtime caches in `node_modules`, and compiled Python.
 const CACHES: &[&str] = &["__pycache__", ".cache", ".vite", ".vite-temp", ".vitest"];
 
 /// Who can write to the folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writers {
-    /// The user alone.
+    /// Only the user.
     User,
-    /// Sessions of the run, too.
+    /// Sessions of the run as well.
     Sessions,
 }
 
-/// The marks of folders, each under its name.
+/// Fingerprints of folders by name.
 pub(crate) fn marks(folders: &[InstalledFolder], writers: Writers) -> BTreeMap<String, String> {
     folders.iter().map(|folder| (name(folder), mark(&folder.from, writers))).collect()
 }
 
-/// The name of a folder among the marks of the surroundings: no program's ends like that.
+/// The name of a folder's fingerprint, distinct from any program's.
 pub(crate) fn name(folder: &InstalledFolder) -> String {
     format!("{}/", folder.at)
 }
 
-/// A digest of every file's path, size and times; never of its content, which would take as long as a test run.
+/// Digest of every file's path, size and times. Hashing the content would take as long as a test run.
 fn mark(top: &Path, writers: Writers) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut open = vec![PathBuf::new()];
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(top.join(&folder)).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            // Compiled files are read from elsewhere where sessions can write here.
+            // If sessions can write here, compiled files are read from elsewhere.
             let is_cache = CACHES.iter().any(|cache| name == *cache);
             if is_cache && (writers == Writers::User || name == "__pycache__") {
                 continue;
@@ -48,7 +49,7 @@ fn mark(top: &Path, writers: Writers) -> String {
                 open.push(path);
                 continue;
             }
-            // A file's change can be told from its size and time, unless somebody hides it.
+            // Size and time reveal a change unless they were manipulated.
             let hidden =
                 if writers == Writers::Sessions { (facts.ctime(), facts.ctime_nsec()) } else { (0, 0) };
             lines.push(format!(

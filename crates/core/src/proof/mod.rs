@@ -1,5 +1,5 @@
-//! What the final check stands on: checkouts whose harness stays as it was, the surroundings of the start, and words for what
-//! the commit lacks.
+//! Support for the final check: checkouts with an unchanged harness, the original environment, and
+//! explanations for what the commit lacks.
 
 pub(crate) mod environment;
 pub(crate) mod harness_files;

@@ -1,5 +1,5 @@
-//! The programs and settings of this machine that a check depends on and that lie outside the workspace. A run without a
-//! sandbox could put others in their place, so they are known by their marks from the start.
+//! Fingerprints of programs and settings outside the workspace that checks depend on. A run without a sandbox
+//! could replace them.
 
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_protocol::id::Digest;
@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Programs that stand behind most checks.
+/// Programs behind most checks.
 const USUAL: &[&str] = &[
     "sh", "bash", "env", "python", "python3", "node", "npm", "npx", "pnpm", "yarn", "bun", "cargo", "rustc",
     "go", "make", "just", "pytest", "jest", "vitest", "mocha", "ruby", "bundle", "rspec", "java", "mvn",
     "gradle", "php", "dotnet", "git", "grep", "diff", "cat", "sed", "awk", "test", "uv", "poetry",
 ];
 
-/// Settings in the home folder that programs read by themselves.
+/// Settings in the home folder that programs read.
 const HOME_FILES: &[&str] = &[
     ".gitconfig",
     ".config/git/config",
@@ -30,23 +30,24 @@ const HOME_FILES: &[&str] = &[
     ".pytest.ini",
 ];
 
-/// Fingerprints of programs and settings, by name. Empty where there is none.
+/// Fingerprints of programs and settings, by name; empty if missing.
 pub(crate) type Fingerprints = BTreeMap<String, String>;
 
-/// Looks at what the checks of a run depend on, outside the workspace: its folder, and the path at which checks see it.
+/// Fingerprints what a run's checks depend on outside the workspace, given its folder and the path at which
+/// checks see it.
 pub(crate) fn fingerprints(vars: &Vars, settings: &Settings, workspace: [&Path; 2]) -> Fingerprints {
     let mut folders = vars.path_folders();
     folders.retain(|folder| !workspace.iter().any(|top| folder.starts_with(top)));
     marks(&wanted(settings), &folders, vars.get_os("HOME").map(Path::new))
 }
 
-/// The programs that checks name, and the usual ones.
+/// Programs named by checks, and the usual ones.
 fn wanted(settings: &Settings) -> (BTreeSet<String>, BTreeSet<String>) {
     let (mut named, mut words) = (BTreeSet::new(), BTreeSet::new());
     let checks = settings.verifiers.iter().map(|v| v.command_argv.clone());
     for argv in checks.chain(settings.setup_commands.iter().map(|c| c.argv())) {
         named.extend(argv.first().cloned());
-        // Any word of a line for a shell may be a program.
+        // Any word of a shell line may be a program.
         words.extend(
             argv.iter()
                 .skip(1)
@@ -71,7 +72,7 @@ fn marks(
         let found = folders.iter().map(|folder| folder.join(name)).find(|path| is_program(path));
         match found {
             Some(path) => drop(marks.insert(name.clone(), mark(&path))),
-            // One that is missing and then comes matters where a check names it.
+            // A program that appears later matters if a check names it.
             None if named.contains(name) => drop(marks.insert(name.clone(), String::new())),
             None => {}
         }
@@ -97,7 +98,7 @@ fn is_program(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
-/// Where a file is and which one it is. Its status time cannot be set back by its owner.
+/// Path and identity of a file. Its owner can't reset the status time.
 fn mark(path: &Path) -> String {
     match std::fs::metadata(path) {
         Ok(m) => format!(
@@ -113,7 +114,7 @@ fn mark(path: &Path) -> String {
     }
 }
 
-/// The files with paths and lines that Python runs at its start, in a folder of modules.
+/// The `.pth` and customize files that Python runs at start, in a module folder.
 fn path_files(folder: &Path) -> String {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let files: BTreeSet<PathBuf> =
@@ -122,8 +123,8 @@ fn path_files(folder: &Path) -> String {
     if marks.is_empty() { String::new() } else { format!("{} {}", folder.display(), marks.join("\n")) }
 }
 
-/// What settings say, wherever the file was copied or touched. Of git's only what programs go by: who commits, and how git
-/// looks, is the user's own business while a run works.
+/// Content of settings, regardless of copies and times. For git only what affects files and programs: the
+/// user may change identity or display during a run.
 fn settings_mark(path: &Path) -> String {
     let Ok(text) = std::fs::read(path) else { return String::new() };
     let text = match path.ends_with(".gitconfig") || path.ends_with("git/config") {
@@ -133,7 +134,7 @@ fn settings_mark(path: &Path) -> String {
     if text.is_empty() { String::new() } else { format!("{} {}", path.display(), Digest::of(&text).as_str()) }
 }
 
-/// The sections of git's configuration that change files or run programs.
+/// Sections of git's configuration that change files or run programs.
 fn git_settings(text: &str) -> String {
     const DECIDE: &[&str] =
         &["core", "filter", "include", "includeif", "diff", "merge", "url", "safe", "submodule", "protocol"];
@@ -151,7 +152,7 @@ fn git_settings(text: &str) -> String {
     kept
 }
 
-/// The same in few letters, for the journal.
+/// Hashed, for the journal.
 pub(crate) fn sealed(marks: &Fingerprints) -> Fingerprints {
     marks.iter().map(|(name, mark)| (name.clone(), seal(mark))).collect()
 }
@@ -160,11 +161,11 @@ fn seal(mark: &str) -> String {
     if mark.is_empty() { String::new() } else { Digest::of(mark.as_bytes()).short().to_owned() }
 }
 
-/// What is no longer what it was when it was sealed, in words.
+/// Describes what changed since it was sealed.
 pub(crate) fn differences(before: &Fingerprints, now: &Fingerprints) -> Vec<String> {
     let path = |mark: &str| mark.split(' ').next().unwrap_or_default().to_owned();
     let mut found = Vec::new();
-    // What is installed in the user's folder is looked at for itself.
+    // The user's installed dependencies are compared separately.
     for (name, old) in before.iter().filter(|(name, _)| !name.ends_with('/')) {
         let new = now.get(name).map(String::as_str).unwrap_or_default();
         if seal(new) == *old {
@@ -180,10 +181,10 @@ pub(crate) fn differences(before: &Fingerprints, now: &Fingerprints) -> Vec<Stri
             }
         });
     }
-    // A home that had no such folder at the start has no mark of the file in it.
+    // If the home lacked the folder, the file in it has no fingerprint.
     let had_folder = |name: &String| before.contains_key(&name.replace("*.pth", "usercustomize.py"));
     let came = now.iter().filter(|(name, mark)| {
-        // A record of an earlier version knows the folder, and not these files in it.
+        // Older records have the folder but not these files.
         (name.ends_with("customize.py") || (name.ends_with("*.pth") && !had_folder(name))) && !mark.is_empty()
     });
     found.extend(

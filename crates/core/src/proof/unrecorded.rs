@@ -1,11 +1,10 @@
-//! "Works on my machine": what the workspace has and the commit has not, the likeliest causes first.
+//! "Works on my machine": what the workspace has and the commit lacks, likeliest causes first.
 
 use ralph_loop_protocol::text::count;
 
-/// Paths that are named.
 const NAMED: usize = 12;
 
-/// One line for the agent: what exists in the workspace only. `output` is what the failed checks printed.
+/// One line for the agent about files only in the workspace. `output` is that of the failed checks.
 pub(crate) fn line(unrecorded: &[String], dirty: &[String], output: &str) -> Option<String> {
     let mut named: Vec<(u8, String)> = Vec::new();
     for path in dirty.iter().filter(|p| !is_noise(p)) {
@@ -24,7 +23,7 @@ pub(crate) fn line(unrecorded: &[String], dirty: &[String], output: &str) -> Opt
     Some(format!("in the workspace, but not in the commit: {}{more}", list.join(", ")))
 }
 
-/// Whether the checks speak of a path.
+/// Whether the output mentions a path.
 pub(crate) fn is_named(path: &str, output: &str) -> bool {
     let path = path.trim_end_matches('/');
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -44,7 +43,7 @@ fn rank(path: &str, output: &str) -> u8 {
     }
 }
 
-/// What no check depends on.
+/// Files that checks don't depend on.
 fn is_noise(path: &str) -> bool {
     const NAMES: &[&str] = &[
         ".DS_Store",

@@ -1,5 +1,5 @@
-//! The checks before the first session, on the files of the start: what they say then shows what the final check is worth, and
-//! what is wrong with the surroundings before anybody is paid.
+//! Runs the checks on the original files before the first session: shows what the final check is worth, and
+//! reveals environment problems before anything costs money.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -23,36 +23,36 @@ use ralph_loop_task::config::{CommandLine, Expect, VerifierConfig};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Results of the start that are kept for other runs.
+/// Baseline results cached for other runs.
 const CACHED_MAX: usize = 50;
-/// What the checks of the start were seen to do, in the run's folder.
+/// Execution trace of the baseline checks, in the run's folder.
 const TRACE: &str = "baseline/trace.json";
 
-/// Bytes of a failed setup's output that are looked at.
+/// Bytes examined of a failed setup's output.
 const SETUP_TAIL: u64 = 8 * 1024;
-/// The same of a failed check's.
+/// Bytes examined of a failed check's output.
 const CHECK_TAIL: u64 = 64 * 1024;
 
-/// The checks of the start, and what they were seen to do.
+/// Baseline check results and trace.
 #[derive(Debug, Serialize, Deserialize)]
 struct BaselineRecord {
     checks: BaselineChecks,
     trace: ExecTrace,
-    /// What is installed in the user's folder lacks something, and the setup does not.
+    /// The user's installed dependencies are incomplete; setup succeeds.
     #[serde(default)]
     installs: bool,
 }
 
-/// How it went.
+/// How the baseline ended.
 pub(crate) enum BaselineEnd {
-    /// With these results; without any where none are wanted, or none can be had.
+    /// The results; `None` if not wanted or not possible.
     Known(Option<BaselineChecks>),
-    /// The run was stopped meanwhile.
+    /// The run was stopped.
     Stopped,
 }
 
 impl Driver {
-    /// Runs every check on the files of the start, in a clean checkout after setup; or finds that it was done before.
+    /// Runs every check on the original files in a clean checkout after setup, or reuses cached results.
     pub(crate) fn check_baseline(&mut self, baseline: &Baseline) -> Result<BaselineEnd, DriveError> {
         if !self.ctx.state.spec.settings.baseline {
             return Ok(BaselineEnd::Known(None));
@@ -83,7 +83,7 @@ impl Driver {
             });
         };
         self.keep_trace(&record)?;
-        // A failure may have passed by tomorrow; what passes, and what fails by its tests, is the same on the same files.
+        // Other failures may be transient; passes and test failures are reproducible on the same files.
         let lasting = record.checks.setup_failed.is_none()
             && record.checks.results.iter().all(|r| r.passed || r.tests.is_some_and(|t| t.executed() > 0));
         if let Some(path) = cache.filter(|_| lasting) {
@@ -94,8 +94,8 @@ impl Driver {
         Ok(BaselineEnd::Known(Some(record.checks)))
     }
 
-    /// The checks of the start once more, where what is installed in the user's folder lacks something and a setup may not:
-    /// that one counts for the run if it does not.
+    /// Repeats the baseline checks with setup if the user's installed dependencies are incomplete; uses setup
+    /// for the run if that succeeds.
     fn check_with_setup(
         &mut self,
         first: BaselineRecord,
@@ -128,7 +128,7 @@ impl Driver {
         }
     }
 
-    /// What a required check of the start lacks around it.
+    /// What a required baseline check lacks in its environment.
     fn lacks(&self, checks: &BaselineChecks) -> Option<String> {
         if let Some(setup) = &checks.setup_failed {
             return Some(format!("`{setup}` fails"));
@@ -145,7 +145,7 @@ impl Driver {
         Some(format!("{}: {}", result.name, found.sentence()))
     }
 
-    /// What the checks of the start were seen to do.
+    /// The execution trace of the baseline checks.
     pub(crate) fn baseline_trace(&self) -> ExecTrace {
         let text = std::fs::read(self.ctx.run.path().join(TRACE)).ok();
         text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
@@ -158,7 +158,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The log of a check that was not run again.
+    /// Writes the log of a cached check.
     fn note_cached(&self, log: &str) -> Result<Digest, DriveError> {
         let path = self.ctx.run.path().join(log);
         path.parent().map_or(Ok(()), make_dir)?;
@@ -168,11 +168,11 @@ impl Driver {
         )?)
     }
 
-    /// What the results depend on.
+    /// Everything the results depend on.
     fn cache_key(&self, baseline: &Baseline) -> String {
         let settings = &self.ctx.state.spec.settings;
         let known = serde_json::json!([
-            // What is remembered of them.
+            // Previously seen failures.
             "red",
             baseline.tree,
             settings.verifiers,
@@ -186,7 +186,7 @@ impl Driver {
         format!("{}.json", Digest::of(known.to_string().as_bytes()).as_str().replace(':', "-"))
     }
 
-    /// `None` where the run was stopped, or there is no checkout to check.
+    /// `None` if the run was stopped or there is no checkout.
     fn check_start(
         &mut self,
         folder: &Path,
@@ -264,7 +264,7 @@ impl Driver {
         Ok(Some(BaselineRecord { checks, trace, installs: false }))
     }
 
-    /// The number that the run is to improve, as the checks of the start have just measured it.
+    /// The metric's original value, just measured by the baseline.
     fn metric_of_start(&self, logs: &Path) -> Option<MeasuredNumber> {
         self.ctx.state.spec.settings.verifiers.iter().find_map(|verifier| {
             let metric = verifier.metric.as_ref()?;
@@ -274,8 +274,8 @@ impl Driver {
         })
     }
 
-    /// What a person wants to know before money is spent: a check that fails otherwise than by its tests may be the wrong
-    /// command, and one that passes already cannot show that the work is done.
+    /// Reports before money is spent: a check that fails other than by its tests may be the wrong command,
+    /// and one that passes already can't show that the work is done.
     fn tell_results(&mut self, checks: &BaselineChecks) -> Result<(), DriveError> {
         let required = self.ctx.state.spec.settings.required_verifiers.clone();
         let doubtful = checks.results.iter().filter(|result| !checks.cached && self.may_be_wrong(result));
@@ -314,8 +314,8 @@ impl Driver {
         })
     }
 
-    /// Whether a check fails in a way that a wrong command would. How it fails is told with the snapshot: by its tests, by what it
-    /// prints or by a file that is not there yet it is meant to, and a missing program has its own line.
+    /// Whether a check fails as a wrong command would. Failing tests and missing files are expected and
+    /// reported with the snapshot; a missing program has a separate message.
     fn may_be_wrong(&self, result: &CheckResult) -> bool {
         let by_tests = result.tests.is_some_and(|tests| tests.executed() > 0);
         let looks = |verifier: &VerifierConfig| {
@@ -329,7 +329,7 @@ impl Driver {
         !result.passed && !by_tests && !no_command && !matches!(result.exit_code, Some(0 | 126 | 127))
     }
 
-    /// Surroundings that fail are told with what mends them; the task may be to make them.
+    /// Reports environment failures with the fix; the task may be to fix them.
     fn tell_cure(&mut self, checks: &BaselineChecks) -> Result<(), DriveError> {
         let failing: Vec<_> = checks.results.iter().filter(|result| !result.passed).collect();
         if failing.is_empty() {
@@ -359,7 +359,7 @@ fn read_record(path: &Path) -> Option<BaselineRecord> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
 
-/// Keeps a record for other runs, and drops the oldest of too many. A cache that cannot be written is none.
+/// Caches a record and drops the oldest. Write failures are ignored.
 fn keep_record(path: &Path, record: &BaselineRecord) {
     let Some(folder) = path.parent() else { return };
     if make_dir(folder).is_err() {

@@ -1,4 +1,5 @@
-//! Checkpoint: the tree, a commit on the work ref, the diff; and whether refs or protected paths were touched.
+//! Checkpoint: records the tree, commits it on the work ref, stores the diff, and detects moved refs and
+//! changed protected paths.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -8,9 +9,9 @@ use ralph_loop_domain::ports::CheckpointRequest;
 use ralph_loop_protocol::event::{EventBody, FileChange};
 use std::path::Path;
 
-/// Files named in the journal; the whole list is in the receipt's commit.
+/// Files named in the journal; the commit has them all.
 const FILES_MAX: usize = 200;
-/// Bytes of `git_diff.patch`.
+/// Size limit of `git_diff.patch`.
 const PATCH_MAX: usize = 1024 * 1024;
 
 impl Driver {
@@ -26,7 +27,7 @@ impl Driver {
             self.ctx.record(EventBody::Tampered { what })?;
             return Ok(());
         }
-        // Refs first: our own commit must not hide what the agent moved.
+        // Check refs first: our own commit must not hide what the agent moved.
         let moves = self.workspace.moved_refs()?;
         if !moves.is_empty() {
             self.ctx.record(EventBody::RefsMoved { moves, left_out: 0 })?;
@@ -38,7 +39,7 @@ impl Driver {
             let wanted = without_skip_marks(&wanted);
             message = match self.ctx.state.spec.settings.handover.commit_template {
                 Some(_) => format!("{message}\n\n{}", without_trailers(&wanted)),
-                // The agent has written this message for exactly this commit.
+                // The agent wrote this message for exactly this commit.
                 None => without_trailers(&wanted),
             };
         }
@@ -69,7 +70,7 @@ impl Driver {
         let folder = self.ctx.iteration_dir(iteration)?;
         let path = folder.join("git_diff.patch");
         let mut whole = match again {
-            // Recorded again with the engine's own marks: they follow what the agent did.
+            // Recorded again with the engine's own marks.
             true => std::fs::read(&path).unwrap_or_default(),
             false => Vec::new(),
         };
@@ -113,7 +114,7 @@ impl Driver {
         }
         let changes = self.take_claims(iteration, checkpoint.protected)?;
         if !changes.is_empty() {
-            // The next prompt quotes the errors: the agent must know what to bring back.
+            // The next prompt quotes the errors, so the agent learns what to restore.
             let mut list: Vec<String> =
                 changes.iter().take(FILES_MAX).map(|c| format!("{} {}", c.path, c.change.as_str())).collect();
             if changes.len() > list.len() {
@@ -129,7 +130,7 @@ impl Driver {
 }
 
 impl Driver {
-    /// Files in submodules that the session has written. Nobody records them, so the next one is told, too.
+    /// Files the session wrote in submodules. They aren't recorded, so the next session is informed as well.
     fn edits_in_submodules(&mut self, iteration: u32) -> Result<Vec<String>, DriveError> {
         let Some(before) = self.submodules_before.take() else { return Ok(Vec::new()) };
         let now = self.workspace.submodule_files()?;
@@ -152,7 +153,7 @@ impl Driver {
         Ok(edited)
     }
 
-    /// What a session has changed outside the folder that it is kept to.
+    /// Changes outside the session's folder.
     fn outside_working_dir(&self, files: &[FileChange]) -> Vec<String> {
         let task = &self.ctx.state.spec.task;
         let Some(folder) = &task.working_dir else { return Vec::new() };
@@ -163,7 +164,7 @@ impl Driver {
     }
 }
 
-/// An agent's words for a commit, without lines that look like the engine's own trailers.
+/// An agent's commit message without lines that look like the engine's trailers.
 fn without_trailers(message: &str) -> String {
     let lines: Vec<&str> = message
         .trim()

@@ -1,4 +1,4 @@
-//! A clean checkout in a folder of its own, and the commands that make it ready for checks.
+//! A clean checkout in its own folder, and its setup.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -10,40 +10,39 @@ use ralph_loop_task::config::CommandLine;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest run of one setup command.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(1800);
 
-/// How the setup of a clean checkout ended.
 pub(crate) enum SetupEnd {
-    /// Every command did its work.
     Ready,
-    /// This command failed; its log, relative to the run's folder.
-    Failed { command: String, log: String },
-    /// The run was stopped meanwhile.
+    /// This command failed; the log path is relative to the run's folder.
+    Failed {
+        command: String,
+        log: String,
+    },
+    /// The run was stopped.
     Stopped,
 }
 
-/// A clean checkout that is ready for its setup and its checks.
+/// A clean checkout, ready for setup and checks.
 pub(crate) struct Checkout {
     pub(crate) sandbox: Box<dyn Sandbox>,
-    /// The variables of its commands.
+    /// Variables for its commands.
     pub(crate) env: Vec<(String, String)>,
-    /// What must still be run in it.
+    /// Setup still to run.
     pub(crate) setup: Vec<CommandLine>,
-    /// What is in it from the user's folder.
+    /// Dependencies taken from the user's folder.
     pub(crate) installed: Vec<InstalledFolder>,
 }
 
 impl Driver {
-    /// Makes a folder for a clean checkout, lets `work` use it and removes it. The folder has the name of the workspace: some
-    /// tools take a project's name from it.
+    /// Creates a folder for a clean checkout, calls `work`, and removes it. The folder is named like the
+    /// workspace, because some tools derive the project's name from it.
     pub(crate) fn in_clean_folder<T>(
         &mut self,
         work: impl FnOnce(&mut Self, &Path) -> Result<T, DriveError>,
     ) -> Result<T, DriveError> {
         let parent = self.ctx.proof_dir.clone();
-        // A git of an earlier process that was killed may still write there for a moment: this check gets a folder of its own,
-        // and what is left of that one goes with it.
+        // Git of a killed process may still be writing there, so use a separate folder and remove both.
         let left_over = remove_dir(&parent);
         let name =
             self.ctx.state.spec.workspace.file_name().unwrap_or_else(|| "checkout".as_ref()).to_owned();
@@ -59,7 +58,6 @@ impl Driver {
         done
     }
 
-    /// Runs the setup commands.
     pub(crate) fn run_setup(&mut self, checkout: &Checkout, logs: &Path) -> Result<SetupEnd, DriveError> {
         for (n, command) in checkout.setup.iter().enumerate() {
             let mut request = ExecRequest::new(command.argv());
@@ -86,7 +84,7 @@ pub(crate) fn make_dir(path: &Path) -> Result<(), DriveError> {
 
 fn remove_dir(path: &Path) -> Result<(), DriveError> {
     let gone = std::fs::remove_dir_all(path).or_else(|error| match error.kind() {
-        // Some tools leave folders that nobody may write into.
+        // Some tools leave read-only folders.
         std::io::ErrorKind::PermissionDenied => {
             make_writable(path);
             std::fs::remove_dir_all(path)

@@ -1,4 +1,4 @@
-//! Consult: the doctor reads the run, a critic looks at its last changes, and whoever uses the library is asked.
+//! Consult: asks the doctor, the critic, or the library's caller.
 
 use crate::context::Context;
 use crate::driver_parts::Driver;
@@ -22,11 +22,11 @@ use ralph_loop_task::config::{Apply, Profile};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Reports that `diagnostics.md` keeps, in bytes.
+/// Size limit of `diagnostics.md`.
 const DIAGNOSTICS_MAX: usize = 64 * 1024;
 
 impl Driver {
-    /// The doctor reads a run that nobody drives; the run itself does not go on.
+    /// Runs the doctor on a stopped run without resuming it.
     pub fn consult_doctor(mut self, profile: Option<&str>) -> Result<(), DriveError> {
         if let Some(name) = profile {
             self.doctor_profile = Some(name.to_owned());
@@ -37,7 +37,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The doctor reads the run and writes its report.
+    /// Runs the doctor and writes its report.
     pub(crate) fn diagnose(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("diagnose.before");
         let state = &self.ctx.state;
@@ -74,7 +74,8 @@ impl Driver {
             &self.ctx.redactor.bytes(&json),
         )?;
         self.ctx.boundary("diagnose.report");
-        // Sent before the event: a crash in between sends the same letters again, and the inbox knows them by their id.
+        // Sent before the event: a crash in between sends the same controls again, and the inbox deduplicates
+        // by id.
         if apply == Apply::Auto {
             let controls = diagnosis.report.controls(&snapshot.spec.task.text);
             send(&self.ctx, iteration, controls)?;
@@ -93,7 +94,7 @@ impl Driver {
         Ok(())
     }
 
-    /// A critic looks at the last changes. One that cannot speak has no objections.
+    /// Runs the critic on the last changes. If it fails, there are no objections.
     pub(crate) fn criticise(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("criticise.before");
         let state = &self.ctx.state;
@@ -144,7 +145,7 @@ impl Driver {
         })
     }
 
-    /// An agent as critic, in a checkout that is thrown away: whatever it does there changes nothing here.
+    /// Runs an agent as critic in a throwaway checkout.
     fn ask_agent(
         &mut self,
         asker: Option<&dyn Asker>,
@@ -189,7 +190,7 @@ impl Driver {
         Ok(answer)
     }
 
-    /// Asks the calling program for a hint, where it wants to be asked.
+    /// Asks the calling program for a hint.
     pub(crate) fn ask_advisor(
         &mut self,
         kinds: Vec<StuckKind>,
@@ -211,14 +212,14 @@ impl Driver {
     }
 }
 
-/// A helper that cannot be reached is done without: the run waits for it no longer than for one more try.
+/// Limits a helper to one retry.
 fn hasty(profile: Profile) -> Profile {
     Profile { max_retries: profile.max_retries.or(Some(1)), ..profile }
 }
 
 fn write_report(ctx: &Context, text: &str) -> Result<(), DriveError> {
     let before = ctx.dir.read_text("diagnostics.md", DIAGNOSTICS_MAX as u64);
-    // Older reports stay below the newest, as far as there is room; the template's empty parts go.
+    // Keeps older reports below the newest as space allows, without the template's empty parts.
     let older = before.strip_prefix("# Diagnostics\n").unwrap_or("").trim();
     let older = if older.starts_with("Each report has these parts") { "" } else { older };
     let whole = match older.is_empty() {
@@ -236,7 +237,7 @@ fn send(ctx: &Context, iteration: u32, controls: Vec<Control>) -> Result<(), Dri
     Ok(())
 }
 
-/// The ask sink of a helper: cancel works while it thinks, and its text is shown live.
+/// Makes a helper call cancelable and shows its text live.
 struct ConsultSink<'a> {
     ctx: &'a mut Context,
     what: &'static str,

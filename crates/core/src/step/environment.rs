@@ -1,5 +1,5 @@
-//! What is missing around the checks: told before the first session where a program is not there at all, and read from what
-//! failing checks print after each.
+//! Reports what the environment lacks: missing programs before the first session, and errors in check output
+//! after each.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -12,14 +12,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-/// Bytes of each check's output.
 const OUTPUT_MAX: u64 = 64 * 1024;
-/// Longest look for one program.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(20);
 
 impl Driver {
-    /// Says which programs of the required checks and the setup are not there, with what installs them. Nothing is refused:
-    /// making them may be the task.
+    /// Reports missing programs of required checks and setup, with the command that installs each. Rejects
+    /// nothing, because installing them may be the task.
     pub(crate) fn tell_missing_programs(&mut self) -> Result<(), DriveError> {
         let settings = &self.ctx.state.spec.settings;
         let setup = settings.setup_commands.iter().map(|command| ("setup".to_owned(), command.argv()));
@@ -49,7 +47,7 @@ impl Driver {
     }
 }
 
-/// The first fault of the surroundings that a required check on the present tree shows.
+/// The first environment fault that a required check shows on the current tree.
 pub(crate) fn fault_of(state: &RunState, run_dir: &Path) -> Option<String> {
     let required = &state.spec.settings.required_verifiers;
     let failing = state
@@ -66,7 +64,8 @@ pub(crate) fn fault_of(state: &RunState, run_dir: &Path) -> Option<String> {
         .next()
 }
 
-/// Whether the task speaks of a name, or the repo has a file or folder of it: then it is the work that lacks it.
+/// Whether the task mentions the name or the repo contains it, so that the work is missing, not the
+/// environment.
 pub(crate) fn is_work(state: &RunState, name: &str) -> bool {
     let task = &state.spec.task;
     let word = |text: &str| {
@@ -84,7 +83,7 @@ pub(crate) fn is_work(state: &RunState, name: &str) -> bool {
         || ["", ".py", ".js", ".ts"].iter().any(|end| exists(end))
 }
 
-/// The program that a command starts, where it is looked for on the `PATH`; the first word of a shell line that is no builtin.
+/// The program a command starts from the `PATH`; for a shell line, the first word that isn't a builtin.
 pub(crate) fn program(argv: &[String]) -> Option<String> {
     const BUILTINS: &[&str] = &[
         "cd", "test", "[", "set", "export", ".", "source", "if", "for", "while", "!", "exit", "true",

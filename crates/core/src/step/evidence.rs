@@ -1,5 +1,5 @@
-//! Evidence: what the stuck rules want to know of an iteration and no event says, read from its files. Every read is
-//! bounded, so that an iteration costs the same however much it printed.
+//! Evidence: data for the stuck rules that no event has, read from an iteration's files. Reads are bounded,
+//! so that cost doesn't depend on output size.
 
 use crate::log_tail::read_tail;
 use crate::step::{environment, stuck_signs, tick};
@@ -10,14 +10,12 @@ use ralph_loop_proof::report::failing;
 use serde_json::Value;
 use std::path::Path;
 
-/// Bytes of each check's output.
 const OUTPUT_MAX: u64 = 64 * 1024;
-/// Bytes of the actions (their end).
 const ACTIONS_MAX: u64 = 128 * 1024;
-/// Calls whose result is awaited at the same time.
+/// Calls awaiting results at once.
 const OPEN_MAX: usize = 64;
 
-/// What the iteration in `folder` shows.
+/// The evidence of the iteration in `folder`.
 pub(crate) fn read(state: &RunState, current: &Current, run_dir: &Path, folder: &Path) -> Evidence {
     let mut output = String::new();
     for result in
@@ -43,22 +41,22 @@ pub(crate) fn read(state: &RunState, current: &Current, run_dir: &Path, folder: 
     evidence
 }
 
-/// What the patch is made of; one that was lost, or of which too little was read, says nothing.
+/// A sketch of the patch; `None` if it is lost or was cut.
 fn sketch(path: &Path) -> Option<PatchSketch> {
     let patch = read_head(path);
     if patch.trim().is_empty() {
         return None;
     }
     let sketch = ralph_loop_domain::stuck::patch::sketch(&patch);
-    // Behind a flood of generated lines there may be work that was not read.
+    // Behind a flood of generated lines there may be unread work.
     let cut = patch.len() >= PATCH_MAX;
     (!cut || sketch.substance > 0).then_some(sketch)
 }
 
-/// Feeds the session's actions to the watch. A line that also tells the result of its call is weighed with it.
+/// Detects repeated actions in a session. A line that includes its call's result is weighed with it.
 fn circles(actions: &str) -> Option<SessionLoop> {
     let mut watch = SessionWatch::default();
-    // Calls whose result comes in a line of its own, in the order in which they were made.
+    // Calls whose result comes on a later line, in order.
     let mut open: Vec<(String, String, String)> = Vec::new();
     for line in actions.lines() {
         let Ok(action) = serde_json::from_str::<Value>(line) else { continue };

@@ -1,5 +1,5 @@
-//! Go back: files are brought back to an earlier tree of the run, where a session was to change none, or where a change made
-//! the number worse that the run is to improve.
+//! Go back: restores an earlier tree after a read-only session changed files, or after a change made the
+//! metric worse.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -9,11 +9,10 @@ use ralph_loop_protocol::id::{CommitId, TreeId};
 use ralph_loop_protocol::stuck::MeasuredNumber;
 use std::path::Path;
 
-/// Names of files in one sentence.
 const NAMES: usize = 5;
 
 impl Driver {
-    /// A session in a role that only reads leaves the files as it found them.
+    /// Undoes changes of a session in a read-only role.
     pub(crate) fn undo_reader(&mut self) -> Result<(), DriveError> {
         let Some(before) = self.read_only_from.take() else { return Ok(()) };
         let Some(current) = &self.ctx.state.iterations.current else { return Ok(()) };
@@ -34,8 +33,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Brings the files back to `tree`. Returns those that were brought back; the task's own file, what the user had changed
-    /// before the run and the engine's files stay as they are.
+    /// Restores `tree` and returns the restored files. The task file, the user's earlier changes and the
+    /// engine's files stay.
     pub(crate) fn go_back(&mut self, tree: &TreeId) -> Result<Vec<String>, DriveError> {
         let now = self.workspace.tree()?;
         if now == *tree {
@@ -50,7 +49,7 @@ impl Driver {
             if path == source || path.starts_with(".ralph/") || dirty.contains(&path) {
                 continue;
             }
-            // Whatever names a tree will do: a commit is only one of them.
+            // Any tree name works, not only commits.
             let wanted = self.workspace.file_at(&CommitId::new(tree.as_str()), &path)?;
             match wanted {
                 Some(bytes) => self.sandbox.write(Path::new(&path), &bytes, WriteMode::Replace)?,
@@ -61,8 +60,8 @@ impl Driver {
         Ok(done)
     }
 
-    /// Where the number that the run is to improve got worse, the files with the best one come back. Returns whether they did:
-    /// they belong into this iteration's record then.
+    /// Restores the files with the best metric if it got worse. Returns whether it did, so that they become
+    /// part of this iteration's record.
     pub(crate) fn keep_best(
         &mut self,
         iteration: u32,

@@ -1,5 +1,5 @@
-//! Hand back: what the agent did on its copy goes into the user's own tree, and what the user did meanwhile comes in. Where
-//! the agent works in the user's own tree there is nothing to do.
+//! Hand back: copies the agent's changes to the user's tree, and the user's changes to the agent's copy. Does
+//! nothing if the agent works in the user's tree.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -7,11 +7,10 @@ use ralph_loop_protocol::event::{EventBody, Handed};
 use ralph_loop_protocol::id::CommitId;
 use ralph_loop_protocol::text::count;
 
-/// Names of files in one event.
 const FILES_MAX: usize = 200;
 
 impl Driver {
-    /// Before a session: it starts from what the user sees.
+    /// Before a session: brings the user's changes into the copy.
     pub(crate) fn take_in(&mut self) -> Result<(), DriveError> {
         if !self.ctx.state.spec.hands_back() {
             return Ok(());
@@ -42,8 +41,8 @@ impl Driver {
         }
     }
 
-    /// Where a person has ended the run for good: its commits only. What a session that was cut had written stays out of the
-    /// user's tree, and can be looked at.
+    /// After the user ended the run: commits only. An interrupted session's work stays out of the user's tree
+    /// but can be inspected.
     pub(crate) fn hand_commits(&mut self) -> Result<(), DriveError> {
         if !self.ctx.state.spec.hands_back() || self.ctx.state.baseline.is_none() {
             return Ok(());
@@ -53,7 +52,7 @@ impl Driver {
         Ok(user.hand_commits(now)?)
     }
 
-    /// After a checkpoint, and at the end: the user's tree gets what the agent has done. Repeating it changes nothing.
+    /// After a checkpoint and at the end: copies the agent's changes to the user's tree. Idempotent.
     pub(crate) fn hand_back(&mut self, commit: Option<CommitId>) -> Result<(), DriveError> {
         if !self.ctx.state.spec.hands_back() || self.ctx.state.baseline.is_none() {
             return Ok(());
@@ -84,7 +83,7 @@ impl Driver {
     }
 }
 
-/// The spec says that files are handed back, and whoever wired the run gave it a workspace that cannot.
+/// The spec hands files back, but the workspace can't.
 fn no_user_tree() -> DriveError {
     DriveError::Wiring(
         "the work of this run goes back to the user's own tree, but its workspace knows none".into(),

@@ -1,5 +1,4 @@
-//! What a clean checkout gets before its checks: the dependencies that are installed in the user's folder, or what the setup
-//! installs.
+//! Provides a clean checkout's dependencies: those installed in the user's folder, or by setup.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -17,15 +16,15 @@ use ralph_loop_task::config::{CommandLine, Isolation};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A file of the run: its checkouts install everything themselves.
+/// Marks a run whose checkouts install everything.
 const INSTALLS: &str = "baseline/installs";
 
 impl Driver {
-    /// Opens the checkout in `folder`, with what is installed in the user's.
+    /// Opens the checkout in `folder` with the user's installed dependencies.
     pub(crate) fn open_checkout(&mut self, folder: &Path) -> Result<Checkout, DriveError> {
         let mut installed = self.usable_installed();
         let setup = self.setup_beside(&installed);
-        // What stands in the place of such a folder came with the run: at the start git did not hold it.
+        // Something at that path came with the run: originally git didn't track it.
         let top = SafeDir::open(folder).ok();
         for one in installed.iter_mut().filter(|one| one.usage != InstalledUse::Outside) {
             let at = one.at.clone();
@@ -46,7 +45,7 @@ impl Driver {
         Ok(Checkout { sandbox, env, setup, installed })
     }
 
-    /// The variables of commands in a checkout. Elsewhere those of this machine do not count.
+    /// Variables for commands in a checkout. This machine's don't apply elsewhere.
     fn checkout_env(
         &self,
         sandbox: &dyn Sandbox,
@@ -58,22 +57,22 @@ impl Driver {
         }
         let vars = self.ctx.vars.texts();
         let mut env = environment::redirected(vars, &self.ctx.state.spec.workspace, sandbox.root());
-        // Then whatever is compiled there, somebody meant to.
+        // Any compiled file there is then intentional.
         env.push(("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned()));
         if !installed.is_empty() {
-            // What is lent is used as it is.
+            // Borrowed dependencies must not be synced.
             env.push(("UV_NO_SYNC".to_owned(), "1".to_owned()));
         }
         if !installed.is_empty() && self.writers() == Writers::Sessions {
-            // A session could have put compiled files beside sources that are as they were.
+            // A session could have put compiled files next to unchanged sources.
             let compiled = folder.with_file_name("compiled");
             env.push(("PYTHONPYCACHEPREFIX".to_owned(), compiled.display().to_string()));
         }
         env
     }
 
-    /// What is installed in the user's folder and still as it was at the start. Nothing where somebody configured a setup, or
-    /// where this run's checkouts install everything themselves.
+    /// Dependencies in the user's folder that are unchanged. None if setup is configured, or this run's
+    /// checkouts install everything.
     pub(crate) fn usable_installed(&self) -> Vec<InstalledFolder> {
         let state = &self.ctx.state;
         let settings = &state.spec.settings;
@@ -94,7 +93,7 @@ impl Driver {
         self.installed.iter().filter(same).cloned().collect()
     }
 
-    /// What the checks depend on of this machine outside of the workspace, as the journal keeps it.
+    /// Fingerprints of what checks depend on outside the workspace, for the journal.
     pub(crate) fn sealed_surroundings(&self) -> BTreeMap<String, String> {
         match self.sandbox.capabilities().surroundings {
             Surroundings::Host => {
@@ -106,7 +105,7 @@ impl Driver {
         }
     }
 
-    /// The marks by which what is installed is known again.
+    /// Fingerprints of installed dependencies.
     fn installed_marks(&self) -> BTreeMap<String, String> {
         installed_marks::marks(&self.installed, self.writers())
     }
@@ -118,7 +117,7 @@ impl Driver {
         }
     }
 
-    /// The setup without what is installed already.
+    /// Setup commands still needed with these dependencies.
     pub(crate) fn setup_beside(&self, installed: &[InstalledFolder]) -> Vec<CommandLine> {
         let settings = &self.ctx.state.spec.settings;
         let mut commands = settings.setup_commands.clone();
@@ -129,7 +128,7 @@ impl Driver {
         commands
     }
 
-    /// What would install the user's folders again: the guessed setup, or what their files speak of.
+    /// What would update the user's folders: the guessed setup, or what their files name.
     fn setup_in_place(&self) -> Vec<CommandLine> {
         let settings = &self.ctx.state.spec.settings;
         if !settings.setup_commands.is_empty() {
@@ -150,12 +149,12 @@ impl Driver {
         commands.collect()
     }
 
-    /// Whether checkouts of this run install everything themselves.
+    /// Whether this run's checkouts install everything.
     pub(crate) fn installs(&self) -> bool {
         self.ctx.run.path().join(INSTALLS).exists()
     }
 
-    /// Lets the checkouts of this run install everything themselves from now on, or no longer.
+    /// Sets whether this run's checkouts install everything.
     pub(crate) fn set_installs(&mut self, installs: bool) -> Result<(), DriveError> {
         let file = self.ctx.run.path().join(INSTALLS);
         if installs {
@@ -167,12 +166,13 @@ impl Driver {
         Ok(())
     }
 
-    /// The marks of what checkouts get.
+    /// Fingerprints of what checkouts get.
     pub(crate) fn usable_marks(&self) -> BTreeMap<String, String> {
         installed_marks::marks(&self.usable_installed(), self.writers())
     }
 
-    /// What the user's folder has that checkouts are without, and what would install it; where nobody said what does.
+    /// Names dependencies that the user's folder has and checkouts lack, with the setup that would install
+    /// them, if none is configured.
     pub(crate) fn missing_setup_hint(&self) -> Result<Option<String>, DriveError> {
         let spec = &self.ctx.state.spec;
         if !spec.settings.setup_commands.is_empty() || !self.usable_installed().is_empty() {
@@ -187,7 +187,7 @@ impl Driver {
         Ok(missing.map(|(folder, setup)| setup::setup_hint(&folder, &self.with_test_extra(setup.command))))
     }
 
-    /// What the checks ran with, for a sentence on how they ended.
+    /// Describes the dependencies the checks ran with.
     pub(crate) fn with_installed(&self) -> String {
         match self.usable_installed().as_slice() {
             [] => String::new(),
@@ -195,13 +195,13 @@ impl Driver {
         }
     }
 
-    /// Whether a setup could do better than what is installed.
+    /// Whether setup could provide more than what is installed.
     pub(crate) fn can_install(&self) -> bool {
         !self.installs() && !self.usable_installed().is_empty() && !self.setup_in_place().is_empty()
     }
 
-    /// After a final check that failed on what is installed: whether the run changed a file that says what belongs there, so
-    /// that the same is looked at with all of it installed anew.
+    /// After a failed final check with borrowed dependencies: whether the run changed a dependency file, so
+    /// that the check repeats with a full install.
     pub(crate) fn installs_after(&mut self, changes: &[FileChange]) -> Result<bool, DriveError> {
         let Some(change) = changes.iter().find(|change| setup::names_dependencies(&change.path)) else {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Judge: the verdict on an iteration, its stuck signals, its receipt and its lines in the changelogs.
+//! Judge: an iteration's verdict, stuck signals, receipt and changelog lines.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -17,9 +17,8 @@ use ralph_loop_protocol::text::one_line;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Bytes of each check's output in `test_output.txt`.
 const OUTPUT_MAX: u64 = 64 * 1024;
-/// Iterations in a row that lack nothing but the claim, before a person is told.
+/// Consecutive iterations lacking only the claim, before the user is informed.
 const UNCLAIMED_TOLD: usize = 2;
 
 impl Driver {
@@ -44,7 +43,7 @@ impl Driver {
         if self.tick(iteration)? || went_back {
             self.checkpoint()?;
         }
-        // Its files tell how it ended, the engine's own marks included.
+        // Its files show how it ended, including the engine's marks.
         let current = self.ctx.state.iterations.current.clone().unwrap_or(current);
         self.ctx.files.write(
             &folder.join("test_output.txt"),
@@ -95,8 +94,8 @@ impl Driver {
     }
 }
 
-/// The failure an iteration showed: of its failing checks on the present tree, else of the final check, else of the session.
-/// What passes its own checks after a final check has failed shows that failure still, until the next one says otherwise.
+/// The iteration's failure: of its checks on the current tree, else of the final check, else of the session.
+/// A failed final check stays the failure until the next one.
 fn failure_signature(
     state: &RunState,
     current: &Current,
@@ -133,7 +132,7 @@ fn failure_signature(
     }
 }
 
-/// What does not pass: required checks on the present files, else what the final check of these files did not accept.
+/// What fails: required checks on the current files, else what the final check rejected.
 fn failing_words(state: &RunState) -> Vec<String> {
     let required = &state.spec.settings.required_verifiers;
     let current = |result: &&CheckResult| !result.passed && Some(&result.tree) == state.work.tree.as_ref();

@@ -1,5 +1,4 @@
-//! Numbers that are goals: the command of a check is run as often as its metric asks for, each time with a log of its own, and
-//! the median of what it prints counts.
+//! Metrics: runs a check's command as often as its metric asks, logs each run, and uses the median.
 
 use crate::error::DriveError;
 use crate::log_tail::read_tail;
@@ -8,24 +7,22 @@ use ralph_loop_proof::report::numbers::Measurement;
 use ralph_loop_task::config::{MetricConfig, VerifierConfig};
 use std::path::{Path, PathBuf};
 
-/// Bytes of an output in which the number is looked for.
 const OUTPUT_MAX: u64 = 4 * 1024 * 1024;
 
-/// What a measurement came to.
 pub(crate) enum Measured {
-    /// As much as is asked for, or nothing is.
+    /// Reached, or no target.
     Enough,
-    /// Why it is not enough, or why there is no number.
+    /// Why it isn't reached, or why there is no number.
     NotEnough(String),
-    /// The engine ended it: nothing is known.
+    /// Stopped by the engine; nothing is known.
     Stopped,
 }
 
-/// Runs a command under a name for people, with its output in a log; says how it ended, or why it could not start.
+/// Runs a command under a display name with its output in a log; returns how it ended, or why it didn't
+/// start.
 type RunOnce<'a> = dyn FnMut(&str, &Path) -> Result<Result<ExecEnd, String>, DriveError> + 'a;
 
-/// Measures again, after the first run of a check has ended well, and says whether the number is enough. `run_once` runs the
-/// command under a name for people, with its output in a log, and says how it ended, or why it could not start.
+/// Repeats a passing check's command with `run_once` and returns whether the metric reaches its target.
 pub(crate) fn again(
     verifier: &VerifierConfig,
     log_path: &Path,
@@ -44,7 +41,7 @@ pub(crate) fn again(
         };
         return Ok(Measured::NotEnough(format!("run {run} of {}: {why}", metric.repeat)));
     }
-    // Without a target it is only looked at: a check that prints no number then is no failed one.
+    // Without a target, a missing number isn't a failure.
     if metric.target.is_none() {
         return Ok(Measured::Enough);
     }
@@ -63,7 +60,7 @@ pub(crate) fn again(
     })
 }
 
-/// What the logs of a measurement say; `Err` says in words why they say nothing.
+/// The metric in a measurement's logs, or why there is none.
 pub(crate) fn of_logs(metric: &MetricConfig, log_path: &Path) -> Result<Measurement, String> {
     let logs = (1..=metric.repeat.max(1))
         .map(|run| if run == 1 { log_path.to_owned() } else { log_of(log_path, run) });
@@ -72,7 +69,7 @@ pub(crate) fn of_logs(metric: &MetricConfig, log_path: &Path) -> Result<Measurem
     Measurement::of(&values).ok_or_else(|| "it was not measured".to_owned())
 }
 
-/// The log of a further run, beside the first one's.
+/// The log of a repeated run, next to the first.
 fn log_of(first: &Path, run: u32) -> PathBuf {
     first.with_extension(format!("{run}.log"))
 }

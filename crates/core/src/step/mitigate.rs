@@ -1,4 +1,4 @@
-//! Mitigate: one recovery step.
+//! Mitigate: performs one recovery step.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -18,7 +18,7 @@ impl Driver {
                 Some(Fallback::Agent { benched: agent, .. }) => benched = Some(agent),
                 None => {}
             },
-            // A doctor who was cut off by a crash is asked again; one whose report is journalled is not.
+            // A doctor interrupted by a crash is asked again, unless its report is journaled.
             Rung::Doctor if self.ctx.state.stuck.diagnosed_at != Some(self.ctx.state.iterations.count) => {
                 self.diagnose()?
             }

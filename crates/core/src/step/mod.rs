@@ -1,4 +1,4 @@
-//! The steps, one file each: perform the effect, journal what happened.
+//! The steps, one file each: perform the effect, journal it.
 
 pub(crate) mod baseline_checks;
 pub(crate) mod checkpoint;

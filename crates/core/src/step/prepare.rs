@@ -1,4 +1,4 @@
-//! Prepare: the start snapshot, the marker for hooks, the link to the current run's iterations.
+//! Prepare: start snapshot, marker for hooks, link to the current iterations.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -17,7 +17,7 @@ impl Driver {
         let baseline = self.workspace.begin(&protected)?;
         self.ctx.boundary("prepare.snapshot");
         for path in baseline.left_out.clone() {
-            // That it looks like a secret is told where it is kept from the agent.
+            // Files that look secret are reported where they are hidden from the agent.
             if file_secrecy(std::path::Path::new(&path)) == FileSecrecy::Open {
                 self.ctx.notice(format!(
                     "`{path}` is too large for the snapshot: it is left alone and cannot be restored"
@@ -36,14 +36,13 @@ impl Driver {
         Ok(())
     }
 
-    /// What the checks depend on of this machine. Nothing of the workspace is among it, by whichever path checks see it.
+    /// Fingerprints of what checks depend on outside the workspace, at any path where they see it.
     pub(crate) fn fingerprints(&self) -> surroundings::Fingerprints {
         let spec = &self.ctx.state.spec;
         surroundings::fingerprints(&self.ctx.vars, &spec.settings, [&spec.workspace, self.sandbox.root()])
     }
 
-    /// What people and agents see of the run in `.ralph/`: its record, and `iterations`, which leads to the current run's.
-    /// A session may have removed it.
+    /// Links the record and `iterations` into `.ralph/`; a session may have removed them.
     pub(crate) fn show(&self) {
         self.ctx.show_record();
         let target =
@@ -53,7 +52,7 @@ impl Driver {
         }
     }
 
-    /// `.ralph/active.json`: tells hooks inside a session that a loop is active, and that the session is its own.
+    /// Writes `.ralph/active.json`, which tells a session's hooks that they belong to this loop.
     pub(crate) fn write_marker(&self, iteration: u32, attempt: u32) -> Result<(), DriveError> {
         let state = &self.ctx.state;
         let plan = crate::plan_progress::path(&state.spec.task).map(|progress| {
@@ -84,7 +83,7 @@ impl Driver {
     }
 }
 
-/// What must stay as it is: what you named, and the task.
+/// Protected paths: those you named, and the task.
 pub(crate) fn protected_patterns(spec: &RunSpec) -> Vec<String> {
     let mut patterns = spec.settings.protected_paths.clone();
     patterns.push(spec.task.source.clone());

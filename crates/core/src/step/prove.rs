@@ -1,4 +1,5 @@
-//! Prove: the checks on the exact commit in a clean checkout, then on the trees that `ralph_loop_proof::state` asks for.
+//! Prove: runs the checks on the exact commit in a clean checkout, then on the trees that
+//! `ralph_loop_proof::state` asks for.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -18,13 +19,13 @@ use ralph_loop_protocol::id::{CommitId, Digest, TreeId};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Bytes of the patch that is read for suppression comments.
+/// Bytes of the patch searched for suppression comments.
 const PATCH_MAX: usize = 8 * 1024 * 1024;
-/// Bytes of the harness's diff that the proof holds.
+/// Size limit of the harness diff in the proof.
 const DIFF_MAX: usize = 64 * 1024;
-/// Bytes of a file of the harness.
+/// Size limit of a harness file.
 const FILE_MAX: usize = 16 * 1024 * 1024;
-/// Lines that the journal holds.
+/// Lines kept in the journal.
 const LINES_MAX: usize = 20;
 
 /// What is to be proven.
@@ -32,7 +33,7 @@ const LINES_MAX: usize = 20;
 pub(super) struct Subject {
     /// What is handed over.
     pub(super) commit: CommitId,
-    /// What is checked out: the commit, or with it your uncommitted changes.
+    /// What is checked out: the commit, possibly with your uncommitted changes.
     pub(super) checked: CommitId,
     /// The original tree.
     pub(super) start: CommitId,
@@ -43,12 +44,12 @@ pub(super) struct Subject {
     pub(super) beside: Vec<String>,
 }
 
-/// A proof in the making.
+/// A proof in progress.
 pub(super) struct Finding {
     pub(super) state: ProofState,
     pub(super) harness: Harness,
     pub(super) verdict: Verdict,
-    /// What failed checks printed.
+    /// Output of failed checks.
     pub(super) output: String,
     /// What only you can fix.
     pub(super) hint: Option<String>,
@@ -58,7 +59,7 @@ pub(super) struct Finding {
 impl Driver {
     pub(crate) fn prove(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("prove.before");
-        // No process of an agent may live on and touch the checkout.
+        // Agent processes must not touch the checkout.
         for agent in &self.agents {
             agent.release_resources(ReleaseWhen::Everything);
             self.ctx.note_resources(&**agent);
@@ -76,7 +77,7 @@ impl Driver {
         let mut subject = Subject { commit, checked, start, tree, baseline, logs, beside: Vec::new() };
         let protected = self.workspace.protected_changes()?;
         let protected = self.take_claims(self.ctx.state.iterations.count, protected)?;
-        // `None`: the run was stopped meanwhile.
+        // `None` if the run was stopped.
         let Some(mut found) = self.judge_subject(&subject, &protected)? else { return Ok(()) };
         if found.verdict.question.is_none()
             && let Some(beside) = self.include_uncommitted(&subject, &found.verdict)?
@@ -94,7 +95,7 @@ impl Driver {
         self.finish_proof(&subject, &found, started)
     }
 
-    /// Runs the checks on each tree that is due, until the result is known.
+    /// Runs the checks on each tree that is due until there is a result.
     fn judge_subject(
         &mut self,
         subject: &Subject,
@@ -121,7 +122,7 @@ impl Driver {
         let changes = self.workspace.changes(subject.start.as_str(), subject.checked.as_str())?;
         let is_work = |change: &FileChange| !self.is_engine_file(&change.path);
         let changes: Vec<FileChange> = changes.into_iter().filter(is_work).collect();
-        // What you had not committed belongs to the original tree, too.
+        // Your uncommitted changes belong to the original tree.
         let since_start = self.workspace.changes(subject.baseline.tree.as_str(), subject.tree.as_str())?;
         let harness = Harness {
             config: settings.harness.clone(),
@@ -175,7 +176,7 @@ impl Driver {
         })
     }
 
-    /// The baseline without its counts if uncommitted tests of yours ran there and aren't in what is handed over.
+    /// The baseline, without test counts if uncommitted tests of yours ran there that aren't handed over.
     fn comparable(
         &self,
         subject: &Subject,
@@ -191,7 +192,7 @@ impl Driver {
         results
     }
 
-    /// Whether the engine writes a file: the task with its ticks, progress, and `.ralph/` but for the configuration.
+    /// Whether the engine writes a file: the task's marks, progress, and `.ralph/` except the configuration.
     fn is_engine_file(&self, path: &str) -> bool {
         let task = &self.ctx.state.spec.task;
         path == task.source
@@ -242,7 +243,7 @@ impl Driver {
         Ok(())
     }
 
-    /// `proof.json`.
+    /// Builds `proof.json`.
     fn proof_of(&self, subject: &Subject, found: &Finding) -> Result<Proof, DriveError> {
         let state = &self.ctx.state;
         let command = |name: &str| {
@@ -315,7 +316,7 @@ impl Driver {
         Ok(self.ctx.redactor.text(&diff).into_owned())
     }
 
-    /// The commit that is handed over must hold what was judged: it may differ from the tree in your own changes only.
+    /// Checks that the commit contains what was judged: it may differ from the tree only in your own changes.
     fn missing_from(&self, subject: &Subject) -> Result<Option<String>, DriveError> {
         let baseline = &subject.baseline;
         if baseline.dirty_total > baseline.dirty.len() {
@@ -331,13 +332,13 @@ impl Driver {
             .then(|| format!("the commit doesn't hold the judged state of {}", missing.join(", "))))
     }
 
-    /// You approved the result: the proof says so, and counts.
+    /// Records your approval in the proof.
     pub(crate) fn approve_tests(&mut self) -> Result<(), DriveError> {
         let state = &self.ctx.state;
         let Some(by) = state.people.tests_approved_by.clone() else { return Ok(()) };
         let Some(facts) = state.result.proof.clone() else { return Ok(()) };
         let (path, asked) = (self.ctx.run.proof(), self.ctx.run.path().join("proof/asked.json"));
-        // A process that was killed here may have written one and not the other.
+        // A killed process may have written only one of them.
         let found = [&path, &asked].into_iter().find_map(|path| {
             let text = std::fs::read(path).ok().filter(|text| Some(Digest::of(text)) == facts.proof)?;
             Proof::parse(&text).ok().map(|proof| (text, proof))

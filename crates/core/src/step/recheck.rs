@@ -1,4 +1,5 @@
-//! Recheck: a person mended what the checks need, so the work that is there is checked again before anybody is paid.
+//! Recheck: repeats checks on the existing work after the user fixed the environment, before paying for
+//! another session.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -10,7 +11,7 @@ use ralph_loop_domain::state::RunState;
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::outcome::HumanReason;
 
-/// Whether the checks of the start failed for want of something around them, and nobody has worked since.
+/// Whether the baseline checks failed because of the environment, and no session ran since.
 pub(crate) fn baseline_lacks_programs(state: &RunState) -> bool {
     let missing = state.baseline_checks.as_ref().is_some_and(|checks| {
         checks.setup_failed.is_some()
@@ -21,7 +22,7 @@ pub(crate) fn baseline_lacks_programs(state: &RunState) -> bool {
 }
 
 impl Driver {
-    /// Runs checks again on the work that is there. Where they still lack what they lacked, the person is asked again.
+    /// Repeats checks on the existing work and asks the user again if the environment still lacks something.
     pub(crate) fn recheck(&mut self, checks: &[String]) -> Result<(), DriveError> {
         let tree = self.workspace.tree()?;
         let logs = self.ctx.run.path().join("recheck");
@@ -52,7 +53,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The checks of the start, once more: what they lacked may be there now.
+    /// Repeats the baseline checks, because what they lacked may be installed now.
     pub(crate) fn recheck_baseline(&mut self) -> Result<(), DriveError> {
         let Some(baseline) = self.ctx.state.baseline.clone() else { return Ok(()) };
         let surroundings = self.sealed_surroundings();

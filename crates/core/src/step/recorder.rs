@@ -1,5 +1,5 @@
-//! The ear of a session: what it prints, does and keeps goes to its files, its events and the observer, without secrets;
-//! what people and budgets say goes back to it.
+//! Records a session's output, actions and resources as files, events and observer calls, redacted; passes
+//! controls and limits back to the session.
 
 use crate::context::Context;
 use crate::error::DriveError;
@@ -18,14 +18,14 @@ use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Actions beyond this many bytes are left out of `actions.jsonl`.
+/// Size limit of `actions.jsonl`.
 const ACTIONS_MAX: u64 = 8 * 1024 * 1024;
 /// Managed actions of one session that become events; `actions.jsonl` has them all.
 const ACTION_EVENTS_MAX: u32 = 500;
-/// How often the inbox is looked at while a session runs.
+/// Polling interval for the inbox during a session.
 pub(crate) const POLL: Duration = Duration::from_millis(150);
 
-/// Receives a session's output: into the log without secrets, to the observer, and out to the inbox for controls.
+/// Receives a session's output: logs it redacted, informs the observer, and polls the inbox.
 pub(crate) struct Recorder<'a> {
     ctx: &'a mut Context,
     log: OutputLog,
@@ -34,25 +34,25 @@ pub(crate) struct Recorder<'a> {
     iteration: u32,
     tokens: RedactStream,
     activity: String,
-    /// The activity was not shown yet: a tool use that follows at once says it better.
+    /// Activity not shown yet: an immediate tool call describes it better.
     doing: bool,
-    /// The session's actions are told one by one.
+    /// Actions are reported one by one.
     managed: bool,
-    /// Its stdout is its text.
+    /// Stdout is the agent's text.
     plain: bool,
     started: Duration,
     last_output: Duration,
     last_poll: Duration,
-    /// What the session used so far, where the agent tells.
+    /// Tokens so far, if reported.
     used: Tokens,
-    /// What its model costs.
+    /// The model's price.
     pricing: Option<(Pricing, String)>,
     error: Option<DriveError>,
-    /// Who works, to ask what it keeps alive.
+    /// Asked for what it keeps alive.
     agent: Option<&'a dyn Agent>,
 }
 
-/// What a line of `actions.jsonl` says, as far as it is shown.
+/// The displayed part of a line in `actions.jsonl`.
 #[derive(serde::Deserialize)]
 struct ActionLine {
     name: Option<String>,
@@ -85,25 +85,25 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// With who works: what it keeps alive is written down while it works.
+    /// Also records what the agent keeps alive.
     pub(crate) fn of_agent(mut self, agent: &'a dyn Agent) -> Self {
         self.agent = Some(agent);
         self
     }
 
-    /// With what the session's model costs, so that a budget is warned of while it is used up.
+    /// Adds the model's price, so that budgets warn during the session.
     pub(crate) fn priced_by(mut self, pricing: Option<(Pricing, String)>) -> Self {
         self.pricing = pricing;
         self
     }
 
-    /// What the session has cost so far by the price list.
+    /// Cost so far by the price list.
     fn estimate(&self) -> Option<Usd> {
         let (price, model) = self.pricing.as_ref()?;
         price(model, &self.used).map(|(cost, _)| cost)
     }
 
-    /// Warns of a budget as soon as the session under way brings it there.
+    /// Warns as soon as the current session reaches a budget threshold.
     fn warn_of_budgets(&mut self, elapsed: Duration) {
         let session = Spent {
             iterations: 0,
@@ -122,7 +122,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Shows what the agent does, where nothing else has said it.
+    /// Shows the agent's activity unless something else did.
     fn show_doing(&mut self) {
         if std::mem::take(&mut self.doing) {
             self.ctx.show(&LiveBody::Activity { text: self.activity.clone() });
@@ -169,7 +169,7 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Output without secrets that is the agent's text at once.
+/// Shows redacted output that is the agent's text.
 fn show_plain(ctx: &mut Context, clean: &[u8]) {
     if !clean.is_empty() {
         ctx.observer.output(Stream::Stdout, clean);
@@ -220,7 +220,7 @@ impl SessionSink for Recorder<'_> {
         self.last_output = self.ctx.clock.elapsed();
         self.managed = true;
         let what = one_line(&self.ctx.redactor.text(&action.what), 200);
-        // The line for people that came just before says it best.
+        // The preceding activity line describes it best.
         let line = if std::mem::take(&mut self.doing) { self.activity.clone() } else { what.clone() };
         self.ctx.show(&LiveBody::ToolCall { name: one_line(&action.action, 60), what: line });
         if action.number <= ACTION_EVENTS_MAX {
@@ -291,7 +291,7 @@ impl SessionSink for Recorder<'_> {
             Ok(Some(cause)) => ControlFlow::Break(cause),
             Ok(None) => ControlFlow::Continue(()),
             Err(error) => {
-                // The journal cannot be written: going on would spend money that nobody can account for.
+                // Without a journal, further spending couldn't be accounted for.
                 self.error = Some(error);
                 ControlFlow::Break(StopCause::Cancelled)
             }

@@ -1,4 +1,4 @@
-//! What the checks on the original tree show that no session can fix.
+//! Reports faults of the original tree's checks that no session can fix.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -11,10 +11,9 @@ use ralph_loop_proof::report::environment::fault;
 use ralph_loop_safe_fs::{Links, SafeDir};
 use ralph_loop_task::config::{Isolation, VerifierConfig};
 
-/// Bytes of each check's output.
 const OUTPUT_MAX: u64 = 64 * 1024;
 impl Driver {
-    /// Reports, with the fix, why the checks can't pass as things are. Nothing is refused: fixing that may be the task.
+    /// Reports why the checks can't pass, with the fix. Rejects nothing, because fixing that may be the task.
     pub(crate) fn report_start_faults(&mut self) -> Result<(), DriveError> {
         if self.ctx.ends_now() || self.ctx.state.spending.totals.sessions > 0 {
             return Ok(());
@@ -22,7 +21,7 @@ impl Driver {
         self.check_fault()?.map_or(Ok(()), |message| self.ctx.notice(format!("warning: {message}")))
     }
 
-    /// A required check that does not even start, in a sandbox where nobody can install what it lacks.
+    /// A required check that can't start in a sandbox where nothing can be installed.
     fn check_fault(&self) -> Result<Option<String>, DriveError> {
         let state = &self.ctx.state;
         let settings = &state.spec.settings;
@@ -44,7 +43,7 @@ impl Driver {
         Ok(None)
     }
 
-    /// A setup with what the project's own file says that its tests need.
+    /// A setup command with the project's test extra.
     pub(crate) fn with_test_extra(&self, command: &str) -> String {
         let top = SafeDir::open(&self.ctx.state.spec.workspace);
         let project = top.and_then(|top| top.read_text("pyproject.toml", Links::Inside, OUTPUT_MAX));
@@ -52,7 +51,8 @@ impl Driver {
     }
 }
 
-/// What a check lacks that is no part of the work. A traceback is: what a test imports may be what the task asks for.
+/// What a check lacks apart from the work. A traceback doesn't count: a missing import may be what the task
+/// asks for.
 fn lack(state: &RunState, verifier: &VerifierConfig, exit_code: Option<i32>, output: &str) -> Option<String> {
     let own = verifier.command_argv.first().filter(|program| {
         program.contains('/') && !program.starts_with('/') && state.spec.workspace.join(program).exists()

@@ -1,5 +1,4 @@
-//! Signs of being stuck: the score of an iteration, what it was made from, and whether a number that got better is to be
-//! believed.
+//! Stuck signals: an iteration's score, its inputs, and whether an improved number is credible.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -16,21 +15,18 @@ use ralph_loop_protocol::text::{one_line, tail_lines};
 use serde_json::Value;
 use std::path::Path;
 
-/// Bytes of each check's output.
 const OUTPUT_MAX: u64 = 64 * 1024;
-/// Bytes of the actions (their end).
 const ACTIONS_MAX: u64 = 32 * 1024;
-/// Actions and files in the details.
 const ACTIONS: usize = 8;
 const FILES: usize = 8;
-/// Keys of numbers that are remembered.
+/// Remembered number keys.
 const KEYS_MAX: usize = 32;
-/// Iterations in a row whose only progress may be a number.
+/// Consecutive iterations whose only progress may be a number.
 const CREDITS_MAX: u32 = 24;
 
 impl Driver {
-    /// The score of the iteration under way. A number that alone speaks for progress is measured once more on the same files
-    /// where it matters; one that is another then is believed no more.
+    /// The current iteration's score. If a number is the only progress and decides the outcome, it is
+    /// measured again on the same files; a number that varies doesn't count any more.
     pub(crate) fn score(
         &mut self,
         current: &Current,
@@ -57,13 +53,13 @@ impl Driver {
         Ok(score(&self.ctx.state, current, failure, evidence))
     }
 
-    /// Whether the run would show signs of being stuck without its numbers.
+    /// Whether the run would count as stuck without its numbers.
     fn matters(&self, current: &Current, failure: Option<&Digest>, evidence: &Evidence) -> bool {
         let plain = Evidence { numbers: Vec::new(), ..evidence.clone() };
         score(&self.ctx.state, current, failure, &plain).loop_score > 0.0
     }
 
-    /// The numbers of a second run of the failing checks on the same files; `None` where it was stopped.
+    /// Numbers from a second run of the failing checks; `None` if stopped.
     fn measure_again(&mut self, current: &Current) -> Result<Option<Vec<MeasuredNumber>>, DriveError> {
         let Some(tree) = self.ctx.state.work.tree.clone() else { return Ok(None) };
         let folder = self.ctx.iteration_dir(current.iteration)?;
@@ -82,7 +78,7 @@ impl Driver {
         Ok(Some(found))
     }
 
-    /// Says what the traces show now that the final check, or the code host, has refused the work.
+    /// Updates the traces after the final check or the code host rejected the work.
     pub(crate) fn notice_refused_work(&mut self) -> Result<(), DriveError> {
         let state = &self.ctx.state;
         let refused =
@@ -129,13 +125,13 @@ pub(crate) fn score(
     stuck::score(&traces, &settings.stuck_detection, settings.gutter_score)
 }
 
-/// Failing checks on the present tree whose tests nobody counts.
+/// Failing checks on the current tree without test counts.
 fn measuring(state: &RunState) -> impl Iterator<Item = &ralph_loop_protocol::event::CheckResult> {
     let now = state.work.tree.as_ref();
     state.work.checks.values().filter(move |r| !r.passed && r.tests.is_none() && Some(&r.tree) == now)
 }
 
-/// Adds the numbers of the checks, what is known of earlier ones, and the number that the run is to improve.
+/// Adds numbers of the checks, their history, and the metric.
 pub(crate) fn add_numbers(evidence: &mut Evidence, state: &RunState, run_dir: &Path) {
     if let Some(last) = state.stuck.traces.back() {
         evidence.steady.clone_from(&last.evidence.steady);
@@ -164,7 +160,7 @@ pub(crate) fn add_numbers(evidence: &mut Evidence, state: &RunState, run_dir: &P
     }
 }
 
-/// What the session did last, the error that stays and the files that cycle.
+/// The last session's actions, the persistent error and the cycling files.
 pub(crate) fn details(state: &RunState, current: &Current, run_dir: &Path, folder: &Path) -> StuckDetails {
     let actions = read_tail(&folder.join("actions.jsonl"), ACTIONS_MAX);
     let mut recent: Vec<String> = actions.lines().filter_map(action).collect();

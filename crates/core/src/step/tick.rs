@@ -1,4 +1,5 @@
-//! Tick: what the agent claims in the task file is read, what is met is written there. The engine's marks are the truth.
+//! Tick: reads the agent's claims in the task file and marks what is met. The engine's marks are
+//! authoritative.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -14,7 +15,7 @@ use std::collections::BTreeSet;
 const TASK_FILE_MAX: u64 = 16 * 1024 * 1024;
 
 impl Driver {
-    /// Takes claims in the task file out of the list of changed protected paths, and journals them.
+    /// Removes claims from the changed protected paths and journals them.
     pub(crate) fn take_claims(
         &mut self,
         iteration: u32,
@@ -33,16 +34,16 @@ impl Driver {
             return Ok(changes);
         }
         let file = task_file(&self.ctx.state);
-        // The spec keeps the file without secrets; compared is like with like.
+        // The spec holds the file redacted, so compare redacted text.
         match task_book::review(task, &self.ctx.redactor.text(&file)) {
             Ok(mut claims) => {
-                // What was claimed in words counts like a mark, for what the file knows.
+                // A claim in the agent's text counts like a mark for ids in the file.
                 for id in &self.ctx.state.work.claimed_in_words {
                     if claims.open.remove(id) {
                         claims.done.insert(id.clone());
                     }
                 }
-                // Stories that the agent added may be of any number and length.
+                // Agents may add any number of stories.
                 claims.done = task_book::bounded(task, claims.done);
                 claims.open = task_book::bounded(task, claims.open);
                 let source = task.source.clone();
@@ -61,7 +62,7 @@ impl Driver {
                 let told: Vec<String> = what.iter().map(|why| format!("`{source}`: {why}")).collect();
                 let heading = format!("iteration {iteration}: `{source}` may only be marked");
                 self.ctx.error_entry(&heading, &told.join("\n"));
-                // The final check looks once more at what was told then.
+                // The final check looks again at the earlier claims.
                 if self.ctx.state.iterations.current.is_none() {
                     return Ok(changes);
                 }
@@ -76,7 +77,8 @@ impl Driver {
         Ok(changes)
     }
 
-    /// Marks what is met in the task file. Returns whether the file changed: it belongs into this iteration's commit then.
+    /// Marks what is met in the task file. Returns whether it changed, so that it becomes part of this
+    /// iteration's commit.
     pub(crate) fn tick(&mut self, iteration: u32) -> Result<bool, DriveError> {
         let task = &self.ctx.state.spec.task;
         if !task_book::has_book(task) {
@@ -98,14 +100,14 @@ impl Driver {
     }
 }
 
-/// The task's own file as the agent left it; empty where that is no regular file.
+/// The task file as the agent left it; empty if it isn't a regular file.
 fn task_file(state: &RunState) -> String {
     let read = SafeDir::open(&state.spec.workspace)
         .and_then(|top| top.read_text(&state.spec.task.source, Links::Inside, TASK_FILE_MAX));
     read.unwrap_or_default()
 }
 
-/// The criteria that are met on the present tree: by their own check, or claimed while every global check passes.
+/// Criteria met on the current tree: by their own check, or claimed while every global check passes.
 pub(super) fn met(state: &RunState) -> BTreeSet<String> {
     let task = &state.spec.task;
     let passes = |name: &str| {

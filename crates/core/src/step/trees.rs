@@ -1,4 +1,4 @@
-//! The trees of a proof: each is made in a clean checkout, set up, and checked.
+//! Creates, sets up and checks each tree of a proof in a clean checkout.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -18,16 +18,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-/// New modules that are looked up among the installed ones.
+/// New modules compared with installed ones.
 const MODULES_MAX: usize = 50;
 const MODULES_TIMEOUT: Duration = Duration::from_secs(60);
-/// Prints which of the named modules Python finds outside of the working folder.
+/// Prints which of the named modules Python finds outside the working folder.
 const FIND_MODULES: &str = "import importlib.util, os, sys\nhere = os.path.realpath('.') + os.sep\nfor name in sys.argv[1:]:\n    try:\n        spec = importlib.util.find_spec(name)\n    except Exception:\n        continue\n    if spec and not os.path.realpath(spec.origin or '/').startswith(here):\n        print('installed:' + name)\n";
 
-/// What came of checking a tree.
+/// The outcome of checking a tree.
 pub(super) enum Checked {
     Run(TreeRun),
-    /// The run was stopped meanwhile.
+    /// The run was stopped.
     Stopped,
 }
 
@@ -36,7 +36,7 @@ fn problem(why: impl Into<String>) -> Checked {
 }
 
 impl Driver {
-    /// Makes a tree in a clean checkout and runs the required checks on it.
+    /// Creates a tree in a clean checkout and runs the required checks.
     pub(super) fn prove_tree(
         &mut self,
         tree: Tree,
@@ -121,7 +121,7 @@ impl Driver {
         Ok(Checked::Run(run))
     }
 
-    /// Fills a folder with a tree; says why it can't be made.
+    /// Fills a folder with a tree, or says why it can't.
     fn make_tree(
         &self,
         folder: &Path,
@@ -162,7 +162,7 @@ impl Driver {
         Ok(made.err().map(|error| format!("the harness can't be restored: {error}")))
     }
 
-    /// New Python modules with the name of an installed one: they would be loaded in its place.
+    /// New Python modules that shadow an installed one.
     fn shadowing_modules(
         &mut self,
         checkout: &Checkout,
@@ -198,7 +198,7 @@ impl Driver {
     }
 }
 
-/// New files by the name of the module that they would be, if their folder were searched for modules.
+/// New files by the module name they would have if their folder were on the path.
 fn new_modules(changes: &[FileChange]) -> BTreeMap<&str, Vec<&str>> {
     let mut found: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let added = || changes.iter().filter(|change| change.status == 'A').map(|change| change.path.as_str());

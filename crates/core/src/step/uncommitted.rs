@@ -1,4 +1,4 @@
-//! What decides the final check without being in the commit: your uncommitted changes, and files that git ignores.
+//! What the final check depends on outside the commit: your uncommitted changes, and ignored files.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -10,11 +10,9 @@ use ralph_loop_protocol::id::CommitId;
 use ralph_loop_task::dialect::Publish;
 use ralph_loop_task::spec::WorkspaceKind;
 
-/// Names that are told and kept.
 const TOLD: usize = 5;
 const KEPT: usize = 200;
 
-/// The first of some names.
 fn some_names(names: &[String]) -> String {
     let told: Vec<String> = names.iter().take(TOLD).map(|name| format!("`{name}`")).collect();
     let more = if names.len() > told.len() { ", …" } else { "" };
@@ -22,8 +20,8 @@ fn some_names(names: &[String]) -> String {
 }
 
 impl Driver {
-    /// If the checks fail on the commit alone and the result stays in your folder: the same with the uncommitted changes that
-    /// were there at the start. `None` if there are none.
+    /// Repeats failed checks with your original uncommitted changes, if the result stays in your folder.
+    /// `None` if there are none.
     pub(super) fn include_uncommitted(
         &mut self,
         subject: &Subject,
@@ -43,17 +41,17 @@ impl Driver {
         Ok(made.map(|checked| Subject { checked, start, beside, ..subject.clone() }))
     }
 
-    /// Whether the result leaves the user's folder as a commit, without the user's own changes.
+    /// Whether the result leaves the user's folder as a commit without the user's own changes.
     pub(super) fn hands_over(&self) -> bool {
         let spec = &self.ctx.state.spec;
         let in_folder = spec.place == WorkspaceKind::InPlace && spec.branch.is_none();
-        // What the first run began with came along, and stands in the folder that the result of the fork is brought to.
+        // The first run's uncommitted changes came along, and are in the folder that gets the fork's result.
         let forked = spec.forked_from.as_ref().is_some_and(|from| from.snapshot.is_some());
         !(in_folder || forked) || spec.settings.handover.publish != Publish::None
     }
 
-    /// What the result is held against: `start`, but where the run branched off from another what that one began with, and without
-    /// what earlier runs left there that is neither proven nor approved.
+    /// What the result is compared with: `start`, or for a fork the first run's start, minus files that
+    /// earlier runs left neither proven nor approved.
     pub(super) fn original_commit(
         &mut self,
         start: &CommitId,
@@ -82,7 +80,7 @@ impl Driver {
         Ok(left.start)
     }
 
-    /// Says what the result stands on.
+    /// Reports which uncommitted files the result depends on.
     pub(super) fn report_uncommitted(&mut self, subject: &Subject) -> Result<(), DriveError> {
         let own: Vec<String> =
             subject.beside.iter().filter(|path| !self.left_paths.contains(*path)).cloned().collect();
@@ -95,9 +93,9 @@ impl Driver {
         ))
     }
 
-    /// "Works on my machine": what the workspace has and the commit has not, and what only a person can fix.
+    /// "Works on my machine": what the workspace has and the commit lacks, and what only the user can fix.
     pub(super) fn explain(&mut self, subject: &Subject, found: &mut Finding) -> Result<(), DriveError> {
-        // What an earlier run left is not the user's to commit unseen.
+        // The user shouldn't commit unseen what an earlier run left.
         self.original_commit(&subject.baseline.start, &subject.baseline.head)?;
         let mut unrecorded = self.workspace.unrecorded()?;
         let installed = self.usable_installed();

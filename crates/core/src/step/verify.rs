@@ -1,4 +1,4 @@
-//! Verify: run verifiers and take down what they say, on which tree, with the digest of their log.
+//! Verify: runs verifiers and records their results with tree and log digest.
 
 use crate::context::Context;
 use crate::driver_parts::Driver;
@@ -22,13 +22,13 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Bytes of a check's output in which a pattern is looked for.
+/// Output searched for a pattern.
 const OUTPUT_MAX: u64 = 4 * 1024 * 1024;
-/// Bytes of a check's output that are looked at for prompts, errors and signatures.
+/// Output used for prompts, errors and signatures.
 pub(crate) const EXCERPT: usize = 8 * 1024;
-/// Bytes at the end of a check's output in which names of failing tests are looked for.
+/// Output searched for names of failing tests.
 const NAMES_MAX: u64 = 256 * 1024;
-/// The variable that tells a command which check it is: one that reads it is never shared.
+/// Tells a command its check's name; commands that read it are never shared.
 const OWN_NAME: &str = "RALPH_VERIFIER";
 
 impl Driver {
@@ -69,44 +69,41 @@ impl Driver {
     }
 }
 
-/// What became of a check.
+/// The outcome of a check.
 pub(crate) enum Checked {
-    /// It ran; with the end of its output, and what it was seen to do.
+    /// It ran: result, end of output, and trace.
     Result(Box<CheckResult>, String, Option<ExecTrace>),
-    /// The engine ended it (cancelled, no time left, or the guard was lost): nothing is known.
+    /// Ended by the engine (canceled, time limit, guard lost); nothing is known.
     Stopped,
 }
 
-/// How a check, or what prepares for it, is run.
+/// How a check or its setup runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HowToCheck<'a> {
-    /// Further variables.
+    /// Additional variables.
     pub env: &'a [(String, String)],
-    /// Whether it is watched, where it can be.
+    /// Whether to trace it, if possible.
     pub watch: bool,
 }
 
-/// Where a check runs, on which files, and where its output goes.
+/// Where a check runs, and on which files.
 #[derive(Clone, Copy)]
 pub(crate) struct CheckPlace<'a> {
-    /// Where it runs.
     pub sandbox: &'a dyn Sandbox,
-    /// The files that it is about.
+    /// The tree it judges.
     pub tree: &'a TreeId,
-    /// The file of its output.
     pub log: &'a Path,
-    /// How it is run.
     pub how: HowToCheck<'a>,
 }
 
-/// Checks that have run so far on one tree in one place: several that are the same command run once and share what it says.
+/// Checks run so far on one tree: those with the same command share one execution.
 #[derive(Default)]
 pub(crate) struct CheckRuns {
     done: Vec<(VerifierConfig, CheckResult, String, Option<ExecTrace>)>,
 }
 
 impl CheckRuns {
-    /// Runs a check, or takes what the same command has said on the same files.
+    /// Runs a check, or reuses the result of the same command on the same files.
     pub(crate) fn run(
         &mut self,
         ctx: &mut Context,
@@ -118,7 +115,7 @@ impl CheckRuns {
             .iter()
             .find(|(known, result, ..)| result.tree == *place.tree && is_same(known, verifier))
         {
-            // The time was spent once.
+            // The time was spent only once.
             let result = CheckResult { name: verifier.name.clone(), duration_ms: 0, ..result.clone() };
             return Ok(Checked::Result(Box::new(result), excerpt.clone(), trace.clone()));
         }
@@ -130,7 +127,7 @@ impl CheckRuns {
     }
 }
 
-/// Whether two checks are one command that is judged alike.
+/// Whether two checks run and judge the same command.
 fn is_same(a: &VerifierConfig, b: &VerifierConfig) -> bool {
     !a.command_argv.is_empty()
         && a.command_argv == b.command_argv
@@ -140,7 +137,6 @@ fn is_same(a: &VerifierConfig, b: &VerifierConfig) -> bool {
         && !a.command_argv.iter().any(|word| word.contains(OWN_NAME))
 }
 
-/// Runs one verifier.
 pub(crate) fn run_check(
     ctx: &mut Context,
     verifier: &VerifierConfig,
@@ -162,7 +158,7 @@ pub(crate) fn run_check(
         Err(error) => (Err(error.to_string()), Duration::ZERO, 0),
     };
     let tests = run.tests;
-    // Only an exit with 0 can pass; every other way to end is a reason why not, or no result at all.
+    // Only exit code 0 can pass; every other end is a failure, or no result.
     let why = match &end {
         Ok(ExecEnd::Stopped(_) | ExecEnd::GuardLost) => return Ok(Checked::Stopped),
         Ok(ExecEnd::Exited(0)) if tests.is_some_and(|t| t.executed() == 0) => {
@@ -213,7 +209,7 @@ pub(crate) fn run_check(
     Ok(Checked::Result(Box::new(result), run.excerpt, run.trace))
 }
 
-/// A check that runs no command: of a file, or of the calling program. `None` where a command is to be run.
+/// Runs a check without a command: on a file, or in the calling program. `None` if it needs a command.
 fn run_builtin_check(
     ctx: &mut Context,
     verifier: &VerifierConfig,
@@ -243,7 +239,7 @@ fn run_builtin_check(
     let took = ctx.clock.elapsed().saturating_sub(started);
     ctx.command_took(took);
     if verifier.expect == Some(Expect::Custom) && why.is_some() {
-        // One that was given up says nothing about the work.
+        // An abandoned check says nothing about the work.
         ctx.read_inbox()?;
         if ctx.ends_now() {
             return Ok(Some(Checked::Stopped));
@@ -265,7 +261,7 @@ fn run_builtin_check(
         failing: Vec::new(),
         last_lines: Vec::new(),
     };
-    // For a file no program runs, so there is nothing to be seen. What code of the caller runs, nobody watches.
+    // File checks run no program, so there is nothing to trace. The caller's code can't be traced.
     let seen = (verifier.expect != Some(Expect::Custom)).then(ExecTrace::default);
     Ok(Some(Checked::Result(Box::new(result), text, seen)))
 }
@@ -273,9 +269,9 @@ fn run_builtin_check(
 pub(crate) struct LoggedRun {
     pub outcome: Result<ralph_loop_domain::ports::ExecOutcome, SandboxError>,
     pub tests: Option<ralph_loop_protocol::test_counts::TestCounts>,
-    /// Whether tests began and ended without their result.
+    /// Whether tests began and ended without a result.
     pub unfinished: bool,
-    /// Tests that failed by the last report.
+    /// Failed tests in the last report.
     pub failed_at_end: u64,
     pub excerpt: String,
     pub log: FinishedLog,
@@ -318,7 +314,7 @@ pub(crate) fn run_logged(
         return Err(error);
     }
     let outcome = match outcome {
-        // A verifier that cannot be started has failed; a broken sandbox is another matter.
+        // A verifier that can't start has failed; a broken sandbox is an error.
         Err(error @ SandboxError::CannotStart { .. }) => {
             let line = format!("{error}\n");
             log.push(Stream::Stderr, line.as_bytes());

@@ -1,4 +1,4 @@
-//! Wait: for a limit to end or for a person, in small steps so that every control is heard. Waiting is neither an
+//! Wait: for a rate limit or the user, in small steps so that controls are read. Waiting is neither an
 //! iteration nor stagnation.
 
 use crate::driver_parts::Driver;
@@ -24,7 +24,7 @@ impl Driver {
             if self.ctx.suspend_by.is_some() || self.ctx.cancel.rests_soon() {
                 break;
             }
-            // Whatever a person asked for may have changed what comes next; so does the end of the wait.
+            // A control, or the end of the wait, may change the next step.
             match decide(&self.ctx.state) {
                 Step::Wait { until: still, .. } if still == until => {}
                 _ => break,

@@ -16,13 +16,12 @@ use ralph_loop_protocol::text::{head, one_line, tail};
 use ralph_loop_task::config::{OutputFormat, Role};
 use ralph_loop_task::spec::RunSpec;
 
-/// Characters of the final message that the journal keeps, from its beginning; and those of its last paragraph, where that
-/// would be cut off.
+/// Journaled characters of the final message: its start, plus the last paragraph if that would be cut.
 const MESSAGE_MAX: usize = 700;
 const LAST_WORDS_MAX: usize = 300;
-/// Characters of a commit message that an agent asks for.
+/// Length limit of an agent's commit message.
 const COMMIT_MESSAGE_MAX: usize = 2000;
-/// Bytes of what a reviewer, tester or documenter leaves for the builder.
+/// Size limit of findings that a reviewer, tester or documenter leaves for the builder.
 const FINDINGS_MAX: usize = 8000;
 
 impl Driver {
@@ -77,7 +76,7 @@ impl Driver {
             skipped,
             role,
         })?;
-        // Whatever was journalled before is on the disk before money is spent again.
+        // Sync everything journaled before spending money again.
         self.ctx.journal.barrier()?;
         self.ctx.boundary("work.started");
         self.ctx.still_holds()?;
@@ -119,7 +118,8 @@ impl Driver {
         self.ctx.note_resources(&**agent);
         self.ctx.boundary("work.session");
         let mut report = report?;
-        // Who changes files without a word, or with words that only look like a refused login, has done something all the same.
+        // A session that changed files did something, even if its output is empty or looks like a refused
+        // login.
         if is_doubtful(&report, config.output_format)
             && Some(self.workspace.tree()?) != self.ctx.state.work.tree
         {
@@ -149,7 +149,7 @@ impl Driver {
             .ctx
             .files
             .write(&folder.join("response.json"), &serde_json::to_vec(&response).unwrap_or_default())?;
-        // A session that did not complete can promise nothing: its last words may be cut off anywhere.
+        // An incomplete session can't claim anything: its text may be cut anywhere.
         let completed = report.end == SessionEnd::Completed;
         let claimed = claim(&report.final_message, promise);
         let promised = completed && (report.wishes.done || claimed == Claim::Promised);
@@ -190,7 +190,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The engine died during this session. What it cost is not known; it does not count as an iteration.
+    /// Closes a session during which the engine died. Its cost is unknown; it doesn't count as an iteration.
     pub(crate) fn close_interrupted(&mut self) -> Result<(), DriveError> {
         let Some(current) = &self.ctx.state.iterations.current else { return Ok(()) };
         let iteration = current.iteration;
@@ -213,7 +213,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The session was no iteration: draw the consequences.
+    /// Handles a session that wasn't an iteration.
     pub(crate) fn void(&mut self) -> Result<(), DriveError> {
         self.ctx.boundary("void.before");
         let events = consequences(&self.ctx.state, self.ctx.clock.now());
@@ -230,7 +230,7 @@ impl Driver {
     }
 }
 
-/// Whether an end stands on what was printed alone: on nothing, or on the words of a command that has no format for errors.
+/// Whether an end was inferred only from printed text: none, or that of a command without an error format.
 fn is_doubtful(report: &SessionReport, format: OutputFormat) -> bool {
     match report.end {
         SessionEnd::Empty => true,
@@ -239,7 +239,7 @@ fn is_doubtful(report: &SessionReport, format: OutputFormat) -> bool {
     }
 }
 
-/// What a session cost: what the agent reports, or the price list's word on its tokens and model where that is more.
+/// A session's cost: the agent's report, or the price list's estimate if that is higher.
 fn priced(mut usage: Usage, pricing: Option<&Pricing>) -> Usage {
     let (Some(tokens), Some(model), Some(pricing)) = (&usage.tokens, &usage.model, pricing) else {
         return usage;
@@ -253,7 +253,7 @@ fn priced(mut usage: Usage, pricing: Option<&Pricing>) -> Usage {
     usage
 }
 
-/// Reasons come from outside and may be of any length.
+/// Bounds and cleans reasons from outside.
 fn clean(end: SessionEnd) -> SessionEnd {
     let cut = |reason: String| one_line(&reason, 500);
     match end {
@@ -281,7 +281,8 @@ fn clean_ask(ask: Ask) -> Ask {
     }
 }
 
-/// What managed actions must leave alone. A task file with marks is not among it: what is changed there is reviewed.
+/// Paths that managed actions must not change. A task file with marks isn't included: changes to it are
+/// reviewed.
 fn session_protected(spec: &RunSpec) -> Vec<String> {
     let mut patterns = super::prepare::protected_patterns(spec);
     if task_book::has_book(&spec.task) {
@@ -291,8 +292,7 @@ fn session_protected(spec: &RunSpec) -> Vec<String> {
     patterns
 }
 
-/// What a person wants to read of a final message: what was done, from the beginning; of a long one also its last paragraph,
-/// where questions stand.
+/// The useful part of a final message: its start, and of a long one the last paragraph, where questions are.
 fn told(message: &str) -> String {
     let (whole, last) = (change_text::told(message), change_text::last_paragraph(message));
     if whole.chars().count() <= MESSAGE_MAX {

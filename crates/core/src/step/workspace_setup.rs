@@ -1,5 +1,5 @@
-//! The setup commands in the workspace itself, once before the first session in each that is fresh: a worktree, a clone, a
-//! container, an agent's copy without what the user has installed.
+//! Runs setup in a fresh workspace before the first session: a worktree, a clone, a container, or an agent's
+//! copy without the user's dependencies.
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
@@ -12,14 +12,14 @@ use ralph_loop_protocol::text::{count, duration};
 use ralph_loop_task::spec::WorkspaceKind;
 use std::os::unix::fs::MetadataExt as _;
 
-/// Bytes of a failed command's output that are told.
+/// Reported bytes of a failed command's output.
 const TOLD_MAX: u64 = 1500;
-/// Where the logs are, in the run's folder.
+/// Log folder in the run's folder.
 const FOLDER: &str = "setup";
 
 impl Driver {
-    /// Runs the setup commands where the workspace is fresh and they have not run there. `false` where the run was stopped
-    /// meanwhile. What they install stays; a failure ends this process, and `resume` tries again.
+    /// Runs setup if the workspace is fresh and setup hasn't run there. `false` if the run was stopped. A
+    /// failure ends this process; `resume` tries again.
     pub(crate) fn set_up_workspace(&mut self) -> Result<bool, DriveError> {
         let installed = self.usable_installed();
         let setup = self.setup_beside(&installed);
@@ -38,7 +38,7 @@ impl Driver {
         }
         make_dir(&logs)?;
         let started = self.ctx.clock.elapsed();
-        // The sandbox is lent to the commands, which need the rest of the driver, too.
+        // Setup also needs the rest of the driver, so borrow a second connection.
         let sandbox = self.sandbox.new_connection()?;
         let workspace = Checkout { sandbox, env: Vec::new(), setup, installed };
         match self.run_setup(&workspace, &logs)? {
@@ -63,7 +63,7 @@ impl Driver {
         }
     }
 
-    /// Whether nobody has installed anything there. An agent's copy of the user's own folder has what that has.
+    /// Whether nothing is installed there. The agent's copy of the user's folder has the user's dependencies.
     fn is_fresh_workspace(&self) -> Result<bool, DriveError> {
         let spec = &self.ctx.state.spec;
         if spec.place != WorkspaceKind::InPlace
@@ -74,12 +74,12 @@ impl Driver {
         if !spec.hands_back() {
             return Ok(false);
         }
-        // A guess that is due fills a folder that the user's own lacks.
+        // A due guess fills a folder that the user's own lacks.
         let due = spec.settings.setup_guessed || self.installs();
         Ok(due || self.workspace.unrecorded()?.iter().all(|path| path.starts_with(".ralph")))
     }
 
-    /// Copies what is installed in the user's folder into a workspace that has its own tree.
+    /// Copies the user's installed dependencies into a workspace with its own tree.
     fn copy_installed(&self, installed: &[InstalledFolder]) -> Result<(), DriveError> {
         let workspace = &self.ctx.state.spec.workspace;
         for one in installed.iter().filter(|one| one.usage != InstalledUse::Outside) {
@@ -90,7 +90,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What tells one workspace from another that was made in its place.
+    /// Distinguishes a workspace from one recreated at the same path.
     fn workspace_identity(&self) -> String {
         let state = &self.ctx.state;
         if self.sandbox.capabilities().surroundings == Surroundings::Own

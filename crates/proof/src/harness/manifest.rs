@@ -1,7 +1,7 @@
-//! Manifests that list dependencies beside settings: only their dependency tables belong to the product.
+//! Separates dependency tables, which belong to the product, from the other settings in a manifest.
 //!
-//! With the original harness a manifest is the original one with the new dependencies. A dependency that existed keeps its
-//! source; a new one counts only if it names a version of the registry.
+//! With the original harness, a manifest is the original one plus new dependencies. An existing dependency
+//! keeps its source; a new one counts only if it is a registry version.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use std::fmt;
 use toml::{Table, Value};
 
-/// Whether an edit of a manifest changes dependencies only, and none of their sources.
+/// Whether an edit of a manifest only changes dependencies, and none of their sources.
 pub fn is_dependency_edit(path: &str, old: &str, new: &str) -> bool {
     match with_dependencies(path, old, new) {
         Some(merged) => is_same(path, &merged, new),
@@ -49,12 +49,12 @@ fn is_same(path: &str, one: &str, other: &str) -> bool {
 
 const NPM_TABLES: &[&str] = &["dependencies", "devDependencies", "peerDependencies", "optionalDependencies"];
 
-/// A range of versions or a tag: no path, address, alias or repository.
+/// A version range or tag; not a path, URL, alias or repository.
 fn is_npm_version(version: &str) -> bool {
     !version.contains([':', '/'])
 }
 
-/// A JSON object in the order of its keys.
+/// Keeps the order of keys.
 struct Ordered<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Ordered<'a> {

@@ -14,16 +14,13 @@ use std::collections::BTreeSet;
 /// The published list, as `ralph harness` prints it.
 pub const GLOBS: &str = include_str!("globs.txt");
 
-/// One glob of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Glob {
-    /// The pattern.
     pub pattern: &'static str,
     /// Why files of that name decide a check.
     pub reason: &'static str,
 }
 
-/// The list, in its order.
 pub fn globs() -> impl Iterator<Item = Glob> {
     GLOBS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
         let (pattern, reason) = line.split_once(' ')?;
@@ -31,14 +28,13 @@ pub fn globs() -> impl Iterator<Item = Glob> {
     })
 }
 
-/// Which files of a repo are its harness.
 #[derive(Debug, Clone, Default)]
 pub struct Harness {
-    /// Globs of the configuration; one that starts with `!` takes files out.
+    /// Globs from the configuration; a leading `!` excludes files.
     pub config: Vec<String>,
     /// Files that script runners executed or read while the checks ran on the original tree.
     pub watched: BTreeSet<String>,
-    /// The task's text: a file that it names is never required to stay as it was.
+    /// The task's text: a file it names may change.
     pub task: String,
 }
 
@@ -47,7 +43,6 @@ pub struct Harness {
 pub struct Match<'a> {
     /// Where the rule comes from.
     pub source: HarnessSource,
-    /// The glob, or what watched it.
     pub rule: &'a str,
     /// Why, for readers.
     pub reason: &'a str,
@@ -79,8 +74,8 @@ impl Harness {
         })
     }
 
-    /// The changes of the harness among the changes of a run, without edits of dependencies only. `old` and `new` read a file as
-    /// it was and as it is.
+    /// Harness changes among a run's changes, without pure dependency edits. `old` and `new` read the two
+    /// versions of a file.
     pub fn changes(
         &self,
         changes: &[FileChange],
@@ -124,7 +119,7 @@ impl Harness {
     }
 }
 
-/// Whether a glob covers a path: its whole path, or with no `/` in the glob the name of the file or of a folder above it.
+/// Whether a glob covers a path; a glob without `/` matches the name of the file or of a folder above it.
 pub fn covers(glob: &str, path: &str) -> bool {
     let glob = glob.trim_start_matches("./").trim_end_matches('/');
     if glob.is_empty() {
@@ -144,7 +139,7 @@ pub fn is_named(text: &str, path: &str) -> bool {
         text.match_indices(wanted).any(|(at, _)| {
             let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
             let (before, after) = (&text[..at], &text[at + wanted.len()..]);
-            // `a.py.bak` and `xa.py` are other files; the dot that ends a sentence is none.
+            // `a.py.bak` and `xa.py` are other files, but a final dot ends a sentence.
             let longer = after.starts_with(is_part)
                 || after.strip_prefix('.').is_some_and(|rest| rest.starts_with(is_part));
             !before.ends_with(is_part) && !before.ends_with('.') && !longer

@@ -1,5 +1,3 @@
-//! The trees of a proof: one tree's product with another tree's harness.
-
 use super::{manifest, rust_inline};
 use ralph_loop_protocol::level::{HarnessChange, HarnessSource};
 use ralph_loop_safe_fs::{Kind, Links, SafeDir};
@@ -7,7 +5,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// A larger file isn't copied.
+/// Larger files aren't copied.
 const FILE_MAX: u64 = 64 * 1024 * 1024;
 
 /// Puts the original harness into a checkout of the work: changed and deleted files come back, added ones go, manifests keep
@@ -16,14 +14,14 @@ pub fn original_harness(start: &Path, work: &Path, changes: &[&HarnessChange]) -
     lay(start, work, changes, true)
 }
 
-/// Puts the harness of the work into a checkout of the original product.
+/// Puts the work's harness into a checkout of the original product.
 pub fn new_harness(work: &Path, start: &Path, changes: &[&HarnessChange]) -> io::Result<()> {
     lay(work, start, changes, false)
 }
 
 fn lay(from: &Path, into: &Path, changes: &[&HarnessChange], keep_dependencies: bool) -> io::Result<()> {
     let (from, into) = (SafeDir::open(from)?, SafeDir::open(into)?);
-    // What goes, goes first: it may block a folder.
+    // Removals first: they may block a folder.
     for change in changes.iter().filter(|change| from.facts(&change.path).is_err()) {
         let path = change.path.as_str();
         if change.source == HarnessSource::InlineTests {
@@ -67,7 +65,7 @@ fn lay(from: &Path, into: &Path, changes: &[&HarnessChange], keep_dependencies: 
     Ok(())
 }
 
-/// Removes folders that are empty now and didn't exist: a check may go by whether a folder exists.
+/// Removes empty folders that didn't exist before, because a check may test for a folder.
 fn remove_empty_folders(path: &str, from: &SafeDir, into: &SafeDir) -> io::Result<()> {
     let mut folder = path;
     while let Some((above, _)) = folder.rsplit_once('/') {

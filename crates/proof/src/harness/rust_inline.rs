@@ -8,7 +8,7 @@ pub fn tests_differ(old: Option<&str>, new: &str) -> bool {
     tests(old.unwrap_or_default()) != tests(new)
 }
 
-/// `product` with the inline tests of `tests` instead of the present ones.
+/// `product` with the inline tests of `tests_from`.
 pub fn with_tests_of(tests_from: Option<&str>, product: &str) -> String {
     let mut wanted = tests(tests_from.unwrap_or_default());
     let mut ranges: Vec<(String, Range<usize>)> = items(product).into_iter().collect();
@@ -68,7 +68,7 @@ fn is_commented(text: &str, at: usize) -> bool {
     line.contains("//") || line.contains('"')
 }
 
-/// The head of the item behind the attribute that ends at `from`, and the end of the item.
+/// The head of the item after the attribute that ends at `from`, and the item's end.
 fn item_from(text: &str, from: usize) -> (String, usize) {
     let bytes = text.as_bytes();
     let (mut at, mut depth, mut opened) = (from, 0_i32, false);
@@ -102,7 +102,7 @@ fn item_from(text: &str, from: usize) -> (String, usize) {
     (head.split_whitespace().collect::<Vec<_>>().join(" "), at)
 }
 
-/// The end of the literal or comment that begins at `at`, or `at` if none does.
+/// The end of the literal or comment at `at`, or `at` if there isn't one.
 fn literal_or_comment(text: &str, at: usize) -> usize {
     let rest = &text[at..];
     let until =

@@ -1,27 +1,26 @@
-//! Environment faults: a program, a module or a right that a check lacks, with the command that fixes it. What the task itself
+//! Environment faults: a program, module or permission that a check lacks, with the fix. What the task itself
 //! asks for doesn't count.
 
-/// What is missing around a check, and what fixes it.
+/// What is missing in the environment, with the fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvironmentFault {
-    /// A sentence: "`pytest` is not installed".
+    /// "`pytest` is not installed".
     pub what: String,
-    /// The command or the step that fixes it.
     pub cure: String,
 }
 
 impl EnvironmentFault {
-    /// One sentence for a person.
+    /// One sentence for the user.
     pub fn sentence(&self) -> String {
         format!("{}; {}", self.what, self.cure)
     }
 }
 
-/// Lines at the end of an output in which a fault is looked for.
+/// Lines searched at the end of an output.
 const LINES_MAX: usize = 60;
 
-/// The fault that an output shows, if any. `is_work` says of a name whether the task or the repo speaks of it: then it is the
-/// work that lacks it, not the machine.
+/// The fault in an output. `is_work` tells whether the task or repo mentions a name: then the work is
+/// missing, not the environment.
 pub fn fault(
     exit_code: Option<i32>,
     output: &str,
@@ -75,14 +74,14 @@ fn of_line(line: &str, exit_code: Option<i32>, is_work: &dyn Fn(&str) -> bool) -
         });
     }
     let name = program(line, exit_code)?;
-    // A script of the repo is the work's own.
+    // A script of the repo belongs to the work.
     let own = (name.contains('/') && !name.starts_with('/')) || is_work(name);
     (!own).then(|| missing_program(name))
 }
 
 const QUOTES: [char; 5] = ['\'', '"', '`', '‘', '’'];
 
-/// The program that a shell, `env`, `make` or the engine itself could not find.
+/// The program that a shell, `env`, `make` or the engine couldn't find.
 fn program(line: &str, exit_code: Option<i32>) -> Option<&str> {
     let named = line
         .strip_suffix(": command not found")
@@ -137,7 +136,7 @@ fn missing_module(module: &str) -> EnvironmentFault {
     }
 }
 
-/// A missing program, with what installs it.
+/// A missing program with the command that installs it.
 pub fn missing_program(name: &str) -> EnvironmentFault {
     let cure = match name {
         "cargo" | "rustc" => "install Rust: `curl https://sh.rustup.rs -sSf | sh`".to_owned(),

@@ -1,14 +1,11 @@
-//! Names of failing tests and counts of problems, as the common runners print them: the next step to "are we getting
-//! closer?" where counts stay the same.
+//! Failing test names and problem counts in the formats of common runners. Names show progress while counts
+//! stay the same.
 
-/// Names that are kept.
 const NAMES_MAX: usize = 24;
-/// Bytes of a name that are kept.
 const NAME_MAX: usize = 100;
-/// Bytes at the end of an output in which summaries are looked for.
+/// Bytes searched for summaries at the end of an output.
 const SUMMARY_MAX: usize = 16 * 1024;
 
-/// Names of failing tests, sorted, each once.
 pub fn failing_tests(output: &str) -> Vec<String> {
     let mut names = std::collections::BTreeSet::new();
     for line in output.lines() {
@@ -67,8 +64,8 @@ fn name_in(line: &str) -> Option<&str> {
     (is_test || is_place).then_some(word)
 }
 
-/// Problems that a compiler or linter counted, where its summary says so: `Found 12 errors`, `✖ 12 problems`,
-/// `due to 3 previous errors`. The last such line counts.
+/// Problems counted by a compiler or linter in its last summary: `Found 12 errors`, `✖ 12 problems`, `due to
+/// 3 previous errors`.
 pub fn problems(output: &str) -> Option<u64> {
     const WORDS: [&str; 9] = [
         "errors",
@@ -101,8 +98,8 @@ pub fn problems(output: &str) -> Option<u64> {
     found
 }
 
-/// How far a measured number is from its limit, in thousandths, where a check says so: `coverage 71.2 % is below the
-/// required 80 %`, `p99 312 ms exceeds the limit of 200 ms`. The first such line counts.
+/// The first reported distance of a measurement from its limit, in thousandths: `coverage 71.2 % is below the
+/// required 80 %`, `p99 312 ms exceeds the limit of 200 ms`.
 pub fn gap(output: &str) -> Option<u64> {
     const WORDS: [&str; 8] =
         ["limit", "budget", "threshold", "required", "exceeds", "at least", "at most", "target of"];
@@ -125,7 +122,7 @@ fn summary(output: &str) -> impl Iterator<Item = &str> {
     lines.filter(|line| line.len() <= 300 && line.bytes().any(|b| b.is_ascii_digit()))
 }
 
-/// Numbers that stand alone or before a unit. A time of day or a version is none.
+/// Numbers alone or before a unit, but not times of day or versions.
 fn numbers(line: &str) -> Vec<f64> {
     line.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | ':' | '-' | '_' | '/')))
         .filter_map(|word| {

@@ -1,12 +1,12 @@
-//! Numbers that a check of any kind prints and that say how far the work is: `5/10 cases ok`, `p99 98 ms`, `accuracy 0.61`,
-//! `7 left`. The words next to them say which way is better; a number without such a word says nothing. Times,
-//! counters, ports and the like are left out.
+//! Numbers in any check's output that show progress: `5/10 cases ok`, `p99 98 ms`, `accuracy 0.61`, `7 left`.
+//! Adjacent words say which direction is better; numbers without such a word, times, counters and ports are
+//! ignored.
 
 use ralph_loop_protocol::stuck::MeasuredNumber;
 
-/// Numbers that are kept of one output: the last ones.
+/// The last ones are kept.
 const NUMBERS_MAX: usize = 16;
-/// Bytes at the end of an output in which they are looked for.
+/// Bytes searched at the end of an output.
 const OUTPUT_MAX: usize = 16 * 1024;
 /// A line longer than this isn't a summary.
 const LINE_MAX: usize = 300;
@@ -107,7 +107,7 @@ const LOWER: &[&str] = &[
     "unsupported",
     "uncovered",
 ];
-/// A number behind such a word is a time, a counter or a name.
+/// After these words a number is a time, a counter or a name.
 const NOT_MEASURED: &[&str] = &[
     "took",
     "in",
@@ -169,12 +169,12 @@ enum Piece {
         value: f64,
         /// `5` of `5/10`.
         share: bool,
-        /// It follows `:` or `=`, so that its name comes first.
+        /// After `:` or `=`, so its name comes first.
         named_before: bool,
     },
 }
 
-/// The numbers of an output, the last ones where there are many. Of several lines that differ in the number alone, the last counts.
+/// The last numbers of an output. Of lines that differ only in the number, the last counts.
 pub fn measured(output: &str) -> Vec<MeasuredNumber> {
     let mut found: Vec<MeasuredNumber> = Vec::new();
     for line in ralph_loop_protocol::text::tail(output, OUTPUT_MAX).lines() {
@@ -193,7 +193,6 @@ pub fn measured(output: &str) -> Vec<MeasuredNumber> {
     found.split_off(from)
 }
 
-/// A number that was measured, several times where its noise is known.
 pub fn of_measurement(name: &str, measured: Measurement, rises: bool) -> Option<MeasuredNumber> {
     let label = ralph_loop_protocol::text::head(name, LABEL_MAX).to_owned();
     let (value, noise) = (thousandths(measured.value)?, thousandths(measured.noise)?);
@@ -205,12 +204,11 @@ pub fn of_measurement(name: &str, measured: Measurement, rises: bool) -> Option<
 pub struct Measurement {
     /// The median.
     pub value: f64,
-    /// The largest distance of a run from it; of five and more runs, the farthest is left out.
+    /// The largest deviation from it; with five or more runs, without the farthest.
     pub noise: f64,
 }
 
 impl Measurement {
-    /// Of these runs; `None` without any.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -230,7 +228,7 @@ fn thousandths(value: f64) -> Option<i64> {
     (value.is_finite() && value.abs() <= VALUE_MAX).then(|| (value * 1000.0).round() as i64)
 }
 
-/// A line in parts that belong together: `9 failed, 1 passed` are two.
+/// Splits a line into clauses: `9 failed, 1 passed` has two.
 fn clauses(line: &str) -> Vec<Vec<Piece>> {
     let mut all = vec![Vec::new()];
     for word in line.split_whitespace() {
@@ -246,7 +244,7 @@ fn clauses(line: &str) -> Vec<Vec<Piece>> {
     all
 }
 
-/// `5 of 10` is a share, too.
+/// `5 of 10` is a share.
 fn join_shares(clause: &mut [Piece]) {
     for at in 2..clause.len() {
         let (before, whole) = clause.split_at_mut(at);
@@ -267,7 +265,7 @@ fn pieces(word: &str, clause: &mut Vec<Piece>) {
             at > 0 && bytes[at - 1].is_ascii_digit() && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
         })
     };
-    // A time of day, a place in a file, a date, a version.
+    // A time of day, a file position, a date, a version.
     if digits_around(':') || digits_around('-') || word.matches('.').count() > 1 {
         return clause.push(Piece::Word("#".to_owned()));
     }
@@ -297,7 +295,7 @@ fn pieces(word: &str, clause: &mut Vec<Piece>) {
     }
 }
 
-/// A number with its unit, and whether it is a share of another: `98ms`, `0.61`, `5/10`, `1,204`.
+/// A number with its unit, and whether it is a share: `98ms`, `0.61`, `5/10`, `1,204`.
 fn number(text: &str) -> Option<(f64, bool, &str)> {
     let (text, share) = match text.split_once('/') {
         Some((part, whole)) if !whole.is_empty() && whole.bytes().all(|b| b.is_ascii_digit()) => (part, true),
@@ -343,7 +341,7 @@ fn of_clause(clause: &[Piece]) -> Vec<MeasuredNumber> {
     found
 }
 
-/// Whether more is better, by the nearest word that says so.
+/// Whether more is better, by the nearest word that tells.
 fn direction(clause: &[Piece], at: usize, share: bool, named_before: bool) -> Option<bool> {
     let word = |at: usize| match clause.get(at) {
         Some(Piece::Word(word)) if word != ":" => Some(word.as_str()),
@@ -353,7 +351,7 @@ fn direction(clause: &[Piece], at: usize, share: bool, named_before: bool) -> Op
     if before.and_then(word).is_some_and(|word| NOT_MEASURED.contains(&word)) {
         return None;
     }
-    // Any word of its clause names a share; other numbers have the words between them and the next number.
+    // A share is named by any word in its clause, other numbers by the words up to the next number.
     let reach = |step: isize| {
         let mut found = Vec::new();
         let mut i = at as isize + step;

@@ -1,7 +1,6 @@
-//! Test reports: how many tests a known runner says it executed. A run that executed none proves nothing (zero tests
-//! summed over all binaries and packages is not a pass).
+//! Counts executed tests in the output of known runners. A run without tests proves nothing.
 //!
-//! The scanner reads lines as they stream by, so a log of any size costs a few words of memory.
+//! Scans lines as they arrive, so any log size needs constant memory.
 
 pub use ralph_loop_protocol::test_counts::TestCounts;
 
@@ -14,24 +13,24 @@ pub struct TestScanner {
     go_packages: u64,
     go_failed: u64,
     go_tests: TestCounts,
-    /// Whether it tells of each test.
+    /// Whether it lists each test.
     go_verbose: bool,
-    /// Python's own runner says in one line how many ran, and in a later one how many of them were skipped.
+    /// Python's unittest reports the total on one line and skipped tests on a later one.
     ran: Option<u64>,
-    /// Programs of tests that began, and those that said how they ended.
+    /// Test programs that began, and those that reported an end.
     began: u64,
     ended: u64,
-    /// Tests that failed by the last report, and by those of programs that are summed.
+    /// Failed tests in the last report, and in summed programs.
     last_failed: u64,
     summed_failed: u64,
     partial: Vec<u8>,
 }
 
-/// A summary line is short; longer lines are passed over.
+/// Longer lines aren't summaries.
 const LINE_MAX: usize = 4096;
 
 impl TestScanner {
-    /// The next bytes of output.
+    /// Scans the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         for part in bytes.split_inclusive(|b| *b == b'\n') {
             if self.partial.len() + part.len() <= LINE_MAX {
@@ -44,12 +43,12 @@ impl TestScanner {
         }
     }
 
-    /// What was counted; `None` where no known runner spoke.
+    /// The counts; `None` if no known runner reported any.
     pub fn finish(mut self) -> Option<TestCounts> {
         let rest = std::mem::take(&mut self.partial);
         self.line(&rest);
         let mut counts = self.counts;
-        // Failed tests are printed in any case, passed ones only with `-v`: the two are never summed.
+        // Failed tests are always printed, passed ones only with `-v`, so never add them.
         if self.go_verbose {
             counts.passed += self.go_tests.passed;
             counts.failed += self.go_tests.failed;
@@ -60,12 +59,12 @@ impl TestScanner {
         self.known.then_some(counts)
     }
 
-    /// Whether a program of tests began and ended without its result: whatever it ran made an end of it.
+    /// Whether a test program began and ended without a result, so something killed it.
     pub fn is_unfinished(&self) -> bool {
         self.began > self.ended
     }
 
-    /// Tests that failed by what was reported at the end, whatever became of those before: a report of a second try counts.
+    /// Failed tests in the final report; a report of a retry replaces earlier ones.
     pub fn failed_at_end(&self) -> u64 {
         self.last_failed.max(self.summed_failed)
     }
@@ -340,7 +339,8 @@ fn dotnet(line: &str) -> Option<TestCounts> {
     Some(TestCounts { passed: number(rest.split_once("Passed:")?.1)?, failed: number(rest)? })
 }
 
-/// `Files=2, Tests=5,  0 wallclock secs ( 0.02 usr +  0.00 sys =  0.02 CPU)`; how many of them failed stands elsewhere.
+/// `Files=2, Tests=5,  0 wallclock secs ( 0.02 usr +  0.00 sys =  0.02 CPU)`; failures are reported
+/// elsewhere.
 fn prove(line: &str) -> Option<TestCounts> {
     let (files, rest) = line.strip_prefix("Files=")?.split_once(", Tests=")?;
     files.parse::<u64>().ok()?;

@@ -1,4 +1,4 @@
-//! What runs cost, added up.
+//! Totals of run costs.
 
 use super::{Index, on};
 use crate::problem::Problem;
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::AssertSqlSafe;
 
-/// What costs are added up by.
+/// How costs are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -14,15 +14,14 @@ pub enum CostsBy {
     /// The day, UTC.
     #[default]
     Day,
-    /// Who worked.
+    /// The agent.
     Agent,
-    /// With which model.
+    /// The model.
     Model,
-    /// In which repo.
+    /// The repo.
     Repo,
 }
 
-/// One sum.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CostRow {
@@ -32,35 +31,35 @@ pub struct CostRow {
     pub runs: i64,
     /// Sessions.
     pub sessions: i64,
-    /// What is known of their cost; nothing if no session's cost is known.
+    /// Known cost; null if no session's cost is known.
     pub cost_usd: Option<f64>,
-    /// Tokens; nothing if no session reported any.
+    /// Tokens; null if no session reported any.
     pub tokens: Option<i64>,
-    /// Sessions whose cost nobody knows.
+    /// Sessions with unknown cost.
     pub unknown_sessions: i64,
 }
 
-/// All sums: days in their order, else the dearest first.
+/// All sums: days in order, otherwise the most expensive first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CostSums {
-    /// What they are added up by.
+    /// How they are grouped.
     pub by: CostsBy,
     /// Since when.
     pub since: Timestamp,
     /// The sums.
     pub rows: Vec<CostRow>,
-    /// Everything that is known; nothing if no session's cost is known.
+    /// Known total; null if no session's cost is known.
     pub cost_usd: Option<f64>,
 }
 
 const DAY: i64 = 24 * 3600 * 1000;
 
 impl Index {
-    /// Adds up what ended since then.
+    /// Totals what ended since then.
     pub async fn costs(&self, by: CostsBy, since: Timestamp) -> Result<CostSums, Problem> {
         let column = match by {
-            // Whole days since 1970, as text: both databases divide whole numbers the same way.
+            // Whole days since 1970 as text: both databases divide integers the same way.
             CostsBy::Day => "CAST(at / 86400000 AS TEXT)",
             CostsBy::Agent => "agent",
             CostsBy::Model => "model",
@@ -96,7 +95,7 @@ impl Index {
     }
 }
 
-/// A sum of costs; nothing where all of it is of sessions whose cost is unknown.
+/// A known sum; `None` if the cost of every session is unknown.
 fn known(sum: f64, unknown_sessions: i64) -> Option<f64> {
     (sum > 0.0 || unknown_sessions == 0).then_some(sum)
 }
@@ -105,7 +104,7 @@ fn known_first(cost: Option<f64>) -> f64 {
     cost.unwrap_or(-1.0)
 }
 
-/// The day of this number, as `2026-11-17`.
+/// A day number as `2026-11-17`.
 fn day(number: &str) -> String {
     let at = number.parse::<i64>().ok().and_then(|n| Timestamp::from_millisecond(n.checked_mul(DAY)?).ok());
     at.unwrap_or(Timestamp::UNIX_EPOCH).strftime("%Y-%m-%d").to_string()

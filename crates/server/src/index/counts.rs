@@ -1,17 +1,17 @@
-//! Counts that are good enough for a moment: counting a hundred thousand rows takes longer than reading a page of them, so an old
-//! number is told while a new one is made.
+//! Cached counts. Counting a hundred thousand rows takes longer than reading a page, so an old count is used
+//! while a new one is computed.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// How long a count is new.
+/// Age up to which a count is fresh.
 const NEW: Duration = Duration::from_secs(2);
-/// How long an old one is told while it is made anew.
+/// Age up to which it is used during recounting.
 const USABLE: Duration = Duration::from_secs(60);
-/// Counts that are kept.
+/// Cached counts.
 const MOST: usize = 64;
 
-/// Counts by what was counted, the latest first.
+/// By query, latest first.
 #[derive(Debug)]
 pub(super) struct Counts<T>(Mutex<Vec<Kept<T>>>);
 
@@ -22,14 +22,14 @@ struct Kept<T> {
     at: Instant,
 }
 
-/// What is known of a count.
+/// A cached count's state.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Known<T> {
-    /// It is new.
+    /// Fresh.
     New(T),
-    /// It is old, and whoever asked is to make it anew.
+    /// Stale: the caller should recount.
     Old(T),
-    /// Nothing.
+    /// Not cached.
     Nothing,
 }
 
@@ -40,7 +40,7 @@ impl<T> Default for Counts<T> {
 }
 
 impl<T: Clone> Counts<T> {
-    /// What is known at this moment. An old count is given to one asker as old; to others meanwhile as new.
+    /// The cached count. A stale one is reported as stale to only one caller, so that one recounts.
     pub(super) fn look(&self, key: &str, now: Instant) -> Known<T> {
         let mut all = self.0.lock().unwrap_or_else(|e| e.into_inner());
         all.retain(|kept| now.saturating_duration_since(kept.at) < USABLE);
@@ -52,7 +52,6 @@ impl<T: Clone> Counts<T> {
         Known::Old(kept.value.clone())
     }
 
-    /// Keeps a count.
     pub(super) fn keep(&self, key: String, value: T, at: Instant) {
         let mut all = self.0.lock().unwrap_or_else(|e| e.into_inner());
         all.retain(|kept| kept.key != key);
@@ -60,7 +59,7 @@ impl<T: Clone> Counts<T> {
         all.insert(0, Kept { key, value, at });
     }
 
-    /// Nothing that was counted holds any more.
+    /// Drops all counts.
     pub(super) fn forget(&self) {
         self.0.lock().unwrap_or_else(|e| e.into_inner()).clear();
     }

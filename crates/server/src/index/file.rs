@@ -1,4 +1,4 @@
-//! The file of an SQLite index: where it is, whether it is ours, and what happens to one that is damaged.
+//! The file of an SQLite index: location, ownership check, handling of damage.
 
 use crate::home::ServerHome;
 use ralph_loop_app::AppError;
@@ -10,15 +10,15 @@ use sqlx::{Connection as _, Executor as _};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-/// Marks an SQLite file as an index of `ralph`: the letters `ralp` in the header's field for the application.
+/// SQLite application id of a `ralph` index: the letters `ralp`.
 const APPLICATION_ID: u32 = 0x7261_6c70;
 const MAGIC: &[u8] = b"SQLite format 3\0";
 const HEADER_BYTES: usize = 100;
 const APPLICATION_ID_AT: usize = 68;
-/// Damaged indexes that are kept next to a file.
+/// Damaged indexes kept next to a file.
 const SET_ASIDE_MAX: u32 = 1000;
 
-/// What is at a path.
+/// Content found at a path.
 #[derive(Debug, PartialEq, Eq)]
 enum Content {
     Nothing,
@@ -26,11 +26,11 @@ enum Content {
     Other,
 }
 
-/// Where an SQLite index is.
+/// Location of an SQLite index.
 #[derive(Debug, Clone)]
 pub(super) struct IndexFile {
     path: PathBuf,
-    /// A user has named the file; otherwise it is in the server's own folder.
+    /// Named by the user; otherwise in the server's folder.
     is_named: bool,
 }
 
@@ -39,15 +39,16 @@ impl IndexFile {
         Self { path: home.file("index.sqlite"), is_named: false }
     }
 
-    /// The file of a URL. `sqlite:///FILE` is relative to `folder`, `sqlite:////FILE` and `sqlite:/FILE` are absolute.
+    /// The file of a URL. `sqlite:///FILE` is relative to `folder`; `sqlite:////FILE` and `sqlite:/FILE` are
+    /// absolute.
     pub(super) fn of_url(url: &str, folder: &Path) -> Option<Self> {
         let rest = url.strip_prefix("sqlite:")?;
         let path = rest.strip_prefix("///").or_else(|| rest.strip_prefix("//")).unwrap_or(rest);
         (!path.is_empty()).then(|| Self { path: folder.join(path), is_named: true })
     }
 
-    /// Makes sure that the file is an index of ours, or can become one. Only a file in the server's own folder is set aside if it
-    /// holds something else.
+    /// Ensures that the file is an index of ours or can become one. Only a file in the server's folder is set
+    /// aside if it isn't.
     pub(super) async fn claim(&self) -> Result<Option<PathBuf>, AppError> {
         let mut moved = None;
         match self.content().await? {
@@ -56,7 +57,7 @@ impl IndexFile {
             Content::Other if self.is_named => return Err(self.not_ours()),
             Content::Other => moved = Some(self.set_aside()?),
         }
-        // Before the write-ahead log exists: there the mark would stay out of the file.
+        // Before the write-ahead log exists, because the mark would go there instead of the file.
         let mut first = SqliteConnection::connect_with(&self.options().create_if_missing(true))
             .await
             .map_err(|error| self.unusable(&error))?;
@@ -66,12 +67,12 @@ impl IndexFile {
         Ok(moved)
     }
 
-    /// Connects to an index that was claimed.
+    /// Connects to a claimed index.
     pub(super) async fn connect(&self) -> Result<SqlitePool, sqlx::Error> {
         let options = self
             .options()
             .journal_mode(SqliteJournalMode::Wal)
-            // The records can restore what a power failure takes.
+            // A power failure loses nothing that the records can't restore.
             .synchronous(SqliteSynchronous::Off)
             .busy_timeout(super::WAIT);
         SqlitePoolOptions::new()
@@ -81,7 +82,7 @@ impl IndexFile {
             .await
     }
 
-    /// Moves a damaged index, with its log, to a free name next to it.
+    /// Moves a damaged index and its log to a free name next to it.
     pub(super) fn set_aside(&self) -> Result<PathBuf, AppError> {
         let free = (1..SET_ASIDE_MAX).map(|number| suffixed(&self.path, &format!(".broken-{number}")));
         let failed = |why: String| {
@@ -143,7 +144,7 @@ impl IndexFile {
         }
     }
 
-    /// Recognizes an index from before the mark. Reading the file as one that never changes leaves no traces next to it.
+    /// Recognizes an unmarked older index. Opened as immutable, so that no files appear next to it.
     async fn has_our_tables(&self) -> bool {
         let Ok(mut peek) =
             SqliteConnection::connect_with(&self.options().read_only(true).immutable(true)).await
@@ -160,14 +161,14 @@ impl IndexFile {
     }
 }
 
-/// Whether an error says that the content of the file is damaged, not that the file is busy, full or protected.
+/// Whether an error means damaged content, rather than a busy, full or protected file.
 pub(super) fn is_damage(error: &sqlx::Error) -> bool {
     const ERROR: i32 = 1;
     const CORRUPT: i32 = 11;
     const NOT_A_DATABASE: i32 = 26;
     let sqlx::Error::Database(error) = error else { return false };
     let code = error.code().and_then(|code| code.parse::<i32>().ok());
-    // The low byte is the kind, the rest its details.
+    // The low byte is the kind, the rest details.
     code.is_some_and(|code| [ERROR, CORRUPT, NOT_A_DATABASE].contains(&(code & 0xff)))
 }
 

@@ -1,24 +1,22 @@
-//! Idempotency keys: a request that comes twice makes one run.
+//! Idempotency keys: a repeated request creates one run.
 
 use super::{Index, on};
 use crate::problem::Problem;
 
-/// How long a key is remembered, in milliseconds.
+/// Lifetime of a key in milliseconds.
 const AGE: i64 = 24 * 3600 * 1000;
 
-/// What a key stands for.
+/// A stored key.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct KnownKey {
-    /// The run.
     pub run: String,
-    /// The request that it was for.
     pub request: String,
-    /// Whether the run was kept; else whoever asked may have been told that it was not.
+    /// Whether the run was stored; otherwise the client may have got an error.
     pub kept: i64,
 }
 
 impl Index {
-    /// Notes that a key stands for a run, which is not kept yet. Where it already stands for one, that comes back.
+    /// Reserves a key for a run that isn't stored yet. Returns the existing entry if there is one.
     pub async fn remember_key(
         &self,
         name: &str,
@@ -47,7 +45,7 @@ impl Index {
         })
     }
 
-    /// The run of a key is kept: it is never made again.
+    /// Marks a key's run as stored, so that it is never created again.
     pub async fn keep_key(&self, name: &str, run: &str) -> Result<(), Problem> {
         on!(self, pool => {
             sqlx::query("UPDATE idempotency SET kept = 1 WHERE name = $1 AND run = $2")
@@ -59,7 +57,7 @@ impl Index {
         })
     }
 
-    /// Forgets a key whose run was refused: the same request may be sent again.
+    /// Removes the key of a rejected run, so that the request can be repeated.
     pub async fn forget_key(&self, name: &str, run: &str) -> Result<(), Problem> {
         on!(self, pool => {
             sqlx::query("DELETE FROM idempotency WHERE name = $1 AND run = $2")

@@ -1,5 +1,5 @@
-//! Lists: filtered, sorted, a page at a time. A page begins after the last row of the one before, so that it costs the same
-//! wherever it is.
+//! Lists: filtered, sorted, paged. A page starts after the last row of the previous one, so every page costs
+//! the same.
 
 use super::counts::Known;
 use super::words::Found;
@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Rows of a page, where nobody says how many; and at most.
+/// Default and maximum rows per page.
 const ROWS: (i64, i64) = (50, 500);
-/// Bytes of a search.
+/// Size limit of a search.
 const SEARCH_MAX: usize = 200;
 
 /// What a list is sorted by.
@@ -28,7 +28,7 @@ pub enum SortBy {
     /// When something last happened.
     #[default]
     Updated,
-    /// When it was asked for.
+    /// When it was requested.
     Created,
     /// What it has cost.
     Cost,
@@ -53,31 +53,31 @@ impl SortBy {
     }
 }
 
-/// Which rows, in which order.
+/// Filter and order of a list.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ListQuery {
-    /// A status word; several with commas; `open` for all that are not over.
+    /// A status word, or several separated by commas; `open` for all unfinished runs.
     pub status: Option<String>,
     /// The folder that runs were started from.
     pub repo: Option<String>,
-    /// Words of the title, the id, the folder or the branch.
+    /// Words in the title, id, folder or branch.
     pub q: Option<String>,
-    /// Who asked for them.
+    /// Who requested them.
     pub person: Option<String>,
-    /// What they are sorted by.
+    /// Sort key.
     pub sort: Option<SortBy>,
-    /// `asc` or `desc`, which is usual.
+    /// `asc` or `desc` (the default).
     pub order: Option<String>,
     /// Rows of a page.
     pub limit: Option<i64>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     pub cursor: Option<String>,
 }
 
 impl ListQuery {
-    /// What can be read of it without a database, with this text as a cursor; how much was.
+    /// Fuzzing entry point: parses the query without a database and returns a score of what was understood.
     pub(crate) fn read_whole(&self, cursor: &str) -> usize {
         let conditions = Conditions::of(self, None);
         let cursor = usize::from(read_cursor(cursor).is_ok());
@@ -92,11 +92,11 @@ pub struct Page {
     /// The rows.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<RunRow>"))]
     pub runs: Vec<Box<RawValue>>,
-    /// Where the next page begins; nothing at the end.
+    /// Start of the next page; null at the end.
     pub next_cursor: Option<String>,
-    /// How many rows there are in all, as of a moment ago.
+    /// Total number of rows, possibly a moment old.
     pub total: i64,
-    /// How many runs there are of each status, whatever the filter; as of a moment ago.
+    /// Runs by status regardless of the filter, possibly a moment old.
     pub counts: BTreeMap<String, i64>,
 }
 
@@ -107,7 +107,7 @@ enum Value {
     Number(f64),
 }
 
-/// The conditions of a list, with their values.
+/// A list's conditions with their values.
 #[derive(Clone, Default)]
 struct Conditions {
     words: Vec<String>,
@@ -120,7 +120,7 @@ impl Conditions {
         format!("${}", self.values.len())
     }
 
-    /// `found` are the runs that a search has found; without them the database looks for the words.
+    /// `found` are the runs a search found; without them the database searches.
     fn of(query: &ListQuery, found: Option<&[String]>) -> Self {
         let mut all = Self::default();
         match query.status.as_deref().filter(|s| !s.is_empty()) {
@@ -217,7 +217,7 @@ impl Index {
         }
         let order = format!("ORDER BY {column} {direction}, id {direction}");
         let rows = format!("{} {order} LIMIT {}", conditions.text(), limit + 1);
-        // Words are looked for in an index that holds nothing else; whole rows are only read where they were found.
+        // Searches use a covering index; full rows are read only for matches.
         let wanted = match words.is_empty() || few.is_some() {
             true => rows,
             false => format!(" WHERE id IN (SELECT id FROM runs{rows}) {order}"),
@@ -229,10 +229,10 @@ impl Index {
         let more = i64::try_from(rows.len()).unwrap_or(i64::MAX) > limit;
         rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         let total = match query.cursor.as_deref().unwrap_or_default().is_empty() && !more {
-            // All of them are here.
+            // All matches are on this page.
             true => i64::try_from(rows.len()).unwrap_or(i64::MAX),
             false => match found {
-                // The search has counted them already.
+                // The search already counted them.
                 Some(Found::Many(many)) if alone => many,
                 _ => self.count(&counted).await?,
             },
@@ -292,7 +292,7 @@ impl Index {
         Ok(body.and_then(|body| serde_json::from_str(&body).ok()))
     }
 
-    /// The folders that runs were started from, those of the latest runs first.
+    /// Folders of runs, most recently used first.
     pub async fn repos(&self, most: i64) -> Result<Vec<String>, Problem> {
         Ok(on!(self, pool => {
             sqlx::query_scalar("SELECT repo FROM runs GROUP BY repo ORDER BY MAX(updated) DESC LIMIT $1")
@@ -302,7 +302,7 @@ impl Index {
         }))
     }
 
-    /// How many runs there are of each status.
+    /// Number of runs by status.
     pub async fn statuses(&self) -> Result<Vec<(String, i64)>, Problem> {
         Ok(on!(self, pool => {
             sqlx::query_as("SELECT status, COUNT(*) FROM runs GROUP BY status ORDER BY status").fetch_all(pool).await?
@@ -310,7 +310,7 @@ impl Index {
     }
 }
 
-/// The words that are searched for.
+/// The search terms.
 fn words_of(query: &ListQuery) -> Vec<String> {
     let search = query.q.as_deref().unwrap_or_default().to_lowercase();
     let words = ralph_loop_protocol::text::head(&search, SEARCH_MAX).split_whitespace().take(8);

@@ -1,7 +1,8 @@
-//! The index: one row per run, so that lists, searches and sums do not read a hundred thousand journals. It is never the truth.
-//! Thrown away, it is made again from the records of the runs, with the same rows.
+//! The index: one row per run, so that lists, searches and totals needn't read a hundred thousand journals.
+//! It is disposable: rebuilding it from run records gives the same rows.
 //!
-//! SQLite in the server's own folder, or the file or Postgres that `RALPH_DB_URL` names. Both speak the same statements.
+//! SQLite in the server's folder, or the file or Postgres that `RALPH_DB_URL` names, with the same
+//! statements.
 
 mod costs;
 mod counts;
@@ -36,10 +37,9 @@ use words::Words;
 
 /// Connections to a database.
 const CONNECTIONS: u32 = 4;
-/// How long a statement waits for another one, and how long a database may take to answer at the start.
+/// How long a statement waits for a lock, and a database may take to answer at start.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// The index.
 #[derive(Debug)]
 pub struct Index {
     pool: Pool,
@@ -68,8 +68,8 @@ macro_rules! on {
 pub(crate) use on;
 
 impl Index {
-    /// Opens the database that the URL names, or a file in the server's folder. A relative file is one in `folder`. An index that
-    /// is damaged is set aside; a file that isn't an index is refused.
+    /// Opens the database that the URL names, or a file in the server's folder. A relative file is in
+    /// `folder`. A damaged index is set aside; a file that isn't an index is refused.
     pub async fn open(url: Option<&str>, folder: &Path, home: &ServerHome) -> Result<Self, AppError> {
         let file = match url {
             Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
@@ -107,14 +107,14 @@ impl Index {
         Ok(index)
     }
 
-    /// An empty index in the place of a damaged one.
+    /// Creates an empty index in place of a damaged one.
     async fn in_place_of(file: &IndexFile) -> Result<Self, AppError> {
         let moved = file.set_aside()?;
         file.claim().await?;
         Self::of_file(file, Some(moved)).await.map_err(|error| file.unusable(&error))
     }
 
-    /// The same without any row. A damaged file is set aside for that.
+    /// Empties the index; sets a damaged file aside.
     pub async fn emptied(self) -> Result<Self, AppError> {
         match (self.clear().await, &self.file) {
             (Ok(()), _) => Ok(self),
@@ -127,12 +127,12 @@ impl Index {
         }
     }
 
-    /// Where a damaged index was moved to when this one was opened.
+    /// Where a damaged index was moved on opening.
     pub fn set_aside(&self) -> Option<&Path> {
         self.set_aside.as_deref()
     }
 
-    /// Which database it is, in one word.
+    /// The database kind.
     pub fn kind(&self) -> &'static str {
         match self.pool {
             Pool::Sqlite(_) => "sqlite",
@@ -145,7 +145,7 @@ impl Index {
         on!(self, pool => sqlx::query("SELECT 1").execute(pool).await.is_ok())
     }
 
-    /// Ends its connections.
+    /// Closes the connections.
     pub async fn close(&self) {
         on!(self, pool => pool.close().await);
     }
@@ -158,15 +158,15 @@ impl Index {
 
 async fn postgres(url: &str) -> Result<PgPool, AppError> {
     let wrong = |error: &sqlx::Error| {
-        // The address may hold a password, and so may what is said of it.
+        // The URL and errors quoting it may contain a password.
         let said = ralph_loop_protocol::text::one_line(&error.to_string().replace(url, "RALPH_DB_URL"), 200);
         AppError::environment(format!("can't use the database in RALPH_DB_URL: {said}"))
             .hint("check the address and that Postgres runs there; without RALPH_DB_URL the index is a file")
     };
     let options = PgConnectOptions::from_str(url).map_err(|error| wrong(&error))?;
-    // A schema of its own: what is thrown away with the index is nobody else's.
+    // A separate schema, so that dropping the index affects nothing else.
     let mut first = sqlx::PgConnection::connect_with(&options).await.map_err(|error| wrong(&error))?;
-    // Where it is there and this login may make none, that is fine; where it is not, making the tables says so.
+    // If the schema exists, missing permission to create it is fine; if not, creating tables reports it.
     let _ = sqlx::query("CREATE SCHEMA IF NOT EXISTS ralph_index").execute(&mut first).await;
     let _ = first.close().await;
     let options = options.options([("search_path", "ralph_index")]);

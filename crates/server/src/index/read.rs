@@ -1,4 +1,4 @@
-//! From the record of a run to its row.
+//! Builds a run's row from its record.
 
 use super::{Indexed, Spend};
 use crate::row::RunRow;
@@ -8,7 +8,7 @@ use ralph_loop_journal::layout::StateHome;
 use ralph_loop_journal::registry::Registration;
 use ralph_loop_protocol::id::RunId;
 
-/// The ids of every registered run, without opening any.
+/// Ids of all registered runs, without opening any.
 pub fn entries(home: &StateHome) -> Vec<RunId> {
     let Ok(found) = std::fs::read_dir(home.registrations()) else { return Vec::new() };
     let id = |name: std::ffi::OsString| RunId::parse(name.to_str()?.strip_suffix(".json")?).ok();

@@ -1,8 +1,8 @@
-//! The tables of the index, step by step: each version adds to the one before.
+//! Migrations of the index: each version adds to the previous one.
 
 use super::{Index, on};
 
-/// One list of statements per version.
+/// Statements per version.
 const STEPS: &[&[&str]] = &[
     &[
         "CREATE TABLE runs (
@@ -19,7 +19,7 @@ const STEPS: &[&[&str]] = &[
         search TEXT NOT NULL,
         body TEXT NOT NULL
     )",
-        // Lists are sorted by one column and then by id, with at most one filter before it.
+        // Lists sort by one column and id, with at most one filter.
         "CREATE INDEX runs_updated ON runs (updated, id)",
         "CREATE INDEX runs_created ON runs (created, id)",
         "CREATE INDEX runs_cost ON runs (cost, id)",
@@ -51,16 +51,16 @@ const STEPS: &[&[&str]] = &[
     )",
     ],
     &[
-        // Words are looked for here, beside the bodies of the rows.
+        // Search text, separate from the row bodies.
         "CREATE INDEX runs_search ON runs (updated, id, search)",
     ],
     &[
-        // A key is noted before its run is kept: what comes in between tells the two apart.
+        // A key is stored before its run: tells the two states apart.
         "ALTER TABLE idempotency ADD COLUMN kept BIGINT NOT NULL DEFAULT 1",
     ],
 ];
 
-/// Brings the tables to the newest version. Two that start at once do not do it twice.
+/// Migrates to the newest version; concurrent starts do it once.
 pub(super) async fn migrate(index: &Index) -> Result<(), sqlx::Error> {
     on!(index, pool => {
         sqlx::query("CREATE TABLE IF NOT EXISTS ralph_index_version (version BIGINT NOT NULL PRIMARY KEY)")
@@ -71,7 +71,7 @@ pub(super) async fn migrate(index: &Index) -> Result<(), sqlx::Error> {
         let known = usize::try_from(known.unwrap_or(0)).unwrap_or(0);
         for (at, step) in STEPS.iter().enumerate().skip(known) {
             let mut whole = pool.begin().await?;
-            // Whoever comes second stops here, and finds everything done.
+            // The second one stops here and finds everything done.
             let version = i64::try_from(at + 1).unwrap_or(i64::MAX);
             let mine = sqlx::query("INSERT INTO ralph_index_version (version) VALUES ($1) ON CONFLICT DO NOTHING")
                 .bind(version)
@@ -89,7 +89,7 @@ pub(super) async fn migrate(index: &Index) -> Result<(), sqlx::Error> {
     })
 }
 
-/// Takes every table away, to make the index anew.
+/// Drops all tables for a rebuild.
 pub(super) async fn drop_all(index: &Index) -> Result<(), sqlx::Error> {
     on!(index, pool => {
         for statement in [

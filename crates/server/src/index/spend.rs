@@ -1,38 +1,32 @@
-//! What the sessions of a run cost, from its receipts.
+//! Session costs of a run, from its receipts.
 
 use jiff::Timestamp;
 use ralph_loop_app::facts::RunReading;
 use ralph_loop_app::repo_file;
 use ralph_loop_protocol::receipt::Receipt;
 
-/// Money below this is a rounding error.
+/// Smaller amounts are rounding errors.
 const NOTHING: f64 = 0.000_001;
-/// Who is named where money was spent beside the sessions that count: doctors, critics, sessions that were cut short.
+/// Costs outside counted sessions: doctors, critics, interrupted sessions.
 const OTHER: &str = "other";
 
-/// What one session cost, or all that has no receipt.
+/// Cost of one session, or of everything without a receipt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spend {
     /// The iteration, or `other`.
     pub part: String,
-    /// When it ended.
     pub at: Timestamp,
-    /// Who worked.
     pub agent: String,
-    /// With which model.
     pub model: String,
-    /// What is known of its cost.
     pub cost_usd: f64,
-    /// Tokens.
     pub tokens: i64,
-    /// Sessions.
     pub sessions: i64,
-    /// Sessions whose cost nobody knows.
+    /// Sessions with unknown cost.
     pub unpriced: i64,
 }
 
 impl Spend {
-    /// All parts of a run. Their sum is what the run says it cost.
+    /// All parts of a run; their sum is the run's reported cost.
     pub fn of(reading: &RunReading) -> Vec<Self> {
         let dir = reading.entry.run_dir();
         let receipt = |number: u32| {

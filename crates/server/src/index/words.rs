@@ -1,6 +1,6 @@
-//! Words of runs, kept in memory: looking for a part of a word in a hundred thousand rows of a database takes seconds, here it takes
-//! milliseconds. Filled once somebody looks at the list, who may search next, and kept as rows are written. For the index in a file only: to a database that
-//! several servers share, others write as well.
+//! An in-memory search index of run texts: substring search over a hundred thousand database rows takes
+//! seconds, here milliseconds. Filled when the list is first read, updated with each row. Only for SQLite:
+//! several servers may write to a shared database.
 
 use super::{Index, Pool};
 use crate::problem::Problem;
@@ -10,45 +10,44 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::RwLock;
 
-/// Rows that are named to the database one by one; more are found by looking at them in their order.
+/// Matches passed to the database by id; with more, rows are scanned in order.
 const FEW: usize = 400;
 
-/// What is searched of each run, by its id.
+/// Search text by run id.
 type Texts = HashMap<String, Box<str>>;
 
-/// The words of all runs; nothing before somebody looks at the list.
+/// Search texts; empty until the list is first read.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     all: Arc<RwLock<Option<Texts>>>,
-    /// Somebody has begun to fill it.
+    /// Filling has started.
     begun: AtomicBool,
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// All of them.
+    /// All matches.
     Few(Vec<String>),
-    /// So many.
+    /// The number of matches.
     Many(i64),
 }
 
 impl Words {
-    /// Keeps what is searched of rows that were written.
+    /// Updates written rows.
     pub(super) async fn put(&self, rows: impl Iterator<Item = (String, String)> + Send) {
         if let Some(all) = self.all.write().await.as_mut() {
             all.extend(rows.map(|(id, text)| (id, text.into_boxed_str())));
         }
     }
 
-    /// Forgets a run.
     pub(super) async fn remove(&self, run: &str) {
         if let Some(all) = self.all.write().await.as_mut() {
             all.remove(run);
         }
     }
 
-    /// Forgets everything, until somebody searches again.
+    /// Clears everything until the next search.
     pub(super) async fn clear(&self) {
         *self.all.write().await = None;
         self.begun.store(false, Ordering::Release);
@@ -56,13 +55,13 @@ impl Words {
 }
 
 impl Index {
-    /// Fills the words in the background, once: whoever looks at the list may search next.
+    /// Fills the index in the background, once: after the list, a search is likely.
     pub(super) fn warm(self: &Arc<Self>) {
         if matches!(self.pool, Pool::Sqlite(_)) && !self.words.begun.swap(true, Ordering::AcqRel) {
             let own = self.clone();
             tokio::spawn(async move {
                 if let Pool::Sqlite(pool) = &own.pool {
-                    // A search tries again, and says what is wrong.
+                    // A search retries and reports errors.
                     let _ = own.fill(pool).await;
                 }
             });
@@ -74,7 +73,7 @@ impl Index {
             return Ok(());
         }
         let mut all = self.words.all.write().await;
-        // Whoever writes a row waits until they are all here, and adds its own then.
+        // Writers wait until everything is loaded, then add their rows.
         if all.is_none() {
             let rows: Vec<(String, String)> =
                 sqlx::query_as("SELECT id, search FROM runs").fetch_all(pool).await?;
@@ -83,7 +82,7 @@ impl Index {
         Ok(())
     }
 
-    /// The runs in which every one of these words stands; nothing where the database has to look itself.
+    /// Runs containing all terms; `None` if the database must search.
     pub(super) async fn find(&self, words: &[String]) -> Result<Option<Found>, Problem> {
         let Pool::Sqlite(pool) = &self.pool else { return Ok(None) };
         if words.is_empty() {
@@ -98,7 +97,7 @@ impl Index {
 }
 
 fn look(all: &Texts, words: &[String]) -> Found {
-    // The rarest is most likely the longest: most rows are left after one look.
+    // The longest term is likely the rarest.
     let mut words: Vec<&String> = words.iter().collect();
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
     let finders: Vec<memchr::memmem::Finder<'_>> =

@@ -1,23 +1,22 @@
-//! Writing rows.
+//! Writes rows.
 
 use super::{Index, Spend, on, schema};
 use crate::row::RunRow;
 use ralph_loop_protocol::money::Usd;
 use std::collections::HashMap;
 
-/// What the index keeps of one run.
+/// The indexed data of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Indexed {
-    /// Its row.
     pub row: RunRow,
-    /// What its sessions cost; `None` where that has not changed.
+    /// Its session costs; `None` if unchanged.
     pub spend: Option<Vec<Spend>>,
 }
 
-/// What is known of a run without reading its row.
+/// What is known of a run without its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
-    /// Whether something may still happen to it.
+    /// Whether it may still change.
     pub open: bool,
 }
 
@@ -30,7 +29,7 @@ const SPEND: &str = "INSERT INTO spend (run, part, at, agent, model, repo, cost,
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 
 impl Index {
-    /// Writes rows, all or none.
+    /// Writes rows in one transaction.
     pub async fn put(&self, rows: &[Indexed]) -> Result<(), sqlx::Error> {
         on!(self, pool => {
             let mut whole = pool.begin().await?;
@@ -43,7 +42,7 @@ impl Index {
                     .bind(i64::from(!row.is_over()))
                     .bind(row.created_at.as_millisecond())
                     .bind(row.updated_at.as_millisecond())
-                    // Last of all in the order of costs.
+                    // Sorts last by cost.
                     .bind(row.cost.known().map_or(-1.0, Usd::dollars))
                     .bind(i64::from(row.iteration))
                     .bind(row.loop_score.unwrap_or(-1.0))
@@ -75,26 +74,26 @@ impl Index {
         Ok(())
     }
 
-    /// Takes a run out.
+    /// Removes a run.
     pub async fn remove(&self, run: &str) -> Result<(), sqlx::Error> {
         on!(self, pool => {
             sqlx::query("DELETE FROM spend WHERE run = $1").bind(run).execute(pool).await?;
             sqlx::query("DELETE FROM runs WHERE id = $1").bind(run).execute(pool).await?;
         });
-        // Not before: somebody may count in between.
+        // Afterwards, because of concurrent counts.
         self.words.remove(run).await;
         self.forget_counts();
         Ok(())
     }
 
-    /// Every run that is in it.
+    /// Every indexed run.
     pub async fn known(&self) -> Result<HashMap<String, Known>, sqlx::Error> {
         let rows: Vec<(String, i64)> =
             on!(self, pool => sqlx::query_as("SELECT id, open FROM runs").fetch_all(pool).await?);
         Ok(rows.into_iter().map(|(id, open)| (id, Known { open: open != 0 })).collect())
     }
 
-    /// Makes it empty, with the newest tables.
+    /// Recreates empty tables.
     pub async fn clear(&self) -> Result<(), sqlx::Error> {
         self.forget_counts();
         schema::drop_all(self).await?;
@@ -102,7 +101,7 @@ impl Index {
         schema::migrate(self).await
     }
 
-    /// Everything that it holds, in one order: to compare two of them.
+    /// The whole content in a fixed order, for comparisons.
     pub async fn dump(&self) -> Result<Vec<String>, sqlx::Error> {
         let rows: Vec<(String, String, i64)> = on!(self, pool => {
             sqlx::query_as("SELECT body, search, open FROM runs ORDER BY id").fetch_all(pool).await?

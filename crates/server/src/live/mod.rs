@@ -1,7 +1,7 @@
-//! The runs that something happens to: one shared watch on their records, their states in memory, and whoever is told of changes.
+//! Active runs: one shared file watch, their states in memory, and subscribers to changes.
 //!
-//! A run belongs to its own process. Here its journal is only read: a change of the file wakes those who look at the run at once,
-//! and a little later its row is made anew for the lists and the index.
+//! A run belongs to its own process; its journal is only read here. A change wakes the run's viewers
+//! immediately; a little later its row is rebuilt for lists and index.
 
 mod reconcile;
 mod refresh;
@@ -24,32 +24,31 @@ use tokio::sync::broadcast;
 use viewers::Viewers;
 use watch::Watcher;
 
-/// Changes that a slow reader of the list may lag behind.
+/// Changes buffered for a slow list reader.
 const CHANGES: usize = 4096;
 
 /// A change of the list.
 #[derive(Debug, Clone)]
 pub enum RowChange {
-    /// A row is new or another one.
+    /// A new or changed row.
     Row(Arc<RunRow>),
-    /// A run is gone from the list.
+    /// A removed run.
     Removed(String),
 }
 
-/// A run that takes a place in the scheduler's count.
+/// A run that counts against the scheduler's limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Driven {
-    /// The run.
     pub run: String,
-    /// Who makes its sandbox.
+    /// Its sandbox provider.
     pub provider: String,
     /// The folder it was started from.
     pub repo: String,
-    /// Who asked for it.
+    /// Who requested it.
     pub person: Option<String>,
 }
 
-/// The runs that something happens to.
+/// The active runs.
 #[derive(Debug)]
 pub struct Live {
     pub(crate) app: App,
@@ -61,20 +60,20 @@ pub struct Live {
     wake: Condvar,
     rows: broadcast::Sender<RowChange>,
     watcher: Watcher,
-    /// Runs that may go on, but for which there is no room in the watch: looked at now and then.
+    /// Active runs that didn't fit into the file watch, and are polled.
     unwatched: Mutex<BTreeSet<RunId>>,
-    /// Rows on their way into the index.
+    /// Rows to be written to the index.
     pending: Mutex<Vec<Indexed>>,
-    /// Runs that were taken out: a row of theirs that is still on its way comes too late.
+    /// Removed runs: late rows of theirs are dropped.
     removed: Mutex<BTreeSet<String>>,
-    /// Held by whoever writes rows or takes one out: a row that was taken out is not seen again, not even for a moment.
+    /// Serializes writing and removing rows, so that a removed row never reappears.
     writing: tokio::sync::Mutex<()>,
     stopping: AtomicBool,
     reconciled: AtomicBool,
 }
 
 impl Live {
-    /// Nothing is watched before [`Self::begin`].
+    /// Watches nothing before [`Self::begin`].
     pub fn new(app: App, home: StateHome, index: Arc<Index>) -> Arc<Self> {
         Arc::new(Self {
             app,
@@ -95,7 +94,7 @@ impl Live {
         })
     }
 
-    /// Begins to watch: threads of their own read the watch, make rows anew, and bring the index up to date.
+    /// Starts threads that read the watch, rebuild rows and update the index.
     pub fn begin(self: &Arc<Self>, runtime: &tokio::runtime::Handle) {
         let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
             let _ = std::thread::Builder::new().name(name.to_owned()).stack_size(1024 * 1024).spawn(work);
@@ -109,16 +108,16 @@ impl Live {
         spawn("reconcile", Box::new(move || live.reconcile(&handle)));
     }
 
-    /// Changes of the list from now on.
+    /// Subscribes to list changes.
     pub fn rows(&self) -> broadcast::Receiver<RowChange> {
         self.rows.subscribe()
     }
 
-    /// Tells those who look at the list of a row, unless its run was taken out: nothing is told of it after that.
+    /// Broadcasts a row, unless its run was removed.
     pub fn tell_row(&self, row: &RunRow) {
         let removed = self.removed.lock().unwrap_or_else(|e| e.into_inner());
         if !self.is_among(&removed, &row.id) {
-            // Nobody may be looking.
+            // Fails without subscribers.
             let _ = self.rows.send(RowChange::Row(Arc::new(row.clone())));
         }
     }
@@ -127,20 +126,20 @@ impl Live {
         let _ = self.rows.send(RowChange::Removed(run.to_owned()));
     }
 
-    /// Something may have happened to this run.
+    /// Marks a run as possibly changed.
     pub fn touch(&self, run: &RunId) {
         self.dirty.lock().unwrap_or_else(|e| e.into_inner()).insert(run.clone());
         self.wake.notify_all();
     }
 
-    /// Looks at a run from now on: it is watched as long as the viewer lives.
+    /// Adds a viewer; the run is watched as long as it lives.
     pub fn view(self: &Arc<Self>, run: &RunId) -> Viewer {
         let viewer = Viewer::new(self.clone(), run.clone());
         self.watch_run(run);
         viewer
     }
 
-    /// Every run that a process works on.
+    /// Every run with a driving process.
     pub fn driven(&self) -> Vec<Driven> {
         let runs: Vec<Arc<Mutex<LiveRun>>> = self.runs().values().cloned().collect();
         let rows = runs.iter().map(|run| run.lock().unwrap_or_else(|e| e.into_inner()).row().clone());
@@ -149,29 +148,28 @@ impl Live {
             .collect()
     }
 
-    /// Whether every record was looked at since the start.
+    /// Whether every record was read since the start.
     pub fn is_reconciled(&self) -> bool {
         self.reconciled.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// Runs that are held in memory, and folders that are watched.
+    /// Number of runs in memory and of watched folders.
     pub fn sizes(&self) -> (usize, usize) {
         (self.runs().len(), self.watcher.len())
     }
 
-    /// Ends the threads.
     pub fn stop(&self) {
         self.stopping.store(true, std::sync::atomic::Ordering::Relaxed);
         self.wake.notify_all();
     }
 
-    /// Rows that somebody has made are written with the next pass.
+    /// Queues a row for the next write.
     pub(crate) fn write_later(&self, row: Indexed) {
         self.pending.lock().unwrap_or_else(|e| e.into_inner()).push(row);
         self.wake.notify_all();
     }
 
-    /// Takes a run out of the list for good, also a row of it that is still on its way.
+    /// Removes a run permanently, including rows not written yet.
     pub(crate) async fn remove(&self, run: &str) -> Result<(), sqlx::Error> {
         self.removed.lock().unwrap_or_else(|e| e.into_inner()).insert(run.to_owned());
         let _alone = self.writing.lock().await;
@@ -183,12 +181,12 @@ impl Live {
         Ok(())
     }
 
-    /// A run that was taken out is asked for again, under its old name.
+    /// Allows a removed run that is requested again under its old id.
     pub(crate) fn comes_back(&self, run: &str) {
         self.removed.lock().unwrap_or_else(|e| e.into_inner()).remove(run);
     }
 
-    /// Whether a run was taken out, and has not come back since: one that is fetched again has its old name.
+    /// Whether a run was removed and hasn't come back: a fetched run keeps its id.
     fn is_removed(&self, run: &str) -> bool {
         self.is_among(&self.removed.lock().unwrap_or_else(|e| e.into_inner()), run)
     }

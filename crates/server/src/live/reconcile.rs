@@ -1,4 +1,4 @@
-//! After a start: what the index says is compared with the records, the newest first. What is over and known is not read again.
+//! Compares the index with the records after a start, newest first. Known finished runs aren't read again.
 
 use super::Live;
 use crate::index::{Indexed, entries, read_run};
@@ -7,7 +7,7 @@ use ralph_loop_protocol::id::RunId;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
-/// Rows that are written at a time.
+/// Rows written at once.
 const BATCH: usize = 200;
 
 impl Live {
@@ -27,7 +27,7 @@ impl Live {
                 continue;
             }
             if known.contains_key(run.as_str()) {
-                // It may be at work: held and watched like one that something has just happened to.
+                // It may be active, so hold and watch it like a changed run.
                 batch.extend(self.refresh(run));
             } else {
                 batch.extend(self.read_new(run));

@@ -1,4 +1,4 @@
-//! Making rows anew, soon after something has happened and not more often than is of use.
+//! Rebuilds rows soon after changes, at a limited rate.
 
 use super::watch::Seen;
 use super::{Live, LiveRun};
@@ -12,15 +12,15 @@ use ralph_loop_protocol::id::RunId;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Time between two passes.
+/// Interval between passes.
 const PACE: Duration = Duration::from_millis(100);
-/// Rows that wait for a database that does not answer. More are read again at the next start.
+/// Rows kept while the database doesn't answer. Others are read again at the next start.
 const PENDING: usize = 10_000;
-/// Time between two looks at runs whose process may have died, or which are not watched.
+/// Interval for checking runs that may have died or aren't watched.
 const SWEEP: Duration = Duration::from_secs(2);
 
 impl Live {
-    /// Reads the watch until there is none.
+    /// Reads the watch until it ends.
     pub(super) fn read_watch(&self) {
         while !self.is_stopping() {
             let Some(seen) = self.watcher.read() else { return };
@@ -41,7 +41,7 @@ impl Live {
         }
     }
 
-    /// Makes rows anew until the server ends.
+    /// Rebuilds rows until the server ends.
     pub(super) fn refresh_loop(&self, runtime: &tokio::runtime::Handle) {
         let mut swept = Instant::now();
         while !self.is_stopping() {
@@ -64,7 +64,7 @@ impl Live {
         }
     }
 
-    /// Writes rows into the index, but for those of runs that were taken out; those that could not be are tried again.
+    /// Writes rows of runs that weren't removed; failures are retried.
     fn write_rows(&self, mut rows: Vec<Indexed>, runtime: &tokio::runtime::Handle) {
         let _alone = self.writing.blocking_lock();
         rows.retain(|one| !self.is_removed(&one.row.id));
@@ -80,7 +80,7 @@ impl Live {
         }
     }
 
-    /// Takes a run out of the list whose entry somebody has removed.
+    /// Removes a run whose registration is gone.
     fn forget_gone(&self, run: &RunId, runtime: &tokio::runtime::Handle) {
         if registry::find(&self.home, run).is_some() {
             return;
@@ -92,7 +92,7 @@ impl Live {
         self.tell_removed(run.as_str());
     }
 
-    /// The runs that something has happened to, waiting for one at most this long.
+    /// The changed runs, waiting for one up to `timeout`.
     fn next_dirty(&self, timeout: Duration) -> Vec<RunId> {
         let mut dirty = self.dirty.lock().unwrap_or_else(|e| e.into_inner());
         let deadline = Instant::now() + timeout;
@@ -106,7 +106,7 @@ impl Live {
         std::mem::take(&mut *dirty).into_iter().collect()
     }
 
-    /// Lets more come together; whoever comes meanwhile is waited for all the same.
+    /// Waits for more changes.
     fn rest(&self, length: Duration) {
         let deadline = Instant::now() + length;
         let mut dirty = self.dirty.lock().unwrap_or_else(|e| e.into_inner());
@@ -137,7 +137,7 @@ impl Live {
         }
     }
 
-    /// Looks at a run now; what is to be written of it.
+    /// Reads a run now; returns what to write.
     pub(crate) fn refresh(&self, run: &RunId) -> Option<Indexed> {
         if self.is_removed(run.as_str()) {
             return None;
@@ -152,7 +152,7 @@ impl Live {
                         self.let_go(run, over, driven);
                         changed
                     }
-                    // A journal that was written anew: from its beginning.
+                    // The journal was rewritten: read it from the start.
                     Err(_) => {
                         drop(live);
                         self.runs().remove(run);
@@ -168,7 +168,7 @@ impl Live {
         indexed
     }
 
-    /// Reads a run that is not held; one that may go on is held from now on.
+    /// Reads a run that isn't in memory and keeps an active one.
     fn read(&self, run: &RunId) -> Option<Indexed> {
         let entry = registry::find(&self.home, run)?;
         let (indexed, reading) = read_run(self.app.environment(), &entry);
@@ -186,7 +186,7 @@ impl Live {
         Some(indexed)
     }
 
-    /// Gives back what a run that rests takes.
+    /// Releases a run that is idle.
     fn let_go(&self, run: &RunId, over: bool, driven: bool) {
         if driven || self.viewers.is_viewed(run) {
             return;
@@ -194,7 +194,7 @@ impl Live {
         if over {
             self.forget_run(run);
         } else {
-            // Its folder stays watched: somebody may go on with it.
+            // Its folder stays watched in case it is resumed.
             self.runs().remove(run);
         }
     }
@@ -203,9 +203,9 @@ impl Live {
         self.runs().get(run).cloned()
     }
 
-    /// Looks at a run and lets `look` see it: from memory where it is held, else from its record.
+    /// Calls `look` with a run from memory, else from its record.
     pub fn with<T>(&self, run: &RunId, look: impl FnOnce(&LiveRun) -> T) -> Result<T, AppError> {
-        // Somebody may still hold one that was taken out: it is gone all the same.
+        // A removed run may still be in memory.
         if let Some(live) = self.held(run).filter(|_| !self.is_removed(run.as_str())) {
             let mut live = live.lock().unwrap_or_else(|e| e.into_inner());
             let changed = live.refresh(now());
@@ -222,7 +222,7 @@ impl Live {
         Ok(look(&live))
     }
 
-    /// Where a run is.
+    /// Finds a run's registration.
     pub fn find(&self, run: &RunId) -> Result<registry::Registration, AppError> {
         registry::find(&self.home, run).ok_or_else(|| {
             AppError::usage(format!("run `{run}` doesn't exist")).hint("choose a run from the list")
@@ -230,7 +230,6 @@ impl Live {
     }
 }
 
-/// The time.
 pub(crate) fn now() -> Timestamp {
     SystemClock::default().now()
 }

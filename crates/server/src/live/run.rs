@@ -1,4 +1,4 @@
-//! One run in memory: its state, folded on as its journal grows.
+//! One run in memory: its state, updated as the journal grows.
 
 use crate::index::{Indexed, Spend};
 use crate::row::RunRow;
@@ -10,25 +10,23 @@ use ralph_loop_journal::lock;
 use ralph_loop_journal::registry::Registration;
 use ralph_loop_journal::stream::{Cursor, RunStream, StreamItem, StreamStart};
 
-/// A run whose state is held in memory.
+/// A run whose state is in memory.
 #[derive(Debug)]
 pub struct LiveRun {
     reading: RunReading,
     stream: RunStream,
     person: Option<String>,
     row: RunRow,
-    /// Finished iterations, and whether the run was over, when its spending was last counted.
+    /// Finished iterations, and whether the run was over, at the last cost count.
     counted: (u32, bool),
 }
 
 impl LiveRun {
-    /// Reads it.
     pub fn load(env: &Environment, entry: Registration) -> Result<Self, AppError> {
         let person = asked_by::read(&entry.run_dir());
         Self::of(RunReading::load(env, entry)?, person)
     }
 
-    /// From what was read already.
     pub fn of(reading: RunReading, person: Option<String>) -> Result<Self, AppError> {
         let start = StreamStart::After(Cursor { seq: reading.state.seq, live: 0 });
         let stream = RunStream::open(&reading.entry.run_dir(), start)?.events_only();
@@ -37,22 +35,19 @@ impl LiveRun {
         Ok(Self { reading, stream, person, row, counted })
     }
 
-    /// Its row, as of the last look.
     pub fn row(&self) -> &RunRow {
         &self.row
     }
 
-    /// All that is known of it, as of the last look.
     pub fn reading(&self) -> &RunReading {
         &self.reading
     }
 
-    /// The run as it stands.
     pub fn view(&self) -> RunView {
         self.reading.view()
     }
 
-    /// Reads on; what is to be written where the row has changed.
+    /// Reads new events; returns what to write if the row changed.
     pub fn refresh(&mut self, now: Timestamp) -> Result<Option<Indexed>, AppError> {
         loop {
             let items = self.stream.poll()?;

@@ -1,4 +1,4 @@
-//! Who looks at a run: woken when something happens to it.
+//! Viewers of a run, woken on changes.
 
 use super::Live;
 use ralph_loop_protocol::id::RunId;
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
-/// Everybody who looks at a run.
+/// Viewers by run.
 #[derive(Debug, Default)]
 pub(super) struct Viewers(Mutex<HashMap<RunId, watch::Sender<u64>>>);
 
@@ -39,7 +39,7 @@ impl Viewers {
 
     fn remove(&self, run: &RunId) {
         let mut all = self.lock();
-        // The one that goes is still counted.
+        // The leaving viewer is still counted.
         if all.get(run).is_some_and(|sender| sender.receiver_count() <= 1) {
             all.remove(run);
         }
@@ -50,7 +50,7 @@ impl Viewers {
     }
 }
 
-/// Somebody who looks at a run.
+/// A viewer of a run.
 #[derive(Debug)]
 pub struct Viewer {
     live: Arc<Live>,
@@ -64,10 +64,10 @@ impl Viewer {
         Self { live, run, woken }
     }
 
-    /// Waits until something has happened to the run since the last call.
+    /// Waits for a change since the last call.
     pub async fn changed(&mut self) {
         if self.woken.changed().await.is_err() {
-            // Cannot be: the sender goes with the last viewer.
+            // Unreachable: the sender lives as long as its viewers.
             std::future::pending::<()>().await;
         }
     }
@@ -76,13 +76,13 @@ impl Viewer {
 impl Drop for Viewer {
     fn drop(&mut self) {
         self.live.viewers.remove(&self.run);
-        // Its place in memory may be given back.
+        // The run may now be released from memory.
         self.live.touch(&self.run);
     }
 }
 
 impl Live {
-    /// How many look at runs.
+    /// Number of viewers.
     pub fn viewer_count(&self) -> usize {
         self.viewers.count()
     }

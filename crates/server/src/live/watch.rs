@@ -1,25 +1,25 @@
-//! One watch for all records: `inotify` instances are few, so there is one, with one entry per folder. Where the machine has
-//! none, or no room, the runs are looked at now and then instead.
+//! A single file watch for all records, because `inotify` instances are limited: one entry per folder.
+//! Without it, runs are polled.
 
 use ralph_loop_journal::layout::StateHome;
 use ralph_loop_protocol::id::RunId;
 use std::path::Path;
 
-/// Folders that are watched at most.
+/// Watched folders.
 #[cfg(target_os = "linux")]
 const MOST: usize = 16 * 1024;
 
-/// What the watch saw.
+/// What the watch reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is seen there"))]
 pub(super) enum Seen {
-    /// The journal of a run has grown.
+    /// A journal grew.
     Journal(RunId),
-    /// A run has shown something.
+    /// A run produced output.
     Output(RunId),
     /// A run was registered.
     Registered(RunId),
-    /// More happened than could be told.
+    /// The event queue overflowed.
     Everything,
 }
 
@@ -35,7 +35,7 @@ mod linux {
     use std::collections::HashMap;
     use std::sync::Mutex;
 
-    /// The watch.
+    /// The file watch.
     #[derive(Debug)]
     pub(in crate::live) struct Watcher {
         inotify: Option<Inotify>,
@@ -54,7 +54,7 @@ mod linux {
             Self { inotify: Inotify::init(InitFlags::IN_CLOEXEC).ok(), watched: Mutex::default() }
         }
 
-        /// New runs are seen from now on.
+        /// Watches for new runs.
         pub(in crate::live) fn watch_registry(&self, home: &StateHome) {
             let Some(inotify) = &self.inotify else { return };
             let _ = std::fs::create_dir_all(home.registrations());
@@ -62,7 +62,7 @@ mod linux {
             self.lock().registry = inotify.add_watch(&home.registrations(), flags).ok();
         }
 
-        /// Watches the record of a run; whether there was room.
+        /// Watches a run's record; returns whether there was room.
         pub(in crate::live) fn watch(&self, run: &RunId, record: &Path) -> bool {
             let Some(inotify) = &self.inotify else { return false };
             let mut watched = self.lock();
@@ -84,7 +84,7 @@ mod linux {
             let Some(place) = watched.places.remove(run) else { return };
             watched.runs.remove(&place);
             if let Some(inotify) = &self.inotify {
-                // A folder that is gone has taken its watch along.
+                // A deleted folder's watch is gone.
                 let _ = inotify.rm_watch(place);
             }
         }
@@ -93,7 +93,7 @@ mod linux {
             self.lock().places.len()
         }
 
-        /// Waits for something to happen; nothing where there is no watch.
+        /// Waits for events; `None` without a watch.
         pub(in crate::live) fn read(&self) -> Option<Vec<Seen>> {
             let inotify = self.inotify.as_ref()?;
             loop {
@@ -136,7 +136,7 @@ mod linux {
 mod none {
     use super::{Path, RunId, Seen, StateHome};
 
-    /// No watch: everything is looked at now and then.
+    /// No watch: everything is polled.
     #[derive(Debug)]
     pub(in crate::live) struct Watcher;
 

@@ -1,5 +1,5 @@
-//! Traces of runs for whoever collects them: OTLP over HTTP, as JSON, with the conventions for generative AI. A run is a trace, an
-//! iteration a span of an agent, a check a span of a tool. Nothing waits for it, and what cannot be sent is let go.
+//! Exports traces of runs: OTLP over HTTP as JSON, with the generative AI conventions. A run is a trace, an
+//! iteration an agent span, a check a tool span. Nothing waits for it; failed exports are dropped.
 
 mod send;
 mod spans;
@@ -14,10 +14,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
 
-/// Runs whose sent iterations are remembered.
+/// Runs whose exported iterations are remembered.
 const REMEMBERED: usize = 10_000;
 
-/// Begins to send traces, where an address is named.
+/// Starts exporting if an endpoint is set.
 pub(crate) fn begin(server: &Arc<Server>) {
     let Some(collector) = Collector::of(server.app.environment().vars()) else { return };
     let (collector, server) = (Arc::new(collector), server.clone());
@@ -31,7 +31,7 @@ pub(crate) fn begin(server: &Arc<Server>) {
                 Ok(RowChange::Removed(_)) | Err(RecvError::Lagged(_)) => continue,
                 Err(RecvError::Closed) => return,
             };
-            // What was over before this server began was another's to tell.
+            // Runs that ended before this server started were exported before.
             if row.ended_at.is_some_and(|at| at < begun) || row.queued.is_some() {
                 continue;
             }
@@ -48,7 +48,7 @@ pub(crate) fn begin(server: &Arc<Server>) {
     });
 }
 
-/// Sends what is new of a run; how many of its iterations are sent.
+/// Exports a run's new iterations; returns how many are exported.
 fn export(server: &Server, collector: &Collector, run: &str, from: u32) -> Option<u32> {
     let entry = registry::find(&server.home, &RunId::parse(run).ok()?)?;
     let reading = RunReading::load(server.app.environment(), entry).ok()?;

@@ -1,4 +1,4 @@
-//! Sending to a collector.
+//! Sends traces to a collector.
 
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_http::{
@@ -7,10 +7,10 @@ use ralph_loop_http::{
 use serde_json::Value;
 use std::time::Duration;
 
-/// How long a collector may take.
+/// Timeout.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Where traces are sent.
+/// A collector.
 pub(super) struct Collector {
     url: Url,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -18,7 +18,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// The collector that the usual variables name.
+    /// The collector in the standard variables.
     pub(super) fn of(vars: &Vars) -> Option<Self> {
         let whole = vars.filled("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
         let base = || {
@@ -37,7 +37,6 @@ impl Collector {
         Some(Self { url, headers: headers.collect(), proxy })
     }
 
-    /// Sends one request.
     pub(super) fn send(&self, body: &Value) -> Result<(), String> {
         let kind = HeaderValue::from_static("application/json");
         let mut request = Request::new(Method::POST, self.url.clone()).body(kind, body.to_string());

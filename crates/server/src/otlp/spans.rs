@@ -1,4 +1,4 @@
-//! From the record of a run to spans.
+//! Converts a run's record to spans.
 
 use jiff::{SignedDuration, Timestamp};
 use ralph_loop_app::facts::RunReading;
@@ -11,13 +11,13 @@ use ralph_loop_protocol::receipt::Receipt;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Kinds of spans, and how they ended, as the protocol numbers them.
+/// Span kinds and statuses as numbered by the protocol.
 const INTERNAL: u8 = 1;
 const CLIENT: u8 = 3;
 const OK: u8 = 1;
 const ERROR: u8 = 2;
 
-/// The spans of a run: of its iterations after `from`, and of the whole once it is over.
+/// A run's spans: iterations after `from`, and the whole run once it is over.
 pub(super) fn of(reading: &RunReading, from: u32) -> Vec<Value> {
     let state = &reading.state;
     let run = reading.entry.run_id.as_str();
@@ -56,7 +56,7 @@ pub(super) fn of(reading: &RunReading, from: u32) -> Vec<Value> {
     spans
 }
 
-/// The trace of a run. Its ids come from the run's own, so that what is sent twice is the same.
+/// A run's trace. Its ids derive from the run's, so that repeated exports are identical.
 struct Trace<'a> {
     run: &'a str,
     id: String,
@@ -141,8 +141,7 @@ fn nanos(at: Timestamp) -> String {
     at.as_nanosecond().to_string()
 }
 
-/// Attributes as the protocol writes them; what is not known is left out.
-/// What is known of a cost, as an attribute; what is unknown is left out.
+/// A known cost as an attribute; unknown values are omitted.
 fn dollars(cost: Cost) -> Value {
     cost.known().map(Usd::dollars).into()
 }

@@ -1,21 +1,20 @@
-//! Login codes: an address with one opens the page without a token being typed. Each works once, for one minute.
+//! Login codes: a URL with a code logs in without a token, once, within a minute.
 
 use super::{random_bytes, same};
 use ralph_loop_app::AppError;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// How long a code works.
+/// Lifetime of a code.
 const AGE: Duration = Duration::from_secs(60);
-/// Codes that may wait to be used.
+/// Pending codes.
 const MOST: usize = 8;
 
-/// The codes that wait to be used.
+/// The pending codes.
 #[derive(Debug, Default)]
 pub struct LoginCodes(Mutex<Vec<(String, Instant)>>);
 
 impl LoginCodes {
-    /// A new code.
     pub fn make(&self) -> Result<String, AppError> {
         let code = ralph_loop_protocol::id::hex(&random_bytes::<16>()?);
         let mut codes = self.0.lock().unwrap_or_else(|e| e.into_inner());
@@ -27,7 +26,7 @@ impl LoginCodes {
         Ok(code)
     }
 
-    /// Whether this is one; it is none from now on.
+    /// Whether the code is valid; uses it up.
     pub fn take(&self, code: &str) -> bool {
         let mut codes = self.0.lock().unwrap_or_else(|e| e.into_inner());
         codes.retain(|(_, at)| at.elapsed() < AGE);

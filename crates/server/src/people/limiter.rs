@@ -1,15 +1,15 @@
-//! The limit on wrong tokens: a few per minute and address, and a few more per minute in all.
+//! Limits wrong tokens per minute, by address and in total.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// The time that is looked back on.
+/// The time window.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Wrong tokens in that time from one address, and from all of them.
+/// Wrong tokens per window: by address, and in total.
 const MOST: (usize, usize) = (10, 100);
-/// Addresses that are remembered.
+/// Addresses tracked.
 const ADDRESSES: usize = 4096;
 
 /// Counts wrong tokens.
@@ -17,7 +17,7 @@ const ADDRESSES: usize = 4096;
 pub struct LoginLimiter(Mutex<HashMap<IpAddr, Vec<Instant>>>);
 
 impl LoginLimiter {
-    /// How long this address has to wait before its next try; nothing where it may try.
+    /// How long this address must wait; `None` if it may try.
     pub fn wait(&self, from: IpAddr) -> Option<Duration> {
         let mut failures = self.0.lock().unwrap_or_else(|e| e.into_inner());
         failures.retain(|_, at| {
@@ -34,7 +34,7 @@ impl LoginLimiter {
         oldest.map(|at| WINDOW.saturating_sub(at.elapsed()).max(Duration::from_secs(1)))
     }
 
-    /// Notes a wrong token.
+    /// Counts a wrong token.
     pub fn failed(&self, from: IpAddr) {
         let mut failures = self.0.lock().unwrap_or_else(|e| e.into_inner());
         if failures.len() >= ADDRESSES && !failures.contains_key(&from) {

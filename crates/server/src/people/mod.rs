@@ -1,4 +1,4 @@
-//! Who may do what: named tokens with roles, sessions of browsers, login codes, and the limit on wrong guesses.
+//! Access control: named tokens with roles, browser sessions, login codes, and the limit on wrong tokens.
 
 mod codes;
 mod limiter;
@@ -12,21 +12,21 @@ pub use store::{People, Person, PersonInfo};
 
 use serde::{Deserialize, Serialize};
 
-/// What a person may do. Each may do what those before it may.
+/// A user's role. Each role includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Look.
+    /// Can view.
     Viewer,
-    /// Start and steer runs.
+    /// Can start and steer runs.
     Operator,
-    /// Also people, secrets and the audit log.
+    /// Can also manage users, secrets and the audit log.
     Admin,
 }
 
 impl Role {
-    /// The word.
+    /// The role's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Viewer => "viewer",
@@ -36,12 +36,12 @@ impl Role {
     }
 }
 
-/// 256 bits that nobody can guess, as text.
+/// 256 random bits as text.
 pub(crate) fn random_token() -> Result<String, ralph_loop_app::AppError> {
     Ok(ralph_loop_protocol::id::hex(&random_bytes::<32>()?))
 }
 
-/// Bytes that nobody can guess.
+/// Random bytes.
 pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], ralph_loop_app::AppError> {
     let mut bytes = [0u8; N];
     getrandom::fill(&mut bytes).map_err(|e| {
@@ -50,7 +50,7 @@ pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], ralph_loop_app::
     Ok(bytes)
 }
 
-/// Whether two texts are the same, in a time that does not tell where they differ.
+/// Constant-time comparison.
 pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     let differs = a.iter().zip(b).fold(0u8, |found, (a, b)| found | (a ^ b));
     std::hint::black_box(differs) == 0 && a.len() == b.len()

@@ -1,5 +1,5 @@
-//! Sessions of browsers: a signed cookie, so that a restart of the server ends none; and a short list of those that were ended
-//! before their time. Both files can be read by their owner only.
+//! Browser sessions: signed cookies, so that they survive restarts, and a short list of revoked ones. Both
+//! files are private to the owner.
 
 use super::{People, Person, random_bytes, same};
 use crate::home::ServerHome;
@@ -11,27 +11,27 @@ use ring::hmac;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// How long a session lasts, in seconds.
+/// Lifetime of a session in seconds.
 pub const AGE: i64 = 14 * 24 * 3600;
 
-/// The file of sessions that were ended.
+/// File of revoked sessions.
 const ENDED: &str = "ended-sessions.json";
 
-/// The cookie of a session.
+/// Cookie name.
 pub const COOKIE: &str = "ralph_session";
 
-/// Ended sessions that are remembered until their time is over.
+/// Revoked sessions remembered until they expire.
 const ENDED_MAX: usize = 20_000;
 
 /// Signs and reads cookies.
 pub struct Sessions {
     key: hmac::Key,
     home: ServerHome,
-    /// Sessions that somebody has ended, with the second at which they would have ended by themselves.
+    /// Revoked sessions with their expiry in seconds.
     ended: Mutex<BTreeMap<String, i64>>,
 }
 
-/// What a cookie says: who, until when, the mark of their token, and its own name.
+/// Content of a cookie: name, expiry, token mark, session id.
 type Claims = (String, i64, String, String);
 
 impl std::fmt::Debug for Sessions {
@@ -40,17 +40,17 @@ impl std::fmt::Debug for Sessions {
     }
 }
 
-/// A session that was read.
+/// A valid session.
 #[derive(Debug, Clone)]
 pub struct Ticket {
-    /// Who is logged in.
+    /// The logged-in user.
     pub person: Person,
-    /// What unsafe requests of this session must say.
+    /// The session's CSRF token.
     pub csrf: String,
 }
 
 impl Sessions {
-    /// With the key of this server; the first start makes one.
+    /// Uses this server's key; creates it at the first start.
     pub fn open(home: &ServerHome) -> Result<Self, AppError> {
         let path = home.file("session.key");
         let bytes = match home.read_private(&path)?.filter(|bytes| bytes.len() == 32) {
@@ -67,13 +67,13 @@ impl Sessions {
         Ok(Self { key, home: home.clone(), ended: Mutex::new(ended) })
     }
 
-    /// Ends the session of a cookie: whoever has kept a copy of it is nobody from now on, after a restart too.
+    /// Revokes all copies of the cookie permanently.
     pub fn end(&self, cookie: &str, now: Timestamp) -> Result<(), AppError> {
         let Some((_, until, _, name)) = self.claims(cookie) else { return Ok(()) };
         let mut ended = self.ended.lock().unwrap_or_else(|e| e.into_inner());
         ended.retain(|_, until| *until > now.as_second());
         if ended.len() >= ENDED_MAX {
-            // The one that ends by itself first.
+            // Drops the one that expires first.
             let first = ended.iter().min_by_key(|(_, until)| **until).map(|(name, _)| name.clone());
             first.map(|name| ended.remove(&name));
         }
@@ -82,7 +82,7 @@ impl Sessions {
         self.home.write_private(&self.home.file(ENDED), &text)
     }
 
-    /// What a cookie of this server says.
+    /// Verifies a cookie of this server.
     fn claims(&self, cookie: &str) -> Option<Claims> {
         let (text, signature) = cookie.split_once('.')?;
         if !same(self.sign("session", text).as_bytes(), signature.as_bytes()) {
@@ -91,7 +91,7 @@ impl Sessions {
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()
     }
 
-    /// A cookie for this person.
+    /// A cookie for this user.
     pub fn issue(&self, people: &People, name: &str, now: Timestamp) -> Result<String, AppError> {
         let mark = people.by_name(name).map(|(_, mark)| mark).unwrap_or_default();
         let nonce = ralph_loop_protocol::id::hex(&random_bytes::<8>()?);
@@ -100,7 +100,7 @@ impl Sessions {
         Ok(format!("{text}.{}", self.sign("session", &text)))
     }
 
-    /// Whose cookie this is. One that was ended, or of somebody whose token was taken away, is nobody's.
+    /// The cookie's session; `None` if it or the user's token was revoked.
     pub fn read(&self, people: &People, cookie: &str, now: Timestamp) -> Option<Ticket> {
         let (name, until, mark, own) = self.claims(cookie)?;
         let (person, known) = people.by_name(&name)?;

@@ -1,4 +1,4 @@
-//! The people of a server and the digests of their tokens: a file that only its owner can read. No token stands in it.
+//! Users and the digests of their tokens, in a private file. Tokens themselves aren't stored.
 
 use super::{Role, random_token, same};
 use crate::home::ServerHome;
@@ -10,30 +10,28 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// Most people, and bytes of a name.
+/// Limits for users and for the length of a name.
 const MOST: usize = 1000;
 const NAME_MAX: usize = 60;
-/// A token that is shorter is guessed too easily.
+/// Shorter tokens are too easy to guess.
 const TOKEN_MIN: usize = 16;
 
-/// Somebody who is logged in.
+/// A logged-in user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
-    /// The name.
     pub name: String,
-    /// What they may do.
     pub role: Role,
 }
 
-/// A person as a list shows them.
+/// A user in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PersonInfo {
     /// The name.
     pub name: String,
-    /// What they may do.
+    /// The role.
     pub role: Role,
-    /// When the token was made.
+    /// When the token was created.
     pub created_at: Timestamp,
     /// When it was last used, as far as this server knows.
     pub last_used: Option<Timestamp>,
@@ -47,18 +45,18 @@ struct Entry {
     created_at: Timestamp,
 }
 
-/// Everybody who may come in.
+/// All users.
 #[derive(Debug)]
 pub struct People {
     home: ServerHome,
     entries: Mutex<Vec<Entry>>,
-    /// Of the owner of this server, who stands in no file here.
+    /// The server's owner, who isn't in the file.
     owner: Entry,
     used: Mutex<BTreeMap<String, Timestamp>>,
 }
 
 impl People {
-    /// Reads them. `owner` is the name, and `token` the token, of whoever started the server.
+    /// Reads the users. `owner` and `token` belong to the user who started the server.
     pub fn open(home: &ServerHome, owner: &str, token: &str, now: Timestamp) -> Result<Self, AppError> {
         if token.len() < TOKEN_MIN {
             return Err(AppError::usage(format!("the token has less than {TOKEN_MIN} characters"))
@@ -80,7 +78,7 @@ impl People {
         Ok(Self { home: home.clone(), entries: Mutex::new(entries), owner, used: Mutex::default() })
     }
 
-    /// Whose token this is. Every token is compared, whichever fits.
+    /// The user with this token. Compares all tokens, to take constant time.
     pub fn by_token(&self, token: &str, now: Timestamp) -> Option<Person> {
         let digest = Digest::of(token.as_bytes());
         let entries = self.lock();
@@ -96,12 +94,12 @@ impl People {
         found
     }
 
-    /// The owner of this server.
+    /// The owner.
     pub fn owner(&self) -> Person {
         Person { name: self.owner.name.clone(), role: Role::Admin }
     }
 
-    /// The person of this name, and a mark that changes with their token.
+    /// The user of this name, and a mark that changes with their token.
     pub fn by_name(&self, name: &str) -> Option<(Person, String)> {
         let entries = self.lock();
         let entry = entries.iter().chain([&self.owner]).find(|entry| entry.name == name)?;
@@ -109,7 +107,7 @@ impl People {
         Some((person, entry.token.as_str().chars().take(16).collect()))
     }
 
-    /// Everybody, by name.
+    /// All users by name.
     pub fn list(&self) -> Vec<PersonInfo> {
         let used = self.used.lock().unwrap_or_else(|e| e.into_inner());
         let mut all: Vec<PersonInfo> = self
@@ -127,7 +125,7 @@ impl People {
         all
     }
 
-    /// Lets somebody in; their token is shown once and kept nowhere.
+    /// Adds a user; the token is returned once and not stored.
     pub fn add(&self, name: &str, role: Role, now: Timestamp) -> Result<String, AppError> {
         let fine = (1..=NAME_MAX).contains(&name.len())
             && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@'));
@@ -151,7 +149,7 @@ impl People {
         Ok(token)
     }
 
-    /// Takes somebody's token away; whether there was such a person.
+    /// Revokes a user's token; returns whether the user existed.
     pub fn remove(&self, name: &str) -> Result<bool, AppError> {
         let mut entries = self.lock();
         let before = entries.len();

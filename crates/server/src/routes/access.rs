@@ -1,4 +1,4 @@
-//! People, secrets, the audit log and the scheduler: what admins look after.
+//! Users, secrets, the audit log and the scheduler, for admins.
 
 use crate::audit::AuditEntry;
 use crate::auth::Caller;
@@ -14,17 +14,17 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Entries of the audit log, where nobody says how many; and at most.
+/// Default and maximum audit entries.
 const ENTRIES: (usize, usize) = (200, 2000);
 
-/// Which entries.
+/// Filter of the audit log.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct AuditQuery {
-    /// How many at most.
+    /// Maximum number of entries.
     limit: Option<usize>,
-    /// Only those before this moment.
+    /// Only entries before this time.
     before: Option<Timestamp>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct AuditQuery {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct AuditAnswer {
-    /// The newest first.
+    /// Newest first.
     entries: Vec<AuditEntry>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) async fn audit(
     Ok(Json(AuditAnswer { entries }))
 }
 
-/// Everybody who may come in.
+/// All users.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct PeopleAnswer {
@@ -56,26 +56,26 @@ pub(crate) struct PeopleAnswer {
     people: Vec<PersonInfo>,
 }
 
-/// Somebody new.
+/// A new user.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewPerson {
     /// The name.
     name: String,
-    /// What they may do.
+    /// The role.
     role: Role,
 }
 
-/// Somebody new, with their token.
+/// A new user with the token.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct PersonToken {
     /// The name.
     name: String,
-    /// What they may do.
+    /// The role.
     role: Role,
-    /// The token: shown once, kept nowhere.
+    /// The token; shown once and not stored.
     token: String,
 }
 
@@ -114,7 +114,7 @@ pub(crate) async fn remove_person(
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SecretsAnswer {
-    /// Every name that may be set.
+    /// Every name that can be set.
     secrets: Vec<SecretInfo>,
 }
 
@@ -124,11 +124,11 @@ pub(crate) struct SecretsAnswer {
 pub(crate) struct SecretInfo {
     /// Its name.
     name: String,
-    /// It is set here.
+    /// Whether it is set.
     set: bool,
 }
 
-/// A secret on its way in. None goes out.
+/// A secret to store. Secrets are never returned.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

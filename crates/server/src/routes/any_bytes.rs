@@ -1,4 +1,4 @@
-//! Any bytes, read as each part of a request that others write: what fuzzing calls.
+//! Fuzzing entry point: parses any bytes as the parts of requests.
 
 use super::control::ControlBody;
 use super::create::CreateRun;
@@ -7,8 +7,8 @@ use super::shown_path::shown_path;
 use crate::index::ListQuery;
 use std::path::Component;
 
-/// Reads any bytes as a path of a workspace, a query of the list and the bodies of requests, and forgets it. Returns how much was
-/// understood; whether a path that may be shown stays in its workspace.
+/// Parses any bytes as a workspace path, a list query and request bodies. Returns a score of what was
+/// understood, and whether an accepted path stays in its workspace.
 #[doc(hidden)]
 pub fn read_anything(bytes: &[u8]) -> (usize, bool) {
     let text = String::from_utf8_lossy(bytes);

@@ -1,4 +1,4 @@
-//! Files of a run's record: logs, prompts, screenshots. What stands in them is never shown as a page.
+//! Files of a run's record: logs, prompts, screenshots. Never served as a page.
 
 use crate::auth::Caller;
 use crate::extract::Answer;
@@ -13,10 +13,10 @@ use serde::Serialize;
 use std::path::{Component, Path as FilePath};
 use std::sync::Arc;
 
-/// Files that are listed, and bytes of one that are served.
+/// Limits for listed files and for the size of a served one.
 const LISTED: usize = 5000;
 const BYTES_MAX: u64 = 32 * 1024 * 1024;
-/// What the record holds that is not for reading here: other ways lead to it, or it is git's.
+/// Parts of the record not served here: available elsewhere, or git's.
 const HIDDEN: &[&str] =
     &["git", "copy-git", "grown", "wake", "lock", "inbox.jsonl", "trust.json", "place.json"];
 
@@ -40,7 +40,7 @@ pub(crate) struct Artifacts {
     artifacts: Vec<ArtifactInfo>,
 }
 
-/// The files below a folder of the record, by path.
+/// Files below a folder of the record, by path.
 pub(super) fn artifacts_in(record: &FilePath, below: &str) -> Vec<ArtifactInfo> {
     let mut found = Vec::new();
     if let Ok(dir) = SafeDir::open(record) {
@@ -94,7 +94,7 @@ pub(crate) async fn file(
     Path((run, name)): Path<(String, String)>,
 ) -> Answer<Response> {
     let entry = server.entry(&run)?;
-    // Whatever stands before it that means nothing (`./`), the first real part decides.
+    // Skips meaningless components (`./`); the first real one decides.
     let first = FilePath::new(&name).components().find(|part| !matches!(part, Component::CurDir));
     let hidden = matches!(first, Some(Component::Normal(part)) if HIDDEN.iter().any(|name| part == *name));
     if hidden || !ralph_loop_task::config::is_inside(&name) {
@@ -114,7 +114,7 @@ pub(crate) async fn file(
         .await?;
     let headers = [
         (header::CONTENT_TYPE, kind),
-        // Whatever it is, it is no page of this server.
+        // Prevents any content from acting as a page of this server.
         (header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
         (header::CONTENT_DISPOSITION, "inline"),
     ];

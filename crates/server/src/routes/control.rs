@@ -1,5 +1,5 @@
-//! Steering a run: every intervention becomes a letter in its inbox, with who sent it. A run that nobody drives is let go on, or
-//! ended, in a process of its own.
+//! Steers a run: each control goes into its inbox with its sender. A stopped run is resumed or ended in a
+//! separate process.
 
 use crate::auth::Caller;
 use crate::extract::{Answer, Body};
@@ -20,12 +20,12 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a busy run may take to look at its inbox before that is said.
+/// How long to wait for a busy run.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
-/// Bytes of a text for agents.
+/// Size limit of text for agents.
 const TEXT_MAX: usize = 64 * 1024;
 
-/// An intervention.
+/// A control.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -35,42 +35,42 @@ pub(crate) struct ControlBody {
     kind: String,
     /// The text of a note, guardrail, nudge or edit.
     text: Option<String>,
-    /// The agent that is meant.
+    /// The agent concerned.
     agent: Option<String>,
-    /// How long an agent rests.
+    /// Length of a cooldown in seconds.
     seconds: Option<u64>,
-    /// The model; the configured one where absent.
+    /// The model; null for the configured one.
     model: Option<String>,
     /// Not only for the next iteration.
     always: bool,
     /// approve, resume, stop or cancel.
     answer: Option<String>,
-    /// Most iterations.
+    /// Iteration limit.
     max_iterations: Option<u32>,
-    /// Most working time.
+    /// Working time limit in seconds.
     max_seconds: Option<u64>,
-    /// Most money.
+    /// Cost limit.
     max_cost_usd: Option<f64>,
-    /// Most tokens.
+    /// Token limit.
     max_tokens: Option<u64>,
 }
 
 impl ControlBody {
-    /// What can be read of it without a run; how much was.
+    /// Fuzzing entry point: parses without a run and returns a score of what was understood.
     pub(super) fn read_whole(&self) -> usize {
         usize::from(budget(self).is_ok())
     }
 }
 
-/// What became of an intervention.
+/// The outcome of a control.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ControlAnswer {
-    /// The id of the letter, by which the journal names it.
+    /// The control's id in the journal.
     letter: Option<String>,
-    /// `received` by the run, `saved` until it looks, `started` again in a process of its own, or `ended`.
+    /// `received` by the run, `saved` until the run reads it, `started` in a new process, or `ended`.
     outcome: &'static str,
-    /// What was sent, where it was more than one.
+    /// The controls sent, if there were several.
     sent: Vec<&'static str>,
 }
 
@@ -107,7 +107,7 @@ pub(crate) async fn control(
         return Ok((StatusCode::ACCEPTED, Json(ControlAnswer::new(None, answer))));
     }
     let entry = server.entry(&run)?;
-    // An edit of the task waits for others of the same run.
+    // Task edits of one run are serialized.
     let _alone = server.edit_alone(&entry.run_id).await;
     let own = server.clone();
     let id = entry.run_id.clone();
@@ -116,7 +116,7 @@ pub(crate) async fn control(
     Ok((StatusCode::ACCEPTED, Json(answer)))
 }
 
-/// Somebody at the wheel of a run.
+/// One caller's control of a run.
 struct Steering {
     server: Arc<Server>,
     caller: Caller,
@@ -129,7 +129,7 @@ impl Steering {
     fn open(server: Arc<Server>, caller: Caller, entry: Registration) -> Result<Self, Problem> {
         let handle = RunHandle::new(entry.run_dir(), caller.actor());
         let reading = RunReading::load(server.app.environment(), entry)?;
-        // A worker of the fleet drives it, or will: what is said to it goes there.
+        // If a fleet worker drives it, controls go there.
         let driven = handle.is_driven() || ralph_loop_app::adopt::is_of_fleet(&reading.entry.run_dir());
         Ok(Self { server, caller, reading, handle, driven })
     }
@@ -152,7 +152,7 @@ impl Steering {
         }
     }
 
-    /// The control that is meant; nothing for `apply`, which is several.
+    /// The control; `None` for `apply`, which sends several.
     fn control(&self, body: &ControlBody) -> Result<Option<Control>, Problem> {
         let agent = self.agent(body.agent.as_deref())?;
         Ok(Some(match body.kind.as_str() {
@@ -200,7 +200,7 @@ impl Steering {
             .hint(format!("its agents: {}", known.join(", "))))
     }
 
-    /// The text without the secrets that somebody may have pasted along.
+    /// The text, redacted: users may paste secrets.
     fn text(&self, body: &ControlBody) -> Result<String, Problem> {
         let text = body.text.as_deref().unwrap_or_default();
         if text.trim().is_empty() || text.len() > TEXT_MAX * 2 {
@@ -216,7 +216,7 @@ impl Steering {
     fn refuse_over(&self, kind: &str) -> Result<(), Problem> {
         let of_fleet = || ralph_loop_app::adopt::is_of_fleet(&self.entry().run_dir());
         match &self.reading.state.result.finished {
-            // No worker looks at it again: a word to it would wait for ever.
+            // A worker won't read it again, so the control would wait forever.
             Some(end) if of_fleet() => Err(Problem::conflict(format!("the run is over: {}", end.summary))
                 .hint("a fleet run can't continue after its end; start a new one")),
             Some(end) if kind == "budget" && end.reason.is_budget() => Ok(()),
@@ -227,7 +227,7 @@ impl Steering {
         }
     }
 
-    /// A living run is told.
+    /// Sends a control to a live run.
     fn tell(&self, control: Control) -> Result<ControlAnswer, Problem> {
         let name = control.name();
         let letter = self.handle.send(control)?;
@@ -241,7 +241,7 @@ impl Steering {
         }
     }
 
-    /// For a run that nobody drives, a process of its own does it.
+    /// Acts on a stopped run in a separate process.
     fn act(&self, control: Control) -> Result<ControlAnswer, Problem> {
         let app = self.server.app.clone();
         let unchanged = BudgetChange::default();
@@ -269,7 +269,7 @@ impl Steering {
         }
     }
 
-    /// Ends a run that nobody drives. Where a process of it can tidy up, one does; else its record is all that it takes.
+    /// Ends a stopped run: through a process that can clean up, or else in its record only.
     fn end(&self, control: Control) -> Result<ControlAnswer, Problem> {
         let reason = if control == Control::Stop { EndReason::Stopped } else { EndReason::Cancelled };
         if self.reading.state.people.needs_human.is_none() {
@@ -282,7 +282,7 @@ impl Steering {
         Ok(ControlAnswer::new(None, "ended"))
     }
 
-    /// Sends what the doctor suggests.
+    /// Sends the doctor's suggestions.
     fn apply(&self) -> Result<ControlAnswer, Problem> {
         let state = &self.reading.state;
         let Some(found) = super::diagnosis::latest(&self.reading)? else {

@@ -1,4 +1,4 @@
-//! What runs cost.
+//! Run costs.
 
 use crate::auth::Caller;
 use crate::extract::{Answer, Asked};
@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Days, where nobody says how many.
+/// Default number of days.
 const DAYS: i64 = 30;
 
 /// Which sums.
@@ -19,9 +19,9 @@ const DAYS: i64 = 30;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct CostsQuery {
-    /// What they are added up by.
+    /// How costs are grouped.
     by: CostsBy,
-    /// So many days (`7d`), or a moment.
+    /// A number of days (`7d`) or a time.
     since: Option<String>,
 }
 

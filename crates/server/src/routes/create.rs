@@ -1,4 +1,4 @@
-//! A new run: what somebody asks for on the page or by a program.
+//! Creates a run for the dashboard or a program.
 
 use super::prepare::known_repo;
 use super::runs::forget_unbegun;
@@ -26,35 +26,35 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::OwnedMutexGuard;
 
-/// How long an answer waits for a run to begin.
+/// How long a response waits for the run to start.
 const BEGIN: Duration = Duration::from_secs(8);
-/// Time between two looks for a row that is being written.
+/// Polling interval for a row being written.
 const ROW: Duration = Duration::from_millis(50);
-/// Bytes of a task, and of an idempotency key.
+/// Size limits of a task and of an idempotency key.
 const TASK_MAX: usize = 160 * 1024;
 const KEY_MAX: usize = 200;
-/// Labels of a run, and characters of each.
+/// Limits for labels of a run and for their length.
 const LABELS_MAX: usize = 20;
 const LABEL_MAX: usize = 100;
 
-/// A run that is wanted. What is left out comes from the task, the configuration and the environment.
+/// A requested run. Omitted fields come from the task, the configuration and the environment.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct CreateRun {
-    /// A folder of `GET /repos`, or an address to clone.
+    /// A folder of `GET /repos`, or a URL to clone.
     repo: String,
-    /// What is to be done: a sentence, or the text of a task file.
+    /// The task: a sentence, or the text of a task file.
     text: Option<String>,
-    /// The same.
+    /// The same as `text`.
     task: Option<String>,
-    /// A task file of the repo.
+    /// A task file in the repo.
     task_file: Option<String>,
     /// Commands that must pass.
     verify: Vec<String>,
-    /// The branch that the work starts from.
+    /// The base branch.
     base_branch: Option<String>,
-    /// Who makes the sandbox.
+    /// The sandbox provider.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     provider: Option<ProviderName>,
     /// The image of the sandbox.
@@ -67,27 +67,27 @@ pub(crate) struct CreateRun {
     model: Option<String>,
     /// Model profiles.
     profiles: Option<Profiles>,
-    /// How strongly the agent is sandboxed on this machine. `none` is for admins.
+    /// Sandbox strength on this machine. `none` requires the admin role.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     isolation: Option<Isolation>,
-    /// What people may do to the run here: autonomous, guided or debug.
+    /// What users may do to the run: autonomous, guided or debug.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     mode: Option<Mode>,
     /// `in_place`, `worktree` or `clone`.
     place: Option<String>,
-    /// What becomes of the proven work: none, push or pr.
+    /// What to do with the proven work: none, push or pr.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     publish: Option<Publish>,
-    /// The hard stops.
+    /// The hard limits.
     limits: Option<Limits>,
-    /// Which login of the code host is used: pat, app or none.
+    /// Login for the code host: pat, app or none.
     auth: Option<AuthSource>,
-    /// Several runs side by side instead of one: agents or models, or one number (`["3"]`: three of the same). The first proven
-    /// result wins, the others are stopped; they share the budget.
+    /// Several runs in parallel instead of one: agents or models, or a number (`["3"]`: three of the same).
+    /// The first proven result wins and the others are stopped; they share the budget.
     race: Vec<String>,
-    /// With `race`: all may end, and the best proven result wins: by `metric`, `diff` or `cost`.
+    /// With `race`: wait for all, and the best proven result wins: by `metric`, `diff` or `cost`.
     best: Option<RaceBy>,
-    /// In a fleet: labels that the worker must have, beside the agents and the provider that the run needs.
+    /// In a fleet: labels the worker must have, in addition to the run's agents and provider.
     labels: Vec<String>,
 }
 
@@ -109,46 +109,46 @@ pub(crate) struct Resources {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Profiles {
-    /// The usual one.
+    /// The default profile.
     default: Option<String>,
-    /// The one that is fallen back on.
+    /// The fallback profile.
     fallback: Option<String>,
 }
 
-/// The hard stops.
+/// The hard limits.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Limits {
-    /// Most iterations.
+    /// Iteration limit.
     max_iterations: Option<u32>,
-    /// Most working time.
+    /// Working time limit in minutes.
     max_minutes: Option<f64>,
-    /// Most money.
+    /// Cost limit.
     max_cost_usd: Option<f64>,
 }
 
-/// Where a run is started.
+/// Where a run starts.
 pub(super) struct StartPlace {
     folder: PathBuf,
-    /// It is an address to clone.
+    /// It is a URL to clone.
     pub(super) is_address: bool,
 }
 
-/// Whether a repo is one to clone, and no folder of this machine.
+/// Whether a repo is a URL to clone, not a local folder.
 pub(super) fn is_address(repo: &str) -> bool {
     repo.starts_with("https://") || repo.starts_with("ssh://") || repo.starts_with("git@")
 }
 
-/// Where a request is about; only known folders, or an address.
+/// The repo of a request: a known folder or a URL.
 pub(super) async fn place_of(server: &Server, body: &CreateRun) -> Result<StartPlace, Problem> {
     let repo = body.repo.trim();
     if is_address(repo) {
-        // A name that a program would take for an option.
+        // A name that a program could parse as an option.
         if repo.contains("://-") || repo.contains("@-") {
             return Err(Problem::bad("`repo` is an address without a host"));
         }
-        // The folder is only where the request is made from.
+        // Only the starting point of the request.
         let folder = server.repos.first().cloned().unwrap_or_else(|| server.home.path().to_owned());
         return Ok(StartPlace { folder, is_address: true });
     }
@@ -161,7 +161,7 @@ pub(super) async fn place_of(server: &Server, body: &CreateRun) -> Result<StartP
 }
 
 impl CreateRun {
-    /// What the engine is asked for.
+    /// The engine's request.
     pub(super) fn request(&self, place: &StartPlace, caller: &Caller) -> Result<RunRequest, Problem> {
         if self.isolation == Some(Isolation::None) {
             caller.may(Role::Admin)?;
@@ -227,7 +227,7 @@ impl CreateRun {
         match (text, &self.task_file) {
             (Some(text), None) if text.len() <= TASK_MAX => Ok(TaskInput::Text(text.clone())),
             (Some(_), None) => Err(Problem::bad(format!("the task has more than {} kB", TASK_MAX / 1024))),
-            // What is not shown of a repo becomes no task, which everybody here can read.
+            // Files hidden from users must not become a task, which all users can read.
             (None, Some(file)) if shown_path(file).is_ok() => Ok(TaskInput::File(file.into())),
             (None, Some(_)) => Err(Problem::bad(
                 "`task_file` is a path in the repo, without `..`, and no file that holds secrets",
@@ -251,7 +251,7 @@ impl CreateRun {
         }
     }
 
-    /// What its worker must have. Only a run that goes to the fleet has a worker to choose.
+    /// The worker's labels. Only a fleet run chooses a worker.
     fn labels(&self, goes_to_fleet: bool) -> Result<(), Problem> {
         let fits = |label: &String| {
             (1..=LABEL_MAX).contains(&label.len()) && label.chars().all(|c| c.is_ascii_graphic() && c != ',')
@@ -271,7 +271,7 @@ impl CreateRun {
         Ok(())
     }
 
-    /// What can be read of it without a server; how much was.
+    /// Fuzzing entry point: parses without a server and returns a score of what was understood.
     pub(super) fn read_whole(&self) -> usize {
         let place = StartPlace { folder: PathBuf::from("/repo"), is_address: false };
         let read = [self.task().is_ok(), self.place(&place).is_ok(), !self.title().is_empty()];
@@ -315,7 +315,7 @@ pub(crate) async fn create(
             before = Some(known.kept != 0);
         }
     }
-    // Whoever repeats a request waits for the first one to be kept. Where that did not come about, this one does it: as the same run.
+    // A repeated request waits until the first one is stored. If that failed, this one creates the same run.
     let alone = server.edit_alone(&run).await;
     if let Some(was_kept) = before {
         match row_of(&server, &run).await? {
@@ -336,7 +336,7 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, Json(made?)))
 }
 
-/// A run that is asked for, with its id.
+/// A requested run with its id.
 struct Wanted {
     run: RunId,
     request: RunRequest,
@@ -346,7 +346,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Gives it to the fleet or to the scheduler; `alone` is let go once it is kept.
+    /// Passes it to the fleet or the scheduler; releases `alone` once it is stored.
     async fn make(
         self,
         server: &Arc<Server>,
@@ -376,7 +376,7 @@ impl Wanted {
             many => format!("{} (a race of {many})", queued.title),
         };
         caller.note(server, "create", Some(run.as_str()), Some(detail))?;
-        // Those that race stay together on this machine.
+        // Runs of a race stay together on this machine.
         if queued.places() == 1
             && let Some(row) = super::fleet::hand_on(server, &queued, place.is_address, &body.labels).await?
         {
@@ -387,7 +387,7 @@ impl Wanted {
         drop(alone);
         match tokio::time::timeout(BEGIN, told).await {
             Ok(Ok(Err(problem))) => {
-                // Whoever asked hears of it at once; nothing is left in the list.
+                // The client gets the error immediately, so nothing stays in the list.
                 server.scheduler.take_out(run.as_str()).await?;
                 let (own, id) = (server.clone(), run.clone());
                 server.blocking(move || forget_unbegun(&own, &id)).await?;
@@ -395,7 +395,7 @@ impl Wanted {
                 Err(problem)
             }
             Ok(Ok(Ok(run))) => Ok(begun(server, run).await.unwrap_or(waiting)),
-            // It waits for its turn, or takes its time.
+            // It is queued or slow to start.
             Ok(Err(_)) | Err(_) => {
                 let row = server.index.get(run.as_str()).await.ok().flatten();
                 Ok(row.unwrap_or(waiting))
@@ -417,7 +417,7 @@ async fn begun(server: &Arc<Server>, run: RunId) -> Option<RunRow> {
     server.blocking(move || Ok(live.with(&run, |run| run.row().clone())?)).await.ok()
 }
 
-/// The row of a run that was asked for before; nothing where it was not kept.
+/// The row of an earlier request's run; `None` if it wasn't stored.
 async fn row_of(server: &Arc<Server>, run: &RunId) -> Result<Option<RunRow>, Problem> {
     let begun_to_look = Instant::now();
     loop {

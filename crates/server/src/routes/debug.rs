@@ -1,4 +1,4 @@
-//! The commands of the mode `debug`: a fixed list, in the sandbox of the run.
+//! The fixed commands of `debug` mode, in the run's sandbox.
 
 use crate::auth::Caller;
 use crate::extract::{Answer, Body};
@@ -12,7 +12,7 @@ use ralph_loop_app::facts::RunReading;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The words for them.
+/// Command names.
 pub(crate) const COMMANDS: &[&str] = DebugCommand::WORDS;
 
 /// Which command.
@@ -24,7 +24,7 @@ pub(crate) struct DebugBody {
     command: String,
 }
 
-/// What came of it.
+/// The results.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct DebugAnswer {
@@ -32,7 +32,7 @@ pub(crate) struct DebugAnswer {
     results: Vec<DebugLine>,
 }
 
-/// What came of one command line.
+/// The result of one command.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct DebugLine {

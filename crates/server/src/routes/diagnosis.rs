@@ -1,4 +1,4 @@
-//! What the doctor last said of a run.
+//! A run's last diagnosis.
 
 use crate::auth::Caller;
 use crate::extract::Answer;
@@ -14,23 +14,23 @@ use ralph_loop_protocol::id::Seq;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// What the doctor last said.
+/// The last diagnosis.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct DiagnosisAnswer {
-    /// The report; nothing where no doctor has read the run.
+    /// The report; null if the run wasn't diagnosed.
     report: Option<Report>,
-    /// Who read it: a model, or rules.
+    /// Who wrote it: a model, or rules.
     by: Option<String>,
     /// After how many iterations.
     at: Option<u32>,
-    /// The report in words.
+    /// The report as Markdown.
     markdown: Option<String>,
-    /// What `apply` would send.
+    /// Controls that `apply` would send.
     controls: Vec<&'static str>,
 }
 
-/// The last report, where there is one.
+/// The last report.
 pub(super) fn latest(reading: &RunReading) -> Result<Option<Report>, Problem> {
     let Some(at) = reading.state.stuck.diagnosed_at else { return Ok(None) };
     let path = reading.entry.run_dir().path().join(format!("diagnosis-{at}.json"));

@@ -1,4 +1,4 @@
-//! What a run has changed: all of it, one iteration, or from one to another.
+//! Changes of a run: all, one iteration, or between two.
 
 use super::iterations::ChangedFile;
 use crate::auth::Caller;
@@ -18,7 +18,7 @@ use ralph_loop_protocol::text::head;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Bytes of a patch that are shown.
+/// Size limit of a patch.
 const PATCH_MAX: usize = 2 * 1024 * 1024;
 
 /// Which change.
@@ -26,7 +26,7 @@ const PATCH_MAX: usize = 2 * 1024 * 1024;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct DiffQuery {
-    /// Only that of this iteration; with `against`, the state at its end.
+    /// Only this iteration's change; with `against`, the state at its end.
     iteration: Option<u32>,
     /// From the end of this iteration on; 0 is the start.
     against: Option<u32>,
@@ -36,11 +36,11 @@ pub(crate) struct DiffQuery {
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct DiffAnswer {
-    /// The patch, for reading.
+    /// The patch.
     patch: String,
     /// The files in it.
     files: Vec<ChangedFile>,
-    /// Whether there is more than is shown.
+    /// Whether the patch is cut.
     cut: bool,
     /// The commit at the start.
     from: Option<String>,
@@ -107,7 +107,7 @@ fn whole(server: &Server, entry: &Registration) -> Answer<DiffAnswer> {
     })
 }
 
-/// From the end of one iteration to the end of a later one, or to the last state.
+/// From the end of one iteration to that of a later one, or to the latest state.
 fn between(server: &Server, entry: &Registration, from: u32, to: Option<u32>) -> Answer<DiffAnswer> {
     let env = server.app.environment();
     let found = match RunFiles::open(env, &entry.origin, Some(entry.run_id.as_str()))? {
@@ -119,7 +119,7 @@ fn between(server: &Server, entry: &Registration, from: u32, to: Option<u32>) ->
         if number == 0 {
             return Ok(found.work.start.clone());
         }
-        // One that changed nothing ended with the files of the one before.
+        // An iteration without changes has the files of the one before.
         let until = story.iterations.iter().take_while(|it| it.iteration <= number);
         let last = until.clone().last().filter(|it| it.iteration == number);
         last.ok_or_else(|| Problem::missing(format!("no finished iteration {number}")))?;

@@ -1,4 +1,4 @@
-//! The description of the API: the document that programs read, and a plain page for people.
+//! The API description: OpenAPI for programs, a plain page for readers.
 
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
@@ -12,7 +12,7 @@ pub(crate) async fn openapi() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
 }
 
-/// The same as a page: no scripts, nothing from elsewhere.
+/// A page without scripts or external content.
 pub(crate) async fn docs() -> Html<String> {
     let document: Value = serde_json::from_str(OPENAPI).unwrap_or_default();
     let mut rows = String::new();

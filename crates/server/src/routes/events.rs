@@ -1,4 +1,4 @@
-//! The events of a run, a page at a time.
+//! A run's events, by page.
 
 use crate::auth::Caller;
 use crate::extract::{Answer, Asked};
@@ -13,7 +13,7 @@ use ralph_loop_protocol::id::Seq;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Events of a page, where nobody says how many; and at most.
+/// Default and maximum events per page.
 const EVENTS: (usize, usize) = (500, 5000);
 
 /// Which events.
@@ -21,9 +21,9 @@ const EVENTS: (usize, usize) = (500, 5000);
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct EventsQuery {
-    /// The first one; 1 where absent.
+    /// The first event; 1 by default.
     from: Option<u64>,
-    /// How many at most.
+    /// Maximum number of events.
     limit: Option<usize>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct EventsQuery {
 #[derive(schemars::JsonSchema, serde::Serialize)]
 #[allow(dead_code, reason = "the answer is written piece by piece; this is its shape")]
 pub(crate) struct EventsPage {
-    /// In their order.
+    /// In order.
     events: Vec<EventFrame>,
     /// The number of the last event of the run.
     head: u64,
@@ -51,7 +51,7 @@ pub(crate) struct EventFrame {
     seq: u64,
     /// The line of the journal.
     event: ralph_loop_protocol::event::Event,
-    /// One plain sentence; nothing for events that only the engine needs.
+    /// One sentence; null for internal events.
     text: Option<String>,
     /// plain, muted, good, attention or bad.
     tone: String,

@@ -1,4 +1,5 @@
-//! Files of a run's workspace: read by path, within bounds; written only where D23 allows it, and never over somebody's edit.
+//! Files of a run's workspace: read by path within bounds, written only where allowed, and never over another
+//! edit.
 
 use super::shown_path::shown_path;
 use super::task::{TextBody, if_match, mark_of, outdated, save};
@@ -23,13 +24,13 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of a file that are shown, and names of a folder.
+/// Limits for a file's size and for names in a folder.
 const BYTES_MAX: u64 = 2 * 1024 * 1024;
 const NAMES_MAX: usize = 5000;
-/// Files that may only grow, and become letters to the run.
+/// Append-only files whose additions become controls.
 const NOTES: &str = ".ralph/notes.md";
 const GUARDRAILS: &str = ".ralph/guardrails.md";
-/// How long a run may take to look at what was added.
+/// How long to wait for the run to read an addition.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Which folder.
@@ -37,11 +38,11 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct FolderQuery {
-    /// Its path; the top of the workspace where absent.
+    /// The path; the top of the workspace by default.
     path: String,
 }
 
-/// What stands in a folder.
+/// A folder's entries.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Folder {
@@ -51,7 +52,7 @@ pub(crate) struct Folder {
     entries: Vec<FolderEntry>,
 }
 
-/// One name.
+/// One entry.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct FolderEntry {
@@ -71,17 +72,17 @@ pub(crate) struct FolderEntry {
 pub(crate) struct FileAnswer {
     /// Its path.
     path: String,
-    /// Its text, or the beginning of it.
+    /// The text, or its beginning.
     text: String,
-    /// Bytes in all.
+    /// Total bytes.
     size: u64,
-    /// Whether there is more than is shown.
+    /// Whether the text is cut.
     cut: bool,
     /// Whether it can be edited here.
     writable: bool,
 }
 
-/// The workspace of a run, as far as it is on this machine.
+/// A run's local workspace.
 struct Workspace {
     dir: SafeDir,
     task: String,
@@ -108,7 +109,7 @@ impl Workspace {
     }
 
     fn read(&self, path: &str) -> Result<(Vec<u8>, u64), Problem> {
-        // Not through a link: under a harmless name it could lead to a file of the workspace that is not shown.
+        // No links: a harmless name could lead to a hidden file of the workspace.
         let read = self.dir.open_file(path, Links::Refused).and_then(|file| {
             use std::io::Read as _;
             let size = file.metadata()?.len();
@@ -118,7 +119,7 @@ impl Workspace {
         });
         read.map_err(|e| match e.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => Problem::missing("no such file"),
-            // A link is shown as one in its folder. What it leads to has a name of its own, and that one is judged.
+            // Links are listed as links. Their target is judged by its own name.
             _ => Problem::forbidden("not a regular file in the workspace"),
         })
     }
@@ -184,12 +185,12 @@ pub(crate) async fn get(
         .blocking(move || {
             let space = Workspace::open(&own, &entry)?;
             let (bytes, size) = space.read(&path)?;
-            // An edit of the task is measured by what the run holds; agents tick boxes in the file meanwhile.
+            // A task edit is compared with the run's text, because agents tick boxes in the file.
             let mark = if path == space.task { mark_of(&own, &entry)? } else { etag(&bytes) };
             let cut = size > bytes.len() as u64;
             let end = match std::str::from_utf8(&bytes) {
                 Ok(text) => text.len(),
-                // A character may be cut at the end of what is shown.
+                // The cut may split a character.
                 Err(error) if cut && error.error_len().is_none() => error.valid_up_to(),
                 Err(_) => {
                     return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the file isn't text"));
@@ -229,7 +230,7 @@ pub(crate) async fn put(
     server.blocking(move || append(&own, &caller, &entry, &space, (&path, &wanted, &body.text))).await
 }
 
-/// What was added to a file that may only grow, as a letter to the run.
+/// Sends an addition to an append-only file as a control.
 fn append(
     server: &Server,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! The fleet: its workers, its runs, who is let in, and what the code host sends.
+//! The fleet: workers, runs, enrollment, webhooks.
 
 use crate::auth::{Caller, refuse_guessing};
 use crate::extract::{Answer, Body};
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Runs that are listed.
+/// Runs listed.
 const RUNS: i64 = 500;
 
 impl From<FleetError> for Problem {
@@ -71,7 +71,7 @@ pub(crate) async fn new_token(
     Ok((StatusCode::CREATED, Json(json!({ "token": token }))))
 }
 
-/// Lets a worker in by its token alone; guessing is limited like that of any token.
+/// Enrolls a worker by its token; wrong tokens are limited as usual.
 pub(crate) async fn enrol_worker(
     State(server): State<Arc<Server>>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
@@ -126,7 +126,7 @@ fn known(there: bool) -> Answer<StatusCode> {
     }
 }
 
-/// What GitHub sends. Who it is from is what its signature says.
+/// GitHub webhooks, authenticated by their signature.
 pub(crate) async fn github(
     State(server): State<Arc<Server>>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
@@ -167,7 +167,7 @@ pub(crate) async fn github(
     Ok((StatusCode::ACCEPTED, Json(json!({ "done": what, "run": run }))))
 }
 
-/// Gives a run to the fleet, where there is one and the run is about no folder of this machine.
+/// Passes a run to the fleet, if there is one and the repo isn't a local folder.
 pub(super) async fn hand_on(
     server: &Server,
     queued: &Queued,
@@ -193,13 +193,13 @@ pub(super) async fn hand_on(
     Ok(Some(queued.row(None)))
 }
 
-/// The row of a run of the fleet of which nothing is here yet: it waits for a worker, or one has just begun it.
+/// The row of a fleet run without a local record: waiting, or just started.
 pub(super) async fn row_of(server: &Server, run: &str) -> Result<Option<RunRow>, Problem> {
     let Some(side) = &server.fleet else { return Ok(None) };
     Ok(runs::not_over(side.fleet.pool(), run).await?.as_ref().map(crate::fleet_work::row))
 }
 
-/// Takes a run of the fleet that nobody has begun out of the queue; `None` where it is no such run.
+/// Removes a fleet run that hasn't started from the queue; `None` for other runs.
 pub(super) async fn take_out(
     server: &Server,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! The lasting rules of a run's repo, and the notes of people.
+//! A repo's guardrails and the notes of a run.
 
 use crate::auth::Caller;
 use crate::extract::Answer;
@@ -12,18 +12,18 @@ use ralph_loop_journal::layout::RalphDir;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// Bytes of a file that are shown.
+/// Size limit of a file.
 const TEXT_MAX: u64 = 1024 * 1024;
 
 /// Guardrails and notes.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Guardrails {
-    /// The whole file of guardrails.
+    /// The whole guardrails file.
     text: String,
     /// Each rule.
     rules: Vec<RuleText>,
-    /// Notes of people, for every run of the repo and for this one.
+    /// Notes for the repo and for this run.
     notes: String,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Guardrails {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RuleText {
-    /// In words.
+    /// The text.
     text: String,
 }
 

@@ -1,4 +1,4 @@
-//! Whether the server lives, can be used, and what it counts.
+//! Health, readiness and metrics.
 
 use crate::auth::{Caller, is_named_locally};
 use crate::extract::Answer;
@@ -28,7 +28,7 @@ pub(crate) async fn readyz(State(server): State<Arc<Server>>) -> Response {
     if let Some(side) = &server.fleet
         && !side.fleet.within(side.fleet.has_synchronous_standby()).await.unwrap_or(false)
     {
-        // Usable all the same: only what happens when the database's machine is lost is not promised.
+        // Usable, but losing the database's machine may lose data.
         body["warning"] =
             "the database has no synchronous standby: what was sealed last may be lost with its machine"
                 .into();
@@ -36,7 +36,7 @@ pub(crate) async fn readyz(State(server): State<Arc<Server>>) -> Response {
     (status, Json(body)).into_response()
 }
 
-/// For whoever is logged in; on a server that only this machine reaches, for everybody there who calls it by its own name.
+/// For logged-in users; on a local-only server, for requests by a local host name.
 pub(crate) async fn metrics(State(server): State<Arc<Server>>, request: Request) -> Answer<Response> {
     if !server.is_local || !is_named_locally(request.headers()) {
         let (mut parts, _) = request.into_parts();
@@ -77,7 +77,7 @@ async fn text(server: &Server) -> Result<String, Problem> {
     }
     let costs = server.index.costs(crate::index::CostsBy::Agent, jiff::Timestamp::UNIX_EPOCH).await?;
     text.push_str(&head("ralph_cost_usd", "gauge", "What the runs of this machine have cost, by agent."));
-    // A sample says a number; of what is unknown there is none.
+    // A sample needs a number, so unknown costs are omitted.
     for (name, cost) in costs.rows.iter().filter_map(|row| Some((&row.name, row.cost_usd?))) {
         let _ = writeln!(text, "ralph_cost_usd{{agent=\"{}\"}} {cost}", label(name));
     }

@@ -1,4 +1,4 @@
-//! The iterations of a run, and one of them in detail.
+//! A run's iterations, and one in detail.
 
 use crate::auth::Caller;
 use crate::extract::Answer;
@@ -21,7 +21,7 @@ use serde_json::Value;
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
-/// Bytes of a prompt and of a patch that are shown.
+/// Size limit of a prompt and of a patch.
 const TEXT_MAX: usize = 512 * 1024;
 
 /// Every finished iteration.
@@ -36,18 +36,18 @@ pub(crate) struct Iterations {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct IterationRow {
-    /// As views show it.
+    /// The iteration's view.
     #[serde(flatten)]
     view: IterationView,
-    /// With which model.
+    /// The model.
     model: Option<String>,
-    /// Tokens of its session, where they are known.
+    /// Tokens of its session, if known.
     tokens: Option<Tokens>,
     /// The score.
     score: f64,
-    /// The number that the task is to improve, where it has one.
+    /// The task's goal metric, if it has one.
     metric: Option<f64>,
-    /// What that number is called.
+    /// Name of that metric.
     metric_label: Option<String>,
     /// Its receipt.
     receipt: Option<Receipt>,
@@ -59,17 +59,17 @@ pub(crate) struct IterationRow {
 pub(crate) struct IterationAnswer {
     /// Its number.
     iteration: u32,
-    /// Its receipt; nothing while it is under way.
+    /// Its receipt; null while it is active.
     receipt: Option<Receipt>,
-    /// Files that it changed.
+    /// Changed files.
     files: Vec<ChangedFile>,
-    /// What the stuck rules saw.
+    /// Stuck signals.
     signals: Value,
-    /// The files that it left.
+    /// Its artifacts.
     artifacts: Vec<ArtifactInfo>,
     /// The prompt of its session.
     prompt: String,
-    /// What it changed, for reading.
+    /// Its patch.
     patch: String,
 }
 

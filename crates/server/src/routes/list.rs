@@ -1,4 +1,4 @@
-//! Every route, by its path and by what it is for.
+//! All routes by path and purpose.
 
 use super::{
     access, artifacts, control, costs, create, debug, diagnosis, diff, docs, events, files, fleet,
@@ -11,19 +11,17 @@ use axum::extract::DefaultBodyLimit;
 use axum::routing::{any, delete, get, post, put};
 use std::sync::Arc;
 
-/// Bytes of a request.
+/// Size limit of a request.
 const BODY_MAX: usize = 1024 * 1024;
 
 /// One route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// The method, in lower case.
+    /// The method in lower case.
     pub method: &'static str,
-    /// The path.
     pub path: &'static str,
-    /// Who may use it; nobody needs to be logged in where empty.
+    /// The required role; empty if no login is needed.
     pub role: &'static str,
-    /// What it is for.
     pub summary: &'static str,
 }
 
@@ -36,7 +34,6 @@ const fn op(
     Operation { method, path, role, summary }
 }
 
-/// Every route below `/api/v1`, and those beside it.
 #[rustfmt::skip]
 pub fn operations() -> &'static [Operation] {
     const ALL: &[Operation] = &[
@@ -98,7 +95,6 @@ pub fn operations() -> &'static [Operation] {
     ALL
 }
 
-/// The router of the server.
 pub fn router(server: Arc<Server>) -> Router {
     let runs = Router::new()
         .route("/", get(run::view).delete(runs::remove))

@@ -1,5 +1,5 @@
-//! `/mcp`: the Model Context Protocol over streamable HTTP. Every request says who it is, as all others do; what it changes goes
-//! through the routes that the page uses, with their roles, their queue and their line in the audit log.
+//! `/mcp`: the Model Context Protocol over streamable HTTP. Requests authenticate as usual, and changes go
+//! through the dashboard's routes with their roles, queue and audit log.
 
 use super::prepare::{known_repo, repos_of};
 use super::{control, create};
@@ -21,9 +21,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
-/// Names under which a server that only this machine reaches may be called: no name of somebody else's that leads here.
+/// Host names accepted on a local-only server, against DNS rebinding.
 const LOCAL_HOSTS: &[&str] = &["localhost", "127.0.0.1", "[::1]", "::1"];
-/// Folders that are named where one must be chosen.
+/// Folders listed if one must be chosen.
 const FOLDERS_SHOWN: usize = 12;
 
 pub(crate) async fn mcp(State(server): State<Arc<Server>>, caller: Caller, request: Request) -> Response {
@@ -41,7 +41,7 @@ pub(crate) async fn mcp(State(server): State<Arc<Server>>, caller: Caller, reque
     service.handle(request).await.map(axum::body::Body::new)
 }
 
-/// The server, as one caller may use it.
+/// The server from one caller's point of view.
 #[derive(Debug)]
 struct WebDesk {
     server: Arc<Server>,
@@ -116,7 +116,7 @@ impl Desk for WebDesk {
     }
 }
 
-/// A body that the page would send.
+/// A request body as the dashboard would send it.
 fn body<T: DeserializeOwned>(value: Value) -> Result<T, AppError> {
     serde_json::from_value(value)
         .map_err(|e| AppError::usage("invalid arguments").cause(one_line(&e.to_string(), 200)))

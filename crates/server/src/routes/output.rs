@@ -1,4 +1,4 @@
-//! What an agent printed in one iteration, a piece at a time.
+//! Agent output of an iteration, by piece.
 
 use crate::auth::Caller;
 use crate::extract::{Answer, Asked};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::sync::Arc;
 
-/// Bytes of one piece, where nobody says how many; and at most.
+/// Default and maximum bytes per piece.
 const BYTES: (u64, u64) = (256 * 1024, 2 * 1024 * 1024);
 
 /// Which piece.
@@ -19,9 +19,9 @@ const BYTES: (u64, u64) = (256 * 1024, 2 * 1024 * 1024);
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct OutputQuery {
-    /// Its first byte; below 0, so many bytes before the end.
+    /// First byte; a negative offset counts from the end.
     offset: i64,
-    /// Bytes at most.
+    /// Maximum bytes.
     limit: Option<u64>,
 }
 
@@ -29,13 +29,13 @@ pub(crate) struct OutputQuery {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Output {
-    /// The text; bytes that are no text are replaced.
+    /// The text; invalid UTF-8 is replaced.
     text: String,
-    /// Its first byte.
+    /// The first byte.
     offset: u64,
-    /// The byte after its last one.
+    /// The byte after the last one.
     next: u64,
-    /// Bytes in all.
+    /// Total bytes.
     size: u64,
 }
 
@@ -66,7 +66,7 @@ pub(crate) async fn output(
             let mut bytes = Vec::new();
             file.seek(SeekFrom::Start(offset)).map_err(failed)?;
             file.take(limit).read_to_end(&mut bytes).map_err(failed)?;
-            // A character that is cut off begins the next piece.
+            // A cut character starts the next piece.
             if let Err(error) = std::str::from_utf8(&bytes)
                 && error.error_len().is_none()
                 && error.valid_up_to() > 0

@@ -1,4 +1,4 @@
-//! The page: files that were built into the program, or a plain one that says how to build them.
+//! The dashboard's embedded files, or a placeholder that says how to build them.
 
 use crate::page::{self, PageFile};
 use crate::people::random_bytes;
@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use flate2::read::GzDecoder;
 use std::io::Read as _;
 
-/// What the built page has in the place of the nonce.
+/// Placeholder for the nonce in the built page.
 const NONCE: &str = "__CSP_NONCE__";
 
 pub(crate) async fn page(method: Method, uri: Uri, headers: HeaderMap) -> Response {
@@ -22,7 +22,7 @@ pub(crate) async fn page(method: Method, uri: Uri, headers: HeaderMap) -> Respon
     match page::find(path) {
         Some(file) if path != "index.html" => asset(file, &headers),
         _ if path.starts_with("assets/") => Problem::missing("no such file").into_response(),
-        // Every other path is one of the page's own.
+        // All other paths are routes of the page.
         _ => index(),
     }
 }
@@ -33,7 +33,7 @@ fn asset(file: &'static PageFile, asked: &HeaderMap) -> Response {
     let mut response = if as_it_is { file.bytes.into_response() } else { unpacked(file).into_response() };
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(file.kind));
-    // Names of assets change with their content.
+    // Asset names change with their content, so they can be cached.
     let kept =
         if file.name.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(kept));
@@ -43,10 +43,10 @@ fn asset(file: &'static PageFile, asked: &HeaderMap) -> Response {
     response
 }
 
-/// For the few that take nothing compressed.
+/// For the few clients that don't accept compression.
 fn unpacked(file: &PageFile) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // What was built in is whole.
+    // Embedded data is valid.
     let _ = GzDecoder::new(file.bytes).read_to_end(&mut bytes);
     bytes
 }

@@ -1,4 +1,4 @@
-//! Before a run: what the linter says of a task, the first prompt, templates, and where runs may be started.
+//! Before a run: lint results, first prompt, templates, and folders in which runs may start.
 
 use super::create::{CreateRun, is_address, place_of};
 use super::shown_path::shown_path;
@@ -20,43 +20,43 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Repos that are listed.
+/// Repos listed.
 const REPOS_MAX: i64 = 500;
-/// Names that are suggested.
+/// Suggestions listed.
 const SUGGESTED: usize = 200;
-/// Stands where a template names the project's tests: which project it will be is not known yet.
+/// Replaces the project's tests in templates while the project is unknown.
 const EXAMPLE_TESTS: &str = "make test";
 
-/// A task that is looked at.
+/// A task to lint.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct LintBody {
-    /// The repo that it is for.
+    /// The repo it is for.
     repo: Option<String>,
     /// Its text.
     text: Option<String>,
-    /// The same.
+    /// The same as `text`.
     task: Option<String>,
-    /// A file of the repo instead.
+    /// A file in the repo instead.
     task_file: Option<String>,
 }
 
-/// What the linter says.
+/// The linter's result.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct LintAnswer {
-    /// Nothing refuses a run.
+    /// Whether a run would be accepted.
     ok: bool,
-    /// How it is written.
+    /// The task format.
     dialect: String,
-    /// What was found.
+    /// The findings.
     findings: Vec<Finding>,
-    /// What was read of it; nothing where it cannot be read.
+    /// The parsed task; null if it can't be parsed.
     task: Option<LintedTask>,
 }
 
-/// Something that was found.
+/// One finding.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Finding {
@@ -72,35 +72,35 @@ pub(crate) struct Finding {
     column: usize,
     /// What is wrong.
     message: String,
-    /// What fixes it.
+    /// How to fix it.
     fix: String,
-    /// The same, under another name.
+    /// The same as `fix`.
     hint: String,
 }
 
-/// A task that was read.
+/// A parsed task.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct LintedTask {
-    /// In a few words.
+    /// Short title.
     title: String,
-    /// What makes it done.
+    /// The criteria.
     criteria: Vec<LintedCriterion>,
 }
 
-/// A condition that makes a task done.
+/// A criterion of a task.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct LintedCriterion {
     /// Its id.
     id: String,
-    /// In words.
+    /// The text.
     text: String,
     /// How it is checked.
     check: String,
 }
 
-/// What a linter's report says.
+/// Findings of a lint report.
 pub(super) fn findings(report: &LintReport) -> Vec<Finding> {
     let found = report.diagnostics.iter().map(|found| Finding {
         severity: if found.is_error() { "error" } else { "warning" },
@@ -120,7 +120,7 @@ pub(crate) async fn lint(
     _: Caller,
     Body(body): Body<LintBody>,
 ) -> Answer<Json<LintAnswer>> {
-    // What an address holds is not known before it is cloned: the text is looked at alone.
+    // A URL's content is unknown before cloning, so only the text is linted.
     let named = body.repo.as_deref().map(str::trim).filter(|repo| !repo.is_empty() && !is_address(repo));
     let folder = match named {
         Some(repo) => known_repo(&server, repo).await?,
@@ -166,11 +166,11 @@ pub(crate) async fn lint(
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct PreviewAnswer {
-    /// The prompt, without secrets.
+    /// The prompt, redacted.
     prompt: String,
-    /// Who would work, in their order.
+    /// The agents in order.
     agents: Vec<String>,
-    /// What would be checked.
+    /// The checks.
     checks: Vec<String>,
 }
 
@@ -201,13 +201,13 @@ pub(crate) async fn preview(
     Ok(Json(answer))
 }
 
-/// A beginning for a task.
+/// A task template.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Template {
     /// Its name.
     name: &'static str,
-    /// For people.
+    /// Display title.
     title: &'static str,
     /// The text to fill in.
     text: String,
@@ -222,7 +222,7 @@ pub(crate) async fn templates(_: Caller) -> Json<Vec<Template>> {
     Json(all.collect())
 }
 
-/// A folder that runs may be started in.
+/// A folder in which runs may start.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RepoInfo {
@@ -232,7 +232,7 @@ pub(crate) struct RepoInfo {
     name: String,
 }
 
-/// Folders that runs may be started in: those that the server was given, and those that have runs.
+/// Folders in which runs may start: those given to the server, and those with runs.
 pub(super) async fn repos_of(server: &Server) -> Result<Vec<String>, Problem> {
     let mut all: Vec<String> = server.repos.iter().map(|path| path.display().to_string()).collect();
     for path in server.index.repos(REPOS_MAX).await? {
@@ -251,7 +251,7 @@ pub(crate) async fn repos(State(server): State<Arc<Server>>, _: Caller) -> Answe
     Ok(Json(all.into_iter().map(|path| RepoInfo { name: name(&path), path }).collect()))
 }
 
-/// Whose suggestions.
+/// The repo of the suggestions.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -260,19 +260,19 @@ pub(crate) struct SuggestionsQuery {
     repo: String,
 }
 
-/// What a new run in a repo may choose from.
+/// Choices for a new run in a repo.
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Suggestions {
-    /// Its branches, those with the latest commits first.
+    /// Branches, most recent commits first.
     branches: Vec<String>,
     /// The branch that is checked out.
     branch: Option<String>,
-    /// Agents that are configured for it, else those that are installed.
+    /// Configured agents, else the installed ones.
     agents: Vec<String>,
     /// Model profiles.
     profiles: Vec<String>,
-    /// Task files that are there.
+    /// Existing task files.
     task_files: Vec<String>,
 }
 
@@ -286,7 +286,7 @@ pub(crate) async fn suggestions(
     Ok(Json(server.blocking(move || Ok(suggest(own.app.environment(), &folder))).await?))
 }
 
-/// What cannot be read is not suggested: the run itself says what is wrong.
+/// What can't be read isn't suggested; the run itself reports the problem.
 fn suggest(env: &Environment, folder: &Path) -> Suggestions {
     let repo = Repo::discover(env.vars(), folder).ok();
     let branches = repo.as_ref().and_then(|repo| branch_names(repo, SUGGESTED).ok());
@@ -307,7 +307,7 @@ fn suggest(env: &Environment, folder: &Path) -> Suggestions {
     }
 }
 
-/// A folder that runs may be started in; no other is looked at.
+/// A folder in which runs may start; others aren't read.
 pub(super) async fn known_repo(server: &Server, repo: &str) -> Result<PathBuf, Problem> {
     let wanted = Path::new(repo);
     let real = wanted.canonicalize().unwrap_or_else(|_| wanted.to_owned());

@@ -1,4 +1,4 @@
-//! Races: several runs of one task side by side.
+//! Races: several runs of one task in parallel.
 
 use crate::auth::Caller;
 use crate::extract::Answer;
@@ -12,7 +12,7 @@ use ralph_loop_app::races;
 use ralph_loop_protocol::id::RunId;
 use std::sync::Arc;
 
-/// Races of the list.
+/// Races listed.
 const LATEST: usize = 50;
 
 /// The latest races, newest first.
@@ -22,7 +22,7 @@ pub(crate) async fn list(State(server): State<Arc<Server>>, caller: Caller) -> A
     Ok(Json(server.blocking(move || Ok(races::latest(&env, LATEST)?)).await?))
 }
 
-/// The race that a run is one of.
+/// A run's race.
 pub(crate) async fn one(
     State(server): State<Arc<Server>>,
     caller: Caller,

@@ -19,47 +19,47 @@ use std::sync::Arc;
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RunAnswer {
-    /// As lists show it.
+    /// As in lists.
     row: RunRow,
-    /// All that there is to show; nothing for one that waits for its turn.
+    /// Everything there is to show; null for a queued run.
     view: Option<RunView>,
-    /// What people may do to it here.
+    /// What users may do to it.
     mode: String,
     /// The version of its task, from 1.
     spec_version: u32,
-    /// How it was asked for.
+    /// How it was requested.
     settings: Option<RunSettings>,
-    /// The controls that make sense now.
+    /// The controls that currently apply.
     actions: Vec<&'static str>,
-    /// The race that it is one of.
+    /// The race it belongs to.
     race: Option<RaceView>,
 }
 
-/// How a run was asked for.
+/// How a run was requested.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RunSettings {
-    /// Who may work.
+    /// The agents.
     agents: Vec<String>,
-    /// How strongly it is sandboxed on this machine.
+    /// Sandbox strength on this machine.
     isolation: String,
-    /// Who makes the sandbox.
+    /// The sandbox provider.
     provider: String,
-    /// What becomes of the proven work.
+    /// What to do with the proven work.
     publish: String,
-    /// Where it works.
+    /// Its workspace.
     place: String,
-    /// What judges the work.
+    /// The checks.
     verifiers: Vec<RunVerifier>,
 }
 
-/// What judges the work.
+/// A check.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RunVerifier {
     /// Its name.
     name: String,
-    /// What is run, in one line.
+    /// The command in one line.
     command: String,
     /// Whether it must pass.
     required: bool,
@@ -77,7 +77,7 @@ pub(crate) async fn view(
     let entry = match server.entry(&run) {
         Ok(entry) => entry,
         Err(problem) => {
-            // It may wait for a worker of the fleet.
+            // It may wait for a fleet worker.
             return match super::fleet::row_of(&server, &run).await? {
                 Some(row) => Ok(Json(waiting(row))),
                 None => Err(problem),
@@ -87,7 +87,7 @@ pub(crate) async fn view(
     let (live, env) = (server.live.clone(), server.app.environment().clone());
     let answer = server
         .blocking(move || {
-            // A race that cannot be read is no reason to say nothing of the run.
+            // An unreadable race must not hide the run.
             let race = races::of_run(&env, &entry.run_id).ok().flatten();
             Ok(RunAnswer { race, ..live.with(&entry.run_id, answer)? })
         })
@@ -95,7 +95,7 @@ pub(crate) async fn view(
     Ok(Json(answer))
 }
 
-/// A run of which there is nothing to show yet.
+/// A run without anything to show yet.
 fn waiting(row: RunRow) -> RunAnswer {
     let (mode, actions) = (row.mode.clone(), vec!["cancel"]);
     RunAnswer { row, view: None, mode, spec_version: 1, settings: None, actions, race: None }
@@ -128,11 +128,11 @@ fn answer(run: &LiveRun) -> RunAnswer {
     }
 }
 
-/// The controls that make sense now.
+/// The controls that currently apply.
 fn actions(run: &LiveRun, mode: Mode) -> Vec<&'static str> {
     let state = &run.reading().state;
     if let Some(end) = &state.result.finished {
-        // No worker goes on with a run that is over.
+        // Workers don't resume finished runs.
         if ralph_loop_app::adopt::is_of_fleet(&run.reading().entry.run_dir()) {
             return Vec::new();
         }

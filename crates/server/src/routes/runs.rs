@@ -1,4 +1,4 @@
-//! The list of runs, and taking one out of it.
+//! Lists runs and removes one.
 
 use crate::auth::Caller;
 use crate::extract::{Answer, Asked};
@@ -25,7 +25,7 @@ pub(crate) async fn list(
     Ok(Json(server.index.list(&query).await?))
 }
 
-/// Takes a run that is over out of the list, with its record; its commits and branches stay. A queued one is taken out of the queue.
+/// Removes a finished run with its record; commits and branches stay. A queued run leaves the queue.
 pub(crate) async fn remove(
     State(server): State<Arc<Server>>,
     caller: Caller,
@@ -54,19 +54,19 @@ pub(crate) async fn remove(
         })
         .await?;
     if let Some(side) = server.fleet.as_ref().filter(|_| of_fleet) {
-        // While it is still known: what could not be removed is removed by the next try.
+        // While its id is known, so that a failed removal can be retried.
         remove_objects(&server, &run).await?;
-        // Else the next look of a server would bring it back.
+        // Otherwise a server would restore it.
         runs::forget(side.fleet.pool(), &run).await?;
     }
     server.live.remove(&run).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// How long a process that has told the end of its run may take to leave: it still tidies up its workspace.
+/// How long a process may take to exit after journaling the end: it is still cleaning up.
 const LEAVING: Duration = Duration::from_secs(10);
 
-/// Refuses a run that goes on. One whose end was told a moment ago is waited for; what cannot be read is over.
+/// Refuses an active run; waits for one that just ended. An unreadable run counts as ended.
 async fn is_over(server: &Arc<Server>, entry: &Registration) -> Result<(), Problem> {
     let began = Instant::now();
     loop {
@@ -89,7 +89,7 @@ async fn is_over(server: &Arc<Server>, entry: &Registration) -> Result<(), Probl
     }
 }
 
-/// Removes what is left of a run that was refused after it had been registered, before its first session.
+/// Removes a run that was rejected after registration, before its first session.
 pub(super) fn forget_unbegun(server: &Server, run: &RunId) -> Result<(), Problem> {
     let Some(entry) = registry::find(&server.home, run) else { return Ok(()) };
     let reading = RunReading::load(server.app.environment(), entry.clone());
@@ -97,7 +97,7 @@ pub(super) fn forget_unbegun(server: &Server, run: &RunId) -> Result<(), Problem
     if begun { Ok(()) } else { remove_record(server, &entry) }
 }
 
-/// Removes what workers have kept of a run, where this server knows the store.
+/// Removes a run's objects in the artifact store, if this server knows it.
 async fn remove_objects(server: &Arc<Server>, run: &str) -> Result<(), Problem> {
     let vars = server.app.environment().vars().clone();
     let Ok(run) = RunId::parse(run) else { return Ok(()) };
@@ -109,7 +109,7 @@ async fn remove_objects(server: &Arc<Server>, run: &str) -> Result<(), Problem> 
 
 fn remove_record(server: &Server, entry: &Registration) -> Result<(), Problem> {
     let failed = |e: std::io::Error| Problem::internal(format!("the record could not be removed: {e}"));
-    // First the record: a run without one is shown as gone.
+    // The record first: a run without one is shown as gone.
     let record = server.home.record(&entry.run_id);
     if entry.run_dir() == record && record.path().is_dir() {
         ralph_loop_safe_fs::remove_tree(record.path()).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! Where a run works: its sandbox, what is shown of it, who drives it.
+//! Where a run works: sandbox, previews, driver.
 
 use super::artifacts::artifacts_in;
 use crate::auth::Caller;
@@ -18,9 +18,9 @@ use std::sync::Arc;
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SandboxAnswer {
-    /// Who makes the sandbox.
+    /// The sandbox provider.
     provider: String,
-    /// How strongly it is fenced on this machine.
+    /// Sandbox strength on this machine.
     isolation: String,
     /// In place, a worktree or a clone.
     place: String,
@@ -30,13 +30,13 @@ pub(crate) struct SandboxAnswer {
     image: Option<String>,
     /// Its size.
     resources: SandboxSize,
-    /// Sandboxes that exist, as far as is known.
+    /// Known sandboxes.
     sandboxes: Vec<SandboxView>,
-    /// Addresses that something in the sandbox listens on, as agents and checks printed them.
+    /// URLs of servers in the sandbox, found in the output of agents and checks.
     previews: Vec<PreviewLink>,
-    /// Pictures that agents took, by their names among the artifacts.
+    /// Screenshots by agents, by artifact name.
     screenshots: Vec<String>,
-    /// Hosts that commands were refused.
+    /// Hosts that the sandbox blocked.
     refused: Vec<String>,
     /// The process that drives the run.
     driver: Option<DriverInfo>,
@@ -134,13 +134,13 @@ fn refused(server: &Server, entry: &ralph_loop_journal::registry::Registration) 
     hosts
 }
 
-/// Bytes of what a run shows that are looked at, and addresses that are listed.
+/// Limits for live output searched and URLs listed.
 const LIVE_MAX: u64 = 2 * 1024 * 1024;
 const PREVIEWS: usize = 20;
-/// What the engine writes before an address under which people see a port of a sandbox.
+/// Precedes the public URL of a sandbox port in engine messages.
 const SEEN_AT: &str = "people see it at ";
 
-/// Addresses that stand in what the run shows.
+/// URLs in live output.
 fn previews(
     dir: &ralph_loop_journal::layout::RunDir,
     elsewhere: bool,
@@ -148,7 +148,7 @@ fn previews(
 ) -> Vec<PreviewLink> {
     let bytes = ralph_loop_safe_fs::read_plain(dir.live(), LIVE_MAX).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    // `localhost` of a container or a cloud is not that of whoever reads the page.
+    // A container's or cloud's `localhost` isn't the user's.
     let mut found = if elsewhere { seen_outside(&text, sandboxes) } else { of_this_machine(&text) };
     found.sort_by(|a, b| (a.port, &a.url).cmp(&(b.port, &b.url)));
     found.dedup_by(|a, b| a.url == b.url);
@@ -168,8 +168,8 @@ fn of_this_machine(text: &str) -> Vec<PreviewLink> {
     ports.into_iter().map(|port| PreviewLink { port, url: format!("http://127.0.0.1:{port}/") }).collect()
 }
 
-/// What an agent prints can look like a word of the engine: an address counts where it leads to a machine of this network or to one
-/// of the run's own sandboxes, and to nobody else's page.
+/// Agents can imitate engine messages, so accept only URLs in the local network or of the run's own
+/// sandboxes.
 fn seen_outside(text: &str, sandboxes: &[SandboxView]) -> Vec<PreviewLink> {
     let link = |at: usize| -> Option<PreviewLink> {
         let rest = &text[at + SEEN_AT.len()..];
@@ -184,7 +184,7 @@ fn seen_outside(text: &str, sandboxes: &[SandboxView]) -> Vec<PreviewLink> {
         if !near && !sandboxes.iter().any(own) {
             return None;
         }
-        // Clouds name the port first: `3000-ID.host`.
+        // Clouds put the port first: `3000-ID.host`.
         let named = host.split(['-', '.']).next().filter(|_| !near).and_then(|first| first.parse().ok());
         let usual = if scheme == "https" { 443 } else { 80 };
         let port = port.parse().ok().or(named).unwrap_or(usual);

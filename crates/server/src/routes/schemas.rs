@@ -1,4 +1,4 @@
-//! Which types each route takes and gives.
+//! Request and response types of each route.
 
 use super::list::Operation;
 use super::{
@@ -12,15 +12,15 @@ use crate::stream::FromQuery;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 
-/// What a route takes and gives.
+/// Types of a route.
 pub(crate) struct Types {
     /// The query.
     pub(crate) query: Option<Value>,
     /// The body.
     pub(crate) body: Option<Value>,
-    /// The status of an answer that is none of a fault.
+    /// Status of a success.
     pub(crate) status: &'static str,
-    /// The answer.
+    /// The response.
     pub(crate) answer: Option<Value>,
 }
 

@@ -1,4 +1,4 @@
-//! Logging in and out.
+//! Login and logout.
 
 use crate::auth::{Caller, check_origin, cookie, refuse_guessing};
 use crate::extract::{Answer, Body};
@@ -32,15 +32,15 @@ pub(crate) struct Login {
 pub(crate) struct Me {
     /// The name.
     name: String,
-    /// What they may do.
+    /// The role.
     role: Role,
-    /// What unsafe requests of the session must say in `x-ralph-csrf`.
+    /// The session's CSRF token for `x-ralph-csrf`.
     csrf: Option<String>,
     /// The version of this server.
     version: &'static str,
-    /// Filled with scripted runs.
+    /// Whether it is filled with scripted runs.
     demo: bool,
-    /// The commands of the mode `debug`.
+    /// Commands of `debug` mode.
     debug_commands: &'static [&'static str],
 }
 
@@ -97,7 +97,7 @@ pub(crate) async fn me(State(server): State<Arc<Server>>, caller: Caller) -> Jso
     })
 }
 
-/// No script reads it, no other site sends it, and behind TLS nothing else carries it.
+/// Hidden from scripts, not sent by other sites, and sent only over TLS if the server uses it.
 fn cookie_text(value: &str, age: i64, headers: &HeaderMap) -> String {
     let proto = headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok());
     let secure = if proto == Some("https") { "; Secure" } else { "" };

@@ -1,11 +1,11 @@
-//! Which paths of a workspace are shown.
+//! Which workspace paths are shown.
 
 use crate::problem::Problem;
 use ralph_loop_domain::secret_name::{FileSecrecy, file_secrecy, is_secret_folder};
 use ralph_loop_task::config::is_inside;
 use std::path::{Component, Path as FilePath, PathBuf};
 
-/// A path of the workspace that may be shown. What leads elsewhere, is git's or looks like a secret is refused.
+/// A workspace path that may be shown. Rejects paths that lead elsewhere, belong to git or look secret.
 pub(super) fn shown_path(path: &str) -> Result<PathBuf, Problem> {
     if path.len() > 4096 || path.contains('\0') || !is_inside(path) {
         return Err(Problem::missing("no such path in the workspace"));

@@ -1,4 +1,4 @@
-//! The task of a run: read and edited, by one person at a time.
+//! A run's task: read and edited without overwriting other edits.
 
 use crate::auth::Caller;
 use crate::extract::{Answer, Body};
@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of a task.
+/// Size limit of a task.
 const TEXT_MAX: usize = 160 * 1024;
-/// How long a run may take to accept an edit.
+/// How long to wait for the run to accept an edit.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The task of a run.
@@ -35,11 +35,11 @@ pub(crate) struct TaskAnswer {
     pub(super) text: String,
     /// The file it came from.
     source: String,
-    /// How it is written.
+    /// The task format.
     dialect: String,
     /// 1 at the start; each accepted edit adds one.
     version: u32,
-    /// The text of an edit that the run has not looked at yet.
+    /// The text of an edit that the run hasn't read yet.
     pending: Option<String>,
     #[serde(skip)]
     etag: String,
@@ -54,17 +54,17 @@ pub(crate) struct TextBody {
     pub(super) text: String,
 }
 
-/// What became of an edit.
+/// The outcome of an edit.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct SavedTask {
-    /// `received` by the run, or `saved` until it looks.
+    /// `received` by the run, or `saved` until the run reads it.
     outcome: &'static str,
     /// The version of the task now.
     version: u32,
 }
 
-/// The task as it stands, and the mark by which an edit names what it was made from.
+/// The current task with the mark that edits refer to.
 fn read(server: &Server, entry: &Registration) -> Result<(TaskAnswer, RunReading), Problem> {
     let reading = RunReading::load(server.app.environment(), entry.clone())?;
     let state = &reading.state;
@@ -81,7 +81,7 @@ fn read(server: &Server, entry: &Registration) -> Result<(TaskAnswer, RunReading
         }
     });
     let text = task.raw.clone().unwrap_or_else(|| task.text.clone());
-    // An edit that waits counts: whoever saves next must have seen it. When the run takes it, nothing changes for them.
+    // A pending edit counts, because the next edit must build on it. The mark stays when the run accepts it.
     let mark = Digest::of(pending.as_deref().unwrap_or(&text).as_bytes());
     let answer = TaskAnswer {
         text,
@@ -94,7 +94,7 @@ fn read(server: &Server, entry: &Registration) -> Result<(TaskAnswer, RunReading
     Ok((answer, reading))
 }
 
-/// The mark by which an edit names what it was made from.
+/// The mark that edits refer to.
 pub(super) fn mark_of(server: &Server, entry: &Registration) -> Result<String, Problem> {
     Ok(read(server, entry)?.0.etag)
 }
@@ -120,7 +120,7 @@ pub(crate) async fn put(
     save(server, caller, &run, &headers, body.text).await
 }
 
-/// Saves a new text, where it was made from the one that stands there.
+/// Saves a new text if it was based on the current one.
 pub(super) async fn save(
     server: Arc<Server>,
     caller: Caller,
@@ -141,7 +141,7 @@ pub(super) async fn save(
     Ok(saved)
 }
 
-/// The mark that a request names; without one it is refused.
+/// The mark in a request, which is required.
 pub(super) fn if_match(headers: &HeaderMap) -> Result<String, Problem> {
     let named = headers.get(header::IF_MATCH).and_then(|value| value.to_str().ok());
     named.map(|mark| mark.trim().trim_start_matches("W/").to_owned()).ok_or_else(|| {
@@ -150,7 +150,7 @@ pub(super) fn if_match(headers: &HeaderMap) -> Result<String, Problem> {
     })
 }
 
-/// The answer to an edit of something that others have changed meanwhile.
+/// The response to an edit based on an old text.
 pub(super) fn outdated(current: &str) -> Problem {
     Problem::new(StatusCode::PRECONDITION_FAILED, "another user saved it since you opened it")
         .hint("compare your text with `current`, then save again with the new `ETag`")
@@ -190,7 +190,7 @@ fn edit(
     Ok(([(header::ETAG, after.etag)], Json(body)).into_response())
 }
 
-/// What the linter refuses never reaches the run.
+/// Texts with lint errors never reach the run.
 fn refuse_faults(server: &Server, reading: &RunReading, text: &str) -> Result<(), Problem> {
     let task = &reading.state.spec.task;
     let source = TaskSource {

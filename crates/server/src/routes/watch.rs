@@ -1,4 +1,4 @@
-//! Watching: WebSockets and server-sent events.
+//! WebSockets and server-sent events.
 
 use crate::auth::Caller;
 use crate::extract::{Answer, Asked};
@@ -11,7 +11,7 @@ use axum::response::Response;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// What a client may send: nothing but signs of life.
+/// Clients only send pings.
 const MESSAGE_MAX: usize = 4 * 1024;
 
 fn room(server: &Server) -> Result<OwnedSemaphorePermit, Problem> {
@@ -56,7 +56,7 @@ pub(crate) async fn run_sse(
 ) -> Answer<Response> {
     let entry = server.entry(&run)?;
     let room = room(&server)?;
-    // A browser that comes back by itself says what it saw last.
+    // A reconnecting browser sends the last event it saw.
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     from.from = last.map(|seq| seq.saturating_add(1)).or(from.from);
     run_events(server, caller, &entry, from, room).await

@@ -1,7 +1,7 @@
-//! Who begins when: so many runs at a time on this server and with each provider, fair between people and repos.
+//! Schedules runs: a limit for this server and for each provider, fair between users and repos.
 //!
-//! A run that waits is a file, so that a restart forgets none. A run that has begun is a process of its own; a server that ends
-//! interrupts nothing, and the next one finds it by its record.
+//! A waiting run is a file, so that restarts keep it. A started run is a separate process; it outlives the
+//! server, and the next server finds its record.
 
 mod pick;
 mod queue;
@@ -26,14 +26,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 
-/// A look without being woken: a run may have ended.
+/// Polling interval, because runs may end unnoticed.
 const LOOK: Duration = Duration::from_secs(1);
-/// Runs that begin at the same time: each takes a thread until it has.
+/// Runs starting at once; each uses a thread.
 const STARTING_MAX: usize = 8;
 /// Runs that may wait.
 const WAITING_MAX: usize = 10_000;
 
-/// What became of a run that was asked for.
+/// The outcome of a requested run.
 pub type Begun = Result<RunId, Problem>;
 
 /// Starts runs when it is their turn.
@@ -52,36 +52,36 @@ pub struct Scheduler {
     draining: AtomicBool,
 }
 
-/// How busy the server is.
+/// Current load of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SchedulerState {
-    /// Runs of this server that a process works on, or that begin.
+    /// Active and starting runs of this server.
     pub running: usize,
-    /// Runs that wait for their turn.
+    /// Queued runs.
     pub waiting: usize,
-    /// Most at a time.
+    /// Limit for active runs.
     pub limit: usize,
-    /// The same by provider of sandboxes.
+    /// Load by sandbox provider.
     pub providers: Vec<ProviderLoad>,
-    /// No further run begins: the server is about to end.
+    /// Whether the server is shutting down and starts no more runs.
     pub draining: bool,
 }
 
-/// How busy a provider is.
+/// Load of a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProviderLoad {
     /// The provider.
     pub name: String,
-    /// Runs with it.
+    /// Its active runs.
     pub running: usize,
-    /// Most at a time, where there is such a limit.
+    /// Its limit, if there is one.
     pub limit: Option<usize>,
 }
 
 impl Scheduler {
-    /// With the runs that the last server left waiting.
+    /// Loads the queue of the previous server.
     pub fn new(
         app: App,
         home: StateHome,
@@ -107,7 +107,7 @@ impl Scheduler {
         })
     }
 
-    /// Puts a run into the queue; what becomes of it is told once it has begun, or was refused.
+    /// Queues a run; the receiver gets the outcome once it started or was rejected.
     pub fn add(&self, queued: Queued) -> Result<oneshot::Receiver<Begun>, Problem> {
         if self.draining.load(Ordering::Relaxed) {
             return Err(Problem::new(
@@ -137,7 +137,7 @@ impl Scheduler {
         Ok(told)
     }
 
-    /// Takes a run that has not begun out of the queue; whether it was there.
+    /// Removes a run that hasn't started; returns whether it was queued.
     pub async fn take_out(&self, run: &str) -> Result<bool, Problem> {
         let before = {
             let mut waiting = self.waiting();
@@ -154,7 +154,7 @@ impl Scheduler {
         Ok(before)
     }
 
-    /// Whether this run has no record yet: it waits for its turn, begins at this moment, or was refused when its turn came.
+    /// Whether this run has no record: queued, starting, or rejected at its turn.
     pub fn is_waiting(&self, run: &str) -> bool {
         let starting =
             self.starting.lock().unwrap_or_else(|e| e.into_inner()).iter().any(|one| one.run == run);
@@ -174,12 +174,12 @@ impl Scheduler {
         }
     }
 
-    /// No further run begins.
+    /// Stops starting runs.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
     }
 
-    /// How busy the server is.
+    /// Current load.
     pub fn state(&self) -> SchedulerState {
         let running = self.running();
         let mut providers: BTreeMap<String, usize> =
@@ -203,7 +203,7 @@ impl Scheduler {
         }
     }
 
-    /// The run whose turn it is; it counts as beginning from now on.
+    /// The next run; counts as starting from now on.
     fn next(&self) -> Option<Queued> {
         if self.draining.load(Ordering::Relaxed) {
             return None;
@@ -220,10 +220,10 @@ impl Scheduler {
         Some(queued)
     }
 
-    /// Starts a run, and says what became of it. Blocks until it has begun.
+    /// Starts a run and reports the outcome. Blocks until it has begun.
     fn begin(&self, queued: &Queued) {
         let begun = match registry::find(&self.home, &queued.id) {
-            // A server before this one has started it.
+            // A previous server started it.
             Some(_) => Ok(queued.id.clone()),
             None => self.spawn(queued),
         };
@@ -239,7 +239,7 @@ impl Scheduler {
         self.starting.lock().unwrap_or_else(|e| e.into_inner()).retain(|one| !queued.has(&one.run));
         let tell = self.told.lock().unwrap_or_else(|e| e.into_inner()).remove(queued.id.as_str());
         if let Some(tell) = tell {
-            // Nobody may wait for it any more.
+            // The receiver may be gone.
             let _ = tell.send(begun.map_err(Problem::from));
         }
         self.show_waiting();
@@ -252,7 +252,7 @@ impl Scheduler {
         App::new(env.with_vars(vars).with_face("web")).spawn(&queued.request)
     }
 
-    /// Keeps a run that was refused in the list, with what was said, until somebody takes it out.
+    /// Keeps a rejected run with its error in the list until it is removed.
     fn refused(&self, queued: &Queued, error: &AppError) {
         let mut queued = queued.clone();
         let hint = error.hint.as_deref().map(|hint| format!(" ({hint})")).unwrap_or_default();
@@ -263,7 +263,7 @@ impl Scheduler {
         self.waiting().push(queued);
     }
 
-    /// The rows of those that wait, with their places.
+    /// Updates the rows of queued runs with their positions.
     fn show_waiting(&self) {
         let waiting = self.waiting();
         let mut place = 0;
@@ -277,7 +277,7 @@ impl Scheduler {
         }
     }
 
-    /// Runs of this server that a process works on, or that begin. Those of terminals take no place.
+    /// Runs of this server that are active or starting. Runs from terminals don't count.
     fn running(&self) -> Vec<Driven> {
         let mut all: Vec<Driven> =
             self.live.driven().into_iter().filter(|driven| driven.person.is_some()).collect();

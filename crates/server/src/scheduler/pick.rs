@@ -1,19 +1,19 @@
-//! Whose turn it is: whoever has the fewest runs at work, then the repo that has the fewest, then who waits longest.
+//! Picks the next run: fewest active runs of its user, then of its repo, then longest waiting.
 
 use super::Queued;
 use crate::live::Driven;
 use std::collections::BTreeMap;
 
-/// How many runs may be at work.
+/// Limits for active runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// On this server.
     pub runs: usize,
-    /// With a provider of sandboxes.
+    /// By sandbox provider.
     pub providers: BTreeMap<String, usize>,
 }
 
-/// The place in the queue of the run whose turn it is; nobody's where there is no room.
+/// Index of the next run; `None` if there is no room.
 pub(super) fn next(waiting: &[Queued], running: &[Driven], limits: &Limits) -> Option<usize> {
     if running.len() >= limits.runs {
         return None;
@@ -30,7 +30,8 @@ pub(super) fn next(waiting: &[Queued], running: &[Driven], limits: &Limits) -> O
         .enumerate()
         .filter(|(_, queued)| queued.problem.is_none() && fits(queued))
         .min_by_key(|(at, queued)| (of_person(&queued.person), of_repo(&queued.repo), *at))
-        // Those that race begin together. Whose turn it is waits for the places: smaller ones would take them for ever.
+        // Runs of a race start together. The queue waits for enough places, or smaller ones would take them
+        // forever.
         .filter(|(_, queued)| {
             let free = (limits.runs - running.len()).min(room(&queued.provider));
             queued.places() <= free
@@ -39,7 +40,7 @@ pub(super) fn next(waiting: &[Queued], running: &[Driven], limits: &Limits) -> O
 }
 
 impl Limits {
-    /// Why so many runs can never begin together, where they cannot.
+    /// Why this many runs can never start together, if so.
     pub(crate) fn refuse(&self, places: usize, provider: &str) -> Option<String> {
         let provided = self.providers.get(provider).copied().unwrap_or(usize::MAX);
         let most = self.runs.min(provided);

@@ -1,4 +1,4 @@
-//! The queue on disk: one file per run that waits.
+//! The queue on disk: one file per run.
 
 use crate::live::Driven;
 use crate::problem::Problem;
@@ -13,12 +13,12 @@ use ralph_loop_protocol::id::RunId;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Bytes of one file.
+/// Size limit of one file.
 const FILE_MAX: u64 = 8 * 1024 * 1024;
-/// Variables of the server that are nothing to its runs.
+/// Server variables that its runs don't get.
 const OWN: &[&str] = &["RALPH_SECRETS_KEY", "RALPH_SERVE_TOKEN", "RALPH_DB_URL"];
 
-/// Which login of the code host a run uses.
+/// Login for the code host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -31,36 +31,33 @@ pub enum AuthSource {
     None,
 }
 
-/// A run that waits for its turn.
+/// A queued run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Queued {
-    /// The id that it will have.
+    /// Its future id.
     pub id: RunId,
-    /// The task in a few words.
+    /// The task's short title.
     pub title: String,
-    /// The request.
     pub request: RunRequest,
-    /// Who asks.
     pub person: String,
-    /// Who makes its sandbox.
+    /// Its sandbox provider.
     pub provider: String,
-    /// The folder or address that it is about.
+    /// Its folder or URL.
     pub repo: String,
-    /// When it was asked for.
     pub at: Timestamp,
-    /// Which login of the code host it uses; what there is where absent.
+    /// Login for the code host; `None` uses what is available.
     #[serde(default)]
     pub auth: Option<AuthSource>,
-    /// The profiles of models: the usual one, and the one that is fallen back on.
+    /// Default and fallback model profiles.
     #[serde(default)]
     pub profiles: (Option<String>, Option<String>),
-    /// Why it was refused when its turn came.
+    /// Why it was rejected at its turn.
     #[serde(default)]
     pub problem: Option<String>,
 }
 
 impl Queued {
-    /// Its row; with its place, where it waits.
+    /// Its row, with its position while it waits.
     pub fn row(&self, place: Option<u32>) -> RunRow {
         let status = if self.problem.is_some() { "failed" } else { "queued" };
         RunRow {
@@ -75,19 +72,19 @@ impl Queued {
         }
     }
 
-    /// How many places it takes: those that race take one each.
+    /// Places it takes: one per run of a race.
     pub(crate) fn places(&self) -> usize {
         self.request.race.as_ref().map_or(1, |race| race.runs.len().max(1))
     }
 
-    /// Whether this run is it, or one of those that race.
+    /// Whether it is this run, or a race with it.
     pub(super) fn has(&self, run: &str) -> bool {
         let races =
             self.request.race.as_ref().is_some_and(|race| race.runs.iter().any(|id| id.as_str() == run));
         self.id.as_str() == run || races
     }
 
-    /// The places that it takes once it begins.
+    /// The places it takes once started.
     pub(super) fn load(&self) -> Vec<Driven> {
         let place = |run: &RunId| Driven {
             run: run.to_string(),
@@ -101,7 +98,7 @@ impl Queued {
         }
     }
 
-    /// The variables of its process: the server's, with the secrets that were set here, and without what is the server's own.
+    /// Its process's variables: the server's plus configured secrets, minus the server's own.
     pub(super) fn variables(&self, vars: &Vars, secrets: Vec<(String, String)>) -> Vars {
         let left_out = |name: &str| {
             let token = matches!(name, "GITHUB_PAT" | "GITHUB_TOKEN" | "GH_TOKEN");
@@ -122,7 +119,7 @@ impl Queued {
     }
 }
 
-/// The folder of the queue.
+/// The queue's folder.
 #[derive(Debug)]
 pub(super) struct Queue(PathBuf);
 
@@ -144,7 +141,7 @@ impl Queue {
         let _ = std::fs::remove_file(self.file(run));
     }
 
-    /// Those that wait, oldest first. One that has begun waits no more.
+    /// Waiting runs, oldest first, without started ones.
     pub(super) fn load(&self, home: &StateHome) -> Vec<Queued> {
         let mut found = read_queue(&self.0);
         found.retain(|queued| {
@@ -158,7 +155,7 @@ impl Queue {
     }
 }
 
-/// Every run that waits in this folder, oldest first.
+/// All runs queued in this folder, oldest first.
 pub(crate) fn read_queue(folder: &Path) -> Vec<Queued> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<Queued> = entries

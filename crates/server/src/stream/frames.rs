@@ -1,4 +1,4 @@
-//! What goes over the wire, one JSON object each.
+//! Frames on the wire, one JSON object each.
 
 use jiff::tz::TimeZone;
 use ralph_loop_journal::live::LiveRecord;
@@ -6,7 +6,7 @@ use ralph_loop_journal::tail::JournalLine;
 use ralph_loop_protocol::describe::{Tone, describe_in};
 use serde_json::Value;
 
-/// How an event is to be taken, in one word.
+/// A tone as a word.
 pub fn tone_word(tone: Tone) -> &'static str {
     match tone {
         Tone::Plain => "plain",
@@ -17,19 +17,19 @@ pub fn tone_word(tone: Tone) -> &'static str {
     }
 }
 
-/// An event as it stands in the journal, with its sentence.
+/// A journaled event with its sentence.
 pub fn event_frame(line: &JournalLine, zone: &TimeZone) -> String {
     let said = describe_in(&line.event, Some(zone));
     let tone = said.as_ref().map_or("muted", |(tone, _)| tone_word(*tone));
     let text = said.map_or(Value::Null, |(_, text)| Value::String(text));
-    // The line is JSON already: an event of a newer version keeps its words.
+    // The line is already JSON; unknown newer events pass through.
     format!(
         "{{\"type\":\"event\",\"seq\":{},\"event\":{},\"text\":{text},\"tone\":\"{tone}\"}}",
         line.event.seq, line.text
     )
 }
 
-/// Something that was shown.
+/// A live record.
 pub(super) fn output_frame(record: &LiveRecord) -> String {
     let mut frame = serde_json::to_value(record).unwrap_or_default();
     if let Some(fields) = frame.as_object_mut() {
@@ -41,12 +41,12 @@ pub(super) fn output_frame(record: &LiveRecord) -> String {
     frame.to_string()
 }
 
-/// So much output was put away before it was read.
+/// Reports dropped output.
 pub(super) fn missed_frame(records: u64) -> String {
     format!("{{\"type\":\"missed\",\"records\":{records}}}")
 }
 
-/// Too slow: what is missing is to be read again from there on.
+/// Tells a slow client where to read again.
 pub(super) fn reread_frame(from: u64) -> String {
     format!("{{\"type\":\"reread\",\"from\":{from}}}")
 }

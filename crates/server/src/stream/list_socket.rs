@@ -1,4 +1,4 @@
-//! The WebSocket of the list: rows as they change.
+//! The WebSocket of the list: changed rows.
 
 use crate::auth::Caller;
 use crate::live::RowChange;
@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 
-/// A watcher whose connection takes nothing for so long is let go.
+/// Closes a connection that accepts nothing for this long.
 const SEND_TIMEOUT: Duration = Duration::from_secs(20);
-/// Time between two signs of life.
+/// Interval between pings.
 const PING: Duration = Duration::from_secs(10);
 
-/// Sends every row that changes, until one side goes.
+/// Sends every changed row until one side closes.
 pub async fn list_socket(server: Arc<Server>, caller: Caller, mut socket: WebSocket) {
     let mut rows = server.live.rows();
     let mut closing = server.closing.clone();
-    // Also where something always happens.
+    // An interval, so that pings happen even under constant traffic.
     let mut beat = tokio::time::interval_at(tokio::time::Instant::now() + PING, PING);
     if send(&mut socket, json!({ "type": "hello" }).to_string()).await.is_none() {
         return;
@@ -29,12 +29,12 @@ pub async fn list_socket(server: Arc<Server>, caller: Caller, mut socket: WebSoc
             change = rows.recv() => match change {
                 Ok(RowChange::Row(row)) => json!({ "type": "row", "row": *row }).to_string(),
                 Ok(RowChange::Removed(id)) => json!({ "type": "removed", "id": id }).to_string(),
-                // Too slow: what was missed is in the list.
+                // Too slow: missed rows are in the list.
                 Err(RecvError::Lagged(_)) => json!({ "type": "reread" }).to_string(),
                 Err(RecvError::Closed) => return,
             },
             _ = beat.tick() => {
-                // Somebody whose token was taken away, or who has logged out, sees nothing more.
+                // Stops when the token or session is revoked.
                 let here = caller.is_still_here(&server);
                 let ping = socket.send(Message::Ping(Bytes::new()));
                 if !here || !matches!(tokio::time::timeout(SEND_TIMEOUT, ping).await, Ok(Ok(()))) {

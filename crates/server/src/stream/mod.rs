@@ -1,7 +1,7 @@
-//! Watching from a browser or a script: every event of a run with its number, and what it shows while it works.
+//! Streams a run to browsers and scripts: numbered events and live output.
 //!
-//! Whoever watches has a reader of their own and takes what they can carry. Nothing is gathered for a slow one, and no run waits
-//! for anybody: one that falls far behind is told where to read again.
+//! Each viewer has its own reader and pace. Nothing is buffered for a slow one and no run waits; one that
+//! falls far behind is told where to read again.
 
 mod frames;
 mod list_socket;
@@ -16,13 +16,13 @@ pub use sse::run_events;
 
 use serde::Deserialize;
 
-/// Where to begin.
+/// Where to start.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FromQuery {
-    /// The first event that is wanted; without it, only what comes from now on.
+    /// The first event; omitted for new events only.
     pub from: Option<u64>,
-    /// The number of the last output that was seen.
+    /// Number of the last output seen.
     pub live: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Reading a run for one watcher, off the threads that answer others.
+//! Reads a run for one viewer off the async threads.
 
 use super::FromQuery;
 use super::frames::{event_frame, missed_frame, output_frame};
@@ -8,7 +8,7 @@ use ralph_loop_journal::layout::RunDir;
 use ralph_loop_journal::stream::{Cursor, RunStream, StreamItem, StreamStart};
 use ralph_loop_protocol::id::Seq;
 
-/// One watcher's place in a run.
+/// A viewer's position in a run.
 #[derive(Debug)]
 pub(super) struct Reader {
     run: RunDir,
@@ -16,17 +16,17 @@ pub(super) struct Reader {
     stream: Option<RunStream>,
 }
 
-/// One piece of what has come.
+/// One piece of new data.
 #[derive(Debug)]
 pub(super) struct Frame {
-    /// The number of the event, where it is one.
+    /// The event's number, if it is one.
     pub(super) seq: Option<u64>,
     /// The frame.
     pub(super) text: String,
 }
 
 impl Reader {
-    /// Opens it where the watcher wishes.
+    /// Starts where the viewer wants.
     pub(super) async fn open(run: RunDir, zone: TimeZone, from: FromQuery) -> Result<Self, Problem> {
         let start = match (from.from, from.live) {
             (None, _) => StreamStart::Tail,
@@ -39,7 +39,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// What has come since the last call; a bounded part of it.
+    /// A bounded part of the new data.
     pub(super) async fn next(&mut self) -> Result<Vec<Frame>, Problem> {
         let Some(mut stream) = self.stream.take() else { return Ok(Vec::new()) };
         let zone = self.zone.clone();
@@ -52,12 +52,12 @@ impl Reader {
         Ok(items?)
     }
 
-    /// The last event that was handed out.
+    /// The last event returned.
     pub(super) fn seq(&self) -> u64 {
         self.stream.as_ref().map_or(0, |stream| stream.cursor().seq.0)
     }
 
-    /// Goes to the end: what lies between is read another way.
+    /// Skips to the end; the gap is read another way.
     pub(super) async fn skip(&mut self) -> Result<(), Problem> {
         self.reopen(StreamStart::Tail).await
     }

@@ -13,23 +13,23 @@ use ralph_loop_protocol::id::RunId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A watcher whose connection takes nothing for so long is let go.
+/// Closes a connection that accepts nothing for this long.
 const SEND_TIMEOUT: Duration = Duration::from_secs(20);
-/// A batch that takes longer is one of a slow watcher.
+/// A batch that takes longer marks a slow viewer.
 const SLOW: Duration = Duration::from_secs(2);
-/// Events that a slow watcher may lag behind.
+/// Lag allowed for a slow viewer, in events.
 const LAG_MAX: u64 = 2048;
-/// Time between two views.
+/// Interval between views.
 const VIEW_PACE: Duration = Duration::from_millis(250);
-/// A look without being woken, and a sign of life.
+/// Polling and ping interval.
 const LOOK: Duration = Duration::from_secs(1);
 const PING: Duration = Duration::from_secs(10);
 
 /// Why a connection ends.
 enum End {
-    /// The other side has gone, or takes nothing.
+    /// The client is gone or accepts nothing.
     Gone,
-    /// Something is wrong here.
+    /// An error on this side.
     Problem(Problem),
 }
 
@@ -39,7 +39,7 @@ impl From<Problem> for End {
     }
 }
 
-/// Sends everything from the wished event on, until one side goes.
+/// Sends everything from the requested event on until one side closes.
 pub async fn run_socket(
     server: Arc<Server>,
     caller: Caller,
@@ -74,7 +74,7 @@ struct RunSocket {
     socket: WebSocket,
     view_at: Option<Instant>,
     view_due: bool,
-    /// Something else than events was taken slowly.
+    /// A frame other than events was accepted slowly.
     lags: bool,
 }
 
@@ -90,7 +90,7 @@ impl RunSocket {
         (self.view_at, self.view_due) = (Some(Instant::now()), false);
         let mut pinged = Instant::now();
         loop {
-            // Also for a run that always has something to say.
+            // Even under constant traffic.
             if *closing.borrow() {
                 return Ok(());
             }
@@ -120,7 +120,7 @@ impl RunSocket {
         }
     }
 
-    /// Sends what has come; whether there was something.
+    /// Sends new data; returns whether there was any.
     async fn drain(&mut self, reader: &mut Reader) -> Result<bool, End> {
         let frames = reader.next().await?;
         if frames.is_empty() {
@@ -141,7 +141,7 @@ impl RunSocket {
         Ok(true)
     }
 
-    /// The number of the last event, and the view as JSON.
+    /// The last event's number, and the view as JSON.
     async fn view(&mut self) -> Result<(u64, String), Problem> {
         let (live, run) = (self.server.live.clone(), self.run.clone());
         self.server
@@ -155,7 +155,7 @@ impl RunSocket {
             .await
     }
 
-    /// Somebody whose token was taken away, or who has logged out, sees nothing more.
+    /// Stops when the token or session is revoked.
     fn check_caller(&self) -> Result<(), End> {
         match self.caller.is_still_here(&self.server) {
             true => Ok(()),

@@ -1,4 +1,4 @@
-//! The same for scripts: server-sent events, which `curl -N` shows.
+//! Server-sent events for scripts, for `curl -N`.
 
 use super::FromQuery;
 use super::reader::{Frame, Reader};
@@ -17,13 +17,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::OwnedSemaphorePermit;
 
-/// Silence after which a comment is sent, so that what lies between keeps the connection.
+/// Keep-alive interval, so that proxies keep the connection.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// Time between two looks at whoever watches.
+/// Interval for checking the session.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// The events of a run and what it shows, as server-sent events. `room` is kept as long as somebody watches.
+/// A run's events and live output as server-sent events. Holds `room` while connected.
 pub async fn run_events(
     server: Arc<Server>,
     caller: Caller,
@@ -44,7 +44,7 @@ pub async fn run_events(
                 text = next(&mut reader, &mut viewer) => text?,
                 _ = closing.changed() => return None,
             };
-            // Somebody whose token was taken away, or who has logged out, sees nothing more.
+            // Stops when the token or session is revoked.
             if looked.elapsed() >= LOOK {
                 looked = Instant::now();
                 if !caller.is_still_here(&server) {
@@ -62,7 +62,7 @@ pub async fn run_events(
         .map_err(|_| Problem::internal("the answer could not be made"))
 }
 
-/// The next piece; `None` where the run cannot be read any more.
+/// The next piece; `None` if the run can't be read any more.
 async fn next(reader: &mut Reader, viewer: &mut Viewer) -> Option<String> {
     loop {
         let frames = reader.next().await.ok()?;
@@ -82,7 +82,7 @@ fn text(frames: &[Frame]) -> String {
         if let Some(seq) = frame.seq {
             let _ = writeln!(text, "id: {seq}");
         }
-        // A frame is one line: JSON writes line ends as `\n`.
+        // A frame is one line: JSON escapes line ends.
         let _ = write!(text, "data: {}\n\n", frame.text);
     }
     text

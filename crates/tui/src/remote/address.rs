@@ -1,17 +1,16 @@
-//! Where a server is, and the token for it.
+//! A server's URL and token.
 
 use ralph_loop_app::AppError;
 use ralph_loop_http::{Url, is_loopback};
 use ralph_loop_protocol::text::one_line;
 
-/// A server and how it is asked.
 #[derive(Clone)]
 pub struct ServerAddress {
     pub(super) base: Url,
     pub(super) token: String,
 }
 
-// The token is in no message and no log.
+// Keeps the token out of messages and logs.
 impl std::fmt::Debug for ServerAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ServerAddress").field("base", &self.base.as_str()).finish_non_exhaustive()
@@ -19,7 +18,7 @@ impl std::fmt::Debug for ServerAddress {
 }
 
 impl ServerAddress {
-    /// Reads the address of a server. `unencrypted` allows that the token goes to another machine without TLS.
+    /// Parses a server URL. `unencrypted` allows sending the token to another machine without TLS.
     pub fn new(url: &str, token: &str, unencrypted: bool) -> Result<Self, AppError> {
         let shown = one_line(url, 200);
         let wrong = |why: &str| {
@@ -53,17 +52,15 @@ impl ServerAddress {
         Ok(Self { base, token: token.trim().to_owned() })
     }
 
-    /// Whether a server at this address is on this machine.
+    /// Whether the URL points to this machine.
     pub fn is_here(url: &str) -> bool {
         Url::parse(url.trim()).is_ok_and(|url| url.host_str().is_some_and(is_loopback))
     }
 
-    /// The address as its user knows it.
     pub fn shown(&self) -> String {
         one_line(self.base.as_str().trim_end_matches('/'), 200)
     }
 
-    /// The server's name, for a title.
     pub fn host(&self) -> String {
         one_line(self.base.host_str().unwrap_or_default(), 60)
     }

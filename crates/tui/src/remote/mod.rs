@@ -1,5 +1,5 @@
-//! Runs of a server, over the API of `ralph serve`: the same words and the same stream as of a run of this machine. Whatever comes
-//! from there is somebody else's text: bounded here, and shown through `sanitize` like everything else.
+//! Runs on a server, through the API of `ralph serve`, with the same labels and stream as local runs. Server
+//! data is untrusted: bounded here and shown through `sanitize`.
 
 mod address;
 mod server;

@@ -1,4 +1,4 @@
-//! One question to a server, and its answer.
+//! One request to a server.
 
 use super::address::ServerAddress;
 use ralph_loop_app::{AppError, Environment};
@@ -12,12 +12,12 @@ use ralph_loop_protocol::view::RunView;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Longest wait for an answer.
+/// Timeout.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Bytes of an answer.
+/// Size limit of an answer.
 const ANSWER_MAX: usize = 16 * 1024 * 1024;
 
-/// A server that runs are watched on.
+/// A server whose runs are watched.
 #[derive(Debug, Clone)]
 pub struct Server {
     address: ServerAddress,
@@ -25,25 +25,24 @@ pub struct Server {
 }
 
 impl Server {
-    /// The server at this address, on the way that the surroundings name.
+    /// Connects through the proxy that the environment names.
     pub fn new(address: ServerAddress, env: &Environment) -> Self {
         let proxy = ProxySettings::from_vars(&|name| env.vars().get(name));
         Self { address, proxy }
     }
 
-    /// Where it is.
     pub fn address(&self) -> &ServerAddress {
         &self.address
     }
 
-    /// A client of its own, for one thread.
+    /// A separate client per thread.
     pub(super) fn client(&self) -> Result<Client, AppError> {
         let options = ClientOptions { proxy: self.proxy.clone(), ..ClientOptions::default() };
         Client::new(options)
             .map_err(|error| AppError::environment(format!("no connection can be made: {error}")))
     }
 
-    /// A request; `path` is split at `/`, and each part is one name.
+    /// Builds a request; each part of `path` is one segment.
     pub(super) fn request(&self, method: Method, path: &[&str], query: &[(&str, String)]) -> Request {
         let mut url: Url = self.address.base.clone();
         if let Ok(mut parts) = url.path_segments_mut() {
@@ -58,7 +57,7 @@ impl Server {
                 bearer.set_sensitive(true);
                 request.header(HeaderName::from_static("authorization"), bearer)
             }
-            // An address has only tokens of plain characters.
+            // A valid URL only has tokens of plain characters.
             Err(_) => request,
         }
     }
@@ -74,12 +73,11 @@ impl Server {
         serde_json::from_slice(&body).map_err(|_| self.strange())
     }
 
-    /// What a server says of something.
     pub fn get(&self, path: &[&str], query: &[(&str, String)]) -> Result<Value, AppError> {
         self.answer(&self.request(Method::GET, path, query))
     }
 
-    /// Sends a control to a run; what became of it, in one word.
+    /// Sends a control and returns the outcome as one word.
     pub fn control(&self, run: &str, control: &Control) -> Result<String, AppError> {
         let body = control_body(control);
         let request = self
@@ -89,7 +87,7 @@ impl Server {
         Ok(one_line(answer["outcome"].as_str().unwrap_or("sent"), 40))
     }
 
-    /// How a run stands; nothing for one that waits for its turn.
+    /// A run's view; `None` if it is queued.
     pub fn view(&self, run: &str) -> Result<Option<RunView>, AppError> {
         let mut answer = self.get(&["runs", run], &[])?;
         match answer["view"].take() {
@@ -98,7 +96,7 @@ impl Server {
         }
     }
 
-    /// The race that a run is one of; none for a run of its own, and of a server that knows no races.
+    /// A run's race; `None` outside a race, or if the server doesn't know races.
     pub fn race(&self, run: &str) -> Result<Option<RaceView>, AppError> {
         let request = self.request(Method::GET, &["races", run], &[]);
         let (status, _, body) = self
@@ -112,7 +110,7 @@ impl Server {
         }
     }
 
-    /// The run that is meant without a name: the newest that is not over, else the newest.
+    /// The default run: the newest active one, else the newest.
     pub fn newest(&self) -> Result<String, AppError> {
         for status in [Some("open"), None] {
             let mut query = vec![("limit", "1".to_owned())];
@@ -139,7 +137,7 @@ impl Server {
         )
     }
 
-    /// An answer that is no yes, in the server's own words.
+    /// Turns an error response into an error.
     pub(super) fn refused(&self, status: u16, body: &[u8]) -> AppError {
         let said: Value = serde_json::from_slice(body).unwrap_or_default();
         let detail = said["detail"].as_str().map(|detail| one_line(detail, 300));
@@ -153,7 +151,7 @@ impl Server {
                 .hint("`--server` takes the address that `ralph serve` prints"),
             _ => {
                 let words = detail.unwrap_or_else(|| format!("{server} answered with {status}"));
-                // A server that is in trouble may get out of it.
+                // A server error may be temporary.
                 let error = if status >= 500 { AppError::environment(words) } else { AppError::usage(words) };
                 error.hint(hint.unwrap_or_else(|| format!("{server}/api/docs tells what it takes")))
             }
@@ -166,7 +164,7 @@ impl Server {
     }
 }
 
-/// A control as the server takes it.
+/// A control as a request body.
 fn control_body(control: &Control) -> Value {
     let mut body = json!({ "kind": control.name() });
     match control {

@@ -1,4 +1,4 @@
-//! What a run of a server tells, as it comes: server-sent events, read as the items that a stream of this machine has.
+//! A run's server-sent events, parsed into the items of a local stream.
 
 use super::server::Server;
 use ralph_loop_app::AppError;
@@ -12,24 +12,22 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// Longest wait for the head of the answer.
+/// Timeout for the response head.
 const LIMIT: Duration = Duration::from_secs(30);
-/// A server is not silent for so long: it says every 15 s that it is there.
+/// The server sends a keep-alive every 15 s.
 const SILENCE: Duration = Duration::from_secs(45);
-/// Bytes of one frame, and of an answer that refuses.
+/// Size limit of one frame, and of an error response.
 const FRAME_MAX: usize = 4 * 1024 * 1024;
 const REFUSAL_MAX: usize = 64 * 1024;
 
-/// The place in a run up to which it was read.
+/// The position read so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Place {
-    /// The last event.
     seq: u64,
-    /// The last piece of output.
     live: u64,
 }
 
-/// A connection to a server that is made anew when it breaks.
+/// A connection that reconnects.
 #[derive(Debug)]
 pub struct ServerStream {
     server: Server,
@@ -39,14 +37,14 @@ pub struct ServerStream {
 }
 
 impl ServerStream {
-    /// From the beginning of a run.
+    /// Starts at the beginning of a run.
     pub fn new(server: &Server, run: &str) -> Result<Self, AppError> {
         let client = server.client()?;
         Ok(Self { server: server.clone(), client, run: run.to_owned(), place: Place::default() })
     }
 
-    /// Reads from where it was until the connection ends or `take` breaks; `take` gets what has come, also where that is nothing,
-    /// at least every `pace`. Whether it was `take` who ended it.
+    /// Reads until the connection ends or `take` breaks. `take` gets new items at least every `pace`,
+    /// possibly none. Returns whether `take` ended it.
     pub fn follow(
         &mut self,
         pace: Duration,
@@ -99,16 +97,16 @@ fn rest(response: &mut Response<'_>) -> Vec<u8> {
     body
 }
 
-/// Bytes that are not yet whole lines.
+/// Bytes that aren't complete lines yet.
 #[derive(Debug, Default)]
 struct Frames {
     held: Vec<u8>,
-    /// The rest of a line that is too long is passed over.
+    /// Skips the rest of an overlong line.
     skips: bool,
 }
 
 impl Frames {
-    /// More bytes; the items of the lines that are whole now.
+    /// Adds bytes and returns the items of complete lines.
     fn push(&mut self, bytes: &[u8], place: &mut Place) -> Vec<StreamItem> {
         let mut items = Vec::new();
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -130,7 +128,7 @@ impl Frames {
     }
 }
 
-/// A line as an item; nothing for what is none, or was seen already.
+/// Parses a line; `None` for other lines and items already seen.
 fn item(line: &[u8], place: &mut Place) -> Option<StreamItem> {
     let data = line.strip_prefix(b"data:")?;
     let mut frame: Value = serde_json::from_slice(data).ok()?;

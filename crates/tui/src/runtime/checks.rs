@@ -1,4 +1,4 @@
-//! What the linter says of a draft, and how the checks end before any work.
+//! Lints a draft and runs its checks before any work.
 
 use super::perform::World;
 use crate::data::{Baseline, LintLine};
@@ -10,13 +10,13 @@ use ralph_loop_task::dialect::Dialect;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Longest run of one check here.
+/// Timeout of one check.
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// Bytes and lines of what a check printed.
+/// Limits of a check's output, in bytes and lines.
 const OUTPUT_MAX: usize = 64 * 1024;
 const LINES_MAX: usize = 12;
 
-/// Lints a draft as the task file that it would become.
+/// Lints a draft as the task file it would become.
 pub fn lint(world: &World, draft: &str) -> Result<Vec<LintLine>, AppError> {
     let top = world.top();
     let source = task_source::with_side_files(&top, Dialect::PromptMd, "PROMPT.md", draft.to_owned())?;
@@ -30,7 +30,7 @@ pub fn lint(world: &World, draft: &str) -> Result<Vec<LintLine>, AppError> {
     Ok(found.collect())
 }
 
-/// Runs commands in the repo, sandboxed as in a run, one after the other.
+/// Runs commands one after another, sandboxed as in a run.
 pub fn baseline(world: &World, commands: &[String]) -> Result<Baseline, AppError> {
     let scratch = Scratch::over_repo(world.env(), "check", &world.top())?;
     let mut over = Baseline::default();

@@ -1,10 +1,9 @@
-//! Other commands of `ralph`, as they are on the command line.
+//! Runs other `ralph` commands.
 
 use super::perform::World;
 use crate::msg::Msg;
 use ralph_loop_app::{AppError, own_program};
 
-/// Runs one to its end.
 pub fn run(world: &World, words: &[String], done: &str) -> Result<(), AppError> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let answer = own_program::answer(world.env(), &world.folder, &words, &|| false)?;

@@ -1,4 +1,4 @@
-//! From whoever watches a run to the model: one batch at a time, so that a flood of output never keeps a key waiting.
+//! Feeds a watched run's output to the model in batches, so that a flood of output never delays a key.
 
 use super::Inbound;
 use crate::data::{Happened, ToneLine};
@@ -14,25 +14,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
-/// Bytes of output that are taken at once: a key waits no longer than that takes.
+/// Batch size, which bounds how long a key waits.
 const BATCH_MAX: usize = 64 * 1024;
 
-/// One watch of one run, as long as it is the latest.
+/// One watch of one run, valid while it is the latest.
 pub struct Feed {
     pub(super) to: Sender<Inbound>,
-    /// The number of the watch that counts, and our own.
+    /// The current watch's number, and our own.
     pub(super) counts: Arc<AtomicU64>,
     pub(super) turn: u64,
     pub(super) zone: TimeZone,
 }
 
 impl Feed {
-    /// Whether anybody wants more.
+    /// Whether this watch is still current.
     pub fn is_wanted(&self) -> bool {
         self.counts.load(Ordering::Acquire) == self.turn
     }
 
-    /// Hands items over in batches; whether anybody wants more.
+    /// Sends items in batches; returns whether the watch is current.
     pub fn items(&self, items: &[StreamItem]) -> bool {
         let (mut happened, mut live, mut bytes) = (Vec::new(), Vec::new(), 0);
         for item in items {
@@ -64,13 +64,13 @@ impl Feed {
         self.hand_over(Msg::Told(happened, live))
     }
 
-    /// Hands a message over and waits until it was taken; whether anybody wants more.
+    /// Sends a message and waits until it is handled; returns whether the watch is current.
     pub fn hand_over(&self, msg: Msg) -> bool {
         let (taken, wait) = std::sync::mpsc::channel();
         self.is_wanted() && self.to.send(Inbound::Batch(msg, taken)).is_ok() && wait.recv().is_ok()
     }
 
-    /// Tells something that nobody waits for.
+    /// Sends a message without waiting.
     pub fn tell(&self, msg: Msg) {
         if self.is_wanted() {
             let _ = self.to.send(Inbound::Msg(msg));
@@ -78,7 +78,7 @@ impl Feed {
     }
 }
 
-/// A live record as lines of the log; nothing where it says nothing to people.
+/// A live record as log lines; `None` if there is nothing to show.
 fn shown(record: &LiveRecord) -> Option<Live> {
     Some(match &record.body {
         LiveBody::Text { text } => Live::Piece(Kind::Said, text.clone()),

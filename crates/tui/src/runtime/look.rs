@@ -1,4 +1,4 @@
-//! What there is: the repo, its files, its runs, who could work.
+//! Reads the repo, its files, its runs and the available agents.
 
 use super::perform::World;
 use crate::data::{AgentFact, AgentState, Problem, RepoFacts, RunRow};
@@ -11,17 +11,16 @@ use ralph_loop_protocol::text::one_line;
 use ralph_loop_task::config::{AgentSelection, Isolation, join_argv};
 use std::path::Path;
 
-/// Files that are offered after `@`.
+/// Files offered after `@`.
 const FILES_MAX: usize = 20_000;
 
-/// A path as its user knows it.
+/// A path shortened for display.
 pub fn shown_path(env: &Environment, path: &Path) -> String {
     let short = env.vars().home().and_then(|home| path.strip_prefix(home).ok());
     let shown = short.map_or_else(|| path.display().to_string(), |rest| format!("~/{}", rest.display()));
     one_line(shown.trim_end_matches('/'), 200)
 }
 
-/// Looks at the repo.
 pub fn repo(world: &World) -> RepoFacts {
     let (env, top) = (world.env(), world.top());
     let mut facts = RepoFacts { path: shown_path(env, &top), ..RepoFacts::default() };
@@ -106,7 +105,6 @@ fn agents(world: &World, facts: &mut RepoFacts) {
     }
 }
 
-/// All runs of this machine.
 pub fn runs(world: &World) -> Result<Vec<RunRow>, AppError> {
     let top = world.top();
     let rows = world.app.list(&world.folder, true)?.into_iter().map(|run| RunRow {
@@ -126,7 +124,7 @@ pub fn runs(world: &World) -> Result<Vec<RunRow>, AppError> {
     Ok(rows.collect())
 }
 
-/// Names of files that git knows.
+/// Files tracked by git.
 pub fn files(world: &World) -> Vec<String> {
     let git = Git::in_folder(world.env().vars(), world.top());
     let listed = git.call(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).run();
@@ -135,7 +133,7 @@ pub fn files(world: &World) -> Vec<String> {
     clean.take(FILES_MAX).map(str::to_owned).collect()
 }
 
-/// Makes the first commit of a repo. It is empty: what lies in the folder is the user's to commit.
+/// Creates an empty first commit; committing the folder's files is up to the user.
 pub fn first_commit(world: &World) -> Result<(), AppError> {
     let git = Git::in_folder(world.env().vars(), world.top());
     git.call(["commit", "--quiet", "--allow-empty", "--message", "start"]).run().map_err(|error| {

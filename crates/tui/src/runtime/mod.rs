@@ -1,4 +1,4 @@
-//! The world around the model: the terminal, the keys, the clock, and threads that perform effects.
+//! The runtime around the model: terminal, keys, clock, effect threads.
 
 mod checks;
 mod command;
@@ -32,53 +32,50 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 use terminal::{Input, Screen};
 
-/// Time between two ticks: ages are shown in seconds, and whoever ends us is not kept waiting.
+/// Tick interval: ages are shown in seconds, and signals must be noticed.
 const TICK: Duration = Duration::from_secs(1);
-/// Longest time that messages are taken before a frame is drawn.
+/// Longest time for handling messages before a frame.
 const TAKING: Duration = Duration::from_millis(6);
 
-/// What to open with.
+/// What to open.
 #[derive(Debug, Clone, Default)]
 pub struct Opening {
-    /// Watch this run, and nothing else.
+    /// Watch only this run.
     pub attach: Option<String>,
-    /// It is one of this server.
+    /// The server of the run.
     pub server: Option<Server>,
-    /// No colours.
+    /// No colors.
     pub mono: bool,
-    /// Signs in plain ASCII.
+    /// ASCII symbols.
     pub ascii: bool,
-    /// Tests: a part that shall fail, `tui.frame` or `tui.thread`.
+    /// Tests: a part that should fail, `tui.frame` or `tui.thread`.
     #[doc(hidden)]
     pub fault: Option<String>,
 }
 
-/// How it was left.
+/// The result of leaving.
 #[derive(Debug, Clone, Default)]
 pub struct Left {
-    /// What goes on, line by line, for whoever comes back to the shell.
+    /// Lines for the shell about what continues.
     pub lines: Vec<String>,
 }
 
-/// What comes to the main thread.
+/// Input of the main thread.
 pub(crate) enum Inbound {
-    /// A message for the model.
     Msg(Msg),
-    /// The same from whoever waits until it was taken.
+    /// A message whose sender waits until it is handled.
     Batch(Msg, std::sync::mpsc::Sender<()>),
-    /// Something of the terminal.
     Terminal(Event),
-    /// A text for the pager.
     Page(String),
 }
 
-/// Whether this terminal can show it.
+/// Whether this terminal is usable.
 pub fn can_open(env: &Environment) -> bool {
     let dumb = env.vars().get("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     !dumb && terminal::is_there()
 }
 
-/// Opens it and comes back when it is left; `stop` says that the process is asked to end.
+/// Runs the terminal UI; `stop` requests the end.
 pub fn run(app: &App, folder: &Path, opening: &Opening, stop: &dyn Fn() -> bool) -> Result<Left, AppError> {
     let app = App::new(app.environment().clone().with_face("tui"));
     let env = app.environment().clone();
@@ -114,7 +111,7 @@ pub fn run(app: &App, folder: &Path, opening: &Opening, stop: &dyn Fn() -> bool)
     Ok(Left { lines: model.left.take().unwrap_or_default() })
 }
 
-/// Fails on purpose, where a test wants to see the terminal given back.
+/// Fails on purpose, to test that the terminal is restored.
 #[allow(clippy::panic, reason = "the test of what a panic leaves behind")]
 fn fail_here(fault: Option<&str>) {
     match fault {
@@ -137,7 +134,7 @@ fn draw(screen: &mut Screen, model: &mut Model) -> Result<(), AppError> {
     Ok(())
 }
 
-/// Waits for something, and takes what has come; returns when it is time for a frame.
+/// Waits for input and handles it; returns when a frame is due.
 fn turn(
     inbound: &Receiver<Inbound>,
     model: &mut Model,
@@ -155,7 +152,7 @@ fn turn(
             Inbound::Msg(msg) => performer.all(update(model, msg)),
             Inbound::Batch(msg, taken) => {
                 performer.all(update(model, msg));
-                // Whoever waits may be gone: then another run is watched.
+                // The sender is gone if another run is watched.
                 let _ = taken.send(());
             }
             Inbound::Terminal(event) => {
@@ -190,7 +187,7 @@ fn message(event: &Event) -> Option<Msg> {
     }
 }
 
-/// A key as the table has it: that Shift was held shows in the character.
+/// Normalizes a key: Shift shows in the character.
 fn chord(key: &ratatui::crossterm::event::KeyEvent) -> Chord {
     use ratatui::crossterm::event::{KeyCode, KeyModifiers};
     let held = match key.code {
@@ -201,7 +198,6 @@ fn chord(key: &ratatui::crossterm::event::KeyEvent) -> Chord {
     (key.code, held)
 }
 
-/// How things look on this terminal.
 fn theme(env: &Environment, opening: &Opening) -> Theme {
     let vars = env.vars();
     let fine = vars.get("COLORTERM").is_some_and(|kind| kind == "truecolor" || kind == "24bit");

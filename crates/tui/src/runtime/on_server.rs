@@ -1,4 +1,4 @@
-//! Effects on the runs of a server: what is steered and read there; what belongs to a folder of this machine is refused.
+//! Effects on runs of a server. What needs a local folder is refused.
 
 use super::perform::World;
 use super::{runs, tabs};
@@ -17,7 +17,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Runs that are listed.
+/// Runs listed.
 const RUNS_MAX: usize = 200;
 
 /// Performs an effect.
@@ -86,7 +86,7 @@ fn row(run: &Value) -> RunRow {
             0 => "–".to_owned(),
             most => format!("{}/{most}", whole("iteration")),
         },
-        // A server of an earlier version does not say how the cost is known.
+        // Older servers don't say how the cost is known.
         cost: Cost::deserialize(run).unwrap_or(Cost::UNKNOWN).to_string(),
         at,
         folder: PathBuf::from(text("repo", 300)),
@@ -124,7 +124,7 @@ fn file(file: &Value) -> ToneLine {
     tabs::file(text("status"), lines, text("path"))
 }
 
-/// What an iteration says that it did.
+/// An iteration's summary.
 fn changelog(number: u32, receipt: &Receipt) -> Vec<ToneLine> {
     let mut lines =
         vec![ToneLine::new(Tone::Attention, format!("## Iteration {number} ({})", receipt.agent))];

@@ -1,4 +1,4 @@
-//! A text in the user's own pager, while we step aside.
+//! Shows text in the user's pager while the UI is suspended.
 #![allow(clippy::disallowed_methods, reason = "the pager is the user's own program, in front of them")]
 
 use super::terminal::Screen;
@@ -7,7 +7,7 @@ use ralph_loop_app::Environment;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// Shows a text; it is safe to show already.
+/// Shows sanitized text.
 pub fn show(screen: &mut Screen, env: &Environment, text: &str) -> Result<(), Problem> {
     let pager = env.vars().filled("PAGER").unwrap_or_else(|| "less".to_owned());
     let mut command = Command::new("sh");
@@ -18,7 +18,7 @@ pub fn show(screen: &mut Screen, env: &Environment, text: &str) -> Result<(), Pr
     let done = screen.lend(|| {
         let mut child = command.spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A pager that is left before the end closes its input.
+            // Leaving the pager early closes its input.
             let _ = stdin.write_all(text.as_bytes());
         }
         child.wait()

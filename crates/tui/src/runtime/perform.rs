@@ -1,4 +1,4 @@
-//! Effects, each in a thread of its own; what comes of it is a message.
+//! Performs effects, each on its own thread; results come back as messages.
 
 use super::watch::Watcher;
 use super::{Inbound, checks, command, look, on_server, runs, setup, spec, start};
@@ -10,68 +10,58 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
-/// What a thread that performs an effect has at hand.
+/// Context of an effect thread.
 #[derive(Clone)]
 pub struct World {
-    /// Starts and opens runs.
     pub app: App,
-    /// The folder that it was opened in.
     pub folder: PathBuf,
-    /// The server whose runs are shown; none for those of this machine.
+    /// The server whose runs are shown; `None` for this machine.
     server: Option<Server>,
     to: Sender<Inbound>,
-    /// Questions that are wanted; each stop makes all earlier ones old.
+    /// Number of the current questions; each stop invalidates earlier ones.
     asking: Arc<AtomicU64>,
 }
 
 impl World {
-    /// Tells the model something.
     pub fn tell(&self, msg: Msg) {
-        // Nobody hears it where the screen is closed already.
+        // Fails if the screen is closed.
         let _ = self.to.send(Inbound::Msg(msg));
     }
 
-    /// Shows a text in the pager.
     pub fn page(&self, text: String) {
         let _ = self.to.send(Inbound::Page(text));
     }
 
-    /// The surroundings.
     pub fn env(&self) -> &Environment {
         self.app.environment()
     }
 
-    /// The top of the repo.
     pub fn top(&self) -> PathBuf {
         ralph_loop_app::find::top(&self.folder)
     }
 
-    /// The number of questions that were stopped so far.
+    /// The number of stops so far.
     pub fn asked(&self) -> u64 {
         self.asking.load(Ordering::Relaxed)
     }
 }
 
-/// Performs effects.
 pub struct Performer {
     world: World,
     watcher: Watcher,
 }
 
 impl Performer {
-    /// In this folder; messages go to `to`.
     pub fn new(app: App, folder: &Path, server: Option<Server>, to: Sender<Inbound>) -> Self {
         let watcher = Watcher::new(app.clone(), folder, server.clone(), to.clone());
         let world = World { app, folder: folder.to_owned(), server, to, asking: Arc::default() };
         Self { world, watcher }
     }
 
-    /// The surroundings.
     pub fn environment(&self) -> &Environment {
         self.world.env()
     }
 
-    /// Performs these.
     pub fn all(&self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
@@ -81,7 +71,7 @@ impl Performer {
                 Effect::StopAsking => {
                     self.world.asking.fetch_add(1, Ordering::Relaxed);
                 }
-                // Several reviewers read at the same time.
+                // Reviewers read in parallel.
                 Effect::Review { agents, draft } => {
                     for agent in agents {
                         let (world, draft) = (self.world.clone(), draft.clone());

@@ -1,4 +1,4 @@
-//! Steering runs, and what is read of them when somebody looks at a tab.
+//! Steers runs and reads their data for tabs.
 
 use super::perform::World;
 use super::tabs;
@@ -14,19 +14,18 @@ use ralph_loop_protocol::receipt::Receipt;
 use ralph_loop_protocol::sanitize;
 use ralph_loop_protocol::text::{one_line, tail};
 
-/// Bytes of a patch in a tab, and in the pager.
+/// Size limits of a patch in a tab and in the pager.
 const TAB_MAX: usize = 512 * 1024;
 const PAGER_MAX: usize = 64 * 1024 * 1024;
-/// Bytes of a changelog.
+/// Size limit of a changelog.
 const CHANGELOG_MAX: usize = 128 * 1024;
-/// Receipts that are listed.
+/// Receipts listed.
 const RECEIPTS_MAX: u32 = 200;
 
 fn entry(world: &World, run: &str) -> Result<Registration, AppError> {
     Ok(world.app.open(&world.folder, Some(run))?.entry)
 }
 
-/// Sends a control.
 pub fn send(world: &World, run: &str, control: Control, then_resume: bool) -> Result<(), AppError> {
     let entry = entry(world, run)?;
     let handle = world.app.handle(&entry);
@@ -47,7 +46,7 @@ pub fn send(world: &World, run: &str, control: Control, then_resume: bool) -> Re
     Ok(())
 }
 
-/// Goes on with a run.
+/// Resumes a run.
 pub fn resume(world: &World, run: &str) -> Result<(), AppError> {
     let entry = entry(world, run)?;
     if world.app.handle(&entry).is_driven() {
@@ -58,7 +57,7 @@ pub fn resume(world: &World, run: &str) -> Result<(), AppError> {
     Ok(())
 }
 
-/// Ends a run, whoever drives it: as `ralph cancel` and `ralph stop` do.
+/// Ends a run like `ralph cancel` and `ralph stop`.
 pub fn end(world: &World, run: &str, now: bool) -> Result<(), AppError> {
     let word = if now { "cancel" } else { "stop" };
     own_program::answer(world.env(), &world.folder, &[word, run], &|| false)?;
@@ -67,7 +66,6 @@ pub fn end(world: &World, run: &str, now: bool) -> Result<(), AppError> {
     Ok(())
 }
 
-/// The content of a tab.
 pub fn tab(world: &World, run: &str, tab: u8) -> Result<Vec<ToneLine>, AppError> {
     match tab {
         3 => git(world, run),
@@ -80,7 +78,7 @@ fn git(world: &World, run: &str) -> Result<Vec<ToneLine>, AppError> {
     let found = match RunFiles::open(world.env(), &world.folder, Some(run)) {
         Ok(RunChanges::Recorded(found)) => found,
         Ok(RunChanges::Nothing(_)) => return Ok(Vec::new()),
-        // Its first iteration is not over yet.
+        // The first iteration isn't over yet.
         Err(error) => return Ok(vec![ToneLine::new(Tone::Muted, one_line(&error.message, 200))]),
     };
     let files = found.work.files(&found.repo)?;
@@ -122,7 +120,7 @@ fn receipts(world: &World, run: &str) -> Result<Vec<ToneLine>, AppError> {
     Ok(lines)
 }
 
-/// The whole diff, safe to show, in the colours of every pager.
+/// The whole diff, sanitized, with colors for the pager.
 pub fn diff(world: &World, run: &str) -> Result<String, AppError> {
     let found = match RunFiles::open(world.env(), &world.folder, Some(run))? {
         RunChanges::Recorded(found) => found,
@@ -132,7 +130,7 @@ pub fn diff(world: &World, run: &str) -> Result<String, AppError> {
     Ok(sanitize::block(&String::from_utf8_lossy(&patch)).into_owned())
 }
 
-/// Saves a text to a file that the user has named.
+/// Saves text to a file the user named.
 pub fn save(world: &World, name: &str, text: &str) -> Result<(), AppError> {
     let path = world.folder.join(name);
     if path.symlink_metadata().is_ok() {

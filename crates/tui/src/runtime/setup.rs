@@ -1,4 +1,4 @@
-//! Setup: one tiny question to an agent, and the configuration.
+//! Setup: agent probes and the configuration.
 
 use super::perform::World;
 use crate::data::{AgentState, Problem};
@@ -9,7 +9,7 @@ use ralph_loop_protocol::text::one_line;
 use ralph_loop_task::config::ConfigFile;
 use serde_json::{Value, json};
 
-/// Asks an agent, as `ralph probe` does.
+/// Probes an agent like `ralph probe`.
 pub fn probe(world: &World, agent: &str, seconds: u64) {
     let seconds = seconds.to_string();
     let args = ["probe", agent, "--timeout", &seconds];
@@ -31,7 +31,7 @@ pub fn probe(world: &World, agent: &str, seconds: u64) {
     world.tell(Msg::Probed(agent.to_owned(), state));
 }
 
-/// Saves the choices. Where there is no configuration yet, `ralph init` makes one first.
+/// Saves the choices; creates a missing configuration with `ralph init`.
 pub fn save(world: &World, choices: &Value) -> Result<(), AppError> {
     let top = world.top();
     let path = RalphDir::of(&top).config();
@@ -48,7 +48,7 @@ pub fn save(world: &World, choices: &Value) -> Result<(), AppError> {
     ConfigFile::parse(&text).map_err(|e| AppError::usage(e.message).hint(e.hint))?;
     repo_file::write(&path, text.as_bytes())?;
     if is_new && let Ok(asked) = world.app.asked(&RunRequest::in_folder(&top)) {
-        // Whoever has just written a file says what stands in it. One that was there before is the repo's word.
+        // Approves only a file just written on the user's behalf; an existing one needs the user's approval.
         asked.allow_file(".ralph/config.json")?;
     }
     world.tell(Msg::Saved("saved .ralph/config.json".into()));

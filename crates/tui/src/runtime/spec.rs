@@ -1,4 +1,4 @@
-//! The Spec Studio's world: agents that answer, threads that are kept, the task that is written.
+//! Effects of the Spec Studio: asking agents, storing threads, writing the task.
 
 use super::look;
 use super::perform::World;
@@ -18,14 +18,14 @@ use std::ops::ControlFlow;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-/// Longest wait for an answer.
+/// Timeout of an answer.
 const TIMEOUT: Duration = Duration::from_secs(600);
-/// Bytes of a file that a message names, and how many of them.
+/// Limits for files a message names: bytes each, and number.
 const FILE_MAX: usize = 8 * 1024;
 const FILES_MAX: usize = 6;
-/// Names of files that an agent is told.
+/// File names given to an agent.
 const NAMES_MAX: usize = 200;
-/// Bytes of a thread that are kept, and threads that are listed.
+/// Limits for a thread's size and for the list.
 const THREAD_MAX: usize = 4 * 1024 * 1024;
 const THREADS_MAX: usize = 200;
 
@@ -40,7 +40,7 @@ pub fn ask(world: &World, agent: &str, thread: &str, messages: &[Message], draft
     world.tell(Msg::Answered { thread, agent: agent.to_owned(), answer });
 }
 
-/// Lets an agent review the draft.
+/// Has an agent review the draft.
 pub fn review(world: &World, agent: &str, draft: &str) {
     let prompt = review_prompt(draft, &repo_words(world, &[]));
     let mut sink = Sink { world: world.clone(), since: world.asked(), thread: None };
@@ -59,7 +59,7 @@ fn answer(
     let Some(config) = all.iter().find(|one| one.name.as_str() == agent) else {
         return Err(Problem::new(format!("there is no agent `{agent}` here any more"), "choose another one"));
     };
-    // What a person or a file says goes to a model: no key goes with it.
+    // Redacted, because the text goes to a model.
     let prompt = world.env().redactor(&world.top()).text(prompt).into_owned();
     let question = Consultation { system, prompt: &prompt, timeout: TIMEOUT };
     let answer = consult::ask(world.env(), &world.folder, config, &question, sink)?;
@@ -69,7 +69,7 @@ fn answer(
 struct Sink {
     world: World,
     since: u64,
-    /// The thread that hears the answer while it comes.
+    /// The thread that receives the answer.
     thread: Option<String>,
 }
 
@@ -93,7 +93,7 @@ impl AskSink for Sink {
     }
 }
 
-/// What is known of the repo, for a question: names of files, test commands, and the files that were named.
+/// Repo facts for a question: file names, test commands, and the named files.
 fn repo_words(world: &World, named: &[&str]) -> String {
     let files = look::files(world);
     let mut words = String::from("Files:\n");
@@ -108,7 +108,7 @@ fn repo_words(world: &World, named: &[&str]) -> String {
     }
     for name in named.iter().take(FILES_MAX) {
         let name = name.trim_end_matches([',', '.', ';', ')']);
-        // Only what git knows of is quoted: no path leads out of the repo.
+        // Quotes only files tracked by git, so that no path leaves the repo.
         let is_known = files.iter().any(|file| file == name);
         let plain = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
         if let Ok(text) = repo_file::read_text(&world.top().join(name))
@@ -125,7 +125,7 @@ fn folder(world: &World, name: &str) -> PathBuf {
     RalphDir::of(&world.top()).join("spec").join(name)
 }
 
-/// An id that can be part of a path.
+/// An id validated as a path component.
 fn thread_file(world: &World, id: &str) -> Result<PathBuf, AppError> {
     let fine = !id.is_empty() && id.len() < 64 && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     match fine {
@@ -136,7 +136,6 @@ fn thread_file(world: &World, id: &str) -> Result<PathBuf, AppError> {
     }
 }
 
-/// Adds a message to a thread.
 pub fn remember(world: &World, id: &str, message: &Message) -> Result<(), AppError> {
     let path = thread_file(world, id)?;
     let mut text = repo_file::read_text(&path).unwrap_or_default();
@@ -158,7 +157,7 @@ pub fn remember(world: &World, id: &str, message: &Message) -> Result<(), AppErr
     Ok(())
 }
 
-/// The messages of a thread; lines that are none are left out.
+/// A thread's messages, without invalid lines.
 pub fn thread(world: &World, id: &str) -> Result<Vec<Message>, AppError> {
     let path = thread_file(world, id)?;
     let text = repo_file::read_text(&path).map_err(|e| repo_file::unreadable(&path, &e))?;
@@ -174,7 +173,7 @@ pub fn thread(world: &World, id: &str) -> Result<Vec<Message>, AppError> {
         .collect())
 }
 
-/// Threads of this repo, the newest first.
+/// This repo's threads, newest first.
 pub fn threads(world: &World) -> Vec<ThreadRow> {
     let mut rows = Vec::new();
     for entry in repo_file::entries(&folder(world, "threads"), THREADS_MAX) {
@@ -189,7 +188,7 @@ pub fn threads(world: &World) -> Vec<ThreadRow> {
     rows
 }
 
-/// Writes the task: a snapshot, `SPEC.md` where that is wanted, and the file of the dialect.
+/// Writes the task: a snapshot, `SPEC.md` if wanted, and the task file.
 pub fn write(world: &World, draft: &str, dialect: &str, spec: Option<&str>) -> Result<(), AppError> {
     let top = world.top();
     let stamp = stamp(SystemClock::default().now());
@@ -198,7 +197,7 @@ pub fn write(world: &World, draft: &str, dialect: &str, spec: Option<&str>) -> R
         repo.exclude_ralph_dir()?;
     }
     let mut written = vec![dialect.to_owned()];
-    // What was there before is not lost.
+    // Keeps the previous content.
     if let Ok(before) = repo_file::read(&top.join(dialect))
         && before != draft.as_bytes()
     {

@@ -1,4 +1,4 @@
-//! Starting a run: what only the user can allow is asked first, then a process of its own begins.
+//! Starts a run: asks for permissions first, then spawns a process.
 
 use super::perform::World;
 use crate::data::StartWish;
@@ -12,10 +12,10 @@ use ralph_loop_protocol::text::one_line;
 use ralph_loop_task::dialect::Publish;
 use std::path::PathBuf;
 
-/// Lines of a question.
+/// Length limit of a question.
 const LINES_MAX: usize = 24;
 
-/// Starts a run, or says what stands in its way.
+/// Starts a run, or says what prevents it.
 pub fn start(world: &World, wish: StartWish) -> Result<(), AppError> {
     let request = request(world, &wish)?;
     if let Some(asked) = world.app.asked_for_source(&request)?
@@ -25,7 +25,7 @@ pub fn start(world: &World, wish: StartWish) -> Result<(), AppError> {
         return Ok(());
     }
     let settled = world.app.settle(&request)?;
-    // What is wrong with the configuration is told by the run.
+    // The run reports configuration problems.
     if let Ok(asked) = world.app.asked(&settled)
         && let Some(lines) = open_question(world, &asked)?
     {
@@ -45,7 +45,7 @@ pub fn start(world: &World, wish: StartWish) -> Result<(), AppError> {
     Ok(())
 }
 
-/// Allows what was asked about, then the same.
+/// Allows the requests, then starts.
 pub fn allow(world: &World, wish: StartWish) -> Result<(), AppError> {
     let request = request(world, &wish)?;
     if let Some(asked) = world.app.asked_for_source(&request)?
@@ -61,7 +61,7 @@ pub fn allow(world: &World, wish: StartWish) -> Result<(), AppError> {
     start(world, wish)
 }
 
-/// What is asked for and not allowed yet, line by line; nothing where there is nothing.
+/// Requests not allowed yet, one per line.
 fn open_question(world: &World, asked: &Asked) -> Result<Option<Vec<String>>, AppError> {
     let difference = asked.difference()?;
     if difference.new.is_empty() || asked.is_named_in(world.env()) {
@@ -111,7 +111,7 @@ fn request(world: &World, wish: &StartWish) -> Result<RunRequest, AppError> {
             ..Overrides::default()
         },
         place: if wish.worktree { PlaceRequest::Worktree } else { PlaceRequest::InPlace },
-        // Those that race have a branch each.
+        // Runs of a race get separate branches.
         branch: (!wish.branch.is_empty() && race.is_none()).then(|| wish.branch.clone()),
         publish: match wish.publish.as_str() {
             "push" => Some(Publish::Push),

@@ -1,4 +1,4 @@
-//! What stands in the tabs of a run that are loaded when somebody looks at them; the same for runs of this machine and of a server.
+//! Contents of tabs that load when opened, for local and server runs.
 
 use crate::data::ToneLine;
 use ralph_loop_protocol::describe::Tone;
@@ -8,7 +8,7 @@ use ralph_loop_protocol::sanitize;
 use ralph_loop_protocol::text::{count, duration, one_line};
 use std::time::Duration;
 
-/// A changed file: what happened to it, lines added and removed, its path.
+/// A changed file: status, lines added and removed, path.
 pub fn file(word: &str, lines: Option<(u64, u64)>, path: &str) -> ToneLine {
     let tone = match word {
         "new" => Tone::Good,
@@ -19,7 +19,7 @@ pub fn file(word: &str, lines: Option<(u64, u64)>, path: &str) -> ToneLine {
     ToneLine::new(tone, format!("{:<8} {size:>12}  {}", one_line(word, 8), one_line(path, 300)))
 }
 
-/// The files of a run, then its patch.
+/// A run's files, then its patch.
 pub fn changes(files: Vec<ToneLine>, patch: &str, cut: bool) -> Vec<ToneLine> {
     let mut lines = files;
     lines.push(ToneLine::new(Tone::Plain, ""));
@@ -38,7 +38,7 @@ pub fn changes(files: Vec<ToneLine>, patch: &str, cut: bool) -> Vec<ToneLine> {
     lines
 }
 
-/// What an iteration has to show for itself.
+/// An iteration's receipt.
 pub fn receipt(number: u32, receipt: &Receipt) -> Vec<ToneLine> {
     let took = duration(Duration::from_millis(receipt.session_ms));
     let cost = match receipt.cost {

@@ -1,4 +1,4 @@
-//! The terminal itself: taken over and given back whatever happens, drawn without flicker, read by a thread that can rest.
+//! The terminal: taken over and always restored, drawn without flicker, read by a thread that can pause.
 #![allow(clippy::disallowed_methods, reason = "the one place of this crate that writes to the terminal")]
 
 use super::Inbound;
@@ -21,20 +21,19 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-/// Longest rest of the thread that reads keys; a key itself is read at once.
+/// Polling interval for pausing the key thread; keys are read immediately.
 const LOOK: Duration = Duration::from_millis(120);
-/// Errors one after the other at which the terminal is taken for gone.
+/// Consecutive errors that mean the terminal is gone.
 const FAILURES: u32 = 100;
-/// Bytes of a frame that are written in one go.
+/// Frame size written at once.
 const FRAME: usize = 256 * 1024;
 
-/// Something has panicked, in whatever thread: the terminal is given back, and nothing is drawn on it any more.
+/// Set after a panic on any thread: the terminal is restored and drawing stops.
 static BROKEN: AtomicBool = AtomicBool::new(false);
 
-/// The terminal is ours. Given back twice, what was printed in between would be written over.
+/// Whether we hold the terminal. Restoring twice would overwrite what was printed in between.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Whether something has panicked.
 pub fn is_broken() -> bool {
     BROKEN.load(Ordering::Acquire)
 }
@@ -44,7 +43,7 @@ pub fn is_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
-/// The terminal while it is ours.
+/// The terminal while we hold it.
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
 }
@@ -55,7 +54,7 @@ fn failed(error: &std::io::Error) -> AppError {
 }
 
 impl Screen {
-    /// Takes the terminal over. Given back when dropped, and when something panics.
+    /// Takes over the terminal; restored on drop and on panic.
     pub fn open() -> Result<Self, AppError> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -80,7 +79,7 @@ impl Screen {
         self.terminal.size().map_or((80, 24), |size| (size.width, size.height))
     }
 
-    /// Draws one frame, all at once where the terminal can.
+    /// Draws one frame, atomically if the terminal supports it.
     pub fn draw(&mut self, frame: impl FnOnce(&mut Frame<'_>) -> Drawn) -> Result<Drawn, AppError> {
         self.frame(frame).map_err(|e| failed(&e))
     }
@@ -93,11 +92,11 @@ impl Screen {
         Ok(drawn)
     }
 
-    /// Lends the terminal to somebody else, and takes it back.
+    /// Lends the terminal and takes it back.
     pub fn lend<T>(&mut self, to: impl FnOnce() -> T) -> T {
         give_back();
         let done = to();
-        // What cannot be taken back shows at the next frame.
+        // A failure shows at the next frame.
         let _ = take();
         let _ = self.terminal.clear();
         done
@@ -133,20 +132,18 @@ fn give_back() {
     let _ = out.flush();
 }
 
-/// The thread that reads keys.
 pub struct Input {
     wish: Arc<AtomicBool>,
     rests: Arc<AtomicBool>,
 }
 
 impl Input {
-    /// Starts it.
     pub fn start(to: Sender<Inbound>) -> Self {
         let (wish, rests) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let input = Self { wish: wish.clone(), rests: rests.clone() };
         std::thread::spawn(move || {
             let mut failed = 0;
-            // One error is none of the terminal's end: who stops reading at it leaves a screen that hears no key.
+            // A single error doesn't mean the end of the terminal.
             while failed < FAILURES {
                 if wish.load(Ordering::Acquire) {
                     rests.store(true, Ordering::Release);
@@ -173,7 +170,7 @@ impl Input {
         input
     }
 
-    /// Does something while nobody reads keys here.
+    /// Calls `while_paused` without reading keys.
     pub fn paused<T>(&self, while_paused: impl FnOnce() -> T) -> T {
         self.wish.store(true, Ordering::Release);
         for _ in 0..20 {

@@ -1,4 +1,4 @@
-//! Watching one run, of this machine or of a server: its stream and how it stands.
+//! Watches one local or server run: its stream and its view.
 
 use super::Inbound;
 use super::feed::Feed;
@@ -16,18 +16,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-/// How often it is looked how a run stands: while a process drives it, and while none does.
+/// View polling intervals for driven and stopped runs.
 const LOOKS: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(3));
-/// Longest wait for something new.
+/// Longest wait for new output.
 const WAIT: Duration = Duration::from_millis(500);
-/// Time before a server that went away is asked again.
+/// Delay before reconnecting.
 const AGAIN: Duration = Duration::from_secs(2);
 
 /// Watches one run at a time.
 pub struct Watcher {
     source: Source,
     to: Sender<Inbound>,
-    /// The number of the watch that counts.
+    /// Number of the current watch.
     turn: Arc<AtomicU64>,
 }
 
@@ -40,12 +40,11 @@ struct Source {
 }
 
 impl Watcher {
-    /// Messages go to `to`.
     pub fn new(app: App, folder: &Path, server: Option<Server>, to: Sender<Inbound>) -> Self {
         Self { source: Source { app, folder: folder.to_owned(), server }, to, turn: Arc::default() }
     }
 
-    /// Watches this run, and no other.
+    /// Watches only this run.
     pub fn watch(&self, run: String) {
         let turn = self.turn.fetch_add(1, Ordering::AcqRel) + 1;
         let source = self.source.clone();
@@ -62,7 +61,6 @@ impl Watcher {
         });
     }
 
-    /// Watches none.
     pub fn stop(&self) {
         self.turn.fetch_add(1, Ordering::AcqRel);
     }
@@ -71,7 +69,7 @@ impl Watcher {
 fn follow(source: &Source, run: &str, feed: &Feed) -> Result<(), AppError> {
     let entry = source.app.open(&source.folder, Some(run))?.entry;
     let env = source.app.environment();
-    // Whether a run races is known before it begins, and stays so.
+    // Race membership never changes.
     let races = races::of_run(env, &entry.run_id).is_ok_and(|race| race.is_some());
     let look = |source: &Source, entry: &Registration, feed: &Feed| {
         if races && let Ok(Some(race)) = races::of_run(env, &entry.run_id) {
@@ -97,7 +95,7 @@ fn follow(source: &Source, run: &str, feed: &Feed) -> Result<(), AppError> {
     Ok(())
 }
 
-/// Tells how the run stands; whether a process drives it.
+/// Sends the run's view; returns whether a process drives it.
 fn look(source: &Source, entry: &Registration, feed: &Feed) -> Result<bool, AppError> {
     let reading = RunReading::load(source.app.environment(), entry.clone())?;
     let view = reading.view();
@@ -109,7 +107,7 @@ fn look(source: &Source, entry: &Registration, feed: &Feed) -> Result<bool, AppE
     Ok(driven)
 }
 
-/// The same over the network: a connection that breaks is made anew, a refusal is told and ends it.
+/// Follows a run over the network: reconnects on failure, ends on a refusal.
 fn follow_on_server(server: &Server, run: &str, feed: &Feed) -> Result<(), AppError> {
     let mut stream = ServerStream::new(server, run)?;
     while feed.is_wanted() {
@@ -119,7 +117,7 @@ fn follow_on_server(server: &Server, run: &str, feed: &Feed) -> Result<(), AppEr
         });
         match followed {
             Ok(()) => {}
-            // A server that is not there may come back; one that says no will say it again.
+            // An unreachable server may come back; a refusal won't change.
             Err(error) if error.kind == ErrorKind::Environment => {
                 let problem = Problem::from(error);
                 let fix = format!("it is asked again every {} s; {}", AGAIN.as_secs(), problem.fix);
@@ -159,7 +157,7 @@ fn watch_on_server(
     failed.map_or(Ok(()), Err)
 }
 
-/// Tells how the run stands; whether it has begun.
+/// Sends the run's view; returns whether it has started.
 fn look_on_server(server: &Server, run: &str, feed: &Feed) -> Result<bool, AppError> {
     let Some(view) = server.view(run)? else {
         let fix = "its turn comes by itself; q leaves it there";

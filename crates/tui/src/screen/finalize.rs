@@ -1,4 +1,4 @@
-//! Finalize: what the linter says, with a way to each fix; the checks before any work; then the task is written.
+//! Finalize: lint findings with links to their place, the checks before any work, then writing the task.
 
 use super::problem;
 use crate::data::Screen;
@@ -13,7 +13,7 @@ use ralph_loop_app::phrases::since;
 use ralph_loop_protocol::text::{clock, count};
 use ratatui::layout::Rect;
 
-/// Opens it: the task gets its promise, and is looked through.
+/// Opens it with the promise added, and lints the task.
 pub fn open(model: &mut Model) -> Vec<Effect> {
     if model.studio.draft.is_empty() {
         model.notice = Some(Notice::Done("there is no draft yet: say what is to be done".into()));
@@ -30,7 +30,7 @@ pub fn open(model: &mut Model) -> Vec<Effect> {
     effects
 }
 
-/// The commands that are tried: of the draft, else the configured or found ones.
+/// Commands to try: the draft's, else the configured or detected ones.
 fn commands(model: &Model) -> Vec<String> {
     let own = model.studio.draft.commands();
     match (own.is_empty(), model.repo.tests.first()) {
@@ -49,7 +49,6 @@ fn baseline(model: &mut Model) -> Option<Effect> {
     Some(Effect::TryChecks(commands))
 }
 
-/// What keys do.
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     let count = model.finalize.lint.as_ref().map_or(0, Vec::len);
     match action {
@@ -70,7 +69,7 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Hands at the draft, at the line that is to be fixed.
+/// Opens the draft at the line to fix.
 fn jump(model: &mut Model) {
     let line = model
         .finalize
@@ -98,7 +97,6 @@ fn write(model: &mut Model) -> Vec<Effect> {
     vec![Effect::WriteTask { draft: model.studio.draft.text().to_owned(), dialect, spec }]
 }
 
-/// Shows it.
 pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let (top, bottom) = (without(area, 0, 3), rows(area, area.height.saturating_sub(3), 3));
     let (left, right) = if area.width >= 90 { beside(top, area.width / 2) } else { (top, Rect::default()) };

@@ -1,4 +1,4 @@
-//! The screens: each shows its part of the model and says what its keys do.
+//! The screens: each shows its part of the model and handles its keys.
 
 pub mod finalize;
 mod prompts;
@@ -19,7 +19,7 @@ use crate::draw::Canvas;
 use crate::theme::{Role, Sign};
 use ratatui::layout::Rect;
 
-/// Shows a problem in its three parts; returns the row after it.
+/// Shows a problem's three parts; returns the row after it.
 pub(crate) fn problem(canvas: &mut Canvas<'_>, area: Rect, row: u16, problem: &Problem) -> u16 {
     let sign = canvas.theme.sign(Sign::Bad);
     let mut row = canvas.text(area, row, Role::Bad, &format!("{sign} {}", problem.what));

@@ -1,19 +1,19 @@
-//! What agents are asked in the Spec Studio and in a review round.
+//! Prompts for the Spec Studio and for reviews.
 
 use crate::data::Message;
 use ralph_loop_protocol::text::{head, tail};
 
-/// Bytes of the talk, of the draft and of what is known of the repo.
+/// Limits for the conversation, the draft and the repo facts.
 const TALK_MAX: usize = 24 * 1024;
 const DRAFT_MAX: usize = 24 * 1024;
 const REPO_MAX: usize = 24 * 1024;
 
-/// How an agent is to answer in the Spec Studio.
+/// System prompt of the Spec Studio.
 pub const STUDIO_SYSTEM: &str = include_str!("studio.md");
-/// How an agent is to answer in a review round.
+/// System prompt of a review.
 pub const REVIEW_SYSTEM: &str = include_str!("review.md");
 
-/// The question of the Spec Studio: the talk so far, the draft, what is known of the repo. Each part is bounded.
+/// The Spec Studio's prompt: conversation, draft, repo facts, each bounded.
 pub fn studio_prompt(messages: &[Message], draft: &str, repo: &str) -> String {
     let mut talk = String::new();
     for message in messages {
@@ -27,7 +27,7 @@ pub fn studio_prompt(messages: &[Message], draft: &str, repo: &str) -> String {
     )
 }
 
-/// The question of a review round.
+/// The prompt of a review.
 pub fn review_prompt(draft: &str, repo: &str) -> String {
     format!(
         "# The repository\n\n{}\n\n# The task to review\n\n{}\n",

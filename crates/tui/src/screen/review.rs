@@ -1,4 +1,5 @@
-//! Review round: every other agent reads the draft; what they find is a checklist that can be applied, one by one, and undone.
+//! Review round: every other agent reads the draft. Findings form a checklist that can be applied one by one
+//! and undone.
 
 use super::{finalize, problem, studio};
 use crate::data::{Problem, Screen};
@@ -14,7 +15,7 @@ use ralph_loop_protocol::look::agent_color;
 use ralph_loop_protocol::text::{clock, count};
 use ratatui::layout::Rect;
 
-/// Begins a round: all agents but the one that was talked to; that one where there is no other.
+/// Starts a round with all agents except the author; with the author if it is the only one.
 pub fn begin(model: &mut Model) -> Vec<Effect> {
     if model.studio.draft.is_empty() {
         model.notice = Some(Notice::Done("there is no draft to review yet".into()));
@@ -43,7 +44,7 @@ pub fn begin(model: &mut Model) -> Vec<Effect> {
     vec![Effect::Review { agents, draft: model.studio.draft.text().to_owned() }]
 }
 
-/// What a reviewer answered.
+/// Handles a reviewer's answer.
 pub fn reviewed(model: &mut Model, by: &str, answer: Result<String, Problem>) {
     let review = &mut model.review;
     let stands = match answer {
@@ -65,7 +66,6 @@ pub fn reviewed(model: &mut Model, by: &str, answer: Result<String, Problem>) {
     }
 }
 
-/// What keys do.
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     let count = model.review.findings.len();
     match action {
@@ -113,7 +113,6 @@ fn undo(model: &mut Model) {
     }
 }
 
-/// Shows it.
 pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let review = &model.review;
     let wide = area.width >= 110;

@@ -1,4 +1,4 @@
-//! Run: what goes on now, whether it gets closer, whether it needs somebody, what it has cost; and every way to step in.
+//! Run: current activity, progress, questions, cost, and every way to steer.
 
 use super::{problem, run_race, run_tabs};
 use crate::data::{Happened, Screen};
@@ -28,7 +28,7 @@ pub fn open(model: &mut Model, id: &str) -> Vec<Effect> {
     vec![Effect::Watch(id.to_owned())]
 }
 
-/// Takes what a run told.
+/// Adds a run's events and output.
 pub fn told(run: &mut RunScreen, happened: Vec<Happened>, live: Vec<Live>) {
     run.happened.extend(happened);
     let extra = run.happened.len().saturating_sub(HAPPENED_MAX);
@@ -41,12 +41,11 @@ pub fn told(run: &mut RunScreen, happened: Vec<Happened>, live: Vec<Live>) {
             Live::Spent(cost) => run.session_cost = cost,
         }
     }
-    // What is looked at stays in its place while older lines go.
+    // Keeps the view in place while older lines are dropped.
     let gone = run.log.dropped - dropped;
     run.last = run.last.map(|last| last.saturating_sub(gone));
 }
 
-/// What keys do.
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     let (run, at) = (model.run.id.clone(), model.run.tab);
     let (count, page) = (model.run.tabs(), i32::from(model.run.height.max(2)) - 1);
@@ -147,7 +146,6 @@ fn tab(model: &mut Model, to: u8) -> Vec<Effect> {
     }
 }
 
-/// Scrolls the tab by some lines.
 pub fn scroll(model: &mut Model, lines: i32) {
     let run = &mut model.run;
     if run.tab == 1 {
@@ -164,7 +162,7 @@ pub fn scroll(model: &mut Model, lines: i32) {
     }
 }
 
-/// Goes to the next line with the word that is looked for.
+/// Finds the next match.
 pub fn find(model: &mut Model, back: bool) {
     let run = &mut model.run;
     run.tab = 1;
@@ -177,7 +175,7 @@ pub fn find(model: &mut Model, back: bool) {
     }
 }
 
-/// The run in one line, as everywhere.
+/// The run in one line.
 pub fn top_bar(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(view) = &model.run.view else {
         canvas.line(area, 0, &[(Role::Strong, name(model)), (Role::Text, one_line(&model.run.id, 100))]);
@@ -216,7 +214,7 @@ pub fn top_bar(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.right(area, 0, &tail);
 }
 
-/// The name of the program; with the server that the run is on.
+/// The title, with the run's server.
 fn name(model: &Model) -> String {
     let host = model.server.as_deref().map(|at| at.rsplit("://").next().unwrap_or(at));
     host.map_or(" ralph  ".to_owned(), |host| format!(" ralph on {}  ", one_line(host, 30)))
@@ -245,7 +243,6 @@ fn seconds(seconds: f64) -> String {
     clock(Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default())
 }
 
-/// Shows it.
 pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     if let Some(wrong) = &model.run.problem {
         problem(canvas, area, 0, wrong);
@@ -307,7 +304,7 @@ fn now_line(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) 
     canvas.right(area, 0, &[(Role::Accent, hint.into())]);
 }
 
-/// What a person is asked: the question, the evidence, the answers as keys.
+/// The question for the user: evidence, and answers as keys.
 fn question(
     canvas: &mut Canvas<'_>,
     area: Rect,
@@ -368,12 +365,10 @@ fn tabs(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row:
     }
 }
 
-/// The tag of an agent.
 pub fn agent_tag(name: &str, cells: usize) -> (Role, String) {
     (Role::Agent(agent_color(name)), pad(name, cells))
 }
 
-/// The role of a line of output.
 pub fn kind_role(kind: Kind) -> Role {
     match kind {
         Kind::Said => Role::Text,
@@ -383,7 +378,6 @@ pub fn kind_role(kind: Kind) -> Role {
     }
 }
 
-/// How long ago something was.
 pub fn age(model: &Model, at: jiff::Timestamp) -> String {
     ago(at, model.now)
 }

@@ -1,4 +1,4 @@
-//! The race of a run: where each of those that race stands, who won, who cost what.
+//! A run's race: lanes, winner, costs.
 
 use super::run::open;
 use crate::draw::Canvas;
@@ -12,11 +12,11 @@ use ralph_loop_protocol::race::{RaceRun, RaceView};
 use ralph_loop_protocol::text::one_line;
 use ratatui::layout::Rect;
 
-/// Columns of a status and of a cost.
+/// Column widths of status and cost.
 const STATUS: usize = 11;
 const COST: usize = 14;
 
-/// Opens the chosen run; the race stays a tab of it.
+/// Opens the selected run; the race stays its tab.
 pub fn enter(model: &mut Model) -> Vec<Effect> {
     let chosen = model.run.race.as_ref().and_then(|race| race.runs.get(model.run.top));
     let Some(run) = chosen.filter(|run| run.begun && run.run_id.as_str() != model.run.id) else {
@@ -28,7 +28,6 @@ pub fn enter(model: &mut Model) -> Vec<Effect> {
     effects
 }
 
-/// Shows it.
 pub fn view(model: &Model, race: &RaceView, canvas: &mut Canvas<'_>, area: Rect) {
     let role = match (race.winning(), race.over) {
         (Some(run), _) if run.proven => Role::Good,

@@ -1,4 +1,4 @@
-//! The tabs of a run, and the column beside them.
+//! The tabs of a run, and the column next to them.
 
 use super::run::{age, agent_tag, kind_role};
 use crate::draw::{Canvas, Span, share_role};
@@ -13,7 +13,7 @@ use ralph_loop_task::budget::BudgetKind;
 use ratatui::layout::Rect;
 use std::time::Duration;
 
-/// Columns of the time before a sentence.
+/// Width of the time column.
 const TIME: usize = 10;
 
 /// Shows the tab.
@@ -48,7 +48,7 @@ fn lines(model: &Model, canvas: &mut Canvas<'_>, area: Rect, all: &[Vec<Span>]) 
     }
 }
 
-/// The latest iterations as cards, then what happened, the newest first.
+/// The latest iterations as cards, then events, newest first.
 fn timeline(model: &Model, view: &RunView, canvas: &Canvas<'_>, area: Rect) -> Vec<Vec<Span>> {
     let mut all = Vec::new();
     if let Some(current) = &view.current {
@@ -75,7 +75,7 @@ fn timeline(model: &Model, view: &RunView, canvas: &Canvas<'_>, area: Rect) -> V
     if !all.is_empty() {
         all.push(Vec::new());
     }
-    // Only what can be seen is made into lines.
+    // Only visible events become lines.
     let room = usize::from(area.height) + model.run.top;
     let cells = usize::from(area.width).saturating_sub(TIME);
     for happened in model.run.happened.iter().rev().take(room) {
@@ -125,7 +125,7 @@ fn card(it: &IterationView, failed_before: Option<u64>, canvas: &Canvas<'_>) -> 
     ]
 }
 
-/// What the agent printed: only what fits is ever laid out.
+/// The agent's output; only what fits is laid out.
 fn output(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let run = &model.run;
     let last = run.last.unwrap_or(run.log.len().saturating_sub(1));
@@ -207,7 +207,7 @@ fn mark(last: Option<&CheckResult>) -> (Sign, Role) {
     }
 }
 
-/// The column beside the tab: criteria, how it goes, budgets, who works.
+/// The side column: criteria, progress, budgets, agents.
 pub fn side(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) {
     let mut row = 0;
     let title = if view.criteria.is_empty() { "Checks" } else { "Criteria" };
@@ -280,7 +280,7 @@ pub fn side(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) 
     }
 }
 
-/// Where there is no column beside the tab: whether it gets closer, in one line.
+/// Progress in one line, if there is no side column.
 pub fn closer(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) {
     let (met, all, what) = match view.criteria.as_slice() {
         [] => {

@@ -1,5 +1,4 @@
-//! Setup: who works and how results are checked, with defaults; each agent is asked one tiny question, and each problem has a
-//! way out.
+//! Setup: agents and checks with defaults. Each agent is probed, and each problem comes with its fix.
 
 use super::start::form;
 use super::{heading, problem, welcome};
@@ -16,10 +15,9 @@ use ralph_loop_protocol::look::agent_color;
 use ratatui::layout::Rect;
 use serde_json::json;
 
-/// Longest and shortest wait for an agent, in seconds.
+/// Range of the probe timeout in seconds.
 const SECONDS: (u64, u64) = (60, 900);
 
-/// Opens it; installed agents are asked at once.
 pub fn open(model: &mut Model) -> Vec<Effect> {
     if !model.setup.ready {
         fill(model);
@@ -61,7 +59,6 @@ fn fill(model: &mut Model) {
     model.setup.ready = model.looked;
 }
 
-/// What keys do.
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     let setup = &mut model.setup;
     let (agents, fields) = (setup.agents.len(), setup.form.fields.len());
@@ -111,7 +108,7 @@ fn probe(model: &mut Model, chosen: &dyn Fn(&AgentState) -> bool) -> Vec<Effect>
     effects
 }
 
-/// A probe is over.
+/// Handles the end of a probe.
 pub fn probed(model: &mut Model, name: &str, state: AgentState) {
     if let Some((_, old)) =
         model.setup.agents.iter_mut().find(|(of, old)| of == name && matches!(old, AgentState::Probing(_)))
@@ -123,7 +120,7 @@ pub fn probed(model: &mut Model, name: &str, state: AgentState) {
     }
 }
 
-/// What is saved: the choices of this screen; the runtime adds how each agent is called.
+/// The choices to save; the runtime adds agent commands.
 fn config(model: &Model) -> serde_json::Value {
     let form = &model.setup.form;
     let agents: Vec<&str> = model
@@ -144,7 +141,6 @@ fn config(model: &Model) -> serde_json::Value {
     })
 }
 
-/// Shows it.
 pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let mut row = heading(canvas, area, 0, "Who works");
     for (at, (name, state)) in model.setup.agents.iter().enumerate() {
@@ -182,7 +178,7 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     shown.at = if typing { model.setup.at - model.setup.agents.len() } else { usize::MAX };
     let used = form(canvas, without(area, row, 0), &shown);
     let first = model.setup.agents.len();
-    // The rows of the form stand behind those of the agents.
+    // Form rows come after agent rows.
     for hit in canvas.hits.iter_mut().filter(|hit| hit.area.y >= area.y + row) {
         if let Action::Row(at) = hit.action {
             hit.action = Action::Row(at + first);

@@ -1,4 +1,4 @@
-//! Start: branch, limits, promise, agents; then the run begins, or what stands in its way is said.
+//! Start: branch, limits, promise, agents; then starts the run or says what prevents it.
 
 use super::problem;
 use crate::data::{Problem, Screen, StartWish};
@@ -12,7 +12,7 @@ use crate::text::{pad, width};
 use crate::theme::{Role, Sign};
 use ratatui::layout::Rect;
 
-/// Opens it for a text, or for the task of the repo.
+/// Opens it for a text, or for the repo's task.
 pub fn open(model: &mut Model, text: Option<String>) -> Vec<Effect> {
     let repo = &model.repo;
     let file = if text.is_none() { repo.tasks.first().cloned() } else { None };
@@ -116,7 +116,7 @@ fn branch_name(title: &str) -> String {
     }
 }
 
-/// What the form asks for.
+/// The form's values.
 pub fn wish(model: &Model) -> StartWish {
     let (start, form) = (&model.start, &model.start.form);
     let publish = match form.get("publish").as_str() {
@@ -149,7 +149,6 @@ pub fn wish(model: &Model) -> StartWish {
     }
 }
 
-/// What keys do.
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     match action {
         Action::Down | Action::NextTab => model.start.form.step(true),
@@ -175,7 +174,6 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Shows it.
 pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let start = &model.start;
     let task = match (&start.text, &start.file) {
@@ -206,13 +204,13 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// Columns of the names of fields, and at most of their values.
+/// Column widths of field names and values.
 const LABEL: u16 = 20;
 const VALUE_MAX: u16 = 44;
-/// Where there is less room beside the fields, only the hint of the chosen one is shown.
+/// With less room, only the selected field's hint is shown.
 const HINTS: u16 = 40;
 
-/// Shows a form; returns how many rows it took. A hint that does not fit beside its field stands below, while it is chosen.
+/// Shows a form; returns its height. A hint that doesn't fit next to its field is shown below while selected.
 pub fn form(canvas: &mut Canvas<'_>, area: Rect, form: &Form) -> u16 {
     let widest = form.fields.iter().map(|field| shown(canvas, field)).map(|text| width(&text)).max();
     let cells = u16::try_from(widest.unwrap_or_default() + 1).unwrap_or(VALUE_MAX).clamp(14, VALUE_MAX);
@@ -245,7 +243,7 @@ pub fn form(canvas: &mut Canvas<'_>, area: Rect, form: &Form) -> u16 {
     below.map_or(used, |hint| canvas.text(inside, used, Role::Muted, hint))
 }
 
-/// What a field says; one that can be turned shows it.
+/// A field's value; choices are marked.
 fn shown(canvas: &Canvas<'_>, field: &Field) -> String {
     match &field.value {
         Value::Choice(of, _) if of.len() > 1 && canvas.theme.unicode => format!("‹ {} ›", field.shown()),

@@ -1,5 +1,5 @@
-//! Spec Studio: the talk on the left, the task that grows from it on the right, the input below. Without any agent it is a plain
-//! form that asks one thing after the other.
+//! Spec Studio: the conversation on the left, the growing task on the right, input below. Without an agent it
+//! is a form with one question at a time.
 
 use super::{finalize, problem, review};
 use crate::data::{AgentState, Message, Problem, Screen};
@@ -17,26 +17,26 @@ use ralph_loop_protocol::sanitize;
 use ralph_loop_protocol::text::clock;
 use ratatui::layout::Rect;
 
-/// The questions of the plain form, and the section that each answer goes to.
+/// The form's questions, and the section for each answer.
 const QUESTIONS: [(&str, &str); 4] = [
     ("What is to be done? One sentence; it becomes the title.", "title"),
     ("What is wrong or missing, for whom, and where does it belong?", "Task"),
     ("How can you tell that it's done? One line for each thing to check.", "Acceptance"),
     ("Which command shows that it is done? For example: make test", "Verification"),
 ];
-/// What a task has, and what each part is for.
+/// The parts of a task with their purpose.
 const NEEDED: [(&str, &str); 4] = [
     ("Task", "what is wrong or missing, and where"),
     ("Acceptance", "what can be checked"),
     ("Constraints", "what must stay as it is"),
     ("Verification", "the command that shows it"),
 ];
-/// Whoever goes on before an agent has answered is told so.
+/// Shown when continuing before an answer has arrived.
 const STILL_COMING: &str = "an answer is still coming; Ctrl-X stops it";
-/// File names that are offered.
+/// File names offered.
 const OFFERED: usize = 5;
 
-/// Opens it, with a first message where there is one.
+/// Opens it, optionally with a first message.
 pub fn open(model: &mut Model, first: Option<String>) -> Vec<Effect> {
     model.go(Screen::Studio);
     let mut effects = Vec::new();
@@ -50,7 +50,7 @@ pub fn open(model: &mut Model, first: Option<String>) -> Vec<Effect> {
     effects
 }
 
-/// A new thread.
+/// Starts a new thread.
 fn fresh(model: &mut Model) {
     let can_talk =
         |state: &AgentState| !matches!(state, AgentState::Missing | AgentState::Off | AgentState::Fails(_));
@@ -64,12 +64,11 @@ fn fresh(model: &mut Model) {
     }
 }
 
-/// What keys do.
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     let studio = &mut model.studio;
     let goes_on = matches!(action, Action::ReviewRound | Action::Finalize | Action::RunAtOnce);
     if goes_on && studio.answering.is_some() {
-        // What is seen of its draft is not there yet, and what was there before is not what is seen.
+        // The visible draft is incomplete, and the previous one isn't visible.
         model.notice = Some(Notice::Done(STILL_COMING.into()));
         return Vec::new();
     }
@@ -123,14 +122,13 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Hands at the draft, or off it.
 fn edit(studio: &mut Studio) {
     if !keep_hand(studio) {
         studio.hand = Some(Editor::with(studio.draft.text()));
     }
 }
 
-/// Takes what hands have made of the draft; whether they were at it.
+/// Keeps the user's edits; returns whether the user was editing.
 fn keep_hand(studio: &mut Studio) -> bool {
     match studio.hand.take() {
         Some(hand) => {
@@ -173,7 +171,7 @@ fn send(model: &mut Model, text: &str) -> Vec<Effect> {
     effects
 }
 
-/// The plain form: each answer fills its section, and the next question follows.
+/// The form: fills the section and asks the next question.
 fn form_answer(studio: &mut Studio, text: &str) -> Option<Effect> {
     let draft = &studio.draft;
     let filled = |key: &str| match key {
@@ -197,14 +195,14 @@ fn form_answer(studio: &mut Studio, text: &str) -> Option<Effect> {
     Some(Effect::Remember { thread: studio.thread.clone(), message })
 }
 
-/// A piece of an answer: the draft fills while it comes.
+/// Adds a piece of an answer; the draft fills as it arrives.
 pub fn answering(studio: &mut Studio, thread: &str, piece: &str) {
     if let Some(answer) = studio.answering.as_mut().filter(|_| studio.thread == thread) {
         answer.text.push_str(piece);
     }
 }
 
-/// An answer is over.
+/// Handles the end of an answer.
 pub fn answered(
     model: &mut Model,
     thread: &str,
@@ -212,7 +210,7 @@ pub fn answered(
     answer: Result<String, Problem>,
 ) -> Vec<Effect> {
     let studio = &mut model.studio;
-    // Another thread was opened meanwhile: the answer belongs to none that is seen.
+    // The answer belongs to a thread that isn't open any more.
     if studio.thread != thread {
         return Vec::new();
     }
@@ -238,7 +236,7 @@ pub fn answered(
     }
 }
 
-/// Another thread was read.
+/// Opens a thread that was read.
 pub fn loaded(studio: &mut Studio, id: String, messages: Vec<Message>) {
     let draft =
         messages.iter().rev().find(|m| !m.draft.is_empty()).map(|m| m.draft.clone()).unwrap_or_default();
@@ -259,7 +257,6 @@ fn complete(studio: &mut Studio) {
     }
 }
 
-/// Shows it.
 pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let studio = &model.studio;
     let input_rows = (studio.input.text().lines().count() as u16).clamp(1, 6);
@@ -363,7 +360,7 @@ fn draft(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     missing(shown, canvas, area, row);
 }
 
-/// The draft as a text with headings; returns the row after it.
+/// Draws the draft; returns the row after it.
 pub(super) fn draft_text(shown: &Draft, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 {
     let mut row = canvas.text(area, row, Role::Strong, shown.title().unwrap_or("(no title yet)")) + 1;
     for (name, body) in shown.sections() {
@@ -377,7 +374,7 @@ pub(super) fn draft_text(shown: &Draft, canvas: &mut Canvas<'_>, area: Rect, row
     row
 }
 
-/// The sections that a task still needs.
+/// Sections the task still needs.
 fn missing(shown: &Draft, canvas: &mut Canvas<'_>, area: Rect, mut row: u16) {
     let sign = canvas.theme.sign(Sign::Open);
     for (name, what) in NEEDED.into_iter().filter(|(name, _)| shown.section(name).is_empty()) {

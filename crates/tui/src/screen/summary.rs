@@ -1,4 +1,4 @@
-//! Summary: what was proven and how well, what changed, where it is, what it cost, and what can be done with it.
+//! Summary: proof level, changes, location, cost, and what can be done with the result.
 
 use super::run::{agent_tag, cost, iterations};
 use crate::data::Screen;
@@ -14,10 +14,9 @@ use ralph_loop_protocol::view::RunView;
 use ratatui::layout::Rect;
 use std::time::Duration;
 
-/// Columns of the names of facts.
+/// Width of the fact names.
 const LABEL: u16 = 14;
 
-/// What keys do.
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     let run = model.run.id.clone();
     let command = |words: &[&str], done: &str| Effect::Command {
@@ -61,7 +60,6 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Shows it.
 pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(view) = &model.run.view else {
         canvas.line(area, 0, &[(Role::Muted, "reading the run …".into())]);
@@ -122,7 +120,7 @@ fn facts(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) -> 
     let mut row = 0;
     for spans in &lines {
         match spans.as_slice() {
-            // A value alone is shown whole.
+            // A single value isn't cut.
             [name, (role, text)] => {
                 canvas.line(area, row, std::slice::from_ref(name));
                 let place = Rect { x: area.x + LABEL, width: area.width.saturating_sub(LABEL), ..area };
@@ -137,12 +135,12 @@ fn facts(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) -> 
     row
 }
 
-/// What can be done with it, by key.
+/// What can be done, by key.
 fn next(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) {
     canvas.line(area, row, &[(Role::Strong, "Next".into())]);
     let fits = |binding: &&keys::Binding| match binding.action {
         Action::OpenPr => view.pr.is_some(),
-        // The folder of a run of a server is not here.
+        // A server run's folder isn't on this machine.
         Action::ApplyResult | Action::Restore | Action::NewThread if model.server.is_some() => false,
         Action::Runs | Action::Back | Action::Archive => false,
         _ => binding.screen.is_some(),

@@ -1,4 +1,4 @@
-//! Welcome: where we are, who could work, what runs, and the one next step. A sentence starts a task.
+//! Welcome: the repo, agents, runs and the suggested next step. A sentence starts a task.
 
 use super::{heading, problem, setup, start, studio};
 use crate::data::{AgentState, NextStep, RunRow, Screen};
@@ -13,10 +13,10 @@ use ralph_loop_protocol::look::agent_color;
 use ralph_loop_protocol::text::count;
 use ratatui::layout::Rect;
 
-/// Runs that are listed here.
+/// Runs listed.
 const RUNS_MAX: usize = 50;
 
-/// What would be done next, and how it is said.
+/// The suggested next step, and its text.
 pub fn next_step(model: &Model) -> (NextStep, String) {
     let here = model.runs.iter().find(|run| run.here);
     if let Some(run) = here.filter(|run| run.status == "needs you") {
@@ -28,7 +28,7 @@ pub fn next_step(model: &Model) -> (NextStep, String) {
     if !model.repo.has_commit {
         return (NextStep::FirstCommit, "make a first commit: a run starts from one".into());
     }
-    // Whoever has had a run proven here has agents and checks, written down or not.
+    // A proven run shows that agents and checks work, configured or not.
     let proven = model.runs.iter().any(|run| run.here && run.status == "done");
     if !model.repo.configured && !proven {
         return (NextStep::Setup, "set up: choose agents and how results are checked".into());
@@ -41,9 +41,8 @@ pub fn next_step(model: &Model) -> (NextStep, String) {
     }
 }
 
-/// What keys do.
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
-    // Whether there is a commit and who could work is not known yet: it would be taken for "none".
+    // Unknown facts would look like "none".
     let needs_facts = match action {
         Action::Enter => model.welcome.at.is_none() || !model.welcome.input.is_empty(),
         Action::RunAtOnce | Action::OpenStudio => true,
@@ -82,7 +81,7 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// The repo has been looked at: what waited for it is done.
+/// Performs what waited for the repo facts.
 pub fn looked(model: &mut Model) -> Vec<Effect> {
     match model.welcome.waits.take() {
         Some(action) if model.screen == Screen::Welcome => update(model, action),
@@ -113,7 +112,6 @@ fn open(model: &mut Model, at: usize) -> Vec<Effect> {
     super::run::open(model, &id)
 }
 
-/// Shows it.
 pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let wide = area.width >= 100;
     let (left, right) = if wide { beside(area, area.width * 11 / 20) } else { (area, Rect::default()) };
@@ -136,7 +134,7 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     runs(model, canvas, list);
 }
 
-/// Where a sentence is written.
+/// The input for a sentence.
 fn write(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let inside = canvas.field(area, "Task", "Enter discusses it · Ctrl-R runs it");
     let prompt = canvas.theme.sign(Sign::Point);
@@ -172,7 +170,7 @@ fn place(model: &Model, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 {
     row + 3
 }
 
-/// The sign, role and words of how an agent stands.
+/// Symbol, role and text of an agent's state.
 pub fn agent_words(canvas: &Canvas<'_>, state: &AgentState) -> (Role, String) {
     let sign = |sign| canvas.theme.sign(sign);
     match state {
@@ -262,7 +260,7 @@ pub fn run_line(model: &Model, canvas: &mut Canvas<'_>, area: Rect, row: u16, ru
     }
 }
 
-/// The screen that Esc leads to from a run that was opened here.
+/// The screen to return to from a run.
 pub fn home(model: &mut Model) {
     model.before.clear();
     model.screen = Screen::Welcome;

@@ -1,4 +1,4 @@
-//! A model with something in every screen.
+//! A model with content for every screen.
 
 use crate::data::{
     AgentFact, AgentState, Baseline, Happened, LintLine, Message, Problem, RepoFacts, RunRow, Screen,
@@ -87,7 +87,7 @@ pub fn model(theme: Theme, size: (u16, u16)) -> Model {
     model
 }
 
-/// A run in the middle of its work.
+/// A run in progress.
 pub fn run_view() -> RunView {
     serde_json::from_value(run_json()).unwrap()
 }
@@ -173,7 +173,7 @@ pub fn with_run(model: &mut Model) {
     update(model, Msg::Told(told, live));
 }
 
-/// A race of two, the first of which is [`run_view`].
+/// A race of two; the first is [`run_view`].
 pub fn race(winner: Option<&str>) -> RaceView {
     let run = |name: &str, id: &str, cost: f64| RaceRun {
         name: name.into(),
@@ -229,13 +229,13 @@ pub fn needs_you() -> RunView {
     serde_json::from_value(view).unwrap()
 }
 
-/// The agent that was asked has answered.
+/// The asked agent answers.
 pub fn answer(model: &mut Model, answer: Result<&str, Problem>) -> Vec<Effect> {
     let (thread, agent) = (model.studio.thread.clone(), "claude".to_owned());
     update(model, Msg::Answered { thread, agent, answer: answer.map(str::to_owned) })
 }
 
-/// The model with this screen filled and open.
+/// The model with this screen open.
 pub fn on(screen: Screen, theme: Theme, size: (u16, u16)) -> Model {
     let mut model = model(theme, size);
     let draft = Draft::new(
@@ -328,7 +328,7 @@ pub fn draw(model: &mut Model) -> Buffer {
     terminal.backend().buffer().clone()
 }
 
-/// The text of a frame.
+/// A frame's text.
 pub fn text(buffer: &Buffer) -> String {
     let area = *buffer.area();
     let mut out = String::new();
@@ -350,7 +350,7 @@ pub fn text(buffer: &Buffer) -> String {
     out
 }
 
-/// The styles of a frame, a letter for each cell that has one.
+/// A frame's styles, one letter per styled cell.
 pub fn styles(buffer: &Buffer) -> String {
     let area = *buffer.area();
     let mut out = String::new();

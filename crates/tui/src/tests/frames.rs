@@ -1,4 +1,4 @@
-//! What is seen.
+//! Snapshots of what is shown.
 
 use super::fixture::{COLOURS, draw, needs_you, on, press, race, run_view, styles, text, with_run};
 use crate::data::Screen;

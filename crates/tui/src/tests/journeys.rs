@@ -1,4 +1,4 @@
-//! What keys, pastes and clicks do: from the first sentence to the finished run.
+//! Keys, pastes and clicks, from the first sentence to the finished run.
 
 use super::fixture::{COLOURS, draw, finished, model, on, press, race, run_view, text, type_text};
 use crate::data::{Problem, Screen};
@@ -49,7 +49,7 @@ fn who_is_faster_than_the_look_at_the_repo_is_waited_for() {
     let known = model(COLOURS, (100, 30));
     let fast = || Model::new(COLOURS, (100, 30), known.now, jiff::tz::TimeZone::UTC);
     let looked = |model: &mut Model| update(model, Msg::Repo(Box::new(known.repo.clone())));
-    // Not known to have a commit is not known to have none.
+    // Unknown must not count as no commit.
     let mut empty = fast();
     assert_eq!(enter(&mut empty), []);
     assert_eq!(looked(&mut empty), []);
@@ -65,7 +65,7 @@ fn who_is_faster_than_the_look_at_the_repo_is_waited_for() {
         effects.iter().any(|effect| matches!(effect, Effect::Ask { .. })),
         "an agent is asked: {effects:?}"
     );
-    // Whoever has thought better of it is not taken along.
+    // Navigating away cancels the pending action.
     let mut back = fast();
     type_text(&mut back, "Fix the router");
     ctrl(&mut back, 'r');

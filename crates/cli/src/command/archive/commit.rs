@@ -1,19 +1,17 @@
-//! Committing a few named files and nothing else: what is staged or changed besides stays as it is.
+//! Commits named files only; other staged or changed files stay.
 
 use crate::error::CommandError;
 use ralph_loop_git::Repo;
 use std::path::{Path, PathBuf};
 
-/// What was committed.
 #[derive(Debug)]
 pub struct Committed {
-    /// The commit; `None` where git ignores every file.
+    /// `None` if git ignores every file.
     pub commit: Option<String>,
-    /// Files that git ignores, left out.
     pub ignored: Vec<PathBuf>,
 }
 
-/// Git cannot commit single files while it is in the middle of something.
+/// Fails during a merge or rebase, when git can't commit single files.
 pub fn refuse_half_done(repo: &Repo) -> Result<(), CommandError> {
     let under_way = [
         ("MERGE_HEAD", "a merge"),
@@ -31,7 +29,6 @@ pub fn refuse_half_done(repo: &Repo) -> Result<(), CommandError> {
     }
 }
 
-/// Commits these files as they are in the work tree.
 pub fn commit(repo: &Repo, paths: &[PathBuf], message: &str) -> Result<Committed, CommandError> {
     let git = repo.git();
     let from = |error: ralph_loop_git::GitError| CommandError::from(ralph_loop_git::Error::from(error));

@@ -1,4 +1,4 @@
-//! What a plan came to: stories, dates, runs, money.
+//! Totals of a plan: stories, dates, runs, cost.
 
 use crate::error::CommandError;
 use jiff::Timestamp;
@@ -15,24 +15,19 @@ pub struct Summary {
     title: String,
     branch: String,
     stories: Vec<(bool, String)>,
-    /// Stories that pass.
     pub done: usize,
-    /// Stories in all.
     pub total: usize,
-    /// When the plan was begun, where its log says so.
+    /// Start date, if its log has one.
     pub started: Option<Timestamp>,
     /// When it was archived.
     pub archived: Timestamp,
     /// Runs of this plan.
     pub runs: usize,
-    /// Their iterations.
     pub iterations: u32,
-    /// Their cost.
     pub cost: Cost,
 }
 
 impl Summary {
-    /// Counts.
     pub fn of(
         env: &Environment,
         tasks: &TasksJson,
@@ -58,7 +53,7 @@ impl Summary {
             cost: Cost::default(),
         };
         for run in find::runs_of(&env.state_home()?, top) {
-            // A run of an earlier plan is in that plan's summary.
+            // Earlier runs belong to an earlier plan's summary.
             if started.is_some_and(|at| run.created_at < at) {
                 continue;
             }
@@ -73,7 +68,6 @@ impl Summary {
         Ok(out)
     }
 
-    /// The summary as a file.
     pub fn markdown(&self) -> String {
         let title = if self.title.trim().is_empty() { "Plan" } else { self.title.trim() };
         let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
@@ -93,7 +87,7 @@ impl Summary {
     }
 }
 
-/// A date, or an instant, as people and `ralph init` write them.
+/// A date or an instant, as users and `ralph init` write them.
 fn date(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     text.parse::<Timestamp>().ok().or_else(|| format!("{}T00:00:00Z", text.get(..10)?).parse().ok())

@@ -1,4 +1,4 @@
-//! The same for a run of a server.
+//! `ralph attach --server`.
 
 use super::AttachArgs;
 use crate::error::CommandError;
@@ -15,12 +15,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-/// Longest time without a look at the run.
+/// Longest time between polls.
 const PACE: Duration = Duration::from_millis(500);
-/// Looks without anything new before it is asked whether somebody drives the run.
+/// Polls without news before checking whether the run is driven.
 const QUIET: u32 = 4;
 
-/// Shows it, and ends with the run's own exit code.
+/// Shows the run and returns its exit code.
 pub(super) fn run(
     args: &AttachArgs,
     url: &str,
@@ -35,7 +35,7 @@ pub(super) fn run(
         None => server.newest()?,
     };
     if !args.plain && terminal_ui::fits(app, out) {
-        // What cannot be reached is told here, and not on a screen that is taken over first.
+        // Report an unreachable server before taking over the screen.
         server.view(&run)?;
         terminal_ui::open_on(app, folder, &run, &server, out)?;
         return Ok(code(server.view(&run)?.as_ref()).unwrap_or(130));
@@ -43,7 +43,7 @@ pub(super) fn run(
     lines(&server, &run, out)
 }
 
-/// The token for the server; that of the owner only where the server is on this machine.
+/// The server's token; the owner's only if the server is on this machine.
 fn token(args: &AttachArgs, url: &str, env: &Environment, folder: &Path) -> Result<String, CommandError> {
     if let Some(file) = &args.token_file {
         let path = folder.join(file);
@@ -69,7 +69,7 @@ fn token(args: &AttachArgs, url: &str, env: &Environment, folder: &Path) -> Resu
         .hint("pass `--token-file FILE` or set RALPH_SERVER_TOKEN; the server's admin creates tokens"))
 }
 
-/// The code that the run ended with, or stands at; none while it goes on.
+/// The run's exit code; `None` while it continues.
 fn code(view: Option<&RunView>) -> Option<u8> {
     let view = view?;
     match (&view.finished, &view.needs) {
@@ -103,7 +103,7 @@ fn lines(server: &Server, run: &str, out: &Out) -> Result<u8, CommandError> {
             out.say(format!("run {run} continues; run `ralph attach {run} --server {at}` to watch it again"));
             return Ok(130);
         }
-        // A connection that the server has ended is made anew; what was seen is not shown again.
+        // Reconnect if the server closed the connection; output isn't repeated.
         if over || left {
             quiet = 0;
             let view = server.view(run)?;

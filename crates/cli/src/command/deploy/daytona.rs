@@ -1,6 +1,6 @@
-//! `ralph deploy daytona`: makes a sandbox, brings this program into it, starts its server and says where it is.
+//! `ralph deploy daytona`: creates a sandbox, uploads this program and starts its server.
 //!
-//! Doing it again finds the same sandbox, brings the program anew and starts the server with a new token.
+//! Repeating it finds the same sandbox, uploads again and starts the server with a new token.
 
 use crate::error::CommandError;
 use crate::output::Out;
@@ -43,19 +43,19 @@ pub struct DaytonaArgs {
     pub image: Option<String>,
 }
 
-/// The sandbox is found again by this name.
+/// Identifies the sandbox.
 const RUN: &str = "dashboard";
-/// Where everything stands in it.
+/// Folder in the sandbox.
 const FOLDER: &str = ".ralph-server";
-/// How long one step inside may take.
+/// Timeout of one step.
 const STEP: Duration = Duration::from_secs(60);
-/// Bytes that one request brings.
+/// Upload size per request.
 const PIECE: usize = 16 * 1024 * 1024;
-/// Bytes of output that are kept.
+/// Output kept.
 const KEPT: usize = 8 * 1024;
 
-/// Starts the server so that it outlives the command that starts it: of a session of its own and without the mark by which
-/// everything of a command is ended. `$1` is the port.
+/// Starts the server in a new session and without the mark by which a command's processes are ended, so that
+/// it outlives the command. `$1` is the port.
 const START: &str = r#"
 [ -f pid ] && kill "$(cat pid)" 2>/dev/null && sleep 0.5
 rm -f pid serve.log
@@ -63,7 +63,7 @@ env -u RALPH_EXEC setsid sh -c 'echo $$ >pid; exec ./ralph serve --port "$1" --t
 i=0; while [ ! -s pid ] && [ $i -lt 50 ]; do i=$((i+1)); sleep 0.1; done
 "#;
 
-/// Waits until the server listens (0), has ended (3) or takes too long (5). `$1` is the port in hexadecimal digits.
+/// Waits until the server listens (0), has ended (3) or takes too long (5). `$1` is the port in hexadecimal.
 const WAIT: &str = r#"
 i=0
 while [ $i -lt 150 ]; do
@@ -74,7 +74,6 @@ done
 tail -n 20 serve.log; exit 5
 "#;
 
-/// Runs the command.
 pub fn run(args: &DaytonaArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let env = &app.environment().with_dotenv(&find::top(folder))?;
     let options = DaytonaOptions::from_env(&env.lookup_filled()).map_err(|error| {
@@ -90,7 +89,7 @@ pub fn run(args: &DaytonaArgs, app: &App, folder: &Path, out: &Out) -> Result<u8
     let given = given(env, args)?;
     let mut spec = SandboxSpec::of_run(RunId::from(RUN));
     spec.image.clone_from(&args.image);
-    // Nobody may look at it for a while: it stays until it is removed.
+    // Stays until it is removed, even if unused.
     spec.auto_stop = Some(Duration::ZERO);
     out.say("a sandbox is made or found …");
     let sandbox = provider.create(&spec).map_err(|e| failed("a sandbox could not be made", &e))?;
@@ -127,13 +126,13 @@ fn given(env: &Environment, args: &DaytonaArgs) -> Result<Vec<(String, String)>,
     args.env.iter().map(value).collect()
 }
 
-/// Brings the program and a new token; makes sure that it can run there.
+/// Uploads the program and a new token, and checks that it runs.
 fn bring(sandbox: &dyn ManagedSandbox, binary: &[u8]) -> Result<String, CommandError> {
     let place = |name: &str| Path::new(FOLDER).join(name);
     let done = |what: &'static str| move |error: SandboxError| failed(what, &error);
     sandbox.make_dir(Path::new(FOLDER)).map_err(done("its folder could not be made"))?;
     sandbox.set_mode(Path::new(FOLDER), 0o700).map_err(done("its folder could not be made"))?;
-    // In pieces: what is too long for one request is refused on the way.
+    // In pieces, because requests have a size limit.
     sh(sandbox, "rm -f part-*", &[], Vec::new())?;
     for (number, piece) in binary.chunks(PIECE).enumerate() {
         sandbox
@@ -145,7 +144,7 @@ fn bring(sandbox: &dyn ManagedSandbox, binary: &[u8]) -> Result<String, CommandE
         .write(&place("token"), token.as_bytes(), WriteMode::Replace)
         .map_err(done("the token could not be brought"))?;
     sandbox.set_mode(&place("token"), 0o600).map_err(done("the token could not be brought"))?;
-    // A program that runs cannot be written to, but its name can be given to another.
+    // A running program can't be written to, but it can be replaced by renaming.
     let join = "cat part-* >ralph.new && rm -f part-* && chmod 755 ralph.new && mv -f ralph.new ralph && ./ralph --version";
     let tried = sh(sandbox, join, &[], Vec::new())?;
     if tried.0 != Some(0) {
@@ -158,7 +157,7 @@ fn bring(sandbox: &dyn ManagedSandbox, binary: &[u8]) -> Result<String, CommandE
     Ok(token)
 }
 
-/// Starts the server; in words why it does not run, where it does not.
+/// Starts the server, or returns why it doesn't run.
 fn start(
     sandbox: &dyn ManagedSandbox,
     port: u16,
@@ -211,7 +210,7 @@ fn remove(provider: &Daytona, out: &Out) -> Result<u8, CommandError> {
     Ok(0)
 }
 
-/// 256 bits that nobody can guess.
+/// 256 random bits.
 fn token() -> Result<String, CommandError> {
     let mut bytes = [0u8; 32];
     std::fs::File::open("/dev/urandom")
@@ -220,7 +219,7 @@ fn token() -> Result<String, CommandError> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Runs a script in the folder; its exit code and what it printed.
+/// Runs a script in the folder; returns exit code and output.
 fn sh(
     sandbox: &dyn ManagedSandbox,
     script: &str,

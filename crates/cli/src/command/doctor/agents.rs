@@ -1,5 +1,5 @@
-//! The agents: which are installed, in which version, with which key or login, and whether the configured ones exist.
-//! Keys are named, never shown; login files are looked for, never opened.
+//! Checks agents: installed versions, keys or logins, and whether the configured ones exist. Keys are named,
+//! never shown; login files are never opened.
 
 use super::{Area, DoctorCheck, Status};
 use crate::words::home_path;
@@ -18,12 +18,12 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Characters of what `--version` printed.
+/// Length limit for the output of `--version`.
 const SAID_MAX: usize = 120;
-/// Longest wait for `--version`.
+/// Timeout for `--version`.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Variables that hold a key of a CLI, and the file that a login leaves below the home folder.
+/// Key variables of a CLI, and its login file below the home folder.
 fn credentials(name: &str) -> (&'static [&'static str], &'static str) {
     match name {
         "claude" => (
@@ -40,7 +40,6 @@ fn credentials(name: &str) -> (&'static [&'static str], &'static str) {
     }
 }
 
-/// Everything about agents.
 pub fn checks(env: &Environment, top: &Path, file: &ConfigFile, asked: &ModelChoice) -> Vec<DoctorCheck> {
     let path = env.path();
     let configured = file.agents.as_deref().unwrap_or_default();
@@ -49,7 +48,7 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile, asked: &ModelCho
     let programs = settings::programs(env, top);
     let found: Vec<_> = presets::NAMES.map(|name| (name, programs.outside(name))).into();
     let trial = Trial { env, top, loaded: settings::load(env, top).ok(), path: programs.guarded_path() };
-    // Some take seconds to print their version, so all are asked at once, each in a sandbox of its own.
+    // Some take seconds to print their version, so all run in parallel, each in its own sandbox.
     let versions: Vec<Option<(DoctorCheck, bool)>> = std::thread::scope(|scope| {
         let asked: Vec<_> = found
             .iter()
@@ -78,7 +77,7 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile, asked: &ModelCho
     for agent in configured {
         let check = command_of(env, agent, top, &path);
         checks.push(match check.status {
-            // Nobody waits for one that a run does not ask.
+            // Agents that don't take part may be missing.
             Status::Missing if !takes_part(&agent) => {
                 let message =
                     format!("{}; it takes no part: `agent_priority` does not name it", check.message);
@@ -87,7 +86,7 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile, asked: &ModelCho
             _ => check,
         });
     }
-    // A known agent needs no entry of its own; whether it is installed is told above.
+    // A known agent needs no entry; whether it is installed is reported above.
     let known = |name: &AgentName| {
         configured.iter().any(|a| a.name == *name) || presets::NAMES.contains(&name.as_str())
     };
@@ -105,7 +104,7 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile, asked: &ModelCho
     checks.extend(profiles(env, top, asked, calls));
     let by_model =
         || models::load(env, top).ok().and_then(|loaded| model_access::default_agent(env, &loaded));
-    // Where agents are configured, each missing one is named by itself.
+    // Each missing configured agent is reported separately.
     if usable == 0 && configured.is_empty() && by_model().is_none() {
         checks.push(
             DoctorCheck::missing(Area::Agents, "an agent", "none can work here")
@@ -116,7 +115,7 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile, asked: &ModelCho
     checks
 }
 
-/// The model profiles that the task asks for; their keys matter where an agent `calls` a model.
+/// Model profiles the task asks for; their keys matter if an agent `calls` a model.
 fn profiles(env: &Environment, top: &Path, asked: &ModelChoice, calls: bool) -> Vec<DoctorCheck> {
     let Ok(loaded) = models::load(env, top) else { return Vec::new() };
     let named = [&asked.default_profile, &asked.fallback_profile].into_iter().flatten();
@@ -151,7 +150,7 @@ struct Trial<'a> {
     path: String,
 }
 
-/// How `--version` ended, and what it printed.
+/// How `--version` ended, and its output.
 struct Tried {
     end: Result<ExecEnd, String>,
     said: String,
@@ -171,7 +170,7 @@ impl Tried {
 }
 
 impl Trial<'_> {
-    /// What `--version` of an agent says in the sandbox, and whether the agent can be started there.
+    /// The agent's version in the sandbox, and whether it starts there.
     fn installed(&self, name: &str, program: &Path) -> (DoctorCheck, bool) {
         let place = home_path(program);
         let isolation = self.isolation();
@@ -207,7 +206,7 @@ impl Trial<'_> {
         (check, false)
     }
 
-    /// That of a run here. If this machine has none, its own check says so.
+    /// A run's isolation. If this machine has none, another check reports it.
     fn isolation(&self) -> Isolation {
         let asked = self.loaded.as_ref().and_then(|loaded| loaded.user_isolation).unwrap_or_default();
         isolation::resolve(self.env, asked).unwrap_or(Isolation::None)
@@ -249,7 +248,7 @@ impl Trial<'_> {
     }
 }
 
-/// The line that tells the version; warnings that come before it tell something else.
+/// The version line; warnings may precede it.
 fn version_line(output: &str) -> &str {
     let mut lines = output.lines().map(str::trim).filter(|line| !line.is_empty());
     let tells = |line: &&str| {
@@ -261,7 +260,7 @@ fn version_line(output: &str) -> &str {
     lines.clone().find(tells).or_else(|| lines.next()).unwrap_or("")
 }
 
-/// Which key or login a CLI has, by name only.
+/// Names the CLI's key or login.
 fn login(name: &str, is_set: &dyn Fn(&str) -> bool, home: Option<&Path>) -> DoctorCheck {
     let (keys, file) = credentials(name);
     let what = format!("{name} login");
@@ -305,7 +304,7 @@ fn command_of(env: &Environment, agent: &AgentConfig, top: &Path, path: &str) ->
     }
 }
 
-/// The model of an agent that needs no command: its profile, its server, its key.
+/// Profile, server and key of an agent without a command.
 fn model_of(env: &Environment, agent: &AgentConfig, what: String, top: &Path) -> DoctorCheck {
     let loaded = match models::load(env, top) {
         Ok(loaded) => loaded,
@@ -337,7 +336,7 @@ fn model_of(env: &Environment, agent: &AgentConfig, what: String, top: &Path) ->
     }
 }
 
-/// The program of a command: a path below the top folder, or a name in `PATH`.
+/// A command's program: a path below the top, or a name on the `PATH`.
 pub fn locate(program: &str, top: &Path, path: &str) -> Option<PathBuf> {
     if program.contains('/') {
         let file = top.join(program);
@@ -346,7 +345,7 @@ pub fn locate(program: &str, top: &Path, path: &str) -> Option<PathBuf> {
     presets::find_program(program, path)
 }
 
-/// The beginning of what a command prints.
+/// The start of a command's output.
 #[derive(Default)]
 pub(super) struct Output {
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The code host: is one known behind the remote, are the credentials good, may they push.
+//! Checks the code host: known, credentials valid, allowed to push.
 
 use super::{Area, DoctorCheck, Status};
 use ralph_loop_app::{Environment, handover};
@@ -6,7 +6,7 @@ use ralph_loop_git::Repo;
 use ralph_loop_task::config::{ConfigFile, Publish};
 use std::path::Path;
 
-/// That the task alone has the work pushed: neither a flag nor the configuration asks for it.
+/// Whether only the task asks for pushing.
 pub fn pushes(file: &ConfigFile, url: &str) -> Option<DoctorCheck> {
     let settings = file.clone().resolve();
     settings.handover.pushes().then(|| {
@@ -18,9 +18,9 @@ pub fn pushes(file: &ConfigFile, url: &str) -> Option<DoctorCheck> {
     })
 }
 
-/// Whom a run could hand over to; nothing where nobody asks for that.
+/// Where a run would hand over.
 ///
-/// `wanted`: the configuration asks for it; where only the kind of the task does, a run does without.
+/// `wanted`: the configuration asks for it. If only the task format does, a run continues without.
 pub fn checks(
     env: &Environment,
     folder: &Path,
@@ -33,7 +33,7 @@ pub fn checks(
         return Vec::new();
     }
     let settings = file.clone().resolve();
-    // Where the result is to be handed over, a run does not start without.
+    // A requested handover is required to start.
     let publish = settings.handover.publish;
     let lacks = |check: DoctorCheck| match publish {
         Publish::Pr if wanted => DoctorCheck { status: Status::Missing, ..check },

@@ -1,4 +1,4 @@
-//! The configuration: do the files parse, do the checks exist, is there a task.
+//! Checks the configuration: valid files, existing checks, a task.
 
 use super::programs::cannot_start;
 use super::{Area, DoctorCheck};
@@ -11,7 +11,7 @@ use ralph_loop_protocol::text::one_line;
 use ralph_loop_task::config::{ConfigFile, Isolation, join_argv};
 use std::path::Path;
 
-/// Reads both files; each is judged by itself, so that one bad file does not hide the other.
+/// Reads both files independently, so that one bad file doesn't hide the other.
 pub fn files(env: &Environment, top: &Path) -> (Vec<DoctorCheck>, ConfigFile) {
     let mut checks = Vec::new();
     let user = env.user_config().and_then(|path| file(&path, "your config", false, &mut checks));
@@ -32,7 +32,7 @@ pub fn files(env: &Environment, top: &Path) -> (Vec<DoctorCheck>, ConfigFile) {
     (checks, user.unwrap_or_default().overlaid(repo.unwrap_or_default()))
 }
 
-/// The user's own file is not `wanted`, and may be a link.
+/// The user's own file is optional and may be a link.
 fn file(path: &Path, name: &str, wanted: bool, checks: &mut Vec<DoctorCheck>) -> Option<ConfigFile> {
     let read = if !wanted { repo_file::read_own(path) } else { repo_file::read(path) };
     let bytes = match read {
@@ -84,14 +84,14 @@ fn file(path: &Path, name: &str, wanted: bool, checks: &mut Vec<DoctorCheck>) ->
     }
 }
 
-/// The checks that a run would make, and its task.
+/// The checks and the task of a run.
 pub fn checks(env: &Environment, top: &Path, file: ConfigFile) -> Vec<DoctorCheck> {
     let mut checks = Vec::new();
     let settings = file.resolve();
     let guess = settings.required_verifiers.is_empty().then(|| project::project_commands(top));
     let setup =
         !settings.setup_commands.is_empty() || guess.is_some() && !project::setup_commands(top).is_empty();
-    // A check of a file starts no program.
+    // File checks start no program.
     for verifier in settings.verifiers.iter().filter(|verifier| !verifier.command_argv.is_empty()) {
         let name = format!("verifier {}", verifier.name);
         let fix = "install it, or fix the command in the task or in `command_argv` of `.ralph/config.json`";
@@ -135,7 +135,7 @@ pub fn checks(env: &Environment, top: &Path, file: ConfigFile) -> Vec<DoctorChec
     checks
 }
 
-/// A check's command: can it start here.
+/// Whether a check's command can start here.
 fn startable(
     env: &Environment,
     top: &Path,
@@ -160,8 +160,7 @@ fn startable(
     }
 }
 
-/// What the repo asks for and only the user can allow: what waits, and what was allowed. What is wrong with its files is told
-/// above.
+/// Requests that only the user can allow: pending and allowed. Problems in the files are reported above.
 pub fn trust(app: &App, folder: &Path) -> Vec<DoctorCheck> {
     let Ok(asked) = app.asked(&RunRequest::in_folder(folder)) else { return Vec::new() };
     let difference = match asked.difference() {

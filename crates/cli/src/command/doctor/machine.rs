@@ -1,4 +1,4 @@
-//! The machine: git, temporary folders and the guard, the state folder, disk space, isolation.
+//! Checks the machine: git, temporary folders, guard, state folder, disk space, isolation.
 
 use super::{Area, DoctorCheck};
 use crate::error::CommandError;
@@ -11,14 +11,14 @@ use ralph_loop_task::config::Isolation;
 use std::path::Path;
 use std::time::Duration;
 
-/// The oldest git that knows every option that is used.
+/// The oldest git with every option used.
 const GIT_MIN: (u32, u32) = (2, 30);
-/// Room that runs may take before that is worth a word.
+/// Disk use by runs that is worth mentioning.
 const KEPT_MUCH: u64 = 5 << 30;
-/// Space below which a run is likely to end in the middle.
+/// Free space below which a run may fail midway.
 const SPACE_LOW: u64 = 1 << 30;
 
-/// Everything that does not depend on the repo.
+/// Everything that doesn't depend on the repo.
 pub fn checks(env: &Environment, folder: &Path, scratch: Option<&CommandError>) -> Vec<DoctorCheck> {
     let mut checks = vec![git(env, folder), processes(scratch), state_home(env)];
     checks.extend(space(folder));
@@ -27,7 +27,7 @@ pub fn checks(env: &Environment, folder: &Path, scratch: Option<&CommandError>) 
     checks
 }
 
-/// What isolates an agent here, and what would do it better.
+/// What isolates agents here, and what would be stronger.
 fn isolation(report: &IsolationReport) -> DoctorCheck {
     let told = |works: bool| -> Vec<String> {
         let found = report.findings.iter().filter(|finding| finding.works == works);
@@ -124,7 +124,7 @@ fn state_home(env: &Environment) -> DoctorCheck {
     }
 }
 
-/// What runs have left on this disk.
+/// Disk use of past runs.
 fn kept(env: &Environment) -> Option<DoctorCheck> {
     let home = env.state_home().ok()?;
     let bytes = clean::size(home.path());

@@ -1,4 +1,4 @@
-//! Whether a check's command can start: its program, the programs of a shell line, the module that Python is to run.
+//! Whether a check's command can start: its program, programs in a shell line, the module Python should run.
 
 use super::agents::{Output, locate};
 use ralph_loop_app::Environment;
@@ -7,10 +7,10 @@ use ralph_loop_domain::ports::{ExecEnd, ExecRequest, Sandbox as _};
 use std::path::Path;
 use std::time::Duration;
 
-/// Longest wait for Python to tell whether it has a module.
+/// Timeout for asking Python about a module.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Words that a shell knows itself, as the first of a command. What comes behind the first column's is a command again.
+/// Shell keywords at the start of a command. After those in the first column another command follows.
 const KEYWORDS: &[&str] =
     &["if", "then", "else", "elif", "while", "until", "do", "!", "{", "(", "exec", "command", "env", "time"];
 const BUILTINS: &[&str] = &[
@@ -23,14 +23,13 @@ const BUILTINS: &[&str] = &[
 /// What keeps a command from starting.
 #[derive(Debug, PartialEq, Eq)]
 pub enum CannotStart {
-    /// There is no such program.
+    /// The program doesn't exist.
     Program(String),
-    /// This Python does not have the module.
+    /// This Python lacks the module.
     Module(String, String),
 }
 
 impl CannotStart {
-    /// In words.
     pub fn words(&self) -> String {
         match self {
             Self::Program(program) => format!("the command `{program}` does not exist"),
@@ -39,8 +38,8 @@ impl CannotStart {
     }
 }
 
-/// What keeps `argv` from starting in `top`; nothing where that cannot be told. What is below `top` or a module of Python, a
-/// setup that runs `before` may bring.
+/// What keeps `argv` from starting in `top`; `None` if that is unknown. A setup that runs `before` may
+/// provide files below `top` or Python modules.
 pub fn cannot_start(env: &Environment, top: &Path, argv: &[String], before: bool) -> Option<CannotStart> {
     let commands = match argv {
         [shell, flag, line, ..] if is_shell(shell) && flag.starts_with('-') && flag.ends_with('c') => {
@@ -65,10 +64,10 @@ fn is_shell(program: &str) -> bool {
     matches!(program.rsplit('/').next(), Some("sh" | "bash" | "dash" | "zsh"))
 }
 
-/// The plain commands of a shell line, up to the first thing that needs a shell to be understood.
+/// The plain commands of a shell line, up to the first construct that needs a shell.
 fn shell_commands(line: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
-    // Behind `cd` a relative path means another file, and behind a quote nobody knows where a command ends.
+    // After `cd` relative paths change, and after a quote the end of a command is unclear.
     for part in line.split(['\n', ';', '|', '&']) {
         if part.contains(['\'', '"', '`', '$', '\\', '<', '>', '*', '#', '(']) {
             let first = words(part);
@@ -90,7 +89,7 @@ fn shell_commands(line: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// The words of one command, without keywords and variables before it.
+/// The words of a command without leading keywords and variables.
 fn words(part: &str) -> Vec<String> {
     let leads = |word: &&str| KEYWORDS.contains(word) || is_assignment(word);
     part.split_whitespace().skip_while(leads).map(str::to_owned).collect()
@@ -114,7 +113,7 @@ fn python_module(argv: &[String]) -> Option<&str> {
     argv.get(at + 1)?.split('.').next().filter(|module| is_plain(module))
 }
 
-/// Whether a Python has no such module. One of the repo is not started: its folder is looked into.
+/// Whether a Python lacks a module. A Python in the repo isn't started; its folder is examined.
 fn lacks_module(env: &Environment, top: &Path, program: &str, module: &str) -> bool {
     if ["unittest", "doctest", "compileall", "py_compile"].contains(&module)
         || ralph_loop_app::repo_file::is_file(&top.join(format!("{module}.py")))

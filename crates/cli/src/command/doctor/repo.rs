@@ -1,15 +1,15 @@
-//! The repo: is there one, has it a commit, on which branch, who signs.
+//! Checks the repo: existence, commits, branch, identity.
 
 use super::{Area, DoctorCheck};
 use ralph_loop_app::Environment;
 use ralph_loop_git::{GitFailure, Repo, RepoError};
 use std::path::Path;
 
-/// Everything about the repo around a folder; `cloned` is the one that the task names.
+/// Checks the repo around a folder; `cloned` is the one the task names.
 pub fn checks(env: &Environment, folder: &Path, cloned: Option<&str>) -> Vec<DoctorCheck> {
     let repo = match Repo::discover(env.vars(), folder) {
         Ok(repo) => repo,
-        // That git itself is not there is said once, under the machine.
+        // A missing git is reported under the machine.
         Err(RepoError::Git(error)) if error.kind == GitFailure::NotInstalled => return Vec::new(),
         Err(_) if cloned.is_some() => {
             let message = "this folder is none; the task's own repo is cloned".to_owned();
@@ -34,7 +34,7 @@ pub fn checks(env: &Environment, folder: &Path, cloned: Option<&str>) -> Vec<Doc
 }
 
 fn identity(repo: &Repo) -> DoctorCheck {
-    // Git must not invent an address from the host name: that is no identity.
+    // Git must not derive an address from the host name.
     let call = repo.git().call(["var", "GIT_AUTHOR_IDENT"]).config("user.useConfigOnly=true");
     let ident = call.run().map(|output| output.text()).unwrap_or_default();
     match ident.split_once('>') {

@@ -1,5 +1,4 @@
-//! The task, in whichever dialect it is written: can it be read, what is wrong with it, and what its checks, its sandbox and its
-//! code host need.
+//! Checks the task in any format: readable, valid, and what its checks, sandbox and code host need.
 
 use super::{Area, DoctorCheck, Status};
 use crate::words::size;
@@ -12,19 +11,18 @@ use ralph_loop_task::lint::template_words;
 use ralph_loop_task::spec::Task;
 use std::path::Path;
 
-/// What the task of a folder says.
+/// What a folder's task says.
 #[derive(Debug, Default)]
 pub struct FoundTask {
-    /// What its file stands for in settings.
+    /// Its settings.
     pub settings: ConfigFile,
-    /// The model profiles that it asks for.
+    /// Its model profiles.
     pub models: ModelChoice,
-    /// The repo that it names.
+    /// The repo it names.
     pub repo_url: Option<String>,
 }
 
-/// Looks at every task of the folder, or of the top of its repo.
-/// `plan` is the folder of the one that is meant.
+/// Checks every task of the folder or the repo's top. `plan` is the chosen plan's folder.
 pub fn checks(
     env: &Environment,
     folder: &Path,
@@ -46,7 +44,7 @@ pub fn checks(
     let mut checks = Vec::new();
     if dialects.is_empty() {
         let names: Vec<&str> = Dialect::ALL.into_iter().map(Dialect::main_file).collect();
-        // A sentence is a task, so nothing is wrong with this machine.
+        // A task file is optional: a task can be a sentence.
         let none = missing(format!("no task file found (looked for {})", names.join(", ")));
         checks.push(DoctorCheck { status: Status::Warn, ..none });
         return (checks, None);
@@ -64,7 +62,7 @@ pub fn checks(
     for dialect in dialects {
         found.extend(one(env, &place, dialect, dialect.main_file(), &mut checks));
     }
-    // With several, nobody knows which one is meant.
+    // With several, the choice is unknown.
     let only = if found.len() == 1 { found.pop() } else { None };
     (checks, only)
 }

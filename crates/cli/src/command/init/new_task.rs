@@ -1,4 +1,4 @@
-//! Writing a new task: all of its files, or none where one is in the way.
+//! Writes a new task: all its files, or none if one exists.
 
 use super::{InitArgs, draft, print_next, set_up_state, write_config};
 use crate::error::CommandError;
@@ -16,10 +16,10 @@ use ralph_loop_task::dialect::Dialect;
 use serde_json::json;
 use std::path::Path;
 
-/// Iterations that a plan starts with: stories are small, and a plan is looked at in between.
+/// Initial limit for plans: stories are small, and plans are reviewed in between.
 const PLAN_ITERATIONS: u32 = 10;
 
-/// Writes the files of a new task, and a configuration where there is none.
+/// Writes a new task's files, and a configuration if there is none.
 pub fn write(
     env: &Environment,
     dialect: Dialect,
@@ -50,7 +50,7 @@ pub fn write(
     }
     let config = RalphDir::of(top).config();
     let has_config = config.symlink_metadata().is_ok();
-    // Everything that can be refused is refused before the first file is written.
+    // Everything is validated before the first write.
     let draft = if has_config { None } else { Some(draft(env, args.profile, top)?) };
     for (name, text) in &files {
         repo_file::write(&top.join(name), text.as_bytes())?;
@@ -61,7 +61,7 @@ pub fn write(
             if dialect == Dialect::Plan && draft.imported.is_none() {
                 draft.file.max_iterations = Some(PLAN_ITERATIONS);
             }
-            // The files of these name the test command themselves.
+            // These formats name the test command in their own files.
             let names_tests =
                 matches!(dialect, Dialect::Plan | Dialect::RalphJson) && !commands.tests.is_empty();
             if names_tests && draft.imported.is_none() {
@@ -98,7 +98,7 @@ pub fn write(
     Ok(0)
 }
 
-/// What no file can be written to, whatever was forced: a folder of its name, or a file where its folder should be.
+/// Conflicts that can't be forced: a folder of that name, or a file where a folder should be.
 fn refuse_other_kinds(files: &[(&str, String)], top: &Path) -> Result<(), CommandError> {
     let refused = |name: &str, what: &str| {
         CommandError::usage(format!("`{name}` is {what}; nothing was written"))
@@ -119,7 +119,7 @@ fn refuse_other_kinds(files: &[(&str, String)], top: &Path) -> Result<(), Comman
     Ok(())
 }
 
-/// A task of another kind in the same place: every run would have to be told which one is meant.
+/// Refuses a second task format, because every run would then have to name one.
 fn refuse_other_task(dialect: Dialect, top: &Path) -> Result<(), CommandError> {
     let others: Vec<&str> = task_source::candidates(top)
         .into_iter()
@@ -137,7 +137,7 @@ fn refuse_other_task(dialect: Dialect, top: &Path) -> Result<(), CommandError> {
 }
 
 fn refuse_existing(files: &[(&str, String)], top: &Path) -> Result<(), CommandError> {
-    // A link that leads nowhere is in the way, too.
+    // A dangling link also counts.
     let is_there = |name: &str| top.join(name).symlink_metadata().is_ok();
     let there: Vec<String> =
         files.iter().filter(|(name, _)| is_there(name)).map(|(name, _)| format!("`{name}`")).collect();

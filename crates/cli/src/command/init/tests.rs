@@ -1,4 +1,4 @@
-//! What `init` writes, and what it says.
+//! The files and messages of `init`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Which checks pass before any work: each is run once, sandboxed as in a run, under the guard and with a time-out.
+//! Which checks pass before any work: each runs once, sandboxed as in a run.
 
 use crate::error::CommandError;
 use crate::output::Out;
@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most of a command's output that a pattern is looked for in.
+/// Output searched for a pattern.
 const OUTPUT_MAX: usize = 4 * 1024 * 1024;
 
-/// Ids of the criteria whose own check passes now.
+/// Ids of criteria whose own check passes now.
 pub fn passing(
     env: &Environment,
     task: &TaskFile,
@@ -73,7 +73,7 @@ impl Probe {
         }
     }
 
-    /// The output of a command that exits with 0. One that cannot be started does not pass.
+    /// The output of a command that exits with 0, else `None`.
     fn exec(&self, command: &CommandLine) -> Option<String> {
         let request = ExecRequest {
             cwd: self.cwd.clone(),

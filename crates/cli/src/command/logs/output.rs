@@ -1,4 +1,4 @@
-//! What an agent printed: `output.log` of an iteration, as it stands or as it grows; read as people would, or byte by byte.
+//! An agent's output: `output.log` of an iteration, complete or growing, decoded or raw.
 
 use crate::error::CommandError;
 use crate::follow::FollowTimer;
@@ -16,23 +16,23 @@ use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Which output of a run is shown.
+/// The requested output.
 #[derive(Debug, Clone, Copy)]
 pub struct OutputSelection {
-    /// The iteration; the latest if left out.
+    /// The iteration; the latest if omitted.
     pub iteration: Option<u32>,
-    /// Only the last lines of what is there.
+    /// Only the last lines.
     pub last: Option<usize>,
-    /// Go on with what comes.
+    /// Follow new output.
     pub follow: bool,
-    /// Byte by byte, escape sequences and all.
+    /// Raw bytes with escape sequences.
     pub raw: bool,
 }
 
-/// Prints pieces of an output.
+/// Prints pieces of output.
 struct Pieces<'a> {
     out: &'a Out,
-    /// Reads the agent's own format; absent where bytes were asked for.
+    /// Decoder for the agent's format; `None` for raw bytes.
     reader: Option<ReadableOutput>,
     stream: BlockStream,
 }
@@ -41,7 +41,7 @@ impl<'a> Pieces<'a> {
     fn new(facts: &RunReading, number: u32, raw: bool, out: &'a Out) -> Self {
         Self { out, reader: (!raw).then(|| reader(facts, number)), stream: BlockStream::default() }
     }
-    /// What of a piece is to be printed.
+    /// The printable part of a piece.
     fn read(&mut self, piece: &[u8]) -> Vec<u8> {
         match &mut self.reader {
             None => piece.to_vec(),
@@ -52,7 +52,7 @@ impl<'a> Pieces<'a> {
         let text = self.read(piece);
         self.out.raw(&text);
     }
-    /// The output ends here; what comes next belongs to something else.
+    /// Flushes at the end of the output.
     fn rest(&mut self) -> Vec<u8> {
         let Some(reader) = self.reader.take() else { return Vec::new() };
         let last = self.stream.push(reader.finish().as_bytes());
@@ -64,7 +64,7 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// Reads the output of the agent that worked in this iteration.
+/// The decoder for the agent of this iteration.
 fn reader(facts: &RunReading, number: u32) -> ReadableOutput {
     let state = &facts.state;
     let receipt = || {
@@ -80,7 +80,6 @@ fn reader(facts: &RunReading, number: u32) -> ReadableOutput {
     ReadableOutput::new(format.unwrap_or(OutputFormat::Text), state.spec.home())
 }
 
-/// Prints it.
 pub fn print(app: &App, facts: &RunReading, wanted: OutputSelection, out: &Out) -> Result<u8, CommandError> {
     let number = wanted.iteration.unwrap_or_else(|| facts.iteration().max(1));
     let path = log_of(facts, number);
@@ -124,7 +123,7 @@ fn no_output(facts: &RunReading, number: u32) -> CommandError {
     CommandError::usage(format!("run {} has no output of iteration {number}", facts.entry.run_id)).hint(hint)
 }
 
-/// Goes from iteration to iteration until the run is over; a wanted iteration is followed to its own end.
+/// Follows iterations until the run is over; a named iteration until its own end.
 fn follow(
     app: &App,
     facts: &RunReading,
@@ -138,7 +137,7 @@ fn follow(
     let mut number = number;
     let mut path = log_of(facts, number);
     let mut pieces = Pieces::new(facts, number, wanted.raw, out);
-    // What is there is read from its beginning, so that the reader knows where it is; its last lines are printed.
+    // Reads from the beginning for the decoder's state, but prints only the last lines.
     let mut at = 0;
     if repo_file::open_record(&path).is_ok() && wanted.last.is_some_and(|n| n > 0) {
         let mut there = Vec::new();
@@ -178,7 +177,7 @@ fn follow(
                 );
                 out.say(format!("iteration {next}"));
             }
-            // The session's log is made just after its event: give it a moment, so that an old one is not told again.
+            // The session's log appears just after its event; wait briefly instead of repeating an old one.
             over |= watch.pause(out);
             (number, at) = (next, 0);
             path = log_of(facts, number);
@@ -192,7 +191,7 @@ fn copy_new(path: &Path, at: u64, pieces: &mut Pieces<'_>) -> Result<u64, Comman
     if length == from { Ok(from) } else { copy(path, from, &mut |piece| pieces.print(piece)) }
 }
 
-/// Hands over a file from a byte on and returns where it ended.
+/// Passes a file's bytes on from an offset and returns the new offset.
 fn copy(path: &Path, from: u64, each: &mut dyn FnMut(&[u8])) -> Result<u64, CommandError> {
     let fail = |e| JournalError::file("read", path, e);
     let mut file = repo_file::open_record(path).map_err(fail)?;
@@ -209,7 +208,7 @@ fn copy(path: &Path, from: u64, each: &mut dyn FnMut(&[u8])) -> Result<u64, Comm
     }
 }
 
-/// The last lines of a text; all of it where no number is given.
+/// The last lines, or all.
 fn last_lines(text: &[u8], last: Option<usize>) -> &[u8] {
     let Some(last) = last.filter(|n| *n > 0) else { return text };
     let body = text.strip_suffix(b"\n").unwrap_or(text);
@@ -217,7 +216,7 @@ fn last_lines(text: &[u8], last: Option<usize>) -> &[u8] {
     cuts.map(|(at, _)| at + 1).nth(last - 1).map_or(text, |at| &text[at..])
 }
 
-/// The byte where the last `last` lines begin.
+/// The offset of the last `last` lines.
 fn start(path: &Path, last: Option<usize>) -> Result<u64, CommandError> {
     let Some(last) = last.filter(|n| *n > 0) else { return Ok(0) };
     let fail = |e| JournalError::file("read", path, e);

@@ -1,5 +1,5 @@
-//! An agent that plans: it asks, the person answers, until it has a plan. Each of its turns is one fresh session that sees what was
-//! said, in a folder of its own: it is told what the repository holds, and changes nothing in it.
+//! A planning agent: asks questions until it has a plan. Each turn is a fresh session in a separate folder
+//! that gets the conversation and repo facts, and changes nothing in the repo.
 
 use super::PlanArgs;
 use super::draft::PlanDraft;
@@ -29,13 +29,13 @@ use std::time::Duration;
 const SYSTEM: &str = include_str!("ask.md");
 /// Rounds of questions.
 const ROUNDS_MAX: usize = 12;
-/// Answers in a row that can't be used before the conversation ends.
+/// Consecutive unusable answers before giving up.
 const UNUSABLE_MAX: usize = 3;
-/// Questions of one round.
+/// Questions per round.
 const QUESTIONS_MAX: usize = 6;
-/// Longest wait for one turn.
+/// Timeout of one turn.
 const TIMEOUT: Duration = Duration::from_secs(900);
-/// Bytes of a text of the repository.
+/// Size limit of a repo text.
 const EXCERPT: usize = 8 * 1024;
 
 /// One turn of the agent.
@@ -55,22 +55,22 @@ struct Asked {
     recommended: Option<String>,
 }
 
-/// Who plans, and where.
+/// The planning agent and its context.
 pub struct Planner {
     env: Environment,
     agent: AgentConfig,
     model: Option<String>,
     settings: Settings,
     top: std::path::PathBuf,
-    /// Somebody answers.
+    /// The user can answer.
     asks: bool,
     prompt: String,
     has_prd: bool,
     cancel: Arc<CancelFlag>,
     earlier: Vec<EarlierAnswer>,
-    /// The answer that held the plan.
+    /// The answer with the plan.
     last: String,
-    /// Answers in a row that couldn't be used.
+    /// Consecutive unusable answers.
     unusable: usize,
 }
 
@@ -86,7 +86,7 @@ impl AskSink for Cancelled<'_> {
 }
 
 impl Planner {
-    /// The agent that was named, else the first of this repo or machine.
+    /// Uses the named agent, else the first of this repo or machine.
     pub fn new(
         args: &PlanArgs,
         app: &App,
@@ -112,7 +112,7 @@ impl Planner {
             CommandError::environment("no agent can plan")
                 .hint("`ralph doctor` shows how to install one; `ralph plan --form` needs none")
         })?;
-        // A known agent is started by its place, which is outside the repo unless that was allowed.
+        // A known agent starts by its path, outside the repo unless allowed.
         if let Some(found) = settings::programs(&env, top).known(&agent.command_argv) {
             if found.ask.as_ref().is_some_and(|ask| !env.grants(top).allow(ask)) {
                 return Err(CommandError::needs_person(format!(
@@ -142,12 +142,12 @@ impl Planner {
         Ok(planner)
     }
 
-    /// Whether there are turns left.
+    /// Whether turns are left.
     pub fn may_go_on(&self) -> bool {
         self.earlier.len() < ROUNDS_MAX
     }
 
-    /// Lets the plan be made again.
+    /// Requests changes to the plan.
     pub fn change(&mut self, words: &str) {
         self.unusable = 0;
         let then =
@@ -155,14 +155,14 @@ impl Planner {
         self.earlier.push(EarlierAnswer { answer: std::mem::take(&mut self.last), then });
     }
 
-    /// Lets the plan be made again because the linter refuses it; fails if that keeps happening.
+    /// Requests a new plan after lint errors; fails if they persist.
     pub fn refuse(&mut self, why: &str) -> Result<(), CommandError> {
         let then = format!("The linter refuses the plan: {why}\nAnswer with the whole object again.");
         let answer = std::mem::take(&mut self.last);
         self.reject(answer, then, format!("the linter refuses its plan: {why}"))
     }
 
-    /// Asks for another answer instead of one that can't be used; `why` is for the user.
+    /// Requests another answer; `why` is for the user.
     fn reject(&mut self, answer: String, then: String, why: String) -> Result<(), CommandError> {
         self.unusable += 1;
         if self.unusable < UNUSABLE_MAX {
@@ -178,7 +178,7 @@ impl Planner {
         )))
     }
 
-    /// Talks until there is a plan.
+    /// Converses until there is a plan.
     pub fn talk(&mut self, out: &Out) -> Result<PlanDraft, CommandError> {
         while self.may_go_on() {
             out.say(format!("{} thinks …", self.agent.name));
@@ -228,7 +228,7 @@ impl Planner {
         let scratch = Scratch::for_agents(&self.env, "plan", &self.top, &self.settings, &refusals)?;
         let cli = CliAgent::new(self.agent.clone());
         let run = RunId::from("plan");
-        // In a folder of our own: among the temporary files anybody may have put a link of that name.
+        // In a private folder: others could plant links in the shared temporary folder.
         let prompt_file = scratch.sandbox.root().join("question.md");
         let profile;
         let whom = if self.agent.kind.calls_model() {
@@ -277,7 +277,7 @@ impl Planner {
         })
     }
 
-    /// The wish, and what the repository says of itself.
+    /// The idea and repo facts.
     fn first_prompt(&self, wish: &str, prd: Option<&str>) -> String {
         let mut text = String::new();
         if !wish.is_empty() {
@@ -315,7 +315,7 @@ impl Planner {
     }
 }
 
-/// Asks the person, and puts their answers into words.
+/// Asks the user and formats the answers.
 fn said(questions: &[Asked], out: &Out) -> Result<String, Left> {
     let mut then = String::from("The person's answers:\n");
     for asked in questions.iter().take(QUESTIONS_MAX) {
@@ -336,12 +336,12 @@ fn said(questions: &[Asked], out: &Out) -> Result<String, Left> {
     Ok(then)
 }
 
-/// What is wrong with an answer, and its beginning.
+/// What is wrong with an answer, and how it starts.
 fn quoted(what: &str, answer: &str) -> String {
     format!("{what}: \"{}\"", one_line(answer, 300))
 }
 
-/// The JSON object in an answer, whatever stands around it.
+/// The JSON object in an answer, ignoring surrounding text.
 fn turn(text: &str, has_prd: bool) -> Result<Turn, String> {
     let (start, end) = (text.find('{').ok_or("no object")?, text.rfind('}').ok_or("no object")?);
     let turn: Turn =

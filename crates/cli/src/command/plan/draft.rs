@@ -5,17 +5,15 @@ use ralph_loop_protocol::text::{count, one_line};
 use ralph_loop_task::dialect::names;
 use ralph_loop_task::dialect::prd_tasks::TasksJson;
 
-/// Requirements and stories.
 #[derive(Debug, Clone, Default)]
 pub struct PlanDraft {
     /// The text of `prd.md`.
     pub prd: String,
-    /// The stories.
     pub tasks: TasksJson,
 }
 
 impl PlanDraft {
-    /// Fills what follows from the rest: nothing passes yet, priorities count up, the branch has a name.
+    /// Fills derived fields: nothing passes, ascending priorities, a branch name.
     pub fn settle(&mut self) {
         let tasks = &mut self.tasks;
         if tasks.branch_name.trim().is_empty() {
@@ -37,7 +35,7 @@ impl PlanDraft {
         Ok(text.map_err(|e| CommandError::environment(format!("the plan cannot be written: {e}")))? + "\n")
     }
 
-    /// The plan for a person's eyes.
+    /// The plan for display.
     pub fn lines(&self) -> Vec<String> {
         let tasks = &self.tasks;
         let mut lines =

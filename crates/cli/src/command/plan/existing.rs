@@ -1,4 +1,4 @@
-//! What the repo already has of a plan. `ralph plan` never replaces what a user has written.
+//! An existing plan, which `ralph plan` never replaces.
 
 use super::{PRD, TASKS};
 use crate::error::CommandError;
@@ -8,7 +8,7 @@ use ralph_loop_task::dialect::prd_tasks;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The requirements that a user has written; nothing if there are none or only the template of `ralph init`.
+/// The user's requirements; `None` if there are none or only the template.
 pub fn requirements(top: &Path, template: &NewTask<'_>) -> Result<Option<String>, CommandError> {
     let Some(text) = read(&top.join(PRD))? else { return Ok(None) };
     let title = text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap_or_default();
@@ -16,7 +16,7 @@ pub fn requirements(top: &Path, template: &NewTask<'_>) -> Result<Option<String>
     Ok((!text.trim().is_empty() && text.trim() != template.trim()).then_some(text))
 }
 
-/// Refuses to replace stories other than those of the template, and a file that can't be understood.
+/// Refuses to replace stories other than the template's, or an unreadable file.
 pub fn refuse_stories(top: &Path, template: &NewTask<'_>) -> Result<(), CommandError> {
     let Some(text) = read(&top.join(TASKS))?.filter(|text| !text.trim().is_empty()) else { return Ok(()) };
     let template = prd_tasks::parse_text(&template.tasks_json()?).unwrap_or_default();

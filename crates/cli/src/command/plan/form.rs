@@ -9,7 +9,7 @@ use ralph_loop_protocol::text::one_line;
 use ralph_loop_task::config::{CommandLine, join_argv};
 use ralph_loop_task::dialect::prd_tasks::{Story, TasksJson};
 
-/// The layers of a change, in the order in which they are built.
+/// The layers of a change, in build order.
 const LAYERS: [(&str, &str); 5] = [
     ("schema", "data: tables, types, files"),
     ("logic", "what happens with it"),
@@ -17,7 +17,7 @@ const LAYERS: [(&str, &str); 5] = [
     ("UI", "what users see"),
     ("integration", "everything together"),
 ];
-/// Sections of the requirements that are asked for.
+/// Requirement sections that are asked for.
 const SECTIONS: [(&str, &str); 6] = [
     ("Problem", "What is the problem, and who has it?"),
     ("Non-Goals", "What is out of scope?"),
@@ -27,7 +27,7 @@ const SECTIONS: [(&str, &str); 6] = [
     ("Risks", "What could go wrong?"),
 ];
 
-/// Asks for a plan; for its requirements only if there are none yet.
+/// Asks for a plan, and for requirements if there are none.
 pub fn fill(
     wish: &str,
     prd: Option<String>,

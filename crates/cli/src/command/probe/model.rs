@@ -1,4 +1,4 @@
-//! Probing an agent whose model the engine calls itself: one tiny question to its profile.
+//! Probes an agent whose model `ralph` calls itself.
 
 use crate::question::tiny_question;
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Asks the agent's model and says how it went.
+/// Asks the agent's model and reports the result.
 pub fn ask(
     env: &Environment,
     agent: &AgentConfig,

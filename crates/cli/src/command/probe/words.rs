@@ -1,4 +1,4 @@
-//! What an agent that is tried prints: a login address or a question is shown at once, the rest where it does not answer.
+//! A probed agent's output: login URLs and questions are shown immediately, the rest if it fails.
 
 use crate::output::Out;
 use ralph_loop_agents::probe::{ProbeReport, ProbeStatus};
@@ -13,21 +13,21 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of output that are kept.
+/// Output kept.
 const KEPT: usize = 8 * 1024;
-/// Lines that are shown while it works.
+/// Lines shown while it works.
 const SHOWN_MAX: usize = 20;
-/// A line without an end counts as one after this silence: questions end without.
+/// Questions end without a newline, so a pause ends a line.
 const SILENCE: Duration = Duration::from_millis(700);
 
-/// Listens to one agent.
+/// Receives one agent's output.
 pub struct Sink<'a> {
     name: String,
     cancel: &'a Arc<CancelFlag>,
     redactor: &'a Redactor,
     out: &'a Out,
     clock: SystemClock,
-    /// The line under way of each stream, and when something was last added to it.
+    /// The current line of each stream, with the time of the last change.
     lines: [(Vec<u8>, Duration); 2],
     said: String,
     shown: usize,
@@ -53,7 +53,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// What it printed, in the report of an agent that did not answer.
+    /// Adds the output of a failing agent to the report.
     pub fn add_to(mut self, report: &mut ProbeReport) {
         for at in 0..self.lines.len() {
             self.end_line(at);
@@ -68,7 +68,7 @@ impl<'a> Sink<'a> {
         let bytes = std::mem::take(&mut self.lines[at].0);
         let line = String::from_utf8_lossy(&bytes);
         let line = self.redactor.text(line.trim()).into_owned();
-        // Events of an agent's own format are no words to a person.
+        // Events in an agent's format aren't for users.
         if line.is_empty() || line.starts_with(['{', '[']) && !line.starts_with("[y") {
             return;
         }
@@ -85,7 +85,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// Whether a line asks somebody to do something.
+/// Whether a line asks the user to do something.
 fn wants_a_person(line: &str) -> bool {
     let lower = line.to_lowercase();
     let asks = [

@@ -1,4 +1,4 @@
-//! Several tasks side by side: this process only starts them, shows a table and adds up the results.
+//! Runs several tasks in parallel: starts the processes, shows a table, adds up results.
 
 use super::RunArgs;
 use crate::consent;
@@ -57,13 +57,13 @@ pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     Ok(summary(batch.runs(), out))
 }
 
-/// Status and what there is to say of a task whose run is not looked at.
+/// Status and message of a task from its process alone.
 fn words(run: &BatchRun) -> (&'static str, String) {
     let text = |key: &str| run.result().and_then(|r| r[key].as_str()).unwrap_or_default().to_owned();
     let summary = || text("summary");
     match run.code() {
         Some(0) => ("done", summary()),
-        // Its own words name the command that goes on with it.
+        // The message names the command that resumes it.
         Some(130) if text("reason") == "suspended" => ("paused", summary()),
         Some(130) if run.result().is_none() => ("stopped", "not started".into()),
         Some(130) => ("stopped", summary()),
@@ -78,7 +78,7 @@ fn name(run: &BatchRun) -> String {
     run.request().file().map_or_else(String::new, |file| file.display().to_string())
 }
 
-/// Status of a task and what there is to say of it, by its run where there is one.
+/// Status and message of a task, from its run if there is one.
 fn standing(batch: &Batch, run: &BatchRun) -> (String, String) {
     let (status, detail) = words(run);
     let Some(state) = batch.state(run) else { return (status.to_owned(), detail) };
@@ -86,7 +86,7 @@ fn standing(batch: &Batch, run: &BatchRun) -> (String, String) {
     (state.status().to_string(), format!("iteration {number}/{}", state.spec.settings.budgets.max_iterations))
 }
 
-/// Without a terminal: a line for each task that stands otherwise than it did. How it ends is told by the summary.
+/// Without a terminal: one line per status change. The summary reports ends.
 fn tell_changes(out: &Out, batch: &Batch, stands: &mut [String]) {
     for (run, before) in batch.runs().iter().zip(stands) {
         let (status, detail) = standing(batch, run);
@@ -98,13 +98,13 @@ fn tell_changes(out: &Out, batch: &Batch, stands: &mut [String]) {
     }
 }
 
-/// One line per task; returns how many were drawn.
+/// One line per task; returns the number of lines.
 fn draw(out: &Out, batch: &Batch, now: Duration, before: usize) -> usize {
     let mut lines = Vec::new();
     for run in batch.runs() {
         let (status, detail) = standing(batch, run);
         let age = if run.is_running() { clock(now.saturating_sub(run.since())) } else { String::new() };
-        // A line that the terminal wraps would not be drawn over.
+        // Wrapped lines couldn't be redrawn.
         let room = table::columns().saturating_sub(3);
         let name = table::fit(&name(run), (room / 3).clamp(8, 28));
         let pad = " ".repeat((room / 3).clamp(8, 28).saturating_sub(table::width(&name)));
@@ -116,7 +116,7 @@ fn draw(out: &Out, batch: &Batch, now: Duration, before: usize) -> usize {
     batch.runs().len()
 }
 
-/// The results together: success only where each is.
+/// The combined result: success only if every run succeeded.
 fn summary(runs: &[BatchRun], out: &Out) -> u8 {
     let code = |run: &BatchRun| run.code().unwrap_or(1);
     let worst = [130, 4, 3, 2, 1].into_iter().find(|c| runs.iter().any(|l| code(l) == *c)).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! `ralph run --race`: this process only starts those that race, shows a table and says who won.
+//! `ralph run --race`: starts the contenders, shows a table, reports the winner.
 
 use super::RunArgs;
 use crate::consent;
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(200);
 
-/// How the best proven result is chosen.
+/// How to choose the best proven result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Best {
     /// The best number of the task.
@@ -40,7 +40,7 @@ impl From<Best> for RaceBy {
     }
 }
 
-/// Races, as the flags say.
+/// Starts a race from flags.
 pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     if args.tasks.len() > 1 {
         return Err(CommandError::usage("`--race` is about one task, but several are named")
@@ -55,7 +55,7 @@ pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     look_after(&request, app, out)
 }
 
-/// Looks after a race until it is over.
+/// Supervises a race until it is over.
 pub fn look_after(request: &RunRequest, app: &App, out: &Out) -> Result<u8, CommandError> {
     let request = consent::settle(request, app, out)?;
     let mut race = Race::new(app.environment(), &request)?;
@@ -80,7 +80,7 @@ pub fn look_after(request: &RunRequest, app: &App, out: &Out) -> Result<u8, Comm
     Ok(summary(&race, told, out))
 }
 
-/// One line for each; returns how many were drawn.
+/// One line each; returns the number of lines.
 fn draw(out: &Out, race: &Race, now: Duration, before: usize) -> usize {
     let view = race.view();
     let room = table::columns().saturating_sub(3);
@@ -99,7 +99,7 @@ fn draw(out: &Out, race: &Race, now: Duration, before: usize) -> usize {
     lines.len()
 }
 
-/// Who won, who cost what, and where everything is.
+/// Winner, costs and locations.
 fn summary(race: &Race, cancelled: bool, out: &Out) -> u8 {
     let view = race.view();
     let worst = view.runs.iter().filter_map(|run| run.exit_code).find(|code| *code != 0).unwrap_or(1);
@@ -143,7 +143,7 @@ fn summary(race: &Race, cancelled: bool, out: &Out) -> u8 {
     code
 }
 
-/// The race for a program.
+/// The race as JSON.
 fn object(race: &Race, view: &RaceView, code: u8) -> Value {
     let runs: Vec<Value> = view
         .runs

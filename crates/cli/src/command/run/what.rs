@@ -1,4 +1,4 @@
-//! What is to be done, as the command line says it: a task file, a sentence, or whatever stands on standard input.
+//! The task as given on the command line: a file, a sentence, or stdin.
 
 use super::RunArgs;
 use crate::error::CommandError;
@@ -6,10 +6,10 @@ use ralph_loop_app::TaskInput;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// More text than this is no task.
+/// Larger than any task.
 const MAX_TEXT: u64 = 1024 * 1024;
 
-/// Where the task of the only run comes from.
+/// The task of a single run.
 pub fn task(args: &RunArgs, folder: &Path) -> Result<TaskInput, CommandError> {
     if let Some(issue) = &args.issue {
         return Ok(TaskInput::Issue(issue.clone()));
@@ -31,8 +31,8 @@ pub fn task(args: &RunArgs, folder: &Path) -> Result<TaskInput, CommandError> {
     }
 }
 
-/// The files of several runs side by side. A sentence among them is refused: each run has its clone, its branch and its
-/// cost, and that is said file by file.
+/// The files of parallel runs. Sentences are rejected: each run has its own clone, branch and cost, named
+/// after its file.
 pub fn files(args: &RunArgs, folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
     let exists = |word: &String| folder.join(word).symlink_metadata().is_ok();
     let is_named = |word: &String| word.contains('/') || word.ends_with(".md") || word.ends_with(".json");
@@ -58,20 +58,20 @@ pub fn files(args: &RunArgs, folder: &Path) -> Result<Vec<PathBuf>, CommandError
     }
 }
 
-/// A file by whichever of its names.
+/// Resolves a file's different names.
 fn same_file(folder: &Path, word: &str) -> PathBuf {
     let path = folder.join(word);
     path.canonicalize().unwrap_or(path)
 }
 
-/// A plan below another folder than `ralph/`.
+/// A plan in another folder than `ralph/`.
 fn in_ralph_dir(dir: &Path) -> TaskInput {
     TaskInput::File(dir.join("tasks.json"))
 }
 
-/// Whether an argument says what is to be done, instead of naming a file that does. A file that exists is a file; so is a
-/// single word, and what begins as a path: a mistyped name must not start a run. Several words are a sentence, also one that
-/// ends with the name of a file.
+/// Whether an argument is a sentence rather than a file name. Existing files, single words and paths are
+/// files, because a mistyped name must not start a run. Several words are a sentence, even if it ends with a
+/// file name.
 fn is_sentence(word: &str, folder: &Path) -> bool {
     let there = |path: &str| folder.join(path).symlink_metadata().is_ok();
     let mut words = word.split_whitespace();

@@ -1,4 +1,4 @@
-//! `ralph sandbox list`: the containers and machines that runs have made.
+//! `ralph sandbox list`: containers and machines made by runs.
 
 use crate::error::CommandError;
 use crate::output::Out;
@@ -19,7 +19,6 @@ use serde_json::json;
 Exits with 4 if no provider answers.")]
 pub struct ListArgs {}
 
-/// Runs the command.
 pub fn run(_: ListArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     let env = app.environment();
     let providers = providers(env);

@@ -1,4 +1,4 @@
-//! `ralph sandbox rm`: removes what runs have made.
+//! `ralph sandbox rm`: removes them.
 
 use crate::error::CommandError;
 use crate::output::Out;
@@ -27,7 +27,6 @@ pub struct RmArgs {
     pub force: bool,
 }
 
-/// Runs the command.
 pub fn run(args: RmArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     let env = app.environment();
     let FoundSandboxes { sandboxes, problems } =
@@ -41,7 +40,7 @@ pub fn run(args: RmArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
                 CommandError::usage(format!("sandbox `{unknown}` doesn't exist, or `ralph` didn't create it"))
                     .hint("`ralph sandbox list` shows them all")
             }
-            // Nobody knows what that one has.
+            // Its sandboxes are unknown.
             Some(problem) => CommandError::environment(format!("the sandbox `{unknown}` was not found"))
                 .cause(format!("{} could not be asked: {}", problem.provider, problem.problem))
                 .hint("try again when it answers; nothing was removed"),
@@ -80,7 +79,7 @@ pub fn run(args: RmArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     Ok(if kept.is_empty() { 0 } else { 3 })
 }
 
-/// Whether a process drives the run now.
+/// Whether a process drives the run.
 fn in_use(env: &Environment, run: &RunId) -> bool {
     let Ok(home) = env.state_home() else { return false };
     let registered = registry::all(&home)

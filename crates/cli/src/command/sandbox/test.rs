@@ -1,4 +1,4 @@
-//! `ralph sandbox test`: does the sandbox hold on this machine.
+//! `ralph sandbox test`: tests the sandbox on this machine.
 
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
@@ -21,7 +21,6 @@ pub struct TestArgs {
     pub isolation: Isolation,
 }
 
-/// Runs the command.
 pub fn run(args: TestArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     if args.isolation == Isolation::None {
         return Err(CommandError::usage("without a sandbox there is nothing to test")

@@ -1,4 +1,4 @@
-//! `ralph show --checks`: every check with its command, its results, and what it printed where it fails.
+//! `ralph show --checks`: every check with command, results and failing output.
 
 use crate::output::{Out, Sign};
 use crate::run_text::{check_standing, check_words, failing_result, quoted, setup_words};
@@ -10,10 +10,9 @@ use ralph_loop_protocol::text::count;
 use ralph_loop_protocol::view::CheckView;
 use serde_json::json;
 
-/// Lines of a failing check that are shown.
+/// Lines shown of a failing check.
 const LINES: usize = 12;
 
-/// Prints them.
 pub fn show(facts: &RunReading, out: &Out) -> u8 {
     let checks = facts.view().checks;
     if out.json {

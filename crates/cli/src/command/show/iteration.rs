@@ -1,4 +1,4 @@
-//! One iteration: its receipt, checks, files, and where everything it left is.
+//! One iteration: receipt, checks, files, artifacts.
 
 use super::require_iteration;
 use crate::error::CommandError;
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Files listed; more are counted.
+/// Files listed.
 const SHOWN: usize = 40;
 
-/// `receipt.json`, as far as it is shown.
+/// The displayed part of `receipt.json`.
 #[derive(Debug, Deserialize)]
 struct Receipt {
     agent: String,
@@ -47,7 +47,6 @@ struct Receipt {
     verdict: Verdict,
 }
 
-/// Prints one iteration.
 pub fn show(facts: &RunReading, number: u32, story: &RunTimeline, out: &Out) -> Result<(), CommandError> {
     require_iteration(facts, number)?;
     let folder = facts.entry.run_dir().iteration(number);
@@ -72,7 +71,7 @@ pub fn show(facts: &RunReading, number: u32, story: &RunTimeline, out: &Out) -> 
     }
     print_signals(story, out);
     print_files(story, out);
-    // The folder stands once and whole, because it is there to be copied.
+    // In full, so that it can be copied.
     heading(out, &format!("Artifacts in {}", folder.display()));
     let mut table = Table::new(1).indent(2);
     for (path, bytes) in &files {
@@ -147,7 +146,7 @@ fn print_receipt(receipt: &Receipt, now: Timestamp, story: &RunTimeline, out: &O
     }
 }
 
-/// The stuck signals, where there are any.
+/// The stuck signals, if any.
 fn print_signals(story: &RunTimeline, out: &Out) {
     let Some(signals) = story.signals.as_ref().filter(|s| s.loop_score > 0.0 || s.progress.is_some()) else {
         return;
@@ -199,7 +198,7 @@ fn print_files(story: &RunTimeline, out: &Out) {
     }
 }
 
-/// Everything that the iteration left, with sizes.
+/// The iteration's files with sizes.
 fn files_in(folder: &Path) -> Vec<(PathBuf, u64)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<(PathBuf, u64)> =

@@ -1,4 +1,4 @@
-//! `proof.json` as a table: each criterion with its command, exit code, time, tests and the digest of its log.
+//! `proof.json` as a table: each criterion with command, exit code, time, tests and log digest.
 
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
@@ -13,15 +13,15 @@ use ralph_loop_protocol::text::{duration, one_line};
 use std::path::Path;
 use std::time::Duration;
 
-/// Lines of each list.
+/// Lines per list.
 const LISTED_MAX: usize = 10;
 
-/// Reads it; `None` where there is none, or it is not whole.
+/// `None` if missing or incomplete.
 pub fn read(path: &Path) -> Option<Proof> {
     Proof::parse(&repo_file::read_record(path).ok()?).ok()
 }
 
-/// `ralph show --proof`: the proof and nothing else.
+/// `ralph show --proof`.
 pub fn show(facts: &RunReading, out: &Out) -> Result<u8, CommandError> {
     let id = &facts.entry.run_id;
     let path = facts.entry.run_dir().proof();
@@ -41,7 +41,6 @@ pub fn show(facts: &RunReading, out: &Out) -> Result<u8, CommandError> {
     Ok(0)
 }
 
-/// Prints it.
 pub fn print(proof: &Proof, now: Timestamp, out: &Out) {
     heading(out, "Proof");
     let word = ProofLevel::headline(proof.level.filter(|_| proof.passed), proof.approved_by.as_deref());
@@ -86,7 +85,7 @@ pub fn print(proof: &Proof, now: Timestamp, out: &Out) {
     }
 }
 
-/// Changes of the harness and suppression comments, bounded.
+/// Harness changes and suppression comments, bounded.
 fn harness(proof: &Proof) -> Vec<String> {
     let changes = proof.harness.iter().map(|change| format!("harness: {}", change.line()));
     let comments =

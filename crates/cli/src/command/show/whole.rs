@@ -1,4 +1,4 @@
-//! A whole run: how it stands, what was asked for, every iteration, the proof.
+//! A whole run: status, task, iterations, proof.
 
 use super::proof;
 use crate::error::CommandError;
@@ -12,10 +12,9 @@ use ralph_loop_protocol::text::{count, duration};
 use ralph_loop_task::config::{AgentSelection, Completion};
 use serde_json::{Value, json};
 
-/// Iterations listed; older ones are counted.
+/// Iterations listed.
 const SHOWN: usize = 200;
 
-/// Prints the run.
 pub fn show(facts: &RunReading, story: &RunTimeline, out: &Out) -> Result<(), CommandError> {
     let proof_path = facts.entry.run_dir().proof();
     if out.json {
