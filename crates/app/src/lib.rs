@@ -6,7 +6,6 @@
 //! [`App::spawn`] does all that in a detached process. [`App::resume`] continues an existing run;
 //! [`App::open`] and [`App::list`] only read. Nothing here prints, exits, or reads the process environment
 //! outside [`Environment::capture`]: progress goes to a [`Reporter`], failures are an [`AppError`].
-#![allow(missing_docs, reason = "a comment that repeats a name helps no reader")]
 
 mod agent;
 pub mod agent_settings;

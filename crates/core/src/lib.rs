@@ -33,7 +33,6 @@
 //! command line, a server or your own program passes the backends as [`driver::DriverParts`]. A driver can move
 //! between threads, and one process can run several. [`handle::RunHandle`] watches and steers a run through its
 //! journal and inbox alone.
-#![allow(missing_docs, reason = "only `loop_agent` is the library's public surface")]
 
 mod append_only;
 mod baseline;

@@ -1,6 +1,5 @@
 //! Judges checks: what their output says ([`report`]), which files decide them besides the product
 //! ([`harness`]), and what a final check proves ([`state`]). Pure; `core` runs the checks.
-#![allow(missing_docs, reason = "a comment that repeats a name helps no reader")]
 
 pub mod harness;
 pub mod report;

@@ -3,7 +3,6 @@
 //! The server doesn't run the loop: each run is a detached process. [`live`] watches the records of all runs
 //! on this machine, [`index`] keeps a disposable row of each, [`scheduler`] decides which run starts next,
 //! [`people`] holds users and roles, [`routes`] the REST API, [`stream`] WebSockets and server-sent events.
-#![allow(missing_docs, reason = "a comment that repeats a name helps no reader")]
 
 pub mod audit;
 pub mod auth;

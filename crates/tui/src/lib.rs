@@ -7,7 +7,6 @@
 //! Modules depend on each other in one direction: `data`, `text`, `theme` → `editor`, `form`, `log`, `draft`,
 //! `findings` → `keys`, `msg` → `model` → `draw` → `screen` → `overlay` → `update`, `view`, `remote` →
 //! `runtime`.
-#![allow(missing_docs, reason = "a comment that repeats a name helps no reader")]
 
 mod data;
 mod draft;
