@@ -7,8 +7,9 @@ use crate::facts::RunReading;
 use crate::list::{self, ListEntry};
 use crate::report::{Notice, Reporter};
 use crate::request::{NotifyRequest, RunRequest};
+use crate::resume::publish::PublishRequest;
 use crate::resume::{self, ResumeOutcome};
-use crate::run::{self, ForkRequest, Plan, placement};
+use crate::run::{self, ForkRequest, Plan, ReadyRun, placement};
 use crate::trust::store::TrustStore;
 use crate::{agent, find, spawn, wiring};
 use ralph_loop_core::handle::RunHandle;
@@ -165,6 +166,24 @@ impl App {
     ) -> Result<ResumeOutcome, AppError> {
         let entry = find::run(&self.env, folder, name)?;
         resume::resume_run(&self.env, &entry, notify, budgets, cancel, report)
+    }
+
+    /// Opens a run that has ended again, to push its result or to open a pull request with it.
+    pub fn publish(
+        &self,
+        folder: &Path,
+        name: Option<&str>,
+        request: &PublishRequest,
+        cancel: Arc<CancelFlag>,
+        report: &dyn Reporter,
+    ) -> Result<ReadyRun, AppError> {
+        let entry = find::run(&self.env, folder, name)?;
+        resume::publish::publish_run(&self.env, &entry, request, cancel, report)
+    }
+
+    /// The same in a detached process of the `ralph` binary; returns once it has started.
+    pub fn spawn_publish(&self, entry: &Registration, request: &PublishRequest) -> Result<(), AppError> {
+        spawn::publish(&self.env, entry, request)
     }
 
     /// Fetches a run of another machine from the state it pushed to a remote.

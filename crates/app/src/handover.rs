@@ -230,7 +230,7 @@ fn counterpart(
 }
 
 /// The URL a run hands over to: that of the user's repo, or of the clone's source.
-fn url_of(env: &Environment, spec: &RunSpec, repo: &Repo) -> Option<String> {
+pub(crate) fn url_of(env: &Environment, spec: &RunSpec, repo: &Repo) -> Option<String> {
     let remote = &spec.settings.handover.remote;
     let own = || remote_url(repo, remote);
     match &spec.place {

@@ -84,4 +84,5 @@ pub use report::{Notice, Reporter, SilentReporter};
 pub use request::{NotifyRequest, Overrides, PlaceRequest, RaceRequest, RunRequest, TaskInput, Unfinished};
 pub use resume::ResumeOutcome;
 pub use resume::adopt;
+pub use resume::publish::PublishRequest;
 pub use run::{FinishedRun, ForkRequest, Plan, ReadyRun};

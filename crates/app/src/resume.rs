@@ -2,6 +2,7 @@
 
 pub mod adopt;
 mod elsewhere;
+pub mod publish;
 
 use crate::environment::Environment;
 use crate::error::AppError;

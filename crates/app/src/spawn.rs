@@ -9,6 +9,7 @@ use crate::own_program;
 use crate::race;
 use crate::races::{self, LaneRecord};
 use crate::request::RunRequest;
+use crate::resume::publish::PublishRequest;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_journal::layout::StateHome;
@@ -86,6 +87,32 @@ pub(crate) fn resume(
     let mut args = vec!["resume", "--detached", entry.run_id.as_str()];
     for (flag, most) in &limits {
         args.extend(most.as_deref().into_iter().flat_map(|most| [*flag, most]));
+    }
+    let folder = folder_of(entry, &home);
+    let child = start(env, &folder, &args, b"", &log)?;
+    let begun = |pid| driven_by(env, &home, &folder, pid, Some(&entry.run_id));
+    follow(child, &log, begun, |status| ended(status, &home, &log)).map(drop)
+}
+
+/// Publishes the result of a run that has ended.
+pub(crate) fn publish(
+    env: &Environment,
+    entry: &Registration,
+    request: &PublishRequest,
+) -> Result<(), AppError> {
+    let home = env.state_home()?;
+    let log = Log::make(&home)?;
+    let mut args = vec!["publish", "--detached", entry.run_id.as_str()];
+    args.extend(request.push_only.then_some("--push"));
+    args.extend(request.draft.then_some("--draft"));
+    let texts = [
+        ("--branch", &request.branch),
+        ("--base", &request.base),
+        ("--title", &request.title),
+        ("--body", &request.body),
+    ];
+    for (flag, text) in texts {
+        args.extend(text.iter().flat_map(|text| [flag, text.as_str()]));
     }
     let folder = folder_of(entry, &home);
     let child = start(env, &folder, &args, b"", &log)?;

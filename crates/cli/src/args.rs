@@ -59,7 +59,7 @@ const GROUPS: [(&str, &[&str], &[&str]); 6] = [
             "fork",
         ],
     ),
-    ("Take the result", &["diff", "apply"], &["open", "restore"]),
+    ("Take the result", &["diff", "apply"], &["publish", "open", "restore"]),
     (
         "Manage",
         &["trust"],
@@ -234,6 +234,8 @@ pub enum Command {
     Diff(command::diff::DiffArgs),
     /// Apply a run's result to your checkout
     Apply(command::apply::ApplyArgs),
+    /// Push a run's result, or open a pull request with it
+    Publish(command::publish::PublishArgs),
     /// Open a run's pull request or files
     Open(command::open::OpenArgs),
     /// Delete leftovers of finished runs

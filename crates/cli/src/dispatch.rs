@@ -4,8 +4,8 @@ use crate::args::{Cli, Command};
 use crate::command::{
     apply, archive, attach, bug_report, clean, completions, control, cost, demo, deploy, diagnose, diff,
     doctor, fork, guardrail, harness, home, hook, index, init, lint, list, logs, man, mcp, models, notify,
-    open, plan, plugin, probe, replay, restore, resume, run, sandbox, schema, serve, show, status, trust,
-    worker,
+    open, plan, plugin, probe, publish, replay, restore, resume, run, sandbox, schema, serve, show, status,
+    trust, worker,
 };
 use crate::error::CommandError;
 use crate::output::Out;
@@ -46,6 +46,7 @@ pub fn dispatch(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
         Command::Show(args) => show::run(args, app, &folder, out),
         Command::Diff(args) => diff::run(args, app, &folder, out),
         Command::Apply(args) => apply::run(args, app, &folder, out),
+        Command::Publish(args) => publish::run(args, app, &folder, out),
         Command::Open(args) => open::run(args, app, &folder, out),
         Command::Clean(args) => clean::run(args, app, &folder, out),
         Command::Cost(args) => cost::run(&args, app, out),

@@ -8,7 +8,8 @@ use crate::output::Out;
 use crate::report::{Presenter, summary};
 use crate::signals;
 use ralph_loop_app::{
-    App, ErrorKind, FinishedRun, NotifyRequest, Plan, ReadyRun, ResumeOutcome, RunRequest, find, project,
+    App, ErrorKind, FinishedRun, NotifyRequest, Plan, PublishRequest, ReadyRun, ResumeOutcome, RunRequest,
+    find, project,
 };
 use ralph_loop_core::handle::ControlOutcome;
 use ralph_loop_protocol::control::BudgetChange;
@@ -78,6 +79,18 @@ pub fn resume_run(
 ) -> Result<u8, CommandError> {
     let begun = app.resume(folder, name, notify, budgets, signals::install(), &Presenter::new(app, out))?;
     Ok(finish(begun, app, out))
+}
+
+/// Hands over the result of a run that has ended.
+pub fn publish(
+    name: Option<&str>,
+    request: &PublishRequest,
+    app: &App,
+    folder: &Path,
+    out: &Out,
+) -> Result<u8, CommandError> {
+    let run = app.publish(folder, name, request, signals::install(), &Presenter::new(app, out))?;
+    Ok(drive(run, app, out))
 }
 
 fn finish(begun: ResumeOutcome, app: &App, out: &Out) -> u8 {

@@ -55,6 +55,8 @@ pub enum Control {
     },
     /// New limits for the whole run; missing ones stay. A run that ended on a budget can then resume.
     Budget(BudgetChange),
+    /// Push the result, or open a pull request with it. A run that has ended does this now.
+    Publish(PublishChange),
     /// Accept what the run asks about (moved refs, changed config).
     Approve,
     /// Have the doctor analyze the run after the current session.
@@ -90,6 +92,7 @@ impl Control {
             Self::Model { .. } => "model",
             Self::Edit { .. } => "edit",
             Self::Budget(_) => "budget",
+            Self::Publish(_) => "publish",
             Self::Approve => "approve",
             Self::Diagnose => "diagnose",
             Self::Note { .. } => "note",
@@ -97,6 +100,28 @@ impl Control {
             Self::Nudge { .. } => "nudge",
         }
     }
+}
+
+/// Where a result goes, decided after the start of its run. What is left out stays as the run has it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PublishChange {
+    /// Open a pull request, in addition to the push.
+    pub pr: bool,
+    /// The branch on the remote.
+    pub branch: String,
+    /// The branch that the pull request goes to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// The title of the pull request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The text of the pull request; the evidence follows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// Keep the pull request a draft.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draft: Option<bool>,
 }
 
 /// New limits for the whole run.

@@ -130,6 +130,54 @@ fn a_run_that_ends_without_success_leaves_an_honest_draft() {
 }
 
 #[test]
+fn a_result_is_published_after_the_end_and_only_once() {
+    let env = TestEnv::new(RALPH);
+    let agent = "echo work > part.txt; echo '<promise>COMPLETE</promise>'";
+    let world = world(&env, agent, "test -f part.txt", &json!({ "publish": null }));
+    let run = world.repo.run(&[]).exits(0).json();
+    let id = run["run_id"].as_str().unwrap();
+    assert_eq!((&run["pr_url"], world.forge.open_prs().unwrap().len()), (&Value::Null, 0));
+    // The user goes on working in the folder meanwhile.
+    world.repo.write("mine.txt", "mine\n");
+
+    let published =
+        world.repo.ralph(&["--json", "publish", "--title", "Add the part", "--draft"]).exits(0).json();
+    let pr = world.forge.pr(1).unwrap();
+    assert_eq!((pr.title.as_str(), pr.draft, pr.head), ("Add the part", true, format!("ralph/{id}")));
+    let proof: Value = serde_json::from_str(&world.repo.run_file("proof.json")).unwrap();
+    assert_eq!(pr.head_commit, proof["commit"].as_str().unwrap());
+    assert!(pr.body.starts_with("**Proven, independent.**"), "{}", pr.body);
+    assert_eq!((published["pr_url"].as_str(), &published["reason"]), (Some(pr.url.as_str()), &run["reason"]));
+    assert!(!world.remote(&["ls-tree", "--name-only", &pr.head_commit]).contains("mine.txt"));
+    assert_eq!(world.repo.events_named("control_received").last().unwrap()["control"], "publish");
+
+    // Again: the same pull request, not a second one.
+    world.repo.ralph(&["publish", id, "--title", "Add the part"]).exits(0);
+    assert_eq!(world.forge.open_prs().unwrap().len(), 1);
+    assert_eq!(world.repo.events_named("session_ended").len(), 1);
+}
+
+#[test]
+fn a_branch_alone_is_published_and_what_has_no_result_is_refused() {
+    let env = TestEnv::new(RALPH);
+    let agent = "echo work > part.txt; echo '<promise>COMPLETE</promise>'";
+    let world = world(&env, agent, "test -f part.txt", &json!({ "publish": null }));
+    world.repo.run(&["--worktree"]).exits(0);
+    world.repo.ralph(&["publish", "--push", "--branch", "parts/one"]).exits(0);
+    let pushed = world.remote(&["rev-parse", "refs/heads/parts/one"]);
+    assert_eq!(pushed.trim(), world.repo.events_named("published")[1]["commit"].as_str().unwrap());
+    assert!(world.forge.open_prs().unwrap().is_empty());
+
+    let alone = TestRepo::with_task(&env);
+    alone.stub(agent, "test -f part.txt");
+    env.user_config(&json!({}));
+    alone.run(&[]).exits(0);
+    let refused = alone.ralph(&["publish"]).exits(4);
+    assert!(refused.stderr.contains("the repo has no remote `origin`"), "{}", refused.stderr);
+    assert_eq!(alone.ralph(&["--json", "status"]).exits(0).json()["status"], "done");
+}
+
+#[test]
 fn nothing_is_published_unless_asked_and_a_task_that_needs_a_host_says_so() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);

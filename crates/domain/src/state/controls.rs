@@ -3,8 +3,9 @@
 use super::{LETTERS, RunFacts};
 use crate::select::Cooldown;
 use jiff::Timestamp;
-use ralph_loop_protocol::control::{BudgetChange, Control, Letter};
+use ralph_loop_protocol::control::{BudgetChange, Control, Letter, PublishChange};
 use ralph_loop_protocol::outcome::HumanReason;
+use ralph_loop_task::config::Publish;
 
 impl RunFacts {
     pub(super) fn control(&mut self, letter: &Letter, at: Timestamp) {
@@ -87,6 +88,7 @@ impl RunFacts {
                 }
             }
             Control::Budget(change) => self.change_budgets(change, at),
+            Control::Publish(change) => self.publish(change),
             Control::Nudge { text } => {
                 self.nudge(text.clone());
                 self.people.tests_rejected |= self.asks_about_tests();
@@ -116,6 +118,27 @@ impl RunFacts {
             self.spending.totals.waited_ms = 0;
             self.handover.reopened();
         }
+    }
+
+    /// A run that has ended continues, only to hand over what it has.
+    fn publish(&mut self, change: &PublishChange) {
+        let handover = &mut self.spec.settings.handover;
+        handover.publish = if change.pr { Publish::Pr } else { Publish::Push };
+        handover.branch = Some(change.branch.clone());
+        let pr = &mut handover.pr;
+        pr.draft = change.draft.or(pr.draft);
+        for (now, new) in [
+            (&mut pr.base, &change.base),
+            (&mut pr.title_template, &change.title),
+            (&mut pr.body_template, &change.body),
+        ] {
+            if new.is_some() {
+                now.clone_from(new);
+            }
+        }
+        self.result.published = None;
+        self.result.finished = None;
+        self.handover.reopened();
     }
 
     /// What the checks need may be there now: the work that is there is checked again before another session.

@@ -224,6 +224,15 @@ impl RunCommits {
         Ok(ApplyReport { files, commits, ..report })
     }
 
+    /// The files of the user's checkout whose own changes conflict with the result. Nothing is written.
+    pub fn conflicts(&self, repo: &Repo, run: &RunId) -> Result<Vec<String>> {
+        let changes = tree_changes(&repo.git(), self.start.as_str(), &self.result)?;
+        let files: Vec<Difference<'_>> =
+            changes.iter().filter(|change| !change.is_nested_repo()).map(TreeChange::as_difference).collect();
+        let target = Target::of_user(repo, &repo.run_folder(run), self.start.as_str())?;
+        Ok(target.plan(&files)?.conflicts.iter().map(|path| text(path)).collect())
+    }
+
     fn index_lines(
         &self,
         repo: &Repo,

@@ -69,6 +69,10 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
                         None => format!(": the configured one{who}"),
                     }
                 }
+                Control::Publish(to) if to.pr => {
+                    format!(": a pull request from {}", one_line(&to.branch, 120))
+                }
+                Control::Publish(to) => format!(": {}", one_line(&to.branch, 120)),
                 Control::Skip { agent: Some(agent) } => format!(": {agent}"),
                 Control::Cooldown { agent, seconds: 0 } => format!(": {agent} is free again"),
                 Control::Cooldown { agent, seconds } => {

@@ -2,8 +2,8 @@
 
 use super::{
     access, artifacts, control, costs, create, debug, diagnosis, diff, docs, events, files, fleet,
-    guardrails, health, iterations, mcp, output, page, prepare, races, run, runs, sandbox, session, task,
-    watch,
+    guardrails, health, iterations, mcp, output, page, prepare, races, result, run, runs, sandbox, session,
+    task, watch,
 };
 use crate::server::Server;
 use axum::Router;
@@ -61,6 +61,8 @@ pub fn operations() -> &'static [Operation] {
         op("put", "/api/v1/runs/{run}/files/{path}", "operator", "Edit the task, or add to notes and guardrails; needs `If-Match`"),
         op("get", "/api/v1/runs/{run}/guardrails", "viewer", "Its guardrails and notes"),
         op("get", "/api/v1/runs/{run}/diff", "viewer", "What it has changed: in all, in one iteration, or between two"),
+        op("get", "/api/v1/runs/{run}/result", "viewer", "Its result, and the ways to take it"),
+        op("post", "/api/v1/runs/{run}/result", "operator", "Apply its result, make a branch of it, push it, or open a pull request"),
         op("get", "/api/v1/runs/{run}/diagnosis", "viewer", "What the doctor last said of it"),
         op("post", "/api/v1/runs/{run}/debug", "operator", "One of the listed commands, where its mode is debug"),
         op("get", "/api/v1/runs/{run}/sandbox", "viewer", "Where it works"),
@@ -110,6 +112,7 @@ pub fn router(server: Arc<Server>) -> Router {
         .route("/files/{*path}", get(files::get).put(files::put))
         .route("/guardrails", get(guardrails::guardrails))
         .route("/diff", get(diff::diff))
+        .route("/result", get(result::get).post(result::post))
         .route("/diagnosis", get(diagnosis::diagnosis))
         .route("/debug", post(debug::debug))
         .route("/sandbox", get(sandbox::sandbox))

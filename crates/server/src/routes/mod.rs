@@ -22,6 +22,7 @@ mod output;
 mod page;
 mod prepare;
 mod races;
+mod result;
 mod run;
 mod runs;
 mod sandbox;

@@ -3,7 +3,7 @@
 use super::list::Operation;
 use super::{
     access, artifacts, control, costs, create, debug, diagnosis, diff, events, files, guardrails, iterations,
-    output, prepare, run, sandbox, session, task,
+    output, prepare, result, run, sandbox, session, task,
 };
 use crate::index::{CostSums, ListQuery, Page};
 use crate::row::RunRow;
@@ -78,6 +78,8 @@ pub(crate) fn of(operation: &Operation, asked: &mut SchemaGenerator, answers: &m
         ("put", "/files/{path}") => it.body::<task::TextBody>().plain("200"),
         ("get", "/guardrails") => it.gives::<guardrails::Guardrails>("200"),
         ("get", "/diff") => it.query::<diff::DiffQuery>().gives::<diff::DiffAnswer>("200"),
+        ("get", "/result") => it.gives::<result::ResultAnswer>("200"),
+        ("post", "/result") => it.body::<result::TakeBody>().gives::<result::Taken>("200"),
         ("get", "/diagnosis") => it.gives::<diagnosis::DiagnosisAnswer>("200"),
         ("post", "/debug") => it.body::<debug::DebugBody>().gives::<debug::DebugAnswer>("200"),
         ("get", "/sandbox") => it.gives::<sandbox::SandboxAnswer>("200"),

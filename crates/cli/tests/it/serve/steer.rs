@@ -110,3 +110,38 @@ fn the_doctor_reads_a_run_and_its_advice_is_applied_by_a_click() {
     assert_eq!(more["outcome"], "started", "{more}");
     server.row_when(&run, "one more iteration", |row| row["iteration"] == 3 && row["status"] == "failed");
 }
+
+#[test]
+fn a_result_is_taken_from_the_page() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    env.user_config(&json!({ "local_forge": env.path("forge") }));
+    repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "grep -q work part.txt");
+    let run = repo.run(&["--worktree"]).exits(0).json()["run_id"].as_str().unwrap().to_owned();
+    let server = Served::start(&env, &repo.dir, &[]);
+    let path = format!("/runs/{run}/result");
+
+    let result = server.get(&path).is(200).json();
+    assert_eq!(result["files"][0]["path"], "part.txt", "{result}");
+    let ways = |result: &serde_json::Value| {
+        let ways = result["ways"].as_array().unwrap().clone();
+        ways.iter().map(|way| (way["kind"].clone(), way["possible"].clone())).collect::<Vec<_>>()
+    };
+    let kinds = [("apply", true), ("branch", true), ("push", false), ("pr", true)];
+    assert_eq!(ways(&result), kinds.map(|(kind, possible)| (json!(kind), json!(possible))), "{result}");
+    assert!(result["pr_draft"]["body"].as_str().unwrap().starts_with("**Proven, independent.**"));
+
+    repo.write("part.txt", "mine\n");
+    assert_eq!(server.get(&path).is(200).json()["ways"][0]["conflicts"], json!(["part.txt"]));
+    server.post(&path, &json!({ "kind": "apply" })).is(409);
+    assert_eq!(repo.read("part.txt"), "mine\n");
+    std::fs::remove_file(repo.dir.join("part.txt")).unwrap();
+    let taken = server.post(&path, &json!({ "kind": "apply" })).is(200).json();
+    assert_eq!((&taken["outcome"], repo.read("part.txt").as_str()), (&json!("applied"), "work\n"));
+    assert_eq!(server.post(&path, &json!({ "kind": "apply" })).is(200).json()["outcome"], "already_there");
+
+    let started = server.post(&path, &json!({ "kind": "pr", "title": "Add the part" })).is(202).json();
+    assert_eq!(started["outcome"], "started");
+    until("the pull request", || server.get(&path).is(200).json()["pr_url"].as_str().map(str::to_owned));
+    server.row_when(&run, "the end", |row| row["status"] == "done");
+}
