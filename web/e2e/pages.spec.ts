@@ -2,7 +2,7 @@
 import { expect, test, type Page } from "@playwright/test";
 import { spawn, type ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { accessible, hindrances } from "./axe";
+import { accessible, findings } from "./axe";
 
 const PORT = 8791;
 const BASE = `http://127.0.0.1:${PORT}`;
@@ -27,7 +27,7 @@ async function enter(page: Page, token = "admin"): Promise<string[]> {
 const RUN = "/runs/keep-order-7f3a";
 const PAGES: Record<string, [string, string]> = {
   "the runs": ["/", "Keep router order under load"],
-  "a run that needs somebody": [RUN, "Approve"],
+  "a run that needs you": [RUN, "Approve"],
   "a run at work": ["/runs/migrate-sessions-19bc", "Fresh session"],
   "a run that is done": ["/runs/fix-flaky-4e10", "Proven in a clean checkout"],
   "a run that failed": ["/runs/too-dear-99aa", "Raise the budget"],
@@ -37,17 +37,17 @@ const PAGES: Record<string, [string, string]> = {
   "the task": [`${RUN}/task`, "version 2"],
   "the guardrails": [`${RUN}/rules`, "Never edit generated files"],
   "the diff": [`${RUN}/diff`, "tests/router.rs"],
-  "the diagnosis": [`${RUN}/diagnostics`, "What was observed"],
+  "the diagnosis": [`${RUN}/diagnostics`, "Observed"],
   "the sandbox": [`${RUN}/sandbox`, "bwrap"],
   "the charts": [`${RUN}/charts`, "Cost per iteration"],
   "a new run": ["/new", "What should be true when it is done?"],
   "the costs": ["/costs", "Cost per day"],
   "the settings": ["/settings", "Notifications"],
-  "the people": ["/settings/people", "Add a person"],
+  "the users": ["/settings/people", "Add user"],
   "the secrets": ["/settings/secrets", "ANTHROPIC_API_KEY"],
   "the workers": ["/settings/workers", "no synchronous standby"],
   "the audit log": ["/settings/audit", "pause"],
-  "a page that is not there": ["/nowhere", "There is no such page"],
+  "an unknown page": ["/nowhere", "Page not found"],
 };
 
 for (const [theme, width] of [["light", 1440], ["dark", 1024], ["dark", 390]] as const) {
@@ -60,7 +60,7 @@ for (const [theme, width] of [["light", 1440], ["dark", 1024], ["dark", 390]] as
     for (const [name, [path, words]] of Object.entries(PAGES)) {
       await page.goto(BASE + path);
       await expect(page.getByText(words).first(), name).toBeVisible();
-      found.push(...(await hindrances(page)).map((one) => `${name}: ${one}`));
+      found.push(...(await findings(page)).map((one) => `${name}: ${one}`));
       const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (over > 0) found.push(`${name} is ${over} px wider than the window`);
     }
@@ -69,14 +69,14 @@ for (const [theme, width] of [["light", 1440], ["dark", 1024], ["dark", 390]] as
   });
 }
 
-test("the login is accessible, and a wrong token is told", async ({ page }) => {
+test("the login is accessible, and reports a wrong token", async ({ page }) => {
   await page.request.post(`${BASE}/api/v1/login`, { data: { token: "admin" } });
   await page.request.post(`${BASE}/api/v1/logout`);
   await page.goto(BASE);
   await accessible(page, "the login");
   await page.getByLabel("Token").fill("wrong");
   await page.getByRole("button", { name: "Log in" }).click();
-  await expect(page.getByRole("alert")).toContainText("The token is not known");
+  await expect(page.getByRole("alert")).toContainText("Unknown token");
 });
 
 test("keys, palette and sheet reach everything", async ({ page }) => {
@@ -106,7 +106,7 @@ test("keys, palette and sheet reach everything", async ({ page }) => {
   await expect(page).toHaveURL(/\/costs$/);
 });
 
-test("what is destructive is asked about, with what will happen", async ({ page }) => {
+test("destructive actions ask first and say what will happen", async ({ page }) => {
   await enter(page);
   await page.goto(`${BASE}/runs/migrate-sessions-19bc`);
   await page.getByRole("button", { name: "More actions" }).click();
@@ -130,7 +130,7 @@ test("thousands of runs stay a few dozen rows", async ({ page }) => {
   expect(await page.locator(".run-row").count()).toBeLessThan(60);
 });
 
-test("how soon the page is usable at a quarter of the speed is told", async ({ page }) => {
+test("reports how soon the page is usable at a quarter of the speed", async ({ page }) => {
   await enter(page);
   const client = await page.context().newCDPSession(page);
   await client.send("Emulation.setCPUThrottlingRate", { rate: 4 });

@@ -15,7 +15,7 @@ import { Boundary } from "./ui/boundary";
 import { Shell } from "./ui/shell";
 import { Toasts } from "./ui/toast";
 
-/** The code of a run's page: fetched at once where one is opened, else when there is time. */
+/** The code of a run's page, fetched at once if one is opened, else when the browser is idle. */
 export const loadRunPage = () => import("./pages/run/run").then((all) => ({ default: all.RunPage }));
 
 const RunPage = lazy(loadRunPage);
@@ -26,9 +26,9 @@ const Settings = lazy(() => import("./pages/settings/settings"));
 const Palette = lazy(() => import("./ui/palette"));
 const KeySheet = lazy(() => import("./ui/key-sheet"));
 
-type Who = { state: "asking" } | { state: "nobody" } | { state: "here"; me: Me } | { state: "away"; problem: Problem };
+type Who = { state: "asking" } | { state: "out" } | { state: "here"; me: Me } | { state: "away"; problem: Problem };
 
-/** A login code of the command line comes behind `#`: it never reaches a server's log. */
+/** The command line puts a login code behind `#`, so it never reaches a server's log. */
 function codeInAddress(): string | null {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (code !== null) history.replaceState(null, "", location.pathname + location.search);
@@ -45,11 +45,11 @@ export function App({ start }: { start: Me | null }) {
       setWho({ state: "here", me });
     } catch (error) {
       const problem = asProblem(error);
-      setWho(problem.status === 401 ? { state: "nobody" } : { state: "away", problem });
+      setWho(problem.status === 401 ? { state: "out" } : { state: "away", problem });
     }
   }, []);
   useEffect(() => {
-    whenLoggedOut(() => setWho({ state: "nobody" }));
+    whenLoggedOut(() => setWho({ state: "out" }));
     const code = codeInAddress();
     if (code === null) {
       if (!start) void ask();
@@ -64,7 +64,7 @@ export function App({ start }: { start: Me | null }) {
   }, [who, ask]);
 
   if (who.state === "asking") return <Splash />;
-  if (who.state === "nobody") return <Login problem={codeProblem} onDone={() => void ask()} />;
+  if (who.state === "out") return <Login problem={codeProblem} onDone={() => void ask()} />;
   if (who.state === "away") {
     return (
       <main className="login">
@@ -74,7 +74,7 @@ export function App({ start }: { start: Me | null }) {
   }
   return (
     <Session.Provider value={who.me}>
-      <Inside onLogout={() => setWho({ state: "nobody" })} />
+      <Inside onLogout={() => setWho({ state: "out" })} />
     </Session.Provider>
   );
 }
@@ -113,7 +113,7 @@ function Inside({ onLogout }: { onLogout: () => void }) {
   }, []);
   useKeys(
     [
-      { keys: "?", what: "This list of keys", group: "everywhere" },
+      { keys: "?", what: "Keyboard shortcuts", group: "everywhere" },
       { keys: "g r", what: "Go to the runs", group: "everywhere" },
       { keys: "g c", what: "Go to the costs", group: "everywhere" },
       { keys: "g s", what: "Go to the settings", group: "everywhere" },
@@ -168,9 +168,9 @@ function Page({ route }: { route: Route }) {
     case "lost":
       return (
         <main className="page">
-          <Empty title="There is no such page">
+          <Empty title="Page not found">
             <p className="muted">
-              <a href="/">All runs</a> are on the first page.
+              <a href="/">All runs</a>
             </p>
           </Empty>
         </main>

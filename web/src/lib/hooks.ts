@@ -26,7 +26,7 @@ export function useNow(): number {
   return useSyncExternalStore(watchClock, () => now);
 }
 
-/** Words that depend on the time; whoever shows them is drawn again only when they change. */
+/** A text that depends on the time; its component renders again only when the text changes. */
 export function useTimeWords(make: (now: number) => string): string {
   return useSyncExternalStore(watchClock, () => make(now));
 }

@@ -1,6 +1,7 @@
 // The live log as lines: what the agent says, the tools it uses, checks, errors, and the events between them.
 
 import type { EventLine, LiveRecord } from "../api/types";
+import { bytes } from "./format";
 
 export type LineKind = "say" | "tool" | "result" | "check" | "error" | "event" | "note";
 
@@ -24,7 +25,7 @@ export function logLines(live: LiveRecord[], events: EventLine[]): LogLine[] {
   const out: LogLine[] = [];
   let at = 0;
   const first = live[0]?.after ?? 0;
-  // Events long before the oldest output that is kept would stand alone.
+  // Skip events long before the oldest kept output.
   while (at < events.length && (events[at]?.seq ?? 0) < first - 200) at++;
   let open: { record: LiveRecord; text: string; kind: LineKind } | null = null;
   let fence = false;
@@ -60,7 +61,7 @@ export function logLines(live: LiveRecord[], events: EventLine[]): LogLine[] {
     if (record.kind === "tool_call") out.push({ ...base, kind: "tool", text: record.what ?? "", name: record.name ?? "tool" });
     else if (record.kind === "tool_result") out.push({ ...base, kind: record.ok === false ? "error" : "result", text: record.text ?? "" });
     else if (record.kind === "activity") out.push({ ...base, kind: "note", text: record.text ?? "" });
-    else if (record.kind === "left_out") out.push({ ...base, kind: "note", text: `${(record.bytes ?? 0).toLocaleString("en")} bytes of output were too fast to show; the iteration's log has them` });
+    else if (record.kind === "left_out") out.push({ ...base, kind: "note", text: `${bytes(record.bytes ?? 0)} skipped in the live view; the full log has it` });
   }
   while (at < events.length) event(events[at++] as EventLine);
   close();
@@ -82,7 +83,7 @@ export function passes(line: LogLine, filter: LogFilter): boolean {
   }
 }
 
-/** A whole log of an iteration as lines. Lines of JSON are told in words where they hold some. */
+/** The whole log of an iteration as lines. */
 export function rawLines(text: string, iteration: number): LogLine[] {
   return text.split("\n").map((line, n) => ({ key: `r${n}`, kind: "say", at: "", text: line, iteration }));
 }

@@ -1,4 +1,4 @@
-// Statuses: one word for one thing, a sign beside each, and the role of its colour.
+// Statuses: one word and one sign each, and the role of its color.
 
 import type { RunRow, RunView, Status } from "../api/types";
 import { LOOKS } from "../types/looks";
@@ -45,13 +45,13 @@ export function loopSteps(score: number): number {
   return Math.max(0, Math.min(5, Math.round(score * 5)));
 }
 
-/** The colour of a budget: grey, amber at 80 %, red at 100 %. */
+/** The color of a budget: gray, amber at 80 %, red at 100 %. */
 export function budgetTone(share: number): Tone {
   return share >= 1 ? "bad" : share >= 0.8 ? "attention" : "plain";
 }
 
 /** The place of an agent's color among the six; the same for `claude` and `claude-opus`. */
-export function agentColour(name: string): number {
+export function agentColor(name: string): number {
   const known = LOOKS.agents.findIndex((agent) => name === agent || name.startsWith(`${agent}-`));
   if (known >= 0) return known;
   let hash = 5381;
@@ -60,10 +60,10 @@ export function agentColour(name: string): number {
 }
 
 const VERDICTS: Record<string, string> = {
-  candidate: "required checks pass, the final check follows",
-  false_promise: "promised, but checks fail",
+  candidate: "checks pass → final check",
+  false_promise: "claimed, but checks fail",
   checks_fail: "checks fail",
-  not_promised: "not yet claimed as done",
+  not_promised: "checks pass, not claimed",
   protected_changed: "protected paths changed",
   session_failed: "session failed",
 };
@@ -91,7 +91,7 @@ export function endWords(how: string): string {
 
 const LEVELS: Record<string, string> = {
   independent: "proven, independent",
-  own_tests: "proven by its own tests",
+  own_tests: "own tests",
   unverified: "done, unverified",
   already_true: "already true",
 };

@@ -3,7 +3,7 @@
 import type { Cost } from "../lib/format";
 import type { Control, EventFrame, EventLine, Frame, LiveRecord, RunView } from "../api/types";
 
-/** Most events and lines of output that are kept; older ones are read again where somebody looks for them. */
+/** Most events and lines of output that are kept; older ones load again on demand. */
 export const EVENTS_KEPT = 5000;
 export const LIVE_KEPT = 20000;
 
@@ -14,7 +14,7 @@ export interface Sent {
   /** `sending` → `sent` (in the run's inbox) → `accepted` or `refused` (by the run). */
   state: "sending" | "sent" | "accepted" | "refused";
   letter: string | null;
-  /** What the server says became of it: `received`, `saved`, `started`, `ended`. */
+  /** The server's answer: `received`, `saved`, `started`, `ended`. */
   outcome?: string;
   why: string | null;
 }
@@ -29,7 +29,7 @@ export interface RunState {
   n: number;
   lastOutputAt: string | null;
   activity: string | null;
-  /** What the latest session had cost by the price list when it was last heard of, where that is known. */
+  /** Cost of the latest session by the price list at its last report, if known. */
   sessionCost: { at: string; usd: number } | null;
   sent: Sent[];
   /** An event is missing: the stream must be read again from `seq + 1`. */
@@ -107,7 +107,7 @@ function sessionBegan(view: RunView): number | null {
   return view.status === "working" && view.driven && view.current ? Date.parse(view.current.started_at) : null;
 }
 
-/** Seconds at work; they go on while a session works. */
+/** Seconds at work, counting while a session works. */
 export function workedSeconds(view: RunView, now: number): number {
   const began = sessionBegan(view);
   return view.working_seconds + (began === null ? 0 : Math.max(0, (now - began) / 1000));
@@ -136,7 +136,7 @@ export function prepend(state: RunState, older: EventLine[]): RunState {
   return known.length === 0 ? state : { ...state, events: [...known, ...state.events] };
 }
 
-/** What was asked for and has not come about: for buttons that tell the truth. */
+/** A control of this kind that was sent and isn't answered yet. */
 export function awaited(state: RunState, control: Control["control"]): Sent | null {
   const sent = [...state.sent].reverse().find((one) => one.control.control === control);
   return sent && (sent.state === "sending" || sent.state === "sent") ? sent : null;

@@ -21,7 +21,7 @@ export interface RunsList {
   reload: () => void;
 }
 
-/** Whether a row that is new to the list belongs into it. */
+/** Whether a new row matches the filters of the list. */
 export function belongs(row: RunRow, q: RunsQuery): boolean {
   if (q.status && !q.status.split(",").includes(row.status)) return false;
   if (q.repo && row.repo !== q.repo && row.folder !== q.repo) return false;
@@ -61,7 +61,7 @@ export function useRunsList(q: RunsQuery): RunsList {
 
   useEffect(() => {
     if (!unread.current) {
-      // The stream tells when it is there; what came in between is read then.
+      // The list loads again once the stream is connected.
       unread.current = true;
       return;
     }

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Race, RunRow } from "../api/types";
 import { score } from "../lib/fuzzy";
 import { worthTelling } from "../lib/notify";
-import { agentColour, bestWords, budgetTone, byAttention, lookOf, loopSteps, prWords } from "../lib/status";
+import { agentColor, bestWords, budgetTone, byAttention, lookOf, loopSteps, prWords } from "../lib/status";
 import { belongs } from "../live/runs-list";
 import { LOOKS } from "../types/looks";
 import { niceTop } from "../ui/chart";
@@ -37,11 +37,11 @@ describe("a new run", () => {
     expect(bodyOf({ ...FORM, repo: "https://host/o/r.git" })).toMatchObject({ labels: ["gpu", "eu"] });
     expect(bodyOf({ ...FORM, repo: "https://host/o/r.git", race: "2" })).not.toHaveProperty("labels");
   });
-  it("says what it waits for", () => {
-    expect(waitsFor({ ...ROW, status: "queued" })).toContain("one of the runs at work");
+  it("says why it waits", () => {
+    expect(waitsFor({ ...ROW, status: "queued" })).toContain("when a running run ends");
     expect(waitsFor({ ...ROW, status: "queued", now: "waits for a worker that has what it needs" })).toContain("It waits for a worker");
-    expect(waitsFor({ ...ROW, status: "preparing" })).toContain("just taken it");
-    expect(waitsFor({ ...ROW, status: "failed", ended_at: "2026-01-01T00:00:00Z" })).toContain("not tried again");
+    expect(waitsFor({ ...ROW, status: "preparing" })).toContain("has taken it");
+    expect(waitsFor({ ...ROW, status: "failed", ended_at: "2026-01-01T00:00:00Z" })).toContain("isn't retried");
   });
   it("may be a race, by the first or by the best", () => {
     expect(bodyOf({ ...FORM, race: "claude codex" })).toMatchObject({ race: ["claude", "codex"], best: "cost" });
@@ -50,7 +50,7 @@ describe("a new run", () => {
 });
 
 describe("a number that is to get better", () => {
-  it("is told with its noise, its target and where it was reached", () => {
+  it("has its noise, its target and its iteration", () => {
     expect(bestWords({ name: "bench", value: 61, noise: 0.8, target: 50, rises: false, iteration: 3 })).toBe("bench 61 ±0.8, target at most 50 (iteration 3)");
     expect(bestWords({ name: "score", value: 0.5, rises: true, iteration: 0 })).toBe("score 0.5 (at the start)");
   });
@@ -62,26 +62,26 @@ describe("a race", () => {
     const proven = RACE.runs.map((run) => ({ ...run, proven: true }));
     expect(verdict({ ...RACE, winner: "b", runs: proven })).toBe("codex wins.");
     expect(verdict({ ...RACE, winner: "b" })).toBe("codex wins: done, unverified.");
-    expect(verdict({ ...RACE, over: true })).toBe("No winner: no result is proven.");
-    expect(verdict({ ...RACE, looked_after: false })).toContain("by itself");
+    expect(verdict({ ...RACE, over: true })).toBe("No winner: nothing is proven.");
+    expect(verdict({ ...RACE, looked_after: false })).toContain("no longer supervised");
     expect(verdict({ ...RACE, by: "cost", over: true, runs: proven })).toContain("the cost of no proven result is fully known");
   });
 });
 
 describe("a worker", () => {
   const well = { id: "w", labels: [], capacity: 4, runs: 0, version: "0.1.0", load: 0, health: "ok", silent: 1, draining: false, revoked: false };
-  it("says how it stands", () => {
+  it("has a state", () => {
     expect(standing(well)).toBe("ok");
     expect(standing({ ...well, silent: 60 })).toBe("silent");
     expect(standing({ ...well, silent: null })).toBe("silent");
-    expect(standing({ ...well, draining: true })).toBe("hands over its runs");
+    expect(standing({ ...well, draining: true })).toBe("draining");
     expect(standing({ ...well, revoked: true, silent: 60 })).toBe("revoked");
     expect(standing({ ...well, health: "the disk is nearly full" })).toBe("the disk is nearly full");
   });
 });
 
 describe("suggested agents", () => {
-  it("go on from those that were chosen", () => {
+  it("continue from the chosen ones", () => {
     expect(nextAgents("", ["claude", "codex"])).toEqual(["claude", "codex"]);
     expect(nextAgents("codex, cl", ["claude", "codex"])).toEqual(["codex claude"]);
     expect(nextAgents("claude codex", ["claude", "codex"])).toEqual([]);
@@ -89,7 +89,7 @@ describe("suggested agents", () => {
 });
 
 describe("a row that is new to a list", () => {
-  it("belongs into it by status, repo and every word", () => {
+  it("matches by status, repo and every word", () => {
     expect(belongs(ROW, {})).toBe(true);
     expect(belongs(ROW, { status: "done,failed" })).toBe(false);
     expect(belongs(ROW, { status: "queued,working" })).toBe(true);
@@ -100,7 +100,7 @@ describe("a row that is new to a list", () => {
 });
 
 describe("notifications", () => {
-  it("tell what is worth it, once", () => {
+  it("report each change once", () => {
     expect(worthTelling({ ...ROW, status: "needs you", now: "changed tests" }, ROW)).toBe("Needs you: changed tests");
     expect(worthTelling({ ...ROW, status: "done" }, ROW)).toBe("Done.");
     expect(worthTelling(ROW, ROW)).toBeNull();
@@ -121,10 +121,10 @@ describe("shapes", () => {
     expect([budgetTone(0.79), budgetTone(0.8), budgetTone(1)]).toEqual(["plain", "attention", "bad"]);
     expect([loopSteps(0), loopSteps(0.5), loopSteps(7)]).toEqual([0, 3, 5]);
   });
-  it("of agents keep their colour", () => {
-    expect(["claude", "claude-opus", "codex"].map(agentColour)).toEqual([0, 0, 1]);
+  it("of agents keep their color", () => {
+    expect(["claude", "claude-opus", "codex"].map(agentColor)).toEqual([0, 0, 1]);
     // The numbers that the terminal UI gives them (`crates/protocol/src/look.rs`).
-    expect(["claudette", "my-agent", "ägent"].map(agentColour)).toEqual([4, 3, 1]);
+    expect(["claudette", "my-agent", "ägent"].map(agentColor)).toEqual([4, 3, 1]);
   });
   it("of agents have the colors of the terminal", () => {
     const tokens = readFileSync(new URL("../styles/tokens.css", import.meta.url), "utf8");

@@ -15,7 +15,7 @@ import { SearchIcon } from "../ui/shell";
 import { FirstUse } from "./first-use";
 
 const SORTS: [string, string][] = [
-  ["updated", "last activity"], ["created", "newest"], ["cost", "cost"], ["iteration", "iterations"], ["score", "loop_score"],
+  ["updated", "last activity"], ["created", "newest"], ["cost", "cost"], ["iteration", "iterations"], ["score", "stuck score"],
 ];
 
 export function Runs({ query }: { query: URLSearchParams }) {
@@ -102,7 +102,7 @@ export function Runs({ query }: { query: URLSearchParams }) {
               <option key={id} value={id}>by {label}</option>
             ))}
           </select>
-          <button type="button" className="icon" aria-label={order === "desc" ? "Descending; turn round" : "Ascending; turn round"} title="Turn the order round" onClick={() => setQuery({ order: order === "desc" ? "asc" : null })}>
+          <button type="button" className="icon" aria-label={order === "desc" ? "Descending, reverse order" : "Ascending, reverse order"} title="Reverse order" onClick={() => setQuery({ order: order === "desc" ? "asc" : null })}>
             {order === "desc" ? "↓" : "↑"}
           </button>
         </div>
@@ -147,7 +147,7 @@ function Rows({ rows, at, more, hasMore }: { rows: RunRow[]; at: number; more: (
     <div className="runs" ref={box} tabIndex={-1}>
       {wide && (
         <div className="run-head" aria-hidden>
-          <span>status</span><span>repo</span><span>task</span><span className="right">iteration</span><span>loop</span><span>cost</span><span className="right">active</span><span>pull request</span><span>now</span>
+          <span>status</span><span>repo</span><span>task</span><span className="right">iteration</span><span>stuck score</span><span>cost</span><span className="right">active</span><span>pull request</span><span>now</span>
         </div>
       )}
       <ul className="run-list" style={{ height: virtual.getTotalSize() }}>
@@ -164,7 +164,7 @@ function Rows({ rows, at, more, hasMore }: { rows: RunRow[]; at: number; more: (
   );
 }
 
-/** Unfinished, and no process is at work on it. */
+/** Unfinished, without a process. */
 function notRunning(row: RunRow): boolean {
   return row.driven === false && isActive(row.status) && row.status !== "needs you" && row.status !== "queued";
 }
@@ -172,12 +172,12 @@ function notRunning(row: RunRow): boolean {
 function Row({ row }: { row: RunRow }) {
   const over = isOver(row.status);
   const proof = row.status === "done" ? proofWords(row.proof_level) : null;
-  const now = row.problem ?? (row.queued ? `place ${row.queued} in the queue` : row.now);
+  const now = row.problem ?? (row.queued ? `position ${row.queued} in the queue` : row.now);
   const share = row.budget_usd && row.cost_usd ? row.cost_usd / row.budget_usd : 0;
   return (
     <>
       <A href={runPath(row.id)} className="run-link" aria-label={`${row.task}, ${row.status}`} />
-      <span className="c-status"><StatusMark status={row.status} />{notRunning(row) && <span className="tag tone-attention" title="No process drives it; resume goes on">not running</span>}</span>
+      <span className="c-status"><StatusMark status={row.status} />{notRunning(row) && <span className="tag tone-attention" title="No process works on it; resume it to continue">not running</span>}</span>
       <span className="c-repo muted" title={row.folder ?? row.repo}>{basename(row.repo)}</span>
       <span className="c-task" title={row.task}>{row.task}</span>
       <span className="c-iter num right">{row.iteration}{row.max_iterations && !over ? <span className="muted">/{row.max_iterations}</span> : null}</span>

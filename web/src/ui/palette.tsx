@@ -18,7 +18,7 @@ interface Item {
   run: () => void;
 }
 
-/** Everything by its name: pages, runs, and what can be done here. */
+/** Search over pages, runs and commands. */
 export default function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
@@ -76,7 +76,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
         aria-activedescendant={items[at] ? `palette-${at}` : undefined}
         aria-label="Search and commands"
         value={text}
-        placeholder="A run, a page, or what to do"
+        placeholder="Search runs, pages and commands"
         onChange={(e) => setText(e.target.value)}
         onKeyDown={(e) => {
           if (e.key === "ArrowDown") (e.preventDefault(), setAt(Math.min(items.length - 1, at + 1)));
@@ -92,7 +92,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
             <span className="muted small">{item.hint}</span>
           </li>
         ))}
-        {items.length === 0 && <li className="muted palette-item" role="option" aria-selected="false">Nothing of that name</li>}
+        {items.length === 0 && <li className="muted palette-item" role="option" aria-selected="false">No matches</li>}
       </ul>
     </Dialog>
   );

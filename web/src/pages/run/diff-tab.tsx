@@ -10,7 +10,7 @@ import { Button, cx, Empty, ProblemNote, Skeleton } from "../../ui/basics";
 import { DiffView } from "../../ui/diff-view";
 import { useRunHere } from "./context";
 
-/** All changes since the start, those of one iteration, or those between two; in one column or side by side. */
+/** All changes, those of one iteration, or those between two. */
 export default function DiffTab({ query }: { query: URLSearchParams }) {
   const { id, view } = useRunHere();
   const iteration = Number(query.get("iteration")) || null;
@@ -38,29 +38,29 @@ export default function DiffTab({ query }: { query: URLSearchParams }) {
     <div className="pane pane-diff">
       <div className="pane-bar">
         <select aria-label="Which changes" value={iteration ?? ""} onChange={(e) => setQuery({ iteration: e.target.value || null })}>
-          <option value="">{against === null ? "all since the start" : "now"}</option>
+          <option value="">{against === null ? "All changes" : "now"}</option>
           {numbers.map((n) => <option key={n} value={n}>{against !== null ? `end of iteration ${n}` : n === view.iterations ? `last patch (iteration ${n})` : `iteration ${n}`}</option>)}
         </select>
         {view.iterations > 1 && (
           <select aria-label="Compared with" value={against ?? ""} onChange={(e) => setQuery({ against: e.target.value || null })}>
-            <option value="">{iteration ? "with the iteration before" : "with the start"}</option>
-            {iteration !== null && <option value="0">with the start</option>}
-            {numbers.filter((n) => n < (iteration ?? view.iterations)).map((n) => <option key={n} value={n}>with the end of iteration {n}</option>)}
+            <option value="">{iteration ? "compared with the iteration before" : "compared with the original"}</option>
+            {iteration !== null && <option value="0">compared with the original</option>}
+            {numbers.filter((n) => n < (iteration ?? view.iterations)).map((n) => <option key={n} value={n}>compared with iteration {n}</option>)}
           </select>
         )}
         {files.length > 0 && <span className="num small">{count(files.length, "file")} <span className="tone-good">+{added}</span> <span className="tone-bad">−{removed}</span></span>}
         <span className="grow" />
-        <Button small onClick={diff.reload} disabled={diff.loading}>Read again</Button>
+        <Button small onClick={diff.reload} disabled={diff.loading}>Refresh</Button>
         {wide && (
           <Button small aria-pressed={split} onClick={() => (setSplit(!split), remembered.set("diff", split ? null : "split"))}>Side by side</Button>
         )}
       </div>
       {diff.problem && <ProblemNote problem={diff.problem} retry={diff.reload} />}
-      {diff.data?.cut && <p className="note note-attention small">The diff is too long to show whole; <code>ralph diff {id}</code> prints all of it.</p>}
+      {diff.data?.cut && <p className="note note-attention small">The diff is too long for this page; <code>ralph diff {id}</code> prints it all.</p>}
       {diff.loading && !diff.data ? (
         <Skeleton lines={12} />
       ) : files.length === 0 && !diff.problem ? (
-        <Empty title={against !== null ? "Nothing differs between the two" : iteration ? "This iteration changed nothing" : "Nothing has changed yet"} />
+        <Empty title={against !== null ? "No differences" : iteration ? "No changes in this iteration" : "No changes yet"} />
       ) : (
         <div className="diff-layout">
           {wide && files.length > 1 && (

@@ -15,7 +15,7 @@ import { useRunHere } from "./context";
 
 const FILTERS: [LogFilter, string][] = [["all", "All"], ["agent", "Agent"], ["tools", "Tools"], ["checks", "Checks"], ["errors", "Errors"]];
 
-/** The transcript while it grows, or the whole output of an iteration. */
+/** The live transcript, or the output of one iteration. */
 export default function Logs({ query }: { query: URLSearchParams }) {
   const { view, run, id } = useRunHere();
   const iteration = Number(query.get("iteration")) || null;
@@ -88,7 +88,7 @@ export default function Logs({ query }: { query: URLSearchParams }) {
       </div>
       {past.problem && <ProblemNote problem={past.problem} />}
       <Lines lines={lines} mark={wanted} follow={follow && iteration === null} onScrollUp={() => setFollow(false)} target={wanted && !follow ? (matches[Math.min(at, matches.length - 1)] ?? null) : null} />
-      {iteration !== null && past.more && <Button small onClick={past.next}>More of it</Button>}
+      {iteration !== null && past.more && <Button small onClick={past.next}>Load more</Button>}
     </div>
   );
 }
@@ -142,7 +142,7 @@ function Lines({ lines, mark, follow, onScrollUp, target }: { lines: LogLine[]; 
         lastTop.current = top;
       }}
     >
-      {lines.length === 0 && <p className="muted log-empty">Nothing was shown yet.</p>}
+      {lines.length === 0 && <p className="muted log-empty">No output yet</p>}
       <div className="log-inner" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map((item) => {
           const line = lines[item.index];

@@ -9,8 +9,8 @@ describe("answers to a question", () => {
       expect(answers.filter((a) => a.look === "primary").length, reason).toBe(1);
     }
   });
-  it("to changed tests approve first and then go on", () => {
+  it("to changed tests approve first and then resume", () => {
     expect(answersFor("tests_changed", "")[0]?.controls).toEqual([{ control: "approve" }, { control: "resume" }]);
-    expect(answersFor("tests_changed", "")[1]?.asks?.value).toContain("Keep the tests");
+    expect(answersFor("tests_changed", "")[1]?.asks?.value).toContain("Keep the original tests");
   });
 });

@@ -9,50 +9,50 @@ import { withCode } from "./now-line";
 
 interface Answer {
   label: string;
-  /** What follows from it. */
+  /** Its consequence. */
   then: string;
   look: "primary" | "plain" | "danger";
   controls?: Control[];
-  /** A word for the next session is asked for first. */
+  /** Asks for a text first. */
   asks?: { label: string; value: string; kind: "nudge" };
   tab?: Tab;
 }
 
-const KEEP = "Keep the tests of the start as they were; change the product so that they pass.";
+const KEEP = "Keep the original tests. Change the product code until they pass.";
 
-/** The answers to each question, as buttons with what follows. */
+/** The answers to each question, with their consequences. */
 export function answersFor(reason: NeedsView["reason"], message: string): Answer[] {
   const resume = (label: string, then: string): Answer => ({ label, then, look: "primary", controls: [{ control: "resume" }] });
-  const hint: Answer = { label: "Give a hint …", then: "the next session is told, then goes on", look: "plain", asks: { label: "Hint for the next session", value: "", kind: "nudge" } };
-  const edit: Answer = { label: "Edit the task", then: "opens the editor; the new text is the next version", look: "plain", tab: "task" };
+  const hint: Answer = { label: "Give a hint …", then: "Sent to the next session; the run resumes", look: "plain", asks: { label: "Hint for the next session", value: "", kind: "nudge" } };
+  const edit: Answer = { label: "Edit the task", then: "Opens the editor", look: "plain", tab: "task" };
   switch (reason) {
     case "tests_changed":
       return [
-        { label: "Approve", then: "the run ends as own tests", look: "primary", controls: [{ control: "approve" }, { control: "resume" }] },
-        { label: "Reject …", then: "the next session is told to keep them", look: "plain", asks: { label: "Told to the next session", value: KEEP, kind: "nudge" } },
+        { label: "Approve", then: "Ends the run as done (own tests)", look: "primary", controls: [{ control: "approve" }, { control: "resume" }] },
+        { label: "Reject …", then: "The next session must keep the original tests", look: "plain", asks: { label: "Instruction for the next session", value: KEEP, kind: "nudge" } },
         edit,
       ];
     case "refs_moved":
     case "tampered":
       return [
-        { label: "Approve and go on", then: "what is there now counts", look: "primary", controls: [{ control: "approve" }, { control: "resume" }] },
-        { label: "Cancel the run", then: "it ends as stopped", look: "danger", controls: [{ control: "cancel" }] },
+        { label: "Accept the current state", then: "Continues from it", look: "primary", controls: [{ control: "approve" }, { control: "resume" }] },
+        { label: "Cancel the run", then: "Ends the run as stopped", look: "danger", controls: [{ control: "cancel" }] },
       ];
     case "publish":
-      return [resume("Try again", "pushes and writes the pull request once more")];
+      return [resume("Try again", "Pushes and updates the pull request again")];
     case "checks":
     case "review":
-      return [resume("Look again", "asks the code host once more")];
+      return [resume("Check again", "Asks the code host again")];
     case "overlap":
-      return [resume("Go on", "the other pull requests stay as they are")];
+      return [resume("Resume", "The other pull requests stay unchanged")];
     case "setup":
-      return message.includes("start a new run") ? [edit] : [resume("Check again", "runs the checks before anybody is paid"), edit];
+      return message.includes("start a new run") ? [edit] : [resume("Check again", "Runs the checks first, at no cost"), edit];
     default:
-      return [hint, resume("Resume", "goes on without a hint"), edit, { label: "Diagnose", then: "the doctor reads the run first", look: "plain", tab: "diagnostics" }];
+      return [hint, resume("Resume", "Resumes without a hint"), edit, { label: "Diagnose", then: "Finds out why it is stuck", look: "plain", tab: "diagnostics" }];
   }
 }
 
-/** A person is needed: what they are asked, the evidence, and the answers. */
+/** The question for the user, the evidence and the answers. */
 export function NeedsBanner({ compact }: { compact: boolean }) {
   const here = useRunHere();
   const { view, id, barred, store, ask } = here;
@@ -64,7 +64,7 @@ export function NeedsBanner({ compact }: { compact: boolean }) {
   const answers = answersFor(needs.reason, needs.message);
   const sendAll = async (controls: Control[]) => {
     for (const control of controls) {
-      // A run without a process is started by the answer itself; it needs no second word.
+      // The first control starts a run without a process; it needs no second one.
       if ((await store.send(control)).outcome === "started") return;
     }
   };
@@ -84,8 +84,8 @@ export function NeedsBanner({ compact }: { compact: boolean }) {
       const { label, value, kind } = answer.asks;
       ask({
         title: answer.label.replace(" …", ""),
-        consequence: <p>Then the run goes on: {answer.then}.</p>,
-        confirm: "Send and go on",
+        consequence: <p>{answer.then}.</p>,
+        confirm: "Send and resume",
         input: { label, value, lines: 4 },
         run: async (text) => {
           await sendAll([{ control: nudges ? kind : "note", text }, { control: "resume" }]);

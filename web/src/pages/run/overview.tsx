@@ -12,7 +12,7 @@ import { useRunHere } from "./context";
 import { IterationCard } from "./iteration-card";
 import { withCode } from "./now-line";
 
-/** What it is doing now, how far it is, and what it did last. */
+/** Criteria, checks, the session under way and the last iterations. */
 export function Overview() {
   const { view, id } = useRunHere();
   const met = view.criteria.filter((c) => c.met).length;
@@ -28,14 +28,14 @@ export function Overview() {
             <pre className="evidence" tabIndex={0}>{(view.setup_failed.last_lines ?? []).join("\n")}</pre>
           </div>
         )}
-        <Section title="Criteria" aside={<span className="num">{met} of {view.criteria.length} met</span>}>
-          {view.criteria.length === 0 ? <p className="muted">The task names no criteria; its checks decide.</p> : <Criteria />}
-        </Section>
-        <Section title={<span id="checks">Checks</span>} aside={<span className="muted small">what decides, run by the engine</span>}>
+        {view.criteria.length > 0 && (
+          <Section title="Criteria" aside={<span className="num">{met} of {view.criteria.length} met</span>}><Criteria /></Section>
+        )}
+        <Section title={<span id="checks">Checks</span>}>
           {view.best && <p className="num">best so far: {bestWords(view.best)}</p>}
           <ul className="checks">
             {view.checks.map((check) => <CheckRow key={check.name} check={check} />)}
-            {view.checks.length === 0 && <li className="muted">No check has been set up yet.</li>}
+            {view.checks.length === 0 && <li className="muted">No checks yet</li>}
           </ul>
         </Section>
         <DebugCommands />
@@ -139,7 +139,7 @@ function CheckRow({ check }: { check: CheckView }) {
         <code className="check-command">{check.command}</code>
         {!check.required && <span className="tag">optional</span>}
         {last?.tests && <span className="num small">{last.tests.passed} ✓{last.tests.failed > 0 && <span className="tone-bad"> {last.tests.failed} ✗</span>}</span>}
-        <span className="num muted small">{last ? millis(last.duration_ms) : "not yet run"}{last && !check.current_tree && " · of an earlier tree"}</span>
+        <span className="num muted small">{last ? millis(last.duration_ms) : "not yet run"}{last && !check.current_tree && " · from an earlier iteration"}</span>
       </button>
       {open && (
         <div className="check-body">
@@ -149,14 +149,14 @@ function CheckRow({ check }: { check: CheckView }) {
           {log === null && lines.length > 0 && <pre className="evidence" tabIndex={0}><Ansi text={lines.join("\n")} /></pre>}
           {log !== null && <pre className="evidence evidence-tall" tabIndex={0}><Ansi text={log} /></pre>}
           {last && log === null && <Button small look="quiet" onClick={() => void readLog()}>Whole log</Button>}
-          {!last && <p className="muted small">It runs after each session, and once more in the final check.</p>}
+          {!last && <p className="muted small">Runs after each session and in the final check.</p>}
         </div>
       )}
     </li>
   );
 }
 
-/** The last tool calls of the session at work. */
+/** The last tool calls of the session under way. */
 function Doing() {
   const { view, run, id } = useRunHere();
   if (!view.current || isOver(view.status)) return null;
@@ -165,7 +165,7 @@ function Doing() {
   const words = [...run.live].reverse().find((r) => r.kind === "text" && r.iteration === number)?.text;
   return (
     <Section title={`Iteration ${number}, now`} aside={<A href={runPath(id, "logs")}>live log</A>}>
-      {calls.length === 0 && !words && <p className="muted">Nothing was shown yet.</p>}
+      {calls.length === 0 && !words && <p className="muted">No output yet</p>}
       <ol className="doing">
         {calls.map((call) => (
           <li key={call.n}>
@@ -187,7 +187,7 @@ function Progress() {
     <Section title="Getting closer" aside={<span className="muted small">last {count(view.history.length, "iteration")}</span>}>
       <div className="sparks">
         <span className="spark-line"><span className="muted small">tests passing</span><Spark values={tests} label="tests passing" tone="good" /><span className="num">{tests[tests.length - 1] ?? "–"}</span></span>
-        <span className="spark-line"><span className="muted small">loop_score</span><Spark values={view.history.map((one) => one.loop_score)} label="loop score" max={1} tone="attention" /><span className="num">{view.loop_score.toFixed(2)}</span></span>
+        <span className="spark-line"><span className="muted small">stuck score</span><Spark values={view.history.map((one) => one.loop_score)} label="stuck score" max={1} tone="attention" /><span className="num">{view.loop_score.toFixed(2)}</span></span>
       </div>
     </Section>
   );
@@ -195,7 +195,7 @@ function Progress() {
 
 const COMMANDS: [string, string][] = [["rerun_tests", "Rerun the tests"], ["lint", "Lint"], ["typecheck", "Type check"], ["logs", "Print logs"]];
 
-/** The allowed commands of the mode `debug`; there is no shell. */
+/** The commands that debug mode allows; there is no shell. */
 function DebugCommands() {
   const { id, mode, barred } = useRunHere();
   const [busy, setBusy] = useState<string | null>(null);

@@ -8,7 +8,7 @@ import { StatusMark } from "../../ui/signs";
 
 const QUERY = { sort: "updated", order: "desc" };
 
-/** The runs, narrow and live, beside the one that is open. */
+/** A narrow, live list of runs next to the open one. */
 export function Rail({ current }: { current: string }) {
   return useWide(1360) ? <Inside current={current} /> : null;
 }

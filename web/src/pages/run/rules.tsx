@@ -7,28 +7,28 @@ import { Button, Empty, ProblemNote, Section, Skeleton } from "../../ui/basics";
 import { toast } from "../../ui/toast";
 import { useRunHere } from "./context";
 
-/** What every session is told beside the task: lasting rules and facts of this run. They only grow. */
+/** Rules and facts that every session gets in addition to the task. They only grow. */
 export default function RulesTab() {
   const { id, view, run } = useRunHere();
-  const told = run.events.filter((e) => e.kind === "control_received" && (e.control === "note" || e.control === "guardrail")).length;
-  const rules = useLoad((signal) => api.rules(id, signal), [id, view.iterations, told]);
+  const added = run.events.filter((e) => e.kind === "control_received" && (e.control === "note" || e.control === "guardrail")).length;
+  const rules = useLoad((signal) => api.rules(id, signal), [id, view.iterations, added]);
   const over = isOver(view.status);
   if (rules.problem && !rules.data) return <ProblemNote problem={rules.problem} retry={rules.reload} />;
   if (!rules.data) return <Skeleton lines={8} />;
   const list = rules.data.rules;
   return (
     <div className="pane two">
-      <Section title="Guardrails" aside={<span className="muted small">lasting rules, kept across runs of this repo</span>}>
+      <Section title="Guardrails" aside={<span className="muted small">kept across runs of this repo</span>}>
         {list.length === 0 ? (
-          <Empty title="No guardrails yet"><p className="muted">A rule like “never edit generated files” is told to every session. The doctor may propose some.</p></Empty>
+          <Empty title="No guardrails yet"><p className="muted">Rules every session gets, like “never edit generated files”. A diagnosis may propose some.</p></Empty>
         ) : (
           <ol className="rules">{list.map((rule, at) => <li key={at}>{rule.text}</li>)}</ol>
         )}
         <Add kind="guardrail" label="New guardrail" placeholder="When a test is flaky, find the race; do not add a retry." over={over} onAdded={rules.reload} />
       </Section>
-      <Section title="Notes" aside={<span className="muted small">facts for the following sessions of this run</span>}>
+      <Section title="Notes" aside={<span className="muted small">facts for later sessions of this run</span>}>
         {rules.data.notes.trim() === "" ? (
-          <Empty title="No notes yet"><p className="muted">A note is a fact that the agent cannot know: where a service runs, what was decided.</p></Empty>
+          <Empty title="No notes yet"><p className="muted">A note is a fact that agents can't know: where a service runs, what was decided.</p></Empty>
         ) : (
           <pre className="evidence evidence-tall" tabIndex={0}>{rules.data.notes}</pre>
         )}

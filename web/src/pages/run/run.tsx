@@ -66,7 +66,7 @@ export function RunPage({ id, tab, query }: { id: string; tab: Tab; query: URLSe
         <Rail current={id} />
         <main className="run-main" id="main">
           {problem?.status === 404 ? (
-            <Empty title="There is no such run">
+            <Empty title="Run not found">
               <p className="muted">It may have been deleted, or its folder is gone. <A href="/">All runs</A></p>
             </Empty>
           ) : problem ? (
@@ -88,21 +88,21 @@ export function RunPage({ id, tab, query }: { id: string; tab: Tab; query: URLSe
   );
 }
 
-/** What a run that has not begun waits for, in words. */
+/** Why a queued run waits. */
 export function waitsFor(row: RunRow): string {
-  if (row.ended_at) return "It could not begin, and is not tried again by itself.";
-  if (row.status === "preparing") return "A worker has just taken it. This page follows by itself.";
-  return row.now ? `It ${row.now}. This page follows by itself.` : "It begins as soon as one of the runs at work is over. This page follows by itself.";
+  if (row.ended_at) return "Could not start. It isn't retried.";
+  if (row.status === "preparing") return "A worker has taken it.";
+  return row.now ? `It ${row.now}.` : "Starts when a running run ends.";
 }
 
-/** A run that waits for its turn: there is nothing to show of it but its place. */
+/** A queued run: only its position is known. */
 function Queued({ row, onCancel, barred }: { row: RunRow; onCancel: () => void; barred: string | null }) {
   return (
     <Empty title={row.task}>
-      <p><StatusMark status={row.status} /> {row.queued ? <span className="muted">place {row.queued} in the queue</span> : null}</p>
+      <p><StatusMark status={row.status} /> {row.queued ? <span className="muted">position {row.queued} in the queue</span> : null}</p>
       {row.problem && <p className="tone-bad">{row.problem}</p>}
       <p className="muted">{waitsFor(row)}</p>
-      {row.status !== "preparing" && <Button disabled={barred !== null} title={barred ?? undefined} onClick={onCancel}>Take it out of the queue</Button>}
+      {row.status !== "preparing" && <Button disabled={barred !== null} title={barred ?? undefined} onClick={onCancel}>Remove from the queue</Button>}
     </Empty>
   );
 }
@@ -120,7 +120,7 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
       { keys: "p", what: "Pause or resume", group: "run" },
       { keys: "r", what: "Fresh session", group: "run" },
       { keys: "n", what: "Note", group: "run" },
-      { keys: "u", what: "Nudge the next session", group: "run" },
+      { keys: "u", what: "Give a hint", group: "run" },
       { keys: "d", what: "Diagnose", group: "run" },
       { keys: "b", what: "Show or hide the right column", group: "run" },
       { keys: "[", what: "Back to the runs", group: "run" },
@@ -131,11 +131,11 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
       else if (keys === "[") go("/");
       else if (keys === "b") toggle();
       else if (here.barred) toast(here.barred, "attention");
-      else if (isOver(view.status)) toast("The run is over.", "muted");
+      else if (isOver(view.status)) toast("The run has ended.", "muted");
       else if (keys === "p") primaryKey(here);
       else if (keys === "r") here.ask(asks.rotate);
       else if (keys === "n") here.ask(asks.note);
-      else if (keys === "u") here.mode === "autonomous" ? toast("Hints for one session need the mode guided or debug.", "attention") : here.ask(asks.nudge);
+      else if (keys === "u") here.mode === "autonomous" ? toast("Hints are available in guided and debug mode.", "attention") : here.ask(asks.nudge);
       else if (keys === "d") void here.send({ control: "diagnose" });
     },
   );
@@ -144,7 +144,7 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
     remembered.set("side", side ? "closed" : null);
     setSide(!side);
   };
-  // On a narrow screen the tab that is open is brought into view; the page itself does not move.
+  // Scrolls the tab bar, not the page, to the open tab.
   const bar = useRef<HTMLElement>(null);
   useEffect(() => {
     const open = bar.current?.querySelector<HTMLElement>('[aria-current="page"]');
@@ -183,12 +183,12 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
   );
 }
 
-/** The race that the run is one of, where it is. */
+/** The race that the run belongs to. */
 function RaceLine() {
   const { run, id } = useRunHere();
   const { race } = run;
   if (!race) return null;
-  const won = race.winner === id ? " It won." : race.winner ? " Another one won." : "";
+  const won = race.winner === id ? " It won." : race.winner ? " Another run won." : "";
   return (
     <p className="small muted">
       One of {race.runs.length} in a race: {race.runs.map((one) => one.name).join(", ")}.{won} <A href={racePath(race.id)}>See the race</A>
@@ -226,15 +226,15 @@ function Head({ onSide, sideOpen }: { onSide: () => void; sideOpen: boolean }) {
   );
 }
 
-/** Time at work; it goes on while a session works. */
+/** Agent time, counting while a session works. */
 function Worked() {
   const { view } = useRunHere();
   const words = useTimeWords((now) => span(workedSeconds(view, now)));
   const limit = view.budgets.find((b) => b.budget === "time")?.limit;
-  return <span className="num" title="Time at work, of its budget">{words}{limit ? ` of ${span(limit)}` : ""}</span>;
+  return <span className="num" title="Agent time, of its budget">{words}{limit ? ` of ${span(limit)}` : ""}</span>;
 }
 
-/** Money, with the estimate of the session that works. */
+/** Cost, with the estimate of the session under way. */
 function Spent() {
   const { view, run } = useRunHere();
   const limit = view.budgets.find((b) => b.budget === "cost")?.limit;
@@ -242,14 +242,14 @@ function Spent() {
   return <span className="num">{words}{limit && words !== "cost unknown" ? ` of ${money(limit)}` : ""}</span>;
 }
 
-/** The stream of this run, where it is not there. */
+/** A warning while the stream of this run is down. */
 function LinkLine() {
   const { run, store } = useRunHere();
   const now = useNow();
   if (run.link !== "offline" || run.retryAt === null) return null;
   return (
     <p className="link-line tone-attention" role="status">
-      Not live: the stream of this run is lost. {run.retryAt > now ? `Trying again in ${span((run.retryAt - now) / 1000)}. ` : ""}
+      Not live. {run.retryAt > now ? `Trying again in ${span((run.retryAt - now) / 1000)}. ` : ""}
       <Button small look="quiet" onClick={store.retry}>Try now</Button>
     </p>
   );

@@ -2,14 +2,14 @@ import type { BudgetView } from "../../api/types";
 import { basename, cost, type Cost, costAlone, count, millis, money, span, tokens, until } from "../../lib/format";
 import { useNow } from "../../lib/hooks";
 import { costSoFar, workedSeconds } from "../../live/run-state";
-import { Copy, Out, Section } from "../../ui/basics";
+import { Ago, Copy, Out, Section } from "../../ui/basics";
 import { AgentTag, Bar, Clock } from "../../ui/signs";
 import { useRunHere } from "./context";
 import { withCode } from "./now-line";
 
 const LABELS = { iterations: "iterations", time: "time", cost: "cost", tokens: "tokens" } as const;
 
-/** How much of a budget is used at this moment: in words, and as a share. */
+/** How much of a budget is used now, as text and as a share. */
 export function budgetUse(budget: BudgetView, spent: Cost, worked: number): { words: string; share: number } {
   const { limit, used } = budget;
   const of = (part: number) => (limit > 0 ? part / limit : budget.share);
@@ -25,7 +25,7 @@ export function budgetUse(budget: BudgetView, spent: Cost, worked: number): { wo
   }
 }
 
-/** The right column: budgets, pull request and proof, agents and cooldowns, sandbox. */
+/** The right column: budgets, result, agents, workspace. */
 export function Side() {
   const { view, mode, run } = useRunHere();
   const now = useNow();
@@ -46,7 +46,7 @@ export function Side() {
             );
           })}
         </dl>
-        {view.deadline && <p className="small muted">ends at the latest {until(view.deadline, now)}</p>}
+        {view.deadline && <p className="small muted">deadline {until(view.deadline, now)}</p>}
         <p className="small muted num">
           {spent.tokens ? `${tokens(spent.tokens.input + spent.tokens.output)} tokens` : "tokens unknown"} · {count(spent.sessions, "session")}
           {spent.saved_usd > 0 && <> · caches saved {money(spent.saved_usd)}</>}
@@ -63,7 +63,7 @@ export function Side() {
         {proof ? (
           <div>
             <p className={proof.over ? (proof.passed ? (proof.level === "unverified" ? "tone-attention" : "tone-good") : "tone-bad") : "tone-accent"}>
-              {proof.over ? (proof.passed ? `✓ ${proof.headline}` : "✗ the final check failed") : "◑ the final check runs"}
+              {proof.over ? (proof.passed ? `✓ ${proof.headline}` : "✗ final check failed") : "◑ final check running"}
             </p>
             <p className="small muted">
               {proof.clean ? "in a clean checkout" : "in the workspace"} · {proof.watched === "watched" ? "watched" : "not watched"} · <span className="mono">{proof.commit.slice(0, 8)}</span>
@@ -71,7 +71,7 @@ export function Side() {
             {[...(proof.difference ?? []), ...(proof.level_reason ? [proof.level_reason] : []), ...(proof.failed ?? []), ...(proof.harness ?? [])].slice(0, 8).map((why) => <p key={why} className="small">{withCode(why)}</p>)}
           </div>
         ) : (
-          <p className="small muted">Not proven yet: the final check follows when the checks pass.</p>
+          <p className="small muted">Not proven yet</p>
         )}
       </Section>
       <Section title="Agents">
@@ -83,7 +83,7 @@ export function Side() {
                 {agent.standing === "working" && <span className="tone-accent">● working</span>}
                 {agent.standing === "resting" && <span className="tone-attention"><Clock /> {agent.until ? until(agent.until, now) : "cooling down"}</span>}
                 {agent.standing === "dropped" && <span className="tone-bad">disabled for this run</span>}
-                {agent.standing === "free" && <span className="muted">free</span>}
+                {agent.standing === "free" && <span className="muted">idle</span>}
               </span>
               <span className="small muted num">{count(agent.sessions, "session")} · {costAlone(agent)}</span>
               {agent.reason && <span className="small muted wide-cell">{agent.reason}</span>}
@@ -91,11 +91,11 @@ export function Side() {
           ))}
         </ul>
       </Section>
-      <Section title="Place">
+      <Section title="Workspace">
         <p className="small">mode <strong>{mode}</strong></p>
         <p className="small" title={view.workspace}><span className="mono ellipsis">{basename(view.workspace)}</span> <Copy text={view.workspace} label="the folder" /></p>
-        {(spent.sandboxes ?? []).map((box) => <p key={box.id} className="small">{box.provider} <span className="mono muted ellipsis">{box.id}</span> {box.rests && <span className="muted">rests</span>}</p>)}
-        <p className="small muted">{span(view.elapsed_seconds)} since the start, {span(view.working_seconds)} at work</p>
+        {(spent.sandboxes ?? []).map((box) => <p key={box.id} className="small">{box.provider} <span className="mono muted ellipsis">{box.id}</span> {box.rests && <span className="muted">stopped</span>}</p>)}
+        <p className="small muted">started <Ago at={view.created_at} />, {span(workedSeconds(view, now))} of agent time</p>
         {view.checks.length > 0 && <p className="small muted">checks took {millis(view.checks.reduce((sum, c) => sum + (c.last?.duration_ms ?? 0), 0))} last time</p>}
       </Section>
     </>

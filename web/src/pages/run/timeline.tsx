@@ -11,7 +11,7 @@ import { useRunHere } from "./context";
 import { testWords } from "./iteration-card";
 import { withCode } from "./now-line";
 
-/** All iterations with their receipts, and the story of the run in sentences. */
+/** All iterations with their receipts, or every event. */
 export default function Timeline({ query }: { query: URLSearchParams }) {
   const { id, view } = useRunHere();
   const all = useLoad((signal) => api.iterations(id, signal), [id, view.iterations]);
@@ -34,7 +34,7 @@ export default function Timeline({ query }: { query: URLSearchParams }) {
         <ol className="timeline">
           {view.current && <Current />}
           {rows.map((one, at) => <Row key={one.iteration} one={one} before={rows[at + 1] ?? null} open={open === one.iteration} />)}
-          {rows.length === 0 && !view.current && <li className="muted">{all.loading ? <Skeleton lines={4} /> : "No session has finished yet."}</li>}
+          {rows.length === 0 && !view.current && <li className="muted">{all.loading ? <Skeleton lines={4} /> : "No finished session yet"}</li>}
         </ol>
       )}
     </div>
@@ -51,7 +51,7 @@ function Current() {
         <span className="num t-number">{current.iteration}</span>
         <AgentTag name={current.agent} />
         {current.role && <span className="tag">{current.role}</span>}
-        <span className="tone-accent">● at work</span>
+        <span className="tone-accent">● working</span>
         <span className="muted small">{current.model ?? ""}</span>
         <span className="t-right small"><Ago at={current.started_at} /> · <A href={runPath(id, "logs")}>live log</A></span>
       </div>
@@ -126,7 +126,7 @@ function Detail({ number }: { number: number }) {
       )}
       {artifacts.length > 0 && (
         <p className="small muted">
-          Files of the record:{" "}
+          Record files:{" "}
           {artifacts.map((one, at) => (
             <span key={one.name}>{at > 0 && ", "}<a href={api.artifactUrl(id, one.name)} target="_blank" rel="noopener noreferrer">{one.name}</a>{one.size ? ` (${bytes(one.size)})` : ""}</span>
           ))}
@@ -140,11 +140,11 @@ function ReceiptTable({ receipt }: { receipt: Receipt }) {
   const t = receipt.tokens;
   const facts: [string, React.ReactNode][] = [
     ["session", `${millis(receipt.session_ms)}${receipt.exit_code !== null && receipt.exit_code !== undefined ? `, exit code ${receipt.exit_code}` : ""}`],
-    ["model", receipt.model ?? "not known"],
-    ["tokens", t ? `${tokens(t.input)} in, ${tokens(t.output)} out${t.cached ? `, ${tokens(t.cached)} from cache` : ""}` : "not known"],
+    ["model", receipt.model ?? "unknown"],
+    ["tokens", t ? `${tokens(t.input)} in, ${tokens(t.output)} out${t.cached ? `, ${tokens(t.cached)} from cache` : ""}` : "unknown"],
     ["cost", cost(receipt)],
-    ["promised", receipt.promised ? "yes" : "no"],
-    ["commit", receipt.commit ? <span className="mono">{receipt.commit.slice(0, 10)} <Copy text={receipt.commit} label="the commit" /></span> : "nothing changed"],
+    ["claimed", receipt.promised ? "yes" : "no"],
+    ["commit", receipt.commit ? <span className="mono">{receipt.commit.slice(0, 10)} <Copy text={receipt.commit} label="the commit" /></span> : "no changes"],
   ];
   return (
     <dl className="facts small">
@@ -153,7 +153,7 @@ function ReceiptTable({ receipt }: { receipt: Receipt }) {
   );
 }
 
-/** The story of the run, newest first. */
+/** Every event, newest first. */
 function Story() {
   const { run, store } = useRunHere();
   const [busy, setBusy] = useState(false);
