@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { WebSocketServer } from "ws";
 import { details, liveStep, rows, tables } from "./mock-data.mjs";
 
-const dist = join(fileURLToPath(new URL(".", import.meta.url)), "../../crates/server/page");
+const dist = process.env.PAGE ?? join(fileURLToPath(new URL(".", import.meta.url)), "../../crates/server/page");
 const port = Number(process.env.PORT ?? 8000);
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 let role = null;

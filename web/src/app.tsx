@@ -2,6 +2,7 @@ import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { api } from "./api/calls";
 import { asProblem, setCsrf, whenLoggedOut, type Problem } from "./api/client";
 import type { Me } from "./api/types";
+import { watchAttention } from "./lib/attention";
 import { useKeys } from "./lib/keys";
 import { watchForNotifications } from "./lib/notify";
 import { isDark, setTheme } from "./lib/theme";
@@ -20,6 +21,7 @@ export const loadRunPage = () => import("./pages/run/run").then((all) => ({ defa
 
 const RunPage = lazy(loadRunPage);
 const NewRun = lazy(() => import("./pages/new-run"));
+const Board = lazy(() => import("./pages/board"));
 const RacePage = lazy(() => import("./pages/race"));
 const Costs = lazy(() => import("./pages/costs"));
 const Settings = lazy(() => import("./pages/settings/settings"));
@@ -92,12 +94,12 @@ function Inside({ onLogout }: { onLogout: () => void }) {
   const [open, setOpen] = useState<"palette" | "keys" | null>(null);
   useEffect(() => {
     runsLive.open();
-    const stop = watchForNotifications();
+    const stops = [watchForNotifications(), watchAttention()];
     // The next page is most likely a run's.
     const later = setTimeout(() => void loadRunPage().catch(() => null), 1500);
     return () => {
       clearTimeout(later);
-      stop();
+      stops.forEach((stop) => stop());
       runsLive.close();
     };
   }, []);
@@ -115,6 +117,7 @@ function Inside({ onLogout }: { onLogout: () => void }) {
     [
       { keys: "?", what: "Keyboard shortcuts", group: "everywhere" },
       { keys: "g r", what: "Go to the runs", group: "everywhere" },
+      { keys: "g b", what: "Go to the board", group: "everywhere" },
       { keys: "g c", what: "Go to the costs", group: "everywhere" },
       { keys: "g s", what: "Go to the settings", group: "everywhere" },
       { keys: "c", what: "New run", group: "everywhere" },
@@ -123,6 +126,7 @@ function Inside({ onLogout }: { onLogout: () => void }) {
     (keys) => {
       if (keys === "?") setOpen("keys");
       else if (keys === "g r") go("/");
+      else if (keys === "g b") go("/board");
       else if (keys === "g c") go("/costs");
       else if (keys === "g s") go("/settings");
       else if (keys === "c") go("/new");
@@ -155,6 +159,8 @@ function Page({ route }: { route: Route }) {
   switch (route.page) {
     case "runs":
       return <Runs query={route.query} />;
+    case "board":
+      return <Board />;
     case "new":
       return <NewRun />;
     case "run":

@@ -20,6 +20,7 @@ export type SettingsPage = "browser" | "people" | "secrets" | "audit" | "workers
 
 export type Route =
   | { page: "runs"; query: URLSearchParams }
+  | { page: "board" }
   | { page: "new" }
   | { page: "run"; id: string; tab: Tab; query: URLSearchParams }
   | { page: "race"; id: string }
@@ -33,6 +34,7 @@ export function parse(path: string, search: string): Route {
   const query = new URLSearchParams(search);
   const [first, second, third] = parts;
   if (first === undefined || (first === "runs" && second === undefined)) return { page: "runs", query };
+  if (first === "board" && second === undefined) return { page: "board" };
   if (first === "new" && second === undefined) return { page: "new" };
   if (first === "costs" && second === undefined) return { page: "costs", query };
   if (first === "settings") {

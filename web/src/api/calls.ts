@@ -44,6 +44,7 @@ export const api = {
   repos: () => get<Repo[]>("/repos"),
   suggestions: (repo: string, signal?: AbortSignal) => get<Suggestions>(`/suggestions${query({ repo })}`, signal),
 
+  races: (signal?: AbortSignal) => get<Race[]>("/races", signal),
   race: (id: string, signal?: AbortSignal) => get<Race>(`/races/${encodeURIComponent(id)}`, signal),
 
   view: (id: string, signal?: AbortSignal) => get<RunAnswer>(run(id), signal),

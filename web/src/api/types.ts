@@ -238,8 +238,8 @@ export interface RaceRun {
 export type IterationLine = IterationView & {
   model?: string | null;
   tokens?: number | { input: number; output: number; cached?: number; cache_write?: number } | null;
-  failing?: string[];
-  /** The metric of the task, where it has one. */
+  receipt?: Receipt | null;
+  /** The metric of the task, if it has one. */
   metric?: number | null;
   metric_label?: string | null;
 };

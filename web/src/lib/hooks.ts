@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { asProblem, type Problem } from "../api/client";
+import { setTitle } from "./attention";
 
 // One clock for every age on the page.
 let now = Date.now();
@@ -105,7 +106,7 @@ export function useWide(px: number): boolean {
 /** The title of the browser's tab. */
 export function useTitle(title: string): void {
   useEffect(() => {
-    document.title = title;
+    setTitle(title);
   }, [title]);
 }
 

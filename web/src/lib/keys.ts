@@ -7,7 +7,7 @@ export interface KeyBinding {
   /** One key (`p`, `?`, `/`), or two in a row (`g r`). */
   keys: string;
   what: string;
-  group: "everywhere" | "runs" | "run" | "logs";
+  group: "everywhere" | "runs" | "run" | "timeline" | "diff" | "logs";
   run: () => void;
 }
 

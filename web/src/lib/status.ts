@@ -18,9 +18,10 @@ export function lookOf(status: string): Look {
   return look ? { sign: look.sign, tone: look.role, rank: look.rank, word: status } : { sign: "·", tone: "muted", rank: 2, word: status };
 }
 
-/** What needs you first, then what works, then the rest; each group in the order that it has. */
+/** What needs you first, then what is under way, then the rest; each group keeps its order. */
 export function byAttention(rows: RunRow[]): RunRow[] {
-  return [...rows].sort((a, b) => lookOf(a.status).rank - lookOf(b.status).rank);
+  const rank = (status: string) => Math.min(lookOf(status).rank, isActive(status) ? 1 : 2);
+  return [...rows].sort((a, b) => rank(a.status) - rank(b.status));
 }
 
 /** The filters of the runs list. */
@@ -59,22 +60,39 @@ export function agentColor(name: string): number {
   return hash % LOOKS.colors.length;
 }
 
+/** Why passing checks don't end the run: shown with the verdict `not_promised`. */
+export const CLAIM_RULE = "The final check starts once the agent claims the task is done, with its promise alone on a line.";
+
 const VERDICTS: Record<string, string> = {
   candidate: "checks pass → final check",
   false_promise: "claimed, but checks fail",
   checks_fail: "checks fail",
   not_promised: "checks pass, not claimed",
+  no_change: "no changes",
   protected_changed: "protected paths changed",
   session_failed: "session failed",
 };
 
-export function verdictWords(verdict: string): string {
-  return VERDICTS[verdict] ?? verdict.replaceAll("_", " ");
+interface VerdictLook {
+  sign: string;
+  words: string;
+  tone: Tone;
+  /** A rule that explains it. */
+  rule?: string;
 }
 
-export function verdictTone(verdict: string): Tone {
-  if (verdict === "candidate") return "good";
-  return verdict === "not_promised" ? "plain" : "bad";
+/** The verdict of an iteration. A candidate that the run continued from, or whose final check failed, isn't good. */
+export function verdictLook(verdict: string, finalCheckFailed: boolean): VerdictLook {
+  if (verdict === "candidate" && finalCheckFailed) return { sign: "✗", words: "checks pass, final check failed", tone: "bad" };
+  const words = VERDICTS[verdict] ?? verdict.replaceAll("_", " ");
+  if (verdict === "candidate") return { sign: "✓", words, tone: "good" };
+  if (verdict === "not_promised") return { sign: "○", words, tone: "attention", rule: CLAIM_RULE };
+  return verdict === "no_change" ? { sign: "○", words, tone: "attention" } : { sign: "✗", words, tone: "bad" };
+}
+
+/** Whether the final check of an iteration failed: a later iteration exists, or the proof says so. */
+export function finalCheckFailed(one: { iteration: number }, view: Pick<RunView, "iterations" | "proof" | "current">): boolean {
+  return one.iteration < (view.current?.iteration ?? view.iterations) || Boolean(view.proof?.over && !view.proof.passed);
 }
 
 const ENDS: Record<string, string> = {

@@ -4,6 +4,7 @@ import { useSyncExternalStore } from "react";
 import { api } from "../api/calls";
 import type { Frame, RunRow } from "../api/types";
 import { cleanDeep } from "../lib/clean";
+import { GROUPS } from "../lib/status";
 import { Link, type LinkState } from "./socket";
 
 interface ListSnapshot {
@@ -18,6 +19,9 @@ interface ListSnapshot {
 
 /** Rows that are remembered. A page of a hundred thousand runs shows a window of them. */
 const KEPT = 20000;
+
+/** Statuses of runs that are under way. */
+const ACTIVE = GROUPS.filter((group) => group.id === "working" || group.id === "waiting").flatMap((group) => group.statuses).join(",");
 
 type RowWatcher = (row: RunRow, before: RunRow | undefined) => void;
 
@@ -45,16 +49,16 @@ class ListStore {
         const there = link === "live";
         if (there) {
           this.dropped = false;
-          this.readNeeds();
+          this.readUnfinished();
         }
         this.set({ link, retryAt, ...(there ? { generation: this.state.generation + 1 } : {}) });
       },
     });
   }
 
-  /** Every page shows how many runs need you, so these rows load first. */
-  private readNeeds(): void {
-    api.runs({ status: "needs you", limit: 100 }).then((page) => this.learn(page.runs), () => null);
+  /** Every page shows how many runs need you, and lists show unfinished runs first, however old they are. */
+  private readUnfinished(): void {
+    for (const status of ["needs you", ACTIVE]) api.runs({ status, limit: 100 }).then((page) => this.learn(page.runs), () => null);
   }
 
   close(): void {

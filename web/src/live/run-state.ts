@@ -113,14 +113,25 @@ export function workedSeconds(view: RunView, now: number): number {
   return view.working_seconds + (began === null ? 0 : Math.max(0, (now - began) / 1000));
 }
 
-/** What the run has cost, with the estimate of the session that works. */
-export function costSoFar(view: RunView, session: RunState["sessionCost"]): Cost {
+/** USD per millisecond of an agent's finished sessions, if every one of them has a known cost. */
+function usualRate(view: RunView, agent: string): number | null {
+  const sessions = view.history.filter((one) => one.agent === agent);
+  const took = sessions.reduce((sum, one) => sum + one.duration_ms, 0);
+  if (took === 0 || sessions.some((one) => one.cost_usd == null || one.cost_basis === "unknown")) return null;
+  return sessions.reduce((sum, one) => sum + (one.cost_usd ?? 0), 0) / took;
+}
+
+/** What the run has cost. The session under way counts by its tokens, else by the agent's usual cost per minute, else as unknown. */
+export function costSoFar(view: RunView, session: RunState["sessionCost"], now: number): Cost {
   const { spent } = view;
   const began = sessionBegan(view);
-  if (began === null || session === null || Date.parse(session.at) < began) return spent;
+  if (began === null) return spent;
+  const rate = usualRate(view, view.current?.agent ?? "");
+  const usd = session !== null && Date.parse(session.at) >= began ? session.usd : rate === null ? null : rate * Math.max(0, now - began);
   // Before the first session has ended nothing else was spent.
   const partly = spent.cost_basis === "unknown" && spent.sessions > 0;
-  return { cost_usd: (spent.cost_usd ?? 0) + session.usd, cost_basis: partly ? "unknown" : "estimated" };
+  if (usd === null) return { cost_usd: spent.sessions > 0 ? (spent.cost_usd ?? null) : null, cost_basis: "unknown" };
+  return { cost_usd: (spent.cost_usd ?? 0) + usd, cost_basis: partly ? "unknown" : "estimated" };
 }
 
 function settle(state: RunState, letter: string, how: "accepted" | "refused", why: string | null): void {

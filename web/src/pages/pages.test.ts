@@ -7,9 +7,11 @@ import { agentColor, bestWords, budgetTone, byAttention, lookOf, loopSteps, prWo
 import { belongs } from "../live/runs-list";
 import { LOOKS } from "../types/looks";
 import { niceTop } from "../ui/chart";
+import { columnsOf } from "./board";
 import { everyDay } from "./costs";
 import { bodyOf, nextAgents } from "./new-run";
 import { verdict } from "./race";
+import { notesOf, ruleOf } from "./run/rules";
 import { waitsFor } from "./run/run";
 import { standing } from "./settings/workers";
 
@@ -99,6 +101,28 @@ describe("a row that is new to a list", () => {
   });
 });
 
+describe("the board", () => {
+  it("has a column for each thing that runs wait for, and forgets finished ones after a day", () => {
+    const now = Date.parse("2026-01-03T00:00:00Z");
+    const rows = (["needs you", "working", "paused", "done", "failed"] as const).map((status) => ({ ...ROW, id: status, status, driven: true, updated_at: status === "failed" ? "2026-01-01T00:00:00Z" : "2026-01-02T23:00:00Z" }));
+    expect(columnsOf(rows, now).map((cards) => cards.map((row) => row.id))).toEqual([["needs you"], ["working"], ["paused"], ["done"]]);
+    expect(columnsOf([{ ...ROW, driven: false }], now)[2]).toHaveLength(1);
+  });
+});
+
+describe("guardrails and notes", () => {
+  it("are read into a title and fields", () => {
+    expect(ruleOf("### guardrail: small changes\n- trigger: before a change\n- instruction: keep it small\n- evidence: starter rule")).toEqual({
+      title: "small changes", fields: [["trigger", "before a change"], ["instruction", "keep it small"], ["evidence", "starter rule"]],
+    });
+    expect(ruleOf("Never edit `gen/`.")).toEqual({ title: "Never edit `gen/`.", fields: [] });
+  });
+  it("leave out the template of an untouched file", () => {
+    expect(notesOf("# Notes\n\n<!-- facts\nfor agents -->\n")).toBe("");
+    expect(notesOf("# Notes\n\nThe port is 5433.\n")).toBe("The port is 5433.");
+  });
+});
+
 describe("notifications", () => {
   it("report each change once", () => {
     expect(worthTelling({ ...ROW, status: "needs you", now: "changed tests" }, ROW)).toBe("Needs you: changed tests");
@@ -111,7 +135,7 @@ describe("notifications", () => {
 
 describe("shapes", () => {
   it("of costs have every day, those without a session too", () => {
-    const days = everyDay([{ name: "2026-01-02", cost_usd: 3 }, { name: "2026-01-03", cost_usd: null }], 3, new Date("2026-01-03T12:00:00Z"));
+    const days = everyDay([{ name: "2026-01-02", cost_usd: 3 }, { name: "2026-01-03", cost_usd: 0, unknown_sessions: 2 }], 3, new Date("2026-01-03T12:00:00Z"));
     expect(days.map((day) => day.cost_usd)).toEqual([0, 3, null]);
   });
   it("of axes end at round numbers", () => {
@@ -134,7 +158,7 @@ describe("shapes", () => {
   });
   it("of lists put what needs you first, then what works", () => {
     const rows = (["done", "working", "waiting", "needs you"] as const).map((status) => ({ ...ROW, id: status, status }));
-    expect(byAttention(rows).map((row) => row.id)).toEqual(["needs you", "working", "done", "waiting"]);
+    expect(byAttention(rows).map((row) => row.id)).toEqual(["needs you", "working", "waiting", "done"]);
     expect([lookOf("needs you").sign, lookOf("paused").sign, lookOf("later").sign]).toEqual(["▲", "‖", "·"]);
   });
   it("of pull requests have their number", () => {
@@ -147,6 +171,8 @@ describe("finding by name", () => {
   it("takes letters in order and prefers the beginnings of words", () => {
     expect(score("nr", "New run")).toBeGreaterThan(score("nr", "inner"));
     expect(score("xyz", "New run")).toBe(0);
-    expect(score("", "anything")).toBe(1);
+    expect(score("rout", "Keep the router's order")).toBeGreaterThan(score("rout", "Fix rounding in totals"));
+    expect(score("order router", "Keep the router's order")).toBeGreaterThan(score("order router", "order of routes"));
+    expect(score("new run", "New run")).toBeGreaterThan(score("new run", "New runs"));
   });
 });

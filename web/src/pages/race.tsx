@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { api } from "../api/calls";
 import type { Race, RaceRun } from "../api/types";
-import { cost, count, money } from "../lib/format";
+import { cost, costShare, count, money } from "../lib/format";
 import { useLoad, useThrottled, useTitle } from "../lib/hooks";
 import { isOver } from "../lib/status";
 import { useRunsLive } from "../live/list-store";
@@ -89,19 +89,21 @@ export default function RacePage({ id }: { id: string }) {
       <p className={cx("race-verdict", winner ? (winner.proven ? "tone-good" : "tone-attention") : race.over && "tone-bad")} role="status">{verdict(race)}</p>
       {race.ended && <p className="muted small">The other runs ended: {race.ended}.</p>}
       <Section title={count(race.runs.length, "run")}>
-        <table className="table race-table">
-          <thead>
-            <tr><th scope="col">who</th><th scope="col">status</th><th scope="col" className="right">iteration</th><th scope="col" className="right">cost</th>{race.by === "metric" && <th scope="col" className="right">best</th>}<th scope="col">now</th></tr>
-          </thead>
-          <tbody>{race.runs.map((run) => <Line key={run.run_id} race={race} run={run} />)}</tbody>
-          <tfoot>
-            <tr>
-              <th scope="row" colSpan={3}>total of {money(race.budget_usd)}</th>
-              <td className="right num">{cost(race)}</td>
-              <td colSpan={race.by === "metric" ? 2 : 1}><Bar share={race.budget_usd > 0 ? (race.cost_usd ?? 0) / race.budget_usd : 0} label="shared budget" /></td>
-            </tr>
-          </tfoot>
-        </table>
+        <div className="table-box" tabIndex={0} role="region" aria-label="Runs of the race">
+          <table className="table race-table">
+            <thead>
+              <tr><th scope="col">who</th><th scope="col">status</th><th scope="col" className="right">iteration</th><th scope="col" className="right">cost</th>{race.by === "metric" && <th scope="col" className="right">best</th>}<th scope="col">now</th></tr>
+            </thead>
+            <tbody>{race.runs.map((run) => <Line key={run.run_id} race={race} run={run} />)}</tbody>
+            <tfoot>
+              <tr>
+                <th scope="row" colSpan={3}>total of {money(race.budget_usd)}</th>
+                <td className="right num">{cost(race)}</td>
+                <td colSpan={race.by === "metric" ? 2 : 1}><Bar share={costShare(race, race.budget_usd)} label="shared budget" /></td>
+              </tr>
+            </tfoot>
+          </table>
+        </div>
       </Section>
       <footer className="form-foot">
         {winner && <Button look="primary" onClick={() => go(runPath(winner.run_id, "diff"))}>See the winner’s diff</Button>}
@@ -118,7 +120,7 @@ function Line({ race, run }: { race: Race; run: RaceRun }) {
   const won = race.winner === run.run_id;
   const name = <AgentTag name={run.name} />;
   return (
-    <tr className={cx(won && "race-won")}>
+    <tr>
       <th scope="row">{run.begun ? <A href={runPath(run.run_id)}>{name}</A> : name} {won && <span className={cx("tag", run.proven ? "tone-good" : "tone-attention")}>{run.proven ? "wins" : "wins · unverified"}</span>}</th>
       <td><StatusMark status={run.status} /></td>
       <td className="right num">{run.iteration}{run.max_iterations > 0 && <span className="muted">/{run.max_iterations}</span>}</td>

@@ -29,6 +29,7 @@ export function Shell({ route, onPalette, onKeys, onLogout, children }: ShellPro
         Runs
         {needs > 0 && <span className="badge" title={`${needs} need you`}>{needs}<span className="sr-only"> need you</span></span>}
       </A>
+      <A href="/board" aria-current={route.page === "board" ? "page" : undefined}>Board</A>
       <A href="/costs" aria-current={route.page === "costs" ? "page" : undefined}>Costs</A>
       <A href="/settings" aria-current={route.page === "settings" ? "page" : undefined}>Settings</A>
     </nav>

@@ -46,11 +46,15 @@ export function LoopBar({ score }: { score: number }) {
   );
 }
 
-export function Bar({ share, label }: { share: number; label: string }) {
-  const width = Math.max(0, Math.min(1, share)) * 100;
+/** A budget; its estimated part is hatched. An unknown share draws nothing. */
+export function Bar({ share, estimated = 0, label }: { share: number | null; estimated?: number; label: string }) {
+  if (share === null) return null;
+  const width = (part: number) => `${Math.max(0, Math.min(1, part)) * 100}%`;
+  const words = `${percent(share)} used${estimated > 0 ? ", partly estimated" : ""}`;
   return (
-    <span className={cx("bar", `bar-${budgetTone(share)}`)} role="img" aria-label={`${label}: ${percent(share)} used`} title={`${percent(share)} used`}>
-      <i style={{ width: `${width}%` }} />
+    <span className={cx("bar", `bar-${budgetTone(share)}`)} role="img" aria-label={`${label}: ${words}`} title={words}>
+      <i style={{ width: width(share - estimated) }} />
+      {estimated > 0 && <i className="bar-estimate" style={{ width: width(estimated) }} />}
     </span>
   );
 }

@@ -32,9 +32,9 @@ export default function Charts() {
   const metric = rows.map((one) => one.metric ?? null);
   return (
     <div className="pane charts">
-      <Chart title="Stuck score" labels={labels} max={1} mark={{ value: 0.7, label: "stuck" }} series={[{ name: "stuck score", tone: "attention", values: rows.map((one) => one.loop_score) }]} format={(v) => v.toFixed(2).replace(/\.?0+$/, "") || "0"} />
       <Chart title="Tests" labels={labels} series={[{ name: "passing", tone: "good", values: rows.map((one) => one.tests?.passed ?? null) }, { name: "failing", tone: "bad", values: rows.map((one) => one.tests?.failed ?? null) }]} format={(v) => String(Math.round(v))} />
-      <Chart title="Cost per iteration" kind="bar" labels={labels} series={[{ name: "cost", tone: "accent", values: rows.map((one) => one.cost_usd ?? null) }]} format={money} />
+      <Chart title="Stuck score" labels={labels} max={1} mark={{ value: 0.7, label: "stuck" }} series={[{ name: "stuck score", tone: "attention", values: rows.map((one) => one.loop_score) }]} format={(v) => v.toFixed(2).replace(/\.?0+$/, "") || "0"} />
+      <Chart title="Cost per iteration" kind="bar" labels={labels} series={[{ name: "cost", tone: "accent", values: rows.map((one) => (one.cost_basis === "unknown" ? null : (one.cost_usd ?? null))) }]} format={money} />
       <Chart title="Cost so far" labels={labels} series={[{ name: "cost so far", tone: "accent", values: total }]} format={money} />
       <Chart title="Tokens" kind="bar" labels={labels} series={[{ name: "tokens", tone: "muted", values: rows.map(tokenSum) }]} format={tokens} />
       {metric.some((v) => v !== null) && <Chart title={rows.find((one) => one.metric_label)?.metric_label ?? "The task's metric"} labels={labels} series={[{ name: "metric", tone: "good", values: metric }]} format={(v) => String(Number(v.toPrecision(4)))} />}

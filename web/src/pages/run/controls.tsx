@@ -3,7 +3,7 @@ import type { Control } from "../../api/types";
 import { money } from "../../lib/format";
 import { isOver } from "../../lib/status";
 import { awaited } from "../../live/run-state";
-import { go } from "../../router";
+import { go, runPath } from "../../router";
 import { Button } from "../../ui/basics";
 import type { Ask } from "../../ui/dialog";
 import { Menu, type MenuItem } from "../../ui/menu";
@@ -146,10 +146,15 @@ export function pausePending(here: RunHere): boolean {
   return false;
 }
 
-/** What the primary button and the key `p` do now. */
-export function primary(here: RunHere): { label: string; run: (() => void) | null; why?: string } {
+interface Primary {
+  label: string;
+  run: (() => void) | null;
+  why?: string;
+}
+
+/** Pauses, or takes a pause back. */
+function pause(here: RunHere): Primary {
   const { view, run, send } = here;
-  if (isOver(view.status)) return { label: "", run: null };
   if (awaited(run, "resume")) return { label: "Resuming …", run: null };
   if (view.status === "paused" || view.status === "needs you" || view.orphaned || !view.driven) {
     return { label: "Resume", run: () => void send({ control: "resume" }) };
@@ -159,8 +164,22 @@ export function primary(here: RunHere): { label: string; run: (() => void) | nul
   return { label: "Pause", run: () => void send({ control: "pause" }) };
 }
 
-export function primaryKey(here: RunHere): void {
-  primary(here).run?.();
+export function pauseKey(here: RunHere): void {
+  pause(here).run?.();
+}
+
+/** Budgets whose end can be taken back by a higher limit. */
+const BUDGET_ENDS = ["max_iterations", "max_cost", "max_tokens", "timeout"];
+
+/** The one thing to do next; null if the banner has it, or if there is nothing. */
+function primary(here: RunHere): Primary | null {
+  const { view, id, send, ask } = here;
+  if (view.status === "needs you") return null;
+  if (BUDGET_ENDS.includes(view.finished?.reason ?? "")) return { label: "Raise the budget", run: () => ask(asksFor(here).budget) };
+  if (isOver(view.status)) return view.iterations > 0 ? { label: "See the diff", run: () => go(runPath(id, "diff")) } : null;
+  const resting = view.agents.filter((agent) => agent.standing === "resting").sort((a, b) => ((a.until ?? "") < (b.until ?? "") ? -1 : 1))[0];
+  if (view.status === "waiting" && view.driven && resting) return { label: "Try now", run: () => void send({ control: "cooldown", agent: resting.name, seconds: 0 }) };
+  return pause(here);
 }
 
 /** One primary button; the menu has the rest. */
@@ -170,27 +189,25 @@ export function Controls() {
   const asks = asksFor(here);
   const over = isOver(view.status);
   const main = primary(here);
-  const ended = view.finished?.reason;
-  const budgetEnded = ended === "max_iterations" || ended === "max_cost" || ended === "max_tokens" || ended === "timeout";
+  const stop = pause(here);
   const working = view.status === "working";
-  const gate = (item: MenuItem): MenuItem => ({ ...item, disabled: barred ?? item.disabled ?? false });
+  const gate = (item: MenuItem): MenuItem => ({ ...item, disabled: barred ?? false });
+  const copyId: MenuItem = { label: "Copy the run’s id", run: () => void navigator.clipboard.writeText(here.id).then(() => toast("Copied."), () => toast(here.id)) };
   const items: (MenuItem | "line")[] = over
-    ? [
-        gate({ label: "Raise the budget and resume …", disabled: budgetEnded ? false : "only after a budget ended the run", run: () => ask(asks.budget) }),
-        "line",
-        gate({ label: "Delete the run …", danger: true, run: () => ask(asks.remove) }),
-      ]
+    ? [copyId, "line", gate({ label: "Delete the run …", danger: true, run: () => ask(asks.remove) })]
     : [
+        ...(main?.label === stop.label || view.status === "needs you" ? [] : [gate({ label: stop.label, hint: "p", run: () => stop.run?.() })]),
         gate({ label: "Note …", hint: "n", run: () => ask(asks.note) }),
-        gate({ label: "Give a hint …", hint: "u", disabled: here.mode === "autonomous" ? "available in guided and debug mode" : false, run: () => ask(asks.nudge) }),
+        ...(here.mode === "autonomous" ? [] : [gate({ label: "Give a hint …", hint: "u", run: () => ask(asks.nudge) })]),
         gate({ label: "Guardrail …", run: () => ask(asks.guardrail) }),
         gate({ label: "Diagnose", hint: "d", run: () => void send({ control: "diagnose" }).then(() => toast("Diagnosing after this session.")) }),
         "line",
-        gate({ label: "Fresh session …", hint: "r", disabled: working ? false : "no session is running", run: () => ask(asks.rotate) }),
-        gate({ label: "Skip this agent …", disabled: view.agents.length > 1 ? false : "no other agent configured", run: () => ask(asks.skip) }),
+        ...(working ? [gate({ label: "Fresh session …", hint: "r", run: () => ask(asks.rotate) })] : []),
+        ...(view.agents.length > 1 ? [gate({ label: "Skip this agent …", run: () => ask(asks.skip) })] : []),
         gate({ label: "Cool down this agent …", run: () => ask(asks.cooldown) }),
         gate({ label: "Model for the next iteration …", run: () => ask(asks.model) }),
         gate({ label: "Change the budget …", run: () => ask(asks.budget) }),
+        copyId,
         "line",
         gate({ label: "Stop after this session …", danger: true, run: () => ask(asks.stop) }),
         gate({ label: "Cancel now …", danger: true, run: () => ask(asks.cancel) }),
@@ -198,15 +215,10 @@ export function Controls() {
   return (
     <>
       <LastWord />
-      {main.why && <span className="small tone-attention">{main.why}</span>}
-      {!over && view.status !== "needs you" && (
-        <Button look="primary" disabled={main.run === null || barred !== null} title={barred ?? "p"} onClick={() => main.run?.()}>
+      {main?.why && <span className="small tone-attention">{main.why}</span>}
+      {main && (
+        <Button look="primary" disabled={main.run === null || (barred !== null && main.label !== "See the diff")} title={barred ?? "."} onClick={() => main.run?.()}>
           {main.label}
-        </Button>
-      )}
-      {over && budgetEnded && (
-        <Button look="primary" disabled={barred !== null} title={barred ?? undefined} onClick={() => ask(asks.budget)}>
-          Raise the budget
         </Button>
       )}
       {!over && working && run.link !== "offline" && (
@@ -237,7 +249,7 @@ function LastWord() {
     refused: `${name} was refused: ${last.why ?? ""}`,
   }[last.state];
   return (
-    <span className={`small last-word ${last.state === "refused" ? "tone-bad" : "muted"}`} role="status">
+    <span className={`small last-word ${last.state === "refused" ? "tone-bad" : "muted"}`} role="status" title={words}>
       {withCode(words)}
     </span>
   );

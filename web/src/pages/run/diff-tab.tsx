@@ -1,9 +1,11 @@
 import { useCallback, useMemo, useRef, useState } from "react";
 import { api } from "../../api/calls";
 import { block } from "../../lib/clean";
+import { between } from "../../lib/compare";
 import { parsePatch } from "../../lib/diff";
-import { count } from "../../lib/format";
+import { costAlone, count, span } from "../../lib/format";
 import { useLoad, useWide } from "../../lib/hooks";
+import { useKeys } from "../../lib/keys";
 import { remembered } from "../../lib/storage";
 import { setQuery } from "../../router";
 import { Button, cx, Empty, ProblemNote, Skeleton } from "../../ui/basics";
@@ -33,6 +35,17 @@ export default function DiffTab({ query }: { query: URLSearchParams }) {
       if (!next.delete(path)) next.add(path);
       return next;
     });
+  const file = useRef(-1);
+  useKeys(
+    [
+      { keys: "j", what: "Next file", group: "diff" },
+      { keys: "k", what: "Previous file", group: "diff" },
+    ],
+    (keys) => {
+      file.current = Math.max(0, Math.min(files.length - 1, file.current + (keys === "j" ? 1 : -1)));
+      jumper.current(files[file.current]?.path ?? "");
+    },
+  );
   const numbers = Array.from({ length: view.iterations }, (_, n) => view.iterations - n).slice(0, 500);
   return (
     <div className="pane pane-diff">
@@ -55,6 +68,7 @@ export default function DiffTab({ query }: { query: URLSearchParams }) {
           <Button small aria-pressed={split} onClick={() => (setSplit(!split), remembered.set("diff", split ? null : "split"))}>Side by side</Button>
         )}
       </div>
+      {iteration !== null && against !== null && against > 0 && <BetweenLine from={against} to={iteration} />}
       {diff.problem && <ProblemNote problem={diff.problem} retry={diff.reload} />}
       {diff.data?.cut && <p className="note note-attention small">The diff is too long for this page; <code>ralph diff {id}</code> prints it all.</p>}
       {diff.loading && !diff.data ? (
@@ -78,5 +92,22 @@ export default function DiffTab({ query }: { query: URLSearchParams }) {
         </div>
       )}
     </div>
+  );
+}
+
+/** What happened between two iterations: tests fixed and broken, cost and time. */
+function BetweenLine({ from, to }: { from: number; to: number }) {
+  const { id, view } = useRunHere();
+  const all = useLoad((signal) => api.iterations(id, signal), [id, view.iterations]);
+  const found = useMemo(() => between(all.data ?? [], from, to), [all.data, from, to]);
+  if (!found) return null;
+  const names = (list: string[]) => `${list.slice(0, 5).join(", ")}${list.length > 5 ? ` and ${list.length - 5} more` : ""}` || "none";
+  return (
+    <p className="small num">
+      {found.fixed && found.broken ? (
+        <>tests fixed: <span className={found.fixed.length > 0 ? "tone-good" : "muted"}>{names(found.fixed)}</span> · broken: <span className={found.broken.length > 0 ? "tone-bad" : "muted"}>{names(found.broken)}</span> · </>
+      ) : <span className="muted">tests not reported · </span>}
+      {costAlone(found.spent)} · {span(found.seconds)}
+    </p>
   );
 }

@@ -3,7 +3,7 @@ import { api } from "../../api/calls";
 import { asProblem } from "../../api/client";
 import type { CheckResult, CheckView, CriterionView } from "../../api/types";
 import { count, millis } from "../../lib/format";
-import { bestWords, isOver } from "../../lib/status";
+import { bestWords, CLAIM_RULE, isOver } from "../../lib/status";
 import { runPath } from "../../router";
 import { A, Ago, Button, cx, Section } from "../../ui/basics";
 import { Ansi } from "../../ui/ansi";
@@ -21,6 +21,7 @@ export function Overview() {
     <div className="overview">
       <div className="overview-main">
         {view.finished && <Ended />}
+        <NotClaimed />
         {view.setup_failed && (
           <div className="note note-attention">
             <strong>The setup failed before the first session</strong>
@@ -64,6 +65,18 @@ function Ended() {
     <div className={cx("note", good ? "note-good" : "note-bad")}>
       <strong><span aria-hidden>{good ? "✓" : "✗"}</span> {withCode(end.summary)}</strong>
       <p className="muted small"><Ago at={end.at} />{view.next && <> · {withCode(view.next)}</>}</p>
+    </div>
+  );
+}
+
+/** Passing checks that don't count yet, and the rule. */
+function NotClaimed() {
+  const { view } = useRunHere();
+  if (view.history[view.history.length - 1]?.verdict !== "not_promised" || view.status === "done") return null;
+  return (
+    <div className="note note-attention">
+      <strong>Checks pass, not claimed</strong>
+      <p>{CLAIM_RULE}</p>
     </div>
   );
 }
@@ -119,6 +132,7 @@ function CheckRow({ check }: { check: CheckView }) {
   const [open, setOpen] = useState(Boolean(last && !last.passed));
   const refused = check.refused;
   const passed = last?.passed && !refused;
+  const tests = (refused?.result ?? last)?.tests;
   const state = !last ? "open" : passed ? "met" : "failing";
   const readLog = async () => {
     const name = (refused?.result ?? last)?.log;
@@ -138,7 +152,8 @@ function CheckRow({ check }: { check: CheckView }) {
         <span className="check-name">{check.name}</span>
         <code className="check-command">{check.command}</code>
         {!check.required && <span className="tag">optional</span>}
-        {last?.tests && <span className="num small">{last.tests.passed} ✓{last.tests.failed > 0 && <span className="tone-bad"> {last.tests.failed} ✗</span>}</span>}
+        {refused && <span className="tone-bad small">final check failed</span>}
+        {tests && !(refused && !refused.result) && <span className="num small">{tests.passed} ✓{tests.failed > 0 && <span className="tone-bad"> {tests.failed} ✗</span>}</span>}
         <span className="num muted small">{last ? millis(last.duration_ms) : "not yet run"}{last && !check.current_tree && " · from an earlier iteration"}</span>
       </button>
       {open && (

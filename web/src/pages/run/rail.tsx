@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import { useRunsList } from "../../live/runs-list";
+import { useRunsList, useUnfinishedToo } from "../../live/runs-list";
 import { useWide } from "../../lib/hooks";
 import { byAttention } from "../../lib/status";
 import { runPath } from "../../router";
@@ -15,7 +15,8 @@ export function Rail({ current }: { current: string }) {
 
 function Inside({ current }: { current: string }) {
   const list = useRunsList(QUERY);
-  const rows = useMemo(() => byAttention(list.rows).slice(0, 60), [list.rows]);
+  const all = useUnfinishedToo(list.rows, QUERY, true);
+  const rows = useMemo(() => byAttention(all).slice(0, 60), [all]);
   return (
     <nav className="rail" aria-label="Other runs">
       <ul>

@@ -4,19 +4,19 @@ import type { RunRow } from "../../api/types";
 import { costAlone, money, span } from "../../lib/format";
 import { useNow, useTimeWords, useTitle, useWide } from "../../lib/hooks";
 import { useKeys } from "../../lib/keys";
-import { isOver } from "../../lib/status";
+import { isOver, lookOf } from "../../lib/status";
 import { remembered } from "../../lib/storage";
 import { useRunsLive } from "../../live/list-store";
 import { costSoFar, workedSeconds } from "../../live/run-state";
 import { useRun } from "../../live/run-store";
 import { go, racePath, runPath, TABS, type Tab } from "../../router";
 import { useMaySteer } from "../../session";
-import { A, Button, Copy, cx, Empty, ProblemNote, Skeleton } from "../../ui/basics";
+import { A, Button, cx, Empty, ProblemNote, Skeleton } from "../../ui/basics";
 import { Boundary } from "../../ui/boundary";
 import { AskDialog, Dialog, type Ask } from "../../ui/dialog";
 import { StatusMark } from "../../ui/signs";
 import { toast } from "../../ui/toast";
-import { asksFor, Controls, primaryKey } from "./controls";
+import { asksFor, Controls, pauseKey } from "./controls";
 import { RunContext, useRunHere, type RunHere } from "./context";
 import { NeedsBanner } from "./needs";
 import { NowLine } from "./now-line";
@@ -41,7 +41,7 @@ export function RunPage({ id, tab, query }: { id: string; tab: Tab; query: URLSe
   const row = useRunsLive().rows.get(id);
   const [asking, setAsking] = useState<Ask | null>(null);
   const view = live?.run.view ?? null;
-  useTitle(view ? `${view.status === "needs you" ? "▲ " : ""}${view.title} · ralph` : "ralph");
+  useTitle(view ? `${isOver(view.status) || view.status === "needs you" ? `${lookOf(view.status).sign} ` : ""}${view.title} · ralph` : "ralph");
   const store = live?.store ?? null;
   const send = useCallback<RunHere["send"]>(
     async (control) => {
@@ -117,6 +117,7 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
   useKeys(
     [
       ...TABS.map((t, at) => ({ keys: String(at + 1), what: `Tab ${t.label}`, group: "run" as const })),
+      { keys: ".", what: "Primary action", group: "run" },
       { keys: "p", what: "Pause or resume", group: "run" },
       { keys: "r", what: "Fresh session", group: "run" },
       { keys: "n", what: "Note", group: "run" },
@@ -131,8 +132,10 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
       else if (keys === "[") go("/");
       else if (keys === "b") toggle();
       else if (here.barred) toast(here.barred, "attention");
+      else if (keys === ".") pressPrimary();
+      else if (keys === "u" && focusHint()) return;
       else if (isOver(view.status)) toast("The run has ended.", "muted");
-      else if (keys === "p") primaryKey(here);
+      else if (keys === "p") pauseKey(here);
       else if (keys === "r") here.ask(asks.rotate);
       else if (keys === "n") here.ask(asks.note);
       else if (keys === "u") here.mode === "autonomous" ? toast("Hints are available in guided and debug mode.", "attention") : here.ask(asks.nudge);
@@ -156,6 +159,7 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
       <Rail current={id} />
       <main className="run-main" id="main">
         <Head onSide={toggle} sideOpen={wide ? side : sheet} />
+        <p className="sr-only" role="status">{`${view.title}: ${view.status}`}</p>
         <LinkLine />
         <NeedsBanner compact={tab !== "overview"} />
         <nav className="tabs" aria-label="Parts of the run" ref={bar}>
@@ -183,6 +187,20 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
   );
 }
 
+/** Presses the primary button of the banner, else that of the header. */
+function pressPrimary(): void {
+  const button = document.querySelector<HTMLElement>(".needs .button-primary:not(:disabled), .run-controls > .button-primary:not(:disabled)");
+  if (button) button.click();
+  else focusHint();
+}
+
+/** Puts the cursor into the hint field of the banner, if there is one. */
+function focusHint(): boolean {
+  const field = document.querySelector<HTMLElement>("[data-hint]");
+  field?.focus();
+  return field !== null;
+}
+
 /** The race that the run belongs to. */
 function RaceLine() {
   const { run, id } = useRunHere();
@@ -197,7 +215,7 @@ function RaceLine() {
 }
 
 function Head({ onSide, sideOpen }: { onSide: () => void; sideOpen: boolean }) {
-  const { view, id } = useRunHere();
+  const { view } = useRunHere();
   const iterations = view.budgets.find((b) => b.budget === "iterations");
   const number = view.current?.iteration ?? view.iterations;
   return (
@@ -205,8 +223,6 @@ function Head({ onSide, sideOpen }: { onSide: () => void; sideOpen: boolean }) {
       <div className="run-title">
         <A href="/" className="back" aria-label="Back to the runs">←</A>
         <h1 title={view.title}>{view.title}</h1>
-        <span className="run-id mono muted">{id}</span>
-        <Copy text={id} label="the run's id" />
       </div>
       <div className="run-facts">
         <StatusMark status={view.status} />
@@ -238,7 +254,7 @@ function Worked() {
 function Spent() {
   const { view, run } = useRunHere();
   const limit = view.budgets.find((b) => b.budget === "cost")?.limit;
-  const words = costAlone(costSoFar(view, run.sessionCost));
+  const words = useTimeWords((now) => costAlone(costSoFar(view, run.sessionCost, now)));
   return <span className="num">{words}{limit && words !== "cost unknown" ? ` of ${money(limit)}` : ""}</span>;
 }
 
