@@ -132,6 +132,8 @@ export function tables(path, url, body) {
       return { by, since: "30d", cost_usd: 148.2, rows: names.map((name, i) => ({ name, runs: 12 - (i % 9), sessions: 90 - i * 3, cost_usd: Math.abs(Math.sin(i + 1)) * 14, tokens: 4_100_000 - i * 90000, unknown_sessions: i % 7 === 6 ? 2 : 0 })) };
     case "/races":
       return RACES;
+    case "/races/race-a":
+      return RACES[0];
     case "/repos":
       return [{ path: "/home/ana/acme/api", name: "acme/api" }, { path: "/home/ana/me/site", name: "me/site" }];
     case "/templates":

@@ -31,6 +31,9 @@ const PAGES: Record<string, [string, string]> = {
   "a run at work": ["/runs/migrate-sessions-19bc", "Fresh session"],
   "a run that is done": ["/runs/fix-flaky-4e10", "Proven in a clean checkout"],
   "a run that failed": ["/runs/too-dear-99aa", "Raise the budget"],
+  "the board": ["/board", "Finished today"],
+  "a race": ["/races/race-a", "codex wins."],
+  "a comparison": [`${RUN}/diff?iteration=6&against=2`, "tests fixed"],
   "the timeline": [`${RUN}/timeline?iteration=12`, "Prompt"],
   "every event": [`${RUN}/timeline?show=events`, "codex starts"],
   "the logs": ["/runs/migrate-sessions-19bc/logs", "cargo test router_order"],
@@ -116,6 +119,42 @@ test("destructive actions ask first and say what will happen", async ({ page }) 
   await accessible(page, "a dialog");
   await dialog.getByRole("button", { name: "Cancel", exact: true }).click();
   await expect(dialog).toBeHidden();
+});
+
+test("a run that needs you is answered from the list with two clicks or keys", async ({ page }) => {
+  await enter(page);
+  await page.goto(BASE);
+  const sections = page.locator(".run-group");
+  await expect(sections.first()).toContainText("Needs you 1");
+  await expect(page).toHaveTitle("(1) Runs · ralph");
+  await page.getByRole("link", { name: "Answer", exact: true }).click();
+  const banner = page.getByRole("region", { name: "This run needs you" });
+  await expect(banner.locator(".diff-removed")).toContainText("assert_eq!(router.drain_ids(), [1, 2, 3])");
+  await page.keyboard.press("u");
+  await expect(banner.getByRole("textbox")).toBeFocused();
+  await expect(banner.getByRole("textbox")).toHaveValue(/Keep the original tests/);
+  await page.keyboard.press("Escape");
+  const sent = page.waitForRequest((request) => request.url().endsWith("/control"));
+  await page.keyboard.press(".");
+  expect((await sent).postDataJSON()).toEqual({ kind: "approve" });
+});
+
+test("a race is one row that opens", async ({ page }) => {
+  await enter(page);
+  await page.goto(`${BASE}/?q=parser`);
+  await expect(page.locator(".run-row")).toHaveCount(1);
+  await page.getByRole("button", { name: "Show the runs of the race" }).click();
+  await expect(page.locator(".run-row")).toHaveCount(3);
+  await expect(page.locator(".run-racer").nth(1)).toContainText("unknown");
+});
+
+test("two iterations are compared with the keyboard", async ({ page }) => {
+  await enter(page);
+  await page.goto(`${BASE}${RUN}/timeline`);
+  await page.getByText("Mark two iterations").waitFor();
+  for (const key of ["j", "x", "j", "j", "x", "="]) await page.keyboard.press(key);
+  await expect(page).toHaveURL(/diff\?iteration=12&against=10$/);
+  await expect(page.getByText("tests fixed")).toBeVisible();
 });
 
 test("thousands of runs stay a few dozen rows", async ({ page }) => {

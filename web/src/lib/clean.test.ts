@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { block, cleanDeep, colored, line, short, webAddress } from "./clean";
+import { block, cleanDeep, colored, line, short, webAddress, shortPaths } from "./clean";
 
 describe("text of others", () => {
   it("loses what steers a terminal or turns the direction", () => {
@@ -23,6 +23,10 @@ describe("text of others", () => {
     expect(line(" a\n\tb ")).toBe("a b");
     expect(short("abcdef", 4)).toBe("abc…");
     expect(short("日本語日本語", 4)).toBe("日本語…");
+  });
+  it("has paths relative to the workspace", () => {
+    expect(shortPaths('File "/home/ana/api/tests/a.py", line 3', "/home/ana/api")).toBe('File "tests/a.py", line 3');
+    expect(shortPaths('File "/home/ana/.local/state/ralph/proofs/run-1/0-3/api/tests/a.py"', "/home/ana/api")).toBe('File "tests/a.py"');
   });
   it("takes web addresses as links only", () => {
     expect(webAddress("javascript:alert(1)")).toBeNull();

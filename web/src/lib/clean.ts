@@ -37,6 +37,12 @@ export function line(text: string): string {
   return block(text).replace(/[\n\t]+/g, " ").trim();
 }
 
+/** Paths below the workspace, or below a clean checkout of it, without the folders above. */
+export function shortPaths(text: string, workspace: string): string {
+  const own = workspace.length > 1 ? text.replaceAll(`${workspace.replace(/\/$/, "")}/`, "") : text;
+  return own.replace(/\/[^\s"':]*\/proofs\/[^\s"'/]+\/[^\s"'/]+\/[^\s"'/]+\//g, "");
+}
+
 /** One line of at most so many characters. */
 export function short(text: string, most: number): string {
   const clean = line(text);

@@ -82,17 +82,19 @@ interface VerdictLook {
 }
 
 /** The verdict of an iteration. A candidate that the run continued from, or whose final check failed, isn't good. */
-export function verdictLook(verdict: string, finalCheckFailed: boolean): VerdictLook {
-  if (verdict === "candidate" && finalCheckFailed) return { sign: "✗", words: "checks pass, final check failed", tone: "bad" };
+export function verdictLook(verdict: string, finalCheck: "passed" | "failed" | null): VerdictLook {
+  if (verdict === "candidate" && finalCheck === "failed") return { sign: "✗", words: "checks pass, final check failed", tone: "bad" };
+  if (verdict === "candidate" && finalCheck === "passed") return { sign: "✓", words: "final check passed", tone: "good" };
   const words = VERDICTS[verdict] ?? verdict.replaceAll("_", " ");
   if (verdict === "candidate") return { sign: "✓", words, tone: "good" };
   if (verdict === "not_promised") return { sign: "○", words, tone: "attention", rule: CLAIM_RULE };
   return verdict === "no_change" ? { sign: "○", words, tone: "attention" } : { sign: "✗", words, tone: "bad" };
 }
 
-/** Whether the final check of an iteration failed: a later iteration exists, or the proof says so. */
-export function finalCheckFailed(one: { iteration: number }, view: Pick<RunView, "iterations" | "proof" | "current">): boolean {
-  return one.iteration < (view.current?.iteration ?? view.iterations) || Boolean(view.proof?.over && !view.proof.passed);
+/** The final check of an iteration. It failed if a later iteration exists. */
+export function finalCheckOf(one: { iteration: number }, view: Pick<RunView, "iterations" | "proof" | "current">): "passed" | "failed" | null {
+  if (one.iteration < (view.current?.iteration ?? view.iterations)) return "failed";
+  return view.proof?.over ? (view.proof.passed ? "passed" : "failed") : null;
 }
 
 const ENDS: Record<string, string> = {

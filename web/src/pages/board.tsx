@@ -1,6 +1,6 @@
 import { useMemo, useRef, useState } from "react";
 import type { RunRow } from "../api/types";
-import { cost, costShare, money } from "../lib/format";
+import { costAlone, costShare, money } from "../lib/format";
 import { useNow, useTitle } from "../lib/hooks";
 import { useKeys } from "../lib/keys";
 import { notRunning, repoNames, rowNow } from "../lib/list";
@@ -105,7 +105,7 @@ function Card({ row, repo, at }: { row: RunRow; repo: string; at: boolean }) {
       {rowNow(row) && <p className={cx("board-now small", row.status === "needs you" ? "tone-attention" : "muted")}>{rowNow(row)}</p>}
       <p className="board-line small num">
         <span>iteration {row.iteration}{row.max_iterations && !over ? <span className="muted">/{row.max_iterations}</span> : null}</span>
-        <span>{cost(row)}{share !== null && row.budget_usd ? <span className="muted"> of {money(row.budget_usd)}</span> : null}</span>
+        <span>{costAlone(row)}{share !== null && row.budget_usd ? <span className="muted"> of {money(row.budget_usd)}</span> : null}</span>
         {!over && row.loop_score !== null && <LoopBar score={row.loop_score} />}
       </p>
       {share !== null && <Bar share={share} label="cost" />}

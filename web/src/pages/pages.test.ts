@@ -119,6 +119,7 @@ describe("guardrails and notes", () => {
   });
   it("leave out the template of an untouched file", () => {
     expect(notesOf("# Notes\n\n<!-- facts\nfor agents -->\n")).toBe("");
+    expect(notesOf("# Notes\n\nShort facts for later sessions.\n\n(none)\n")).toBe("");
     expect(notesOf("# Notes\n\nThe port is 5433.\n")).toBe("The port is 5433.");
   });
 });

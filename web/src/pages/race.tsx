@@ -92,7 +92,7 @@ export default function RacePage({ id }: { id: string }) {
         <div className="table-box" tabIndex={0} role="region" aria-label="Runs of the race">
           <table className="table race-table">
             <thead>
-              <tr><th scope="col">who</th><th scope="col">status</th><th scope="col" className="right">iteration</th><th scope="col" className="right">cost</th>{race.by === "metric" && <th scope="col" className="right">best</th>}<th scope="col">now</th></tr>
+              <tr><th scope="col">agent</th><th scope="col">status</th><th scope="col" className="right">iteration</th><th scope="col" className="right">cost</th>{race.by === "metric" && <th scope="col" className="right">best</th>}<th scope="col">now</th></tr>
             </thead>
             <tbody>{race.runs.map((run) => <Line key={run.run_id} race={race} run={run} />)}</tbody>
             <tfoot>

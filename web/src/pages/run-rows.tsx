@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef } from "react";
 import { api } from "../api/calls";
 import { asProblem } from "../api/client";
 import type { RunRow } from "../api/types";
-import { cost, costShare, count, money } from "../lib/format";
+import { cost, type Cost, costShare, count, money } from "../lib/format";
 import { useWide } from "../lib/hooks";
 import { mostUrgent, notRunning, repoNames, rowAction, rowNow, type ListItem } from "../lib/list";
 import { isOver, prWords } from "../lib/status";
@@ -68,6 +68,12 @@ export function Rows({ items, rows, at, more, hasMore, onRace }: RowsProps) {
   );
 }
 
+/** A cost; outside of the column named "cost" an unknown one says what it is. */
+function Spent({ of }: { of: Cost }) {
+  const words = cost(of);
+  return <span className={words === "unknown" ? "muted" : undefined}>{words === "unknown" && <span className="narrow-only">cost </span>}{words}</span>;
+}
+
 const LINKS = { answer: "Answer", diff: "See the diff", why: "See why" } as const;
 
 /** The primary action of a run. */
@@ -101,7 +107,7 @@ function Row({ row, repo, racer }: { row: RunRow; repo: (path: string) => string
       <span className="c-iter num right">{row.iteration}{row.max_iterations && !over ? <span className="muted">/{row.max_iterations}</span> : null}</span>
       <span className="c-loop">{row.loop_score === null || over ? <span className="muted">–</span> : <LoopBar score={row.loop_score} />}</span>
       <span className="c-cost num">
-        <span>{cost(row)}</span>
+        <Spent of={row} />
         {share !== null && !over && row.budget_usd ? <><Bar share={share} label="cost" /><span className="muted">{money(row.budget_usd)}</span></> : null}
       </span>
       <span className="c-age right muted"><Ago at={row.updated_at} narrow /></span>
@@ -131,7 +137,7 @@ function RaceRow({ item, repo, onOpen }: { item: Extract<ListItem, { what: "race
       <span className="c-iter num right">{Math.max(...rows.map((row) => row.iteration))}</span>
       <span className="c-loop muted">–</span>
       <span className="c-cost num">
-        <span>{cost(race)}</span>
+        <Spent of={race} />
         {share !== null ? <><Bar share={share} label="cost" /><span className="muted">{money(race.budget_usd)}</span></> : null}
       </span>
       <span className="c-age right muted"><Ago at={updated} narrow /></span>

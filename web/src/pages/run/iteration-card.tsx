@@ -1,6 +1,6 @@
 import type { IterationLine } from "../../api/types";
 import { clock, count, costAlone } from "../../lib/format";
-import { endWords, finalCheckFailed, verdictLook } from "../../lib/status";
+import { endWords, finalCheckOf, verdictLook } from "../../lib/status";
 import { runPath } from "../../router";
 import { A, Ago } from "../../ui/basics";
 import { AgentTag } from "../../ui/signs";
@@ -16,7 +16,7 @@ export function testWords(one: IterationLine, before: IterationLine | null): str
 /** The verdict of an iteration with its sign. */
 export function VerdictMark({ one }: { one: IterationLine }) {
   const { view } = useRunHere();
-  const look = verdictLook(one.verdict, finalCheckFailed(one, view));
+  const look = verdictLook(one.verdict, finalCheckOf(one, view));
   return <span className={`tone-${look.tone}`} title={look.rule}>{look.sign} {look.words}</span>;
 }
 

@@ -31,7 +31,7 @@ describe("a question", () => {
   });
   it("shows the changed lines of the files that it names", () => {
     const patch = ["a/tests/a.py", "src/b.py"].map((path) => `diff --git a/${path} b/${path}\n--- a/${path}\n+++ b/${path}\n@@ -1,2 +1,2 @@\n same\n-old ${path}\n+new ${path}\n`).join("");
-    expect(changedRows(patch, ["a/tests/a.py: a test, changed by the run"]).map((file) => [file.path, file.rows.map((row) => row.text)])).toEqual([["a/tests/a.py", ["old a/tests/a.py", "new a/tests/a.py"]]]);
+    expect(changedRows(patch, ["a/tests/a.py: a test, changed next to x/src/b.py"]).map((file) => [file.path, file.rows.map((row) => row.text)])).toEqual([["a/tests/a.py", ["old a/tests/a.py", "new a/tests/a.py"]]]);
     expect(changedRows(patch, ["nothing of these"])).toEqual([]);
   });
 });

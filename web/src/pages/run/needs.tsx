@@ -2,11 +2,11 @@ import { useEffect, useId, useMemo, useRef, useState, type FormEvent } from "rea
 import { api } from "../../api/calls";
 import { asProblem } from "../../api/client";
 import type { Control } from "../../api/types";
-import { block } from "../../lib/clean";
+import { block, shortPaths } from "../../lib/clean";
 import { parsePatch, type Row } from "../../lib/diff";
 import { useLoad } from "../../lib/hooks";
 import { runPath } from "../../router";
-import { A, Button } from "../../ui/basics";
+import { A, Button, cx } from "../../ui/basics";
 import { DiffRows } from "../../ui/diff-view";
 import { toast } from "../../ui/toast";
 import { answersFor, partsOf, type Answer } from "./answers";
@@ -29,28 +29,28 @@ export function NeedsBanner({ compact }: { compact: boolean }) {
     <section className="needs" aria-label="This run needs you">
       <div className="needs-what">
         <p className="needs-message"><span className="sign tone-attention" aria-hidden>▲</span> {withCode(headline)}</p>
-        <Facts all={facts} />
+        <Facts all={facts} shown={compact ? 1 : 2} />
       </div>
       {!compact && needs.reason === "tests_changed" && <ChangedTests details={[...details, needs.message]} />}
-      {!compact && details.length > 0 && <pre className="evidence" tabIndex={0} aria-label="Evidence">{details.join("\n")}</pre>}
-      <Answers answers={answers} />
+      {!compact && details.length > 0 && <pre className="evidence" tabIndex={0} aria-label="Evidence">{shortPaths(details.join("\n"), view.workspace)}</pre>}
+      <Answers answers={answers} compact={compact} />
       {barred && <p className="muted small">{barred}. An operator can answer.</p>}
     </section>
   );
 }
 
-/** The facts of a question: two lines, the rest folded. */
-function Facts({ all }: { all: string[] }) {
+/** The facts of a question; those after the first ones are folded. */
+function Facts({ all, shown }: { all: string[]; shown: number }) {
   const line = (fact: string, at: number) => <p key={at} className="small">{withCode(fact)}</p>;
   return (
     <>
-      {all.slice(0, 2).map(line)}
-      {all.length > 2 && <details className="small"><summary>why: {all.length - 2} more</summary>{all.slice(2).map(line)}</details>}
+      {all.slice(0, shown).map(line)}
+      {all.length > shown && <details className="small"><summary>why: {all.length - shown} more</summary>{all.slice(shown).map(line)}</details>}
     </>
   );
 }
 
-function Answers({ answers }: { answers: Answer[] }) {
+function Answers({ answers, compact }: { answers: Answer[]; compact: boolean }) {
   const here = useRunHere();
   const { id, barred, store, ask } = here;
   const [busy, setBusy] = useState<string | null>(null);
@@ -81,26 +81,29 @@ function Answers({ answers }: { answers: Answer[] }) {
   };
   // In autonomous mode a session takes no hints of its own; a note reaches it as well.
   const kind = here.mode === "autonomous" ? "note" : "nudge";
-  const typed = answers.filter((answer) => answer.hint);
+  const hints = (primary: boolean) => answers.filter((answer) => answer.hint && (answer.look === "primary") === primary).map((answer) => (
+    <Hint key={answer.label} answer={answer} busy={busy === answer.label} onSend={(text) => carry(answer.label, [{ control: kind, text }, { control: "resume" }], "Sent. The next session starts now.")} />
+  ));
+  const buttons = answers.filter((answer) => !answer.hint);
+  const wordy = !compact && buttons.length < 4;
   return (
     <>
-      <ul className="answers">
-        {answers.filter((answer) => !answer.hint).map((answer) => (
+      {hints(true)}
+      <ul className={cx("answers", !wordy && "answers-short")}>
+        {buttons.map((answer) => (
           <li key={answer.label}>
             {answer.tab ? (
-              <A className={`button button-${answer.look}`} href={runPath(id, answer.tab)}>{answer.label}</A>
+              <A className={`button button-${answer.look}`} href={runPath(id, answer.tab)} title={answer.then}>{answer.label}</A>
             ) : (
-              <Button look={answer.look === "danger" ? "plain" : answer.look} data-primary={answer.look === "primary" || undefined} disabled={barred !== null || busy !== null} title={barred ?? undefined} onClick={() => press(answer)}>
+              <Button look={answer.look === "danger" ? "plain" : answer.look} disabled={barred !== null || busy !== null} title={barred ?? answer.then} onClick={() => press(answer)}>
                 {busy === answer.label ? "Sending …" : answer.label}
               </Button>
             )}
-            <span className="muted small">{answer.then}</span>
+            {wordy && <span className="muted small">{answer.then}</span>}
           </li>
         ))}
       </ul>
-      {typed.map((answer) => (
-        <Hint key={answer.label} answer={answer} busy={busy === answer.label} onSend={(text) => carry(answer.label, [{ control: kind, text }, { control: "resume" }], "Sent. The next session starts now.")} />
-      ))}
+      {hints(false)}
     </>
   );
 }
@@ -143,7 +146,8 @@ function Hint({ answer, busy, onSend }: { answer: Answer; busy: boolean; onSend:
 
 /** The changed lines of the files that some text names. */
 export function changedRows(patch: string, named: string[]): { path: string; rows: Row[] }[] {
-  const files = parsePatch(patch).filter((file) => named.some((text) => text.includes(file.path)));
+  const words = new Set(named.flatMap((text) => text.split(/[\s:,`]+/)));
+  const files = parsePatch(patch).filter((file) => words.has(file.path) || words.has(`${file.path}.`));
   return files.slice(0, FILES).map((file) => ({ path: file.path, rows: file.hunks.flatMap((hunk) => hunk.rows.filter((row) => row.kind !== "context")).slice(0, LINES) }));
 }
 

@@ -2,12 +2,14 @@ import { useState } from "react";
 import { api } from "../../api/calls";
 import { asProblem } from "../../api/client";
 import type { CheckResult, CheckView, CriterionView } from "../../api/types";
+import { shortPaths } from "../../lib/clean";
 import { count, millis } from "../../lib/format";
 import { bestWords, CLAIM_RULE, isOver } from "../../lib/status";
 import { runPath } from "../../router";
 import { A, Ago, Button, cx, Section } from "../../ui/basics";
 import { Ansi } from "../../ui/ansi";
 import { Check, Spark } from "../../ui/signs";
+import { partsOf } from "./answers";
 import { useRunHere } from "./context";
 import { IterationCard } from "./iteration-card";
 import { withCode } from "./now-line";
@@ -61,10 +63,12 @@ function Ended() {
   const end = view.finished;
   if (!end) return null;
   const good = end.reason === "completed";
+  const { headline, facts } = partsOf(end.summary);
   return (
     <div className={cx("note", good ? "note-good" : "note-bad")}>
-      <strong><span aria-hidden>{good ? "✓" : "✗"}</span> {withCode(end.summary)}</strong>
-      <p className="muted small"><Ago at={end.at} />{view.next && <> · {withCode(view.next)}</>}</p>
+      <strong><span aria-hidden>{good ? "✓" : "✗"}</span> {withCode(headline)}</strong>
+      {facts.map((fact) => <p key={fact} className="small">{withCode(fact)}</p>)}
+      <p className="muted small"><Ago at={end.at} /></p>
     </div>
   );
 }
@@ -72,7 +76,7 @@ function Ended() {
 /** Passing checks that don't count yet, and the rule. */
 function NotClaimed() {
   const { view } = useRunHere();
-  if (view.history[view.history.length - 1]?.verdict !== "not_promised" || view.status === "done") return null;
+  if (view.history[view.history.length - 1]?.verdict !== "not_promised" || view.finished) return null;
   return (
     <div className="note note-attention">
       <strong>Checks pass, not claimed</strong>
@@ -126,7 +130,7 @@ function Evidence({ result }: { result: CheckResult }) {
 }
 
 function CheckRow({ check }: { check: CheckView }) {
-  const { id } = useRunHere();
+  const { id, view } = useRunHere();
   const last = check.last;
   const [log, setLog] = useState<string | null>(null);
   const [open, setOpen] = useState(Boolean(last && !last.passed));
@@ -161,8 +165,8 @@ function CheckRow({ check }: { check: CheckView }) {
           {last?.why && !passed && <p className="tone-bad small">{last.why}</p>}
           {refused && refused.reasons?.map((why) => <p key={why} className="tone-bad small">final check: {why}</p>)}
           {(last?.failing?.length ?? 0) > 0 && <p className="small mono">failing: {last?.failing?.join(", ")}</p>}
-          {log === null && lines.length > 0 && <pre className="evidence" tabIndex={0}><Ansi text={lines.join("\n")} /></pre>}
-          {log !== null && <pre className="evidence evidence-tall" tabIndex={0}><Ansi text={log} /></pre>}
+          {log === null && lines.length > 0 && <pre className="evidence" tabIndex={0}><Ansi text={shortPaths(lines.join("\n"), view.workspace)} /></pre>}
+          {log !== null && <pre className="evidence evidence-tall" tabIndex={0}><Ansi text={shortPaths(log, view.workspace)} /></pre>}
           {last && log === null && <Button small look="quiet" onClick={() => void readLog()}>Whole log</Button>}
           {!last && <p className="muted small">Runs after each session and in the final check.</p>}
         </div>

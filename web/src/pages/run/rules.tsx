@@ -63,14 +63,14 @@ function RuleLine({ rule }: { rule: Rule }) {
     <li>
       <strong>{withCode(rule.title)}</strong>
       {main && <span className="block">{withCode(main)}</span>}
-      {rule.fields.filter(([name]) => name !== "instruction").map(([name, text], at) => <span key={at} className="muted small block">{name && `${name}: `}{withCode(text)}</span>)}
+      {rule.fields.filter(([name]) => name !== "instruction" && name !== "added_after").map(([name, text], at) => <span key={at} className="muted small block">{name && `${name}: `}{withCode(text)}</span>)}
     </li>
   );
 }
 
-/** Notes without the template of an untouched file: headings, comments and blank lines. */
+/** Notes without the template of an untouched file: headings, comments, and the text before `(none)`. */
 export function notesOf(text: string): string {
-  return text.replace(/<!--[\s\S]*?-->/g, "").split("\n").filter((line) => line.trim() !== "" && !/^#+\s/.test(line)).join("\n").trim();
+  return text.replace(/^[\s\S]*^\(none\)$/m, "").replace(/<!--[\s\S]*?-->/g, "").split("\n").filter((line) => line.trim() !== "" && !/^#+\s/.test(line)).join("\n").trim();
 }
 
 function Add({ kind, label, placeholder, over, onAdded }: { kind: "note" | "guardrail"; label: string; placeholder: string; over: boolean; onAdded: () => void }) {

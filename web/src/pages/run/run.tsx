@@ -1,7 +1,7 @@
 import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState, type ReactElement } from "react";
 import { asProblem } from "../../api/client";
 import type { RunRow } from "../../api/types";
-import { costAlone, money, span } from "../../lib/format";
+import { costAlone, count, money, span } from "../../lib/format";
 import { useNow, useTimeWords, useTitle, useWide } from "../../lib/hooks";
 import { useKeys } from "../../lib/keys";
 import { isOver, lookOf } from "../../lib/status";
@@ -158,7 +158,7 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
     <div className={cx("run-page", side && wide && "with-side")}>
       <Rail current={id} />
       <main className="run-main" id="main">
-        <Head onSide={toggle} sideOpen={wide ? side : sheet} />
+        <Head onSide={toggle} sideOpen={wide ? side : sheet} overview={tab === "overview"} />
         <p className="sr-only" role="status">{`${view.title}: ${view.status}`}</p>
         <LinkLine />
         <NeedsBanner compact={tab !== "overview"} />
@@ -214,10 +214,11 @@ function RaceLine() {
   );
 }
 
-function Head({ onSide, sideOpen }: { onSide: () => void; sideOpen: boolean }) {
+function Head({ onSide, sideOpen, overview }: { onSide: () => void; sideOpen: boolean; overview: boolean }) {
   const { view } = useRunHere();
   const iterations = view.budgets.find((b) => b.budget === "iterations");
   const number = view.current?.iteration ?? view.iterations;
+  const over = isOver(view.status);
   return (
     <header className="run-header">
       <div className="run-title">
@@ -226,12 +227,13 @@ function Head({ onSide, sideOpen }: { onSide: () => void; sideOpen: boolean }) {
       </div>
       <div className="run-facts">
         <StatusMark status={view.status} />
-        <span className="num">iteration {number}{iterations ? ` of ${iterations.limit}` : ""}</span>
+        <span className="num">{over ? count(view.iterations, "iteration") : `iteration ${number}${iterations ? ` of ${iterations.limit}` : ""}`}</span>
         <Worked />
         <Spent />
       </div>
       <RaceLine />
-      {view.status !== "needs you" && <NowLine />}
+      {/* The overview of a run that has ended begins with the same sentence. */}
+      {view.status !== "needs you" && !(over && overview) && <NowLine />}
       <div className="run-controls">
         <Controls />
         <button type="button" className="icon side-toggle" onClick={onSide} aria-expanded={sideOpen} aria-label="Budgets, proof, agents" title="Right column (b)">
@@ -247,7 +249,7 @@ function Worked() {
   const { view } = useRunHere();
   const words = useTimeWords((now) => span(workedSeconds(view, now)));
   const limit = view.budgets.find((b) => b.budget === "time")?.limit;
-  return <span className="num" title="Agent time, of its budget">{words}{limit ? ` of ${span(limit)}` : ""}</span>;
+  return <span className="num" title="Agent time, of its budget">{words}{limit && !isOver(view.status) ? ` of ${span(limit)}` : ""}</span>;
 }
 
 /** Cost, with the estimate of the session under way. */
@@ -255,7 +257,7 @@ function Spent() {
   const { view, run } = useRunHere();
   const limit = view.budgets.find((b) => b.budget === "cost")?.limit;
   const words = useTimeWords((now) => costAlone(costSoFar(view, run.sessionCost, now)));
-  return <span className="num">{words}{limit && words !== "cost unknown" ? ` of ${money(limit)}` : ""}</span>;
+  return <span className="num">{words}{limit && words !== "cost unknown" && !isOver(view.status) ? ` of ${money(limit)}` : ""}</span>;
 }
 
 /** A warning while the stream of this run is down. */

@@ -65,9 +65,7 @@ export function Side() {
   return (
     <>
       <Section title={over ? "Used" : "Budgets"}>
-        {over ? (
-          <p className="num">{count(view.iterations, "iteration")} · {span(view.working_seconds)} · {costAlone(spent)}</p>
-        ) : (
+        {!over && (
           <dl className="budgets">
             {view.budgets.map((budget) => {
               const { words, share } = budgetUse(budget, total, workedSeconds(view, now));
@@ -123,7 +121,7 @@ export function Side() {
                 {agent.standing === "dropped" && <span className="tone-bad">disabled for this run</span>}
                 {agent.standing === "free" && !over && <span className="muted">idle</span>}
               </span>
-              <span className="small muted num">{count(agent.sessions, "session")} · {costAlone(agent)}</span>
+              <span className="small muted num">{count(agent.sessions, "session")}{agent.sessions > 0 && <> · {costAlone(agent)}</>}</span>
               {agent.reason && <span className="small muted wide-cell">{agent.reason}</span>}
             </li>
           ))}
