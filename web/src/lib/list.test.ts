@@ -19,7 +19,7 @@ describe("the lines of the runs list", () => {
   it("show a race as one line that opens", () => {
     const both = [row("b", "done"), row("x", "done"), row("a", "working")];
     expect(words(listItems(both, [RACE], new Set(), true))).toEqual(["Active 1", "race 2", "Finished 1", "x"]);
-    expect(words(listItems(both, [RACE], new Set(["a"]), true))).toEqual(["Active 1", "race 2", "b", "a", "Finished 1", "x"]);
+    expect(words(listItems(both, [RACE], new Set(["a"]), true))).toEqual(["Active 1", "race 2", "a", "b", "Finished 1", "x"]);
   });
   it("have at most one action", () => {
     const all = [row("1", "needs you"), row("2", "paused"), row("3", "working"), row("4", "working", { driven: false }), row("5", "done"), row("6", "failed"), row("7", "stopped")];

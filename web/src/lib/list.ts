@@ -43,7 +43,10 @@ export function listItems(rows: RunRow[], races: Race[], open: ReadonlySet<strin
     seen.add(race.id);
     into.push({ what: "race", key: `race ${race.id}`, race, rows: own, open: open.has(race.id) });
     if (!open.has(race.id)) continue;
-    for (const one of own) into.push({ what: "run", key: one.id, row: one, racer: race.runs.find((run) => run.run_id === one.id)?.name ?? "" });
+    for (const { run_id, name } of race.runs) {
+      const member = own.find((one) => one.id === run_id);
+      if (member) into.push({ what: "run", key: run_id, row: member, racer: name });
+    }
   }
   if (!grouped) return sections[0] ?? [];
   return sections.flatMap((items, at) => {
