@@ -87,6 +87,13 @@ new file mode 100644
 `;
 const racer = (run_id, name, more = {}) => ({ run_id, name, begun: true, status: "working", detail: "", iteration: 2, max_iterations: 10, cost_usd: 0.4, cost_basis: "reported", proven: false, ...more });
 const RACES = [{ id: "race-a", title: "Make the parser twice as fast", by: "cost", budget_usd: 10, cost_usd: 0.97, cost_basis: "unknown", winner: "race-a", over: true, looked_after: false, ended: "codex was proven first", runs: [racer("race-a", "codex", { status: "done", proven: true, cost_usd: 0.57 }), racer("race-b", "claude", { status: "stopped", cost_usd: null, cost_basis: "unknown" })] }];
+const said = (type, content) => JSON.stringify({ type, message: { content } });
+const TRANSCRIPT = [
+  '{"type":"system","subtype":"init"}',
+  said("assistant", [{ type: "text", text: "The queue is drained from two threads.\nI take the lock first." }, { type: "tool_use", name: "Bash", input: { command: "cargo test router_order" } }]),
+  said("user", [{ type: "tool_result", is_error: true, content: Array.from({ length: 41 }, (_, n) => `line ${n}`).join("\n") + "\ntest_drain: expected [1, 2, 3], got [1, 3, 2]" }]),
+  said("assistant", [{ type: "tool_use", name: "Edit", input: { file_path: "src/router.rs", old_string: "a", new_string: "b" } }]),
+].join("\n");
 const TASK = "---\ntest_command: cargo test --workspace\nmax_iterations: 30\nmax_wall_time: 2h\nmax_cost_usd: 10\n---\n# Keep router order under load\n\n## Context\nThe router loses the order of messages when it drains.\n\n## Success criteria\n### M1 Order\n- [ ] The router keeps the order of messages per key (verify: `cargo test router_order`)\n- [ ] No flake in 200 runs (verify: `scripts/stress 200`)\n";
 const TOOLS = [["edit", "src/router.rs"], ["bash", "cargo test router_order -- --nocapture"], ["read", "src/queue.rs"], ["grep", "drain\\("]];
 export const liveStep = (n, seq) => {
@@ -110,7 +117,7 @@ export function details(id) {
     parts: (path, url) => {
       if (path === "/iterations") return { iterations: history.map((one) => ({ ...one, receipt: { checks: [check("tests", one.tests.failed === 0, { tests: one.tests, failing: Array.from({ length: one.tests.failed }, (_, n) => `test_${n}`) })] } })) };
       if (path.startsWith("/iterations/")) return { receipt: { version: 1, run_id: id, iteration: 12, attempt: 1, agent: "codex", model: "gpt-5-codex", session_ms: 178000, exit_code: 0, promised: true, message: "done", tokens: { input: 41000, output: 3100, cached: 88000 }, cost_usd: 0.4, cost_basis: "estimated", total_cost_usd: 4.1, commit: "0123456789abcdef", checks: [failing, check("lint", true)], files_changed: 2 }, files: [{ path: "src/router.rs", status: "M", added: 6, removed: 3 }, { path: "tests/router.rs", status: "M", added: 1, removed: 1 }], prompt: "# Task\nKeep router order under load\n", artifacts: [{ name: "iterations/12/prompt.md", size: 4100, kind: "text" }] };
-      if (path.startsWith("/output/")) return { text: "starting\n\u001b[32mok\u001b[0m\n".repeat(200), offset: 0, next: 3000, size: 3000 };
+      if (path.startsWith("/output/")) return { text: TRANSCRIPT, offset: 0, next: TRANSCRIPT.length, size: TRANSCRIPT.length };
       if (path === "/diff") return { patch: url.searchParams.get("iteration") === "3" ? "" : PATCH, cut: false };
       if (path === "/guardrails") return { text: "", rules: [{ text: "Never edit generated files; run `make gen`." }, { text: "When a test is flaky, find the race; do not add a retry." }], notes: "The staging database is reset every night.\n" };
       if (path === "/diagnosis") return { by: "strong-doctor", at: 8, markdown: "", controls: ["guardrail", "edit", "model"], report: { summary: "Four sessions tried to sort on drain; the order is lost earlier, when two producers share a queue.", failure_patterns: [{ pattern: "The same test fails the same way since iteration 6", evidence: "test_drain: expected [1, 2, 3], got [1, 3, 2]" }], root_causes: ["`Queue::push` takes the lock after it has read the sequence number"], guardrails: [{ trigger: "Before changing drain", instruction: "Show with a test that push keeps the order." }, { trigger: "", instruction: "Do not change assertions of tests/router.rs." }], task_edits: [{ find: "No flake in 200 runs", replace: "No flake in 200 runs with 8 producers", why: "One producer never shows the race." }], model_suggestion: { model: "strong-doctor", why: "The cheap model repeats itself." } } };

@@ -37,6 +37,7 @@ const PAGES: Record<string, [string, string]> = {
   "the timeline": [`${RUN}/timeline?iteration=12`, "Prompt"],
   "every event": [`${RUN}/timeline?show=events`, "codex starts"],
   "the logs": ["/runs/migrate-sessions-19bc/logs", "cargo test router_order"],
+  "the output of an iteration": [`${RUN}/logs?iteration=2`, "expected [1, 2, 3], got [1, 3, 2]"],
   "the task": [`${RUN}/task`, "version 2"],
   "the guardrails": [`${RUN}/rules`, "Never edit generated files"],
   "the diff": [`${RUN}/diff`, "tests/router.rs"],
@@ -146,6 +147,18 @@ test("a race is one row that opens", async ({ page }) => {
   await page.getByRole("button", { name: "Show the runs of the race" }).click();
   await expect(page.locator(".run-row")).toHaveCount(3);
   await expect(page.locator(".run-racer").nth(1)).toContainText("unknown");
+});
+
+test("the output of an iteration is readable", async ({ page }) => {
+  await enter(page);
+  await page.goto(`${BASE}${RUN}/logs?iteration=2`);
+  const log = page.getByRole("log");
+  await expect(log).toContainText("▸ Bash cargo test router_order");
+  await expect(log).not.toContainText("line 9");
+  await page.getByRole("button", { name: "… 37 more lines" }).click();
+  await expect(log).toContainText("line 9");
+  await page.getByRole("button", { name: "Tools" }).click();
+  await expect(log).not.toContainText("two threads");
 });
 
 test("two iterations are compared with the keyboard", async ({ page }) => {

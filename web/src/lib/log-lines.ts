@@ -2,6 +2,7 @@
 
 import type { EventLine, LiveRecord } from "../api/types";
 import { bytes } from "./format";
+import { entriesOf } from "./transcript";
 
 export type LineKind = "say" | "tool" | "result" | "check" | "error" | "event" | "note";
 
@@ -83,7 +84,29 @@ export function passes(line: LogLine, filter: LogFilter): boolean {
   }
 }
 
-/** The whole log of an iteration as lines. */
-export function rawLines(text: string, iteration: number): LogLine[] {
-  return text.split("\n").map((line, n) => ({ key: `r${n}`, kind: "say", at: "", text: line, iteration }));
+/** Lines of a result that show at first. */
+const FOLDED = 5;
+
+/** A result folded to its first lines, or a failure to its last. */
+export function fold(text: string, ok: boolean): { shown: string; hidden: number } {
+  const lines = text.replace(/\n$/, "").split("\n");
+  const shown = ok ? lines.slice(0, FOLDED) : lines.slice(-FOLDED);
+  return { shown: shown.join("\n"), hidden: lines.length - shown.length };
+}
+
+/** The log of an iteration as lines. Without its end, the last line may be cut and is left out. */
+export function rawLines(text: string, iteration: number, whole: boolean): LogLine[] {
+  const lines = text.split("\n");
+  if (!whole) lines.pop();
+  return lines.flatMap((line, n): LogLine[] => {
+    const base = { at: "", iteration };
+    const entries = entriesOf(line);
+    if (entries === null) return [{ ...base, key: `r${n}`, kind: "say", text: line }];
+    return entries.flatMap((entry, at): LogLine[] => {
+      const key = `r${n}.${at}`;
+      if (entry.kind === "tool") return [{ ...base, key, kind: "tool", name: entry.name, text: entry.text }];
+      if (entry.kind === "result") return [{ ...base, key, kind: entry.ok ? "result" : "error", text: entry.text }];
+      return entry.text.split("\n").map((one, part) => ({ ...base, key: `${key}.${part}`, kind: "say", text: one }));
+    });
+  });
 }
