@@ -60,6 +60,7 @@ async function api(req, res, url) {
     if (part === "/control") return json(res, 202, { letter: `l${Date.now()}`, outcome: "received" });
     if (part === "/task" && req.method === "PUT") return req.headers["if-match"] === `"${etag}"` ? (etag++, json(res, 200, { outcome: "received", version: 3 })) : json(res, 412, { title: "Another user saved first" });
     if (part === "/task") return json(res, 200, detail.task, { etag: `"${etag}"` });
+    if (part === "/result" && req.method === "POST") return json(res, 200, { outcome: "applied", commits: [], files: ["src/router.rs", "tests/router.rs"], merged: [] });
     const answer = part === "" ? detail.answer : detail.parts(part, url);
     return answer ? json(res, 200, answer) : json(res, 404, { title: "Not found" });
   }

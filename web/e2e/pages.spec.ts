@@ -140,6 +140,18 @@ test("a run that needs you is answered from the list with two clicks or keys", a
   expect((await sent).postDataJSON()).toEqual({ kind: "approve" });
 });
 
+test("a result is taken from the list with two clicks", async ({ page }) => {
+  await enter(page);
+  await page.goto(`${BASE}/?q=flaky+test+in`);
+  await page.getByRole("link", { name: "Take the result" }).click();
+  const dialog = page.getByRole("dialog", { name: "Take the result" });
+  await expect(dialog.getByRole("radio", { name: /pull request/ })).toBeDisabled();
+  await accessible(page, "taking a result");
+  await dialog.getByRole("button", { name: "Apply" }).click();
+  await expect(page.getByText("Applied 2 files to /home/ana/acme/api.")).toBeVisible();
+  await expect(dialog).toBeHidden();
+});
+
 test("a race is one row that opens", async ({ page }) => {
   await enter(page);
   await page.goto(`${BASE}/?q=parser`);

@@ -52,7 +52,7 @@ test("a race is started, watched to its end, and names its winner", async ({ pag
     await row("slow").getByRole("link").click();
     await expect(page.getByText("One of 2 in a race: slow, quick. Another run won.")).toBeVisible();
     await page.getByRole("link", { name: "See the race" }).click();
-    await page.getByRole("button", { name: "See the winner’s diff" }).click();
+    await page.getByRole("button", { name: "See its diff" }).click();
     await expect(page.getByText("part3.txt").first()).toBeVisible();
   } finally {
     await stage.close();

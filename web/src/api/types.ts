@@ -297,6 +297,37 @@ export interface DiffAnswer {
   to?: string | null;
 }
 
+/** A way to take the result of a run. */
+export interface Way {
+  kind: "apply" | "branch" | "push" | "pr";
+  possible: boolean;
+  why?: string | null;
+  /** The folder, branch or URL where the result goes. */
+  target: string;
+  /** Files of the checkout whose own changes conflict. */
+  conflicts: string[];
+}
+
+export interface ResultAnswer {
+  commit: string | null;
+  files: { path: string }[];
+  ways: Way[];
+  pr_draft: { title: string; body: string };
+  pr_url?: string | null;
+}
+
+export interface TakeBody {
+  kind: Way["kind"];
+  branch?: string;
+  title?: string;
+  body?: string;
+}
+
+export interface Taken {
+  outcome: "applied" | "already_there" | "started";
+  files: string[];
+}
+
 export interface DiagnosisAnswer {
   report: Report | null;
   markdown?: string | null;

@@ -23,7 +23,7 @@ describe("the lines of the runs list", () => {
   });
   it("have at most one action", () => {
     const all = [row("1", "needs you"), row("2", "paused"), row("3", "working"), row("4", "working", { driven: false }), row("5", "done"), row("6", "failed"), row("7", "stopped")];
-    expect(all.map(rowAction)).toEqual(["answer", "resume", null, "resume", "diff", "why", null]);
+    expect(all.map(rowAction)).toEqual(["answer", "resume", null, "resume", "take", "why", null]);
   });
   it("say the proof of a finished run, else what happens", () => {
     expect(rowNow(row("1", "done", { proof_level: "independent", now: "Proven" }))).toBe("proven, independent");

@@ -62,10 +62,10 @@ export function notRunning(row: RunRow): boolean {
 }
 
 /** The one thing to do with a run from a list, if there is one. */
-export function rowAction(row: RunRow): "answer" | "resume" | "diff" | "why" | null {
+export function rowAction(row: RunRow): "answer" | "resume" | "take" | "why" | null {
   if (row.status === "needs you") return "answer";
   if (row.status === "paused" || notRunning(row)) return "resume";
-  if (row.status === "done") return "diff";
+  if (row.status === "done") return "take";
   return row.status === "failed" ? "why" : null;
 }
 

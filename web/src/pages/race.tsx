@@ -106,7 +106,8 @@ export default function RacePage({ id }: { id: string }) {
         </div>
       </Section>
       <footer className="form-foot">
-        {winner && <Button look="primary" onClick={() => go(runPath(winner.run_id, "diff"))}>See the winner’s diff</Button>}
+        {winner && <Button look="primary" onClick={() => go(runPath(winner.run_id, "overview", { take: "1" }))}>Take the winner</Button>}
+        {winner && <Button onClick={() => go(runPath(winner.run_id, "diff"))}>See its diff</Button>}
         {working.length > 0 && (
           <Button disabled={barred !== null} title={barred ?? undefined} onClick={() => setAsking({ title: "Stop the race?", consequence: `Ends ${count(working.length, "run")} now. Their commits stay.`, confirm: "Stop all", danger: true, run: stopAll })}>Stop all</Button>
         )}

@@ -74,14 +74,14 @@ function Spent({ of }: { of: Cost }) {
   return <span className={words === "unknown" ? "muted" : undefined}>{words === "unknown" && <span className="narrow-only">cost </span>}{words}</span>;
 }
 
-const LINKS = { answer: "Answer", diff: "See the diff", why: "See why" } as const;
+const LINKS = { answer: "Answer", take: "Take the result", why: "See why" } as const;
 
 /** The primary action of a run. */
 export function RowAction({ row }: { row: RunRow }) {
   const barred = useMaySteer();
   const action = rowAction(row);
   if (action === null) return null;
-  if (action !== "resume") return <A className={cx("button button-small", action === "answer" ? "button-primary" : "button-plain")} href={runPath(row.id, action === "diff" ? "diff" : "overview")}>{LINKS[action]}</A>;
+  if (action !== "resume") return <A className={cx("button button-small", action === "answer" ? "button-primary" : "button-plain")} href={runPath(row.id, "overview", action === "take" ? { take: "1" } : undefined)}>{LINKS[action]}</A>;
   const resume = () =>
     api.control(row.id, { control: "resume" }).then(
       () => toast("Resumed.", "good"),
@@ -142,7 +142,7 @@ function RaceRow({ item, repo, onOpen }: { item: Extract<ListItem, { what: "race
       </span>
       <span className="c-age right muted"><Ago at={updated} narrow /></span>
       <span className="c-now muted">{winner ? <><AgentTag name={winner.name} /> {winner.proven ? "wins" : "wins, unverified"}</> : race.over ? "no winner" : race.runs.map((run) => <AgentTag key={run.run_id} name={run.name} />)}</span>
-      <span className="c-act">{first.status === "needs you" && <RowAction row={first} />}{winner && <A className="button button-small button-plain" href={runPath(winner.run_id, "diff")}>See the diff</A>}</span>
+      <span className="c-act">{first.status === "needs you" && <RowAction row={first} />}{winner && <A className="button button-small button-plain" href={runPath(winner.run_id, "overview", { take: "1" })}>{LINKS.take}</A>}</span>
     </>
   );
 }

@@ -3,7 +3,7 @@ import type { Control } from "../../api/types";
 import { money } from "../../lib/format";
 import { isOver } from "../../lib/status";
 import { awaited } from "../../live/run-state";
-import { go, runPath } from "../../router";
+import { go, runPath, setQuery } from "../../router";
 import { Button } from "../../ui/basics";
 import type { Ask } from "../../ui/dialog";
 import { Menu, type MenuItem } from "../../ui/menu";
@@ -176,6 +176,7 @@ function primary(here: RunHere): Primary | null {
   const { view, id, send, ask } = here;
   if (view.status === "needs you") return null;
   if (BUDGET_ENDS.includes(view.finished?.reason ?? "")) return { label: "Raise the budget", run: () => ask(asksFor(here).budget) };
+  if (view.status === "done") return { label: "Take the result", run: () => setQuery({ take: "1" }) };
   if (isOver(view.status)) return view.iterations > 0 ? { label: "See the diff", run: () => go(runPath(id, "diff")) } : null;
   const resting = view.agents.filter((agent) => agent.standing === "resting").sort((a, b) => ((a.until ?? "") < (b.until ?? "") ? -1 : 1))[0];
   if (view.status === "waiting" && view.driven && resting) return { label: "Try now", run: () => void send({ control: "cooldown", agent: resting.name, seconds: 0 }) };
@@ -194,7 +195,12 @@ export function Controls() {
   const gate = (item: MenuItem): MenuItem => ({ ...item, disabled: barred ?? false });
   const copyId: MenuItem = { label: "Copy the run’s id", run: () => void navigator.clipboard.writeText(here.id).then(() => toast("Copied."), () => toast(here.id)) };
   const items: (MenuItem | "line")[] = over
-    ? [copyId, "line", gate({ label: "Delete the run …", danger: true, run: () => ask(asks.remove) })]
+    ? [
+        ...(view.status !== "done" && view.iterations > 0 ? [gate({ label: "Take the files anyway …", run: () => setQuery({ take: "1" }) })] : []),
+        copyId,
+        "line",
+        gate({ label: "Delete the run …", danger: true, run: () => ask(asks.remove) }),
+      ]
     : [
         ...(main?.label === stop.label || view.status === "needs you" ? [] : [gate({ label: stop.label, hint: "p", run: () => stop.run?.() })]),
         gate({ label: "Note …", hint: "n", run: () => ask(asks.note) }),

@@ -9,7 +9,7 @@ import { remembered } from "../../lib/storage";
 import { useRunsLive } from "../../live/list-store";
 import { costSoFar, workedSeconds } from "../../live/run-state";
 import { useRun } from "../../live/run-store";
-import { go, racePath, runPath, TABS, type Tab } from "../../router";
+import { go, racePath, runPath, setQuery, TABS, type Tab } from "../../router";
 import { useMaySteer } from "../../session";
 import { A, Button, cx, Empty, ProblemNote, Skeleton } from "../../ui/basics";
 import { Boundary } from "../../ui/boundary";
@@ -23,6 +23,7 @@ import { NowLine } from "./now-line";
 import { Overview } from "./overview";
 import { Rail } from "./rail";
 import { Side } from "./side";
+import { TakeDialog } from "./take";
 
 const PANES: Record<Exclude<Tab, "overview">, React.LazyExoticComponent<(props: { query: URLSearchParams }) => ReactElement>> = {
   timeline: lazy(() => import("./timeline")),
@@ -178,6 +179,7 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
           <Side />
         </aside>
       )}
+      {query.has("take") && isOver(view.status) && !here.barred && <TakeDialog id={id} onClose={() => setQuery({ take: null })} />}
       {sheet && !wide && (
         <Dialog title="Budgets, proof, agents" onClose={() => setSheet(false)} className="sheet">
           <Side />
