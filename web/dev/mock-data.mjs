@@ -2,18 +2,20 @@
 const now = Date.now();
 const ago = (seconds) => new Date(now - seconds * 1000).toISOString();
 const row = (id, task, repo, status, more = {}) => ({
-  id, task, repo, folder: `/home/ana/${repo}`, branch: `ralph/${id}`, status, iteration: 3, max_iterations: 30, loop_score: 0.1, cost_usd: 0.62, budget_usd: 10,
+  id, task, repo, folder: `/home/ana/${repo}`, branch: `ralph/${id}`, status, iteration: 3, max_iterations: 30, loop_score: 0.1, cost_usd: 0.62, cost_basis: "estimated", budget_usd: 10,
   criteria_met: 1, criteria_total: 4, agent: "codex", model: null, provider: "local", mode: "autonomous", pr_url: null, needs_you: false, now: null, driven: true,
   orphaned: false, created_at: ago(4000), updated_at: ago(4), ended_at: null, person: "ana", ...more,
 });
 const titles = ["Fix flaky router test", "Port the importer to async", "Remove the old session store", "Add retries to the mailer", "Speed up the search index", "Type the settings module", "Split the billing crate", "Cache avatar thumbnails"];
 export const rows = [
-  row("keep-order-7f3a", "Keep router order under load", "acme/api", "needs you", { iteration: 12, loop_score: 0.8, cost_usd: 4.1, pr_url: "https://example.com/acme/api/pull/41", pr_number: 41, pr_draft: true, needs_you: true, now: "needs you: changed tests; with those of the start 1 of 44 fails", updated_at: ago(130) }),
+  row("keep-order-7f3a", "Keep router order under load", "acme/api", "needs you", { iteration: 12, loop_score: 0.8, cost_usd: 4.1, pr_url: "https://example.com/acme/api/pull/41", pr_number: 41, pr_draft: true, needs_you: true, now: "codex changed 2 original tests. With the originals, 1 of 44 tests fails: test_drain", updated_at: ago(130) }),
   row("migrate-sessions-19bc", "Migrate sessions to the new store", "acme/api", "working", { now: "codex is working · editing src/db.rs" }),
   row("image-pipeline-c2d1", "Image pipeline keeps EXIF orientation", "me/site", "waiting", { agent: "gemini", iteration: 5, max_iterations: 20, loop_score: 0.2, cost_usd: 1.02, budget_usd: 5, pr_url: "https://example.com/me/site/pull/7", updated_at: ago(360), now: "rate limited until 19:06 (in 12 min)" }),
   row("budget-run-aa01", "Rewrite the CSV importer without the global lock", "acme/api", "verifying", { agent: "claude", iteration: 26, loop_score: 0.55, cost_usd: 8.4, now: "checking what claude did in iteration 26" }),
   row("paused-one-bb02", "Add a health endpoint", "acme/edge", "paused", { agent: "claude", iteration: 2, cost_usd: 0.2, now: "paused by ana 5 min ago", updated_at: ago(300) }),
   row("fix-flaky-4e10", "Fix flaky test in tests/router.rs", "acme/api", "done", { iteration: 2, cost_usd: 0.31, pr_url: "https://example.com/acme/api/pull/40", proof_level: "independent", updated_at: ago(3600), now: "proven" }),
+  row("race-a", "Make the parser twice as fast", "acme/parser", "done", { iteration: 2, cost_usd: 0.57, proof_level: "independent", updated_at: ago(5000), now: "proven" }),
+  row("race-b", "Make the parser twice as fast", "acme/parser", "stopped", { agent: "claude", iteration: 1, cost_usd: null, cost_basis: "unknown", updated_at: ago(5000), now: "Lost to codex" }),
   row("too-dear-99aa", "Upgrade to the new ORM", "acme/api", "failed", { iteration: 30, loop_score: 0.75, cost_usd: 10, updated_at: ago(7200), now: "ended: the cost limit of $10 is used up" }),
   ...Array.from({ length: 3000 }, (_, i) => row(`old-${i}`, `${titles[i % 8]} (${i})`, ["acme/api", "me/site", "acme/edge"][i % 3], ["done", "done", "failed", "stopped"][i % 4], { iteration: (i * 7) % 29 + 1, cost_usd: ((i * 37) % 900) / 100, loop_score: ((i * 13) % 10) / 10, proof_level: i % 2 ? "independent" : "own_tests", updated_at: ago(9000 + i * 600), created_at: ago(10000 + i * 600) })),
 ];
@@ -28,22 +30,22 @@ const failing = check("tests", false, { why: "exit code 1: 1 of 44 tests fails",
 function view(r) {
   const needs = r.status === "needs you";
   return {
-    run_id: r.id, title: r.task, status: r.status, now: needs ? r.now : (r.now ?? ""), next: "`ralph resume` goes on", driven: r.driven && !["done", "failed"].includes(r.status), orphaned: false, seq: 60,
+    run_id: r.id, title: r.task, status: r.status, now: needs ? r.now : (r.now ?? ""), next: "`ralph resume`", driven: r.driven && !["done", "failed"].includes(r.status), orphaned: false, seq: 60,
     created_at: r.created_at, last_event_at: r.updated_at, elapsed_seconds: 4100, working_seconds: 2520,
     ...(r.status === "working" ? { current: { iteration: 13, attempt: 1, agent: "codex", model: "gpt-5-codex", started_at: ago(192) } } : {}),
-    ...(needs ? { needs: { reason: "tests_changed", message: "codex changed 2 tests that were there at the start: tests/router.rs, tests/drain.rs. As they were at the start, 1 of 44 tests fails: test_drain", next: "`ralph approve`", details: ["tests/router.rs: a test of the start was changed", "tests/drain.rs: an assertion was removed", "tests with the tests of the start: exit code 1", "  test_drain: expected [1, 2, 3], got [1, 3, 2]"] } } : {}),
+    ...(needs ? { needs: { reason: "tests_changed", message: "codex changed 2 original tests: tests/router.rs, tests/drain.rs. With the originals, 1 of 44 tests fails: test_drain", next: "`ralph approve`", details: ["tests/router.rs: changed", "tests/drain.rs: an assertion was removed", "tests with the originals: exit code 1", "  test_drain: expected [1, 2, 3], got [1, 3, 2]"] } } : {}),
     criteria: [
       { id: "M1.1", milestone: "Order", text: "The router keeps the order of messages per key", check: "`cargo test router_order`", claimed: true, met: true, last: check("M1.1", true, { duration_ms: 120 }) },
       { id: "M1.2", milestone: "Order", text: "No flake in 200 runs", check: "`scripts/stress 200`", claimed: true, met: false, last: check("M1.2", false, { duration_ms: 41000, why: "exit code 1", failing: ["test_drain"] }) },
-      { id: "M2.1", milestone: "Quality", text: "`clippy` has nothing to say", check: "`cargo clippy -- -D warnings`", claimed: false, met: false },
-      { id: "M2.2", milestone: "Quality", text: "The changelog says what changed", check: "a person looks at it", claimed: true, met: false },
+      { id: "M2.1", milestone: "Quality", text: "`clippy` reports nothing", check: "`cargo clippy -- -D warnings`", claimed: false, met: false },
+      { id: "M2.2", milestone: "Quality", text: "The changelog says what changed", check: "manual", claimed: true, met: false },
     ],
     checks: [{ name: "tests", command: "cargo test --workspace", required: true, last: failing, current_tree: true }, { name: "lint", command: "cargo clippy --workspace -- -D warnings", required: true, last: check("lint", true), current_tree: true }, { name: "docs", command: "mdbook test docs", required: false, current_tree: false }],
     budgets: [{ budget: "iterations", used: r.iteration, limit: 30, share: r.iteration / 30 }, { budget: "time", used: 2520, limit: 7200, share: 0.35 }, { budget: "cost", used: r.cost_usd, limit: 10, share: r.cost_usd / 10 }, { budget: "tokens", used: 512000, limit: 600000, share: 0.853 }],
     spent: { cost_usd: r.cost_usd, cost_basis: "estimated", saved_usd: 0.4, tokens: { input: 480000, output: 32000, cached: 900000 }, sessions: 13, sandboxes: [] },
     agents: [{ name: "codex", model: "gpt-5-codex", standing: r.status === "working" ? "working" : "free", sessions: 6, cost_usd: 2.1, cost_basis: "estimated", tokens: { input: 1, output: 1 } }, { name: "claude", standing: "free", sessions: 6, cost_usd: 2, cost_basis: "reported", tokens: { input: 1, output: 1 } }, { name: "gemini", standing: "resting", until: new Date(now + 723000).toISOString(), reason: "rate limited by the provider", sessions: 1, cost_usd: 0, cost_basis: "unknown", tokens: { input: 0, output: 0 } }],
     iterations: 12, history: history.slice(-12), loop_score: r.loop_score, branch: r.branch, pr: r.pr_url ? { number: r.pr_number ?? 7, url: r.pr_url, draft: Boolean(r.pr_draft) } : undefined,
-    proof: r.status === "done" ? { commit: "0123456789abcdef", over: true, passed: true, clean: true, weakened: 0, level: "independent", watched: "watched" } : undefined,
+    proof: r.status === "done" ? { commit: "0123456789abcdef", over: true, passed: true, clean: true, headline: "proven, independent", weakened: 0, level: "independent", watched: "watched" } : undefined,
     finished: r.status === "done" ? { reason: "completed", summary: "Proven in a clean checkout; handed over as PR #40.", at: ago(3600) } : r.status === "failed" ? { reason: "max_cost", summary: "The cost limit of $10 is used up.", at: ago(7200) } : undefined,
     workspace: `/home/ana/${r.repo}`, origin: `/home/ana/${r.repo}`,
   };
@@ -83,6 +85,15 @@ new file mode 100644
 +# Order
 +Messages keep their order.
 `;
+const racer = (run_id, name, more = {}) => ({ run_id, name, begun: true, status: "working", detail: "", iteration: 2, max_iterations: 10, cost_usd: 0.4, cost_basis: "reported", proven: false, ...more });
+const RACES = [{ id: "race-a", title: "Make the parser twice as fast", by: "cost", budget_usd: 10, cost_usd: 0.97, cost_basis: "unknown", winner: "race-a", over: true, looked_after: false, ended: "codex was proven first", runs: [racer("race-a", "codex", { status: "done", proven: true, cost_usd: 0.57 }), racer("race-b", "claude", { status: "stopped", cost_usd: null, cost_basis: "unknown" })] }];
+const said = (type, content) => JSON.stringify({ type, message: { content } });
+const TRANSCRIPT = [
+  '{"type":"system","subtype":"init"}',
+  said("assistant", [{ type: "text", text: "The queue is drained from two threads.\nI take the lock first." }, { type: "tool_use", name: "Bash", input: { command: "cargo test router_order" } }]),
+  said("user", [{ type: "tool_result", is_error: true, content: Array.from({ length: 41 }, (_, n) => `line ${n}`).join("\n") + "\ntest_drain: expected [1, 2, 3], got [1, 3, 2]" }]),
+  said("assistant", [{ type: "tool_use", name: "Edit", input: { file_path: "src/router.rs", old_string: "a", new_string: "b" } }]),
+].join("\n");
 const TASK = "---\ntest_command: cargo test --workspace\nmax_iterations: 30\nmax_wall_time: 2h\nmax_cost_usd: 10\n---\n# Keep router order under load\n\n## Context\nThe router loses the order of messages when it drains.\n\n## Success criteria\n### M1 Order\n- [ ] The router keeps the order of messages per key (verify: `cargo test router_order`)\n- [ ] No flake in 200 runs (verify: `scripts/stress 200`)\n";
 const TOOLS = [["edit", "src/router.rs"], ["bash", "cargo test router_order -- --nocapture"], ["read", "src/queue.rs"], ["grep", "drain\\("]];
 export const liveStep = (n, seq) => {
@@ -104,12 +115,13 @@ export function details(id) {
     answer: { row: r, view: view(r), mode: r.mode, spec_version: 2, actions: [] },
     task: { text: TASK, source: "ralph_task.md", dialect: "ralph_task.md", version: 2, pending: null }, events, live,
     parts: (path, url) => {
-      if (path === "/iterations") return { iterations: history };
+      if (path === "/iterations") return { iterations: history.map((one) => ({ ...one, receipt: { checks: [check("tests", one.tests.failed === 0, { tests: one.tests, failing: Array.from({ length: one.tests.failed }, (_, n) => `test_${n}`) })] } })) };
       if (path.startsWith("/iterations/")) return { receipt: { version: 1, run_id: id, iteration: 12, attempt: 1, agent: "codex", model: "gpt-5-codex", session_ms: 178000, exit_code: 0, promised: true, message: "done", tokens: { input: 41000, output: 3100, cached: 88000 }, cost_usd: 0.4, cost_basis: "estimated", total_cost_usd: 4.1, commit: "0123456789abcdef", checks: [failing, check("lint", true)], files_changed: 2 }, files: [{ path: "src/router.rs", status: "M", added: 6, removed: 3 }, { path: "tests/router.rs", status: "M", added: 1, removed: 1 }], prompt: "# Task\nKeep router order under load\n", artifacts: [{ name: "iterations/12/prompt.md", size: 4100, kind: "text" }] };
-      if (path.startsWith("/output/")) return { text: "starting\n\u001b[32mok\u001b[0m\n".repeat(200), offset: 0, next: 3000, size: 3000 };
+      if (path.startsWith("/output/")) return { text: TRANSCRIPT, offset: 0, next: TRANSCRIPT.length, size: TRANSCRIPT.length };
       if (path === "/diff") return { patch: url.searchParams.get("iteration") === "3" ? "" : PATCH, cut: false };
       if (path === "/guardrails") return { text: "", rules: [{ text: "Never edit generated files; run `make gen`." }, { text: "When a test is flaky, find the race; do not add a retry." }], notes: "The staging database is reset every night.\n" };
       if (path === "/diagnosis") return { by: "strong-doctor", at: 8, markdown: "", controls: ["guardrail", "edit", "model"], report: { summary: "Four sessions tried to sort on drain; the order is lost earlier, when two producers share a queue.", failure_patterns: [{ pattern: "The same test fails the same way since iteration 6", evidence: "test_drain: expected [1, 2, 3], got [1, 3, 2]" }], root_causes: ["`Queue::push` takes the lock after it has read the sequence number"], guardrails: [{ trigger: "Before changing drain", instruction: "Show with a test that push keeps the order." }, { trigger: "", instruction: "Do not change assertions of tests/router.rs." }], task_edits: [{ find: "No flake in 200 runs", replace: "No flake in 200 runs with 8 producers", why: "One producer never shows the race." }], model_suggestion: { model: "strong-doctor", why: "The cheap model repeats itself." } } };
+      if (path === "/result") return { commit: "0123456789abcdef", base: "fedcba", files: [{ path: "src/router.rs" }, { path: "tests/router.rs" }], pr_url: null, pr_draft: { title: r.task, body: "Closes #40." }, ways: [{ kind: "apply", possible: true, why: null, target: "/home/ana/acme/api", conflicts: [] }, { kind: "branch", possible: true, why: null, target: `ralph/${id}`, conflicts: [] }, { kind: "push", possible: true, why: null, target: "https://example.com/acme/api", conflicts: [] }, { kind: "pr", possible: false, why: "no code host is known for this repo", target: "", conflicts: [] }] };
       if (path === "/sandbox") return { provider: "local", isolation: "bwrap", network: "allowlist", place: "worktree", workspace: "/home/ana/.local/state/ralph/worktrees/keep-order", resources: null, sandboxes: [], previews: [{ port: 3000, url: "http://127.0.0.1:3000/" }], screenshots: [], driver: { pid: 4711, since: ago(4000) }, refused: ["registry.example.com"] };
       if (path === "/files") return { path: "", entries: [{ name: "src", kind: "folder" }, { name: "Cargo.toml", kind: "file", size: 812 }, { name: "README.md", kind: "file", size: 4100 }] };
       if (path.startsWith("/files/")) return { path: path.slice(7), text: "[package]\nname = \"api\"\n", size: 30, cut: false };
@@ -126,6 +138,10 @@ export function tables(path, url, body) {
   switch (path) {
     case "/costs":
       return { by, since: "30d", cost_usd: 148.2, rows: names.map((name, i) => ({ name, runs: 12 - (i % 9), sessions: 90 - i * 3, cost_usd: Math.abs(Math.sin(i + 1)) * 14, tokens: 4_100_000 - i * 90000, unknown_sessions: i % 7 === 6 ? 2 : 0 })) };
+    case "/races":
+      return RACES;
+    case "/races/race-a":
+      return RACES[0];
     case "/repos":
       return [{ path: "/home/ana/acme/api", name: "acme/api" }, { path: "/home/ana/me/site", name: "me/site" }];
     case "/templates":

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { WebSocketServer } from "ws";
 import { details, liveStep, rows, tables } from "./mock-data.mjs";
 
-const dist = join(fileURLToPath(new URL(".", import.meta.url)), "../../crates/server/page");
+const dist = process.env.PAGE ?? join(fileURLToPath(new URL(".", import.meta.url)), "../../crates/server/page");
 const port = Number(process.env.PORT ?? 8000);
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 let role = null;
@@ -42,11 +42,11 @@ async function api(req, res, url) {
   const path = url.pathname.replace("/api/v1", "");
   const body = req.method === "GET" ? {} : await read(req);
   if (path === "/login") {
-    if (body.token === "wrong") return json(res, 401, { title: "The token is not known", detail: "No person has it.", hint: "`ralph serve` prints the one of the admin." });
+    if (body.token === "wrong") return json(res, 401, { title: "Unknown token", detail: "No user has it.", hint: "`ralph serve` prints the admin token." });
     role = body.token === "viewer" ? "viewer" : "admin";
     return json(res, 204);
   }
-  if (!role) return json(res, 401, { title: "Nobody is logged in" });
+  if (!role) return json(res, 401, { title: "Not logged in" });
   if (path === "/me") return json(res, 200, { name: role === "viewer" ? "ben" : "ana", role, csrf: "x", version: "0.9.0", demo: false });
   if (path === "/logout") return ((role = null), json(res, 204));
   if (path === "/suggestions") return json(res, 200, { branches: ["main", "release-2", "ana/router"], branch: "main", agents: ["claude", "codex", "gemini"], profiles: ["default", "cheap"], task_files: ["PROMPT.md"] });
@@ -55,16 +55,17 @@ async function api(req, res, url) {
   const run = /^\/runs\/([^/]+)(\/.*)?$/.exec(path);
   if (run) {
     const detail = details(decodeURIComponent(run[1]));
-    if (!detail) return json(res, 404, { title: "There is no such run" });
+    if (!detail) return json(res, 404, { title: "Run not found" });
     const part = run[2] ?? "";
     if (part === "/control") return json(res, 202, { letter: `l${Date.now()}`, outcome: "received" });
-    if (part === "/task" && req.method === "PUT") return req.headers["if-match"] === `"${etag}"` ? (etag++, json(res, 200, { outcome: "received", version: 3 })) : json(res, 412, { title: "Somebody else saved first" });
+    if (part === "/task" && req.method === "PUT") return req.headers["if-match"] === `"${etag}"` ? (etag++, json(res, 200, { outcome: "received", version: 3 })) : json(res, 412, { title: "Another user saved first" });
     if (part === "/task") return json(res, 200, detail.task, { etag: `"${etag}"` });
+    if (part === "/result" && req.method === "POST") return json(res, 200, { outcome: "applied", commits: [], files: ["src/router.rs", "tests/router.rs"], merged: [] });
     const answer = part === "" ? detail.answer : detail.parts(part, url);
-    return answer ? json(res, 200, answer) : json(res, 404, { title: "There is no such thing" });
+    return answer ? json(res, 200, answer) : json(res, 404, { title: "Not found" });
   }
   const table = tables(path, url, body);
-  return table === undefined ? json(res, 404, { title: "There is no such thing" }) : json(res, 200, table);
+  return table === undefined ? json(res, 404, { title: "Not found" }) : json(res, 200, table);
 }
 
 const server = createServer((req, res) => {

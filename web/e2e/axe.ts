@@ -10,13 +10,13 @@ interface Found {
   nodes: { html: string; failureSummary?: string }[];
 }
 
-/** Looks for what hinders people: nothing serious may be found. */
+/** Fails on any serious finding of axe. */
 export async function accessible(page: Page, where: string): Promise<void> {
-  expect(await hindrances(page), `${where} is accessible`).toEqual([]);
+  expect(await findings(page), `${where} is accessible`).toEqual([]);
 }
 
-/** What hinders people seriously, in words. */
-export async function hindrances(page: Page): Promise<string[]> {
+/** Serious findings of axe, one text each. */
+export async function findings(page: Page): Promise<string[]> {
   // The page's own policy allows no foreign script; the check is given to the browser itself.
   await page.evaluate(source);
   const found = await page.evaluate(async () => {

@@ -2,7 +2,7 @@
 import { expect, test, type Page } from "@playwright/test";
 import { spawn, type ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { accessible, hindrances } from "./axe";
+import { accessible, findings } from "./axe";
 
 const PORT = 8791;
 const BASE = `http://127.0.0.1:${PORT}`;
@@ -27,27 +27,31 @@ async function enter(page: Page, token = "admin"): Promise<string[]> {
 const RUN = "/runs/keep-order-7f3a";
 const PAGES: Record<string, [string, string]> = {
   "the runs": ["/", "Keep router order under load"],
-  "a run that needs somebody": [RUN, "Approve"],
+  "a run that needs you": [RUN, "Approve"],
   "a run at work": ["/runs/migrate-sessions-19bc", "Fresh session"],
   "a run that is done": ["/runs/fix-flaky-4e10", "Proven in a clean checkout"],
   "a run that failed": ["/runs/too-dear-99aa", "Raise the budget"],
+  "the board": ["/board", "Finished today"],
+  "a race": ["/races/race-a", "codex wins."],
+  "a comparison": [`${RUN}/diff?iteration=6&against=2`, "tests fixed"],
   "the timeline": [`${RUN}/timeline?iteration=12`, "Prompt"],
   "every event": [`${RUN}/timeline?show=events`, "codex starts"],
   "the logs": ["/runs/migrate-sessions-19bc/logs", "cargo test router_order"],
+  "the output of an iteration": [`${RUN}/logs?iteration=2`, "expected [1, 2, 3], got [1, 3, 2]"],
   "the task": [`${RUN}/task`, "version 2"],
   "the guardrails": [`${RUN}/rules`, "Never edit generated files"],
   "the diff": [`${RUN}/diff`, "tests/router.rs"],
-  "the diagnosis": [`${RUN}/diagnostics`, "What was observed"],
+  "the diagnosis": [`${RUN}/diagnostics`, "Observed"],
   "the sandbox": [`${RUN}/sandbox`, "bwrap"],
   "the charts": [`${RUN}/charts`, "Cost per iteration"],
   "a new run": ["/new", "What should be true when it is done?"],
   "the costs": ["/costs", "Cost per day"],
   "the settings": ["/settings", "Notifications"],
-  "the people": ["/settings/people", "Add a person"],
+  "the users": ["/settings/people", "Add user"],
   "the secrets": ["/settings/secrets", "ANTHROPIC_API_KEY"],
   "the workers": ["/settings/workers", "no synchronous standby"],
   "the audit log": ["/settings/audit", "pause"],
-  "a page that is not there": ["/nowhere", "There is no such page"],
+  "an unknown page": ["/nowhere", "Page not found"],
 };
 
 for (const [theme, width] of [["light", 1440], ["dark", 1024], ["dark", 390]] as const) {
@@ -60,7 +64,7 @@ for (const [theme, width] of [["light", 1440], ["dark", 1024], ["dark", 390]] as
     for (const [name, [path, words]] of Object.entries(PAGES)) {
       await page.goto(BASE + path);
       await expect(page.getByText(words).first(), name).toBeVisible();
-      found.push(...(await hindrances(page)).map((one) => `${name}: ${one}`));
+      found.push(...(await findings(page)).map((one) => `${name}: ${one}`));
       const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (over > 0) found.push(`${name} is ${over} px wider than the window`);
     }
@@ -69,14 +73,14 @@ for (const [theme, width] of [["light", 1440], ["dark", 1024], ["dark", 390]] as
   });
 }
 
-test("the login is accessible, and a wrong token is told", async ({ page }) => {
+test("the login is accessible, and reports a wrong token", async ({ page }) => {
   await page.request.post(`${BASE}/api/v1/login`, { data: { token: "admin" } });
   await page.request.post(`${BASE}/api/v1/logout`);
   await page.goto(BASE);
   await accessible(page, "the login");
   await page.getByLabel("Token").fill("wrong");
   await page.getByRole("button", { name: "Log in" }).click();
-  await expect(page.getByRole("alert")).toContainText("The token is not known");
+  await expect(page.getByRole("alert")).toContainText("Unknown token");
 });
 
 test("keys, palette and sheet reach everything", async ({ page }) => {
@@ -106,7 +110,7 @@ test("keys, palette and sheet reach everything", async ({ page }) => {
   await expect(page).toHaveURL(/\/costs$/);
 });
 
-test("what is destructive is asked about, with what will happen", async ({ page }) => {
+test("destructive actions ask first and say what will happen", async ({ page }) => {
   await enter(page);
   await page.goto(`${BASE}/runs/migrate-sessions-19bc`);
   await page.getByRole("button", { name: "More actions" }).click();
@@ -116,6 +120,66 @@ test("what is destructive is asked about, with what will happen", async ({ page 
   await accessible(page, "a dialog");
   await dialog.getByRole("button", { name: "Cancel", exact: true }).click();
   await expect(dialog).toBeHidden();
+});
+
+test("a run that needs you is answered from the list with two clicks or keys", async ({ page }) => {
+  await enter(page);
+  await page.goto(BASE);
+  const sections = page.locator(".run-group");
+  await expect(sections.first()).toContainText("Needs you 1");
+  await expect(page).toHaveTitle("(1) Runs · ralph");
+  await page.getByRole("link", { name: "Answer", exact: true }).click();
+  const banner = page.getByRole("region", { name: "This run needs you" });
+  await expect(banner.locator(".diff-removed")).toContainText("assert_eq!(router.drain_ids(), [1, 2, 3])");
+  await page.keyboard.press("u");
+  await expect(banner.getByRole("textbox")).toBeFocused();
+  await expect(banner.getByRole("textbox")).toHaveValue(/Keep the original tests/);
+  await page.keyboard.press("Escape");
+  const sent = page.waitForRequest((request) => request.url().endsWith("/control"));
+  await page.keyboard.press(".");
+  expect((await sent).postDataJSON()).toEqual({ kind: "approve" });
+});
+
+test("a result is taken from the list with two clicks", async ({ page }) => {
+  await enter(page);
+  await page.goto(`${BASE}/?q=flaky+test+in`);
+  await page.getByRole("link", { name: "Take the result" }).click();
+  const dialog = page.getByRole("dialog", { name: "Take the result" });
+  await expect(dialog.getByRole("radio", { name: /pull request/ })).toBeDisabled();
+  await accessible(page, "taking a result");
+  await dialog.getByRole("button", { name: "Apply" }).click();
+  await expect(page.getByText("Applied 2 files to /home/ana/acme/api.")).toBeVisible();
+  await expect(dialog).toBeHidden();
+});
+
+test("a race is one row that opens", async ({ page }) => {
+  await enter(page);
+  await page.goto(`${BASE}/?q=parser`);
+  await expect(page.locator(".run-row")).toHaveCount(1);
+  await page.getByRole("button", { name: "Show the runs of the race" }).click();
+  await expect(page.locator(".run-row")).toHaveCount(3);
+  await expect(page.locator(".run-racer").nth(1)).toContainText("unknown");
+});
+
+test("the output of an iteration is readable", async ({ page }) => {
+  await enter(page);
+  await page.goto(`${BASE}${RUN}/logs?iteration=2`);
+  const log = page.getByRole("log");
+  await expect(log).toContainText("▸ Bash cargo test router_order");
+  await expect(log).not.toContainText("line 9");
+  await page.getByRole("button", { name: "… 37 more lines" }).click();
+  await expect(log).toContainText("line 9");
+  await page.getByRole("button", { name: "Tools" }).click();
+  await expect(log).not.toContainText("two threads");
+});
+
+test("two iterations are compared with the keyboard", async ({ page }) => {
+  await enter(page);
+  await page.goto(`${BASE}${RUN}/timeline`);
+  await page.getByText("Mark two iterations").waitFor();
+  for (const key of ["j", "x", "j", "j", "x", "="]) await page.keyboard.press(key);
+  await expect(page).toHaveURL(/diff\?iteration=12&against=10$/);
+  await expect(page.getByText("tests fixed")).toBeVisible();
 });
 
 test("thousands of runs stay a few dozen rows", async ({ page }) => {
@@ -130,7 +194,7 @@ test("thousands of runs stay a few dozen rows", async ({ page }) => {
   expect(await page.locator(".run-row").count()).toBeLessThan(60);
 });
 
-test("how soon the page is usable at a quarter of the speed is told", async ({ page }) => {
+test("reports how soon the page is usable at a quarter of the speed", async ({ page }) => {
   await enter(page);
   const client = await page.context().newCDPSession(page);
   await client.send("Emulation.setCPUThrottlingRate", { rate: 4 });

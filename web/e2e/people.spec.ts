@@ -14,7 +14,7 @@ test.beforeAll(async () => {
 });
 test.afterAll(() => stage.close());
 
-test("a wrong token is refused and told", async ({ page }) => {
+test("a wrong token is refused with an error", async ({ page }) => {
   await page.goto(stage.url);
   await page.getByLabel("Token").fill("not-the-token");
   await page.getByRole("button", { name: "Log in" }).click();
@@ -67,7 +67,7 @@ test("two tabs that edit the task do not overwrite each other", async ({ page, c
   await save(page, "From the first tab.");
   await expect(page.getByText("Accepted, applies from the next iteration.").first()).toBeVisible();
   await save(other, "From the second tab.");
-  await expect(other.getByRole("alert")).toContainText("Somebody else saved this task meanwhile");
-  await other.getByRole("button", { name: "Take theirs, drop mine" }).click();
+  await expect(other.getByRole("alert")).toContainText("Another user saved this task while you were editing");
+  await other.getByRole("button", { name: "Use their version" }).click();
   await expect(other.getByRole("textbox", { name: "Task" })).toHaveValue(/From the first tab/);
 });

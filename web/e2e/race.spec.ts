@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { accessible } from "./axe";
 import { login, Stage } from "./stage";
 
-/** An agent that does all of the work once it is told to. */
+/** An agent that does all of the work once the file `win` exists. */
 const QUICK = `#!/bin/sh
 here=$(dirname "$0")
 while [ ! -e "$here/win" ]; do sleep 0.1; done
@@ -26,8 +26,8 @@ test("a race is started, watched to its end, and names its winner", async ({ pag
     await login(page, stage);
     await page.getByRole("button", { name: "New run" }).first().click();
     await page.getByRole("textbox", { name: "Task" }).fill("Write the third part");
-    await page.getByText("Where, with whom, and how it is handed over").click();
-    const winner = page.getByLabel("Who wins the race");
+    await page.getByText("Advanced: branch, agents, sandbox, PR").click();
+    const winner = page.getByLabel("Winner");
     await expect(winner).toBeDisabled();
     await page.getByLabel("Race", { exact: false }).first().fill("slow quick");
     await expect(winner).toBeEnabled();
@@ -38,7 +38,7 @@ test("a race is started, watched to its end, and names its winner", async ({ pag
     const row = (name: string) => page.locator(".race-table tbody tr").filter({ has: page.getByRole("rowheader", { name }) });
     await expect(row("slow")).toContainText("working");
     await expect(row("quick")).toContainText("working");
-    await expect(page.locator(".race-table tfoot")).toContainText("together, of $10");
+    await expect(page.locator(".race-table tfoot")).toContainText("total of $10");
     await accessible(page, "a race");
     await page.screenshot({ path: test.info().outputPath("race.png") });
 
@@ -50,9 +50,9 @@ test("a race is started, watched to its end, and names its winner", async ({ pag
     await page.screenshot({ path: test.info().outputPath("race-won.png") });
     // Each of them is a run like any other, and says that it raced.
     await row("slow").getByRole("link").click();
-    await expect(page.getByText("One of 2 in a race: slow, quick. Another one won.")).toBeVisible();
+    await expect(page.getByText("One of 2 in a race: slow, quick. Another run won.")).toBeVisible();
     await page.getByRole("link", { name: "See the race" }).click();
-    await page.getByRole("button", { name: "Look at the winner’s diff" }).click();
+    await page.getByRole("button", { name: "See its diff" }).click();
     await expect(page.getByText("part3.txt").first()).toBeVisible();
   } finally {
     await stage.close();

@@ -1,4 +1,4 @@
-// A machine of its own for each test: a home, a repo, agents that wait for a word, and the real server on it.
+// A separate machine for each test: a home, a repo, agents that wait for a file, and the real server.
 
 import { expect, type Page } from "@playwright/test";
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
@@ -139,8 +139,8 @@ export class Stage {
     return this.lines(run).map((line) => JSON.parse(line) as { kind: string; control?: string }).filter((event) => event.kind === "control_received").map((event) => event.control ?? "");
   }
 
-  /** The numbers of events that everybody is told of. */
-  told(run: string): number[] {
+  /** Numbers of the events that every client must get. */
+  milestones(run: string): number[] {
     const kinds = ["iteration_started", "session_ended", "check_finished", "iteration_ended", "finished"];
     return this.lines(run).map((line) => JSON.parse(line) as { kind: string; seq: number }).filter((event) => kinds.includes(event.kind)).map((event) => event.seq);
   }
@@ -155,7 +155,7 @@ export class Stage {
     for (const id of await this.running()) {
       await this.api(`/runs/${id}/control`, this.serving.token, { method: "POST", body: JSON.stringify({ kind: "cancel" }) }).catch(() => null);
     }
-    // Runs are programs of their own and outlive the server: they write until they have ended.
+    // Runs are separate processes that outlive the server and write until they end.
     await until(async () => (await this.running()).length === 0);
     await this.killServer();
     if (!(await until(() => removed(this.dir)))) throw new Error(`something still writes into ${this.dir}`);
@@ -167,7 +167,7 @@ export class Stage {
   }
 }
 
-/** Asks again until it is so, for at most twenty seconds; whether it came to be. */
+/** Polls for at most twenty seconds; returns whether it came true. */
 async function until(so: () => boolean | Promise<boolean>): Promise<boolean> {
   for (let tries = 0; tries < 100; tries++) {
     if (await so()) return true;
@@ -176,7 +176,7 @@ async function until(so: () => boolean | Promise<boolean>): Promise<boolean> {
   return false;
 }
 
-/** Whether a folder is gone; not yet where a program that is ending writes into it. */
+/** Removes a folder; fails while a process still writes into it. */
 function removed(dir: string): boolean {
   try {
     rmSync(dir, { recursive: true, force: true });
@@ -186,7 +186,7 @@ function removed(dir: string): boolean {
   }
 }
 
-/** Logs in by typing the token, as a person does. */
+/** Logs in by typing the token, as a user does. */
 export async function login(page: Page, stage: Stage, path = "/", token = stage.serving.token): Promise<void> {
   await page.goto(stage.url + path);
   await page.getByLabel("Token").fill(token);

@@ -29,7 +29,7 @@ test("create, watch, pause, edit the task, resume, diagnose, apply, success, pul
     await expect(page.getByRole("log")).toContainText("still at part 1");
     await accessible(page, "the log of a run at work");
 
-    // Pause: it is asked for at once, and comes about after the session.
+    // Pause: accepted at once, takes effect after the session.
     await page.getByRole("button", { name: "Pause" }).click();
     await expect(page.getByText("pauses after this session").first()).toBeVisible();
     stage.go(1);
@@ -47,7 +47,7 @@ test("create, watch, pause, edit the task, resume, diagnose, apply, success, pul
     await expect(dialog).toBeHidden();
     await expect(page.getByText("Accepted, applies from the next iteration.").first()).toBeVisible();
 
-    // Resume, and ask the doctor meanwhile.
+    // Resume, and diagnose during the session.
     await page.getByRole("button", { name: "Resume" }).click();
     await stage.at(2);
     expect(stage.kinds(id)).toContain("spec_changed");

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
 const LIMIT = 200_000;
-const dist = join(dirname(fileURLToPath(import.meta.url)), "../../crates/server/page");
+const dist = process.env.PAGE ?? join(dirname(fileURLToPath(import.meta.url)), "../../crates/server/page");
 const html = await readFile(join(dist, "index.html"), "utf8");
 const first = new Set([...html.matchAll(/(?:src|href)="\/([^"]+\.js)"/g)].map((m) => m[1]));
 const size = async (name) => gzipSync(await readFile(join(dist, name)), { level: 9 }).length;

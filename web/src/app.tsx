@@ -2,6 +2,7 @@ import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { api } from "./api/calls";
 import { asProblem, setCsrf, whenLoggedOut, type Problem } from "./api/client";
 import type { Me } from "./api/types";
+import { watchAttention } from "./lib/attention";
 import { useKeys } from "./lib/keys";
 import { watchForNotifications } from "./lib/notify";
 import { isDark, setTheme } from "./lib/theme";
@@ -15,20 +16,21 @@ import { Boundary } from "./ui/boundary";
 import { Shell } from "./ui/shell";
 import { Toasts } from "./ui/toast";
 
-/** The code of a run's page: fetched at once where one is opened, else when there is time. */
+/** The code of a run's page, fetched at once if one is opened, else when the browser is idle. */
 export const loadRunPage = () => import("./pages/run/run").then((all) => ({ default: all.RunPage }));
 
 const RunPage = lazy(loadRunPage);
 const NewRun = lazy(() => import("./pages/new-run"));
+const Board = lazy(() => import("./pages/board"));
 const RacePage = lazy(() => import("./pages/race"));
 const Costs = lazy(() => import("./pages/costs"));
 const Settings = lazy(() => import("./pages/settings/settings"));
 const Palette = lazy(() => import("./ui/palette"));
 const KeySheet = lazy(() => import("./ui/key-sheet"));
 
-type Who = { state: "asking" } | { state: "nobody" } | { state: "here"; me: Me } | { state: "away"; problem: Problem };
+type Who = { state: "asking" } | { state: "out" } | { state: "here"; me: Me } | { state: "away"; problem: Problem };
 
-/** A login code of the command line comes behind `#`: it never reaches a server's log. */
+/** The command line puts a login code behind `#`, so it never reaches a server's log. */
 function codeInAddress(): string | null {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (code !== null) history.replaceState(null, "", location.pathname + location.search);
@@ -45,11 +47,11 @@ export function App({ start }: { start: Me | null }) {
       setWho({ state: "here", me });
     } catch (error) {
       const problem = asProblem(error);
-      setWho(problem.status === 401 ? { state: "nobody" } : { state: "away", problem });
+      setWho(problem.status === 401 ? { state: "out" } : { state: "away", problem });
     }
   }, []);
   useEffect(() => {
-    whenLoggedOut(() => setWho({ state: "nobody" }));
+    whenLoggedOut(() => setWho({ state: "out" }));
     const code = codeInAddress();
     if (code === null) {
       if (!start) void ask();
@@ -64,7 +66,7 @@ export function App({ start }: { start: Me | null }) {
   }, [who, ask]);
 
   if (who.state === "asking") return <Splash />;
-  if (who.state === "nobody") return <Login problem={codeProblem} onDone={() => void ask()} />;
+  if (who.state === "out") return <Login problem={codeProblem} onDone={() => void ask()} />;
   if (who.state === "away") {
     return (
       <main className="login">
@@ -74,7 +76,7 @@ export function App({ start }: { start: Me | null }) {
   }
   return (
     <Session.Provider value={who.me}>
-      <Inside onLogout={() => setWho({ state: "nobody" })} />
+      <Inside onLogout={() => setWho({ state: "out" })} />
     </Session.Provider>
   );
 }
@@ -92,12 +94,12 @@ function Inside({ onLogout }: { onLogout: () => void }) {
   const [open, setOpen] = useState<"palette" | "keys" | null>(null);
   useEffect(() => {
     runsLive.open();
-    const stop = watchForNotifications();
+    const stops = [watchForNotifications(), watchAttention()];
     // The next page is most likely a run's.
     const later = setTimeout(() => void loadRunPage().catch(() => null), 1500);
     return () => {
       clearTimeout(later);
-      stop();
+      stops.forEach((stop) => stop());
       runsLive.close();
     };
   }, []);
@@ -113,8 +115,9 @@ function Inside({ onLogout }: { onLogout: () => void }) {
   }, []);
   useKeys(
     [
-      { keys: "?", what: "This list of keys", group: "everywhere" },
+      { keys: "?", what: "Keyboard shortcuts", group: "everywhere" },
       { keys: "g r", what: "Go to the runs", group: "everywhere" },
+      { keys: "g b", what: "Go to the board", group: "everywhere" },
       { keys: "g c", what: "Go to the costs", group: "everywhere" },
       { keys: "g s", what: "Go to the settings", group: "everywhere" },
       { keys: "c", what: "New run", group: "everywhere" },
@@ -123,6 +126,7 @@ function Inside({ onLogout }: { onLogout: () => void }) {
     (keys) => {
       if (keys === "?") setOpen("keys");
       else if (keys === "g r") go("/");
+      else if (keys === "g b") go("/board");
       else if (keys === "g c") go("/costs");
       else if (keys === "g s") go("/settings");
       else if (keys === "c") go("/new");
@@ -155,6 +159,8 @@ function Page({ route }: { route: Route }) {
   switch (route.page) {
     case "runs":
       return <Runs query={route.query} />;
+    case "board":
+      return <Board />;
     case "new":
       return <NewRun />;
     case "run":
@@ -168,9 +174,9 @@ function Page({ route }: { route: Route }) {
     case "lost":
       return (
         <main className="page">
-          <Empty title="There is no such page">
+          <Empty title="Page not found">
             <p className="muted">
-              <a href="/">All runs</a> are on the first page.
+              <a href="/">All runs</a>
             </p>
           </Empty>
         </main>

@@ -13,11 +13,11 @@ describe("addresses", () => {
     expect(parse("/", "").page).toBe("runs");
     expect(parse("/runs/r-1/diff", "?iteration=3")).toMatchObject({ page: "run", id: "r-1", tab: "diff" });
     expect(parse("/settings", "")).toEqual({ page: "settings", sub: "browser" });
-    expect(parse("/settings/nobody", "").page).toBe("lost");
+    expect(parse("/settings/unknown", "").page).toBe("lost");
     expect(parse("/runs/r-1/nope", "").page).toBe("lost");
     expect(parse("/runs/%E0%A4%A", "").page).toBe("run");
   });
-  it("lead back to where they came from", () => {
+  it("parse back to the same route", () => {
     const path = runPath("a/b c", "logs");
     expect(parse(path, "")).toMatchObject({ page: "run", id: "a/b c", tab: "logs" });
   });

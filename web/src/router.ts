@@ -1,4 +1,4 @@
-// The address of the page: pages, tabs and filters keep their place in it.
+// The URL holds the page, its tab and its filters.
 
 import { useSyncExternalStore } from "react";
 
@@ -20,6 +20,7 @@ export type SettingsPage = "browser" | "people" | "secrets" | "audit" | "workers
 
 export type Route =
   | { page: "runs"; query: URLSearchParams }
+  | { page: "board" }
   | { page: "new" }
   | { page: "run"; id: string; tab: Tab; query: URLSearchParams }
   | { page: "race"; id: string }
@@ -33,6 +34,7 @@ export function parse(path: string, search: string): Route {
   const query = new URLSearchParams(search);
   const [first, second, third] = parts;
   if (first === undefined || (first === "runs" && second === undefined)) return { page: "runs", query };
+  if (first === "board" && second === undefined) return { page: "board" };
   if (first === "new" && second === undefined) return { page: "new" };
   if (first === "costs" && second === undefined) return { page: "costs", query };
   if (first === "settings") {
@@ -63,14 +65,14 @@ export function runPath(id: string, tab: Tab = "overview", query?: Record<string
   return search ? `${base}?${search}` : base;
 }
 
-/** The address of the race that a run is one of. */
+/** The URL of a run's race. */
 export function racePath(id: string): string {
   return `/races/${encodeURIComponent(id)}`;
 }
 
 type Listener = () => void;
 const listeners = new Set<Listener>();
-/** Asked before the page is left: text that is not saved. */
+/** Asked before leaving a page with unsaved text. */
 const guards = new Set<() => boolean>();
 let current: { href: string; route: Route } | null = null;
 
@@ -106,7 +108,7 @@ export function setQuery(change: Record<string, string | null>): void {
   go(location.pathname + (search ? `?${search}` : ""), "replace");
 }
 
-/** Lets a form be asked before its page is left. Returns how it is taken away again. */
+/** Asks a form before its page is left. Returns a function that removes it. */
 export function guard(may: () => boolean): () => void {
   guards.add(may);
   return () => guards.delete(may);
@@ -121,7 +123,7 @@ function subscribe(listener: Listener): () => void {
   };
 }
 
-/** Where the page is. */
+/** The current route. */
 export function useRoute(): Route {
   return useSyncExternalStore(subscribe, snapshot);
 }

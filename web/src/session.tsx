@@ -1,4 +1,4 @@
-// Who looks at the page, and what they may do. The server enforces it; the page only does not offer what would be refused.
+// The user and their role. The server enforces it; the page only hides what would be refused.
 
 import { createContext, useContext } from "react";
 import type { Me } from "./api/types";
@@ -9,9 +9,9 @@ export function useMe(): Me {
   return useContext(Session);
 }
 
-/** Why this person may not steer; `null` where they may. */
+/** Why the user can't control runs; null if they can. */
 export function useMaySteer(): string | null {
-  return useMe().role === "viewer" ? "Viewers may look, not steer" : null;
+  return useMe().role === "viewer" ? "Viewers can't control runs" : null;
 }
 
 export function useIsAdmin(): boolean {

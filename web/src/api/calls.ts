@@ -3,8 +3,8 @@
 import { get, plainText, query, request } from "./client";
 import type {
   Artifact, AuditEntry, Control, Costs, DiagnosisAnswer, DiffAnswer, EventFrame, FileEntry, FileText, IterationDetail,
-  IterationLine, LintAnswer, Me, NewRun, OutputPart, Person, Race, Repo, Rules, RunAnswer, RunRow, RunsPage, SandboxAnswer,
-  Secret, Suggestions, TaskText, Template, Worker,
+  IterationLine, LintAnswer, Me, NewRun, OutputPart, Person, Race, Repo, Rules, RunAnswer, RunRow, ResultAnswer, RunsPage, SandboxAnswer,
+  Secret, Suggestions, TakeBody, Taken, TaskText, Template, Worker,
 } from "./types";
 
 const run = (id: string) => `/runs/${encodeURIComponent(id)}`;
@@ -44,6 +44,7 @@ export const api = {
   repos: () => get<Repo[]>("/repos"),
   suggestions: (repo: string, signal?: AbortSignal) => get<Suggestions>(`/suggestions${query({ repo })}`, signal),
 
+  races: (signal?: AbortSignal) => get<Race[]>("/races", signal),
   race: (id: string, signal?: AbortSignal) => get<Race>(`/races/${encodeURIComponent(id)}`, signal),
 
   view: (id: string, signal?: AbortSignal) => get<RunAnswer>(run(id), signal),
@@ -67,6 +68,8 @@ export const api = {
   /** All changes, those of one iteration, or those from the end of `against` on (0 is the start). */
   diff: (id: string, iteration: number | null, against: number | null, signal?: AbortSignal) =>
     get<DiffAnswer>(`${run(id)}/diff${query({ iteration, against })}`, signal, true),
+  result: (id: string, signal?: AbortSignal) => get<ResultAnswer>(`${run(id)}/result`, signal),
+  take: async (id: string, body: TakeBody) => (await request<Taken>(`${run(id)}/result`, { method: "POST", body })).body,
   diagnosis: (id: string, signal?: AbortSignal) => get<DiagnosisAnswer>(`${run(id)}/diagnosis`, signal),
   debug: async (id: string, command: string) =>
     (await request<{ results: { command: string; exit_code: number | null; output: string }[] }>(`${run(id)}/debug`, { method: "POST", body: { command }, raw: true })).body.results,

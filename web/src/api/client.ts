@@ -3,7 +3,7 @@
 import { cleanDeep } from "../lib/clean";
 import { takeFirst } from "./first";
 
-/** What the server, or the way to it, says went wrong. */
+/** An error of the server, or of the connection to it. */
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -14,7 +14,7 @@ export class Problem extends Error {
   ) {
     super(title);
   }
-  /** Nothing answered: the server is away, not the request wrong. */
+  /** No answer: the server is unreachable; the request may be fine. */
   get offline(): boolean {
     return this.status === 0;
   }
@@ -28,7 +28,7 @@ export function setCsrf(token: string): void {
   csrf = token;
 }
 
-/** Called when the server says that nobody is logged in. */
+/** Called when the server answers that the session isn't logged in. */
 export function whenLoggedOut(call: () => void): void {
   onLoggedOut = call;
 }
@@ -77,7 +77,7 @@ export async function request<T>(path: string, options: Options = {}): Promise<A
     }));
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Problem(0, "The server does not answer", "The connection was refused or lost.", "Runs go on without it. The page tries again by itself.");
+    throw new Problem(0, "The server does not answer", "The connection was refused or lost.", "Your runs continue. The page reconnects automatically.");
   }
   if (response.status === 401 && path !== "/login") onLoggedOut();
   if (!response.ok) throw await problemOf(response);
@@ -108,8 +108,8 @@ export function query(values: Record<string, string | number | boolean | null | 
   return search ? `?${search}` : "";
 }
 
-/** Any error as a problem with words. */
+/** Turns any error into a problem with a title. */
 export function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  return new Problem(-1, "The page failed", error instanceof Error ? error.message : String(error), "Load the page again.");
+  return new Problem(-1, "The page failed", error instanceof Error ? error.message : String(error), "Reload the page.");
 }

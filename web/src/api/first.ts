@@ -1,4 +1,4 @@
-// The answers to what `boot.js` asked before the page's own code was there.
+// Answers to the requests that `boot.js` sends before the page's code has loaded.
 
 declare global {
   interface Window {
@@ -6,7 +6,7 @@ declare global {
   }
 }
 
-/** The answer that is on its way for this path, once: whoever asks again asks anew. */
+/** The request already under way for this path, once: a second call sends a new request. */
 export function takeFirst(path: string): Promise<Response> | undefined {
   const all = typeof window === "undefined" ? undefined : window.ralphFirst;
   const answer = all?.[path];
@@ -14,7 +14,7 @@ export function takeFirst(path: string): Promise<Response> | undefined {
   return answer;
 }
 
-/** Nobody was logged in when it was asked: the answers are refusals, and whoever logs in now asks anew. */
+/** Drops the early requests, which were refused before the login. */
 export function forgetFirst(): void {
   if (typeof window !== "undefined") window.ralphFirst = {};
 }

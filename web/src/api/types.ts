@@ -1,4 +1,4 @@
-// What the server answers beside the published types of a run.
+// Answers of the server, in addition to the published types of a run.
 
 import type { IterationView, RunView } from "../types/view";
 import type { Receipt } from "../types/receipt";
@@ -49,14 +49,14 @@ export interface RunRow {
   pr_number?: number | null;
   pr_draft?: boolean | null;
   proof_level?: "independent" | "own_tests" | "unverified" | "already_true" | null;
-  /** Whether a person is asked; the words stand in `now`. */
+  /** Whether the run waits for the user; `now` has the question. */
   needs_you?: boolean;
   orphaned?: boolean;
   driven?: boolean;
   person?: string | null;
-  /** What is wrong with it, where something is. */
+  /** Why it can't be read or started. */
   problem?: string | null;
-  /** Place in the queue, before it has begun. */
+  /** Position in the queue, before it starts. */
   queued?: number | null;
   created_at: string;
   updated_at: string;
@@ -67,21 +67,21 @@ export interface RunsPage {
   runs: RunRow[];
   next_cursor?: string | null;
   total: number;
-  /** How many there are of each status, whatever the filter. */
+  /** Count per status, without the filter. */
   counts?: Record<string, number>;
 }
 
-/** One run with what its page needs beside the view. */
+/** One run with everything its page needs. */
 export interface RunAnswer {
   row: RunRow;
-  /** Nothing while the run waits for its turn. */
+  /** Null while the run is queued. */
   view: RunView | null;
   mode: string;
   spec_version?: number;
   settings?: { agents?: string[]; isolation?: string | null; provider?: string | null; publish?: string | null };
   /** Controls that make sense now. */
   actions?: string[];
-  /** The race that it is one of. */
+  /** The race it belongs to. */
   race?: Race | null;
 }
 
@@ -96,7 +96,7 @@ export interface EventLine {
   [key: string]: unknown;
 }
 
-/** Something that a run showed while it worked. */
+/** A piece of live output. */
 export interface LiveRecord {
   n: number;
   at: string;
@@ -138,7 +138,7 @@ export interface Finding {
   column?: number | null;
   code?: string | null;
   message: string;
-  /** What mends it. */
+  /** How to fix it. */
   fix?: string | null;
 }
 
@@ -238,8 +238,8 @@ export interface RaceRun {
 export type IterationLine = IterationView & {
   model?: string | null;
   tokens?: number | { input: number; output: number; cached?: number; cache_write?: number } | null;
-  failing?: string[];
-  /** The metric of the task, where it has one. */
+  receipt?: Receipt | null;
+  /** The metric of the task, if it has one. */
   metric?: number | null;
   metric_label?: string | null;
 };
@@ -295,6 +295,37 @@ export interface DiffAnswer {
   cut?: boolean;
   from?: string | null;
   to?: string | null;
+}
+
+/** A way to take the result of a run. */
+export interface Way {
+  kind: "apply" | "branch" | "push" | "pr";
+  possible: boolean;
+  why?: string | null;
+  /** The folder, branch or URL where the result goes. */
+  target: string;
+  /** Files of the checkout whose own changes conflict. */
+  conflicts: string[];
+}
+
+export interface ResultAnswer {
+  commit: string | null;
+  files: { path: string }[];
+  ways: Way[];
+  pr_draft: { title: string; body: string };
+  pr_url?: string | null;
+}
+
+export interface TakeBody {
+  kind: Way["kind"];
+  branch?: string;
+  title?: string;
+  body?: string;
+}
+
+export interface Taken {
+  outcome: "applied" | "already_there" | "started";
+  files: string[];
 }
 
 export interface DiagnosisAnswer {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { pieces } from "./ansi";
 
-describe("colours of a terminal", () => {
+describe("colors of a terminal", () => {
   it("become pieces with classes", () => {
     expect(pieces("\u001b[1;31mfailed\u001b[0m: 3")).toEqual([
       { text: "failed", style: "ansi-bold ansi-red" },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { block, cleanDeep, coloured, line, short, webAddress } from "./clean";
+import { block, cleanDeep, colored, line, short, webAddress, shortPaths } from "./clean";
 
 describe("text of others", () => {
   it("loses what steers a terminal or turns the direction", () => {
@@ -13,16 +13,20 @@ describe("text of others", () => {
     expect(block("naïve 日本語 עברית 👩‍👩‍👧")).toBe("naïve 日本語 עברית 👩‍👩‍👧");
     expect(block("\u200djoiner")).toBe("joiner");
   });
-  it("keeps colours only where they are drawn", () => {
-    expect(coloured("\u001b[31mred\u001b[2J\u001b[0m")).toBe("\u001b[31mred\u001b[0m");
+  it("keeps colors only where they are drawn", () => {
+    expect(colored("\u001b[31mred\u001b[2J\u001b[0m")).toBe("\u001b[31mred\u001b[0m");
   });
   it("shows a sequence without an end as text", () => {
     expect(block("\u001b]0;title")).toContain("0;title");
   });
-  it("is one line where one is wanted, and short", () => {
+  it("becomes one short line", () => {
     expect(line(" a\n\tb ")).toBe("a b");
     expect(short("abcdef", 4)).toBe("abc…");
     expect(short("日本語日本語", 4)).toBe("日本語…");
+  });
+  it("has paths relative to the workspace", () => {
+    expect(shortPaths('File "/home/ana/api/tests/a.py", line 3', "/home/ana/api")).toBe('File "tests/a.py", line 3');
+    expect(shortPaths('File "/home/ana/.local/state/ralph/proofs/run-1/0-3/api/tests/a.py"', "/home/ana/api")).toBe('File "tests/a.py"');
   });
   it("takes web addresses as links only", () => {
     expect(webAddress("javascript:alert(1)")).toBeNull();

@@ -14,7 +14,7 @@ const HIDDEN =
 const LONELY_JOINERS = /(^|[\s\u0021-\u007e])[\u200c\u200d\ufe00-\ufe0f\u{e0100}-\u{e01ef}]+/gu;
 const MANY_MARKS = /(\p{M}{8})\p{M}+/gu;
 
-/** Several lines: line feeds and tabs stay, colours do not. */
+/** Several lines: line feeds and tabs stay, colors do not. */
 export function block(text: string): string {
   return text
     .replace(ESCAPES, "")
@@ -25,8 +25,8 @@ export function block(text: string): string {
     .replace(MANY_MARKS, "$1");
 }
 
-/** Several lines in which only colours (SGR) stay, for whoever draws them. */
-export function coloured(text: string): string {
+/** Several lines that keep only colors (SGR), for components that draw them. */
+export function colored(text: string): string {
   // eslint-disable-next-line no-control-regex
   const kept = text.split(/(\u001b\[[0-9;]*m)/);
   return kept.map((part, at) => (at % 2 === 1 ? part : block(part))).join("");
@@ -35,6 +35,12 @@ export function coloured(text: string): string {
 /** One line: ends of lines and tabs become spaces. */
 export function line(text: string): string {
   return block(text).replace(/[\n\t]+/g, " ").trim();
+}
+
+/** Paths below the workspace, or below a clean checkout of it, without the folders above. */
+export function shortPaths(text: string, workspace: string): string {
+  const own = workspace.length > 1 ? text.replaceAll(`${workspace.replace(/\/$/, "")}/`, "") : text;
+  return own.replace(/\/[^\s"':]*\/proofs\/[^\s"'/]+\/[^\s"'/]+\/[^\s"'/]+\//g, "");
 }
 
 /** One line of at most so many characters. */

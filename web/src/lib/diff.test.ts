@@ -55,7 +55,7 @@ describe("a patch", () => {
     ]);
     expect(sideBySide(rows)).toHaveLength(4);
   });
-  it("that is no patch is nothing", () => {
+  it("that isn't a patch is empty", () => {
     expect(parsePatch("hello\n@@ -1 +1 @@\n-x")).toEqual([]);
   });
 });

@@ -128,7 +128,7 @@ export interface Pair {
   right: Row | null;
 }
 
-/** The rows of a hunk side by side: removed lines stand beside the added ones that take their place. */
+/** The rows of a hunk side by side: each removed line is next to the added line that replaces it. */
 export function sideBySide(rows: Row[]): Pair[] {
   const pairs: Pair[] = [];
   let at = 0;
@@ -222,7 +222,7 @@ function walked(trace: Map<number, number>[], a: string[], b: string[], last: nu
   return steps.reverse();
 }
 
-/** Rows with only so many lines around each change; `null` stands for lines that are left out. */
+/** Rows with only so many lines around each change; `null` marks omitted lines. */
 export function around(rows: Row[], lines: number): (Row | null)[] {
   const near = new Array<boolean>(rows.length).fill(false);
   rows.forEach((row, at) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { age, ago, basename, bytes, clock, cost, costAlone, count, millis, money, span, tokens } from "./format";
+import { age, ago, basename, bytes, clock, cost, costAlone, costShare, count, millis, money, span, tokens } from "./format";
 
 describe("numbers and times", () => {
   it("have units", () => {
@@ -13,6 +13,7 @@ describe("numbers and times", () => {
     expect(bases.map((cost_basis) => cost({ cost_usd: 1.5, cost_basis }))).toEqual(["$1.50", "≈ $1.50", "at least $1.50"]);
     expect(bases.map((cost_basis) => cost({ cost_usd: 0, cost_basis }))).toEqual(["$0", "$0", "unknown"]);
     expect([cost({}), cost({ cost_usd: null, cost_basis: "unknown" }), costAlone({ cost_usd: null })]).toEqual(["unknown", "unknown", "cost unknown"]);
+    expect([costShare({ cost_usd: 5 }, 10), costShare({ cost_usd: null }, 10), costShare({ cost_usd: 0, cost_basis: "unknown" }, 10)]).toEqual([0.5, null, null]);
   });
   it("tell how long", () => {
     expect([span(4), span(125), span(7800), span(400_000)]).toEqual(["4 s", "2 min", "2 h 10 min", "4 days"]);

@@ -34,6 +34,12 @@ export function cost({ cost_usd: usd, cost_basis: basis }: Cost): string {
   return `${basis === "unknown" ? "at least " : basis === "estimated" ? "≈ " : ""}${money(usd)}`;
 }
 
+/** The used share of a budget; null if the cost is unknown. */
+export function costShare({ cost_usd: usd, cost_basis: basis }: Cost, limit: number | null | undefined): number | null {
+  if (!limit || usd === null || usd === undefined || (usd === 0 && basis === "unknown")) return null;
+  return usd / limit;
+}
+
 /** The same where nothing else says that it is about money: `cost unknown`. */
 export function costAlone(of: Cost): string {
   const words = cost(of);

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { asProblem, type Problem } from "../api/client";
+import { setTitle } from "./attention";
 
 // One clock for every age on the page.
 let now = Date.now();
@@ -26,7 +27,7 @@ export function useNow(): number {
   return useSyncExternalStore(watchClock, () => now);
 }
 
-/** Words that depend on the time; whoever shows them is drawn again only when they change. */
+/** A text that depends on the time; its component renders again only when the text changes. */
 export function useTimeWords(make: (now: number) => string): string {
   return useSyncExternalStore(watchClock, () => make(now));
 }
@@ -105,7 +106,7 @@ export function useWide(px: number): boolean {
 /** The title of the browser's tab. */
 export function useTitle(title: string): void {
   useEffect(() => {
-    document.title = title;
+    setTitle(title);
   }, [title]);
 }
 

@@ -7,7 +7,7 @@ export interface KeyBinding {
   /** One key (`p`, `?`, `/`), or two in a row (`g r`). */
   keys: string;
   what: string;
-  group: "everywhere" | "runs" | "run" | "logs";
+  group: "everywhere" | "runs" | "run" | "timeline" | "diff" | "logs";
   run: () => void;
 }
 
@@ -47,7 +47,7 @@ if (typeof window !== "undefined") window.addEventListener("keydown", pressed);
 export function useKeys(list: Omit<KeyBinding, "run">[], run: (keys: string) => void): void {
   const call = useLatest(run);
   const id = list.map((one) => `${one.keys}${one.what}`).join("|");
-  // Bound before anything is painted: whoever sees the page can use its keys.
+  // Bound before the first paint, so that a visible page takes its keys.
   useLayoutEffect(() => {
     const made = list.map((one): KeyBinding => ({ ...one, run: () => call(one.keys) }));
     for (const one of made) bound.set(one.keys, [...(bound.get(one.keys) ?? []), one]);

@@ -10,7 +10,7 @@ describe("the live log", () => {
     const lines = logLines([record(1, "text", { text: "hel" }), record(2, "text", { text: "lo\nworld\n" })], []);
     expect(lines.map((l) => l.text)).toEqual(["hello", "world"]);
   });
-  it("stands between the events that it belongs to", () => {
+  it("appears between its events", () => {
     const lines = logLines([record(1, "text", { text: "a", after: 5 }), record(2, "text", { text: "b", after: 6 })], [event(5, "five"), event(6, "six"), event(7, "seven")]);
     expect(lines.map((l) => l.text)).toEqual(["five", "a", "six", "b", "seven"]);
   });

@@ -1,6 +1,8 @@
 // The live log as lines: what the agent says, the tools it uses, checks, errors, and the events between them.
 
 import type { EventLine, LiveRecord } from "../api/types";
+import { bytes } from "./format";
+import { entriesOf } from "./transcript";
 
 export type LineKind = "say" | "tool" | "result" | "check" | "error" | "event" | "note";
 
@@ -24,7 +26,7 @@ export function logLines(live: LiveRecord[], events: EventLine[]): LogLine[] {
   const out: LogLine[] = [];
   let at = 0;
   const first = live[0]?.after ?? 0;
-  // Events long before the oldest output that is kept would stand alone.
+  // Skip events long before the oldest kept output.
   while (at < events.length && (events[at]?.seq ?? 0) < first - 200) at++;
   let open: { record: LiveRecord; text: string; kind: LineKind } | null = null;
   let fence = false;
@@ -60,7 +62,7 @@ export function logLines(live: LiveRecord[], events: EventLine[]): LogLine[] {
     if (record.kind === "tool_call") out.push({ ...base, kind: "tool", text: record.what ?? "", name: record.name ?? "tool" });
     else if (record.kind === "tool_result") out.push({ ...base, kind: record.ok === false ? "error" : "result", text: record.text ?? "" });
     else if (record.kind === "activity") out.push({ ...base, kind: "note", text: record.text ?? "" });
-    else if (record.kind === "left_out") out.push({ ...base, kind: "note", text: `${(record.bytes ?? 0).toLocaleString("en")} bytes of output were too fast to show; the iteration's log has them` });
+    else if (record.kind === "left_out") out.push({ ...base, kind: "note", text: `${bytes(record.bytes ?? 0)} skipped in the live view; the full log has it` });
   }
   while (at < events.length) event(events[at++] as EventLine);
   close();
@@ -82,7 +84,29 @@ export function passes(line: LogLine, filter: LogFilter): boolean {
   }
 }
 
-/** A whole log of an iteration as lines. Lines of JSON are told in words where they hold some. */
-export function rawLines(text: string, iteration: number): LogLine[] {
-  return text.split("\n").map((line, n) => ({ key: `r${n}`, kind: "say", at: "", text: line, iteration }));
+/** Lines of a result that show at first. */
+const FOLDED = 5;
+
+/** A result folded to its first lines, or a failure to its last. */
+export function fold(text: string, ok: boolean): { shown: string; hidden: number } {
+  const lines = text.replace(/\n$/, "").split("\n");
+  const shown = ok ? lines.slice(0, FOLDED) : lines.slice(-FOLDED);
+  return { shown: shown.join("\n"), hidden: lines.length - shown.length };
+}
+
+/** The log of an iteration as lines. Without its end, the last line may be cut and is left out. */
+export function rawLines(text: string, iteration: number, whole: boolean): LogLine[] {
+  const lines = text.split("\n");
+  if (!whole) lines.pop();
+  return lines.flatMap((line, n): LogLine[] => {
+    const base = { at: "", iteration };
+    const entries = entriesOf(line);
+    if (entries === null) return [{ ...base, key: `r${n}`, kind: "say", text: line }];
+    return entries.flatMap((entry, at): LogLine[] => {
+      const key = `r${n}.${at}`;
+      if (entry.kind === "tool") return [{ ...base, key, kind: "tool", name: entry.name, text: entry.text }];
+      if (entry.kind === "result") return [{ ...base, key, kind: entry.ok ? "result" : "error", text: entry.text }];
+      return entry.text.split("\n").map((one, part) => ({ ...base, key: `${key}.${part}`, kind: "say", text: one }));
+    });
+  });
 }

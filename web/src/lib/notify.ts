@@ -1,4 +1,4 @@
-// Notifications of the browser: a run needs somebody, or is over. Asked for by a button, never by itself.
+// Browser notifications: a run needs you, or has ended. Only a button asks for the permission.
 
 import type { RunRow } from "../api/types";
 import { runsLive } from "../live/list-store";
@@ -20,16 +20,16 @@ export async function allowNotifications(on: boolean): Promise<Allowed> {
   return notifications();
 }
 
-/** What is worth a notification: the words of it, or nothing. */
+/** The text of a notification, or null if the change needs none. */
 export function worthTelling(row: RunRow, before: RunRow | undefined): string | null {
   if (!before || before.status === row.status) return null;
-  if (row.status === "needs you") return `Needs you: ${short(row.now ?? "an answer is wanted", 140)}`;
+  if (row.status === "needs you") return `Needs you: ${short(row.now ?? "waiting for your answer", 140)}`;
   if (row.status === "done") return "Done.";
-  if (row.status === "failed") return `Failed: ${short(row.now ?? "see why on its page", 140)}`;
+  if (row.status === "failed") return `Failed: ${short(row.now ?? "the run's page says why", 140)}`;
   return null;
 }
 
-/** Watches all runs while somebody is logged in. */
+/** Watches all runs while the user is logged in. */
 export function watchForNotifications(): () => void {
   return runsLive.watch((row, before) => {
     const text = worthTelling(row, before);

@@ -1,4 +1,4 @@
-// Statuses: one word for one thing, a sign beside each, and the role of its colour.
+// Statuses: one word and one sign each, and the role of its color.
 
 import type { RunRow, RunView, Status } from "../api/types";
 import { LOOKS } from "../types/looks";
@@ -18,9 +18,10 @@ export function lookOf(status: string): Look {
   return look ? { sign: look.sign, tone: look.role, rank: look.rank, word: status } : { sign: "·", tone: "muted", rank: 2, word: status };
 }
 
-/** What needs you first, then what works, then the rest; each group in the order that it has. */
+/** What needs you first, then what is under way, then the rest; each group keeps its order. */
 export function byAttention(rows: RunRow[]): RunRow[] {
-  return [...rows].sort((a, b) => lookOf(a.status).rank - lookOf(b.status).rank);
+  const rank = (status: string) => Math.min(lookOf(status).rank, isActive(status) ? 1 : 2);
+  return [...rows].sort((a, b) => rank(a.status) - rank(b.status));
 }
 
 /** The filters of the runs list. */
@@ -45,13 +46,13 @@ export function loopSteps(score: number): number {
   return Math.max(0, Math.min(5, Math.round(score * 5)));
 }
 
-/** The colour of a budget: grey, amber at 80 %, red at 100 %. */
+/** The color of a budget: gray, amber at 80 %, red at 100 %. */
 export function budgetTone(share: number): Tone {
   return share >= 1 ? "bad" : share >= 0.8 ? "attention" : "plain";
 }
 
 /** The place of an agent's color among the six; the same for `claude` and `claude-opus`. */
-export function agentColour(name: string): number {
+export function agentColor(name: string): number {
   const known = LOOKS.agents.findIndex((agent) => name === agent || name.startsWith(`${agent}-`));
   if (known >= 0) return known;
   let hash = 5381;
@@ -59,22 +60,41 @@ export function agentColour(name: string): number {
   return hash % LOOKS.colors.length;
 }
 
+/** Why passing checks don't end the run: shown with the verdict `not_promised`. */
+export const CLAIM_RULE = "The final check starts once the agent claims the task is done, with its promise alone on a line.";
+
 const VERDICTS: Record<string, string> = {
-  candidate: "required checks pass, the final check follows",
-  false_promise: "promised, but checks fail",
+  candidate: "checks pass → final check",
+  false_promise: "claimed, but checks fail",
   checks_fail: "checks fail",
-  not_promised: "not yet claimed as done",
+  not_promised: "checks pass, not claimed",
+  no_change: "no changes",
   protected_changed: "protected paths changed",
   session_failed: "session failed",
 };
 
-export function verdictWords(verdict: string): string {
-  return VERDICTS[verdict] ?? verdict.replaceAll("_", " ");
+interface VerdictLook {
+  sign: string;
+  words: string;
+  tone: Tone;
+  /** A rule that explains it. */
+  rule?: string;
 }
 
-export function verdictTone(verdict: string): Tone {
-  if (verdict === "candidate") return "good";
-  return verdict === "not_promised" ? "plain" : "bad";
+/** The verdict of an iteration. A candidate that the run continued from, or whose final check failed, isn't good. */
+export function verdictLook(verdict: string, finalCheck: "passed" | "failed" | null): VerdictLook {
+  if (verdict === "candidate" && finalCheck === "failed") return { sign: "✗", words: "checks pass, final check failed", tone: "bad" };
+  if (verdict === "candidate" && finalCheck === "passed") return { sign: "✓", words: "final check passed", tone: "good" };
+  const words = VERDICTS[verdict] ?? verdict.replaceAll("_", " ");
+  if (verdict === "candidate") return { sign: "✓", words, tone: "good" };
+  if (verdict === "not_promised") return { sign: "○", words, tone: "attention", rule: CLAIM_RULE };
+  return verdict === "no_change" ? { sign: "○", words, tone: "attention" } : { sign: "✗", words, tone: "bad" };
+}
+
+/** The final check of an iteration. It failed if a later iteration exists. */
+export function finalCheckOf(one: { iteration: number }, view: Pick<RunView, "iterations" | "proof" | "current">): "passed" | "failed" | null {
+  if (one.iteration < (view.current?.iteration ?? view.iterations)) return "failed";
+  return view.proof?.over ? (view.proof.passed ? "passed" : "failed") : null;
 }
 
 const ENDS: Record<string, string> = {
@@ -91,7 +111,7 @@ export function endWords(how: string): string {
 
 const LEVELS: Record<string, string> = {
   independent: "proven, independent",
-  own_tests: "proven by its own tests",
+  own_tests: "own tests",
   unverified: "done, unverified",
   already_true: "already true",
 };

@@ -1,4 +1,4 @@
-/** What this browser remembers; where it may not, nothing is remembered. */
+/** Settings in this browser's storage; without storage, nothing is kept. */
 export const remembered = {
   get(key: string): string | null {
     try {

@@ -4,20 +4,24 @@ import { useSyncExternalStore } from "react";
 import { api } from "../api/calls";
 import type { Frame, RunRow } from "../api/types";
 import { cleanDeep } from "../lib/clean";
+import { GROUPS } from "../lib/status";
 import { Link, type LinkState } from "./socket";
 
 interface ListSnapshot {
   link: LinkState;
   retryAt: number | null;
-  /** Rises when something may have been missed: whoever shows a list reads it again. */
+  /** Rises when frames may have been lost; lists then load again. */
   generation: number;
-  /** Every row that is known, by id, as it was last told. */
+  /** Every known row by id, in its latest version. */
   rows: ReadonlyMap<string, RunRow>;
   gone: ReadonlySet<string>;
 }
 
 /** Rows that are remembered. A page of a hundred thousand runs shows a window of them. */
 const KEPT = 20000;
+
+/** Statuses of runs that are under way. */
+const ACTIVE = GROUPS.filter((group) => group.id === "working" || group.id === "waiting").flatMap((group) => group.statuses).join(",");
 
 type RowWatcher = (row: RunRow, before: RunRow | undefined) => void;
 
@@ -37,24 +41,24 @@ class ListStore {
       onFrame: (frame) => this.take(cleanDeep(frame as Frame)),
       onState: (link, retryAt) => {
         if (link === "offline") {
-          // Perhaps it is not the connection that ended, but the session: the answer tells.
+          // The session may have ended rather than the connection; the answer shows which.
           if (this.dropped) void api.me().catch(() => null);
           this.dropped = true;
         }
-        // What happened before the stream was there is in no frame of it, the first time as after a break.
+        // The stream has no frames from before it connected.
         const there = link === "live";
         if (there) {
           this.dropped = false;
-          this.readNeeds();
+          this.readUnfinished();
         }
         this.set({ link, retryAt, ...(there ? { generation: this.state.generation + 1 } : {}) });
       },
     });
   }
 
-  /** Those that need somebody count on every page, so they are known from the start. */
-  private readNeeds(): void {
-    api.runs({ status: "needs you", limit: 100 }).then((page) => this.learn(page.runs), () => null);
+  /** Every page shows how many runs need you, and lists show unfinished runs first, however old they are. */
+  private readUnfinished(): void {
+    for (const status of ["needs you", ACTIVE]) api.runs({ status, limit: 100 }).then((page) => this.learn(page.runs), () => null);
   }
 
   close(): void {
@@ -91,7 +95,7 @@ class ListStore {
     this.learn(fresh);
   }
 
-  /** Rows that were read or told. */
+  /** Takes rows of a request or the stream. */
   readonly learn = (rows: RunRow[]): void => {
     if (rows.length === 0) return;
     const next = new Map(this.state.rows);
@@ -113,7 +117,7 @@ class ListStore {
     this.listeners.forEach((listener) => listener());
   }
 
-  /** Called for each row that the stream tells; returns how it ends. */
+  /** Called for each row of the stream; returns a function that ends it. */
   watch(watcher: RowWatcher): () => void {
     this.watchers.add(watcher);
     return () => this.watchers.delete(watcher);

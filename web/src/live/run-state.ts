@@ -3,7 +3,7 @@
 import type { Cost } from "../lib/format";
 import type { Control, EventFrame, EventLine, Frame, LiveRecord, RunView } from "../api/types";
 
-/** Most events and lines of output that are kept; older ones are read again where somebody looks for them. */
+/** Most events and lines of output that are kept; older ones load again on demand. */
 export const EVENTS_KEPT = 5000;
 export const LIVE_KEPT = 20000;
 
@@ -14,7 +14,7 @@ export interface Sent {
   /** `sending` → `sent` (in the run's inbox) → `accepted` or `refused` (by the run). */
   state: "sending" | "sent" | "accepted" | "refused";
   letter: string | null;
-  /** What the server says became of it: `received`, `saved`, `started`, `ended`. */
+  /** The server's answer: `received`, `saved`, `started`, `ended`. */
   outcome?: string;
   why: string | null;
 }
@@ -29,7 +29,7 @@ export interface RunState {
   n: number;
   lastOutputAt: string | null;
   activity: string | null;
-  /** What the latest session had cost by the price list when it was last heard of, where that is known. */
+  /** Cost of the latest session by the price list at its last report, if known. */
   sessionCost: { at: string; usd: number } | null;
   sent: Sent[];
   /** An event is missing: the stream must be read again from `seq + 1`. */
@@ -107,20 +107,31 @@ function sessionBegan(view: RunView): number | null {
   return view.status === "working" && view.driven && view.current ? Date.parse(view.current.started_at) : null;
 }
 
-/** Seconds at work; they go on while a session works. */
+/** Seconds at work, counting while a session works. */
 export function workedSeconds(view: RunView, now: number): number {
   const began = sessionBegan(view);
   return view.working_seconds + (began === null ? 0 : Math.max(0, (now - began) / 1000));
 }
 
-/** What the run has cost, with the estimate of the session that works. */
-export function costSoFar(view: RunView, session: RunState["sessionCost"]): Cost {
+/** USD per millisecond of an agent's finished sessions, if every one of them has a known cost. */
+function usualRate(view: RunView, agent: string): number | null {
+  const sessions = view.history.filter((one) => one.agent === agent);
+  const took = sessions.reduce((sum, one) => sum + one.duration_ms, 0);
+  if (took === 0 || sessions.some((one) => one.cost_usd == null || one.cost_basis === "unknown")) return null;
+  return sessions.reduce((sum, one) => sum + (one.cost_usd ?? 0), 0) / took;
+}
+
+/** What the run has cost. The session under way counts by its tokens, else by the agent's usual cost per minute, else as unknown. */
+export function costSoFar(view: RunView, session: RunState["sessionCost"], now: number): Cost {
   const { spent } = view;
   const began = sessionBegan(view);
-  if (began === null || session === null || Date.parse(session.at) < began) return spent;
+  if (began === null) return spent;
+  const rate = usualRate(view, view.current?.agent ?? "");
+  const usd = session !== null && Date.parse(session.at) >= began ? session.usd : rate === null ? null : rate * Math.max(0, now - began);
   // Before the first session has ended nothing else was spent.
   const partly = spent.cost_basis === "unknown" && spent.sessions > 0;
-  return { cost_usd: (spent.cost_usd ?? 0) + session.usd, cost_basis: partly ? "unknown" : "estimated" };
+  if (usd === null) return { cost_usd: spent.sessions > 0 ? (spent.cost_usd ?? null) : null, cost_basis: "unknown" };
+  return { cost_usd: (spent.cost_usd ?? 0) + usd, cost_basis: partly ? "unknown" : "estimated" };
 }
 
 function settle(state: RunState, letter: string, how: "accepted" | "refused", why: string | null): void {
@@ -136,7 +147,7 @@ export function prepend(state: RunState, older: EventLine[]): RunState {
   return known.length === 0 ? state : { ...state, events: [...known, ...state.events] };
 }
 
-/** What was asked for and has not come about: for buttons that tell the truth. */
+/** A control of this kind that was sent and isn't answered yet. */
 export function awaited(state: RunState, control: Control["control"]): Sent | null {
   const sent = [...state.sent].reverse().find((one) => one.control.control === control);
   return sent && (sent.state === "sending" || sent.state === "sent") ? sent : null;

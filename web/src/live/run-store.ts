@@ -16,11 +16,11 @@ export interface RunSnapshot extends RunState {
   retryAt: number | null;
   problem: Problem | null;
   mode: string;
-  /** The race that it is one of, as it stood when the page was opened. */
+  /** Its race, as of the first load. */
   race: Race | null;
-  /** The run as lists show it; all there is while it waits for its turn. */
+  /** Its list row; the only data of a queued run. */
   row: RunRow | null;
-  /** Controls that made sense when the run was read. */
+  /** Possible controls as of the first load. */
   actions: string[] | null;
 }
 
@@ -98,7 +98,7 @@ export class RunStore {
     else void this.start();
   };
 
-  /** Sends an intervention and remembers what becomes of it. */
+  /** Sends a control and records its outcome. */
   async send(control: Control): Promise<Sent> {
     const key = ++this.keys;
     const sent: Sent = { key, control, at: Date.now(), state: "sending", letter: null, why: null };
@@ -135,14 +135,14 @@ export class RunStore {
   }
 }
 
-/** Output keeps its colours: whoever draws it cleans it. */
+/** Output keeps its colors: the component that draws it cleans it. */
 function cleaned(frame: Frame): Frame {
   if (frame.type !== "output") return cleanDeep(frame);
   const { text, ...rest } = frame;
   return text === undefined ? cleanDeep(frame) : { ...cleanDeep(rest), text };
 }
 
-/** The store of a run, for as long as somebody looks at it. */
+/** The store of a run, for as long as a component shows it. */
 export function useRun(id: string): { store: RunStore; run: RunSnapshot } | null {
   const [store, setStore] = useState<RunStore | null>(null);
   useEffect(() => {

@@ -5,6 +5,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { api, type RunsQuery } from "../api/calls";
 import { asProblem, type Problem } from "../api/client";
 import type { RunRow, RunsPage } from "../api/types";
+import { isActive } from "../lib/status";
 import { runsLive, useRunsLive } from "./list-store";
 import { takeRows } from "./start";
 
@@ -21,7 +22,7 @@ export interface RunsList {
   reload: () => void;
 }
 
-/** Whether a row that is new to the list belongs into it. */
+/** Whether a new row matches the filters of the list. */
 export function belongs(row: RunRow, q: RunsQuery): boolean {
   if (q.status && !q.status.split(",").includes(row.status)) return false;
   if (q.repo && row.repo !== q.repo && row.folder !== q.repo) return false;
@@ -31,6 +32,17 @@ export function belongs(row: RunRow, q: RunsQuery): boolean {
     return q.q.toLowerCase().split(/\s+/).every((word) => words.includes(word));
   }
   return true;
+}
+
+/** The rows of a list, and every unfinished run that a later page would show. */
+export function useUnfinishedToo(rows: RunRow[], filters: RunsQuery, on: boolean): RunRow[] {
+  const live = useRunsLive();
+  return useMemo(() => {
+    if (!on) return rows;
+    const listed = new Set(rows.map((row) => row.id));
+    const missing = [...live.rows.values()].filter((row) => isActive(row.status) && !listed.has(row.id) && !live.gone.has(row.id) && belongs(row, filters));
+    return missing.length === 0 ? rows : [...rows, ...missing.sort((a, b) => (a.updated_at < b.updated_at ? 1 : -1))];
+  }, [rows, filters, on, live.rows, live.gone]);
 }
 
 interface Pages {
@@ -61,7 +73,7 @@ export function useRunsList(q: RunsQuery): RunsList {
 
   useEffect(() => {
     if (!unread.current) {
-      // The stream tells when it is there; what came in between is read then.
+      // The list loads again once the stream is connected.
       unread.current = true;
       return;
     }

@@ -1,8 +1,8 @@
-// One WebSocket that comes back by itself, and says honestly whether it is there.
+// One WebSocket that reconnects and reports its state.
 
 export type LinkState = "connecting" | "live" | "offline";
 
-/** Waits between tries, in milliseconds; each with some randomness, so that a restarted server is not stormed. */
+/** Waits between tries in milliseconds, with some randomness to spread the load on a restarted server. */
 const WAITS = [300, 800, 2000, 4000, 8000, 15000];
 
 export function waitFor(tries: number, random: () => number = Math.random): number {
@@ -40,7 +40,7 @@ export class Link {
       try {
         this.options.onFrame(JSON.parse(String(message.data)));
       } catch {
-        // A frame that is no JSON says nothing; the next connection asks again from the last event.
+        // Ignore frames that aren't JSON; the next connection starts after the last event.
       }
     };
     socket.onopen = () => {
@@ -59,7 +59,7 @@ export class Link {
     this.timer = setTimeout(() => this.connect(), wait);
   }
 
-  /** Something is missing: connects anew from where the reader is, after a breath. */
+  /** Reconnects after a short wait, from the last event, because one is missing. */
   reread(): void {
     if (this.closed || this.socket === null) return;
     const old = this.socket;
@@ -67,7 +67,7 @@ export class Link {
     old.close();
   }
 
-  /** Connects anew at once, because a person does not want to wait. */
+  /** Reconnects at once, on the user's request. */
   readonly retry = (): void => {
     if (this.closed) return;
     if (this.timer) clearTimeout(this.timer);

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { forgetFirst, takeFirst } from "../api/first";
 
-describe("what was asked before the page was there", () => {
+describe("requests sent before the page loads", () => {
   afterEach(() => vi.unstubAllGlobals());
 
-  it("is taken once, and asked anew afterwards", () => {
+  it("is used once, then requested again", () => {
     const answer = Promise.resolve(new Response("{}"));
     vi.stubGlobal("window", { ralphFirst: { "/me": answer } });
     expect(takeFirst("/me")).toBe(answer);
@@ -12,13 +12,13 @@ describe("what was asked before the page was there", () => {
     expect(takeFirst("/runs")).toBeUndefined();
   });
 
-  it("is forgotten where nobody was logged in", () => {
+  it("is dropped if the user wasn't logged in", () => {
     vi.stubGlobal("window", { ralphFirst: { "/runs/a": Promise.resolve(new Response("{}", { status: 401 })) } });
     forgetFirst();
     expect(takeFirst("/runs/a")).toBeUndefined();
   });
 
-  it("is nothing where the first script did not run", () => {
+  it("is empty if boot.js didn't run", () => {
     vi.stubGlobal("window", {});
     expect(takeFirst("/me")).toBeUndefined();
   });

@@ -1,4 +1,4 @@
-// What was asked before anything is drawn: who is here, and the first rows. With both, the first picture is the whole one.
+// Requests before the first paint: the user and the first rows, so that the first paint is complete.
 
 import { api } from "../api/calls";
 import { setCsrf } from "../api/client";
@@ -8,7 +8,7 @@ import type { Me, RunsPage } from "../api/types";
 /** The list that a page without filters shows first. */
 export const FIRST_LIST = { sort: "updated", order: "desc", limit: 100 } as const;
 
-/** Longer than this nobody looks at an empty page: it is drawn with what there is. */
+/** Milliseconds after which the page is drawn with what has arrived. */
 const PATIENCE = 700;
 
 let rows: RunsPage | null = null;
@@ -20,7 +20,7 @@ export function takeRows(): RunsPage | null {
   return taken;
 }
 
-/** Who is here, where that is known in time. */
+/** The user, if the answer comes in time. */
 export async function asked(): Promise<Me | null> {
   // A code in the address logs in first.
   if (location.hash.startsWith("#code=")) return null;

@@ -14,8 +14,9 @@ function sum(usd: number | null | undefined, unknown: number): string {
 }
 
 /** Every day of the span, those without a session as nothing. */
-export function everyDay(rows: { name: string; cost_usd: number | null }[], days: number, now: Date): { name: string; cost_usd: number | null }[] {
-  const known = new Map(rows.map((row) => [row.name, row.cost_usd]));
+export function everyDay(rows: { name: string; cost_usd: number | null; unknown_sessions?: number }[], days: number, now: Date): { name: string; cost_usd: number | null }[] {
+  // A day whose sessions all have an unknown cost has no bar, not one of $0.
+  const known = new Map(rows.map((row) => [row.name, row.cost_usd || !row.unknown_sessions ? row.cost_usd : null]));
   return Array.from({ length: days }, (_, at) => {
     const day = new Date(now.getTime() - (days - 1 - at) * 86_400_000).toISOString().slice(0, 10);
     return { name: day, cost_usd: known.has(day) ? (known.get(day) ?? null) : 0 };

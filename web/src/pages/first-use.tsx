@@ -4,7 +4,7 @@ import { go } from "../router";
 import { useMe } from "../session";
 import { Button } from "../ui/basics";
 
-/** The first look: what a task is, and three to start with one click. */
+/** Empty list: what a task is, and three templates. */
 export function FirstUse() {
   const me = useMe();
   const templates = useLoad(() => api.templates(), []);
@@ -13,14 +13,13 @@ export function FirstUse() {
     <div className="first-use">
       <h2>No runs yet</h2>
       <p>
-        A <strong>task</strong> says what is to be done and how it is checked. Each session of an agent starts fresh, works in a sandbox, and
-        is judged by your checks, not by its own word. When everything holds in a clean checkout, the result is <strong>proven</strong> and
-        handed over as a pull request.
+        A <strong>task</strong> says what to do and how to check it. Each agent session starts fresh and works in a sandbox. Your checks decide,
+        not the agent. When they pass in a clean checkout, the result is <strong>proven</strong>.
       </p>
       <ol className="steps">
         <li><strong>Say what should be true</strong> in a sentence, or paste a task file.</li>
         <li><strong>Name the check</strong>: a command that fails now and passes when it is done.</li>
-        <li><strong>Leave it.</strong> You are asked only where your word is needed.</li>
+        <li><strong>Leave it.</strong> ralph asks you only when it needs a decision.</li>
       </ol>
       <div className="first-cards">
         {few.map((one) => (
@@ -33,7 +32,7 @@ export function FirstUse() {
       <p>
         <Button look="primary" onClick={() => go("/new")} disabled={me.role === "viewer"}>New run</Button>
       </p>
-      <p className="muted">In a terminal: <code>ralph run "Fix the flaky test in tests/router.rs"</code>. Runs that start there appear here, too.</p>
+      <p className="muted">In a terminal: <code>ralph run "Fix the flaky test in tests/router.rs"</code>. Those runs appear here.</p>
     </div>
   );
 }

@@ -4,7 +4,7 @@ import { asProblem, type Problem } from "../api/client";
 import { useTitle } from "../lib/hooks";
 import { Button, Field, ProblemNote } from "../ui/basics";
 
-/** The one question before the page: the token that `ralph serve` printed. */
+/** Asks for the token that `ralph serve` printed. */
 export function Login({ problem: first, onDone }: { problem: Problem | null; onDone: () => void }) {
   useTitle("Log in · ralph");
   const [token, setToken] = useState("");
@@ -28,9 +28,9 @@ export function Login({ problem: first, onDone }: { problem: Problem | null; onD
   return (
     <main className="login">
       <h1>ralph</h1>
-      <p className="muted">Coding tasks, worked on until they are proven.</p>
+      <p className="muted">Coding tasks, run until proven.</p>
       <form onSubmit={submit}>
-        <Field label="Token" hint={<>The terminal that runs <code>ralph serve</code> printed one. An admin makes one for each person under Settings.</>}>
+        <Field label="Token" hint={<>The terminal that runs <code>ralph serve</code> printed one. Admins create tokens under Settings &gt; Users.</>}>
           <input type="password" autoComplete="current-password" autoFocus value={token} onChange={(e) => setToken(e.target.value)} spellCheck={false} />
         </Field>
         {problem && <ProblemNote problem={problem} />}

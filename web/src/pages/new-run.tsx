@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef, useState, type FormEvent } from "react";
 import { api } from "../api/calls";
 import { asProblem, Problem } from "../api/client";
 import type { Finding, LintAnswer, NewRun as Body, Repo, Suggestions } from "../api/types";
+import { count } from "../lib/format";
 import { useLoad, useSettled, useTitle } from "../lib/hooks";
 import { remembered } from "../lib/storage";
 import { go, guard, racePath, runPath } from "../router";
@@ -47,10 +48,10 @@ const words = (text: string) => text.split(/[\s,]+/).filter(Boolean);
 const lines = (text: string) => text.split("\n").map((line) => line.trim()).filter(Boolean);
 const number = (text: string) => (text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : undefined);
 
-/** A repo that is cloned: in a fleet, workers take it. */
+/** A repo to clone, which fleet workers can take. */
 const isAddress = (repo: string) => /^(https:\/\/|ssh:\/\/|git@)/.test(repo.trim());
 
-/** What is left empty is left out: the task, the configuration and the server's defaults decide. */
+/** Leaves out empty fields, so that the task, the configuration and the defaults apply. */
 export function bodyOf(form: Form): Body {
   const limits = { max_iterations: number(form.max_iterations), max_minutes: number(form.max_minutes), max_cost_usd: number(form.max_cost_usd) };
   const resources = { cpus: number(form.cpus), memory_mb: number(form.memory_mb), disk_gb: number(form.disk_gb) };
@@ -65,7 +66,7 @@ export function bodyOf(form: Form): Body {
   }) as unknown as Body;
 }
 
-/** A sentence is enough; everything else is there for who needs it. */
+/** The form for a new run; a sentence is enough. */
 export default function NewRun() {
   useTitle("New run · ralph");
   const me = useMe();
@@ -84,7 +85,7 @@ export default function NewRun() {
   const set = (name: keyof Form) => (value: string) => setForm((old) => ({ ...old, [name]: value }));
   const lint = useTaskLint(form);
   const file = asFile || form.text.includes("\n");
-  // Where the form names the checks, the server decides about the rest.
+  // If the form names checks, the server judges the rest.
   const errors = form.verify.trim() === "" ? lint.findings.filter((f) => f.severity === "error") : [];
 
   useEffect(() => {
@@ -99,13 +100,13 @@ export default function NewRun() {
   const dirty = form.text.trim() !== "";
   useEffect(() => {
     if (!dirty) return;
-    return guard(() => done.current || confirm("The new run was not started. Leave it?"));
+    return guard(() => done.current || confirm("The run hasn't started. Leave?"));
   }, [dirty]);
 
   const upload = async (list: FileList | null) => {
     const one = list?.[0];
     if (!one) return;
-    if (one.size > MAX_FILE) return setProblem(new Problem(-1, "The file is too large", `${one.name} has more than 512 kB.`, "A task is a text of a few pages."));
+    if (one.size > MAX_FILE) return setProblem(new Problem(-1, "The file is too large", `${one.name} has more than 512 kB.`, "Tasks have a few pages of text."));
     set("text")(await one.text());
     setAsFile(true);
   };
@@ -122,7 +123,7 @@ export default function NewRun() {
     } catch (error) {
       const said = asProblem(error);
       setProblem(said);
-      // The same request again is the same run only where the answer was lost.
+      // Repeat the key only if the answer was lost.
       if (!said.offline) key.current = crypto.randomUUID();
       setBusy(false);
     }
@@ -140,7 +141,7 @@ export default function NewRun() {
   return (
     <main className="page page-form" id="main">
       <h1>New run</h1>
-      {me.role === "viewer" && <p className="note note-attention">Viewers may look, not start runs.</p>}
+      {me.role === "viewer" && <p className="note note-attention">Viewers can't start runs.</p>}
       <form onSubmit={start} className="new-run">
         <Section title="What should be true when it is done?" aside={<Uploads onFile={(files) => void upload(files)} />}>
           {file ? (
@@ -170,39 +171,39 @@ export default function NewRun() {
           </div>
         </Section>
         <div className="form-grid">
-          <Field label="Repo" hint="A folder of this machine, or an address to clone.">
+          <Field label="Repo" hint="A folder on this machine, or a URL to clone.">
             <input list="repos" required value={form.repo} placeholder="/home/you/project or https://…" onChange={(e) => set("repo")(e.target.value)} spellCheck={false} />
             <datalist id="repos">{repos.data?.map((one) => <option key={one.path} value={one.path}>{one.name}</option>)}</datalist>
           </Field>
-          <Field label="Checks" hint="Commands that must pass, one per line. Left empty, they are found in the repo.">
+          <Field label="Checks" hint="Commands that must pass, one per line. Leave empty to detect them.">
             <textarea rows={2} className="mono" value={form.verify} placeholder="cargo test" onChange={(e) => set("verify")(e.target.value)} spellCheck={false} />
           </Field>
         </div>
         <fieldset className="form-grid form-three">
           <legend>Budgets</legend>
           <Num label="Iterations" value={form.max_iterations} onChange={set("max_iterations")} />
-          <Num label="Minutes at work" value={form.max_minutes} onChange={set("max_minutes")} />
+          <Num label="Minutes of agent time" value={form.max_minutes} onChange={set("max_minutes")} />
           <Num label="Cost in USD" value={form.max_cost_usd} onChange={set("max_cost_usd")} step="0.01" />
         </fieldset>
         <details className="more">
-          <summary>Where, with whom, and how it is handed over</summary>
+          <summary>Advanced: branch, agents, sandbox, PR</summary>
           <div className="form-grid">
-            <Field label="Base branch" hint={offered.branch ? `Left empty: ${offered.branch}, which is checked out.` : "Left empty: the branch that is checked out."}>
+            <Field label="Base branch" hint={offered.branch ? `Leave empty for ${offered.branch}, the current branch.` : "Leave empty for the current branch."}>
               <input list="branches" value={form.base_branch} onChange={(e) => set("base_branch")(e.target.value)} spellCheck={false} />
               <Names id="branches" all={offered.branches} />
             </Field>
-            <Pick label="Place" value={form.place} onChange={set("place")} options={["in_place", "worktree", "clone"]} />
-            <Pick label="Handover" value={form.publish} onChange={set("publish")} options={["none", "push", "pr"]} />
+            <Pick label="Workspace" value={form.place} onChange={set("place")} options={["in_place", "worktree", "clone"]} />
+            <Pick label="When done" value={form.publish} onChange={set("publish")} options={["none", "push", "pr"]} />
             <Pick label="Steering" value={form.mode} onChange={set("mode")} options={["autonomous", "guided", "debug"]} />
-            <Field label="Agents" hint={offered.agents.length > 0 ? `In their order; here: ${offered.agents.join(" ")}` : "In their order, for example: claude codex"}>
+            <Field label="Agents" hint={offered.agents.length > 0 ? `In this order; configured: ${offered.agents.join(" ")}` : "In this order, for example: claude codex"}>
               <input list="agents" value={form.agents} onChange={(e) => set("agents")(e.target.value)} spellCheck={false} />
               <Names id="agents" all={nextAgents(form.agents, offered.agents)} />
             </Field>
-            <Field label="Race" hint="Several side by side: agents or models, or a number of the same. They share the budget.">
+            <Field label="Race" hint="Agents or models, or a number of identical runs. They share the budget.">
               <input list="racers" value={form.race} placeholder="one run" onChange={(e) => set("race")(e.target.value)} spellCheck={false} />
               <Names id="racers" all={nextAgents(form.race, offered.agents)} />
             </Field>
-            <Field label="Who wins the race">
+            <Field label="Winner">
               <select value={form.best} disabled={form.race.trim() === ""} onChange={(e) => set("best")(e.target.value)}>
                 <option value="">the first that is proven</option>
                 <option value="metric">the best number</option>
@@ -217,16 +218,16 @@ export default function NewRun() {
             <Pick label="Sandbox" value={form.provider} onChange={set("provider")} options={["local", "docker", "sbx", "daytona", "e2b", "vercel"]} />
             <Pick label="Isolation" value={form.isolation} onChange={set("isolation")} options={["auto", "bwrap", "landlock", "none"]} />
             <Field label="Image"><input value={form.image} onChange={(e) => set("image")(e.target.value)} spellCheck={false} /></Field>
-            <Pick label="Login of the code host" value={form.auth} onChange={set("auth")} options={["pat", "app", "none"]} />
+            <Pick label="Code host account" value={form.auth} onChange={set("auth")} options={["pat", "app", "none"]} />
             {fleet.data?.fleet && (
-              <Field label="Labels of the worker" hint="In the fleet: a run of an address goes to a worker that has all of them, for example: gpu eu">
+              <Field label="Worker labels" hint="Only for a repo URL: a worker with all of these labels takes the run, for example: gpu eu">
                 <input value={form.labels} disabled={!isAddress(form.repo)} onChange={(e) => set("labels")(e.target.value)} spellCheck={false} />
               </Field>
             )}
-            <Field label="Fallback profile" hint="Takes over when the run is stuck."><input list="profiles" value={form.fallback} onChange={(e) => set("fallback")(e.target.value)} spellCheck={false} /></Field>
+            <Field label="Fallback profile" hint="Used if the run gets stuck."><input list="profiles" value={form.fallback} onChange={(e) => set("fallback")(e.target.value)} spellCheck={false} /></Field>
           </div>
           <fieldset className="form-grid form-three">
-            <legend>Resources of the sandbox</legend>
+            <legend>Sandbox resources</legend>
             <Num label="CPUs" value={form.cpus} onChange={set("cpus")} step="0.5" />
             <Num label="Memory in MB" value={form.memory_mb} onChange={set("memory_mb")} />
             <Num label="Disk in GB" value={form.disk_gb} onChange={set("disk_gb")} />
@@ -235,14 +236,14 @@ export default function NewRun() {
         {problem && <ProblemNote problem={problem} />}
         {problem && Array.isArray(problem.body.findings) && <Findings findings={problem.body.findings as Finding[]} />}
         <footer className="form-foot">
-          <Button type="submit" look="primary" disabled={busy || me.role === "viewer" || form.text.trim() === "" || form.repo.trim() === "" || errors.length > 0} title={errors.length > 0 ? "The linter refuses the task" : "Ctrl Enter"}>{busy ? "Starting …" : form.race.trim() === "" ? "Start the run" : "Start the race"}</Button>
-          <Button disabled={looking || form.text.trim() === ""} onClick={() => void look()}>{looking ? "Making it …" : "Look at the first prompt"}</Button>
-          <span className={cx("small", errors.length > 0 ? "tone-bad" : "muted")} role="status">{form.text.trim() === "" ? "" : errors.length > 0 ? `${errors.length} to mend before it can start` : lint.known ? "✓ no problems" : ""}</span>
+          <Button type="submit" look="primary" disabled={busy || me.role === "viewer" || form.text.trim() === "" || form.repo.trim() === "" || errors.length > 0} title={errors.length > 0 ? "Fix the task first" : "Ctrl Enter"}>{busy ? "Starting …" : form.race.trim() === "" ? "Start the run" : "Start the race"}</Button>
+          <Button disabled={looking || form.text.trim() === ""} onClick={() => void look()}>{looking ? "Building …" : "Preview the prompt"}</Button>
+          <span className={cx("small", errors.length > 0 ? "tone-bad" : "muted")} role="status">{form.text.trim() === "" ? "" : errors.length > 0 ? `Fix ${count(errors.length, "problem")} to start` : lint.known ? "✓ no problems" : ""}</span>
         </footer>
       </form>
       {prompt !== null && (
-        <Dialog wide title="The first prompt" onClose={() => setPrompt(null)}>
-          <p className="dialog-text muted small">Exactly what the first session would be told. Nothing was started.</p>
+        <Dialog wide title="First prompt" onClose={() => setPrompt(null)}>
+          <p className="dialog-text muted small">The first session's exact prompt. Nothing has started.</p>
           <pre className="evidence evidence-file" tabIndex={0}>{prompt}</pre>
         </Dialog>
       )}
@@ -264,7 +265,7 @@ function Names({ id, all }: { id: string; all: string[] }) {
   return <datalist id={id}>{all.map((one) => <option key={one} value={one} />)}</datalist>;
 }
 
-/** What may stand in the field next: the agents that are there already, with one more. */
+/** Completions for the field: the chosen agents plus one more. */
 export function nextAgents(text: string, all: string[]): string[] {
   const chosen = words(text).filter((name) => all.includes(name));
   return all.filter((name) => !chosen.includes(name)).map((name) => [...chosen, name].join(" "));
@@ -272,7 +273,7 @@ export function nextAgents(text: string, all: string[]): string[] {
 
 const NOTHING: Suggestions = { branches: [], branch: null, agents: [], profiles: [], task_files: [] };
 
-/** Branches, agents and profiles of the repo, where it is one of this machine. */
+/** Branches, agents and profiles of a repo on this machine. */
 function useSuggestions(repo: string, repos: Repo[] | null): Suggestions {
   const wanted = useSettled(repo.trim(), 300);
   const known = repos?.some((one) => one.path === wanted) ?? false;
@@ -295,7 +296,7 @@ function Pick({ label, value, onChange, options }: { label: string; value: strin
   );
 }
 
-/** The linter's answers while somebody writes. */
+/** The linter's findings for the text as it is typed. */
 function useTaskLint(form: Form): LintAnswer & { known: boolean } {
   const text = useSettled(form.text, 400);
   const repo = useSettled(form.repo, 400);
@@ -305,7 +306,7 @@ function useTaskLint(form: Form): LintAnswer & { known: boolean } {
     const stop = new AbortController();
     api.lint({ text, ...(repo.trim() ? { repo: repo.trim() } : {}) }, stop.signal).then(
       (said) => setAnswer({ ...said, known: true }),
-      // What was said of an earlier text says nothing of this one.
+      // Findings of an earlier text don't apply.
       () => !stop.signal.aborted && setAnswer({ findings: [], known: false }),
     );
     return () => stop.abort();

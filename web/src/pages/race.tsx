@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { api } from "../api/calls";
 import type { Race, RaceRun } from "../api/types";
-import { cost, money } from "../lib/format";
+import { cost, costShare, count, money } from "../lib/format";
 import { useLoad, useThrottled, useTitle } from "../lib/hooks";
 import { isOver } from "../lib/status";
 import { useRunsLive } from "../live/list-store";
@@ -18,13 +18,13 @@ const WINS: Record<Race["by"], string> = {
   cost: "The cheapest of all proven results wins.",
 };
 
-/** Who won, or what they race for. */
+/** The winner, or the rule. */
 export function verdict(race: Race): string {
   const winner = race.runs.find((run) => run.run_id === race.winner);
   if (winner) return winner.proven ? `${winner.name} wins.` : `${winner.name} wins: done, unverified.`;
   if (race.over && race.by === "cost" && race.runs.some((run) => run.proven)) return "No winner: the cost of no proven result is fully known.";
-  if (race.over) return "No winner: no result is proven.";
-  return race.looked_after ? WINS[race.by] : "Nobody looks after this race any more; each of its runs goes on by itself.";
+  if (race.over) return "No winner: nothing is proven.";
+  return race.looked_after ? WINS[race.by] : "The race is no longer supervised; its runs continue.";
 }
 
 /** Reads a race again whenever something happens to one of its runs, at most once a second. */
@@ -38,7 +38,7 @@ function useRace(id: string) {
   useEffect(() => {
     if (found.data) setRace(found.data);
   }, [found.data]);
-  // The process that looks after the race writes its end a moment after the last run's.
+  // The supervising process writes the end of the race a moment after the last run's.
   const { reload } = found;
   const unsettled = race !== null && !race.over && race.looked_after && race.runs.some((run) => isOver(run.status));
   useEffect(() => {
@@ -49,7 +49,7 @@ function useRace(id: string) {
   return { race, problem: found.problem, reload, queued: live.rows.get(id) };
 }
 
-/** A race: where each stands, who won, who cost what. */
+/** A race: status and cost of each run, and the winner. */
 export default function RacePage({ id }: { id: string }) {
   const { race, problem, reload, queued } = useRace(id);
   const [asking, setAsking] = useState<Ask | null>(null);
@@ -68,11 +68,11 @@ export default function RacePage({ id }: { id: string }) {
         {problem?.status === 404 && queued?.status === "queued" ? (
           <Empty title={queued.task}>
             <p><StatusMark status="queued" /> <span className="muted">{queued.now ?? ""}</span></p>
-            <p className="muted">It begins as soon as there is a place for each of those that race. This page follows by itself.</p>
+            <p className="muted">Starts when there is room for all of its runs.</p>
           </Empty>
         ) : problem?.status === 404 ? (
-          <Empty title="There is no such race">
-            <p className="muted">That run is one of its own. <A href={runPath(id)}>Open it</A></p>
+          <Empty title="Race not found">
+            <p className="muted">This run isn't part of a race. <A href={runPath(id)}>Open the run</A></p>
           </Empty>
         ) : problem ? (
           <ProblemNote problem={problem} retry={reload} />
@@ -87,26 +87,29 @@ export default function RacePage({ id }: { id: string }) {
     <main className="page page-race" id="main">
       <h1>{race.title || "Race"}</h1>
       <p className={cx("race-verdict", winner ? (winner.proven ? "tone-good" : "tone-attention") : race.over && "tone-bad")} role="status">{verdict(race)}</p>
-      {race.ended && <p className="muted small">The others were ended: {race.ended}.</p>}
-      <Section title={`${race.runs.length} side by side`}>
-        <table className="table race-table">
-          <thead>
-            <tr><th scope="col">who</th><th scope="col">status</th><th scope="col" className="right">iteration</th><th scope="col" className="right">cost</th>{race.by === "metric" && <th scope="col" className="right">best</th>}<th scope="col">now</th></tr>
-          </thead>
-          <tbody>{race.runs.map((run) => <Line key={run.run_id} race={race} run={run} />)}</tbody>
-          <tfoot>
-            <tr>
-              <th scope="row" colSpan={3}>together, of {money(race.budget_usd)}</th>
-              <td className="right num">{cost(race)}</td>
-              <td colSpan={race.by === "metric" ? 2 : 1}><Bar share={race.budget_usd > 0 ? (race.cost_usd ?? 0) / race.budget_usd : 0} label="budget of all" /></td>
-            </tr>
-          </tfoot>
-        </table>
+      {race.ended && <p className="muted small">The other runs ended: {race.ended}.</p>}
+      <Section title={count(race.runs.length, "run")}>
+        <div className="table-box" tabIndex={0} role="region" aria-label="Runs of the race">
+          <table className="table race-table">
+            <thead>
+              <tr><th scope="col">agent</th><th scope="col">status</th><th scope="col" className="right">iteration</th><th scope="col" className="right">cost</th>{race.by === "metric" && <th scope="col" className="right">best</th>}<th scope="col">now</th></tr>
+            </thead>
+            <tbody>{race.runs.map((run) => <Line key={run.run_id} race={race} run={run} />)}</tbody>
+            <tfoot>
+              <tr>
+                <th scope="row" colSpan={3}>total of {money(race.budget_usd)}</th>
+                <td className="right num">{cost(race)}</td>
+                <td colSpan={race.by === "metric" ? 2 : 1}><Bar share={costShare(race, race.budget_usd)} label="shared budget" /></td>
+              </tr>
+            </tfoot>
+          </table>
+        </div>
       </Section>
       <footer className="form-foot">
-        {winner && <Button look="primary" onClick={() => go(runPath(winner.run_id, "diff"))}>Look at the winner’s diff</Button>}
+        {winner && <Button look="primary" onClick={() => go(runPath(winner.run_id, "overview", { take: "1" }))}>Take the winner</Button>}
+        {winner && <Button onClick={() => go(runPath(winner.run_id, "diff"))}>See its diff</Button>}
         {working.length > 0 && (
-          <Button disabled={barred !== null} title={barred ?? undefined} onClick={() => setAsking({ title: "Stop the race?", consequence: `Each of the ${working.length} runs at work is ended now. What they have committed stays.`, confirm: "Stop all", danger: true, run: stopAll })}>Stop all</Button>
+          <Button disabled={barred !== null} title={barred ?? undefined} onClick={() => setAsking({ title: "Stop the race?", consequence: `Ends ${count(working.length, "run")} now. Their commits stay.`, confirm: "Stop all", danger: true, run: stopAll })}>Stop all</Button>
         )}
       </footer>
       {asking && <AskDialog ask={asking} onClose={() => setAsking(null)} />}
@@ -118,7 +121,7 @@ function Line({ race, run }: { race: Race; run: RaceRun }) {
   const won = race.winner === run.run_id;
   const name = <AgentTag name={run.name} />;
   return (
-    <tr className={cx(won && "race-won")}>
+    <tr>
       <th scope="row">{run.begun ? <A href={runPath(run.run_id)}>{name}</A> : name} {won && <span className={cx("tag", run.proven ? "tone-good" : "tone-attention")}>{run.proven ? "wins" : "wins · unverified"}</span>}</th>
       <td><StatusMark status={run.status} /></td>
       <td className="right num">{run.iteration}{run.max_iterations > 0 && <span className="muted">/{run.max_iterations}</span>}</td>

@@ -1,21 +1,21 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { RunsQuery } from "../api/calls";
-import type { RunRow } from "../api/types";
 import { api } from "../api/calls";
-import { basename, cost, count, digits, money } from "../lib/format";
-import { useLoad, useSettled, useTitle, useWide } from "../lib/hooks";
+import { count, digits } from "../lib/format";
+import { useLoad, useSettled, useThrottled, useTitle } from "../lib/hooks";
 import { useKeys } from "../lib/keys";
-import { byAttention, GROUPS, isActive, isOver, proofWords, prWords } from "../lib/status";
-import { useRunsList } from "../live/runs-list";
-import { go, runPath, setQuery } from "../router";
-import { A, Ago, Button, cx, Empty, Out, ProblemNote, Skeleton } from "../ui/basics";
-import { AgentTag, Bar, LoopBar, StatusMark } from "../ui/signs";
+import { listItems, type ListItem } from "../lib/list";
+import { GROUPS } from "../lib/status";
+import { useRunsLive } from "../live/list-store";
+import { useRunsList, useUnfinishedToo } from "../live/runs-list";
+import { go, racePath, runPath, setQuery } from "../router";
+import { Button, cx, Empty, ProblemNote, Skeleton } from "../ui/basics";
 import { SearchIcon } from "../ui/shell";
 import { FirstUse } from "./first-use";
+import { Rows } from "./run-rows";
 
 const SORTS: [string, string][] = [
-  ["updated", "last activity"], ["created", "newest"], ["cost", "cost"], ["iteration", "iterations"], ["score", "loop_score"],
+  ["updated", "last activity"], ["created", "newest"], ["cost", "cost"], ["iteration", "iterations"], ["score", "stuck score"],
 ];
 
 export function Runs({ query }: { query: URLSearchParams }) {
@@ -42,21 +42,44 @@ export function Runs({ query }: { query: URLSearchParams }) {
   const search = useRef<HTMLInputElement>(null);
   const plain = !settled && !group && !repo;
 
-  const rows = useMemo(() => (group || sort !== "updated" || order !== "desc" ? list.rows : byAttention(list.rows)), [list.rows, group, sort, order]);
+  const grouped = !group && sort === "updated" && order === "desc";
+  const rows = useUnfinishedToo(list.rows, filters, grouped);
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const races = useRaces();
+  const items = useMemo(() => listItems(rows, races, open, grouped), [rows, races, open, grouped]);
+  const unfold = (race: string) =>
+    setOpen((old) => {
+      const next = new Set(old);
+      if (!next.delete(race)) next.add(race);
+      return next;
+    });
 
-  const [at, setAt] = useState(-1);
+  // The cursor stays on its line when others move.
+  const [cursor, setCursor] = useState<string | null>(null);
+  const at = items.findIndex((item) => item.key === cursor);
+  const step = (by: 1 | -1) => {
+    let next = at + by;
+    while (items[next]?.what === "group") next += by;
+    if (items[next]) setCursor(items[next]?.key ?? null);
+  };
+  const openItem = (item: ListItem | undefined) => {
+    if (item?.what === "run") go(runPath(item.row.id));
+    else if (item?.what === "race") go(racePath(item.race.id));
+  };
   useKeys(
     [
       { keys: "/", what: "Search", group: "runs" },
       { keys: "j", what: "Next run", group: "runs" },
       { keys: "k", what: "Previous run", group: "runs" },
       { keys: "Enter", what: "Open the run", group: "runs" },
+      { keys: "x", what: "Show or hide the runs of a race", group: "runs" },
     ],
     (keys) => {
       if (keys === "/") search.current?.focus();
-      else if (keys === "j") setAt((n) => Math.min(rows.length - 1, n + 1));
-      else if (keys === "k") setAt((n) => Math.max(0, n - 1));
-      else if (rows[at]) go(runPath(rows[at].id));
+      else if (keys === "j") step(1);
+      else if (keys === "k") step(-1);
+      else if (keys === "x") items[at]?.what === "race" && unfold(items[at].race.id);
+      else openItem(items[at]);
     },
   );
 
@@ -102,7 +125,7 @@ export function Runs({ query }: { query: URLSearchParams }) {
               <option key={id} value={id}>by {label}</option>
             ))}
           </select>
-          <button type="button" className="icon" aria-label={order === "desc" ? "Descending; turn round" : "Ascending; turn round"} title="Turn the order round" onClick={() => setQuery({ order: order === "desc" ? "asc" : null })}>
+          <button type="button" className="icon" aria-label={order === "desc" ? "Descending, reverse order" : "Ascending, reverse order"} title="Reverse order" onClick={() => setQuery({ order: order === "desc" ? "asc" : null })}>
             {order === "desc" ? "↓" : "↑"}
           </button>
         </div>
@@ -118,7 +141,7 @@ export function Runs({ query }: { query: URLSearchParams }) {
         )
       ) : (
         <>
-          <Rows rows={rows} at={at} more={list.more} hasMore={list.hasMore} />
+          <Rows items={items} rows={rows} at={at} more={list.more} hasMore={list.hasMore} onRace={unfold} />
           <p className="list-foot muted" role="status">
             {count(list.total, "run")}{plain ? "" : " match"}
           </p>
@@ -128,69 +151,14 @@ export function Runs({ query }: { query: URLSearchParams }) {
   );
 }
 
-function Rows({ rows, at, more, hasMore }: { rows: RunRow[]; at: number; more: () => void; hasMore: boolean }) {
-  const box = useRef<HTMLDivElement>(null);
-  const wide = useWide(1200);
-  const middle = useWide(700);
-  const height = wide ? 40 : middle ? 58 : 92;
-  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => box.current, estimateSize: () => height, overscan: 3, initialRect: { width: innerWidth, height: innerHeight }, getItemKey: (i) => rows[i]?.id ?? i });
-  useEffect(() => virtual.measure(), [height, virtual]);
-  const items = virtual.getVirtualItems();
-  const last = items[items.length - 1]?.index ?? 0;
+/** The latest races, read again when the status of one of their runs changes. */
+function useRaces() {
+  const live = useRunsLive();
+  const [ids, setIds] = useState<string[]>([]);
+  const statuses = useThrottled(`${live.generation} ${ids.map((id) => live.rows.get(id)?.status ?? "").join(" ")}`, 1000);
+  const races = useLoad((signal) => api.races(signal), [statuses]);
   useEffect(() => {
-    if (hasMore && last >= rows.length - 30) more();
-  }, [last, rows.length, hasMore, more]);
-  useEffect(() => {
-    if (at >= 0) virtual.scrollToIndex(at, { align: "auto" });
-  }, [at, virtual]);
-  return (
-    <div className="runs" ref={box} tabIndex={-1}>
-      {wide && (
-        <div className="run-head" aria-hidden>
-          <span>status</span><span>repo</span><span>task</span><span className="right">iteration</span><span>loop</span><span>cost</span><span className="right">active</span><span>pull request</span><span>now</span>
-        </div>
-      )}
-      <ul className="run-list" style={{ height: virtual.getTotalSize() }}>
-        {items.map((item) => {
-          const row = rows[item.index];
-          return row && (
-            <li key={item.key} className={cx("run-row", item.index === at && "run-row-at")} style={{ transform: `translateY(${item.start}px)`, height }}>
-              <Row row={row} />
-            </li>
-          );
-        })}
-      </ul>
-    </div>
-  );
-}
-
-/** Unfinished, and no process is at work on it. */
-function notRunning(row: RunRow): boolean {
-  return row.driven === false && isActive(row.status) && row.status !== "needs you" && row.status !== "queued";
-}
-
-function Row({ row }: { row: RunRow }) {
-  const over = isOver(row.status);
-  const proof = row.status === "done" ? proofWords(row.proof_level) : null;
-  const now = row.problem ?? (row.queued ? `place ${row.queued} in the queue` : row.now);
-  const share = row.budget_usd && row.cost_usd ? row.cost_usd / row.budget_usd : 0;
-  return (
-    <>
-      <A href={runPath(row.id)} className="run-link" aria-label={`${row.task}, ${row.status}`} />
-      <span className="c-status"><StatusMark status={row.status} />{notRunning(row) && <span className="tag tone-attention" title="No process drives it; resume goes on">not running</span>}</span>
-      <span className="c-repo muted" title={row.folder ?? row.repo}>{basename(row.repo)}</span>
-      <span className="c-task" title={row.task}>{row.task}</span>
-      <span className="c-iter num right">{row.iteration}{row.max_iterations && !over ? <span className="muted">/{row.max_iterations}</span> : null}</span>
-      <span className="c-loop">{proof ? <span className="tone-good small">{proof}</span> : row.loop_score === null ? <span className="muted">–</span> : <LoopBar score={row.loop_score} />}</span>
-      <span className="c-cost num">
-        <span>{cost(row)}</span>
-        {row.budget_usd && !over ? <><Bar share={share} label="cost" /><span className="muted">{money(row.budget_usd)}</span></> : null}
-      </span>
-      <span className="c-age right muted"><Ago at={row.updated_at} narrow /></span>
-      <span className="c-pr">{row.pr_url ? <Out href={row.pr_url}>{prWords(row)}</Out> : <span className="muted">–</span>}</span>
-      <span className={cx("c-now", row.status === "needs you" ? "tone-attention" : "muted")} title={now ?? undefined}>
-        {row.agent && !over && row.status !== "needs you" && !now?.includes(row.agent) && <AgentTag name={row.agent} />} {now}
-      </span>
-    </>
-  );
+    if (races.data) setIds(races.data.flatMap((race) => race.runs.map((run) => run.run_id)));
+  }, [races.data]);
+  return useMemo(() => races.data ?? [], [races.data]);
 }

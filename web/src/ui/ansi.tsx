@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import { pieces } from "../lib/ansi";
 
-/** Text with the colours of a terminal; always text. A search may mark words in it. */
+/** Text with the colors of a terminal; always text. A search may mark words in it. */
 export function Ansi({ text, mark }: { text: string; mark?: string }) {
   const parts = useMemo(() => pieces(text), [text]);
   return (

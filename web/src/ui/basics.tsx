@@ -32,7 +32,7 @@ export function A({ href, onClick, ...rest }: AnchorHTMLAttributes<HTMLAnchorEle
   );
 }
 
-/** A link to elsewhere; addresses that are none are shown as text. */
+/** An external link; unsafe URLs show as text. */
 export function Out({ href, children }: { href: string; children: ReactNode }) {
   const safe = webAddress(href);
   if (!safe) return <span>{children}</span>;
@@ -72,7 +72,7 @@ export function Copy({ text, label }: { text: string; label: string }) {
       setDone(true);
       setTimeout(() => setDone(false), 1500);
     } catch {
-      toast("The browser does not allow copying here.", "attention");
+      toast("The browser blocks copying here.", "attention");
     }
   };
   return (
@@ -92,7 +92,7 @@ function CopyIcon() {
   );
 }
 
-/** What went wrong, in three lines: what, why, what mends it. */
+/** An error in three lines: what failed, the cause, the fix. */
 export function ProblemNote({ problem, retry }: { problem: Problem; retry?: () => void }) {
   return (
     <div className="note note-bad" role="alert">
@@ -117,7 +117,7 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   );
 }
 
-/** A place that is held while something is read: nothing jumps when it comes. */
+/** Holds the space while data loads, so that nothing jumps. */
 export function Skeleton({ lines = 3, label = "Loading" }: { lines?: number; label?: string }) {
   return (
     <div className="skeleton" role="status" aria-label={label}>

@@ -1,7 +1,7 @@
 import { Component, type ReactNode } from "react";
 import { Button } from "./basics";
 
-/** A part of the page that failed says so, and the rest stays. */
+/** Contains an error in one part of the page. */
 export class Boundary extends Component<{ children: ReactNode }, { failed: string | null }> {
   override state = { failed: null as string | null };
 
@@ -16,8 +16,8 @@ export class Boundary extends Component<{ children: ReactNode }, { failed: strin
         <div className="note note-bad" role="alert">
           <strong>This part of the page failed</strong>
           <p>{this.state.failed}</p>
-          <p className="muted">The runs are not touched by it. A newer version of the page may be there: load it again.</p>
-          <Button small onClick={() => location.reload()}>Load again</Button>
+          <p className="muted">Your runs aren't affected. Reload to get the current version of the page.</p>
+          <Button small onClick={() => location.reload()}>Reload</Button>
         </div>
       </main>
     );

@@ -19,7 +19,7 @@ interface ChartProps {
 
 const [H, LEFT, BOTTOM, TOP] = [180, 52, 22, 10];
 
-/** The width that there is, so that letters keep their size. */
+/** The available width, so that text keeps its size. */
 function useWidth() {
   const box = useRef<HTMLElement>(null);
   const [width, setWidth] = useState(480);
@@ -40,7 +40,7 @@ export function niceTop(n: number): number {
   return step * power;
 }
 
-/** Lines or bars over iterations or days, as plain SVG; the same numbers as a table for who cannot see it. */
+/** Lines or bars over iterations or days, as SVG, with the numbers in a table for screen readers. */
 export function Chart({ title, labels, series, format, kind = "line", max, mark }: ChartProps) {
   const [at, setAt] = useState<number | null>(null);
   const { box, width: W } = useWidth();
@@ -97,7 +97,7 @@ export function Chart({ title, labels, series, format, kind = "line", max, mark 
       <table className="sr-only">
         <caption>{title}</caption>
         <thead><tr><th scope="col">at</th>{series.map((s) => <th scope="col" key={s.name}>{s.name}</th>)}</tr></thead>
-        <tbody>{labels.map((label, i) => <tr key={i}><th scope="row">{label}</th>{series.map((s) => <td key={s.name}>{s.values[i] === null || s.values[i] === undefined ? "not known" : format(s.values[i] ?? 0)}</td>)}</tr>)}</tbody>
+        <tbody>{labels.map((label, i) => <tr key={i}><th scope="row">{label}</th>{series.map((s) => <td key={s.name}>{s.values[i] === null || s.values[i] === undefined ? "unknown" : format(s.values[i] ?? 0)}</td>)}</tr>)}</tbody>
       </table>
     </figure>
   );

@@ -9,7 +9,7 @@ export function Dialog({ title, onClose, children, wide, className }: { title: s
     const dialog = ref.current;
     const before = document.activeElement;
     dialog?.showModal();
-    // What is typed comes first; what destroys something is never the first key press.
+    // Focus the input first, never a destructive button.
     const first = ["textarea, input", ".dialog-foot .button-primary", ".dialog-foot .button"].map((what) => dialog?.querySelector<HTMLElement>(what));
     first.find(Boolean)?.focus();
     return () => {
@@ -50,7 +50,7 @@ export interface Ask {
   run: (text: string) => Promise<unknown>;
 }
 
-/** Asks once, says what will happen, and shows what went wrong. */
+/** Asks once, names the consequence, shows errors. */
 export function AskDialog({ ask, onClose }: { ask: Ask; onClose: () => void }) {
   const [text, setText] = useState(ask.input?.value ?? "");
   const [busy, setBusy] = useState(false);

@@ -4,7 +4,7 @@ import { block } from "../lib/clean";
 import { sideBySide, type FileDiff, type Pair, type Row } from "../lib/diff";
 import { cx } from "./basics";
 
-/** A few changed lines, for a look before something is saved. */
+/** A few changed lines, shown before saving. */
 export function DiffRows({ rows, label }: { rows: (Row | null)[]; label: string }) {
   return (
     <div className="diff-rows mono" role="region" aria-label={label} tabIndex={0}>
@@ -46,7 +46,7 @@ function itemsOf(files: FileDiff[], split: boolean, closed: ReadonlySet<string>)
     items.push({ what: "file", file });
     if (closed.has(file.path)) continue;
     if (file.binary) items.push({ what: "note", text: "binary file" });
-    else if (file.hunks.length === 0) items.push({ what: "note", text: file.from ? `renamed from ${file.from}` : "no change of its text" });
+    else if (file.hunks.length === 0) items.push({ what: "note", text: file.from ? `renamed from ${file.from}` : "no text changes" });
     for (const hunk of file.hunks) {
       items.push({ what: "hunk", header: hunk.header });
       if (split) sideBySide(hunk.rows).forEach((pair) => items.push({ what: "pair", pair }));
@@ -56,7 +56,7 @@ function itemsOf(files: FileDiff[], split: boolean, closed: ReadonlySet<string>)
   return items;
 }
 
-/** Files and their lines; only what is on the screen is drawn. */
+/** Files and their lines; draws only the visible ones. */
 export function DiffView({ files, split, closed, onToggle, jump }: { files: FileDiff[]; split: boolean; closed: ReadonlySet<string>; onToggle: (path: string) => void; jump: (call: (path: string) => void) => void }) {
   const box = useRef<HTMLDivElement>(null);
   const items = useMemo(() => itemsOf(files, split, closed), [files, split, closed]);

@@ -12,7 +12,7 @@ interface EditorProps {
   placeholder?: string;
 }
 
-/** A plain text editor with line numbers and marks beside the lines that the linter speaks of. */
+/** A text editor with line numbers and marks for lint findings. */
 export function Editor({ value, onChange, findings = [], readOnly, label, rows = 24, placeholder }: EditorProps) {
   const area = useRef<HTMLTextAreaElement>(null);
   const gutter = useRef<HTMLDivElement>(null);
@@ -63,11 +63,11 @@ export function Editor({ value, onChange, findings = [], readOnly, label, rows =
   );
 }
 
-/** What the linter says, each with what mends it. */
+/** Lint findings, each with its fix. */
 export function Findings({ findings, onLine }: { findings: Finding[]; onLine?: (line: number) => void }) {
   if (findings.length === 0) return null;
   return (
-    <ul className="findings" aria-label="What the linter says">
+    <ul className="findings" aria-label="Lint findings">
       {findings.map((one, n) => (
         <li key={n}>
           <span className={`sign tone-${one.severity === "error" ? "bad" : "attention"}`} aria-hidden>{one.severity === "error" ? "✗" : "!"}</span>

@@ -1,7 +1,7 @@
 import { bindings, type KeyBinding } from "../lib/keys";
 import { Dialog } from "./dialog";
 
-const GROUPS: [KeyBinding["group"], string][] = [["everywhere", "Everywhere"], ["runs", "Runs"], ["run", "This run"], ["logs", "Logs"]];
+const GROUPS: [KeyBinding["group"], string][] = [["everywhere", "Everywhere"], ["runs", "Runs"], ["run", "This run"], ["timeline", "Timeline"], ["diff", "Diff"], ["logs", "Logs"]];
 
 /** The keys that work now. */
 export default function KeySheet({ onClose }: { onClose: () => void }) {

@@ -1,7 +1,8 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { api } from "../api/calls";
 import type { RunRow } from "../api/types";
-import { score } from "../lib/fuzzy";
+import { basename } from "../lib/format";
+import { score, wordsScore } from "../lib/fuzzy";
 import { useSettled } from "../lib/hooks";
 import { bindings } from "../lib/keys";
 import { lookOf } from "../lib/status";
@@ -18,7 +19,7 @@ interface Item {
   run: () => void;
 }
 
-/** Everything by its name: pages, runs, and what can be done here. */
+/** Search over pages, runs and commands. */
 export default function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
@@ -35,6 +36,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   const items = useMemo(() => {
     const pages: Item[] = [
       { key: "p/", label: "All runs", hint: "page", run: () => go("/") },
+      { key: "p/board", label: "Board", hint: "page", run: () => go("/board") },
       { key: "p/new", label: "New run", hint: "page", run: () => go("/new") },
       { key: "p/costs", label: "Costs", hint: "page", run: () => go("/costs") },
       { key: "p/settings", label: "Settings", hint: "page", run: () => go("/settings") },
@@ -45,12 +47,12 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     const tabs: Item[] = bindings().filter((b) => b.group === "run" && /^\d$/.test(b.keys)).map((b) => ({ key: `k${b.keys}`, label: b.what, hint: b.keys, run: b.run }));
     const known = new Map<string, RunRow>([...rows].slice(-500));
     for (const row of found) known.set(row.id, row);
-    const runs: Item[] = [...known.values()].map((row) => ({ key: row.id, label: row.task, hint: `${row.status} · ${row.repo}`, sign: lookOf(row.status).sign, run: () => go(runPath(row.id)) }));
+    const runs: Item[] = [...known.values()].map((row) => ({ key: row.id, label: row.task, hint: `${row.status} · ${basename(row.repo)}`, sign: lookOf(row.status).sign, run: () => go(runPath(row.id)) }));
     const wanted = text.trim();
     const all = [...here, ...tabs, ...pages, ...runs.reverse()];
     if (wanted === "") return all.slice(0, 40);
     return all
-      .map((item) => ({ item, rank: Math.max(score(wanted, item.label), score(wanted, `${item.label} ${item.hint}`) * 0.8) }))
+      .map((item) => ({ item, rank: Math.max(score(wanted, item.label), wordsScore(wanted, `${item.label} ${item.hint}`) / 3) }))
       .filter((one) => one.rank > 0)
       .sort((a, b) => b.rank - a.rank)
       .slice(0, 40)
@@ -76,7 +78,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
         aria-activedescendant={items[at] ? `palette-${at}` : undefined}
         aria-label="Search and commands"
         value={text}
-        placeholder="A run, a page, or what to do"
+        placeholder="Search runs, pages and commands"
         onChange={(e) => setText(e.target.value)}
         onKeyDown={(e) => {
           if (e.key === "ArrowDown") (e.preventDefault(), setAt(Math.min(items.length - 1, at + 1)));
@@ -92,7 +94,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
             <span className="muted small">{item.hint}</span>
           </li>
         ))}
-        {items.length === 0 && <li className="muted palette-item" role="option" aria-selected="false">Nothing of that name</li>}
+        {items.length === 0 && <li className="muted palette-item" role="option" aria-selected="false">No matches</li>}
       </ul>
     </Dialog>
   );

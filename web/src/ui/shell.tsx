@@ -17,7 +17,7 @@ interface ShellProps {
   children: ReactNode;
 }
 
-/** What stands around every page: where one can go, who is here, and whether the page is live. */
+/** The frame of every page: navigation, user, connection state. */
 export function Shell({ route, onPalette, onKeys, onLogout, children }: ShellProps) {
   const me = useMe();
   useTheme();
@@ -29,6 +29,7 @@ export function Shell({ route, onPalette, onKeys, onLogout, children }: ShellPro
         Runs
         {needs > 0 && <span className="badge" title={`${needs} need you`}>{needs}<span className="sr-only"> need you</span></span>}
       </A>
+      <A href="/board" aria-current={route.page === "board" ? "page" : undefined}>Board</A>
       <A href="/costs" aria-current={route.page === "costs" ? "page" : undefined}>Costs</A>
       <A href="/settings" aria-current={route.page === "settings" ? "page" : undefined}>Settings</A>
     </nav>
@@ -47,7 +48,7 @@ export function Shell({ route, onPalette, onKeys, onLogout, children }: ShellPro
           {wide && <span>Search or jump to …</span>}
           {wide && <kbd aria-hidden>{/Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘K" : "Ctrl K"}</kbd>}
         </button>
-        <Button look="primary" onClick={() => go("/new")} className="new-button" disabled={me.role === "viewer"} title={me.role === "viewer" ? "Viewers may look, not start runs" : "New run (c)"}>
+        <Button look="primary" onClick={() => go("/new")} className="new-button" disabled={me.role === "viewer"} title={me.role === "viewer" ? "Viewers can't start runs" : "New run (c)"}>
           <span aria-hidden>+</span> <span className={wide ? undefined : "sr-only"}>New run</span>
         </Button>
         <button type="button" className="icon" aria-label={isDark() ? "Light theme" : "Dark theme"} title="Light or dark (t)" onClick={() => setTheme(isDark() ? "light" : "dark")}>
@@ -86,7 +87,7 @@ function useNeeds(): number {
   return n;
 }
 
-/** Says when the page is not live: since when, and when it tries again. */
+/** A warning while the page isn't live. */
 function LinkBanner() {
   const { link, retryAt } = useRunsLive();
   const now = useNow();
@@ -96,12 +97,12 @@ function LinkBanner() {
     return null;
   }
   if (link === "offline" && since === null) setSince(now);
-  // The first moments of a connection are no news.
+  // A short connect isn't worth a message.
   if (since === null || now - since < 1500) return null;
   return (
     <div className={cx("banner banner-offline")} role="status">
       <span>
-        <strong>Connection lost.</strong> Runs go on without it; the page shows what it knew {span((now - since) / 1000)} ago.
+        <strong>Connection lost.</strong> Your runs continue. Last update {span((now - since) / 1000)} ago.
         {retryAt !== null && retryAt > now && <> Trying again in {span((retryAt - now) / 1000)}.</>}
       </span>
       <Button small onClick={runsLive.retry}>Try now</Button>

@@ -1,8 +1,8 @@
-// The shapes that recur: status, loop score, budgets, agents, sparklines. A colour always comes with a word or a sign.
+// Recurring shapes: status, stuck score, budgets, agents, sparklines. A color always comes with a word or a sign.
 
 import { line } from "../lib/clean";
 import { percent } from "../lib/format";
-import { agentColour, budgetTone, lookOf, loopSteps, type Tone } from "../lib/status";
+import { agentColor, budgetTone, lookOf, loopSteps, type Tone } from "../lib/status";
 import { cx } from "./basics";
 
 export function StatusMark({ status, wordless }: { status: string; wordless?: boolean }) {
@@ -27,36 +27,40 @@ export function Clock() {
   );
 }
 
-/** Five steps: how much a run goes in circles. */
+/** The stuck score as five steps. */
 export function LoopBar({ score }: { score: number }) {
   const steps = loopSteps(score);
   const tone: Tone = score >= 0.7 ? "bad" : score >= 0.5 ? "attention" : "plain";
   return (
-    <span className={cx("loop", `tone-${tone}`)} title={`loop_score ${score.toFixed(2)}: 0 is getting closer, 0.7 counts as stuck`}>
+    <span className={cx("loop", `tone-${tone}`)} title={`stuck score ${score.toFixed(2)}: 0 is getting closer, 0.7 counts as stuck`}>
       <span className="loop-bar" aria-hidden>
         {[1, 2, 3, 4, 5].map((step) => (
           <i key={step} className={step <= steps ? "on" : undefined} />
         ))}
       </span>
       <span className="num">
-        <span className="sr-only">loop score </span>
+        <span className="sr-only">stuck score </span>
         {score.toFixed(1)}
       </span>
     </span>
   );
 }
 
-export function Bar({ share, label }: { share: number; label: string }) {
-  const width = Math.max(0, Math.min(1, share)) * 100;
+/** A budget; its estimated part is hatched. An unknown share draws nothing. */
+export function Bar({ share, estimated = 0, label }: { share: number | null; estimated?: number; label: string }) {
+  if (share === null) return null;
+  const width = (part: number) => `${Math.max(0, Math.min(1, part)) * 100}%`;
+  const words = `${percent(share)} used${estimated > 0 ? ", partly estimated" : ""}`;
   return (
-    <span className={cx("bar", `bar-${budgetTone(share)}`)} role="img" aria-label={`${label}: ${percent(share)} used`} title={`${percent(share)} used`}>
-      <i style={{ width: `${width}%` }} />
+    <span className={cx("bar", `bar-${budgetTone(share)}`)} role="img" aria-label={`${label}: ${words}`} title={words}>
+      <i style={{ width: width(share - estimated) }} />
+      {estimated > 0 && <i className="bar-estimate" style={{ width: width(estimated) }} />}
     </span>
   );
 }
 
 export function AgentTag({ name }: { name: string }) {
-  return <span className={`agent agent-${agentColour(name)}`}>{line(name)}</span>;
+  return <span className={`agent agent-${agentColor(name)}`}>{line(name)}</span>;
 }
 
 export function Check({ state }: { state: "met" | "failing" | "open" | "claimed" }) {
@@ -74,7 +78,7 @@ export function Check({ state }: { state: "met" | "failing" | "open" | "claimed"
   );
 }
 
-/** A line without axes; its words say what it shows. */
+/** A line without axes. */
 export function Spark({ values, label, max, tone = "accent" }: { values: (number | null)[]; label: string; max?: number; tone?: Tone }) {
   const known = values.filter((v): v is number => v !== null);
   if (known.length === 0) return <span className="muted">–</span>;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseBudget } from "./controls";
 
-describe("budgets in words", () => {
+describe("typed budgets", () => {
   it("are read with their units", () => {
     expect(parseBudget("40 iterations, $20, 3 h")).toEqual({ max_iterations: 40, max_cost_usd: 20, max_seconds: 10800 });
     expect(parseBudget("90 min")).toEqual({ max_seconds: 5400 });

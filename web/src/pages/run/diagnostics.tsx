@@ -9,7 +9,7 @@ import { toast } from "../../ui/toast";
 import { useRunHere } from "./context";
 import { withCode } from "./now-line";
 
-/** What the doctor says of the run, and one click to take its advice. */
+/** The last diagnosis, and a button that applies it. */
 export default function Diagnostics() {
   const { id, view, run, send, ask, store, barred } = useRunHere();
   const spoken = run.events.filter((event) => event.kind === "diagnosed").length;
@@ -19,15 +19,15 @@ export default function Diagnostics() {
   const asked = awaited(run, "diagnose") !== null;
   const report = answer.data?.report ?? null;
   const key = `${answer.data?.at ?? ""}${report?.summary ?? ""}`;
-  const diagnose = () => void send({ control: "diagnose" }).then(() => toast("The doctor reads the run after this session."));
+  const diagnose = () => void send({ control: "diagnose" }).then(() => toast("Diagnosing after this session."));
   const apply = () => {
     if (!report) return;
     ask({
-      title: "Apply the doctor's advice",
+      title: "Apply the diagnosis",
       consequence: (
         <ul className="plain-list">
           <li>{count(report.guardrails.length, "guardrail")} added</li>
-          {(report.task_edits?.length ?? 0) > 0 && <li>{count(report.task_edits?.length ?? 0, "edit")} of the task: its next version</li>}
+          {(report.task_edits?.length ?? 0) > 0 && <li>{count(report.task_edits?.length ?? 0, "edit")} of the task, as its next version</li>}
           {report.model_suggestion && <li>model for the next iterations: <code>{report.model_suggestion.model}</code></li>}
           <li className="muted">It applies from the next iteration.</li>
         </ul>
@@ -45,26 +45,26 @@ export default function Diagnostics() {
   return (
     <div className="pane">
       <div className="pane-bar">
-        {report && <span className="muted small">by {answer.data.by ?? "the doctor"}{answer.data.at ? `, after ${count(answer.data.at, "iteration")}` : ""}</span>}
+        {report && <span className="muted small">by {answer.data.by ?? "a diagnosis"}{answer.data.at ? `, after ${count(answer.data.at, "iteration")}` : ""}</span>}
         <span className="grow" />
-        <Button small disabled={barred !== null || over || asked} title={barred ?? (over ? "The run is over" : "d")} onClick={diagnose}>{asked ? "Asked …" : report ? "Diagnose again" : "Diagnose"}</Button>
+        <Button small disabled={barred !== null || over || asked} title={barred ?? (over ? "The run is over" : "d")} onClick={diagnose}>{asked ? "Diagnosing …" : report ? "Diagnose again" : "Diagnose"}</Button>
         {report && <Button small look="primary" disabled={barred !== null || over || applied === key} title={barred ?? undefined} onClick={apply}>{applied === key ? "✓ Applied" : "Apply …"}</Button>}
       </div>
       {!report ? (
         <Empty title="No diagnosis yet">
-          <p className="muted">The doctor reads the whole run (sessions, failures, what was tried) and proposes guardrails, edits of the task, or another model. It speaks when the run is stuck, or when you ask.</p>
+          <p className="muted">A diagnosis reads the whole run and proposes guardrails, task edits or another model.</p>
           {answer.data.markdown && <pre className="evidence evidence-tall" tabIndex={0}>{answer.data.markdown}</pre>}
         </Empty>
       ) : (
         <>
           <p className="lead">{withCode(report.summary)}</p>
           {(report.failure_patterns?.length ?? 0) > 0 && (
-            <Section title="What was observed">
+            <Section title="Observed">
               <ul className="plain-list">{report.failure_patterns?.map((one, at) => <li key={at}>{withCode(one.pattern)}{one.evidence && <span className="muted small block">{one.evidence}</span>}</li>)}</ul>
             </Section>
           )}
           {(report.root_causes?.length ?? 0) > 0 && (
-            <Section title="What is probably behind it"><ul className="plain-list">{report.root_causes?.map((one, at) => <li key={at}>{withCode(one)}</li>)}</ul></Section>
+            <Section title="Likely cause"><ul className="plain-list">{report.root_causes?.map((one, at) => <li key={at}>{withCode(one)}</li>)}</ul></Section>
           )}
           <Section title="Guardrails">
             <ol className="rules">
@@ -74,7 +74,7 @@ export default function Diagnostics() {
             </ol>
           </Section>
           {(report.task_edits?.length ?? 0) > 0 && (
-            <Section title="Edits of the task">
+            <Section title="Task edits">
               <ul className="plain-list">
                 {report.task_edits?.map((edit, at) => (
                   <li key={at}>

@@ -1,16 +1,18 @@
 import { useCallback, useMemo, useRef, useState } from "react";
 import { api } from "../../api/calls";
 import { block } from "../../lib/clean";
+import { between } from "../../lib/compare";
 import { parsePatch } from "../../lib/diff";
-import { count } from "../../lib/format";
+import { costAlone, count, span } from "../../lib/format";
 import { useLoad, useWide } from "../../lib/hooks";
+import { useKeys } from "../../lib/keys";
 import { remembered } from "../../lib/storage";
 import { setQuery } from "../../router";
 import { Button, cx, Empty, ProblemNote, Skeleton } from "../../ui/basics";
 import { DiffView } from "../../ui/diff-view";
 import { useRunHere } from "./context";
 
-/** All changes since the start, those of one iteration, or those between two; in one column or side by side. */
+/** All changes, those of one iteration, or those between two. */
 export default function DiffTab({ query }: { query: URLSearchParams }) {
   const { id, view } = useRunHere();
   const iteration = Number(query.get("iteration")) || null;
@@ -33,34 +35,46 @@ export default function DiffTab({ query }: { query: URLSearchParams }) {
       if (!next.delete(path)) next.add(path);
       return next;
     });
+  const file = useRef(-1);
+  useKeys(
+    [
+      { keys: "j", what: "Next file", group: "diff" },
+      { keys: "k", what: "Previous file", group: "diff" },
+    ],
+    (keys) => {
+      file.current = Math.max(0, Math.min(files.length - 1, file.current + (keys === "j" ? 1 : -1)));
+      jumper.current(files[file.current]?.path ?? "");
+    },
+  );
   const numbers = Array.from({ length: view.iterations }, (_, n) => view.iterations - n).slice(0, 500);
   return (
     <div className="pane pane-diff">
       <div className="pane-bar">
         <select aria-label="Which changes" value={iteration ?? ""} onChange={(e) => setQuery({ iteration: e.target.value || null })}>
-          <option value="">{against === null ? "all since the start" : "now"}</option>
+          <option value="">{against === null ? "All changes" : "now"}</option>
           {numbers.map((n) => <option key={n} value={n}>{against !== null ? `end of iteration ${n}` : n === view.iterations ? `last patch (iteration ${n})` : `iteration ${n}`}</option>)}
         </select>
         {view.iterations > 1 && (
           <select aria-label="Compared with" value={against ?? ""} onChange={(e) => setQuery({ against: e.target.value || null })}>
-            <option value="">{iteration ? "with the iteration before" : "with the start"}</option>
-            {iteration !== null && <option value="0">with the start</option>}
-            {numbers.filter((n) => n < (iteration ?? view.iterations)).map((n) => <option key={n} value={n}>with the end of iteration {n}</option>)}
+            <option value="">{iteration ? "compared with the iteration before" : "compared with the original"}</option>
+            {iteration !== null && <option value="0">compared with the original</option>}
+            {numbers.filter((n) => n < (iteration ?? view.iterations)).map((n) => <option key={n} value={n}>compared with iteration {n}</option>)}
           </select>
         )}
         {files.length > 0 && <span className="num small">{count(files.length, "file")} <span className="tone-good">+{added}</span> <span className="tone-bad">−{removed}</span></span>}
         <span className="grow" />
-        <Button small onClick={diff.reload} disabled={diff.loading}>Read again</Button>
+        <Button small onClick={diff.reload} disabled={diff.loading}>Refresh</Button>
         {wide && (
           <Button small aria-pressed={split} onClick={() => (setSplit(!split), remembered.set("diff", split ? null : "split"))}>Side by side</Button>
         )}
       </div>
+      {iteration !== null && against !== null && against > 0 && <BetweenLine from={against} to={iteration} />}
       {diff.problem && <ProblemNote problem={diff.problem} retry={diff.reload} />}
-      {diff.data?.cut && <p className="note note-attention small">The diff is too long to show whole; <code>ralph diff {id}</code> prints all of it.</p>}
+      {diff.data?.cut && <p className="note note-attention small">The diff is too long for this page; <code>ralph diff {id}</code> prints it all.</p>}
       {diff.loading && !diff.data ? (
         <Skeleton lines={12} />
       ) : files.length === 0 && !diff.problem ? (
-        <Empty title={against !== null ? "Nothing differs between the two" : iteration ? "This iteration changed nothing" : "Nothing has changed yet"} />
+        <Empty title={against !== null ? "No differences" : iteration ? "No changes in this iteration" : "No changes yet"} />
       ) : (
         <div className="diff-layout">
           {wide && files.length > 1 && (
@@ -78,5 +92,22 @@ export default function DiffTab({ query }: { query: URLSearchParams }) {
         </div>
       )}
     </div>
+  );
+}
+
+/** What happened between two iterations: tests fixed and broken, cost and time. */
+function BetweenLine({ from, to }: { from: number; to: number }) {
+  const { id, view } = useRunHere();
+  const all = useLoad((signal) => api.iterations(id, signal), [id, view.iterations]);
+  const found = useMemo(() => between(all.data ?? [], from, to), [all.data, from, to]);
+  if (!found) return null;
+  const names = (list: string[]) => `${list.slice(0, 5).join(", ")}${list.length > 5 ? ` and ${list.length - 5} more` : ""}` || "none";
+  return (
+    <p className="small num">
+      {found.fixed && found.broken ? (
+        <>tests fixed: <span className={found.fixed.length > 0 ? "tone-good" : "muted"}>{names(found.fixed)}</span> · broken: <span className={found.broken.length > 0 ? "tone-bad" : "muted"}>{names(found.broken)}</span> · </>
+      ) : <span className="muted">tests not reported · </span>}
+      {costAlone(found.spent)} · {span(found.seconds)}
+    </p>
   );
 }

@@ -1,6 +1,6 @@
 import type { IterationLine } from "../../api/types";
 import { clock, count, costAlone } from "../../lib/format";
-import { endWords, verdictTone, verdictWords } from "../../lib/status";
+import { endWords, finalCheckOf, verdictLook } from "../../lib/status";
 import { runPath } from "../../router";
 import { A, Ago } from "../../ui/basics";
 import { AgentTag } from "../../ui/signs";
@@ -13,11 +13,17 @@ export function testWords(one: IterationLine, before: IterationLine | null): str
   return `${from}${one.tests.passed} ✓${one.tests.failed > 0 ? ` / ${one.tests.failed} ✗` : ""}`;
 }
 
+/** The verdict of an iteration with its sign. */
+export function VerdictMark({ one }: { one: IterationLine }) {
+  const { view } = useRunHere();
+  const look = verdictLook(one.verdict, finalCheckOf(one, view));
+  return <span className={`tone-${look.tone}`} title={look.rule}>{look.sign} {look.words}</span>;
+}
+
 /** Number, agent, duration, files and lines, tests, cost, a sentence, the verdict. */
 export function IterationCard({ one, before }: { one: IterationLine; before: IterationLine | null }) {
   const { id } = useRunHere();
   const tests = testWords(one, before);
-  const good = one.verdict === "candidate";
   return (
     <li className="card-iteration">
       <A href={runPath(id, "timeline", { iteration: String(one.iteration) })} className="card-link" aria-label={`Iteration ${one.iteration}`} />
@@ -25,7 +31,7 @@ export function IterationCard({ one, before }: { one: IterationLine; before: Ite
       <div className="card-body">
         <div className="card-line">
           <AgentTag name={one.agent} />
-          <span className={`tone-${verdictTone(one.verdict)}`}>{good ? "✓" : one.verdict === "not_promised" ? "○" : "✗"} {verdictWords(one.verdict)}</span>
+          <VerdictMark one={one} />
           {one.end.how !== "completed" && <span className="tone-attention small">{endWords(one.end.how)}</span>}
         </div>
         {one.message && <p className="card-message small" title={one.message}>{one.message}</p>}

@@ -1,128 +1,170 @@
-import { useState, type ReactNode } from "react";
-import type { Control, NeedsView } from "../../api/types";
+import { useEffect, useId, useMemo, useRef, useState, type FormEvent } from "react";
+import { api } from "../../api/calls";
 import { asProblem } from "../../api/client";
-import { runPath, type Tab } from "../../router";
-import { A, Button } from "../../ui/basics";
+import type { Control } from "../../api/types";
+import { block, shortPaths } from "../../lib/clean";
+import { parsePatch, type Row } from "../../lib/diff";
+import { useLoad } from "../../lib/hooks";
+import { runPath } from "../../router";
+import { A, Button, cx } from "../../ui/basics";
+import { DiffRows } from "../../ui/diff-view";
 import { toast } from "../../ui/toast";
+import { answersFor, partsOf, type Answer } from "./answers";
 import { useRunHere } from "./context";
 import { withCode } from "./now-line";
 
-interface Answer {
-  label: string;
-  /** What follows from it. */
-  then: string;
-  look: "primary" | "plain" | "danger";
-  controls?: Control[];
-  /** A word for the next session is asked for first. */
-  asks?: { label: string; value: string; kind: "nudge" };
-  tab?: Tab;
-}
+/** Changed lines of a file that the banner shows. */
+const LINES = 8;
+const FILES = 3;
 
-const KEEP = "Keep the tests of the start as they were; change the product so that they pass.";
-
-/** The answers to each question, as buttons with what follows. */
-export function answersFor(reason: NeedsView["reason"], message: string): Answer[] {
-  const resume = (label: string, then: string): Answer => ({ label, then, look: "primary", controls: [{ control: "resume" }] });
-  const hint: Answer = { label: "Give a hint …", then: "the next session is told, then goes on", look: "plain", asks: { label: "Hint for the next session", value: "", kind: "nudge" } };
-  const edit: Answer = { label: "Edit the task", then: "opens the editor; the new text is the next version", look: "plain", tab: "task" };
-  switch (reason) {
-    case "tests_changed":
-      return [
-        { label: "Approve", then: "the run ends as own tests", look: "primary", controls: [{ control: "approve" }, { control: "resume" }] },
-        { label: "Reject …", then: "the next session is told to keep them", look: "plain", asks: { label: "Told to the next session", value: KEEP, kind: "nudge" } },
-        edit,
-      ];
-    case "refs_moved":
-    case "tampered":
-      return [
-        { label: "Approve and go on", then: "what is there now counts", look: "primary", controls: [{ control: "approve" }, { control: "resume" }] },
-        { label: "Cancel the run", then: "it ends as stopped", look: "danger", controls: [{ control: "cancel" }] },
-      ];
-    case "publish":
-      return [resume("Try again", "pushes and writes the pull request once more")];
-    case "checks":
-    case "review":
-      return [resume("Look again", "asks the code host once more")];
-    case "overlap":
-      return [resume("Go on", "the other pull requests stay as they are")];
-    case "setup":
-      return message.includes("start a new run") ? [edit] : [resume("Check again", "runs the checks before anybody is paid"), edit];
-    default:
-      return [hint, resume("Resume", "goes on without a hint"), edit, { label: "Diagnose", then: "the doctor reads the run first", look: "plain", tab: "diagnostics" }];
-  }
-}
-
-/** A person is needed: what they are asked, the evidence, and the answers. */
+/** The question for the user, the evidence and the answers. */
 export function NeedsBanner({ compact }: { compact: boolean }) {
-  const here = useRunHere();
-  const { view, id, barred, store, ask } = here;
-  // In the mode `autonomous` a hint for one session is not taken; a note is.
-  const nudges = here.mode !== "autonomous";
-  const [busy, setBusy] = useState<string | null>(null);
+  const { view, barred } = useRunHere();
   const needs = view.needs;
   if (!needs || view.status !== "needs you") return null;
   const answers = answersFor(needs.reason, needs.message);
+  const { headline, facts } = partsOf(needs.message);
+  const details = needs.details ?? [];
+  return (
+    <section className="needs" aria-label="This run needs you">
+      <div className="needs-what">
+        <p className="needs-message"><span className="sign tone-attention" aria-hidden>▲</span> {withCode(headline)}</p>
+        <Facts all={facts} shown={compact ? 1 : 2} />
+      </div>
+      {!compact && needs.reason === "tests_changed" && <ChangedTests details={[...details, needs.message]} />}
+      {!compact && details.length > 0 && <pre className="evidence" tabIndex={0} aria-label="Evidence">{shortPaths(details.join("\n"), view.workspace)}</pre>}
+      <Answers answers={answers} compact={compact} />
+      {barred && <p className="muted small">{barred}. An operator can answer.</p>}
+    </section>
+  );
+}
+
+/** The facts of a question; those after the first ones are folded. */
+function Facts({ all, shown }: { all: string[]; shown: number }) {
+  const line = (fact: string, at: number) => <p key={at} className="small">{withCode(fact)}</p>;
+  return (
+    <>
+      {all.slice(0, shown).map(line)}
+      {all.length > shown && <details className="small"><summary>why: {all.length - shown} more</summary>{all.slice(shown).map(line)}</details>}
+    </>
+  );
+}
+
+function Answers({ answers, compact }: { answers: Answer[]; compact: boolean }) {
+  const here = useRunHere();
+  const { id, barred, store, ask } = here;
+  const [busy, setBusy] = useState<string | null>(null);
   const sendAll = async (controls: Control[]) => {
     for (const control of controls) {
-      // A run without a process is started by the answer itself; it needs no second word.
+      // The first control starts a run without a process; it needs no second one.
       if ((await store.send(control)).outcome === "started") return;
     }
   };
-  const carry = async (answer: Answer, controls: Control[]) => {
-    setBusy(answer.label);
+  const carry = async (label: string, controls: Control[], done: string): Promise<boolean> => {
+    setBusy(label);
     try {
       await sendAll(controls);
+      toast(done, "good");
+      return true;
     } catch (error) {
       const said = asProblem(error);
       toast([said.title, said.detail, said.hint].filter(Boolean).join(". "), "bad");
+      return false;
     } finally {
       setBusy(null);
     }
   };
   const press = (answer: Answer) => {
-    if (answer.asks) {
-      const { label, value, kind } = answer.asks;
-      ask({
-        title: answer.label.replace(" …", ""),
-        consequence: <p>Then the run goes on: {answer.then}.</p>,
-        confirm: "Send and go on",
-        input: { label, value, lines: 4 },
-        run: async (text) => {
-          await sendAll([{ control: nudges ? kind : "note", text }, { control: "resume" }]);
-        },
-      });
-    } else if (answer.look === "danger") {
-      ask({ title: answer.label, consequence: <p>{answer.then}. Commits of finished iterations stay.</p>, confirm: answer.label, danger: true, run: () => sendAll(answer.controls ?? []) });
-    } else if (answer.controls) {
-      void carry(answer, answer.controls);
-    }
+    const controls = answer.controls ?? [];
+    if (answer.look === "danger") ask({ title: answer.label, consequence: <p>{answer.then}. Commits of finished iterations stay.</p>, confirm: answer.label, danger: true, run: () => sendAll(controls) });
+    else void carry(answer.label, controls, `${answer.label}: accepted.`);
   };
-  const links: ReactNode[] = [
-    <A key="diff" href={runPath(id, "diff")}>see the diff</A>,
-    <A key="checks" href={`${runPath(id)}#checks`}>see the checks</A>,
-  ];
+  // In autonomous mode a session takes no hints of its own; a note reaches it as well.
+  const kind = here.mode === "autonomous" ? "note" : "nudge";
+  const hints = (primary: boolean) => answers.filter((answer) => answer.hint && (answer.look === "primary") === primary).map((answer) => (
+    <Hint key={answer.label} answer={answer} busy={busy === answer.label} onSend={(text) => carry(answer.label, [{ control: kind, text }, { control: "resume" }], "Sent. The next session starts now.")} />
+  ));
+  const buttons = answers.filter((answer) => !answer.hint);
+  const wordy = !compact && buttons.length < 4;
   return (
-    <section className="needs" aria-label="This run needs you">
-      <div className="needs-what">
-        <p className="needs-message"><span className="sign tone-attention" aria-hidden>▲</span> {withCode(needs.message)}</p>
-        <span className="needs-links small">{links}</span>
-      </div>
-      {!compact && needs.details && needs.details.length > 0 && <pre className="evidence" tabIndex={0} aria-label="Evidence">{needs.details.join("\n")}</pre>}
-      <ul className="answers">
-        {answers.map((answer) => (
+    <>
+      {hints(true)}
+      <ul className={cx("answers", !wordy && "answers-short")}>
+        {buttons.map((answer) => (
           <li key={answer.label}>
             {answer.tab ? (
-              <A className="button button-plain" href={runPath(id, answer.tab)}>{answer.label}</A>
+              <A className={`button button-${answer.look}`} href={runPath(id, answer.tab)} title={answer.then}>{answer.label}</A>
             ) : (
-              <Button look={answer.look === "danger" ? "plain" : answer.look} disabled={barred !== null || busy !== null} title={barred ?? undefined} onClick={() => press(answer)}>
+              <Button look={answer.look === "danger" ? "plain" : answer.look} disabled={barred !== null || busy !== null} title={barred ?? answer.then} onClick={() => press(answer)}>
                 {busy === answer.label ? "Sending …" : answer.label}
               </Button>
             )}
-            <span className="muted small">{answer.then}</span>
+            {wordy && <span className="muted small">{answer.then}</span>}
           </li>
         ))}
       </ul>
-      {barred && <p className="muted small">{barred}. An operator can answer.</p>}
-    </section>
+      {hints(false)}
+    </>
+  );
+}
+
+/** A text for the next session; Enter sends it. */
+function Hint({ answer, busy, onSend }: { answer: Answer; busy: boolean; onSend: (text: string) => Promise<boolean> }) {
+  const { barred } = useRunHere();
+  const [text, setText] = useState(answer.hint?.value ?? "");
+  const name = useId();
+  const area = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    const box = area.current;
+    if (!box) return;
+    box.style.height = "auto";
+    box.style.height = `${Math.min(160, box.scrollHeight + 2)}px`;
+  }, [text]);
+  const send = async (event: FormEvent) => {
+    event.preventDefault();
+    if (text.trim() !== "" && !busy && (await onSend(text.trim()))) setText("");
+  };
+  return (
+    <form className="hint" onSubmit={(event) => void send(event)}>
+      <label htmlFor={name} className="small">{answer.hint?.label} <span className="muted">· {answer.then}</span></label>
+      <div className="hint-row">
+        <textarea
+          id={name} ref={area} rows={1} value={text} placeholder={answer.hint?.placeholder} disabled={barred !== null} data-hint
+          onChange={(event) => setText(event.target.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Escape") event.currentTarget.blur();
+            if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+            event.preventDefault();
+            event.currentTarget.form?.requestSubmit();
+          }}
+        />
+        <Button type="submit" look={answer.look === "primary" ? "primary" : "plain"} disabled={barred !== null || busy || text.trim() === ""} title={barred ?? "Enter"}>{busy ? "Sending …" : answer.label}</Button>
+      </div>
+    </form>
+  );
+}
+
+/** The changed lines of the files that some text names. */
+export function changedRows(patch: string, named: string[]): { path: string; rows: Row[] }[] {
+  const words = new Set(named.flatMap((text) => text.split(/[\s:,`]+/)));
+  const files = parsePatch(patch).filter((file) => words.has(file.path) || words.has(`${file.path}.`));
+  return files.slice(0, FILES).map((file) => ({ path: file.path, rows: file.hunks.flatMap((hunk) => hunk.rows.filter((row) => row.kind !== "context")).slice(0, LINES) }));
+}
+
+/** What the agent changed in the tests: the thing to decide about. */
+function ChangedTests({ details }: { details: string[] }) {
+  const { id, view } = useRunHere();
+  const diff = useLoad((signal) => api.diff(id, null, null, signal), [id, view.iterations]);
+  const named = details.join("\n");
+  const files = useMemo(() => changedRows(diff.data?.patch ?? "", [named]), [diff.data, named]);
+  return (
+    <>
+      {files.map((file) => (
+        <div key={file.path} className="needs-file">
+          <p className="small"><A href={runPath(id, "diff")} className="mono">{block(file.path)}</A></p>
+          <DiffRows rows={file.rows} label={`Changes of ${file.path}`} />
+        </div>
+      ))}
+    </>
   );
 }

@@ -1,4 +1,4 @@
-import { ago, span } from "../../lib/format";
+import { ago, span, until } from "../../lib/format";
 import { useNow } from "../../lib/hooks";
 import { short } from "../../lib/clean";
 import { AgentTag } from "../../ui/signs";
@@ -20,7 +20,9 @@ export function NowLine() {
       </p>
     );
   }
-  return <p className="now">{withCode(view.now)}</p>;
+  const { wait } = view;
+  if (view.status === "waiting" && wait?.until && view.agents.some((agent) => agent.standing === "resting")) return <p className="now">rate limited until {until(wait.until, now)}</p>;
+  return <p className="now" title={view.now}>{withCode(view.now)}</p>;
 }
 
 /** Words between backticks as code; everything stays text. */

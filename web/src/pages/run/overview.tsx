@@ -2,17 +2,19 @@ import { useState } from "react";
 import { api } from "../../api/calls";
 import { asProblem } from "../../api/client";
 import type { CheckResult, CheckView, CriterionView } from "../../api/types";
+import { shortPaths } from "../../lib/clean";
 import { count, millis } from "../../lib/format";
-import { bestWords, isOver } from "../../lib/status";
+import { bestWords, CLAIM_RULE, isOver } from "../../lib/status";
 import { runPath } from "../../router";
 import { A, Ago, Button, cx, Section } from "../../ui/basics";
 import { Ansi } from "../../ui/ansi";
 import { Check, Spark } from "../../ui/signs";
+import { partsOf } from "./answers";
 import { useRunHere } from "./context";
 import { IterationCard } from "./iteration-card";
 import { withCode } from "./now-line";
 
-/** What it is doing now, how far it is, and what it did last. */
+/** Criteria, checks, the session under way and the last iterations. */
 export function Overview() {
   const { view, id } = useRunHere();
   const met = view.criteria.filter((c) => c.met).length;
@@ -21,6 +23,7 @@ export function Overview() {
     <div className="overview">
       <div className="overview-main">
         {view.finished && <Ended />}
+        <NotClaimed />
         {view.setup_failed && (
           <div className="note note-attention">
             <strong>The setup failed before the first session</strong>
@@ -28,14 +31,14 @@ export function Overview() {
             <pre className="evidence" tabIndex={0}>{(view.setup_failed.last_lines ?? []).join("\n")}</pre>
           </div>
         )}
-        <Section title="Criteria" aside={<span className="num">{met} of {view.criteria.length} met</span>}>
-          {view.criteria.length === 0 ? <p className="muted">The task names no criteria; its checks decide.</p> : <Criteria />}
-        </Section>
-        <Section title={<span id="checks">Checks</span>} aside={<span className="muted small">what decides, run by the engine</span>}>
+        {view.criteria.length > 0 && (
+          <Section title="Criteria" aside={<span className="num">{met} of {view.criteria.length} met</span>}><Criteria /></Section>
+        )}
+        <Section title={<span id="checks">Checks</span>}>
           {view.best && <p className="num">best so far: {bestWords(view.best)}</p>}
           <ul className="checks">
             {view.checks.map((check) => <CheckRow key={check.name} check={check} />)}
-            {view.checks.length === 0 && <li className="muted">No check has been set up yet.</li>}
+            {view.checks.length === 0 && <li className="muted">No checks yet</li>}
           </ul>
         </Section>
         <DebugCommands />
@@ -60,10 +63,24 @@ function Ended() {
   const end = view.finished;
   if (!end) return null;
   const good = end.reason === "completed";
+  const { headline, facts } = partsOf(end.summary);
   return (
     <div className={cx("note", good ? "note-good" : "note-bad")}>
-      <strong><span aria-hidden>{good ? "✓" : "✗"}</span> {withCode(end.summary)}</strong>
-      <p className="muted small"><Ago at={end.at} />{view.next && <> · {withCode(view.next)}</>}</p>
+      <strong><span aria-hidden>{good ? "✓" : "✗"}</span> {withCode(headline)}</strong>
+      {facts.map((fact) => <p key={fact} className="small">{withCode(fact)}</p>)}
+      <p className="muted small"><Ago at={end.at} /></p>
+    </div>
+  );
+}
+
+/** Passing checks that don't count yet, and the rule. */
+function NotClaimed() {
+  const { view } = useRunHere();
+  if (view.history[view.history.length - 1]?.verdict !== "not_promised" || view.finished) return null;
+  return (
+    <div className="note note-attention">
+      <strong>Checks pass, not claimed</strong>
+      <p>{CLAIM_RULE}</p>
     </div>
   );
 }
@@ -113,12 +130,13 @@ function Evidence({ result }: { result: CheckResult }) {
 }
 
 function CheckRow({ check }: { check: CheckView }) {
-  const { id } = useRunHere();
+  const { id, view } = useRunHere();
   const last = check.last;
   const [log, setLog] = useState<string | null>(null);
   const [open, setOpen] = useState(Boolean(last && !last.passed));
   const refused = check.refused;
   const passed = last?.passed && !refused;
+  const tests = (refused?.result ?? last)?.tests;
   const state = !last ? "open" : passed ? "met" : "failing";
   const readLog = async () => {
     const name = (refused?.result ?? last)?.log;
@@ -138,25 +156,26 @@ function CheckRow({ check }: { check: CheckView }) {
         <span className="check-name">{check.name}</span>
         <code className="check-command">{check.command}</code>
         {!check.required && <span className="tag">optional</span>}
-        {last?.tests && <span className="num small">{last.tests.passed} ✓{last.tests.failed > 0 && <span className="tone-bad"> {last.tests.failed} ✗</span>}</span>}
-        <span className="num muted small">{last ? millis(last.duration_ms) : "not yet run"}{last && !check.current_tree && " · of an earlier tree"}</span>
+        {refused && <span className="tone-bad small">final check failed</span>}
+        {tests && !(refused && !refused.result) && <span className="num small">{tests.passed} ✓{tests.failed > 0 && <span className="tone-bad"> {tests.failed} ✗</span>}</span>}
+        <span className="num muted small">{last ? millis(last.duration_ms) : "not yet run"}{last && !check.current_tree && " · from an earlier iteration"}</span>
       </button>
       {open && (
         <div className="check-body">
           {last?.why && !passed && <p className="tone-bad small">{last.why}</p>}
           {refused && refused.reasons?.map((why) => <p key={why} className="tone-bad small">final check: {why}</p>)}
           {(last?.failing?.length ?? 0) > 0 && <p className="small mono">failing: {last?.failing?.join(", ")}</p>}
-          {log === null && lines.length > 0 && <pre className="evidence" tabIndex={0}><Ansi text={lines.join("\n")} /></pre>}
-          {log !== null && <pre className="evidence evidence-tall" tabIndex={0}><Ansi text={log} /></pre>}
+          {log === null && lines.length > 0 && <pre className="evidence" tabIndex={0}><Ansi text={shortPaths(lines.join("\n"), view.workspace)} /></pre>}
+          {log !== null && <pre className="evidence evidence-tall" tabIndex={0}><Ansi text={shortPaths(log, view.workspace)} /></pre>}
           {last && log === null && <Button small look="quiet" onClick={() => void readLog()}>Whole log</Button>}
-          {!last && <p className="muted small">It runs after each session, and once more in the final check.</p>}
+          {!last && <p className="muted small">Runs after each session and in the final check.</p>}
         </div>
       )}
     </li>
   );
 }
 
-/** The last tool calls of the session at work. */
+/** The last tool calls of the session under way. */
 function Doing() {
   const { view, run, id } = useRunHere();
   if (!view.current || isOver(view.status)) return null;
@@ -165,7 +184,7 @@ function Doing() {
   const words = [...run.live].reverse().find((r) => r.kind === "text" && r.iteration === number)?.text;
   return (
     <Section title={`Iteration ${number}, now`} aside={<A href={runPath(id, "logs")}>live log</A>}>
-      {calls.length === 0 && !words && <p className="muted">Nothing was shown yet.</p>}
+      {calls.length === 0 && !words && <p className="muted">No output yet</p>}
       <ol className="doing">
         {calls.map((call) => (
           <li key={call.n}>
@@ -187,7 +206,7 @@ function Progress() {
     <Section title="Getting closer" aside={<span className="muted small">last {count(view.history.length, "iteration")}</span>}>
       <div className="sparks">
         <span className="spark-line"><span className="muted small">tests passing</span><Spark values={tests} label="tests passing" tone="good" /><span className="num">{tests[tests.length - 1] ?? "–"}</span></span>
-        <span className="spark-line"><span className="muted small">loop_score</span><Spark values={view.history.map((one) => one.loop_score)} label="loop score" max={1} tone="attention" /><span className="num">{view.loop_score.toFixed(2)}</span></span>
+        <span className="spark-line"><span className="muted small">stuck score</span><Spark values={view.history.map((one) => one.loop_score)} label="stuck score" max={1} tone="attention" /><span className="num">{view.loop_score.toFixed(2)}</span></span>
       </div>
     </Section>
   );
@@ -195,7 +214,7 @@ function Progress() {
 
 const COMMANDS: [string, string][] = [["rerun_tests", "Rerun the tests"], ["lint", "Lint"], ["typecheck", "Type check"], ["logs", "Print logs"]];
 
-/** The allowed commands of the mode `debug`; there is no shell. */
+/** The commands that debug mode allows; there is no shell. */
 function DebugCommands() {
   const { id, mode, barred } = useRunHere();
   const [busy, setBusy] = useState<string | null>(null);

@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import { useRunsList } from "../../live/runs-list";
+import { useRunsList, useUnfinishedToo } from "../../live/runs-list";
 import { useWide } from "../../lib/hooks";
 import { byAttention } from "../../lib/status";
 import { runPath } from "../../router";
@@ -8,14 +8,15 @@ import { StatusMark } from "../../ui/signs";
 
 const QUERY = { sort: "updated", order: "desc" };
 
-/** The runs, narrow and live, beside the one that is open. */
+/** A narrow, live list of runs next to the open one. */
 export function Rail({ current }: { current: string }) {
   return useWide(1360) ? <Inside current={current} /> : null;
 }
 
 function Inside({ current }: { current: string }) {
   const list = useRunsList(QUERY);
-  const rows = useMemo(() => byAttention(list.rows).slice(0, 60), [list.rows]);
+  const all = useUnfinishedToo(list.rows, QUERY, true);
+  const rows = useMemo(() => byAttention(all).slice(0, 60), [all]);
   return (
     <nav className="rail" aria-label="Other runs">
       <ul>

@@ -1,28 +1,29 @@
 import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState, type ReactElement } from "react";
 import { asProblem } from "../../api/client";
 import type { RunRow } from "../../api/types";
-import { costAlone, money, span } from "../../lib/format";
+import { costAlone, count, money, span } from "../../lib/format";
 import { useNow, useTimeWords, useTitle, useWide } from "../../lib/hooks";
 import { useKeys } from "../../lib/keys";
-import { isOver } from "../../lib/status";
+import { isOver, lookOf } from "../../lib/status";
 import { remembered } from "../../lib/storage";
 import { useRunsLive } from "../../live/list-store";
 import { costSoFar, workedSeconds } from "../../live/run-state";
 import { useRun } from "../../live/run-store";
-import { go, racePath, runPath, TABS, type Tab } from "../../router";
+import { go, racePath, runPath, setQuery, TABS, type Tab } from "../../router";
 import { useMaySteer } from "../../session";
-import { A, Button, Copy, cx, Empty, ProblemNote, Skeleton } from "../../ui/basics";
+import { A, Button, cx, Empty, ProblemNote, Skeleton } from "../../ui/basics";
 import { Boundary } from "../../ui/boundary";
 import { AskDialog, Dialog, type Ask } from "../../ui/dialog";
 import { StatusMark } from "../../ui/signs";
 import { toast } from "../../ui/toast";
-import { asksFor, Controls, primaryKey } from "./controls";
+import { asksFor, Controls, pauseKey } from "./controls";
 import { RunContext, useRunHere, type RunHere } from "./context";
 import { NeedsBanner } from "./needs";
 import { NowLine } from "./now-line";
 import { Overview } from "./overview";
 import { Rail } from "./rail";
 import { Side } from "./side";
+import { TakeDialog } from "./take";
 
 const PANES: Record<Exclude<Tab, "overview">, React.LazyExoticComponent<(props: { query: URLSearchParams }) => ReactElement>> = {
   timeline: lazy(() => import("./timeline")),
@@ -41,7 +42,7 @@ export function RunPage({ id, tab, query }: { id: string; tab: Tab; query: URLSe
   const row = useRunsLive().rows.get(id);
   const [asking, setAsking] = useState<Ask | null>(null);
   const view = live?.run.view ?? null;
-  useTitle(view ? `${view.status === "needs you" ? "▲ " : ""}${view.title} · ralph` : "ralph");
+  useTitle(view ? `${isOver(view.status) || view.status === "needs you" ? `${lookOf(view.status).sign} ` : ""}${view.title} · ralph` : "ralph");
   const store = live?.store ?? null;
   const send = useCallback<RunHere["send"]>(
     async (control) => {
@@ -66,7 +67,7 @@ export function RunPage({ id, tab, query }: { id: string; tab: Tab; query: URLSe
         <Rail current={id} />
         <main className="run-main" id="main">
           {problem?.status === 404 ? (
-            <Empty title="There is no such run">
+            <Empty title="Run not found">
               <p className="muted">It may have been deleted, or its folder is gone. <A href="/">All runs</A></p>
             </Empty>
           ) : problem ? (
@@ -88,21 +89,21 @@ export function RunPage({ id, tab, query }: { id: string; tab: Tab; query: URLSe
   );
 }
 
-/** What a run that has not begun waits for, in words. */
+/** Why a queued run waits. */
 export function waitsFor(row: RunRow): string {
-  if (row.ended_at) return "It could not begin, and is not tried again by itself.";
-  if (row.status === "preparing") return "A worker has just taken it. This page follows by itself.";
-  return row.now ? `It ${row.now}. This page follows by itself.` : "It begins as soon as one of the runs at work is over. This page follows by itself.";
+  if (row.ended_at) return "Could not start. It isn't retried.";
+  if (row.status === "preparing") return "A worker has taken it.";
+  return row.now ? `It ${row.now}.` : "Starts when a running run ends.";
 }
 
-/** A run that waits for its turn: there is nothing to show of it but its place. */
+/** A queued run: only its position is known. */
 function Queued({ row, onCancel, barred }: { row: RunRow; onCancel: () => void; barred: string | null }) {
   return (
     <Empty title={row.task}>
-      <p><StatusMark status={row.status} /> {row.queued ? <span className="muted">place {row.queued} in the queue</span> : null}</p>
+      <p><StatusMark status={row.status} /> {row.queued ? <span className="muted">position {row.queued} in the queue</span> : null}</p>
       {row.problem && <p className="tone-bad">{row.problem}</p>}
       <p className="muted">{waitsFor(row)}</p>
-      {row.status !== "preparing" && <Button disabled={barred !== null} title={barred ?? undefined} onClick={onCancel}>Take it out of the queue</Button>}
+      {row.status !== "preparing" && <Button disabled={barred !== null} title={barred ?? undefined} onClick={onCancel}>Remove from the queue</Button>}
     </Empty>
   );
 }
@@ -117,10 +118,11 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
   useKeys(
     [
       ...TABS.map((t, at) => ({ keys: String(at + 1), what: `Tab ${t.label}`, group: "run" as const })),
+      { keys: ".", what: "Primary action", group: "run" },
       { keys: "p", what: "Pause or resume", group: "run" },
       { keys: "r", what: "Fresh session", group: "run" },
       { keys: "n", what: "Note", group: "run" },
-      { keys: "u", what: "Nudge the next session", group: "run" },
+      { keys: "u", what: "Give a hint", group: "run" },
       { keys: "d", what: "Diagnose", group: "run" },
       { keys: "b", what: "Show or hide the right column", group: "run" },
       { keys: "[", what: "Back to the runs", group: "run" },
@@ -131,11 +133,13 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
       else if (keys === "[") go("/");
       else if (keys === "b") toggle();
       else if (here.barred) toast(here.barred, "attention");
-      else if (isOver(view.status)) toast("The run is over.", "muted");
-      else if (keys === "p") primaryKey(here);
+      else if (keys === ".") pressPrimary();
+      else if (keys === "u" && focusHint()) return;
+      else if (isOver(view.status)) toast("The run has ended.", "muted");
+      else if (keys === "p") pauseKey(here);
       else if (keys === "r") here.ask(asks.rotate);
       else if (keys === "n") here.ask(asks.note);
-      else if (keys === "u") here.mode === "autonomous" ? toast("Hints for one session need the mode guided or debug.", "attention") : here.ask(asks.nudge);
+      else if (keys === "u") here.mode === "autonomous" ? toast("Hints are available in guided and debug mode.", "attention") : here.ask(asks.nudge);
       else if (keys === "d") void here.send({ control: "diagnose" });
     },
   );
@@ -144,7 +148,7 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
     remembered.set("side", side ? "closed" : null);
     setSide(!side);
   };
-  // On a narrow screen the tab that is open is brought into view; the page itself does not move.
+  // Scrolls the tab bar, not the page, to the open tab.
   const bar = useRef<HTMLElement>(null);
   useEffect(() => {
     const open = bar.current?.querySelector<HTMLElement>('[aria-current="page"]');
@@ -155,7 +159,8 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
     <div className={cx("run-page", side && wide && "with-side")}>
       <Rail current={id} />
       <main className="run-main" id="main">
-        <Head onSide={toggle} sideOpen={wide ? side : sheet} />
+        <Head onSide={toggle} sideOpen={wide ? side : sheet} overview={tab === "overview"} />
+        <p className="sr-only" role="status">{`${view.title}: ${view.status}`}</p>
         <LinkLine />
         <NeedsBanner compact={tab !== "overview"} />
         <nav className="tabs" aria-label="Parts of the run" ref={bar}>
@@ -174,6 +179,7 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
           <Side />
         </aside>
       )}
+      {query.has("take") && isOver(view.status) && !here.barred && <TakeDialog id={id} onClose={() => setQuery({ take: null })} />}
       {sheet && !wide && (
         <Dialog title="Budgets, proof, agents" onClose={() => setSheet(false)} className="sheet">
           <Side />
@@ -183,12 +189,26 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
   );
 }
 
-/** The race that the run is one of, where it is. */
+/** Presses the primary button of the banner, else that of the header. */
+function pressPrimary(): void {
+  const button = document.querySelector<HTMLElement>(".needs .button-primary:not(:disabled), .run-controls > .button-primary:not(:disabled)");
+  if (button) button.click();
+  else focusHint();
+}
+
+/** Puts the cursor into the hint field of the banner, if there is one. */
+function focusHint(): boolean {
+  const field = document.querySelector<HTMLElement>("[data-hint]");
+  field?.focus();
+  return field !== null;
+}
+
+/** The race that the run belongs to. */
 function RaceLine() {
   const { run, id } = useRunHere();
   const { race } = run;
   if (!race) return null;
-  const won = race.winner === id ? " It won." : race.winner ? " Another one won." : "";
+  const won = race.winner === id ? " It won." : race.winner ? " Another run won." : "";
   return (
     <p className="small muted">
       One of {race.runs.length} in a race: {race.runs.map((one) => one.name).join(", ")}.{won} <A href={racePath(race.id)}>See the race</A>
@@ -196,26 +216,26 @@ function RaceLine() {
   );
 }
 
-function Head({ onSide, sideOpen }: { onSide: () => void; sideOpen: boolean }) {
-  const { view, id } = useRunHere();
+function Head({ onSide, sideOpen, overview }: { onSide: () => void; sideOpen: boolean; overview: boolean }) {
+  const { view } = useRunHere();
   const iterations = view.budgets.find((b) => b.budget === "iterations");
   const number = view.current?.iteration ?? view.iterations;
+  const over = isOver(view.status);
   return (
     <header className="run-header">
       <div className="run-title">
         <A href="/" className="back" aria-label="Back to the runs">←</A>
         <h1 title={view.title}>{view.title}</h1>
-        <span className="run-id mono muted">{id}</span>
-        <Copy text={id} label="the run's id" />
       </div>
       <div className="run-facts">
         <StatusMark status={view.status} />
-        <span className="num">iteration {number}{iterations ? ` of ${iterations.limit}` : ""}</span>
+        <span className="num">{over ? count(view.iterations, "iteration") : `iteration ${number}${iterations ? ` of ${iterations.limit}` : ""}`}</span>
         <Worked />
         <Spent />
       </div>
       <RaceLine />
-      {view.status !== "needs you" && <NowLine />}
+      {/* The overview of a run that has ended begins with the same sentence. */}
+      {view.status !== "needs you" && !(over && overview) && <NowLine />}
       <div className="run-controls">
         <Controls />
         <button type="button" className="icon side-toggle" onClick={onSide} aria-expanded={sideOpen} aria-label="Budgets, proof, agents" title="Right column (b)">
@@ -226,30 +246,30 @@ function Head({ onSide, sideOpen }: { onSide: () => void; sideOpen: boolean }) {
   );
 }
 
-/** Time at work; it goes on while a session works. */
+/** Agent time, counting while a session works. */
 function Worked() {
   const { view } = useRunHere();
   const words = useTimeWords((now) => span(workedSeconds(view, now)));
   const limit = view.budgets.find((b) => b.budget === "time")?.limit;
-  return <span className="num" title="Time at work, of its budget">{words}{limit ? ` of ${span(limit)}` : ""}</span>;
+  return <span className="num" title="Agent time, of its budget">{words}{limit && !isOver(view.status) ? ` of ${span(limit)}` : ""}</span>;
 }
 
-/** Money, with the estimate of the session that works. */
+/** Cost, with the estimate of the session under way. */
 function Spent() {
   const { view, run } = useRunHere();
   const limit = view.budgets.find((b) => b.budget === "cost")?.limit;
-  const words = costAlone(costSoFar(view, run.sessionCost));
-  return <span className="num">{words}{limit && words !== "cost unknown" ? ` of ${money(limit)}` : ""}</span>;
+  const words = useTimeWords((now) => costAlone(costSoFar(view, run.sessionCost, now)));
+  return <span className="num">{words}{limit && words !== "cost unknown" && !isOver(view.status) ? ` of ${money(limit)}` : ""}</span>;
 }
 
-/** The stream of this run, where it is not there. */
+/** A warning while the stream of this run is down. */
 function LinkLine() {
   const { run, store } = useRunHere();
   const now = useNow();
   if (run.link !== "offline" || run.retryAt === null) return null;
   return (
     <p className="link-line tone-attention" role="status">
-      Not live: the stream of this run is lost. {run.retryAt > now ? `Trying again in ${span((run.retryAt - now) / 1000)}. ` : ""}
+      Not live. {run.retryAt > now ? `Trying again in ${span((run.retryAt - now) / 1000)}. ` : ""}
       <Button small look="quiet" onClick={store.retry}>Try now</Button>
     </p>
   );

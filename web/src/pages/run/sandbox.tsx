@@ -7,7 +7,7 @@ import { Ago, Button, Copy, Empty, Out, ProblemNote, Section, Skeleton } from ".
 import { Dialog } from "../../ui/dialog";
 import { useRunHere } from "./context";
 
-/** Where the run works: the sandbox, what it may reach, what it shows, and its files. */
+/** The sandbox: isolation, network, previews, screenshots and files. */
 export default function SandboxTab() {
   const { id, view } = useRunHere();
   const box = useLoad((signal) => api.sandbox(id, signal), [id, view.status, view.iterations]);
@@ -17,30 +17,30 @@ export default function SandboxTab() {
   const s = box.data;
   const facts: [string, React.ReactNode][] = [
     ["sandbox", s.provider ?? "local"],
-    ["isolation", s.isolation ?? "not known"],
+    ["isolation", s.isolation ?? "unknown"],
     ["network", s.network ?? null],
-    ["place", s.place ?? null],
+    ["workspace", s.place ?? null],
     ["image", s.image ?? null],
     ["resources", s.resources ? resourceWords(s.resources) : null],
     ["folder", <span className="mono" key="f">{s.workspace ?? view.workspace} <Copy text={s.workspace ?? view.workspace} label="the folder" /></span>],
-    ["process", s.driver ? <>pid {s.driver.pid}{s.driver.since && <>, since <Ago at={s.driver.since} /></>}</> : "none at work"],
+    ["process", s.driver ? <>pid {s.driver.pid}{s.driver.since && <>, since <Ago at={s.driver.since} /></>}</> : "not running"],
   ];
   return (
     <div className="pane">
       <Section title="State">
         <dl className="facts">{facts.filter(([, value]) => value !== null).map(([name, value]) => <div key={name}><dt className="muted">{name}</dt><dd>{value}</dd></div>)}</dl>
-        {(s.sandboxes ?? []).map((one) => <p key={one.id} className="small">{one.provider} <span className="mono">{one.id}</span> <Copy text={one.id} label="the sandbox's id" /> {one.rests ? "rests" : "runs"}</p>)}
+        {(s.sandboxes ?? []).map((one) => <p key={one.id} className="small">{one.provider} <span className="mono">{one.id}</span> <Copy text={one.id} label="the sandbox's id" /> {one.rests ? "stopped" : "running"}</p>)}
       </Section>
       <Section title="Previews">
-        {(s.previews?.length ?? 0) === 0 ? <p className="muted">Nothing listens that could be looked at.</p> : (
+        {(s.previews?.length ?? 0) === 0 ? <p className="muted">No preview: nothing listens on a port</p> : (
           <ul className="plain-list">{s.previews?.map((one) => <li key={one.port}>port {one.port}: <Out href={one.url}>{one.url}</Out></li>)}</ul>
         )}
       </Section>
       {(s.refused?.length ?? 0) > 0 && (
-        <Section title="Hosts that were refused"><ul className="plain-list">{s.refused?.map((one) => <li key={one} className="mono">{one}</li>)}</ul></Section>
+        <Section title="Blocked hosts"><ul className="plain-list">{s.refused?.map((one) => <li key={one} className="mono">{one}</li>)}</ul></Section>
       )}
       <Section title="Screenshots">
-        {(s.screenshots?.length ?? 0) === 0 ? <p className="muted">The agent took none.</p> : (
+        {(s.screenshots?.length ?? 0) === 0 ? <p className="muted">No screenshots</p> : (
           <ul className="shots">
             {s.screenshots?.map((name) => (
               <li key={name}><button type="button" className="shot" onClick={() => setPicture(name)}><img src={api.artifactUrl(id, name)} alt={`Screenshot ${name}`} loading="lazy" /><span className="small mono">{name}</span></button></li>
@@ -56,10 +56,10 @@ export default function SandboxTab() {
 
 function resourceWords(resources: Record<string, unknown>): string {
   const words = Object.entries(resources).filter(([, value]) => value !== null && value !== undefined).map(([key, value]) => `${String(value)} ${key.replaceAll("_", " ")}`);
-  return words.join(", ") || "the sandbox's own";
+  return words.join(", ") || "default";
 }
 
-/** The files of the workspace, to look at. */
+/** The files of the workspace. */
 function Files() {
   const { id } = useRunHere();
   const [path, setPath] = useState("");
@@ -79,7 +79,7 @@ function Files() {
   return (
     <Section title="Files" aside={<span className="mono small">/{path}</span>}>
       {list.problem && <ProblemNote problem={list.problem} retry={list.reload} />}
-      {list.data?.entries.length === 0 && <Empty title="An empty folder" />}
+      {list.data?.entries.length === 0 && <Empty title="Empty folder" />}
       <ul className="files mono small">
         {path && <li><button type="button" className="link" onClick={() => setPath(path.split("/").slice(0, -1).join("/"))}>..</button></li>}
         {list.data?.entries.map((one) => (

@@ -18,19 +18,19 @@ interface Loaded {
   etag: string;
 }
 
-/** What is edited: an edit that waits for the run counts, as the next one stands on it. */
+/** The text to edit: a pending edit comes first, because the next one builds on it. */
 function shownOf(task: TaskText, etag: string | null): Loaded {
   return { task: { ...task, text: task.pending ?? task.text }, etag: etag ?? "" };
 }
 
-/** The task: edited with the linter beside it, shown as a diff before it is saved, never over somebody else's edit. */
+/** The task editor: linted, shown as a diff before saving, never overwriting another user's edit. */
 export default function TaskTab() {
   const { id, view, barred } = useRunHere();
   const [base, setBase] = useState<Loaded | null>(null);
   const [text, setText] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
   const [saving, setSaving] = useState<"no" | "look" | "busy">("no");
-  /** What somebody else saved meanwhile. */
+  /** A version that another user saved. */
   const [theirs, setTheirs] = useState<Loaded | null>(null);
   const changed = base !== null && text !== base.task.text;
   const findings = useLint(text, view.origin, changed);
@@ -51,7 +51,7 @@ export default function TaskTab() {
     if (!changed) return;
     const leave = (event: BeforeUnloadEvent) => event.preventDefault();
     window.addEventListener("beforeunload", leave);
-    const drop = guard(() => confirm("The task was edited and not saved. Leave it?"));
+    const drop = guard(() => confirm("Your edit isn't saved. Leave?"));
     return () => {
       window.removeEventListener("beforeunload", leave);
       drop();
@@ -81,7 +81,7 @@ export default function TaskTab() {
 
   if (!base) return problem ? <ProblemNote problem={problem} retry={() => void load()} /> : <Skeleton lines={12} />;
   const over = isOver(view.status);
-  const locked = over ? "The run is over; its task stays as it was." : barred;
+  const locked = over ? "The run has ended; its task is read-only." : barred;
   const errors = findings.filter((f) => f.severity === "error").length;
   return (
     <div className="pane">
@@ -89,11 +89,11 @@ export default function TaskTab() {
         <span className="muted small">
           {base.task.source ? <code>{base.task.source}</code> : "task"} · {base.task.dialect ?? "text"}{base.task.version ? ` · version ${base.task.version}` : ""}
         </span>
-        {base.task.pending && <span className="tag tone-attention">an edit waits for the next iteration</span>}
+        {base.task.pending && <span className="tag tone-attention">an edit applies from the next iteration</span>}
         <span className="grow" />
         {locked && <span className="muted small">{locked}</span>}
         {changed && <Button small onClick={() => setText(base.task.text)}>Undo all</Button>}
-        <Button small look="primary" disabled={!changed || locked !== null || errors > 0} title={errors > 0 ? "The linter refuses it" : undefined} onClick={() => setSaving("look")}>Save …</Button>
+        <Button small look="primary" disabled={!changed || locked !== null || errors > 0} title={errors > 0 ? "Fix the errors first" : undefined} onClick={() => setSaving("look")}>Save …</Button>
       </div>
       {problem && <ProblemNote problem={problem} />}
       {theirs && <Conflict theirs={theirs} mine={text} onMine={() => (setBase(theirs), setTheirs(null))} onTheirs={() => (setBase(theirs), setText(theirs.task.text), setTheirs(null))} />}
@@ -102,7 +102,7 @@ export default function TaskTab() {
       {saving !== "no" && (
         <Dialog wide title="Save the task" onClose={() => setSaving("no")}>
           <div className="dialog-body">
-            <p>The new text is the next version of the task. It applies from the next iteration; what was promised or proven for the old text does not count for it.</p>
+            <p>The new text applies from the next iteration. Claims and proofs for the old text no longer count.</p>
             <Changes before={base.task.text} after={text} />
             <footer className="dialog-foot">
               <Button onClick={() => setSaving("no")}>Back to the editor</Button>
@@ -118,12 +118,12 @@ export default function TaskTab() {
 function Conflict({ theirs, mine, onMine, onTheirs }: { theirs: Loaded; mine: string; onMine: () => void; onTheirs: () => void }) {
   return (
     <div className="note note-attention" role="alert">
-      <strong>Somebody else saved this task meanwhile</strong>
-      <p>Nothing was overwritten. This is what your text would change in theirs:</p>
+      <strong>Another user saved this task while you were editing</strong>
+      <p>Nothing was overwritten. Your text would change theirs like this:</p>
       <Changes before={theirs.task.text} after={mine} />
       <div className="row">
-        <Button look="primary" onClick={onMine}>Go on with mine, on top of theirs</Button>
-        <Button onClick={onTheirs}>Take theirs, drop mine</Button>
+        <Button look="primary" onClick={onMine}>Keep mine, on top of theirs</Button>
+        <Button onClick={onTheirs}>Use their version</Button>
       </div>
     </div>
   );
@@ -134,7 +134,7 @@ function Changes({ before, after }: { before: string; after: string }) {
   return <DiffRows rows={rows} label="What changes" />;
 }
 
-/** The linter's answer to a text that has been still for a moment. */
+/** The linter's findings once typing pauses. */
 export function useLint(text: string, repo: string | undefined, on: boolean): Finding[] {
   const still = useSettled(text, 400);
   const [findings, setFindings] = useState<Finding[]>([]);

@@ -1,23 +1,53 @@
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { api } from "../../api/calls";
 import type { EventLine, IterationLine, Receipt } from "../../api/types";
 import { bytes, clock, cost, costAlone, count, millis, tokens } from "../../lib/format";
 import { useLoad } from "../../lib/hooks";
-import { endWords, verdictTone, verdictWords } from "../../lib/status";
-import { runPath, setQuery } from "../../router";
+import { endWords } from "../../lib/status";
+import { useKeys } from "../../lib/keys";
+import { go, runPath, setQuery } from "../../router";
 import { A, Ago, Button, Copy, cx, ProblemNote, Section, Skeleton } from "../../ui/basics";
 import { AgentTag, Check, LoopBar } from "../../ui/signs";
+import { toast } from "../../ui/toast";
 import { useRunHere } from "./context";
-import { testWords } from "./iteration-card";
+import { testWords, VerdictMark } from "./iteration-card";
 import { withCode } from "./now-line";
 
-/** All iterations with their receipts, and the story of the run in sentences. */
+/** All iterations with their receipts, or every event. */
 export default function Timeline({ query }: { query: URLSearchParams }) {
   const { id, view } = useRunHere();
   const all = useLoad((signal) => api.iterations(id, signal), [id, view.iterations]);
   const open = Number(query.get("iteration")) || null;
   const what = query.get("show") ?? "iterations";
   const rows = [...(all.data ?? view.history)].reverse();
+  const [cursor, setCursor] = useState(open);
+  const [marked, setMarked] = useState<number[]>([]);
+  // The newest two count.
+  const mark = (n: number) => setMarked((old) => (old.includes(n) ? old.filter((one) => one !== n) : [...old, n].slice(-2)));
+  const pair = marked.length === 2 ? [Math.min(...marked), Math.max(...marked)] : null;
+  const compare = pair === null ? null : runPath(id, "diff", { iteration: String(pair[1]), against: String(pair[0]) });
+  useKeys(
+    [
+      { keys: "j", what: "Next iteration", group: "timeline" },
+      { keys: "k", what: "Previous iteration", group: "timeline" },
+      { keys: "o", what: "Open or close the iteration", group: "timeline" },
+      { keys: "x", what: "Mark for comparing", group: "timeline" },
+      { keys: "=", what: "Compare the two marked iterations", group: "timeline" },
+    ],
+    (keys) => {
+      const at = rows.findIndex((one) => one.iteration === cursor);
+      if (keys === "j") setCursor(rows[Math.min(rows.length - 1, at + 1)]?.iteration ?? null);
+      else if (keys === "k") setCursor(rows[Math.max(0, at - 1)]?.iteration ?? null);
+      else if (keys === "=") compare === null ? toast("Mark two iterations with x first.") : go(compare);
+      else if (cursor === null) return;
+      else if (keys === "o") setQuery({ iteration: open === cursor ? null : String(cursor) });
+      else mark(cursor);
+    },
+  );
+  const list = useRef<HTMLOListElement>(null);
+  useEffect(() => {
+    list.current?.querySelector(".t-at")?.scrollIntoView({ block: "nearest" });
+  }, [cursor]);
   return (
     <div className="pane">
       <div className="pane-bar">
@@ -26,15 +56,19 @@ export default function Timeline({ query }: { query: URLSearchParams }) {
             <button key={key} type="button" className={cx("chip", what === key && "chip-on")} aria-pressed={what === key} onClick={() => setQuery({ show: key === "iterations" ? null : (key ?? null) })}>{label}</button>
           ))}
         </div>
+        <span className="grow" />
+        {what !== "events" && rows.length > 1 && (compare !== null && pair !== null
+          ? <A className="button button-small button-primary" href={compare}>Compare iterations {pair[0]} and {pair[1]}</A>
+          : <span className="muted small">Mark two iterations to compare them</span>)}
       </div>
       {all.problem && !all.problem.offline && <ProblemNote problem={all.problem} retry={all.reload} />}
       {what === "events" ? (
         <Story />
       ) : (
-        <ol className="timeline">
+        <ol className="timeline" ref={list}>
           {view.current && <Current />}
-          {rows.map((one, at) => <Row key={one.iteration} one={one} before={rows[at + 1] ?? null} open={open === one.iteration} />)}
-          {rows.length === 0 && !view.current && <li className="muted">{all.loading ? <Skeleton lines={4} /> : "No session has finished yet."}</li>}
+          {rows.map((one, at) => <Row key={one.iteration} one={one} before={rows[at + 1] ?? null} open={open === one.iteration} at={cursor === one.iteration} marked={marked.includes(one.iteration)} onMark={() => mark(one.iteration)} />)}
+          {rows.length === 0 && !view.current && <li className="muted">{all.loading ? <Skeleton lines={4} /> : "No finished session yet"}</li>}
         </ol>
       )}
     </div>
@@ -51,7 +85,7 @@ function Current() {
         <span className="num t-number">{current.iteration}</span>
         <AgentTag name={current.agent} />
         {current.role && <span className="tag">{current.role}</span>}
-        <span className="tone-accent">● at work</span>
+        <span className="tone-accent">● working</span>
         <span className="muted small">{current.model ?? ""}</span>
         <span className="t-right small"><Ago at={current.started_at} /> · <A href={runPath(id, "logs")}>live log</A></span>
       </div>
@@ -59,15 +93,25 @@ function Current() {
   );
 }
 
-function Row({ one, before, open }: { one: IterationLine; before: IterationLine | null; open: boolean }) {
-  const good = one.verdict === "candidate";
+interface RowProps {
+  one: IterationLine;
+  before: IterationLine | null;
+  open: boolean;
+  /** Under the keyboard's cursor. */
+  at: boolean;
+  marked: boolean;
+  onMark: () => void;
+}
+
+function Row({ one, before, open, at, marked, onMark }: RowProps) {
   const tests = testWords(one, before);
   return (
-    <li className={cx("t-row", open && "t-open")}>
+    <li className={cx("t-row", open && "t-open", at && "t-at")}>
+      <input type="checkbox" className="t-mark" checked={marked} onChange={onMark} aria-label={`Compare iteration ${one.iteration}`} title="Compare (x)" />
       <button type="button" className="t-head" aria-expanded={open} onClick={() => setQuery({ iteration: open ? null : String(one.iteration) })}>
         <span className="num t-number">{one.iteration}</span>
         <AgentTag name={one.agent} />
-        <span className={`tone-${verdictTone(one.verdict)} t-verdict`}>{good ? "✓" : one.verdict === "not_promised" ? "○" : "✗"} {verdictWords(one.verdict)}</span>
+        <VerdictMark one={one} />
         {one.end.how !== "completed" && <span className="tone-attention small">{endWords(one.end.how)}</span>}
         <span className="num small t-facts">
           {tests && <span>{tests}</span>}
@@ -126,7 +170,7 @@ function Detail({ number }: { number: number }) {
       )}
       {artifacts.length > 0 && (
         <p className="small muted">
-          Files of the record:{" "}
+          Record files:{" "}
           {artifacts.map((one, at) => (
             <span key={one.name}>{at > 0 && ", "}<a href={api.artifactUrl(id, one.name)} target="_blank" rel="noopener noreferrer">{one.name}</a>{one.size ? ` (${bytes(one.size)})` : ""}</span>
           ))}
@@ -140,11 +184,11 @@ function ReceiptTable({ receipt }: { receipt: Receipt }) {
   const t = receipt.tokens;
   const facts: [string, React.ReactNode][] = [
     ["session", `${millis(receipt.session_ms)}${receipt.exit_code !== null && receipt.exit_code !== undefined ? `, exit code ${receipt.exit_code}` : ""}`],
-    ["model", receipt.model ?? "not known"],
-    ["tokens", t ? `${tokens(t.input)} in, ${tokens(t.output)} out${t.cached ? `, ${tokens(t.cached)} from cache` : ""}` : "not known"],
+    ["model", receipt.model ?? "unknown"],
+    ["tokens", t ? `${tokens(t.input)} in, ${tokens(t.output)} out${t.cached ? `, ${tokens(t.cached)} from cache` : ""}` : "unknown"],
     ["cost", cost(receipt)],
-    ["promised", receipt.promised ? "yes" : "no"],
-    ["commit", receipt.commit ? <span className="mono">{receipt.commit.slice(0, 10)} <Copy text={receipt.commit} label="the commit" /></span> : "nothing changed"],
+    ["claimed", receipt.promised ? "yes" : "no"],
+    ["commit", receipt.commit ? <span className="mono">{receipt.commit.slice(0, 10)} <Copy text={receipt.commit} label="the commit" /></span> : "no changes"],
   ];
   return (
     <dl className="facts small">
@@ -153,7 +197,7 @@ function ReceiptTable({ receipt }: { receipt: Receipt }) {
   );
 }
 
-/** The story of the run, newest first. */
+/** Every event, newest first. */
 function Story() {
   const { run, store } = useRunHere();
   const [busy, setBusy] = useState(false);

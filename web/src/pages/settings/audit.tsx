@@ -6,7 +6,7 @@ import { exact } from "../../lib/format";
 import { runPath } from "../../router";
 import { A, Ago, Button, Empty, ProblemNote, Skeleton } from "../../ui/basics";
 
-/** Who did what and when, newest first. */
+/** Actions of users, newest first. */
 export function Audit() {
   const [entries, setEntries] = useState<AuditEntry[] | null>(null);
   const [more, setMore] = useState(false);
@@ -24,7 +24,7 @@ export function Audit() {
   useEffect(() => void read(null), [read]);
   if (problem) return <ProblemNote problem={problem} retry={() => void read(null)} />;
   if (!entries) return <Skeleton lines={8} />;
-  if (entries.length === 0) return <Empty title="Nothing was done yet" />;
+  if (entries.length === 0) return <Empty title="No entries yet" />;
   return (
     <div className="pane">
       <div className="table-box" tabIndex={0} role="region" aria-label="Audit log">

@@ -4,9 +4,9 @@ import { setTheme, useTheme, type Theme } from "../../lib/theme";
 import { useMe } from "../../session";
 import { Button, cx, Section } from "../../ui/basics";
 
-const THEMES: [Theme, string][] = [["system", "As the system"], ["light", "Light"], ["dark", "Dark"]];
+const THEMES: [Theme, string][] = [["system", "System"], ["light", "Light"], ["dark", "Dark"]];
 
-/** What this browser alone remembers. */
+/** Settings of this browser. */
 export function Browser() {
   const me = useMe();
   const theme = useTheme();
@@ -22,15 +22,15 @@ export function Browser() {
         </div>
       </Section>
       <Section title="Notifications">
-        <p className="muted">This browser tells you when a run needs you, is done, or has failed, while the page is open.</p>
-        {allowed === "impossible" && <p>This browser has no notifications.</p>}
-        {allowed === "denied" && <p className="tone-attention">The browser refuses them for this page. Its settings of the site can allow them.</p>}
+        <p className="muted">Notify me when a run needs me, is done, or has failed, while this page is open.</p>
+        {allowed === "impossible" && <p>This browser doesn't support notifications.</p>}
+        {allowed === "denied" && <p className="tone-attention">The browser blocks notifications for this page. Allow them in its site settings.</p>}
         {(allowed === "on" || allowed === "off") && (
           <Button onClick={() => void allowNotifications(allowed === "off").then(setAllowed)} aria-pressed={allowed === "on"}>{allowed === "on" ? "Turn off" : "Turn on"}</Button>
         )}
       </Section>
-      <Section title="For programs">
-        <p className="muted">Everything on this page goes over the same interface: <a href="/api/docs" target="_blank" rel="noopener noreferrer">its description</a>.</p>
+      <Section title="API">
+        <p className="muted">This page uses the public API: <a href="/api/docs" target="_blank" rel="noopener noreferrer">API reference</a>.</p>
       </Section>
     </div>
   );

@@ -6,7 +6,7 @@ import { useMe } from "../../session";
 import { Ago, Button, Copy, Field, ProblemNote, Section, Skeleton } from "../../ui/basics";
 import { AskDialog, type Ask } from "../../ui/dialog";
 
-/** Who may look, steer, or manage; each with a token of their own. */
+/** Users with their roles and tokens. */
 export function People() {
   const me = useMe();
   const people = useLoad(() => api.people(), []);
@@ -28,13 +28,13 @@ export function People() {
   };
   return (
     <div className="pane">
-      <Section title="People">
+      <Section title="Users">
         {people.problem && <ProblemNote problem={people.problem} retry={people.reload} />}
         {!people.data && !people.problem && <Skeleton lines={3} />}
         {people.data && (
-          <div className="table-box" tabIndex={0} role="region" aria-label="People">
+          <div className="table-box" tabIndex={0} role="region" aria-label="Users">
             <table className="table">
-              <thead><tr><th scope="col">name</th><th scope="col">role</th><th scope="col">since</th><th scope="col">last here</th><th scope="col"><span className="sr-only">actions</span></th></tr></thead>
+              <thead><tr><th scope="col">name</th><th scope="col">role</th><th scope="col">since</th><th scope="col">last seen</th><th scope="col"><span className="sr-only">actions</span></th></tr></thead>
               <tbody>
                 {people.data.map((one) => (
                   <tr key={one.name}>
@@ -44,7 +44,7 @@ export function People() {
                     <td>{one.last_used ? <Ago at={one.last_used} /> : <span className="muted">never</span>}</td>
                     <td className="right">
                       <Button small look="quiet" disabled={one.name === me.name} onClick={() => setAsking({
-                        title: `Remove ${one.name}`, consequence: <p>Their token stops working at once and their sessions end. What they did stays in the audit log.</p>, confirm: "Remove", danger: true,
+                        title: `Remove ${one.name}`, consequence: <p>Their token and sessions end now. The audit log keeps their actions.</p>, confirm: "Remove", danger: true,
                         run: async () => { await api.dropPerson(one.name); people.reload(); },
                       })}>Remove …</Button>
                     </td>
@@ -59,15 +59,15 @@ export function People() {
         <div className="note note-good" role="status">
           <strong>The token of {made.name}</strong>
           <p className="mono">{made.token} <Copy text={made.token} label="the token" /></p>
-          <p className="muted">It is shown this once. Whoever has it is {made.name}.</p>
+          <p className="muted">Shown only once. Anyone with this token acts as {made.name}.</p>
           <Button small onClick={() => setMade(null)}>Done</Button>
         </div>
       )}
-      <Section title="Add a person">
+      <Section title="Add user">
         <form className="row form-row" onSubmit={add}>
           <Field label="Name"><input required value={name} onChange={(e) => setName(e.target.value)} spellCheck={false} autoComplete="off" /></Field>
           <Field label="Role">
-            <select value={role} onChange={(e) => setRole(e.target.value)}><option value="viewer">viewer: looks</option><option value="operator">operator: starts and steers runs</option><option value="admin">admin: also people and secrets</option></select>
+            <select value={role} onChange={(e) => setRole(e.target.value)}><option value="viewer">viewer: reads</option><option value="operator">operator: starts and controls runs</option><option value="admin">admin: also manages users and secrets</option></select>
           </Field>
           <Button type="submit" look="primary" disabled={name.trim() === ""}>Add</Button>
         </form>

@@ -6,7 +6,7 @@ import { Button, Empty, Field, ProblemNote, Section, Skeleton } from "../../ui/b
 import { AskDialog, type Ask } from "../../ui/dialog";
 import { toast } from "../../ui/toast";
 
-/** Keys that runs of this server may use. They go in and never come out. */
+/** Keys that runs may use; the server never shows them. */
 export function Secrets() {
   const secrets = useLoad(() => api.secrets(), []);
   const [name, setName] = useState("");
@@ -29,10 +29,10 @@ export function Secrets() {
   };
   return (
     <div className="pane">
-      <Section title="Secrets" aside={<span className="muted small">encrypted on disk; never sent to a page</span>}>
+      <Section title="Secrets" aside={<span className="muted small">encrypted on disk, never shown</span>}>
         {secrets.problem && <ProblemNote problem={secrets.problem} retry={secrets.reload} />}
         {!secrets.data && !secrets.problem && <Skeleton lines={3} />}
-        {secrets.data?.length === 0 && <Empty title="None stored"><p className="muted">Runs use the environment of the server then.</p></Empty>}
+        {secrets.data?.length === 0 && <Empty title="No secrets"><p className="muted">Runs use the server's environment.</p></Empty>}
         {(secrets.data?.length ?? 0) > 0 && (
           <div className="table-box" tabIndex={0} role="region" aria-label="Secrets">
             <table className="table">
@@ -44,7 +44,7 @@ export function Secrets() {
                     <td>{one.set ? <span className="tone-good">✓ set</span> : <span className="muted">○ not set</span>}{one.source && <span className="muted small"> {one.source}</span>}</td>
                     <td className="right">
                       <Button small look="quiet" onClick={() => setName(one.name)}>{one.set ? "Replace" : "Set"}</Button>
-                      {one.set && <Button small look="quiet" onClick={() => setAsking({ title: `Remove ${one.name}`, consequence: <p>Runs that start from now on do not have it. Runs at work keep what they were given.</p>, confirm: "Remove", danger: true, run: async () => { await api.dropSecret(one.name); secrets.reload(); } })}>Remove …</Button>}
+                      {one.set && <Button small look="quiet" onClick={() => setAsking({ title: `Remove ${one.name}`, consequence: <p>New runs don't get it. Running ones keep it.</p>, confirm: "Remove", danger: true, run: async () => { await api.dropSecret(one.name); secrets.reload(); } })}>Remove …</Button>}
                     </td>
                   </tr>
                 ))}

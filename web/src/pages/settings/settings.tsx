@@ -10,7 +10,7 @@ import { Workers } from "./workers";
 
 const PAGES: { id: SettingsPage; label: string; admin: boolean }[] = [
   { id: "browser", label: "This browser", admin: false },
-  { id: "people", label: "People", admin: true },
+  { id: "people", label: "Users", admin: true },
   { id: "secrets", label: "Secrets", admin: true },
   { id: "workers", label: "Workers", admin: false },
   { id: "audit", label: "Audit log", admin: true },
@@ -29,7 +29,7 @@ export default function Settings({ sub }: { sub: SettingsPage }) {
         ))}
       </nav>
       {page?.admin && !admin ? (
-        <p className="note note-attention">Only admins may look at this.</p>
+        <p className="note note-attention">Only admins can see this.</p>
       ) : sub === "people" ? <People /> : sub === "secrets" ? <Secrets /> : sub === "audit" ? <Audit /> : sub === "workers" ? <Workers /> : <Browser />}
     </main>
   );

@@ -8,17 +8,17 @@ import { useIsAdmin } from "../../session";
 import { Button, Copy, Empty, ProblemNote, Section, Skeleton } from "../../ui/basics";
 import { AskDialog, type Ask } from "../../ui/dialog";
 
-/** Seconds without a word after which a worker counts as silent. */
+/** Seconds without a heartbeat after which a worker counts as silent. */
 const SILENT = 15;
 
-/** How a worker stands, in a word or two. */
+/** The state of a worker. */
 export function standing(worker: Worker): string {
   if (worker.revoked) return "revoked";
   if (worker.silent === null || worker.silent > SILENT) return "silent";
-  return worker.draining ? "hands over its runs" : worker.health;
+  return worker.draining ? "draining" : worker.health;
 }
 
-/** The machines of the fleet: how busy each is, and whether it takes runs. */
+/** The machines of the fleet. */
 export function Workers() {
   const admin = useIsAdmin();
   const fleet = useLoad((signal) => api.workers(signal), []);
@@ -30,30 +30,30 @@ export function Workers() {
     const timer = setInterval(reload, 5000);
     return () => clearInterval(timer);
   }, [reload]);
-  const letIn = () => api.workerToken().then((made) => setToken(made.token), (error: unknown) => setProblem(asProblem(error)));
+  const addWorker = () => api.workerToken().then((made) => setToken(made.token), (error: unknown) => setProblem(asProblem(error)));
   const ask = (worker: Worker, what: "revoke" | "drain") => setAsking({
-    title: what === "revoke" ? `Revoke ${worker.id}` : `Let ${worker.id} hand over`,
+    title: what === "revoke" ? `Revoke ${worker.id}` : `Drain ${worker.id}`,
     consequence: what === "revoke"
-      ? <p>Its login and its holds end at once; other workers take its runs. A session that is under way is lost.</p>
-      : <p>It takes no further run. Each of its runs goes to another worker after its iteration.</p>,
-    confirm: what === "revoke" ? "Revoke" : "Hand over",
+      ? <p>Its login ends now; other workers take its runs. Sessions under way are lost.</p>
+      : <p>Takes no new runs. Its runs move to other workers after their iteration.</p>,
+    confirm: what === "revoke" ? "Revoke" : "Drain",
     danger: what === "revoke",
     run: async () => { await api.steerWorker(worker.id, what); reload(); },
   });
   return (
     <div className="pane">
-      <Section title="Workers" aside={admin && fleet.data?.fleet ? <Button small onClick={letIn}>Let one in …</Button> : undefined}>
+      <Section title="Workers" aside={admin && fleet.data?.fleet ? <Button small onClick={addWorker}>Add worker …</Button> : undefined}>
         {fleet.problem && <ProblemNote problem={fleet.problem} retry={reload} />}
         {problem && <ProblemNote problem={problem} />}
         {!fleet.data && !fleet.problem && <Skeleton lines={3} />}
         {token && (
           <div className="note note-good" role="status">
             <p className="mono">{token} <Copy text={token} label="the token" /></p>
-            <p className="muted">It lets one worker in, within an hour: <code>ralph worker --enrol {location.origin} --token TOKEN</code></p>
+            <p className="muted">Adds one worker, within an hour: <code>ralph worker --enrol {location.origin} --token TOKEN</code></p>
           </div>
         )}
-        {fleet.data && !fleet.data.fleet && <Empty title="This server works alone"><p className="muted">With a Postgres and an artifact store other machines can drive its runs: docs/SCALE.md tells how.</p></Empty>}
-        {fleet.data?.fleet && !fleet.data.synchronous_standby && <p className="note note-attention">The database has no synchronous standby: what was sealed last may be lost with its machine.</p>}
+        {fleet.data && !fleet.data.fleet && <Empty title="No fleet"><p className="muted">With Postgres and an artifact store, other machines can run tasks: see docs/SCALE.md.</p></Empty>}
+        {fleet.data?.fleet && !fleet.data.synchronous_standby && <p className="note note-attention">The database has no synchronous standby: the last events can be lost with its machine.</p>}
         {fleet.data?.fleet && (
           <div className="table-box" tabIndex={0} role="region" aria-label="Workers">
             <table className="table">
@@ -68,7 +68,7 @@ export function Workers() {
                     <td>{line(worker.version)}</td>
                     <td>{line(worker.labels.join(" "))}</td>
                     <td className="right">
-                      {admin && !worker.revoked && <><Button small look="quiet" onClick={() => ask(worker, "drain")}>Hand over …</Button> <Button small look="quiet" onClick={() => ask(worker, "revoke")}>Revoke …</Button></>}
+                      {admin && !worker.revoked && <><Button small look="quiet" onClick={() => ask(worker, "drain")}>Drain …</Button> <Button small look="quiet" onClick={() => ask(worker, "revoke")}>Revoke …</Button></>}
                     </td>
                   </tr>
                 ))}
