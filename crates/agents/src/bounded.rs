@@ -1,15 +1,12 @@
-//! Things that stay small whatever an agent prints: the end of a stream, JSON values with their long strings cut.
+//! Bounds what an agent prints: the end of a stream, JSON values with long strings cut.
 
 use ralph_loop_protocol::text;
 use serde_json::Value;
 use std::collections::VecDeque;
 
-/// Bound of a report's `response`.
 pub(crate) const RESPONSE_MAX: usize = 256 * 1024;
-/// Bound of the input shown with one action.
 pub(crate) const ACTION_INPUT_MAX: usize = 2 * 1024;
 
-/// The last bytes of a stream.
 #[derive(Debug)]
 pub(crate) struct Tail {
     kept: VecDeque<u8>,
@@ -31,11 +28,10 @@ impl Tail {
     pub(crate) fn truncated(&self) -> bool {
         self.seen > self.kept.len() as u64
     }
-    /// The kept bytes.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         self.kept.iter().copied().collect()
     }
-    /// The kept bytes as text; a character that was cut at the front is left out.
+    /// The kept bytes as text, without a character that was cut at the front.
     pub(crate) fn text(&self) -> String {
         let mut bytes = self.bytes();
         if self.truncated() {
@@ -46,7 +42,7 @@ impl Tail {
     }
 }
 
-/// `value` with its long strings cut so that it is at most `max` bytes as JSON.
+/// `value` with long strings cut so that it is at most `max` bytes as JSON.
 pub(crate) fn value(value: Value, max: usize) -> Value {
     let mut value = value;
     let mut cap = max / 2;
@@ -94,7 +90,6 @@ fn size_of(value: &Value) -> usize {
     }
 }
 
-/// The word for a JSON value's type, for messages.
 #[cfg(feature = "models")]
 pub(crate) fn kind(value: &Value) -> &'static str {
     match value {

@@ -1,21 +1,21 @@
 //! Backends of the [`Agent`](ralph_loop_domain::ports::Agent) port.
 //!
-//! - [`actions`] asks a model once per session and carries out the strict JSON actions that it answers with.
-//! - [`ask`] puts one question to one model or agent: for doctor, critic and whoever needs no session.
-//! - [`cli`] runs an installed command once per session and reads what it prints: plain text, or the formats of
+//! - [`actions`] asks a model once per session and performs its strict JSON actions.
+//! - [`ask`] puts one question to one model or agent, for doctor, critic and other callers without a session.
+//! - [`cli`] runs an installed command once per session and parses its output: plain text, or the formats of
 //!   `claude`, `codex` and `gemini`.
-//! - [`scripted`] plays a script of edits without any model, for demos and tests.
+//! - [`scripted`] plays a script of edits without a model, for demos and tests.
 //! - [`tools`] gives a model real tools: commands, files, processes, a browser.
-//! - [`presets`] knows how each CLI is called headless; [`probe`] tries whether one works here.
-//! - [`models`] calls models over HTTP: four wires, retries, errors with what to do.
-//! - [`session_hooks`]: how each CLI is told to ask `ralph hook` before its tools.
-//! - [`limits`] reads reset times out of a provider's words.
+//! - [`presets`] has each CLI's headless command line; [`probe`] tests whether one works here.
+//! - [`models`] calls models over HTTP: four APIs, retries, errors with a next step.
+//! - [`session_hooks`] makes each CLI call `ralph hook` before its tools.
+//! - [`limits`] reads reset times from a provider's messages.
 //!
-//! [`actions`], [`ask`], [`models`] and [`tools`] come with the feature `models`, which is on by default.
+//! [`actions`], [`ask`], [`models`] and [`tools`] require the feature `models`, which is on by default.
 //!
-//! Nothing here judges the work. A report says how a session ended, and it is taken from structured events, from results
-//! marked as errors and from stderr of a failed exit; never from the agent's own prose, which may quote anything.
-//! Whatever a process prints, memory stays bounded.
+//! Nothing here judges the work. A report says how a session ended, based on structured events, results marked as
+//! errors and stderr of a failed exit; never on the agent's own prose, which may quote anything. Memory stays
+//! bounded, whatever a process prints.
 
 #[cfg(feature = "models")]
 pub mod actions;

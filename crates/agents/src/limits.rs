@@ -1,17 +1,16 @@
-//! Reads limits out of a provider's words: whether a text speaks of one, and when it ends.
+//! Reads rate limits from a provider's messages: whether a text is about one, and when it ends.
 //!
-//! Only ever given structured errors, results marked as errors, and stderr of a failed exit.
+//! Its input is only structured errors, results marked as errors, and stderr of a failed exit.
 
 use crate::scan::{Cursor, ends_of, fold, has_any};
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 
-/// A reset further ahead than this is a misreading: the longest windows are weekly.
+/// A later reset is a misreading: the longest windows are weekly.
 const FARTHEST: SignedDuration = SignedDuration::from_hours(8 * 24);
 /// A reset that has just passed still counts: the wait is over.
 const JUST_PASSED: SignedDuration = SignedDuration::from_secs(60);
-/// Only so much of a text is looked at.
 const TEXT_MAX: usize = 64 * 1024;
 
 const PHRASES: &[&str] = &[
@@ -43,17 +42,17 @@ const PHRASES: &[&str] = &[
     "(429)",
 ];
 
-/// Whether an error text speaks of a rate or usage limit.
+/// Whether an error text is about a rate or usage limit.
 pub fn looks_limited(text: &str) -> bool {
     has_any(&fold(ralph_loop_protocol::text::tail(text, TEXT_MAX)), PHRASES)
 }
 
-/// When the limit that `text` speaks of ends; clock times without a zone are in the system's.
+/// When the limit in `text` ends; clock times without a zone are local.
 pub fn reset_time(text: &str, now: Timestamp) -> Option<Timestamp> {
     reset_time_in(text, now, &TimeZone::system())
 }
 
-/// As [`reset_time`], with the zone of clock times that name none.
+/// Like [`reset_time`], with the zone for clock times without one.
 pub fn reset_time_in(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
     let text = fold(ralph_loop_protocol::text::tail(text, TEXT_MAX));
     epoch(&text, now)
@@ -100,7 +99,7 @@ fn epoch(text: &str, now: Timestamp) -> Option<Timestamp> {
     None
 }
 
-/// A full timestamp shortly after a word that speaks of the end of a limit. Without such a word it is a log line's own.
+/// A full timestamp shortly after a word about the end of a limit. Others are a log line's own.
 fn rfc3339(text: &str, now: Timestamp) -> Option<Timestamp> {
     const CUES: &[&str] = &["reset", "again", "retry", "until", "available", "after"];
     for cue in CUES {
@@ -189,7 +188,7 @@ fn named_day(cursor: &mut Cursor<'_>) -> Option<Day> {
     Some(Day { year, month: i8::try_from(month + 1).ok()?, day })
 }
 
-/// `4am`, `4:02am`, `3:54 AM`, `15:30`; a bare number is no time.
+/// `4am`, `4:02am`, `3:54 AM`, `15:30`; not a bare number.
 fn time_of_day(cursor: &mut Cursor<'_>) -> Option<Time> {
     let hour = cursor.whole()?;
     let mut minute = None;
@@ -225,7 +224,7 @@ enum Named {
     Unknown,
 }
 
-/// `(UTC)`, `(Europe/Berlin)`, ` UTC`. A zone that is named but not known must not be guessed.
+/// `(UTC)`, `(Europe/Berlin)`, ` UTC`. An unknown zone must not be guessed.
 fn named_zone(mut cursor: Cursor<'_>) -> Named {
     cursor.skip(&[' ']);
     let bracketed = cursor.eat("(");
@@ -251,7 +250,7 @@ fn known_zone(name: &str) -> Option<TimeZone> {
     TimeZone::get(name).ok()
 }
 
-/// `try again in 1h 20m`, `retry after 12.5s`, `Retry-After: 120`, `"retryDelay": "34s"`: the longest that is named.
+/// `try again in 1h 20m`, `retry after 12.5s`, `Retry-After: 120`, `"retryDelay": "34s"`: the longest one.
 fn wait(text: &str, now: Timestamp) -> Option<Timestamp> {
     // Whether a number without a unit means seconds (a header) or nothing.
     const CUES: &[(&str, bool)] = &[

@@ -1,28 +1,25 @@
-//! Cuts a byte stream into JSON objects as it arrives: one per line, one spread over many lines, or the elements of one
-//! array (`claude --output-format json --verbose`). What is no JSON is skipped; an object over the bound is dropped and
-//! counted while it passes, without being kept.
+//! Splits a byte stream into JSON objects as it arrives: one per line, one over many lines, or the elements of one
+//! array (`claude --output-format json --verbose`). Skips other text; drops and counts oversized objects without
+//! keeping them.
 
 use memchr::{memchr, memchr3};
 
-/// An object larger than this is dropped.
 pub(crate) const OBJECT_MAX: usize = 8 * 1024 * 1024;
-/// A buffer that grew beyond this is given back after use.
+/// A larger buffer is freed after use.
 const KEEP_CAPACITY: usize = 256 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScanState {
-    /// Between objects, nothing but blanks since the line began: an object may start here.
+    /// Between objects, with only blanks since the line began: an object may start here.
     LineStart,
     /// Between objects, in a line of other text.
     Junk,
-    /// Inside an object.
     Object,
 }
 
-/// The splitter. Feed it bytes; it calls back with each complete object.
 #[derive(Debug)]
 pub(crate) struct Objects {
-    /// What came in earlier pieces of the object that is being read.
+    /// Earlier pieces of the current object.
     buffer: Vec<u8>,
     place: ScanState,
     depth: u32,
@@ -54,7 +51,6 @@ impl Objects {
             dropped: 0,
         }
     }
-    /// Objects that were too long.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -70,21 +66,21 @@ impl Objects {
         }
     }
 
-    /// Reads on in an object until it is complete, broken off, or the bytes are used up; returns how far it came.
+    /// Continues an object until it is complete, broken off, or the bytes end; returns the position.
     fn inside(&mut self, bytes: &[u8], from: usize, each: &mut impl FnMut(&[u8])) -> usize {
         let mut at = from;
         while at < bytes.len() {
             if self.fresh_line {
                 self.fresh_line = false;
                 if bytes[at] == b'{' && !self.in_array {
-                    // Nested JSON is indented, so this is a new object: what came before was broken off.
+                    // Nested JSON is indented, so this is a new object: the previous one was broken off.
                     self.keep(&bytes[from..at]);
                     self.reset(ScanState::LineStart);
                     return at;
                 }
             }
             if self.in_string && !self.escaped {
-                // Most bytes of a large object are inside strings: step over them in one go.
+                // Most bytes of a large object are inside strings: skip them in one go.
                 let Some(plain) = memchr3(b'"', b'\\', b'\n', &bytes[at..]) else { break };
                 at += plain;
             }
@@ -98,7 +94,7 @@ impl Objects {
                 (true, b'\\') => self.escaped = true,
                 (_, b'"') => self.in_string = !self.in_string,
                 (true, _) => {
-                    // A bare line end inside a string is no JSON.
+                    // A bare line end inside a string isn't JSON.
                     self.keep(&bytes[from..at]);
                     self.reset(ScanState::LineStart);
                     return at;
@@ -121,7 +117,7 @@ impl Objects {
 
     fn complete(&mut self, last: &[u8], each: &mut impl FnMut(&[u8])) {
         if self.buffer.is_empty() && !self.too_long && last.len() <= self.max {
-            // It came in one piece: nothing needs to be copied.
+            // It came in one piece: no copy needed.
             each(last);
         } else {
             self.keep(last);
@@ -145,7 +141,7 @@ impl Objects {
         }
     }
 
-    /// Looks for the next object; returns how far it came. The object's first byte is left to [`Self::inside`].
+    /// Looks for the next object; returns the position. Leaves the object's first byte to [`Self::inside`].
     fn outside(&mut self, bytes: &[u8], mut at: usize) -> usize {
         while at < bytes.len() {
             if self.place == ScanState::Junk {
@@ -192,8 +188,7 @@ impl Objects {
     }
 }
 
-/// The value of `"type"` where it stands first in an object, as the CLIs write it. Spares parsing a whole event only to
-/// see that nobody wants it.
+/// The value of a leading `"type"`, as the CLIs write it. Saves parsing events that aren't needed.
 pub(crate) fn leading_type(object: &[u8]) -> Option<&str> {
     let rest = object.strip_prefix(b"{\"type\":\"")?;
     let name = &rest[..memchr(b'"', &rest[..rest.len().min(64)])?];

@@ -1,17 +1,17 @@
-//! How each known CLI is called headless, and which of them are installed.
+//! Each known CLI's headless command line, and which CLIs are installed.
 //!
-//! The command lines are those that were tried with the versions in [`tried_with`]. They let the agent act without asking,
-//! because nobody is there to answer: the isolation around it is the sandbox's.
+//! The command lines were tested with the versions in [`tried_with`]. They let the agent act without asking, because
+//! no user can answer: the sandbox isolates it.
 
 use crate::scan::Cursor;
 use ralph_loop_task::config::{AgentConfig, OutputFormat, PromptMode};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The names of all presets, in the order in which they are offered.
+/// The names of all presets, in the order they are offered.
 pub const NAMES: [&str; 5] = ["claude", "codex", "gemini", "opencode", "qwen"];
 
-/// The configuration for a CLI; `None` for a name without a preset.
+/// The configuration for a CLI; `None` without a preset.
 pub fn preset(name: &str) -> Option<AgentConfig> {
     let (argv, format, model_flag, env): (&[&str], _, _, &[(&str, &str)]) = match name {
         "claude" => (
@@ -71,13 +71,13 @@ pub fn preset(name: &str) -> Option<AgentConfig> {
     })
 }
 
-/// The preset whose program `argv` starts, whatever the agent is called.
+/// The preset whose program `argv` starts, whatever the agent's name.
 pub fn preset_of(argv: &[String]) -> Option<&'static str> {
     let program = Path::new(argv.first()?).file_name()?.to_str()?;
     NAMES.into_iter().find(|name| *name == program)
 }
 
-/// The version of a CLI that its preset was tried with.
+/// The CLI version that the preset was tested with.
 pub fn tried_with(name: &str) -> Option<&'static str> {
     match name {
         "claude" => Some("2.1.325"),
@@ -89,7 +89,7 @@ pub fn tried_with(name: &str) -> Option<&'static str> {
     }
 }
 
-/// What to know about a CLI that says this of its version: how it is older than the one that was tried, and the fix.
+/// A warning and fix if a CLI reports an older version than the tested one.
 pub fn too_old(name: &str, said: &str) -> Option<(String, String)> {
     let tried = tried_with(name)?;
     let found = numbers(said)?;
@@ -115,7 +115,6 @@ fn numbers(said: &str) -> Option<[u32; 3]> {
     })
 }
 
-/// How to install a CLI.
 pub fn install_hint(name: &str) -> Option<&'static str> {
     match name {
         "claude" => Some("npm install -g @anthropic-ai/claude-code"),
@@ -127,7 +126,6 @@ pub fn install_hint(name: &str) -> Option<&'static str> {
     }
 }
 
-/// How to log in to a CLI.
 pub fn login_hint(name: &str) -> Option<&'static str> {
     match name {
         "claude" => {
@@ -145,12 +143,12 @@ pub fn login_hint(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The presets whose program is found in `path_var` (the value of `PATH`), with its place.
+/// The presets whose program is in `path_var` (the value of `PATH`), with its path.
 pub fn detect(path_var: &str) -> Vec<(&'static str, PathBuf)> {
     NAMES.into_iter().filter_map(|name| Some((name, find_program(name, path_var)?))).collect()
 }
 
-/// The first executable file `program` in the folders of `path_var`.
+/// The first executable `program` in the folders of `path_var`.
 pub fn find_program(program: &str, path_var: &str) -> Option<PathBuf> {
     std::env::split_paths(path_var)
         .filter(|folder| folder.is_absolute())
@@ -189,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_cli_is_told_with_its_mend() {
+    fn old_cli_is_reported_with_its_fix() {
         let (message, fix) = too_old("claude", "2.1.197 (Claude Code)").unwrap();
         assert!(
             message.starts_with("2.1.197 is older than 2.1.325") && message.contains("Node 20"),

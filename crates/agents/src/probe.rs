@@ -1,4 +1,4 @@
-//! Tries whether an agent works here: one tiny session in the given sandbox.
+//! Tests whether an agent works here: one tiny session in the given sandbox.
 
 use crate::cli::CliAgent;
 use crate::presets::{install_hint, login_hint, preset_of};
@@ -14,49 +14,40 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;
 
-/// What the agent is asked.
 pub const PROBE_PROMPT: &str = "Reply with the single word OK.";
 /// The prompt's file for agents that take one; removed afterwards.
 const PROMPT_FILE: &str = ".ralph-probe-prompt.md";
 
-/// How a probe went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeStatus {
-    /// It answered.
     Ok,
-    /// Its program is not there.
+    /// Its program doesn't exist.
     NotFound,
     /// It is not logged in, or has no credit.
     Auth,
     /// It did not answer in time.
     Timeout,
-    /// Anything else.
     Failed,
 }
 
-/// What a probe found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProbeReport {
-    /// The agent.
     pub name: AgentName,
-    /// Whether it can work.
     pub ok: bool,
-    /// How it went.
     pub status: ProbeStatus,
-    /// How the session ended, in the word that runs use for it; none where there was no session.
+    /// How the session ended, as in runs; `None` without a session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<&'static str>,
-    /// How long it took.
     pub seconds: f64,
     /// What happened, in one line.
     pub message: String,
-    /// What to do, where something can be done.
+    /// What to do next, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// Runs one tiny session of `config` in `sandbox` and says how it went. `now` dates reset times of limits.
+/// Runs one tiny session of `config` in `sandbox`. `now` is for reset times of limits.
 pub fn probe(
     config: &AgentConfig,
     sandbox: &dyn Sandbox,
@@ -107,7 +98,7 @@ fn session(
     };
     let report = CliAgent::new(config.clone()).session_with_prompt_bytes(&request, sandbox, sink);
     if needs_file {
-        // A file left behind is no reason to call the agent broken.
+        // A leftover file doesn't mean that the agent is broken.
         let _ = sandbox.remove(Path::new(PROMPT_FILE));
     }
     report

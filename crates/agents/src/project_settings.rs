@@ -1,24 +1,23 @@
-//! Where each known CLI looks for settings of its own in a repo, from the top to the folder that it works in.
+//! Where each known CLI looks for its settings in a repo, from the top to its folder.
 //!
-//! Such settings may start programs (hooks, key helpers, servers of tools, plugins) or name the server that is sent the key, without
-//! any model having been asked. So no CLI is to read them: its start line says so, and a sandbox covers these names.
+//! Such settings may start programs (hooks, key helpers, tool servers, plugins) or redirect the key to another
+//! server, without a model's request. So no CLI may read them: its command line says so, and a sandbox covers these
+//! names.
 
 /// What one CLI looks for in a repo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProjectSettings {
-    /// Names of folders.
     pub folders: &'static [&'static str],
-    /// Names of files.
     pub files: &'static [&'static str],
-    /// What of it the CLI obeys in spite of its start line. Without a sandbox that covers it, only the user can allow that.
+    /// What the CLI obeys despite its command line. Without a sandbox that covers it, only the user can allow that.
     pub open: &'static [&'static str],
 }
 
-/// What the CLI `name` looks for; `None` for one that is not known.
+/// What the CLI `name` looks for; `None` if unknown.
 pub fn project_settings(name: &str) -> Option<ProjectSettings> {
     let (folders, files, open): (&'static [_], &'static [_], &'static [_]) = match name {
         "claude" => (&[".claude"], &[".mcp.json"], &[]),
-        // A skill in `.agents` may name a server of tools.
+        // A skill in `.agents` may name a tool server.
         "codex" => (&[".codex", ".agents"], &[], &[]),
         "gemini" => (&[".gemini"], &[], &[".gemini/.env"]),
         "opencode" => (

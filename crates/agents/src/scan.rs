@@ -1,7 +1,6 @@
-//! Small scanning helpers over text. They stand in for a regular-expression engine, which would cost more memory than
-//! the rest of this crate.
+//! Small text scanning helpers, instead of a regex engine, which would use more memory than the rest of this crate.
 
-/// ASCII lower case, and every apostrophe the straight one: providers write both `You've` and `You’ve`.
+/// ASCII lower case, with straight apostrophes: providers write both `You've` and `You’ve`.
 pub(crate) fn fold(text: &str) -> String {
     text.chars()
         .map(|c| match c {
@@ -11,7 +10,7 @@ pub(crate) fn fold(text: &str) -> String {
         .collect()
 }
 
-/// Whether one of `needles` (already folded) stands in `folded`.
+/// Whether `folded` contains one of `needles` (already folded).
 pub(crate) fn has_any(folded: &str, needles: &[&str]) -> bool {
     needles.iter().any(|needle| folded.contains(needle))
 }
@@ -37,11 +36,9 @@ impl<'a> Cursor<'a> {
     pub(crate) fn peek(&self) -> Option<char> {
         self.rest.chars().next()
     }
-    /// Skips characters of `set`.
     pub(crate) fn skip(&mut self, set: &[char]) {
         self.rest = self.rest.trim_start_matches(set);
     }
-    /// Takes `word` if it comes next.
     pub(crate) fn eat(&mut self, word: &str) -> bool {
         match self.rest.strip_prefix(word) {
             Some(rest) => {
@@ -51,7 +48,7 @@ impl<'a> Cursor<'a> {
             None => false,
         }
     }
-    /// The longest run of characters that `keep` accepts, at most `max` of them.
+    /// The longest run of at most `max` characters that `keep` accepts.
     pub(crate) fn take(&mut self, max: usize, keep: impl Fn(char) -> bool) -> &'a str {
         let end = self
             .rest
@@ -65,7 +62,6 @@ impl<'a> Cursor<'a> {
         self.rest = rest;
         taken
     }
-    /// A run of ASCII letters.
     pub(crate) fn word(&mut self) -> &'a str {
         self.take(32, |c| c.is_ascii_alphabetic())
     }

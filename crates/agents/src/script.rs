@@ -1,15 +1,13 @@
-//! The script of a scripted agent: JSON that says, turn by turn, what to do and what to say.
+//! The script of a scripted agent: JSON with the actions and text of each turn.
 
 use ralph_loop_protocol::money::Usd;
 use serde::Deserialize;
 
-/// A script that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the script: {message}")]
 pub struct ScriptError {
-    /// What is wrong.
     pub message: String,
-    /// Where, counted from 1.
+    /// The line, from 1.
     pub line: usize,
 }
 
@@ -66,7 +64,6 @@ pub(crate) enum TurnEnd {
 }
 
 impl Script {
-    /// Reads a script; every mistake is named with its line.
     pub(crate) fn parse(text: &str) -> Result<Self, ScriptError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let script: Self = serde_json::from_str(text).map_err(|error| {
@@ -95,8 +92,8 @@ impl Script {
         Ok(script)
     }
 
-    /// The turn of an iteration (from 1): the last one repeats. Nothing is remembered between calls, so a run that was
-    /// killed and resumed plays on where it was.
+    /// The turn of an iteration (from 1): the last one repeats. Stateless, so a killed and resumed run continues
+    /// correctly.
     pub(crate) fn turn(&self, iteration: u32) -> Option<(usize, &Turn)> {
         let wanted = usize::try_from(iteration.saturating_sub(1)).unwrap_or(usize::MAX);
         let at = wanted.min(self.turns.len().saturating_sub(1));

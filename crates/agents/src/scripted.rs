@@ -1,4 +1,4 @@
-//! An agent that plays a script of edits through the sandbox, without any model: for demos and tests.
+//! An agent that plays a script of edits in the sandbox, without a model: for demos and tests.
 
 use crate::bounded::{ACTION_INPUT_MAX, RESPONSE_MAX, value};
 pub use crate::script::ScriptError;
@@ -18,10 +18,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-/// A pause asks this often whether it should end.
 const PAUSE_STEP: Duration = Duration::from_millis(20);
 
-/// The scripted agent.
 #[derive(Debug, Clone)]
 pub struct ScriptedAgent {
     config: AgentConfig,
@@ -68,7 +66,6 @@ impl Agent for ScriptedAgent {
         Ok(report(number, end, turn, spent))
     }
 
-    /// Nothing of it lives between its sessions.
     fn release_resources(&self, _: ReleaseWhen) {}
 }
 
@@ -116,12 +113,12 @@ struct Player<'a> {
     request: &'a SessionRequest<'a>,
     sandbox: &'a dyn Sandbox,
     sink: &'a mut dyn SessionSink,
-    /// Time used, as far as it is known without a clock: commands and pauses.
+    /// Time used, as far as known without a clock: commands and pauses.
     spent: Duration,
 }
 
 impl Player<'_> {
-    /// Plays the actions; `Some` where the session ends before its script does.
+    /// Plays the actions; `Some` if the session ends before its script.
     fn play(&mut self, turn: &Turn) -> Result<Option<SessionEnd>, SandboxError> {
         for action in &turn.actions {
             if let ControlFlow::Break(cause) = self.sink.poll() {
@@ -130,7 +127,7 @@ impl Player<'_> {
             let end = match self.act(action) {
                 Ok(end) => end,
                 Err(error @ SandboxError::Broken(_)) => return Err(error),
-                // A mistake of the script is a failure of the agent, not of the sandbox.
+                // A mistake in the script is the agent's failure, not the sandbox's.
                 Err(error) => Some(SessionEnd::Failed { reason: error.to_string() }),
             };
             if end.is_some() {
@@ -176,7 +173,7 @@ impl Player<'_> {
         self.sink.action(&json!({ "type": "scripted", "name": name, "input": input }).to_string());
     }
 
-    /// Replaces `from` once. Where it was already done, by a process that was killed since, there is nothing to do.
+    /// Replaces `from` once. Does nothing if an earlier, killed process did it.
     fn replace(&self, path: &str, from: &str, to: &str) -> Result<Option<SessionEnd>, SandboxError> {
         let failed =
             |what: String| Ok(Some(SessionEnd::Failed { reason: format!("cannot edit `{path}`: {what}") }));
@@ -189,7 +186,7 @@ impl Player<'_> {
         let already = !to.is_empty() && content.contains(to);
         match content.matches(from).count() {
             0 if already || to.is_empty() => Ok(None),
-            // The new text holds the old one: finding the new one means that it was replaced before.
+            // The new text contains the old one: finding the new one means that it was replaced before.
             _ if already && to.contains(from) => Ok(None),
             1 => {
                 let edited = content.replacen(from, to, 1);
@@ -208,7 +205,7 @@ impl Player<'_> {
         let outcome = self.sandbox.exec(&exec, &mut PassThroughSink(&mut *self.sink))?;
         self.spent += outcome.duration;
         Ok(match outcome.end {
-            // A command that fails is the agent's to notice; a script has no reaction.
+            // A script has no reaction to a failed command.
             ExecEnd::Exited(_) | ExecEnd::Signaled(_) => None,
             ExecEnd::TimedOut => Some(SessionEnd::TimedOut),
             ExecEnd::IdleTimedOut => Some(SessionEnd::IdleTimedOut),
@@ -244,7 +241,6 @@ fn wait(step: Duration) {
     std::thread::sleep(step);
 }
 
-/// A command's output goes straight to the session's sink.
 struct PassThroughSink<'a>(&'a mut dyn SessionSink);
 
 impl ExecSink for PassThroughSink<'_> {

@@ -1,4 +1,4 @@
-//! The hooks of a run's own sessions: how each known CLI is told to ask `ralph hook` before and after its tools, without a word in
+//! The hooks of a run's sessions: makes each known CLI call `ralph hook` before and after its tools, without changing
 //! the user's or the repo's settings.
 
 mod gemini;
@@ -9,39 +9,34 @@ use sha2::{Digest as _, Sha256};
 use shim::command;
 use std::path::{Path, PathBuf};
 
-/// What a session is started with so that its hooks are there.
+/// What a session needs for its hooks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionHooks {
-    /// Further arguments.
     pub argv: Vec<String>,
-    /// Further variables.
     pub env: Vec<(String, String)>,
-    /// Files that must be there: their path below the folder of the hooks, and their text.
+    /// Required files: path below the hooks' folder, and text.
     pub files: Vec<(String, String)>,
-    /// Links that must be there: their path below that folder, and what they lead to.
+    /// Required links: path below that folder, and target.
     pub links: Vec<(String, PathBuf)>,
 }
 
-/// Where hooks are made.
+/// The environment of the hooks.
 #[derive(Clone, Copy)]
 pub struct HookPlace<'a> {
     /// The `ralph` binary, as the session sees it.
     pub program: &'a Path,
     /// The folder of [`SessionHooks::files`], as the session sees it. No agent can write there.
     pub folder: &'a Path,
-    /// Whether the session is isolated from the rest of the machine.
     pub sandboxed: bool,
-    /// The command line of the agent, as it is configured.
     pub argv: &'a [String],
-    /// A variable of the session.
     pub var: &'a dyn Fn(&str) -> Option<String>,
-    /// The text of a file of the user's.
+    /// Reads a user's file.
     pub read: &'a dyn Fn(&Path) -> Option<String>,
-    /// The names in a folder of the user's.
+    /// Lists a user's folder.
     pub names: &'a dyn Fn(&Path) -> Vec<String>,
 }
 
-/// The hooks of a CLI; none where it has no way to take them.
+/// The hooks of a CLI; `None` if it doesn't support them.
 pub fn session_hooks(cli: &str, place: &HookPlace<'_>) -> Option<SessionHooks> {
     match cli {
         "claude" => Some(claude(place)),
@@ -53,7 +48,7 @@ pub fn session_hooks(cli: &str, place: &HookPlace<'_>) -> Option<SessionHooks> {
     }
 }
 
-/// The hooks in the words of claude, which qwen reads, too.
+/// The hooks in claude's format, which qwen also reads.
 fn claude_hooks(place: &HookPlace<'_>, cli: &str) -> Value {
     let hook = |event: &str, seconds: u32| json!([{"hooks": [{"type": "command", "command": command(place, event, cli), "timeout": seconds}]}]);
     let every = |event: &str| json!([{"matcher": "*", "hooks": [{"type": "command", "command": command(place, event, cli), "timeout": 10}]}]);
@@ -67,8 +62,8 @@ fn claude_hooks(place: &HookPlace<'_>, cli: &str) -> Value {
     })
 }
 
-/// In a sandbox the plugin is loaded from a folder of the run; without one, settings carry the same hooks. Who has settings of
-/// their own on the command line keeps them.
+/// In a sandbox the plugin is loaded from a folder of the run; otherwise settings carry the same hooks. Settings on
+/// the user's command line are kept.
 fn claude(place: &HookPlace<'_>) -> SessionHooks {
     let hooks = claude_hooks(place, "claude");
     let own_settings = place.argv.iter().any(|arg| arg.split('=').next() == Some("--settings"));
@@ -95,7 +90,7 @@ fn claude(place: &HookPlace<'_>) -> SessionHooks {
     }
 }
 
-/// The settings of the machine stand over those of the user and the repo. Where an administrator has some, those stay.
+/// The machine's settings override those of the user and the repo. An administrator's settings are kept.
 fn qwen(place: &HookPlace<'_>) -> SessionHooks {
     let every = |event: &str| json!([{"matcher": "*", "hooks": [{"type": "command", "name": "ralph", "command": command(place, event, "qwen"), "timeout": 10_000}]}]);
     let settings = json!({"hooksConfig": {"enabled": true}, "hooks": {"PreToolUse": every("pre-tool-use")}});
@@ -114,8 +109,8 @@ fn by_settings(place: &HookPlace<'_>, variable: &str, file: &str, settings: Valu
     }
 }
 
-/// Codex runs a hook only where somebody has trusted it, by the hash of its definition. Ours is defined and trusted on the command
-/// line of the session; those of the repo stay as untrusted as they are, which the flag that bypasses trust would not leave them.
+/// Codex runs only trusted hooks, identified by the hash of their definition. Ours is defined and trusted on the
+/// session's command line; the repo's stay untrusted, unlike with the flag that bypasses trust.
 fn codex(place: &HookPlace<'_>) -> SessionHooks {
     let command = command(place, "pre-tool-use", "codex");
     let quoted = Value::String(command.clone()).to_string();
@@ -127,17 +122,17 @@ fn codex(place: &HookPlace<'_>) -> SessionHooks {
     SessionHooks { argv: ["-c", &hook, "-c", &trust].map(str::to_owned).to_vec(), ..SessionHooks::default() }
 }
 
-/// The hash under which codex knows a hook of ours.
+/// The hash by which codex identifies our hook.
 fn codex_hash(command: &str) -> String {
     let quoted = Value::String(command.to_owned()).to_string();
-    // Keys in the order of the alphabet: the hash is over this text.
+    // Keys in alphabetical order: the hash is over this text.
     let identity = format!(
         r#"{{"event_name":"pre_tool_use","hooks":[{{"async":false,"command":{quoted},"timeout":10,"type":"command"}}]}}"#
     );
     Sha256::digest(identity.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A plugin that asks before each tool and throws where the answer is no, or where there is none.
+/// A plugin that asks before each tool and throws if the answer is no, or missing.
 fn opencode(place: &HookPlace<'_>) -> Option<SessionHooks> {
     let program = serde_json::to_string(&place.program.display().to_string()).ok()?;
     let text = include_str!("session_hooks/opencode.js").replace("\"{{program}}\"", &program);
@@ -229,7 +224,7 @@ mod tests {
         );
         assert!(hooks.argv[1].contains("'/opt/ralph' hook pre-tool-use --for codex"), "{}", hooks.argv[1]);
         assert!(hooks.argv[3].contains("/<session-flags>/config.toml:pre_tool_use:0:0"), "{}", hooks.argv[3]);
-        // As `hooks/list` of its app server says.
+        // As reported by `hooks/list` of its app server.
         assert_eq!(
             codex_hash("'/opt/ralph' hook pre-tool-use --for codex"),
             "f809b9c49646bd109af100f4c55b10f16c437ccdcb7419308ada7cd1288aace7"

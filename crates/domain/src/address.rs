@@ -1,23 +1,23 @@
-//! Addresses of repos and servers, with and without what somebody logs in with.
+//! URLs of repos and servers, with and without their login.
 
-/// Schemes whose user is a name and no secret.
+/// Schemes whose user is a name, not a secret.
 const NAMED_USERS: [&str; 3] = ["ssh", "git+ssh", "ssh+git"];
-/// What stands in place of a query.
+/// Replaces a query.
 const HIDDEN: &str = "?…";
-/// A shorter one is no secret, and its letters stand everywhere.
+/// A shorter password isn't searched for: its letters occur everywhere.
 const SECRET_MIN: usize = 4;
 
-/// An address, taken apart.
+/// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// Without its login; the scheme in lower case, nothing around it.
+    /// Without its login; the scheme in lower case, trimmed.
     pub clean: String,
-    /// User and password, as they are written.
+    /// User and password, as written.
     pub login: Option<(String, String)>,
 }
 
 impl Address {
-    /// Takes an address apart.
+    /// Parses a URL.
     pub fn of(text: &str) -> Self {
         let text = text.trim();
         let Some((scheme, rest)) = text.split_once("://") else {
@@ -34,14 +34,14 @@ impl Address {
         };
         let (user, password) = login.split_once(':').unwrap_or((login, ""));
         if NAMED_USERS.contains(&lower.as_str()) {
-            // Nobody takes a password from such an address.
+            // Such a URL never carries a password.
             let login = (!password.is_empty()).then(|| (user.to_owned(), password.to_owned()));
             return Self { clean: format!("{lower}://{user}@{after}"), login };
         }
         Self { clean: format!("{lower}://{after}"), login: Some((user.to_owned(), password.to_owned())) }
     }
 
-    /// As people may read it: its query may hold a token, too.
+    /// For display: without its query, which may hold a token.
     pub fn shown(&self) -> String {
         match self.query() {
             Some((before, _)) => format!("{before}{HIDDEN}"),
@@ -55,12 +55,12 @@ impl Address {
     }
 }
 
-/// An address as people may read it: without login, and without a query.
+/// A URL for display: without login and query.
 pub fn without_login(address: &str) -> String {
     Address::of(address).shown()
 }
 
-/// `text`, which says something of `address`, without what is secret in that.
+/// Removes what is secret in `address` from `text`.
 pub fn scrubbed(text: &str, address: &str) -> String {
     let parts = Address::of(address);
     let shown = parts.shown();
@@ -72,7 +72,7 @@ pub fn scrubbed(text: &str, address: &str) -> String {
     });
     let login = parts.login.iter().flat_map(|(user, password)| {
         let user = if password.is_empty() { user.as_str() } else { "" };
-        // Who reads such an address otherwise takes a part of the password for the host.
+        // Other readers of such a URL take a part of the password for the host.
         [user, password.as_str()].into_iter().chain(password.split(['@', '/', ':']))
     });
     for secret in values.chain(login).filter(|secret| secret.len() >= SECRET_MIN) {
@@ -81,7 +81,7 @@ pub fn scrubbed(text: &str, address: &str) -> String {
     text
 }
 
-/// The login of `login@host/path`, and what follows it. A password may hold a slash that nobody has encoded.
+/// The login of `login@host/path`, and the rest. A password may hold an unencoded slash.
 fn login_of(rest: &str) -> Option<(&str, &str)> {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
@@ -95,7 +95,7 @@ fn login_of(rest: &str) -> Option<(&str, &str)> {
     Some((rest.get(..end + at)?, rest.get(end + at + 1..)?))
 }
 
-/// `user:password@host:path`, which git would not read as its writer means it.
+/// `user:password@host:path`, which git would misread.
 fn password_of_scp(text: &str) -> Option<(&str, &str, &str)> {
     let before_path = text.split('/').next().unwrap_or(text);
     let (login, _) = before_path.rsplit_once('@')?;
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_way_to_write_a_login_is_shown() {
+    fn logins_are_hidden_in_every_notation() {
         for (address, shown) in [
             ("https://me:hush-hush@h.org/x.git", "https://h.org/x.git"),
             ("HTTPS://me:hush-hush@h.org:8443/x", "https://h.org:8443/x"),

@@ -3,7 +3,7 @@
 use crate::state::RunState;
 use ralph_loop_protocol::view::BestNumber;
 
-/// The best number so far, where the run is to improve one.
+/// The best number so far, if the run should improve one.
 pub fn best(state: &RunState) -> Option<BestNumber> {
     let best = state.work.best.as_ref()?;
     let verifier = state.spec.settings.verifiers.iter().find(|verifier| verifier.name == best.label);

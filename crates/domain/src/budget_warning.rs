@@ -1,16 +1,16 @@
-//! Budgets that are nearly used up, told once each.
+//! Warnings about budgets that are nearly used, once each.
 
 use crate::state::RunState;
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::text;
 use ralph_loop_task::budget::Spent;
 
-/// Budget warnings that are due and not yet given.
+/// Budget warnings that are due.
 pub fn budget_warnings(state: &RunState) -> Vec<EventBody> {
     budget_warnings_with(state, Spent::default())
 }
 
-/// The same with what the session under way has used.
+/// Includes what the active session has used.
 pub fn budget_warnings_with(state: &RunState, session: Spent) -> Vec<EventBody> {
     let budgets = &state.spec.settings.budgets;
     let before = state.spent();

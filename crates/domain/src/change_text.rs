@@ -1,15 +1,13 @@
-//! What a change is called: first line and text of a commit or a pull request, from the agent's own words.
+//! Builds first line and text of a commit or a pull request from the agent's own words.
 
 use ralph_loop_protocol::text::one_line;
 
-/// Characters of a first line.
 const SUBJECT_MAX: usize = 72;
-/// Characters of the text below it.
 const BODY_MAX: usize = 1000;
 /// Characters of a path, and paths that are listed.
 const PATH_MAX: usize = 48;
 const FILES_MAX: usize = 20;
-/// Fewer words than this say nothing about a change ("done", "did it").
+/// Fewer words ("done", "did it") don't describe a change.
 const WORDS_MIN: usize = 3;
 
 /// First line and text of a change.
@@ -17,12 +15,12 @@ const WORDS_MIN: usize = 3;
 pub struct ChangeText {
     /// The first line, without a full stop.
     pub subject: String,
-    /// More of the same words, in short lines; empty where the first line says it all.
+    /// The rest of the text, in short lines; empty if the first line says it all.
     pub body: String,
 }
 
 impl ChangeText {
-    /// From what an agent said at the end of its session; nothing where that says too little.
+    /// From an agent's final message; `None` if that says too little.
     pub fn of_words(words: &str) -> Option<Self> {
         let words = plain(words);
         if words.split_whitespace().count() < WORDS_MIN {
@@ -32,14 +30,14 @@ impl ChangeText {
         let words = &words[from..];
         let sentence = first_sentence(words);
         let subject = one_line(sentence.trim_end_matches(['.', ':', ';', ',']), SUBJECT_MAX);
-        // A sentence that was cut is told in full below.
+        // A truncated sentence is repeated in full below.
         let cut = subject.ends_with('…') && !sentence.ends_with('…');
         let rest = if cut { words } else { words[sentence.len()..].trim_start() };
         let body = wrapped(&one_line(rest, BODY_MAX), SUBJECT_MAX);
         Some(Self { subject, body })
     }
 
-    /// From the files alone, where nobody said anything about them: status (`A`, `M`, `D`, …) and path of each.
+    /// From the files alone: status (`A`, `M`, `D`, …) and path of each.
     pub fn of_files(files: &[(char, &str)]) -> Self {
         let all = |status: char| !files.is_empty() && files.iter().all(|(s, _)| *s == status);
         let verb = match (all('A'), all('D')) {
@@ -69,7 +67,7 @@ impl ChangeText {
         Self { subject, body: if told { String::new() } else { lines.join("\n") } }
     }
 
-    /// As a commit has it: the first line, an empty one, the text.
+    /// As a commit message: the first line, an empty one, the text.
     pub fn message(&self) -> String {
         match self.body.as_str() {
             "" => self.subject.clone(),
@@ -78,15 +76,15 @@ impl ChangeText {
     }
 }
 
-/// Words in brackets by which a commit keeps the checks of a code host from being run: `[skip ci]`, `[ci skip]`, `[no ci]`.
+/// Words in brackets that tell a code host to skip the checks of a commit: `[skip ci]`, `[ci skip]`, `[no ci]`.
 const NO_CHECKS: &[&str] = &["skip", "no ci", "no-ci", "no_ci"];
 
-/// The text without marks that tell a code host to run no checks: whether something is checked is not for an agent to say.
+/// Removes marks that tell a code host to skip checks: an agent must not decide that.
 pub fn without_skip_marks(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(close) = rest.find(']') {
-        // The innermost bracket: `[[skip ci]]` holds a mark, too.
+        // The innermost bracket: `[[skip ci]]` also holds a mark.
         let open = rest[..close].rfind('[');
         let marks = |inside: &str| {
             let inside = inside.to_ascii_lowercase();
@@ -106,7 +104,7 @@ pub fn without_skip_marks(text: &str) -> String {
     lines.join("\n").replace("***NO_CI***", "NO_CI")
 }
 
-/// The words without the promise and without marks of formatting.
+/// The words without the promise and formatting marks.
 fn plain(words: &str) -> String {
     let mut text = without_skip_marks(words);
     while let Some(from) = text.find("<promise>") {
@@ -118,7 +116,7 @@ fn plain(words: &str) -> String {
     words.join(" ").replace("**", "").trim_matches('`').trim().to_owned()
 }
 
-/// Beginnings of sentences that say nothing about a change: that it is made, that its tests pass, that a list follows.
+/// Sentence starts that don't describe a change: that it is made, that its tests pass, that a list follows.
 const EMPTY_WORDS: &[&str] = &[
     "all done",
     "done",
@@ -166,7 +164,7 @@ const EMPTY_WORDS: &[&str] = &[
     "ok,",
 ];
 
-/// Where the first sentence begins that says something; the beginning where none does.
+/// The start of the first meaningful sentence, or of the text.
 fn meaningful(text: &str) -> usize {
     let mut at = 0;
     while at < text.len() {
@@ -183,15 +181,15 @@ fn meaningful(text: &str) -> usize {
     0
 }
 
-/// Up to the first mark that ends a sentence, however short that is.
+/// Up to the first mark that ends a sentence.
 fn short_sentence(text: &str) -> &str {
     let end =
         text.match_indices(' ').map(|(at, _)| at).find(|at| text[..*at].ends_with(['.', '!', '?', ':']));
     end.map_or(text, |at| &text[..at])
 }
 
-/// An agent's message as running text: without headings, fenced blocks and marks of lists; each line that is one of a list
-/// ends as a sentence does.
+/// An agent's message as running text: without headings, fenced blocks and list marks; each list item ends like a
+/// sentence.
 pub fn prose(message: &str) -> String {
     let mut out: Vec<String> = Vec::new();
     let (mut fenced, mut new_paragraph) = (false, true);
@@ -230,7 +228,7 @@ pub fn prose(message: &str) -> String {
     .to_owned()
 }
 
-/// The same from the first sentence that says something.
+/// The prose from its first meaningful sentence.
 pub fn told(message: &str) -> String {
     let text = prose(message);
     text[meaningful(&text)..].to_owned()
@@ -241,14 +239,13 @@ pub fn last_paragraph(message: &str) -> String {
     message.rsplit("\n\n").map(str::trim).find(|part| !part.is_empty()).unwrap_or("").to_owned()
 }
 
-/// `## Summary`, `**Changes**` or `Changes:` on a line of its own.
+/// `## Summary`, `**Changes**` or `Changes:` on a separate line.
 fn is_heading(line: &str) -> bool {
     let bold = line.len() > 4 && line.starts_with("**") && line.trim_end_matches(':').ends_with("**");
     let short = line.split_whitespace().count() < WORDS_MIN;
     line.starts_with('#') || (short && (bold || line.ends_with(':')))
 }
 
-/// The text of a line of a list.
 fn item(line: &str) -> Option<&str> {
     let bullet = ["- [x] ", "- [ ] ", "- ", "* ", "• "].iter().find_map(|mark| line.strip_prefix(mark));
     bullet.or_else(|| {
@@ -258,7 +255,7 @@ fn item(line: &str) -> Option<&str> {
     })
 }
 
-/// Up to the first full stop that ends a sentence, or the first colon that begins a list.
+/// Up to the first full stop that ends a sentence, or the first colon before a list.
 fn first_sentence(text: &str) -> &str {
     let end = text.match_indices([' ']).map(|(at, _)| at).find(|at| {
         let before = &text[..*at];
@@ -301,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_comes_before_that_it_was_tested() {
+    fn description_comes_before_test_results() {
         let said = "Done!\n\n## Summary\n\nI made `add` commutative.\n\n- Swapped the operands\n- Added a test\n\n```sh\nmake\n```\n\nTests: 2 pass";
         let text = ChangeText::of_words(&prose(said)).unwrap();
         assert_eq!(text.subject, "I made `add` commutative");
@@ -319,13 +316,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_comes_before_what_was_going_to_be() {
+    fn description_comes_before_the_plan() {
         let said = "I look at the files. Let me run the check first. Wrote the greeting into out.txt.";
         assert_eq!(ChangeText::of_words(said).unwrap().subject, "Wrote the greeting into out.txt");
     }
 
     #[test]
-    fn no_agent_says_that_nothing_is_to_be_checked() {
+    fn skip_ci_marks_are_removed() {
         for (said, kept) in [
             ("Fixed the total [skip ci]", "Fixed the total (skip ci)"),
             ("[CI Skip] Fixed the total", "(CI Skip) Fixed the total"),
@@ -344,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_no_text() {
+    fn empty_phrases_give_no_text() {
         for words in ["", "done", "did it", "<promise>COMPLETE</promise>", "Done. <promise>X", "--- ***"] {
             assert_eq!(ChangeText::of_words(words), None, "{words}");
         }

@@ -1,19 +1,19 @@
-//! Claims: what an agent says about its own work. A claim never ends a run; it only starts the engine's checks.
+//! Claims: what an agent says about its work. A claim never ends a run; it only starts the engine's checks.
 
-/// What the agent's final message says of being done.
+/// What the agent's final message claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
-    /// It promises.
+    /// The task is done.
     Promised,
-    /// Its last line has the tag, but inside a sentence: that may as well be about the promise.
+    /// Its last line has the tag inside a sentence, which may be about the promise.
     InSentence,
     /// Nothing.
     None,
 }
 
 /// Whether `message` (the agent's final message, joined over stream pieces) promises `word`: the tag
-/// `<promise>word</promise>` alone on a line, or behind the last sentence of the last line. A sentence that mentions the
-/// tag, or a tag inside a code fence or a quote, is no promise.
+/// `<promise>word</promise>` alone on a line, or after the last sentence of the last line. A sentence that mentions
+/// the tag, or a tag inside a code fence or a quote, doesn't count.
 pub fn promises(message: &str, word: &str) -> bool {
     claim(message, word) == Claim::Promised
 }
@@ -22,7 +22,7 @@ pub fn promises(message: &str, word: &str) -> bool {
 pub fn claim(message: &str, word: &str) -> Claim {
     let tag = format!("<promise>{word}</promise>");
     let mut fence: Option<&str> = None;
-    // The last line that is not empty, where it is neither code nor a quote.
+    // The last line that isn't empty, if it is neither code nor a quote.
     let mut last = "";
     for line in message.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if let Some(open) = fence {
@@ -44,7 +44,7 @@ pub fn claim(message: &str, word: &str) -> Claim {
         _ => Claim::None,
     }
 }
-/// Whether what stands before the tag is whole, and not a quotation that begins there.
+/// Whether the text before the tag is a complete sentence, and not the start of a quotation.
 fn ends_sentence(before: &str) -> bool {
     before.ends_with(char::is_whitespace) && before.trim_end().ends_with(['.', '!', '…', '✅'])
 }
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tag_behind_the_last_sentence_promises_and_inside_one_it_is_told() {
+    fn tag_after_the_last_sentence_promises_and_inside_one_does_not() {
         for yes in ["All done. <promise>X</promise>", "Made it.\n\nTests pass!  <promise>X</promise>\n"] {
             assert_eq!(claim(yes, "X"), Claim::Promised, "{yes:?}");
         }

@@ -1,4 +1,4 @@
-//! The decision: a pure function from what is known to what comes next.
+//! The decision: a pure function from the state to the next step.
 
 use crate::end_summary;
 use crate::handover;
@@ -15,17 +15,17 @@ use ralph_loop_protocol::text;
 use ralph_loop_task::config::{Completion, OnStuck, RunWhen};
 use std::time::Duration;
 
-/// A session that was cut off this many times in a row for one iteration ends the run: something is broken.
+/// After this many interrupted sessions in a row for one iteration the run ends: something is broken.
 pub const INTERRUPTIONS_MAX: u32 = 100;
-/// A little more than the provider said, so that its clock and ours may differ.
+/// A margin, because the provider's clock and ours may differ.
 const RESET_MARGIN: SignedDuration = SignedDuration::from_secs(2);
 
-/// First wait for a limit whose end nobody names.
+/// First wait for a limit without an end.
 const FIRST_LIMIT_WAIT: Duration = Duration::from_secs(30);
-/// Sessions in a row that answered nothing and changed nothing, after which a person is asked.
+/// After this many sessions in a row without answer and change the user is asked.
 pub const EMPTY_SESSIONS_MAX: u32 = 6;
 
-/// What comes next, from what is known. No clock, no file, no network.
+/// The next step for a state. No clock, no file, no network.
 pub fn decide(state: &RunState) -> Step {
     if state.result.finished.is_some() {
         return Step::Done;
@@ -56,7 +56,7 @@ pub fn decide(state: &RunState) -> Step {
         return within(state, current);
     }
     match between(state) {
-        // What there is is handed over before the run ends, as the draft that it is.
+        // The work so far is handed over as a draft before the run ends.
         Step::Finish { reason, summary } => {
             handover::farewell(state, reason).unwrap_or(Step::Finish { reason, summary })
         }
@@ -73,7 +73,7 @@ fn within(state: &RunState, current: &Current) -> Step {
             let checks = due_checks(state, current);
             match checks.is_empty() {
                 true => Step::Judge,
-                // A check that was ended for want of time says nothing about the work; with more time it is run again.
+                // A check that was ended for lack of time proves nothing; with more time it is repeated.
                 false => cut_short(state).unwrap_or(Step::Verify { checks }),
             }
         }
@@ -168,7 +168,7 @@ fn between(state: &RunState) -> Step {
     next_session(state)
 }
 
-/// The end of a run whose check or set-up was ended because its time is used up, as long as there is none.
+/// Ends a run whose check or setup was ended because its time is used up.
 fn cut_short(state: &RunState) -> Option<Step> {
     let up = state.spending.cut_short && state.time_left().is_zero();
     up.then(|| {
@@ -179,7 +179,7 @@ fn cut_short(state: &RunState) -> Option<Step> {
     })
 }
 
-/// Sessions that answer nothing, whoever is asked, are no work that could get better: a person has to look.
+/// Repeated silent sessions of any agent can't improve: the user must look.
 fn silent_agents(state: &RunState) -> Option<Step> {
     let empty = state.iterations.empty_sessions;
     if empty < EMPTY_SESSIONS_MAX {
@@ -204,7 +204,7 @@ fn doctor_is_due(state: &RunState) -> bool {
         && state.stuck.diagnosed_at != Some(state.iterations.count)
 }
 
-/// A critic looks once per gutter, when the last score was high, and only where money is left for what follows.
+/// A critic runs once each time the run gets stuck, if the last score was high and enough money is left.
 fn critic_is_due(state: &RunState) -> bool {
     let settings = &state.spec.settings;
     let critic = &settings.critic;
@@ -256,7 +256,7 @@ fn next_session(state: &RunState) -> Step {
             skipped,
         },
         AgentChoice::AllCooling { name, until } => {
-            // The wait under way counts, too: it is cut where the limit is reached.
+            // Includes the current wait, which is cut at the limit.
             let now = state.wait.as_ref().map_or(0, |wait| state.now.duration_since(wait.since).as_millis());
             let now = u64::try_from(now).unwrap_or(0);
             let waited = Duration::from_millis(state.spending.totals.waited_ms.saturating_add(now));
@@ -280,7 +280,7 @@ fn next_session(state: &RunState) -> Step {
     }
 }
 
-/// Whether the session that just ended is no iteration.
+/// Whether the session that just ended doesn't count as an iteration.
 fn is_void(state: &RunState, current: &Current) -> bool {
     let Some(session) = &current.session else { return false };
     if session.end == SessionEnd::Empty {
@@ -290,7 +290,7 @@ fn is_void(state: &RunState, current: &Current) -> bool {
     session.end.is_void() || unknown_model(&session.end).is_some()
 }
 
-/// What the agent says of a model that its provider does not have: no further session changes that.
+/// The error of a model that its provider doesn't have: no further session changes that.
 fn unknown_model(end: &SessionEnd) -> Option<&str> {
     const SIGNS: &[&str] = &[
         "issue with the selected model",
@@ -306,7 +306,7 @@ fn unknown_model(end: &SessionEnd) -> Option<&str> {
     SIGNS.iter().any(|sign| folded.contains(sign)).then_some(reason.as_str())
 }
 
-/// What follows from a void session, as events.
+/// The events that follow from a void session.
 pub fn consequences(state: &RunState, now: Timestamp) -> Vec<EventBody> {
     let Some(current) = &state.iterations.current else { return Vec::new() };
     let Some(session) = &current.session else { return Vec::new() };
@@ -341,8 +341,8 @@ pub fn consequences(state: &RunState, now: Timestamp) -> Vec<EventBody> {
     events
 }
 
-/// How long an agent rests whose provider does not say for how long: as configured where another one works meanwhile, else
-/// 30 seconds, 1 minute, 2 minutes and so on, up to that.
+/// How long an agent rests without a known reset time: the configured time if another one can work, else 30 seconds,
+/// 1 minute, 2 minutes and so on, up to that.
 fn unnamed_wait(state: &RunState, agent: &AgentName) -> Duration {
     let settings = &state.spec.settings;
     let longest = settings.cooldown_of(agent);
@@ -385,7 +385,7 @@ fn due_checks(state: &RunState, current: &Current) -> Vec<String> {
         .collect()
 }
 
-/// The judgement on the iteration under way. A result counts only for the tree it was made on.
+/// The verdict on the current iteration. A result counts only for its tree.
 pub fn judge(state: &RunState) -> Verdict {
     let Some(current) = &state.iterations.current else { return Verdict::SessionFailed };
     let promised = current.promises();
@@ -409,7 +409,7 @@ pub fn judge(state: &RunState) -> Verdict {
     }
 }
 
-/// How a run would end now, were nothing left to hand over.
+/// How a run would end now, if nothing were left to hand over.
 pub fn ending(state: &RunState) -> Option<(EndReason, String)> {
     match between(state) {
         Step::Finish { reason, summary } => Some((reason, summary)),

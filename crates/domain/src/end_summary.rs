@@ -1,4 +1,4 @@
-//! The sentences in which an end is told.
+//! The sentences that describe how a run ended.
 
 use crate::state::RunState;
 use ralph_loop_protocol::control::RACE_PREFIX;
@@ -6,12 +6,10 @@ use ralph_loop_protocol::event::Verdict;
 use ralph_loop_protocol::level::ProofLevel;
 use ralph_loop_protocol::text;
 
-/// How many iterations there were, in words.
 pub(crate) fn iterations(state: &RunState) -> String {
     text::count(state.iterations.count as usize, "iteration")
 }
 
-/// Who cancelled it; a race says what it lost.
 pub(crate) fn cancelled(by: &str, when: &str) -> String {
     match by.strip_prefix(RACE_PREFIX) {
         Some(why) => format!("Ended by the race {when}: {why}."),
@@ -19,13 +17,11 @@ pub(crate) fn cancelled(by: &str, when: &str) -> String {
     }
 }
 
-/// The same words at the beginning of a sentence.
 fn capital(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The sentence about a run that reached its goal.
 pub(crate) fn success(state: &RunState) -> String {
     let checks = state.spec.settings.required_verifiers.join(", ");
     let Some(proof) = &state.result.proof else {
@@ -49,7 +45,6 @@ pub(crate) fn success(state: &RunState) -> String {
     )
 }
 
-/// The sentence about a run whose sessions changed nothing.
 pub(crate) fn no_change(state: &RunState) -> String {
     let checks = match state
         .spec
@@ -64,7 +59,7 @@ pub(crate) fn no_change(state: &RunState) -> String {
     format!("No change: two sessions in a row left the files as they were, and {checks}.")
 }
 
-/// What only a person can fix, behind the reason of an end.
+/// What only the user can fix, to follow the reason of an end.
 pub(crate) fn refusal_hint(state: &RunState) -> String {
     state
         .result
@@ -73,7 +68,7 @@ pub(crate) fn refusal_hint(state: &RunState) -> String {
         .map_or_else(String::new, |(hint, _)| format!(" The final check failed: {hint}."))
 }
 
-/// What stood in the way at the end, where no failing check says it.
+/// The last obstacle, if no failing check shows it.
 pub(crate) fn obstacle(state: &RunState) -> String {
     let hint = refusal_hint(state);
     if !hint.is_empty() {
@@ -97,7 +92,6 @@ pub(crate) fn obstacle(state: &RunState) -> String {
     }
 }
 
-/// Which time it is, in words.
 pub(crate) fn ordinal(n: u32) -> String {
     match n {
         1 => "first".into(),

@@ -1,45 +1,43 @@
-//! The rules of `guardrails.md`, one by one. They are the repo's: sessions and runs add to them, a person takes them out.
+//! The rules of `guardrails.md`. They belong to the repo: sessions and runs add to them, the user removes them.
 
 use ralph_loop_protocol::id::Digest;
 use ralph_loop_protocol::text::one_line;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// How a rule begins.
 const HEADING: &str = "### guardrail:";
 
-/// One rule of the file.
+/// A rule of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// Its short name.
     pub title: String,
-    /// Its text, without the blank lines around it and without marks of the engine.
+    /// Its text, trimmed and without the engine's marks.
     pub text: String,
-    /// Its bytes in the file.
     range: Range<usize>,
 }
 
 impl Rule {
-    /// What a rule is known by, wherever it stands.
+    /// Identifies a rule, wherever it is.
     pub fn digest(&self) -> Digest {
         Digest::of(self.text.as_bytes())
     }
 
-    /// What it asks for, in one line.
+    /// The instruction, in one line.
     pub fn instruction(&self) -> &str {
         let line = self.text.lines().find_map(|line| line.strip_prefix("- instruction:"));
         line.map_or(self.title.as_str(), str::trim)
     }
 }
 
-/// All rules of a file in their order. What stands before the first one is its introduction; lines of an agent's own between
-/// them are rules, too.
+/// All rules of a file in order. The text before the first one is the introduction; an agent's own lines between them
+/// are rules as well.
 pub fn rules(text: &str) -> Vec<Rule> {
     let mut found: Vec<Rule> = Vec::new();
     let mut begin: Option<usize> = None;
     let mut at = 0;
     let mut introduced = false;
-    // The end of a paragraph closes a rule; a heading begins one, also without a blank line before it.
+    // The end of a paragraph closes a rule; a heading begins one, even without a blank line before it.
     for line in text.split_inclusive('\n').chain(std::iter::once("")) {
         let heading = line.starts_with(HEADING);
         introduced |= heading;
@@ -64,12 +62,12 @@ fn rule(text: &str, range: Range<usize>) -> Option<Rule> {
     Some(Rule { title: one_line(title.trim_start_matches(['#', '-', ' ']), 80), text: body, range })
 }
 
-/// The file without the rules that `gone` says.
+/// The file without the rules that `gone` selects.
 pub fn without(text: &str, gone: impl Fn(&Rule) -> bool) -> String {
     let mut out = text.to_owned();
     for rule in rules(text).iter().rev().filter(|rule| gone(rule)) {
         let mut end = rule.range.end;
-        // The blank lines behind it belong to nobody then.
+        // Also removes the blank lines after it.
         end += text[end..].len() - text[end..].trim_start_matches('\n').len();
         out.replace_range(rule.range.start..end, "");
     }
@@ -80,7 +78,7 @@ pub fn without(text: &str, gone: impl Fn(&Rule) -> bool) -> String {
     out
 }
 
-/// A rule as it is written, from a sentence.
+/// Formats a sentence as a rule.
 pub fn written(text: &str, added_after: u32, by: &str) -> String {
     let (trigger, instruction) = parts(text);
     format!(
@@ -89,7 +87,7 @@ pub fn written(text: &str, added_after: u32, by: &str) -> String {
     )
 }
 
-/// When a rule counts, and what it says: `when a test hangs: end it` is how the doctor suggests one.
+/// When a rule applies, and what it says: the doctor suggests `when a test hangs: end it`.
 fn parts(text: &str) -> (&str, &str) {
     let named = text.strip_prefix("when ").and_then(|rest| rest.split_once(": "));
     named
@@ -97,8 +95,8 @@ fn parts(text: &str) -> (&str, &str) {
         .unwrap_or(("always", text))
 }
 
-/// The rules of a repo and of a run on it brought together: what the repo has now, and what the run has added to what both had
-/// (`known`). Returns the text for both.
+/// Merges the rules of a repo and of a run on it: what the repo has now, and what the run has added to the common
+/// rules (`known`). Returns the text for both.
 pub fn merged(repo: &str, run: &str, known: &BTreeSet<Digest>) -> String {
     let mut out = repo.to_owned();
     let here: BTreeSet<Digest> = rules(repo).iter().map(Rule::digest).collect();
@@ -119,7 +117,7 @@ mod tests {
     const FILE: &str = "# Guardrails\n\nRules that hold.\n\n    ### guardrail: an example\n\n### guardrail: one\n- instruction: first\n<!-- 1 ana -->\n\n### guardrail: two\n- instruction: second\n\nlesson: look twice\n";
 
     #[test]
-    fn rules_are_found_and_the_introduction_is_none() {
+    fn introduction_is_not_a_rule() {
         let found = rules(FILE);
         let titles: Vec<&str> = found.iter().map(|rule| rule.title.as_str()).collect();
         assert_eq!(titles, ["one", "two", "lesson: look twice"]);
@@ -129,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_keeps_when_it_counts() {
+    fn rule_keeps_its_condition() {
         assert_eq!(parts("when a test hangs: end it first"), ("a test hangs", "end it first"));
         for plain in ["never touch the schema", "when in doubt ask", "when :", "when a: "] {
             assert_eq!(parts(plain), ("always", plain));
@@ -137,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn one_rule_goes_and_everything_else_stays() {
+    fn removing_a_rule_keeps_everything_else() {
         let left = without(FILE, |rule| rule.title == "one");
         assert_eq!(left, FILE.replace("### guardrail: one\n- instruction: first\n<!-- 1 ana -->\n\n", ""));
         assert_eq!(without(FILE, |_| false), FILE);
     }
 
     #[test]
-    fn what_a_run_adds_comes_to_the_repo_and_what_a_person_removed_stays_away() {
+    fn merged_rules_include_added_ones_and_not_removed_ones() {
         let known: BTreeSet<Digest> = rules(FILE).iter().map(Rule::digest).collect();
         let repo = without(FILE, |rule| rule.title == "two");
         let run = format!("{FILE}\n{}\n", written("never twice", 3, "ana"));

@@ -1,5 +1,5 @@
-//! What is due between a run and its code host: pushes, the pull request, checks and reviews that are waited for. Pure, like
-//! the rest of the decision.
+//! What is due between a run and its code host: pushes, the pull request, checks and reviews. Pure, like the rest of
+//! the decision.
 
 pub use crate::state::{Gate, GateFacts, HandoverFacts, PrFacts};
 use crate::state::{NeedsHuman, RunState};
@@ -12,24 +12,24 @@ use ralph_loop_task::config::Publish;
 use ralph_loop_task::criterion::Check;
 use std::time::Duration;
 
-/// Tries in a row before a person is asked.
+/// Tries in a row before asking the user.
 const TRIES_MAX: u32 = 8;
 /// Tries in a row for a run that ends without success.
 const FAREWELL_TRIES: u32 = 3;
 
-/// Whether the task asks for green checks of its pull request.
+/// Whether the task requires green checks of its pull request.
 pub fn needs_checks(state: &RunState) -> bool {
     state.spec.settings.handover.has_pr()
         && (state.spec.settings.handover.wait_for_checks || state.names_check(&Check::PrChecksPass))
 }
 
-/// Whether the task asks for an approval of its pull request.
+/// Whether the task requires an approval of its pull request.
 pub fn needs_review(state: &RunState) -> bool {
     state.spec.settings.handover.has_pr() && state.names_check(&Check::PrApproved)
 }
 
-/// Whether the work and the state of the last iterations are still to be pushed. Work goes on where that fails: the next
-/// iteration is the next try.
+/// Whether the work and state of the last iterations must still be pushed. Work continues if that fails: the next
+/// iteration tries again.
 pub fn push_is_due(state: &RunState) -> bool {
     let facts = &state.handover;
     state.spec.settings.handover.pushes()
@@ -38,7 +38,7 @@ pub fn push_is_due(state: &RunState) -> bool {
         && facts.retry_at.is_none_or(|at| state.now >= at)
 }
 
-/// What comes after the proof: hand over, wait for checks and people, end.
+/// What comes after the proof: hand over, wait for checks and reviews, end.
 pub fn after_proof(state: &RunState, summary: impl FnOnce() -> String) -> Step {
     let facts = &state.handover;
     let proven = state.result.proof.as_ref().map(|proof| &proof.commit);
@@ -71,8 +71,8 @@ pub fn after_proof(state: &RunState, summary: impl FnOnce() -> String) -> Step {
     done
 }
 
-/// Whether the pull request does not say yet what its checks and reviewers made of it. A host that does not take it any more
-/// does not keep a proven run from its end.
+/// Whether the pull request lacks the results of its checks and reviews. A host that no longer accepts them doesn't
+/// keep a proven run from ending.
 fn pr_is_behind(state: &RunState) -> bool {
     let facts = &state.handover;
     let waited = needs_checks(state) || needs_review(state);
@@ -117,8 +117,7 @@ fn ask(reason: HumanReason, message: String) -> Step {
     Step::AskPerson(NeedsHuman { reason, message })
 }
 
-/// What a run that ends without success still has to say on its code host, if anything. Tried a few times only: an end is
-/// an end.
+/// What a run that ends without success must still report to its code host, if anything. Tried only a few times.
 pub fn farewell(state: &RunState, reason: EndReason) -> Option<Step> {
     let settings = &state.spec.settings.handover;
     let facts = &state.handover;
@@ -142,7 +141,8 @@ pub fn farewell(state: &RunState, reason: EndReason) -> Option<Step> {
     })
 }
 
-/// Whoever is asked about changed tests finds them in a draft on the code host, where the run has one. Tried a few times only.
+/// Puts changed tests into a draft on the code host, if the run has one, before asking about them. Tried only a few
+/// times.
 pub fn draft_first(state: &RunState, question: &NeedsHuman) -> Option<Step> {
     let facts = &state.handover;
     let told =
@@ -163,10 +163,10 @@ pub fn draft_first(state: &RunState, question: &NeedsHuman) -> Option<Step> {
     })
 }
 
-/// When a look is repeated where the code host itself says what is new: what it says can be lost.
+/// The poll interval if the code host reports changes itself: reports can get lost.
 pub const SLOW_POLL: Duration = Duration::from_secs(600);
 
-/// When a look at the code host is repeated: often at first, then less and less.
+/// The time until the next poll of the code host: short at first, then longer.
 pub fn next_poll(gate: Gate, looks: u32, first: Option<Duration>) -> Duration {
     let (usual, longest) = match gate {
         Gate::Checks => (Duration::from_secs(10), Duration::from_secs(120)),
@@ -175,7 +175,7 @@ pub fn next_poll(gate: Gate, looks: u32, first: Option<Duration>) -> Duration {
     (first.unwrap_or(usual) * (1 << looks.min(8))).min(longest)
 }
 
-/// When a failed call to the code host is repeated; `None` once it failed too often.
+/// When a failed call to the code host is retried; `None` after too many failures.
 pub fn next_try(tries: u32, first: Option<Duration>) -> Option<Duration> {
     let wait = first.unwrap_or(Duration::from_secs(5)) * (1 << tries.min(8));
     (tries + 1 < TRIES_MAX).then(|| wait.min(Duration::from_secs(300)))

@@ -1,47 +1,47 @@
-//! Dependencies that are installed in the user's own folder and that git does not hold: `.venv`, `node_modules`, `.tox`. One
-//! rule knows them, and the checkouts of a run use them instead of installing everything again.
+//! Dependencies that are installed in the user's folder and not held by git: `.venv`, `node_modules`, `.tox`. One
+//! rule recognizes them, and the checkouts of a run use them instead of installing everything again.
 
 use crate::setup;
 use std::path::{Path, PathBuf};
 
-/// Folders that tools keep for themselves and write to whenever they run.
+/// Folders that tools keep and write to whenever they run.
 const WRITTEN: &[&str] = &["node_modules", ".tox", ".nox"];
-/// What tells a virtual environment of Python, whatever its folder is called.
+/// The file that marks a Python virtual environment, whatever its folder is called.
 pub const ENVIRONMENT: &str = "pyvenv.cfg";
 
-/// How a checkout gets such a folder.
+/// How a checkout uses such a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstalledUse {
-    /// The user's own folder is there, for reading only.
+    /// The user's folder, mounted read-only.
     Lent,
     /// A copy: its tools write to it while they run.
     Copied,
-    /// It lies outside of the repo, where commands find it by its full path.
+    /// It is outside the repo, where commands find it by its full path.
     Outside,
 }
 
 /// A folder of installed dependencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledFolder {
-    /// Its path below the top of the repo; the full one where it lies outside.
+    /// Its path below the top of the repo; the full path if it is outside.
     pub at: String,
-    /// The same on this machine.
+    /// Its path on this machine.
     pub from: PathBuf,
-    /// How a checkout gets it.
+    /// How a checkout uses it.
     pub usage: InstalledUse,
-    /// The virtual environments in it: what they were made from is needed, too.
+    /// The virtual environments in it, whose base installations are needed as well.
     pub environments: Vec<PathBuf>,
 }
 
 impl InstalledFolder {
-    /// The top of the repo that it lies in.
+    /// The top folder of its repo.
     pub fn top(&self) -> &Path {
         self.from.ancestors().nth(self.at.split('/').count()).unwrap_or(&self.from)
     }
 }
 
-/// How a checkout gets the folder at `path`, which git does not hold; `None` where nothing is installed in it. `inside` and
-/// `above` say whether a file of that name is in the folder, or in one above it.
+/// How a checkout uses the folder at `path`, which git doesn't hold; `None` if nothing is installed in it. `inside`
+/// and `above` say whether a file of that name is in the folder, or in one above it.
 pub fn usage(
     path: &str,
     inside: impl Fn(&str) -> bool,
@@ -55,11 +55,11 @@ pub fn usage(
     written.then_some(InstalledUse::Copied)
 }
 
-/// Whether all that a guessed setup command would install is in one of these folders.
+/// Whether these folders hold everything that a guessed setup command would install.
 pub fn has_all_of<'a>(command: &str, mut folders: impl Iterator<Item = &'a InstalledFolder>) -> bool {
     let Some((place, filled)) = setup::filled_by(command) else { return false };
     folders.any(|folder| {
-        // An environment of Python may have any name, and lie outside.
+        // A Python environment may have any name, and be outside.
         let is_kind = match (filled.iter().any(|name| setup::is_python(name)), folder.usage) {
             (true, _) => !folder.environments.is_empty(),
             (false, InstalledUse::Outside) => false,
@@ -70,7 +70,7 @@ pub fn has_all_of<'a>(command: &str, mut folders: impl Iterator<Item = &'a Insta
     })
 }
 
-/// The folders as they are named to a person, with how checks use them.
+/// Names the folders for display, with how checks use them.
 pub fn named(folders: &[InstalledFolder]) -> String {
     let words = |folder: &InstalledFolder| match folder.usage {
         InstalledUse::Lent | InstalledUse::Outside => format!("`{}` (read-only)", folder.at),
@@ -87,7 +87,7 @@ mod tests {
         usage(path, |name| inside.contains(&name), |name| above.contains(&name))
     }
 
-    /// Each layout with the files that tell it, and how checkouts get it.
+    /// Each layout with its marker files, and how checkouts use it.
     #[test]
     fn every_layout_is_known_by_one_rule() {
         use InstalledUse::{Copied, Lent};
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setup_is_left_out_where_its_folder_is_there() {
+    fn setup_is_skipped_if_its_folder_exists() {
         let folder = |at: &str, usage, environments: &[&str]| InstalledFolder {
             at: at.to_owned(),
             from: PathBuf::from(at),

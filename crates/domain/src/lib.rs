@@ -1,12 +1,12 @@
-//! The words, the decisions and the ports of `ralph`.
+//! The domain of `ralph`: state, decisions and ports.
 //!
-//! A run is the fold of its [`event::Event`]s into a [`state::RunState`]; [`decide::decide`] reads that state and names
-//! the next [`decide::Step`]. Nothing here opens a file, starts a process or asks for the time: the driver in
-//! `ralph-loop-core` performs a step at the edge, appends what happened and asks again. That is why start, resume,
-//! replay and tests are one path.
+//! A run is the fold of its [`event::Event`]s into a [`state::RunState`]; [`decide::decide`] reads that state and
+//! returns the next [`decide::Step`]. Nothing here opens a file, starts a process or reads a clock: the driver in
+//! `ralph-loop-core` performs a step, appends what happened and asks again. So start, resume, replay and tests take
+//! the same path.
 //!
-//! The outside world is a handful of small traits in [`ports`]; their backends live in other crates and are handed
-//! to the driver by whoever wires them.
+//! The outside world is a handful of small traits in [`ports`]; their backends are in other crates and are passed to
+//! the driver.
 
 pub mod address;
 pub mod best;

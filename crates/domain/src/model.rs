@@ -1,7 +1,7 @@
-//! Talking to a model: one call as plain data, whatever wire it goes over, and the port that makes it.
+//! Model calls as plain data, independent of the API, and the port that makes them.
 //!
-//! A backend translates these to its provider's wire and back. It keeps no state between calls; the caller sends the
-//! whole conversation each time. Retries with bounded waits are the backend's; what a failure means is the caller's.
+//! A backend translates these to its provider's API and back. It keeps no state between calls; the caller sends the
+//! whole conversation each time. The backend retries with bounded waits; the caller decides what a failure means.
 
 use crate::ports::StopCause;
 use jiff::{SignedDuration, Timestamp};
@@ -16,11 +16,10 @@ use std::time::Duration;
 
 /// Calls models.
 ///
-/// An implementer guarantees: the key of a profile goes to that profile's server and nowhere else; a call ends within
-/// its time-outs; the sink is polled at least every 250 ms while a call waits; text that came before a failed try is not
-/// repeated to the sink by the next try.
+/// Implementations guarantee: a profile's key goes only to that profile's server; a call ends within its timeouts;
+/// the sink is polled at least every 250 ms while a call waits; a retry doesn't repeat text to the sink.
 pub trait ModelClient: Send + Sync {
-    /// One call of one model, to its end.
+    /// Calls a model.
     fn call(
         &self,
         profile: &Profile,
@@ -29,17 +28,17 @@ pub trait ModelClient: Send + Sync {
     ) -> Result<ModelReply, ModelError>;
 }
 
-/// Hears a call while it goes on and may end it.
+/// Receives a call's progress and may end it.
 pub trait ModelSink {
-    /// A piece of the answer's text, as it comes.
+    /// A piece of the answer's text.
     fn text(&mut self, piece: &str);
-    /// The provider makes us wait before the next try.
+    /// The provider requires a wait before the next try.
     fn waiting(&mut self, wait: Duration, reason: &str);
     /// Called often; `Break` ends the call.
     fn poll(&mut self) -> ControlFlow<StopCause>;
 }
 
-/// A sink for callers who only want the reply.
+/// A sink for callers that only want the reply.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct NoSink;
 
@@ -51,7 +50,7 @@ impl ModelSink for NoSink {
     }
 }
 
-/// What tokens of a model cost, and what reading from a cache saved of it; `None` for a model without a known price.
+/// The cost of a model's tokens, and the savings by cache reads; `None` without a known price.
 pub type Pricing = Arc<dyn Fn(&str, &Tokens) -> Option<(Usd, Usd)> + Send + Sync>;
 
 /// One call.
@@ -63,11 +62,11 @@ pub struct ModelRequest {
     pub messages: Vec<Message>,
     /// Tools that the model may call.
     pub tools: Vec<ToolSpec>,
-    /// Asks for a JSON answer of this schema, where the provider can.
+    /// Requests a JSON answer of this schema, if the provider supports it.
     pub json_schema: Option<Value>,
     /// Most tokens of the answer; the profile's, unless this is less.
     pub max_output_tokens: Option<u64>,
-    /// Whether the answer is wanted piece by piece.
+    /// Whether to stream the answer.
     pub stream: bool,
 }
 
@@ -81,7 +80,7 @@ pub struct TextPart {
 }
 
 impl TextPart {
-    /// A piece that is not marked.
+    /// An unmarked piece.
     pub fn plain(text: impl Into<String>) -> Self {
         Self { text: text.into(), cache: false }
     }
@@ -95,24 +94,24 @@ impl TextPart {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// What we say.
+    /// Our turn.
     User {
         /// Text and pictures.
         parts: Vec<UserPart>,
     },
-    /// What the model said, exactly as its reply had it.
+    /// The model's turn, exactly as in its reply.
     Assistant {
-        /// Text, tool calls and what only its provider understands.
+        /// Text, tool calls and provider-specific data.
         parts: Vec<ReplyPart>,
     },
-    /// Answers to the tool calls of the message before, in their order.
+    /// Results for the previous message's tool calls, in order.
     ToolResults {
         /// One for each call.
         results: Vec<ToolResult>,
     },
 }
 
-/// Part of what we say.
+/// Part of our turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum UserPart {
@@ -131,7 +130,7 @@ pub struct Image {
     pub base64: String,
 }
 
-/// Part of what a model said.
+/// Part of a model's turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ReplyPart {
@@ -142,23 +141,23 @@ pub enum ReplyPart {
     },
     /// A tool call.
     ToolCall(ToolCall),
-    /// Something that must go back to the same provider unchanged (thinking, signatures).
+    /// Something that must return to the same provider unchanged (thinking, signatures).
     Opaque {
-        /// The wire it belongs to.
+        /// The API it belongs to.
         wire: String,
-        /// As it came.
+        /// As received.
         value: Value,
     },
 }
 
-/// A model wants a tool to be used.
+/// A tool call by a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Id that the result names.
+    /// Its id, which the result refers to.
     pub id: String,
     /// The tool.
     pub name: String,
-    /// Its arguments; a string where the model's JSON could not be read.
+    /// Its arguments; a string if the model's JSON is invalid.
     pub input: Value,
 }
 
@@ -192,13 +191,13 @@ pub struct ToolSpec {
 /// A model's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelReply {
-    /// What it said, in order.
+    /// Its parts, in order.
     pub parts: Vec<ReplyPart>,
     /// Why it stopped.
     pub stop: StopReason,
-    /// Tokens of this call; `None` where the provider told none.
+    /// Tokens of this call; `None` if the provider reported none.
     pub tokens: Option<Tokens>,
-    /// What the provider or its proxy says this call cost.
+    /// The cost reported by the provider or its proxy.
     pub cost: Option<Usd>,
     /// The model that answered, as the provider names it.
     pub model: Option<String>,
@@ -230,43 +229,43 @@ impl ModelReply {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It had said what it wanted.
+    /// It was finished.
     EndTurn,
     /// It waits for its tools.
     ToolUse,
-    /// The answer was cut at its longest.
+    /// The answer was cut at its maximum length.
     MaxTokens,
     /// It declined.
     Refusal,
-    /// Something else that its provider names.
+    /// Another reason.
     Other,
 }
 
-/// Why a call failed, after the retries that made sense.
+/// Why a call failed, after all retries.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {
-    /// What kind of failure.
+    /// The kind of failure.
     pub kind: ModelErrorKind,
-    /// What was asked of whom and what came back, without secrets; one or two lines.
+    /// What was requested and what came back, without secrets; one or two lines.
     pub message: String,
-    /// What to do about it, where something can be done.
+    /// What to do next, if known.
     pub hint: Option<String>,
 }
 
 /// Kinds of failure of a model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelErrorKind {
-    /// A limit; the wait that the provider named.
+    /// A rate limit.
     RateLimited {
-        /// How long, from when the error came.
+        /// The wait that the provider requires, from the time of the error.
         retry_after: Option<Duration>,
     },
-    /// The provider is overloaded or broken for a while.
+    /// The provider is temporarily overloaded or broken.
     Overloaded,
-    /// Its host cannot be reached.
+    /// Its host is unreachable.
     Unreachable,
-    /// No key, or it is refused.
+    /// No key, or it was rejected.
     Auth,
     /// No credit.
     Billing,
@@ -274,25 +273,25 @@ pub enum ModelErrorKind {
     ContextTooLong,
     /// The provider declined the request.
     Refused,
-    /// The model or the server is not there.
+    /// The model or the server doesn't exist.
     NotFound,
-    /// The provider says the request is wrong.
+    /// The provider rejected the request as invalid.
     BadRequest,
-    /// What came back cannot be understood.
+    /// The answer can't be parsed.
     Garbled,
-    /// A connect, first-byte, stall or whole-call time-out.
+    /// A connect, first-byte, stall or total timeout.
     TimedOut,
     /// The sink ended it.
     Stopped(StopCause),
 }
 
 impl ModelError {
-    /// Whether another model may do better right now.
+    /// Whether another model may work right now.
     pub fn another_model_may_help(&self) -> bool {
         !matches!(self.kind, ModelErrorKind::Stopped(_) | ModelErrorKind::ContextTooLong)
     }
 
-    /// What such an end of its only or last call makes of a session.
+    /// The session end that follows from this error in its only or last call.
     pub fn session_end(&self, now: Timestamp) -> SessionEnd {
         let reason = match &self.hint {
             Some(hint) => format!("{} ({hint})", self.message),

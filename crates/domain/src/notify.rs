@@ -1,4 +1,4 @@
-//! What people are told on each occasion: the words of notifications, in one place. Whoever sends them adds nothing.
+//! The text of notifications, in one place. Notifiers add nothing.
 
 use crate::ports::{Notification, Occasion};
 use crate::state::{OpenOccasion, RunState};
@@ -7,7 +7,7 @@ use ralph_loop_protocol::text::{count, one_line};
 
 const TITLE: usize = 120;
 
-/// The message for an occasion of this run.
+/// The notification for an occasion of this run.
 pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
     let run = &state.spec.run_id;
     let detail = sentence(&open.detail);
@@ -58,7 +58,7 @@ pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
     }
 }
 
-/// With one full stop at its end.
+/// With exactly one full stop at its end.
 fn sentence(text: &str) -> String {
     match text.ends_with(['.', '?', '…']) {
         true => text.to_owned(),
@@ -66,7 +66,7 @@ fn sentence(text: &str) -> String {
     }
 }
 
-/// The head line of a message: what a person reads on a locked screen.
+/// The first line of a notification, as a lock screen shows it.
 pub fn heading(message: &Notification) -> String {
     let done = message.text.split(" after ").next().unwrap_or_default().to_lowercase();
     let what = match message.occasion {
@@ -80,7 +80,7 @@ pub fn heading(message: &Notification) -> String {
     format!("ralph: {what}: {}", message.title)
 }
 
-/// The whole message as plain text, for mails and screens.
+/// The whole notification as plain text, for email and desktop.
 pub fn body(message: &Notification) -> String {
     let mut lines = vec![message.text.clone()];
     lines.extend(message.pr_url.as_ref().map(|url| format!("Pull request: {url}")));

@@ -1,34 +1,33 @@
-//! What calls cost: list prices of models, overlaid by those that people name. Pure arithmetic over tokens.
+//! The cost of calls: list prices of models, overlaid by configured ones. Pure arithmetic over tokens.
 
 use ralph_loop_protocol::money::{Tokens, Usd};
 use ralph_loop_task::config::{Models, PriceConfig, Profile};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// The built-in list.
 const BUILTIN: &str = include_str!("prices.txt");
 
 /// Prices of models by name.
 #[derive(Debug, Clone, Default)]
 pub struct PriceTable {
     models: BTreeMap<String, ModelPrice>,
-    /// Names without their provider, where the table knows the model only with one.
+    /// Names without their provider, if the table has the model only with one.
     bare: BTreeMap<String, String>,
 }
 
-/// What one model costs.
+/// The price of one model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelPrice {
-    /// Prices from a length of input on; the first starts at 0, the lengths ascend.
+    /// Prices from an input length on; the first starts at 0, in ascending order.
     pub tiers: Vec<Tier>,
-    /// Longest input in tokens, where it is known.
+    /// Longest input in tokens, if known.
     pub max_input_tokens: Option<u64>,
 }
 
 /// Prices of calls whose whole input is longer than `above` tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Tier {
-    /// Tokens of input, cached ones included.
+    /// Tokens of input, including cached ones.
     pub above: u64,
     /// The prices, in USD per million tokens.
     pub rates: PriceConfig,
@@ -36,19 +35,19 @@ pub struct Tier {
     pub cache_write_1h: Option<f64>,
 }
 
-/// What a call cost.
+/// The cost of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cost {
-    /// What is paid.
+    /// The amount paid.
     pub cost: Usd,
-    /// What reading from a cache saved against fresh input, less what writing to it cost more. Never below zero.
+    /// Savings by cache reads against fresh input, less the extra cost of cache writes. Never below zero.
     pub saved: Usd,
 }
 
 /// Why a list of prices was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PriceError {
-    /// The text is not what LiteLLM writes.
+    /// The text isn't in LiteLLM's format.
     #[error("the prices are not a JSON object of models: {0}")]
     NotLitellm(String),
     /// Nothing in it has a price.
@@ -57,7 +56,7 @@ pub enum PriceError {
 }
 
 impl PriceTable {
-    /// The prices that `ralph` knows by itself.
+    /// The built-in prices.
     pub fn builtin() -> Self {
         let mut table = Self::default();
         for line in BUILTIN.lines().filter(|line| !line.starts_with('#')) {
@@ -68,7 +67,7 @@ impl PriceTable {
         table
     }
 
-    /// With the prices of a list in LiteLLM's format on top. Entries without prices per token are left out.
+    /// Overlays a list in LiteLLM's format. Skips entries without prices per token.
     pub fn with_litellm(mut self, text: &str) -> Result<Self, PriceError> {
         let all: Map<String, Value> =
             serde_json::from_str(text).map_err(|e| PriceError::NotLitellm(e.to_string()))?;
@@ -82,7 +81,7 @@ impl PriceTable {
         if found == 0 { Err(PriceError::NoPrices(all.len())) } else { Ok(self) }
     }
 
-    /// With the prices that profiles name on top.
+    /// Overlays the prices in profiles.
     pub fn with_profiles(mut self, models: &Models) -> Self {
         for profile in models.profiles.values() {
             if let Some(prices) = profile.prices {
@@ -92,13 +91,13 @@ impl PriceTable {
         self
     }
 
-    /// What a call of a model cost; `None` where its price is not known. Give the tokens of one call: some prices depend
-    /// on its length.
+    /// The cost of a model's call; `None` without a known price. Pass the tokens of one call: some prices depend on
+    /// its length.
     pub fn cost(&self, model: &str, tokens: &Tokens) -> Option<Cost> {
         Some(self.price(model)?.cost(tokens))
     }
 
-    /// What a call of a profile cost: its own prices count before the table's.
+    /// The cost of a profile's call: its own prices come before the table's.
     pub fn cost_of(&self, profile: &Profile, tokens: &Tokens) -> Option<Cost> {
         match profile.prices {
             Some(prices) => Some(flat(prices).cost(tokens)),
@@ -108,7 +107,7 @@ impl PriceTable {
 
     /// The price of a model, named with or without its provider, a date or `-latest`.
     pub fn price(&self, model: &str) -> Option<ModelPrice> {
-        // Models that run here cost nothing.
+        // Local models are free.
         if model.starts_with("ollama/") || model.starts_with("ollama_chat/") {
             return Some(flat(PriceConfig::default()));
         }
@@ -121,12 +120,12 @@ impl PriceTable {
         }
     }
 
-    /// How many models it knows.
+    /// The number of known models.
     pub fn len(&self) -> usize {
         self.models.len()
     }
 
-    /// Whether it knows none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.models.is_empty()
     }
@@ -144,7 +143,7 @@ impl PriceTable {
 }
 
 impl ModelPrice {
-    /// What a call with these tokens costs.
+    /// The cost of a call with these tokens.
     pub fn cost(&self, tokens: &Tokens) -> Cost {
         let whole = tokens.input.saturating_add(tokens.cached).saturating_add(tokens.cache_write);
         let Some(tier) = self.tiers.iter().rev().find(|t| t.above == 0 || whole > t.above) else {
@@ -190,7 +189,6 @@ fn undated(name: &str) -> &str {
     }
 }
 
-/// One line of the built-in list.
 fn row(line: &str) -> Option<(&str, ModelPrice)> {
     let mut words = line.split_whitespace().peekable();
     let name = words.next()?;
@@ -201,7 +199,7 @@ fn row(line: &str) -> Option<(&str, ModelPrice)> {
         let mut number = || words.next().and_then(|word| word.parse::<f64>().ok());
         let (input, output) = (number()?, number()?);
         let (cache_read, cache_write) = (number(), number());
-        // Only the first group has the price of an hour.
+        // Only the first group has a one-hour price.
         let cache_write_1h = if above == 0 { number() } else { None };
         let rates = PriceConfig { input, output, cache_read, cache_write };
         tiers.push(Tier { above, rates, cache_write_1h });
@@ -213,7 +211,7 @@ fn row(line: &str) -> Option<(&str, ModelPrice)> {
     Some((name, ModelPrice { tiers, max_input_tokens }))
 }
 
-/// One entry of LiteLLM's list, whose prices are per token.
+/// An entry of LiteLLM's list, whose prices are per token.
 fn litellm_entry(entry: &Map<String, Value>) -> Option<ModelPrice> {
     let max_input_tokens = entry.get("max_input_tokens").and_then(Value::as_u64);
     if let Some(list) = entry.get("tiered_pricing").and_then(Value::as_array) {
@@ -242,12 +240,12 @@ fn litellm_entry(entry: &Map<String, Value>) -> Option<ModelPrice> {
     Some(ModelPrice { tiers, max_input_tokens })
 }
 
-/// The prices whose keys end in `suffix`; what a longer tier does not name it takes from the base.
+/// The prices whose keys end in `suffix`; a longer tier takes missing ones from the base.
 fn litellm_tier(entry: &Map<String, Value>, suffix: &str, above: u64) -> Option<Tier> {
     let price = |key: &str| {
         let of = |key: &str| entry.get(key).and_then(Value::as_f64).filter(|p| p.is_finite() && *p >= 0.0);
         let found = of(&format!("{key}{suffix}")).or_else(|| of(key))?;
-        // Per-token numbers carry the noise of binary fractions; nobody prices below a millionth of a dollar.
+        // Removes the noise of binary fractions; no price is below a millionth of a dollar.
         Some((found * 1e12).round() / 1e6)
     };
     Some(Tier {

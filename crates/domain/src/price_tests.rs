@@ -10,7 +10,7 @@ fn usd(dollars: f64) -> Usd {
 }
 
 #[test]
-fn every_line_of_the_list_is_read() {
+fn every_line_of_the_price_list_is_parsed() {
     let lines = BUILTIN.lines().filter(|l| !l.starts_with('#')).count();
     let table = PriceTable::builtin();
     assert_eq!(table.len(), lines);
@@ -36,7 +36,7 @@ fn a_call_costs_what_its_parts_cost_and_the_cache_saves_the_difference() {
 }
 
 #[test]
-fn long_calls_have_prices_of_their_own_for_all_their_tokens() {
+fn long_calls_use_their_tier_for_all_tokens() {
     let table = PriceTable::builtin();
     let short = table.cost("gpt-5.5", &tokens(272_000, 0, 0, 0)).unwrap();
     assert_eq!(short.cost, usd(272_000.0 * 5.0 / 1e6));
@@ -101,7 +101,7 @@ fn a_list_in_litellms_format_overlays_the_built_in_one() {
 }
 
 #[test]
-fn a_profiles_own_prices_count_first() {
+fn profile_prices_come_first() {
     let prices = PriceConfig { input: 1.0, output: 2.0, cache_read: None, cache_write: None };
     let profile = Profile { prices: Some(prices), ..Profile::of_model("mine", "zai/glm-4.7") };
     let call = tokens(1_000_000, 0, 1_000_000, 0);
@@ -112,9 +112,9 @@ fn a_profiles_own_prices_count_first() {
     assert_eq!(table.cost("zai/glm-4.7", &call).unwrap().cost, usd(2.0));
 }
 
-/// The facts that the list was written from, where they are at hand.
+/// Compares the list with its sources, if available.
 #[test]
-fn the_list_agrees_with_the_facts() {
+fn price_list_matches_its_sources() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/facts/cli-samples/prices.json");
     let Ok(text) = std::fs::read_to_string(path) else {
         println!("skipped: the facts about prices are not here");

@@ -1,4 +1,4 @@
-//! Protected paths: which files must stay as they were when the run started.
+//! Protected paths: files that must stay unchanged during a run.
 
 pub use ralph_loop_protocol::protected::{ProtectedChange, ProtectedKind};
 

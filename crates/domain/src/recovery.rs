@@ -1,8 +1,8 @@
-//! Recovery steps: what is tried when a run is stuck, in which order, and when it is time for a person.
+//! Recovery steps: what to try when a run is stuck, in which order, and when to ask the user.
 //!
-//! A *gutter* begins with the first score that is high enough and ends with real progress. Within one gutter every rung is
-//! tried once; each gets a few iterations to show what it is good for. Past the last rung a person is asked, or the
-//! run ends: where the policy says so, or where too many gutters in a row got nowhere.
+//! A *gutter* (a stuck phase) begins with the first score that is high enough and ends with real progress. Within
+//! one, every rung is tried once and gets a few iterations to work. After the last rung the user is asked, or the run
+//! ends: if the policy says so, or after too many stuck phases in a row.
 
 use crate::state::RunState;
 use crate::stuck::Signals;
@@ -13,7 +13,7 @@ use ralph_loop_protocol::stuck::StuckDetails;
 use ralph_loop_protocol::text;
 use ralph_loop_task::config::{AgentConfig, AgentKind, OnStuck};
 
-/// What is done next for a stuck run.
+/// What to do next for a stuck run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextHelp {
     /// This rung.
@@ -28,10 +28,10 @@ pub const BREAKER: u32 = 3;
 const BREAKER_REST: i64 = 60;
 /// Its longest rest, in seconds.
 const BREAKER_REST_MAX: i64 = 1800;
-/// An agent that did not work in so many iterations has not had its chance.
+/// An agent that hasn't worked in this many iterations counts as untried.
 const FRESH_EYES: usize = 4;
 
-/// What comes next in the gutter that was noticed.
+/// The next rung for the present stuck phase.
 pub fn next(state: &RunState) -> NextHelp {
     let settings = &state.spec.settings;
     let untried = [Rung::Nudge, Rung::Rotate, Rung::Fallback, Rung::Doctor]
@@ -61,26 +61,26 @@ fn iterations_allowed(rung: Rung) -> u32 {
     }
 }
 
-/// Who takes over where the agent of this gutter gets nowhere.
+/// The replacement for the current agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fallback {
     /// The same agent with another model or profile.
     Model {
-        /// Who.
+        /// The agent.
         agent: AgentName,
-        /// With what.
+        /// The model.
         model: String,
     },
-    /// Another agent; this one sits out.
+    /// Another agent; this one is benched.
     Agent {
-        /// Who sits out.
+        /// The benched agent.
         benched: AgentName,
-        /// Who takes over.
+        /// Its replacement.
         instead: AgentName,
     },
 }
 
-/// The fallback that is left, if any.
+/// The remaining fallback, if any.
 pub fn fallback(state: &RunState) -> Option<Fallback> {
     let settings = &state.spec.settings;
     let last = state.agents.last_agent.as_ref()?;
@@ -101,7 +101,7 @@ pub fn fallback(state: &RunState) -> Option<Fallback> {
     Some(Fallback::Agent { benched: last.clone(), instead: instead.clone() })
 }
 
-/// The agent whose eyes are not those of the last session: the one that is named for it, else another one that is free.
+/// An agent with a fresh view of the last session: the configured one, else another available one.
 pub fn critic(state: &RunState) -> Option<&AgentName> {
     let settings = &state.spec.settings;
     if let Some(name) = &settings.critic.agent {
@@ -121,8 +121,7 @@ fn fallback_model(config: &AgentConfig, state: &RunState) -> Option<String> {
     (config.profile.as_ref() != Some(&model) && config.model.as_ref() != Some(&model)).then_some(model)
 }
 
-/// What an iteration's signals call for, as events: the news that the run may be stuck, or that it is.
-/// A candidate is judged by its final check.
+/// The events for an iteration's signals: the run may be stuck, or is. Candidates are left to their final check.
 pub fn notice(
     state: &RunState,
     iteration: u32,
@@ -136,7 +135,7 @@ pub fn notice(
     notice_signals(state, iteration, signals, context)
 }
 
-/// The same, whatever the verdict was: the final check has failed.
+/// The same for any verdict: the final check has failed.
 pub fn notice_signals(
     state: &RunState,
     iteration: u32,
@@ -162,8 +161,8 @@ pub fn notice_signals(
     vec![EventBody::Stuck { iteration, kinds: fresh, loop_score, evidence, context }]
 }
 
-/// The rest of an agent whose sessions keep failing, where another one can work meanwhile. When the rest is over it gets one
-/// try; if that fails too, it rests twice as long.
+/// The rest of an agent whose sessions keep failing, if another one can work. Afterwards it gets one try; if that
+/// fails, it rests twice as long.
 pub fn breaker(state: &RunState, agent: &AgentName, now: Timestamp) -> Option<EventBody> {
     let failures = *state.agents.failing.get(agent)?;
     let another = state.spec.settings.agents.iter().any(|other| {
@@ -183,7 +182,7 @@ pub fn breaker(state: &RunState, agent: &AgentName, now: Timestamp) -> Option<Ev
     })
 }
 
-/// What a rung says to the next session.
+/// What a rung tells the next session.
 pub fn words(state: &RunState, rung: Rung) -> String {
     let evidence = state.stuck.gutter.as_ref().map(|g| g.evidence.join("; ")).unwrap_or_default();
     let tried: Vec<String> = state

@@ -1,4 +1,4 @@
-//! Names that say "secret": of variables, and of files. The one place that knows them.
+//! Names of variables and files that indicate a secret. The only place with such lists.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use std::path::Path;
 pub fn is_secret_name(name: &str) -> bool {
     /// Anywhere in a name.
     const PARTS: &[&str] = &["SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY"];
-    /// At its end, as words of their own.
+    /// At its end, as separate words.
     const LAST: &[&str] = &[
         "_KEY",
         "_TOKEN",
@@ -29,7 +29,7 @@ pub fn is_secret_name(name: &str) -> bool {
     if upper == "_PWD" || names_a_place(&upper) {
         return false;
     }
-    // `GITHUB_TOKEN_2` is one more token.
+    // `GITHUB_TOKEN_2` is another token.
     let stem = upper.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
     let is_last = |name: &str| LAST.iter().any(|words| name.ends_with(words));
     PARTS.iter().any(|part| upper.contains(part)) || is_last(&upper) || is_last(stem)
@@ -40,12 +40,12 @@ fn names_a_place(upper: &str) -> bool {
     ["_FILE", "_PATH", "_DIR", "_SOCK"].iter().any(|end| upper.ends_with(end))
 }
 
-/// Whether a variable is a secret of the engine's own, which no agent and no check has any use for.
+/// Whether a variable is a secret of the engine, which no agent and no check needs.
 pub fn is_engine_secret(name: &str, value: &str) -> bool {
     name.starts_with("RALPH_") && (is_secret_name(name) || holds_login(value))
 }
 
-/// Whether an address has a password in it.
+/// Whether a URL contains a password.
 fn holds_login(value: &str) -> bool {
     value.split_once("://").is_some_and(|(_, rest)| {
         let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
@@ -53,27 +53,27 @@ fn holds_login(value: &str) -> bool {
     })
 }
 
-/// Whether a folder of this name is kept for secrets.
+/// Whether a folder of this name holds secrets.
 pub fn is_secret_folder(path: &Path) -> bool {
     const FOLDERS: &[&str] =
         &[".ssh", ".aws", ".gnupg", ".kube", ".azure", ".oci", ".gcloud", ".secrets", ".password-store"];
-    // Packages have folders of these names, too, elsewhere.
+    // Packages use these folder names elsewhere.
     let at = path.ends_with(".config/gcloud") || path == Path::new("secrets");
     at || path.file_name().is_some_and(|name| FOLDERS.iter().any(|folder| name == *folder))
 }
 
-/// What the name of a file says of what is in it.
+/// How secret a file is, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileSecrecy {
-    /// Nothing.
+    /// Not secret.
     Open,
-    /// A key, or a public certificate: only its content tells.
+    /// A key, or a public certificate: only its content shows which.
     MayHoldKey,
     /// Something that its owner keeps from others.
     Secret,
 }
 
-/// What the name of a file says of it.
+/// How secret a file is, by its name.
 pub fn file_secrecy(path: &Path) -> FileSecrecy {
     let name = path.file_name().map(|n| n.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let folder = path.parent().and_then(Path::file_name).map(|n| n.to_string_lossy().to_ascii_lowercase());
@@ -81,20 +81,20 @@ pub fn file_secrecy(path: &Path) -> FileSecrecy {
     if is_key_store(&name) || is_settings() {
         return FileSecrecy::Secret;
     }
-    // Bundles of public certificates have the same ending, and tools need them.
+    // Bundles of public certificates have the same extension, and tools need them.
     match [".pem", ".key", "key.json"].iter().any(|end| name.ends_with(end)) {
         true => FileSecrecy::MayHoldKey,
         false => FileSecrecy::Open,
     }
 }
 
-/// Whether a file is there to be copied and filled in, or holds its secrets encrypted.
+/// Whether a file is a sample to copy, or encrypted.
 fn is_sample(name: &str) -> bool {
     const SAMPLES: &[&str] = &["example", "sample", "template", "tmpl", "dist", "enc", "gpg", "age"];
     name.split('.').any(|part| SAMPLES.contains(&part))
 }
 
-/// Whether a file is a private key, or a store of such, whatever else its name says: `www.example.com.p12`.
+/// Whether a file is a private key or a key store, whatever else its name says: `www.example.com.p12`.
 fn is_key_store(name: &str) -> bool {
     const ENDS: &[&str] = &[".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk"];
     const KEYS: &[&str] = &["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
@@ -102,7 +102,7 @@ fn is_key_store(name: &str) -> bool {
         || KEYS.iter().any(|key| name.starts_with(key) && !name.ends_with(".pub"))
 }
 
-/// Whether a file of this name, in a folder of that one, holds a secret. Both are in lower case.
+/// Whether a file of this name in this folder holds a secret. Both are in lower case.
 fn is_secret_file(name: &str, folder: &str) -> bool {
     const NAMES: &[&str] = &[
         ".env",
@@ -140,7 +140,7 @@ fn is_secret_file(name: &str, folder: &str) -> bool {
         "auth.json",
         "application_default_credentials.json",
     ];
-    /// With any ending of a settings file.
+    /// With any extension of a settings file.
     const STEMS: &[&str] = &[
         "secrets",
         "secret",
@@ -168,7 +168,7 @@ fn is_secret_file(name: &str, folder: &str) -> bool {
     ];
     const SETTINGS: &[&str] = &["", "yml", "yaml", "toml", "json", "ini", "env", "properties", "conf", "txt"];
     const ENDS: &[&str] = &[".tfvars", ".tfvars.json", ".tfstate", ".tfstate.backup", ".ovpn", ".kubeconfig"];
-    /// In the name of a JSON file: an account of a machine.
+    /// Part of the name of a JSON file: a service account.
     const ACCOUNTS: &[&str] =
         &["service-account", "service_account", "serviceaccount", "client_secret", "gcp-key", "gcp_key"];
     let ending = name.trim_start_matches('.').split_once('.').map_or("", |(_, ending)| ending);
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets() {
+    fn secret_variable_names_are_recognized() {
         for yes in [
             "GITHUB_PAT",
             "ANTHROPIC_API_KEY",
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_engines_own_secrets_are_known_by_name_or_by_what_they_hold() {
+    fn engine_secrets_are_recognized_by_name_or_value() {
         assert!(is_engine_secret("RALPH_DB_URL", "postgres://db/x"));
         assert!(is_engine_secret("RALPH_STORE", "postgres://me:pw@db/x"));
         assert!(!is_engine_secret("RALPH_SITE", "https://example.org/a:b@c"));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_files() {
+    fn secret_file_names_are_recognized() {
         let of = |name: &str| file_secrecy(Path::new(name));
         for name in [
             ".env",

@@ -1,4 +1,4 @@
-//! Who works next: a pure choice over priorities, cooldowns and what a person asked for.
+//! Chooses the next agent from priorities, cooldowns and the user's requests.
 
 use jiff::Timestamp;
 use ralph_loop_protocol::id::AgentName;
@@ -9,53 +9,53 @@ use std::collections::{BTreeMap, BTreeSet};
 /// An agent's rest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cooldown {
-    /// Until when.
+    /// When it ends.
     pub until: Timestamp,
     /// Why.
     pub reason: String,
-    /// Since when.
+    /// When it began.
     pub observed_at: Timestamp,
 }
 
-/// Which agent works next, or why none can.
+/// The next agent, or why none can work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentChoice {
-    /// This one works; the others named were passed over for a reason.
+    /// This agent works.
     Agent {
         /// Who.
         name: AgentName,
-        /// `name: reason` of those passed over.
+        /// `name: reason` of each skipped agent.
         skipped: Vec<String>,
     },
-    /// All are resting; the first is back then.
+    /// All are resting.
     AllCooling {
-        /// Who is back first.
+        /// The first agent to return.
         name: AgentName,
         /// When.
         until: Timestamp,
     },
-    /// Nobody is left.
+    /// No agent is left.
     Nobody,
 }
 
-/// What the choice of an agent depends on.
+/// The input of the choice.
 #[derive(Debug, Clone, Copy)]
 pub struct SelectionInput<'a> {
     /// The agents in order of preference.
     pub agents: &'a [AgentConfig],
-    /// How to choose.
+    /// The selection policy.
     pub selection: AgentSelection,
-    /// Who worked last.
+    /// The last agent.
     pub last: Option<&'a AgentName>,
-    /// Who rests.
+    /// Resting agents.
     pub cooldowns: &'a BTreeMap<AgentName, Cooldown>,
-    /// Who takes no further part.
+    /// Dropped agents, with reasons.
     pub dropped: &'a BTreeMap<AgentName, String>,
-    /// Who is left out of this turn.
+    /// Agents to skip this turn.
     pub skip: &'a BTreeSet<AgentName>,
-    /// Who sits out because the run circles.
+    /// The agent benched because the run is stuck.
     pub benched: Option<&'a AgentName>,
-    /// Whose turn it is, where the pipeline of roles says so.
+    /// The agent whose turn it is in the pipeline of roles.
     pub first: Option<&'a AgentName>,
     /// The current time.
     pub now: Timestamp,
@@ -95,7 +95,7 @@ pub fn choose(field: SelectionInput<'_>) -> AgentChoice {
             return AgentChoice::Agent { name: name.clone(), skipped };
         }
     }
-    // Skipping the only agent that could work would end the run; a skip is a wish for this turn, not a ban.
+    // Skipping the only available agent would end the run; a skip is only a preference for this turn.
     if let Some(name) = passed_over {
         skipped.retain(|line| !line.starts_with(&format!("{name}:")));
         return AgentChoice::Agent { name: name.clone(), skipped };
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn all_resting_waits_for_the_first_and_none_left_is_said() {
+    fn all_resting_waits_for_the_first_and_none_left_is_reported() {
         let mut s = setup();
         for (name, seconds) in [("a", 90), ("b", 30), ("c", 60)] {
             s.rest(name, seconds);

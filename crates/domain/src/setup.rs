@@ -1,10 +1,10 @@
-//! Dependencies that a repo does not hold: which folder they live in, and which command brings them into a clean
-//! checkout. One table for `ralph init` and for the hint of a proof that lacks them.
+//! Dependencies that a repo doesn't hold: their folders, and the commands that install them in a clean checkout. One
+//! table for `ralph init` and for the hint of a proof that lacks them.
 
-/// One way in which a project gets its dependencies.
+/// How a kind of project gets its dependencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setup {
-    /// The file that says so.
+    /// The file that indicates it.
     pub marker: &'static str,
     /// Folders that the command fills.
     pub folders: &'static [&'static str],
@@ -15,7 +15,8 @@ pub struct Setup {
 const NODE: &[&str] = &["node_modules"];
 const PYTHON: &[&str] = &[".venv", "venv", "env"];
 
-/// The most exact first: a lock file before the list that it was made from. Rust and Go fetch what they need themselves.
+/// The most exact first: a lock file before the list it was made from. Rust and Go fetch their dependencies
+/// themselves.
 const SETUPS: &[Setup] = &[
     Setup { marker: "pnpm-lock.yaml", folders: NODE, command: "pnpm install --frozen-lockfile" },
     Setup { marker: "yarn.lock", folders: NODE, command: "yarn install --immutable" },
@@ -42,7 +43,7 @@ const SETUPS: &[Setup] = &[
     Setup { marker: "mix.lock", folders: &["deps", "_build"], command: "mix deps.get" },
 ];
 
-/// Projects without a lock file: good enough for a hint, too vague to be written for somebody.
+/// Projects without a lock file: good enough for a hint, too vague to be written to a config.
 const LOOSE: &[Setup] = &[
     Setup { marker: "package.json", folders: NODE, command: "npm install" },
     Setup {
@@ -52,8 +53,7 @@ const LOOSE: &[Setup] = &[
     },
 ];
 
-/// The commands that bring a project's dependencies, at most one for each kind of folder. `has` says whether a file is
-/// there.
+/// The setup commands of a project, at most one for each kind of folder. `has` says whether a file exists.
 pub fn setup_commands(has: impl Fn(&str) -> bool) -> Vec<Setup> {
     let mut found: Vec<Setup> = Vec::new();
     for setup in SETUPS.iter().filter(|s| has(s.marker)) {
@@ -73,23 +73,23 @@ impl Setup {
     }
 }
 
-/// What fills the folder at `path`, by the files next to it; also where there is no lock file.
+/// What fills the folder at `path`, by the files next to it; even without a lock file.
 pub fn setup_of(path: &str, has: impl Fn(&str) -> bool) -> Option<Setup> {
     SETUPS.iter().chain(LOOSE).find(|setup| setup.fills(path) && has(setup.marker)).copied()
 }
 
-/// What is missing in a clean checkout, where no setup is configured: a folder that exists in the workspace, is never
-/// recorded, and that a command could fill.
+/// What a clean checkout lacks if no setup is configured: a folder that exists in the workspace, is never recorded,
+/// and that a command could fill.
 pub fn missing_setup(unrecorded: &[String], has: impl Fn(&str) -> bool) -> Option<(String, Setup)> {
     unrecorded.iter().find_map(|path| Some((path.clone(), setup_of(path, &has)?)))
 }
 
-/// Whether a lock file says what belongs into the folder at `path`.
+/// Whether a lock file defines the content of the folder at `path`.
 pub(crate) fn is_filled(path: &str, has: impl Fn(&str) -> bool) -> bool {
     SETUPS.iter().any(|setup| setup.fills(path) && has(setup.marker))
 }
 
-/// Whether virtual environments are often called that.
+/// Whether virtual environments often have this name.
 pub(crate) fn is_python(name: &str) -> bool {
     PYTHON.contains(&name)
 }
@@ -104,7 +104,7 @@ pub(crate) fn filled_by(command: &str) -> Option<(&str, &'static [&'static str])
     Some((place, setup.folders))
 }
 
-/// Whether a change of this file may ask for other dependencies than those that are installed.
+/// Whether a change of this file may require other dependencies than the installed ones.
 pub fn names_dependencies(path: &str) -> bool {
     const MORE: &[&str] = &["setup.py", "setup.cfg", "Pipfile", "Gemfile", "composer.json", "mix.exs"];
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -112,7 +112,7 @@ pub fn names_dependencies(path: &str) -> bool {
     listed || MORE.contains(&name) || SETUPS.iter().chain(LOOSE).any(|setup| setup.marker == name)
 }
 
-/// The command with the extra of a project that holds its test runner: `pip install -e .` alone leaves that out.
+/// The command with the project's extra that holds its test runner: `pip install -e .` alone leaves that out.
 pub fn with_test_extra(command: &str, pyproject: &str) -> String {
     let mut inside = false;
     let mut extra = None;
@@ -134,7 +134,7 @@ pub fn with_test_extra(command: &str, pyproject: &str) -> String {
     command.to_owned()
 }
 
-/// The sentence for a person where checkouts do not get what is installed in the user's folder.
+/// The hint if checkouts don't get what is installed in the user's folder.
 pub fn setup_hint(folder: &str, command: &str) -> String {
     format!(
         "git does not hold `{folder}`, so a clean checkout is without it: \"setup_commands\": [\"{command}\"] in \
@@ -142,7 +142,7 @@ pub fn setup_hint(folder: &str, command: &str) -> String {
     )
 }
 
-/// What mends a setup that fails: one that somebody wrote, or one that the repo's own files speak of.
+/// How to fix a failing setup: a configured one, or a guessed one.
 pub fn setup_failed_hint(guessed: bool) -> &'static str {
     match guessed {
         true => {
@@ -152,7 +152,7 @@ pub fn setup_failed_hint(guessed: bool) -> &'static str {
     }
 }
 
-/// The sentence for a person whose own files are what the checks need.
+/// The hint if the checks need the user's own uncommitted files.
 pub fn commit_hint(paths: &[&str]) -> String {
     let shown: Vec<String> = paths.iter().map(|p| format!("`{p}`")).collect();
     format!(
@@ -161,7 +161,6 @@ pub fn commit_hint(paths: &[&str]) -> String {
     )
 }
 
-/// The first of some words.
 pub(crate) fn some(words: &[String]) -> String {
     const SHOWN: usize = 5;
     let more = if words.len() > SHOWN { ", …" } else { "" };

@@ -1,4 +1,4 @@
-//! What a run does next: the answers of the decision.
+//! The next step of a run: the result of the decision.
 
 use crate::state::NeedsHuman;
 use jiff::Timestamp;
@@ -7,10 +7,10 @@ use ralph_loop_protocol::id::AgentName;
 use ralph_loop_protocol::outcome::EndReason;
 use ralph_loop_task::config::Role;
 
-/// What comes next.
+/// The next step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Make the workspace ready and take the start snapshot.
+    /// Prepare the workspace and take the start snapshot.
     Prepare,
     /// One fresh session.
     Work {
@@ -18,18 +18,18 @@ pub enum Step {
         iteration: u32,
         /// Try.
         attempt: u32,
-        /// Who works.
+        /// The agent.
         agent: AgentName,
-        /// With which model.
+        /// The model.
         model: Option<String>,
-        /// In which role.
+        /// The role.
         role: Option<Role>,
-        /// Agents passed over, with reasons.
+        /// Skipped agents, with reasons.
         skipped: Vec<String>,
     },
-    /// A session was under way when the engine died: close it.
+    /// A session was active when the engine died: close it.
     CloseInterrupted,
-    /// The session does not count: say so and draw the consequences.
+    /// The session doesn't count: record that and its consequences.
     Void,
     /// Record the tree.
     Checkpoint,
@@ -38,52 +38,52 @@ pub enum Step {
         /// Their names.
         checks: Vec<String>,
     },
-    /// A person mended what the checks need: run these again on the work that is there, before anybody is paid.
+    /// You fixed what the checks need: repeat these on the existing work, before spending money.
     Recheck {
         /// Their names.
         checks: Vec<String>,
     },
     /// Judge the iteration and write its receipt.
     Judge,
-    /// Wait for a limit to end, or for a person.
+    /// Wait for a limit to end, or for the user.
     Wait {
-        /// For what.
+        /// What it waits for.
         reason: String,
-        /// Until when; `None` waits for a person.
+        /// When it ends; `None` waits for the user.
         until: Option<Timestamp>,
     },
-    /// Let the doctor read the run, because it is time.
+    /// Have the doctor analyze the run.
     Diagnose,
-    /// Let a critic look at the last changes.
+    /// Have a critic review the last changes.
     Criticise,
-    /// Climb one rung.
+    /// Try a recovery step.
     Mitigate {
-        /// Which.
+        /// The step.
         rung: Rung,
     },
-    /// Ask a person and end the process.
+    /// Ask the user and end the process.
     AskPerson(NeedsHuman),
-    /// The person has not answered yet: end the process.
+    /// The user hasn't answered yet: end the process.
     AwaitPerson,
     /// The final check.
     Prove,
-    /// Push what there is so far.
+    /// Push the work so far.
     Push,
     /// Hand over.
     Publish,
-    /// Look at the checks of the pull request.
+    /// Read the checks of the pull request.
     LookAtChecks,
-    /// Look at the review of the pull request.
+    /// Read the review of the pull request.
     LookAtReview,
-    /// Write into the pull request what its checks and reviewers made of it, and look at it for the last time.
+    /// Write the results of checks and reviews into the pull request, and read it for the last time.
     UpdatePr,
     /// End the run.
     Finish {
         /// Why.
         reason: EndReason,
-        /// In one sentence.
+        /// One sentence.
         summary: String,
     },
-    /// It is over.
+    /// The run is over.
     Done,
 }

@@ -1,5 +1,5 @@
-//! The variables of an environment as a value: read once at the border of the program, then handed down. Whoever has one
-//! sees what was there at that moment and what was laid over it, and nothing that another run has.
+//! Environment variables as a value: read once at the edge of the program, then passed down. A copy holds the values
+//! of that moment plus overlays, and nothing of other runs.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Vars {
     all: Arc<BTreeMap<OsString, OsString>>,
-    /// Where this program looks for its own tools, where that is less than `PATH` says.
+    /// The PATH for this program's own tools, if it is narrower than `PATH`.
     own_path: Option<Arc<OsStr>>,
 }
 
@@ -29,22 +29,22 @@ impl<K: Into<OsString>, V: Into<OsString>> FromIterator<(K, V)> for Vars {
 }
 
 impl Vars {
-    /// The value, where it is set and valid text.
+    /// The value, if set and valid text.
     pub fn get(&self, name: &str) -> Option<String> {
         self.get_os(name)?.to_str().map(str::to_owned)
     }
 
-    /// The value, where it is set, valid text and not empty.
+    /// The value, if set, valid text and not empty.
     pub fn filled(&self, name: &str) -> Option<String> {
         self.get(name).filter(|value| !value.is_empty())
     }
 
-    /// The value as it is.
+    /// The raw value.
     pub fn get_os(&self, name: &str) -> Option<&OsStr> {
         self.all.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
-    /// Whether it is set to something.
+    /// Whether it is set and not empty.
     pub fn is_filled(&self, name: &str) -> bool {
         self.get_os(name).is_some_and(|value| !value.is_empty())
     }
@@ -59,7 +59,7 @@ impl Vars {
         self.iter().filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
     }
 
-    /// The same with further ones laid over it.
+    /// A copy with more variables laid over it.
     #[must_use]
     pub fn with<K: Into<OsString>, V: Into<OsString>>(
         &self,
@@ -70,29 +70,29 @@ impl Vars {
         Self { all: Arc::new(all), own_path: self.own_path.clone() }
     }
 
-    /// The same, with other folders for the tools of this program itself: an agent writes in some that `PATH` names.
+    /// A copy with another PATH for this program's own tools: agents can write in some folders of `PATH`.
     #[must_use]
     pub fn with_own_path(&self, path: &OsStr) -> Self {
         Self { own_path: Some(path.into()), ..self.clone() }
     }
 
-    /// Whether it was said which folders this program's own tools come from.
+    /// Whether such a PATH is set.
     pub fn has_own_path(&self) -> bool {
         self.own_path.is_some()
     }
 
-    /// The `PATH` for tools that this program starts for itself, outside of any sandbox.
+    /// The `PATH` for tools that this program starts itself, outside any sandbox.
     pub fn own_path(&self) -> &OsStr {
         self.own_path.as_deref().or_else(|| self.get_os("PATH")).unwrap_or_default()
     }
 
-    /// The folders of `PATH` that are named in full.
+    /// The absolute folders of `PATH`.
     pub fn path_folders(&self) -> Vec<PathBuf> {
         let path = self.get_os("PATH").unwrap_or_default();
         std::env::split_paths(path).filter(|folder| folder.is_absolute()).collect()
     }
 
-    /// `HOME`, where it is set.
+    /// `HOME`, if set.
     pub fn home(&self) -> Option<&Path> {
         self.get_os("HOME").filter(|home| !home.is_empty()).map(Path::new)
     }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_laid_over_a_snapshot_does_not_change_it() {
+    fn overlay_does_not_change_the_snapshot() {
         let vars: Vars = [("A", "1"), ("HOME", "/home/me"), ("E", "")].into_iter().collect();
         let over = vars.with([("A", "2"), ("B", "3")]);
         assert_eq!((vars.get("A").as_deref(), vars.get("B")), (Some("1"), None));

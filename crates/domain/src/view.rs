@@ -1,4 +1,4 @@
-//! A run as it stands, from its state and the moment it is looked at: one computation for every screen, page and program.
+//! Builds a run's view from its state and the present moment: one computation for every screen, page and program.
 
 use crate::state::{RunState, Stage};
 use jiff::Timestamp;
@@ -19,22 +19,22 @@ pub use ralph_loop_protocol::view::{CheckView, RunView, SetupView};
 use ralph_loop_task::spec::WorkspaceKind;
 use std::time::Duration;
 
-/// What a view needs beside the state: the time, and whether a process runs the run.
+/// What a view needs in addition to the state: the time, and whether a process drives the run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ViewContext {
-    /// The time; that of the last event where absent.
+    /// The present time; default: that of the last event.
     pub now: Option<Timestamp>,
     /// Whether a process drives the run.
     pub driven: bool,
-    /// When the session under way last printed something.
+    /// When the active session last printed something.
     pub last_output: Option<Timestamp>,
-    /// What the agent does, in a few words.
+    /// The agent's activity, in a few words.
     pub activity: Option<String>,
-    /// The zone whose clock the reader looks at; UTC where absent.
+    /// The reader's time zone; default: UTC.
     pub zone: Option<TimeZone>,
 }
 
-/// The run as it stands.
+/// The view of a run.
 pub fn view(state: &RunState, moment: &ViewContext) -> RunView {
     let now = moment.now.unwrap_or(state.now);
     let spec = &state.spec;
@@ -76,13 +76,13 @@ pub fn view(state: &RunState, moment: &ViewContext) -> RunView {
     }
 }
 
-/// The status for people: an unfinished run that nobody drives and nobody is asked about is paused, whatever it was doing.
+/// The displayed status: an unfinished run without a driver and without a question counts as paused.
 pub fn status(state: &RunState, driven: bool) -> Status {
     let orphaned = state.result.finished.is_none() && state.people.needs_human.is_none() && !driven;
     if orphaned { Status::Paused } else { state.status() }
 }
 
-/// The branch that holds the work, where one does. That of a clone which was pushed has the name that it has there.
+/// The branch with the work, if any. For a pushed clone, the remote name.
 pub fn branch(state: &RunState) -> Option<String> {
     let pushed =
         state.handover.pushed.is_some().then(|| state.spec.settings.handover.branch.clone()).flatten();
@@ -98,7 +98,7 @@ pub fn branch(state: &RunState) -> Option<String> {
     })
 }
 
-/// The ref that holds the work: of the run's branch, or one of the engine's own.
+/// The ref with the work: its branch's, or one of the engine's.
 pub fn work_ref(state: &RunState) -> Option<String> {
     match (&state.spec.branch, &state.work.commit) {
         (Some(branch), _) => Some(format!("refs/heads/{branch}")),
@@ -120,7 +120,7 @@ fn now_line(state: &RunState, moment: &ViewContext, now: Timestamp) -> String {
     if let Some(wait) = &state.wait {
         return match (wait.until, &state.people.paused_by) {
             (Some(until), _) => {
-                // The time stands first: it is what a glance looks for, and nothing cuts it off.
+                // The time comes first: it is what you look for, and it is never cut off.
                 format!("waiting, continues in {} · {}", left(until, now, moment.zone.as_ref()), wait.reason)
             }
             (None, Some(who)) => format!("paused by {who} {}", ago(wait.since, now)),
@@ -134,7 +134,7 @@ fn now_line(state: &RunState, moment: &ViewContext, now: Timestamp) -> String {
     text
 }
 
-/// What a person asked for and what happens once the session is over.
+/// A requested action that happens after the session.
 pub fn pending(state: &RunState) -> Option<String> {
     state.iterations.current.as_ref()?;
     match (&state.people.stop_by, &state.people.paused_by) {
@@ -181,7 +181,7 @@ fn next(state: &RunState, moment: &ViewContext) -> Option<String> {
     if let Some(need) = &state.people.needs_human {
         return Some(need.answer(id.as_str()));
     }
-    // Where no process drives it, the sentence of the moment names the command itself.
+    // Without a driver, the sentence itself names the command.
     let paused = moment.driven && state.wait.is_some() && state.people.paused_by.is_some();
     paused.then(|| format!("`ralph resume {id}` goes on"))
 }
@@ -255,7 +255,7 @@ fn checks(state: &RunState) -> Vec<CheckView> {
     settings.verifiers.iter().map(view).collect()
 }
 
-/// Every final check runs the setup first: one that has passed, or in which a check has spoken, got past it.
+/// Every final check runs the setup first: one that passed, or reached a check, got past it.
 fn setup_failed(state: &RunState) -> Option<SetupView> {
     let passed = state.result.proof.as_ref().is_some_and(|proof| proof.passed);
     let past = passed || !state.result.refused.is_empty();
@@ -264,7 +264,7 @@ fn setup_failed(state: &RunState) -> Option<SetupView> {
     Some(SetupView { command, last_lines: checks.setup_lines.clone(), log: checks.setup_log.clone() })
 }
 
-/// What the final check says of a check that passed in the workspace, where it did not accept the tree as it is now.
+/// What the final check says about a check that passed in the workspace, if it rejected the present tree.
 fn refusal(state: &RunState, verifier: &ralph_loop_task::config::VerifierConfig) -> Option<CheckRefusal> {
     let (tree, failed) = state.result.disproved.as_ref()?;
     if state.work.tree.as_ref() != Some(tree)
@@ -387,7 +387,7 @@ fn finished(state: &RunState) -> Option<FinishedView> {
     Some(FinishedView { reason: end.reason, summary: end.summary.clone(), at: end.at })
 }
 
-/// `4 s`, `12 min`, `3 h`, `5 days`: an age to one unit, because nobody reads more of it.
+/// `4 s`, `12 min`, `3 h`, `5 days`: an age in one unit.
 fn age(length: Duration) -> String {
     match length.as_secs() {
         s @ 0..=59 => format!("{s} s"),
@@ -397,7 +397,7 @@ fn age(length: Duration) -> String {
     }
 }
 
-/// How long ago something was; a clock that went back makes it now.
+/// How long ago something was; zero if the clock went back.
 fn since(at: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(at)).unwrap_or_default()
 }
@@ -406,7 +406,7 @@ fn ago(at: Timestamp, now: Timestamp) -> String {
     format!("{} ago", age(since(at, now)))
 }
 
-/// `12 min (04:02 UTC)`: time left until an instant, with the day where it is not today.
+/// `12 min (04:02 UTC)`: time left, with the date if it isn't today.
 fn left(until: Timestamp, now: Timestamp, zone: Option<&TimeZone>) -> String {
     let left = Duration::from_secs(since(now, until).as_secs());
     format!("{} ({})", duration(left), clock_time(until, now, zone))

@@ -1,8 +1,7 @@
-//! Short ways to make a `ForgeError`.
+//! Helpers to create a `ForgeError`.
 
 use ralph_loop_domain::ports::ForgeError;
 
-/// What the methods here return.
 pub(crate) type Result<T, E = ForgeError> = std::result::Result<T, E>;
 
 pub(crate) fn unavailable(what: impl Into<String>, reason: impl ToString) -> ForgeError {

@@ -1,4 +1,4 @@
-//! Which code host a repo belongs to.
+//! Finds the code host of a repo.
 
 use crate::error::Result;
 use crate::github::{host_of, serves};
@@ -7,20 +7,20 @@ use ralph_loop_domain::ports::{Forge, ForgeError};
 use ralph_loop_domain::vars::Vars;
 use std::path::Path;
 
-/// Who has named an address.
+/// The source of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamedBy {
-    /// The user: a remote of their own repo, or a flag.
+    /// The user: a remote of their repo, or a flag.
     User,
-    /// A task of some repo.
+    /// A repo's task.
     Repo,
 }
 
-/// The code host of a remote; `None` where it is one that we do not speak to.
+/// The code host of a remote; `None` if it isn't supported.
 ///
-/// A folder that is named wins. A GitHub host without a token is an error that says what to set. A token goes to github.com,
-/// to a host that `GITHUB_API_URL`, `GITHUB_SERVER_URL` or `GH_HOST` names, and to a `*.ghe.com` of the user's own, never to
-/// one that only looks like GitHub.
+/// A named folder wins. A GitHub host without a token is an error that says what to set. A token is only sent to
+/// github.com, to a host in `GITHUB_API_URL`, `GITHUB_SERVER_URL` or `GH_HOST`, and to the user's own `*.ghe.com`,
+/// never to a host that only resembles GitHub.
 pub fn find(
     remote_url: Option<&str>,
     named_by: NamedBy,
@@ -35,7 +35,7 @@ pub fn find(
     let named = |name: &str| vars.get(name).filter(|value| !value.trim().is_empty());
     let host = address.host_name();
     let is_github = host == "github.com"
-        // Anybody can have a name below that one.
+        // Anyone can register a name below that one.
         || (host.ends_with(".ghe.com") && named_by == NamedBy::User)
         || named("GITHUB_API_URL").is_some_and(|url| serves(&url, host))
         || named("GITHUB_SERVER_URL")
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_remote_leads_to_its_host() {
+    fn remote_selects_its_host() {
         let github = Some(("github".to_owned(), "o/r".to_owned()));
         let token = ("GITHUB_TOKEN", "t");
         assert_eq!(found("git@github.com:o/r.git", &[token]).unwrap(), github);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_goes_to_no_enterprise_host_that_only_a_repos_task_names() {
+    fn token_is_not_sent_to_an_enterprise_host_from_a_task() {
         let is_found = |vars: &[(&str, &str)]| {
             let vars: Vars = vars.iter().copied().collect();
             find(Some("https://evil.ghe.com/o/r"), NamedBy::Repo, None, &vars).unwrap().is_some()
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_named_wins() {
+    fn named_folder_wins() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("forge");
         let found = find(

@@ -1,8 +1,8 @@
 //! Code hosts, the backends of the `Forge` port.
 //!
-//! [`LocalForge`] is a folder: a bare repo, and pull requests as files that people and tests can edit. [`GitHub`] speaks to
-//! github.com and to Enterprise servers, with a personal token or as an App. [`find`] chooses for a remote. [`GitHub`] and [`find`]
-//! come with the feature `github`, which is on by default.
+//! [`LocalForge`] is a folder: a bare repo, and pull requests as files that users and tests can edit. [`GitHub`]
+//! supports github.com and Enterprise servers, with a personal token or as an App. [`find`] chooses for a remote.
+//! [`GitHub`] and [`find`] require the feature `github`, which is on by default.
 
 mod error;
 #[cfg(feature = "github")]

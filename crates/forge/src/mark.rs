@@ -1,10 +1,10 @@
-//! The mark by which a comment is found again: an HTML comment at its end, which code hosts do not show.
+//! The mark that identifies a comment: an HTML comment at its end, which code hosts don't show.
 
 /// Hosts refuse longer texts.
 const TEXT_MAX: usize = 65_000;
 
 fn line(mark: &str) -> String {
-    // A mark must not be able to end the comment that hides it.
+    // A mark must not end the comment that hides it.
     let mut safe = String::new();
     for byte in mark.bytes() {
         match byte {
@@ -17,18 +17,18 @@ fn line(mark: &str) -> String {
     format!("<!-- ralph-mark: {safe} -->")
 }
 
-/// The text with its mark.
 pub(crate) fn marked(body: &str, mark: &str) -> String {
     let mark = line(mark);
     format!("{}\n\n{mark}", fitting(body, TEXT_MAX - mark.len()))
 }
 
-/// Whether a text carries this mark as its last line, where only [`marked`] puts it: quoting a comment does not copy it there.
+/// Whether a text has this mark as its last line, where only [`marked`] puts it: quoting a comment doesn't copy it
+/// there.
 pub(crate) fn carries(body: &str, mark: &str) -> bool {
     body.trim_end().lines().last().is_some_and(|last| last.trim() == line(mark))
 }
 
-/// The text as people see it.
+/// The visible text.
 pub(crate) fn without(body: &str) -> &str {
     match body.trim_end().rsplit_once('\n') {
         Some((text, last)) if last.trim().starts_with("<!-- ralph-mark: ") => text.trim_end(),
@@ -36,7 +36,7 @@ pub(crate) fn without(body: &str) -> &str {
     }
 }
 
-/// A text that the host takes: cut where it is too long, and says so.
+/// Cuts a text to the host's limit, and says so.
 pub(crate) fn fit(body: &str) -> String {
     fitting(body, TEXT_MAX)
 }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marked_text_is_found_by_its_mark_only() {
+    fn marked_text_is_recognized_only_by_its_mark() {
         let text = marked("hello", "run-1:progress");
         assert!(carries(&text, "run-1:progress"));
         assert!(carries(&text.replace('\n', "\r\n"), "run-1:progress"));

@@ -1,17 +1,16 @@
-//! Which review of a person counts.
+//! Which of a reviewer's reviews counts.
 
 use ralph_loop_domain::ports::{Review, ReviewState};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a host says of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
     Approved,
     ChangesRequested,
     Commented,
-    /// Taken back; the person has said nothing that counts.
+    /// Withdrawn; the reviewer has no other decision.
     Dismissed,
 }
 
@@ -25,8 +24,8 @@ impl Verdict {
     }
 }
 
-/// The latest that counts of each person, oldest first; `given` comes oldest first. A remark does not undo a decision, and
-/// nobody reviews their own work.
+/// The latest decision of each reviewer, oldest first; `given` is oldest first. A comment doesn't replace a decision,
+/// and authors can't review themselves.
 pub(crate) fn latest(given: Vec<(Verdict, Review)>, author: &str) -> Vec<Review> {
     let mut counting: BTreeMap<String, (usize, Verdict, Review)> = BTreeMap::new();
     for (order, (verdict, review)) in given.into_iter().enumerate() {
@@ -48,7 +47,7 @@ pub(crate) fn latest(given: Vec<(Verdict, Review)>, author: &str) -> Vec<Review>
     found.into_iter().map(|(_, _, review)| review).collect()
 }
 
-/// The reviews that were dismissed, of people who have decided nothing since; `given` comes oldest first.
+/// Dismissed reviews of reviewers without a later decision; `given` is oldest first.
 pub(crate) fn last_dismissed(given: &[(Verdict, Review)]) -> Vec<&Review> {
     let mut last: BTreeMap<String, (Verdict, &Review)> = BTreeMap::new();
     for (verdict, review) in given.iter().filter(|(verdict, _)| *verdict != Verdict::Commented) {

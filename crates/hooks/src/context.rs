@@ -4,7 +4,7 @@ use crate::input::HookInput;
 use crate::reply::Reply;
 use crate::{HookContext, memory, transcript};
 
-/// Tokens of a window, unless `CLAUDE_CONTEXT_WINDOW` says otherwise.
+/// The default size of a window, in tokens.
 const WINDOW: u64 = 200_000;
 /// The thresholds in percent, and what to do at each.
 const THRESHOLDS: [(u8, &str); 5] = [

@@ -38,7 +38,7 @@ impl HookEvent {
     }
 }
 
-/// The CLI whose format an answer has.
+/// The CLI whose format an answer uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cli {
     /// Claude Code; qwen and codex read the same.

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The JSON on stdin; unknown keys are ignored.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct HookInput {
@@ -31,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_real_sessions_send_is_read() {
+    fn recorded_hook_inputs_are_parsed() {
         let stop = r#"{"session_id":"f8b2","transcript_path":"/t.jsonl","cwd":"/r","prompt_id":"b","permission_mode":"bypassPermissions","hook_event_name":"Stop","stop_hook_active":true,"last_assistant_message":"x","background_tasks":[],"session_crons":[]}"#;
         let read = HookInput::parse(stop.as_bytes()).unwrap();
         assert!(read.stop_hook_active);

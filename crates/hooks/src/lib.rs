@@ -40,7 +40,7 @@ pub struct HookContext {
     pub program: Option<PathBuf>,
 }
 
-/// Longest event. A CLI sends the whole text of a file that it writes.
+/// The largest event. A CLI sends the complete text of a file that it writes.
 pub const INPUT_MAX: u64 = 32 * 1024 * 1024;
 
 /// Answers an event.

@@ -1,4 +1,5 @@
-//! `.ralph/active.json`: a loop works in this folder. It names one session; your own session in the same folder is never held.
+//! `.ralph/active.json`: a loop works in this folder. It names one session; your own session in the same folder is
+//! never blocked.
 
 use crate::HookContext;
 use crate::project::Project;
@@ -7,27 +8,25 @@ use serde::Deserialize;
 
 const MARKER_MAX: u64 = 64 * 1024;
 
-/// What the loop says of the session that it started.
+/// What the loop says about its session.
 #[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
 pub(crate) struct Marker {
     pub run_id: String,
-    /// The process of the loop.
     #[serde(default)]
     pub pid: u32,
-    /// When it began, in ticks since boot: another process may get its id.
+    /// When it began, in ticks since boot: its id may be reused.
     #[serde(default)]
     pub began: Option<u64>,
-    /// The namespace of the process id.
+    /// The PID namespace of its process.
     #[serde(default)]
     pub pid_namespace: Option<String>,
     #[serde(default)]
     pub iteration: u32,
     #[serde(default)]
     pub attempt: u32,
-    /// Whether sessions commit their work themselves.
+    /// Whether sessions commit their own work.
     #[serde(default)]
     pub commits: bool,
-    /// The plan of the run.
     #[serde(default)]
     pub plan: Option<MarkedPlan>,
 }
@@ -42,7 +41,7 @@ pub(crate) struct MarkedPlan {
     pub progress_bytes: u64,
 }
 
-/// The marker, if its run, iteration and attempt are those of this session's variables.
+/// The marker, if it has the run, iteration and attempt in this session's variables.
 pub(crate) fn of_session(project: &Project, context: &HookContext) -> Option<Marker> {
     let run = context.vars.filled("RALPH_RUN")?;
     let number = |name: &str| context.vars.get(name)?.parse::<u32>().ok();
@@ -56,8 +55,8 @@ pub(crate) fn of_session(project: &Project, context: &HookContext) -> Option<Mar
 }
 
 impl Marker {
-    /// Whether the loop that wrote it is gone: its process is, or another one has its id. In a sandbox, where ids differ, every
-    /// process ends with the loop.
+    /// Whether its loop is gone: its process has ended, or its id was reused. In a sandbox, which has other ids,
+    /// every process ends with the loop.
     fn is_left_behind(&self) -> bool {
         let (Some(began), Some(namespace)) = (self.began, &self.pid_namespace) else { return false };
         let here = std::fs::read_link("/proc/self/ns/pid").map(|link| link.display().to_string());

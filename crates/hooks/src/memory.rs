@@ -5,11 +5,10 @@ use crate::input::HookInput;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The memory of one session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Memory {
-    /// The highest threshold that a context alert named, in percent.
+    /// The highest context alert so far, in percent.
     pub alerted: u8,
     /// Blocks in a row.
     pub blocks: u32,
@@ -19,26 +18,24 @@ pub(crate) struct Memory {
 
 const MEMORY_MAX: u64 = 64 * 1024;
 
-/// Reads the memory of a session.
 pub(crate) fn recall(input: &HookInput, context: &HookContext) -> Memory {
     let Some(path) = file(input, context) else { return Memory::default() };
     let bytes = ralph_loop_safe_fs::read_plain(path, MEMORY_MAX).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-/// Writes it; false if that fails.
+/// Saves the memory; false if that fails.
 pub(crate) fn remember(input: &HookInput, context: &HookContext, memory: &Memory) -> bool {
     let Some(path) = file(input, context) else { return false };
     let Some(folder) = path.parent() else { return false };
     let text = serde_json::to_vec(memory).unwrap_or_default();
     std::fs::create_dir_all(folder).is_ok() && {
-        // Two hooks of one session may end at the same time; each writes a whole file.
+        // Two hooks of one session may end at the same time; each writes a complete file.
         let partial = path.with_extension(format!("{}.tmp", std::process::id()));
         std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, &path)).is_ok()
     }
 }
 
-/// Forgets a session.
 pub(crate) fn forget(input: &HookInput, context: &HookContext) {
     if let Some(path) = file(input, context) {
         let _ = std::fs::remove_file(path);

@@ -5,13 +5,11 @@ use crate::guard::{AllowRules, PathRules};
 use crate::input::HookInput;
 use std::path::{Path, PathBuf};
 
-/// Bytes of the user's rules.
 const RULES_MAX: u64 = 256 * 1024;
 
-/// Where a session works.
 #[derive(Debug, Clone)]
 pub(crate) struct Project {
-    /// The top of the project.
+    /// The top folder of the project.
     pub top: PathBuf,
     /// Where commands start.
     pub cwd: PathBuf,
@@ -49,7 +47,7 @@ impl Project {
         }
     }
 
-    /// The user's own rules, and what is wrong with them. A file inside the project never counts.
+    /// The user's rules, and what is wrong with them. A file inside the project never counts.
     pub(crate) fn allow_rules(&self, context: &HookContext) -> (AllowRules, Option<String>) {
         let Some(path) =
             rules_file(context).filter(|path| !path.starts_with(&self.top) && !path.starts_with(&self.cwd))
@@ -69,7 +67,6 @@ impl Project {
     }
 }
 
-/// Where the user's rules are.
 fn rules_file(context: &HookContext) -> Option<PathBuf> {
     let named =
         context.vars.filled("XDG_CONFIG_HOME").filter(|path| path.starts_with('/')).map(PathBuf::from);

@@ -3,7 +3,7 @@
 use crate::event::Cli;
 use serde_json::json;
 
-/// What goes to stdout.
+/// A hook's answer on stdout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
     /// One JSON object, or nothing.
@@ -11,7 +11,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// No answer.
+    /// An empty answer.
     pub fn pass() -> Self {
         Self::default()
     }
@@ -26,7 +26,7 @@ impl Reply {
         })
     }
 
-    /// The session continues instead of ending.
+    /// Makes the session continue instead of ending.
     pub fn block(reason: &str) -> Self {
         Self::json(&json!({"decision": "block", "reason": reason}))
     }

@@ -1,4 +1,5 @@
-//! The stop gate: a session of a loop doesn't end with a broken plan, without a progress entry, or with uncommitted work.
+//! The stop gate: keeps a session of a loop from ending with a broken plan, without a progress entry, or with
+//! uncommitted work.
 //!
 //! It blocks a few times at most, and never twice for the same reason: the engine checks the result anyway.
 
@@ -13,13 +14,11 @@ use ralph_loop_task::dialect::prd_tasks::{self, TasksJson};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Blocks in a row. The CLI has a cap of its own, at which it drops the answer.
+/// Blocks in a row. The CLI has its own limit, at which it drops the answer.
 const BLOCKS_MAX: u32 = 3;
 const TASKS_MAX: u64 = 4 * 1024 * 1024;
-/// Files that a message names.
 const NAMED_MAX: usize = 5;
 
-/// Whether a session may end.
 pub(crate) fn answer(input: &HookInput, project: &Project, context: &HookContext) -> Reply {
     let Some(marker) = marker::of_session(project, context) else { return Reply::pass() };
     let mut known = memory::recall(input, context);
@@ -35,7 +34,7 @@ pub(crate) fn answer(input: &HookInput, project: &Project, context: &HookContext
         }
         return Reply::pass();
     };
-    // One block is left to the CLI's own cap.
+    // One block is left to the CLI's limit.
     let cap = context.vars.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").and_then(|text| text.parse::<u32>().ok());
     let most = cap.filter(|cap| *cap > 0).map_or(BLOCKS_MAX, |cap| BLOCKS_MAX.min(cap.saturating_sub(1)));
     if known.blocks >= most || known.reason == reason {
@@ -50,7 +49,7 @@ pub(crate) fn answer(input: &HookInput, project: &Project, context: &HookContext
     }
 }
 
-/// What is left to do.
+/// The remaining work.
 fn unfinished(marker: &Marker, project: &Project, context: &HookContext) -> Option<String> {
     if let Some(plan) = &marker.plan {
         let top = SafeDir::open(&project.top).ok()?;
@@ -67,7 +66,7 @@ fn unfinished(marker: &Marker, project: &Project, context: &HookContext) -> Opti
     if marker.commits { uncommitted(project, context) } else { None }
 }
 
-/// What is wrong with the plan, with the name of the field.
+/// What is wrong with the plan, with the field's name.
 fn plan_problem(plan: &MarkedPlan, top: &SafeDir) -> Option<String> {
     let text = match top.read_text(&plan.tasks, Links::Inside, TASKS_MAX) {
         Ok(text) => text,
@@ -83,7 +82,6 @@ fn plan_problem(plan: &MarkedPlan, top: &SafeDir) -> Option<String> {
     found.map(|problem| format!("`{}` isn't a valid plan: {problem}. Fix it.", plan.tasks))
 }
 
-/// The first required field that is missing or empty.
 fn missing_field(plan: &Value) -> Option<String> {
     let filled = |value: &Value| match value {
         Value::String(text) => !text.trim().is_empty(),
@@ -140,7 +138,7 @@ fn progress_missing(plan: &MarkedPlan, top: &SafeDir) -> bool {
     }
 }
 
-/// The files that the session was to commit. Ralph's own files don't count.
+/// The files that the session should commit, except `ralph`'s own.
 fn uncommitted(project: &Project, context: &HookContext) -> Option<String> {
     let repo = ralph_loop_git::Repo::discover(&context.vars, &project.top).ok()?;
     let out = repo.git().call(["status", "--porcelain", "-z", "--untracked-files=normal"]).run().ok()?;

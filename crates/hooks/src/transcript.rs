@@ -5,9 +5,9 @@ use serde::Deserialize;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 
-/// Bytes that are looked through first: nearly always enough.
+/// First piece to search: nearly always enough.
 const PIECE: u64 = 192 * 1024;
-/// Bytes that are looked through for the last count.
+/// How much is searched for the last count.
 const LOOKED_THROUGH: u64 = 2 * 1024 * 1024;
 /// Bytes of a transcript to a token, if the model hasn't counted.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -41,7 +41,7 @@ struct Usage {
     output_tokens: u64,
 }
 
-/// Reads how full a window is. After a compaction only what followed it counts.
+/// Reads how full a window is. After a compaction only what follows counts.
 pub(crate) fn fill(path: &str) -> Option<Fill> {
     let mut file = ralph_loop_safe_fs::open_plain(path).ok()?;
     let size = file.metadata().ok()?.len();
@@ -58,7 +58,7 @@ pub(crate) fn fill(path: &str) -> Option<Fill> {
     Some(Fill { tokens: size / BYTES_PER_TOKEN, counted: false })
 }
 
-/// The last count of the model, or the size of what followed the last compaction. The first line may be cut off.
+/// The model's last count, or the size of what follows the last compaction. The first line may be cut off.
 fn last_count(bytes: &[u8], cut: bool) -> Option<Fill> {
     let from = if cut { memchr::memchr(b'\n', bytes)? + 1 } else { 0 };
     let mut end = bytes.len();
@@ -83,7 +83,7 @@ fn read(file: &mut File, start: u64, end: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Tokens that the model counted in this line: all that it was sent, and its answer.
+/// The model's token count in this line: everything it received, and its answer.
 fn counted(line: &[u8]) -> Option<u64> {
     if memmem::find(line, b"\"usage\"").is_none() || memmem::find(line, b"\"assistant\"").is_none() {
         return None;
@@ -110,7 +110,7 @@ mod tests {
     const COUNT: &str = r#"{"type":"assistant","message":{"role":"assistant","usage":{"input_tokens":10,"cache_read_input_tokens":90000,"cache_creation_input_tokens":9000,"output_tokens":990}}}"#;
 
     #[test]
-    fn the_models_own_count_goes_before_a_guess() {
+    fn models_token_count_comes_before_an_estimate() {
         let filler = format!("{{\"type\":\"user\",\"x\":\"{}\"}}\n", "y".repeat(500)).repeat(1000);
         assert_eq!(filled(&format!("{filler}{COUNT}\n")), Some(Fill { tokens: 100_000, counted: true }));
         let more = filled(&format!("{COUNT}\n{filler}")).unwrap();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_count_the_size_says_it_and_a_compaction_starts_anew() {
+    fn size_is_the_estimate_and_compaction_resets_it() {
         assert_eq!(filled(&"x".repeat(4000)), Some(Fill { tokens: 1000, counted: false }));
         let compacted =
             format!("{COUNT}\n{{\"type\":\"system\",\"subtype\":\"compact_boundary\"}}\n{}", "x".repeat(400));

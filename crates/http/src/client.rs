@@ -11,14 +11,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
-/// What holds for all requests of a client.
+/// Settings for all requests of a client.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
     /// How long a server may take to accept a connection.
     pub connect_timeout: Duration,
-    /// How long a connection that nobody uses stays open.
+    /// How long an unused connection stays open.
     pub idle_timeout: Duration,
-    /// The way to servers that are not on this machine.
+    /// Proxy settings for servers on other machines.
     pub proxy: ProxySettings,
 }
 
@@ -32,7 +32,7 @@ impl Default for ClientOptions {
     }
 }
 
-/// One request; it can be sent several times.
+/// A request; it can be sent several times.
 #[derive(Debug)]
 pub struct Request {
     inner: reqwest::Request,
@@ -40,44 +40,44 @@ pub struct Request {
 }
 
 impl Request {
-    /// Without headers and body.
+    /// A request without headers and body.
     pub fn new(method: Method, url: Url) -> Self {
         Self { inner: reqwest::Request::new(method, url), connect_timeout: None }
     }
 
-    /// With a header in the place of one of the same name.
+    /// Sets a header, replacing one of the same name.
     #[must_use]
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.inner.headers_mut().insert(name, value);
         self
     }
 
-    /// With a body.
+    /// Sets the body.
     #[must_use]
     pub fn body(mut self, kind: HeaderValue, bytes: impl Into<Bytes>) -> Self {
         *self.inner.body_mut() = Some(bytes.into().into());
         self.header(reqwest::header::CONTENT_TYPE, kind)
     }
 
-    /// With another limit for the connection than the client's.
+    /// Sets another connection timeout than the client's.
     #[must_use]
     pub fn connect_timeout(self, limit: Duration) -> Self {
         Self { connect_timeout: Some(limit), ..self }
     }
 }
 
-/// A client: one runtime on the thread of the caller, connections that stay open between requests. Nothing is set up before
-/// the first request.
+/// A client: one runtime on the caller's thread, connections that stay open between requests. Nothing is set up
+/// before the first request.
 #[derive(Debug)]
 pub struct Client {
     runtime: Runtime,
     options: ClientOptions,
-    /// By whether they stay on this machine and by their time for a connection.
+    /// By whether they stay on this machine and by their connection timeout.
     clients: Mutex<BTreeMap<(bool, Duration), reqwest::Client>>,
 }
 
 impl Client {
-    /// A client; no thread is added.
+    /// A client; starts no thread.
     pub fn new(options: ClientOptions) -> Result<Self, StartError> {
         if in_async_runtime() {
             return Err(StartError::InAsyncRuntime);
@@ -95,14 +95,14 @@ impl Client {
     ) -> Result<Response<'_>, Failure<S>> {
         let broken = || TransportError::Broken { reason: "the body cannot be sent twice".into() };
         let mut sent = request.inner.try_clone().ok_or_else(broken)?;
-        // Nobody sends them, and libraries below would log them.
+        // They are never sent, and the libraries would log them.
         let _ = (sent.url_mut().set_username(""), sent.url_mut().set_password(None));
         let connect = request.connect_timeout.unwrap_or(self.options.connect_timeout);
         let client = self.client_for(sent.url(), connect)?;
         let begun = Instant::now();
         let execute = async {
-            // Between two requests nobody drives the runtime: what servers closed meanwhile is noticed now, before such a
-            // connection is used again.
+            // The runtime doesn't run between requests: notice connections that servers closed in the meantime before
+            // reusing one.
             for _ in 0..2 {
                 tokio::task::yield_now().await;
             }
@@ -134,7 +134,7 @@ impl Client {
         Ok((response.status(), response.headers().clone(), body))
     }
 
-    /// Waits; the error says that the watch ended it.
+    /// Waits; fails if the watch ends it.
     pub fn pause_watched<S>(&self, wait: Duration, watch: Watch<'_, S>) -> Result<(), S> {
         match self.runtime.block_on(watched(std::future::pending::<()>(), wait, watch)) {
             Err(Failure::Stopped(why)) => Err(why),
@@ -147,7 +147,7 @@ impl Client {
         let Ok(()) = self.pause_watched(wait, &mut never_stop);
     }
 
-    /// Ends it at once: a look-up of a name that goes on is not waited for.
+    /// Closes at once, without waiting for a name lookup.
     pub fn close(self) {
         self.runtime.shutdown_background();
     }
@@ -162,7 +162,7 @@ impl Client {
         if let Some(client) = clients.get(&(local, connect)) {
             return Ok(client.clone());
         }
-        // Without certificates on the machine, servers without TLS can still be asked.
+        // Without certificates on the machine, servers without TLS still work.
         let (config, complete) = match tls::client_config() {
             Ok(config) => (config, true),
             Err(_) if url.scheme() == "http" => (tls::config_without_roots()?, false),
@@ -174,7 +174,7 @@ impl Client {
             .pool_idle_timeout(self.options.idle_timeout)
             .user_agent(concat!("ralph/", env!("CARGO_PKG_VERSION")))
             .tls_backend_preconfigured(rustls::ClientConfig::clone(&config))
-            // Otherwise the variables of the process would choose one.
+            // Otherwise the process's variables would choose one.
             .no_proxy();
         if !local {
             builder = self.options.proxy.rules().into_iter().fold(builder, reqwest::ClientBuilder::proxy);
@@ -187,8 +187,8 @@ impl Client {
     }
 }
 
-/// Notes a request and what became of it. Of the address only the server: its path, query and user may hold secrets, as
-/// headers and bodies do.
+/// Logs a request and its result. Of the URL only the server: its path, query and user may hold secrets, as headers
+/// and bodies do.
 fn log<S>(request: &reqwest::Request, inner: &Result<reqwest::Response, Failure<S>>, took: Duration) {
     let (method, host, port) = (request.method(), request.url().host_str(), request.url().port());
     match inner {
@@ -203,7 +203,7 @@ fn log<S>(request: &reqwest::Request, inner: &Result<reqwest::Response, Failure<
     }
 }
 
-/// An answer whose body is still to be read.
+/// An answer whose body is still unread.
 #[derive(Debug)]
 pub struct Response<'c> {
     client: &'c Client,
@@ -216,7 +216,7 @@ impl Response<'_> {
         self.inner.status().as_u16()
     }
 
-    /// The same, which shows itself with its usual name (`404 Not Found`).
+    /// The status with its usual name when displayed (`404 Not Found`).
     pub fn status_code(&self) -> StatusCode {
         self.inner.status()
     }
@@ -226,12 +226,12 @@ impl Response<'_> {
         self.inner.headers()
     }
 
-    /// The value of a header, where it is text.
+    /// The value of a header, if it is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.inner.headers().get(name)?.to_str().ok()
     }
 
-    /// The next piece of the body, as it comes; `None` at its end.
+    /// The next piece of the body; `None` at its end.
     pub fn chunk<S>(&mut self, limit: Duration, watch: Watch<'_, S>) -> Result<Option<Bytes>, Failure<S>> {
         let piece = self.client.runtime.block_on(watched(self.inner.chunk(), limit, watch))?;
         Ok(piece.map_err(|error| self.client.failed(error))?)

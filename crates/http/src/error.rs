@@ -1,13 +1,13 @@
-//! What can go wrong before there is an answer.
+//! Errors before there is an answer.
 
 use crate::proxy::ProxySettings;
 use crate::tls::TlsError;
 use ralph_loop_protocol::text::deepest_cause;
 
-/// A client cannot be made.
+/// A client can't be created.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The thread belongs to an async runtime, which this client would stop.
+    /// The thread belongs to an async runtime, which this client would block.
     #[error("a call blocks: make it on a thread of its own")]
     InAsyncRuntime,
     /// The system refuses what a connection needs.
@@ -15,37 +15,37 @@ pub enum StartError {
     System(#[from] std::io::Error),
 }
 
-/// A connection failed. No message holds an address, a header or a proxy's password.
+/// A connection failed. Messages hold no URL, header or proxy password.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TransportError {
-    /// See there.
+    /// TLS setup failed.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The server did not accept a connection in time.
+    /// The server didn't accept a connection in time.
     #[error("{reason}")]
     ConnectTimedOut {
-        /// In the system's words.
+        /// The system's message.
         reason: String,
     },
     /// There is no connection; the server has seen nothing.
     #[error("{reason}")]
     Connect {
-        /// In the system's words.
+        /// The system's message.
         reason: String,
     },
-    /// The connection broke after it was made.
+    /// The connection broke after it was established.
     #[error("{reason}")]
     Broken {
-        /// In the system's words.
+        /// The system's message.
         reason: String,
     },
-    /// The body is longer than the caller reads.
+    /// The body is longer than the caller's limit.
     #[error("the answer has no end")]
     TooLong,
 }
 
 impl TransportError {
-    /// Whether the server cannot have seen the request, so that it may be sent again whatever it does.
+    /// Whether the server can't have seen the request, so that it may always be sent again.
     pub fn is_unsent(&self) -> bool {
         matches!(self, Self::Tls(_) | Self::ConnectTimedOut { .. } | Self::Connect { .. })
     }

@@ -1,13 +1,13 @@
-//! The one HTTP client of the workspace, for callers that block: model servers, code hosts, cloud sandboxes, webhooks.
+//! The only HTTP client of the workspace, for blocking callers: model servers, code hosts, cloud sandboxes, webhooks.
 //!
-//! - [`Client`] sends a [`Request`] and gives back a [`Response`], whose body is read in bounded pieces. Every wait has a limit
-//!   and asks a [`Watch`] whether to go on.
-//! - [`tls`] is the only place that sets TLS up: ring, and the certificates that the machine trusts.
+//! - [`Client`] sends a [`Request`] and returns a [`Response`], whose body is read in bounded pieces. Every wait has
+//!   a limit and asks a [`Watch`] whether to continue.
+//! - [`tls`] is the only place that sets up TLS: ring, and the machine's trusted certificates.
 //! - [`ProxySettings`] come from the variables of the run, never from the process.
-//! - [`Backoff`] says how long to wait before the next try; [`redact`] takes secrets out of texts.
+//! - [`Backoff`] gives the wait before the next try; [`redact`] removes secrets from texts.
 //!
-//! Redirects are never followed: a header may hold a key, which belongs to one server. Whether a call may be tried again is
-//! known only to whoever makes it, so nothing is repeated here.
+//! Redirects are never followed: a header may hold a key, which belongs to one server. Only the caller knows whether
+//! a call may be retried, so nothing is retried here.
 
 mod client;
 mod error;

@@ -1,9 +1,9 @@
-//! Proxies, as the variables of a run name them.
+//! Proxies from a run's variables.
 
 use crate::redact;
 use reqwest::{NoProxy, Proxy};
 
-/// Which proxy requests go through. Calls to this machine never do.
+/// Which proxy requests use. Calls to this machine never use one.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ProxySettings {
     http: Option<String>,
@@ -11,7 +11,7 @@ pub struct ProxySettings {
     exceptions: Option<String>,
 }
 
-/// A proxy's address may hold a password.
+/// A proxy's URL may hold a password.
 impl std::fmt::Debug for ProxySettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ProxySettings")
@@ -25,8 +25,8 @@ impl ProxySettings {
     /// No proxy at all.
     pub const NONE: Self = Self { http: None, https: None, exceptions: None };
 
-    /// As the usual variables say: `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` for both, `NO_PROXY` for the hosts that are reached
-    /// without; each also in small letters.
+    /// From the usual variables: `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` for both, `NO_PROXY` for exceptions; each
+    /// also in lower case.
     pub fn from_vars(look: &dyn Fn(&str) -> Option<String>) -> Self {
         let first = |names: [&str; 2]| {
             names.iter().find_map(|name| look(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty()))
@@ -39,7 +39,7 @@ impl ProxySettings {
         }
     }
 
-    /// The proxies in the words of the HTTP library. An address that is none is left out, as everybody does.
+    /// The proxies for the HTTP library. Invalid URLs are skipped, as other programs do.
     pub(crate) fn rules(&self) -> Vec<Proxy> {
         let exceptions = || self.exceptions.as_deref().and_then(NoProxy::from_string);
         let http = self.http.as_ref().and_then(|address| Proxy::http(address).ok());
@@ -47,7 +47,7 @@ impl ProxySettings {
         http.into_iter().chain(https).map(|proxy| proxy.no_proxy(exceptions())).collect()
     }
 
-    /// Takes the passwords of the proxies out of a text.
+    /// Redacts the proxies' passwords in a text.
     pub(crate) fn redact(&self, text: &str) -> String {
         let password = |address: &String| {
             let user = address.rsplit_once('@')?.0;
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_variables_are_understood() {
+    fn usual_proxy_variables_are_read() {
         assert_eq!(of(&[]), ProxySettings::NONE);
         assert_eq!(of(&[("HTTP_PROXY", " ")]), ProxySettings::NONE);
         let both =
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_shown_nowhere() {
+    fn proxy_password_is_never_shown() {
         let settings = of(&[("HTTPS_PROXY", "http://me:hunter2@p:1")]);
         assert!(!format!("{settings:?}").contains("hunter2"));
         assert_eq!(settings.redact("no hunter2 here"), "no [password] here");

@@ -1,10 +1,10 @@
-//! Secrets are taken out of what a server said before anybody sees it.
+//! Removes secrets from server messages.
 
 /// Shorter ones would be found in ordinary words.
 const SECRET_MIN: usize = 4;
 
-/// `text` with `mark` in the place of each secret. Of secrets that contain each other the longest goes first, so that no end
-/// of one is left.
+/// `text` with `mark` instead of each secret. Of nested secrets the longest is replaced first, so that no part of one
+/// is left.
 pub fn redact<S: AsRef<str>>(text: &str, secrets: impl IntoIterator<Item = S>, mark: &str) -> String {
     let mut secrets: Vec<S> =
         secrets.into_iter().filter(|secret| secret.as_ref().len() >= SECRET_MIN).collect();

@@ -1,4 +1,4 @@
-//! How long to wait before another try.
+//! Waits before retries.
 
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::Duration;
@@ -13,20 +13,20 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The wait after try number `tries`, with a quarter of chance (an eighth less to an eighth more), so that many who failed
-    /// together do not come back together.
+    /// The wait after try number `tries`, with random jitter of a quarter (an eighth less to an eighth more), so that
+    /// many clients don't return together.
     pub fn wait(&self, tries: u32) -> Duration {
         let doubled = self.first.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(self.max);
         doubled.mul_f64(0.875 + (random() % 256) as f64 / 1024.0)
     }
 }
 
-/// The seeds of a hasher are random for each; for waits and names nothing more is needed of chance.
+/// Hasher seeds are random, which is good enough for waits and names.
 fn random() -> u64 {
     std::hash::RandomState::new().build_hasher().finish()
 }
 
-/// 32 hexadecimal digits that nobody else has: for boundaries, temporary names and marks of processes. Not for secrets.
+/// 32 unique hexadecimal digits: for boundaries, temporary names and marks of processes. Not for secrets.
 pub fn random_word() -> String {
     format!("{:016x}{:016x}", random(), random())
 }

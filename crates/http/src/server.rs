@@ -1,8 +1,8 @@
-//! Which server an address leads to.
+//! Classifies servers by URL.
 
 use std::net::IpAddr;
 
-/// Whether a host, with or without brackets, is this machine: what goes there never goes through a proxy and may go without
+/// Whether a host, with or without brackets, is this machine: requests to it never use a proxy and may do without
 /// TLS.
 pub fn is_loopback(host: &str) -> bool {
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);

@@ -1,4 +1,4 @@
-//! The one place that sets TLS up: ring as the cryptography, the machine's own certificates as what is trusted.
+//! The only place that sets up TLS: ring for cryptography, the machine's certificates for trust.
 
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject as _;
@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 pub use rustls::pki_types::ServerName;
 pub use rustls::{ClientConnection, StreamOwned};
 
-/// TLS cannot be set up: usually, the machine has no certificates.
+/// TLS can't be set up, usually because the machine has no certificates.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("TLS cannot be set up: {0}")]
 pub struct TlsError(String);
@@ -22,7 +22,7 @@ impl From<rustls::Error> for TlsError {
     }
 }
 
-/// Trusts what the machine trusts. The certificates are read once in the life of a process.
+/// Trusts the machine's certificates, which are read once per process.
 pub fn client_config() -> Result<Arc<ClientConfig>, TlsError> {
     static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     if let Some(config) = CONFIG.get() {
@@ -33,8 +33,7 @@ pub fn client_config() -> Result<Arc<ClientConfig>, TlsError> {
     Ok(Arc::clone(CONFIG.get_or_init(|| config)))
 }
 
-/// Trusts one authority (what the machine trusts, without one) and shows a certificate where there is one with its key. All
-/// are PEM files.
+/// Trusts one CA (default: the machine's) and presents a certificate if given with its key. All are PEM files.
 pub fn client_config_of_files(
     authority: Option<&Path>,
     identity: Option<(&Path, &Path)>,
@@ -65,13 +64,13 @@ pub fn client_config_of_files(
     Ok(Arc::new(config))
 }
 
-/// Trusts nobody: for addresses without TLS on machines without certificates.
+/// Trusts no certificate: for URLs without TLS on machines without certificates.
 pub(crate) fn config_without_roots() -> Result<Arc<ClientConfig>, TlsError> {
     let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions()?;
     Ok(Arc::new(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()))
 }
 
-/// The cryptography that every TLS connection here uses.
+/// The cryptography of every TLS connection here.
 pub fn provider() -> Arc<CryptoProvider> {
     static PROVIDER: OnceLock<Arc<CryptoProvider>> = OnceLock::new();
     Arc::clone(PROVIDER.get_or_init(|| Arc::new(ring::default_provider())))

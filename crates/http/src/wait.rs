@@ -1,4 +1,4 @@
-//! Waits with a limit that somebody can end.
+//! Interruptible waits with a limit.
 
 use crate::error::TransportError;
 use std::convert::Infallible;
@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-/// How often a wait asks its watch.
+/// How often a wait polls its watch.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Asked often while something is waited for; `Break` ends the wait and says why.
+/// Called often during waits; `Break` ends the wait and says why.
 pub type Watch<'a, S> = &'a mut dyn FnMut() -> ControlFlow<S>;
 
 /// A watch that ends nothing.
@@ -34,12 +34,12 @@ impl<S> From<TransportError> for Failure<S> {
     }
 }
 
-/// Whether this thread belongs to an async runtime, which a call that blocks would stop.
+/// Whether this thread belongs to an async runtime, which a blocking call would stop.
 pub fn in_async_runtime() -> bool {
     tokio::runtime::Handle::try_current().is_ok()
 }
 
-/// Waits for `work`, asking before and all the while.
+/// Waits for `work`, polling the watch before and during.
 pub(crate) async fn watched<F: Future, S>(
     work: F,
     limit: Duration,

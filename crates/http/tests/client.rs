@@ -13,13 +13,13 @@ use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(200);
 
-/// A server that sends `answer` to every connection and tells the heads of the requests.
+/// A server that sends `answer` to every connection and reports the heads of the requests.
 fn server(answer: &'static str) -> (SocketAddr, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (heads, heard) = channel();
     std::thread::spawn(move || {
-        // Connections stay open: whoever reads to the end of an answer without a length waits for it.
+        // Keeps connections open: a client that reads to the end of an answer without a length waits for it.
         let mut open = Vec::new();
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
@@ -48,7 +48,7 @@ fn fetch(client: &Client, request: &Request, max: usize) -> Result<(u16, String)
 }
 
 #[test]
-fn headers_and_bodies_go_out_and_come_back() {
+fn headers_and_bodies_round_trip() {
     let (address, heads) = server("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello");
     let client = client(ProxySettings::NONE);
     let url = Url::parse(&format!("http://{address}/a")).unwrap();
@@ -76,7 +76,7 @@ fn a_longer_answer_than_allowed_is_not_read() {
 }
 
 #[test]
-fn a_redirect_is_an_answer_like_any_other() {
+fn redirects_are_not_followed() {
     let (address, _) =
         server("HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n");
     assert_eq!(fetch(&client(ProxySettings::NONE), &get(address), 4).unwrap().0, 302);
@@ -100,7 +100,7 @@ fn silence_ends_at_the_limit_and_a_wait_when_the_watch_says_so() {
 }
 
 #[test]
-fn a_server_that_is_not_there_has_seen_nothing() {
+fn unreachable_server_counts_as_unsent() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     match fetch(&client(ProxySettings::NONE), &get(closed), 4) {
         Err(Failure::Transport(error)) => {
@@ -112,7 +112,7 @@ fn a_server_that_is_not_there_has_seen_nothing() {
 }
 
 #[test]
-fn a_proxy_of_the_variables_is_used_but_not_for_this_machine() {
+fn proxy_variables_are_used_except_for_this_machine() {
     let (proxy, asked) = server("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nproxy");
     let (direct, _) = server("HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\ndirect");
     let vars = |name: &str| match name {
@@ -145,7 +145,7 @@ impl std::io::Write for Log {
 }
 
 #[test]
-fn the_log_names_method_server_and_status_and_nothing_that_may_be_secret() {
+fn log_has_method_server_and_status_but_no_secrets() {
     let (address, _heads) =
         server("HTTP/1.1 404 Not Found\r\nx-reply: reply-header\r\ncontent-length: 10\r\n\r\nreply-body");
     let log = Log::default();
@@ -163,7 +163,7 @@ fn the_log_names_method_server_and_status_and_nothing_that_may_be_secret() {
             .header(HeaderName::from_static("authorization"), HeaderValue::from_static("Bearer header-key"))
             .body(HeaderValue::from_static("text/plain"), "body-key")
     };
-    // Nobody listens on a port that was free a moment ago.
+    // Nothing listens on a port that was free a moment ago.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     tracing::subscriber::with_default(subscriber, || {
         let client = client(ProxySettings::NONE);

@@ -1,21 +1,16 @@
-//! What tools answer, cut to what a model can use.
+//! Tool answers, cut to a size that models can use.
 
 use ralph_loop_app::AppError;
 use ralph_loop_protocol::text::head;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
-/// Bytes of one answer.
 pub(crate) const ANSWER_MAX: usize = 60_000;
-/// Bytes of one text within an answer.
 const TEXT_MAX: usize = 4_000;
-/// Entries of one list within an answer.
 const LIST_MAX: usize = 100;
 
-/// What a tool does: an answer, or why there is none.
 pub(crate) type Outcome = Result<Value, AppError>;
 
-/// An answer of a tool.
 pub(crate) fn result(outcome: Outcome) -> CallToolResult {
     match outcome {
         Ok(mut value) => {
@@ -26,7 +21,7 @@ pub(crate) fn result(outcome: Outcome) -> CallToolResult {
     }
 }
 
-/// What went wrong, why, and what fixes it.
+/// What failed, why, and how to fix it.
 pub(crate) fn words(error: &AppError) -> String {
     let mut lines = vec![error.message.clone()];
     lines.extend(error.cause.clone());
@@ -37,7 +32,6 @@ pub(crate) fn words(error: &AppError) -> String {
     lines.join("\n")
 }
 
-/// A value as text, cut at the most bytes of an answer.
 pub(crate) fn text(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
@@ -46,7 +40,7 @@ pub(crate) fn text(value: &Value) -> String {
     cut(text)
 }
 
-/// A text cut at the most bytes of an answer, with a word that it was.
+/// Cuts a text to the size limit of an answer, and says so.
 pub(crate) fn cut(text: String) -> String {
     if text.len() <= ANSWER_MAX {
         return text;

@@ -1,4 +1,4 @@
-//! What stands between callers of the network and the runs.
+//! The port between network callers and the runs.
 
 use ralph_loop_app::AppError;
 use ralph_loop_protocol::id::RunId;
@@ -6,24 +6,21 @@ use serde_json::{Map, Value};
 use std::fmt::Debug;
 use std::path::PathBuf;
 
-/// A server with people, a queue and an audit log. What a caller changes goes through it, so that it is allowed, noted and limited
-/// as it would be on the server's own pages. All of it may block.
+/// A server with users, a queue and an audit log. Changes of a caller go through it, so that they are permitted,
+/// logged and limited as in the dashboard. All of it may block.
 pub trait Desk: Debug + Send + Sync {
-    /// The folder that a call is about. Where none is named, and one must be, there is one only if the server knows no other.
+    /// The folder of a call. If none is named, but one is required, the server must have only one.
     ///
-    /// # Errors
-    /// Where the folder is none of the server's.
+    /// # Errors If the folder isn't one of the server's.
     fn folder(&self, named: Option<&str>, must_be_clear: bool) -> Result<PathBuf, AppError>;
 
-    /// Starts a run, or puts it into the queue: the arguments of `start_run`.
+    /// Starts or queues a run, with the arguments of `start_run`.
     ///
-    /// # Errors
-    /// Where the caller may not, or the run cannot begin.
+    /// # Errors If the caller lacks permission, or the run can't begin.
     fn start(&self, wanted: &Map<String, Value>) -> Result<Value, AppError>;
 
     /// Sends a control: `pause`, `resume`, `stop`, `cancel`, `note` or `nudge`.
     ///
-    /// # Errors
-    /// Where the caller may not, or the run refuses.
+    /// # Errors If the caller lacks permission, or the run refuses.
     fn steer(&self, run: &RunId, kind: &'static str, text: Option<&str>) -> Result<Value, AppError>;
 }

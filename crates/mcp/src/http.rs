@@ -1,16 +1,15 @@
-//! The same over streamable HTTP, for a web server that knows who asks: it checks the token of every request before it comes here,
-//! and makes a service for that one caller. There are no sessions that somebody else could go on with.
+//! The server over streamable HTTP, inside a web server that authenticates every request and creates a service for
+//! that caller. There are no sessions that another caller could take over.
 
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::sync::Arc;
 
-/// Bytes of one message.
 const BODY_MAX: usize = 1024 * 1024;
 
-/// A service for one caller. Requests whose `Host` is not one of `hosts` are refused (any is taken where the list is empty), and so is
-/// every browser's page of another host: it must not reach a server on this machine by a name of its own.
+/// A service for one caller. Refuses requests whose `Host` isn't in `hosts` (an empty list accepts any), and every
+/// browser page of another host, which must not reach a local server through DNS rebinding.
 pub fn http_service<S: ServerHandler + Clone + Send + Sync + 'static>(
     server: S,
     hosts: &[&str],

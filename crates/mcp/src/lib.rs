@@ -1,12 +1,14 @@
 //! Runs for other agents, over the Model Context Protocol.
 //!
-//! A [`RalphServer`] stands on [`ralph_loop_app::App`] as every face does: it starts runs as processes of their own, reads their record,
-//! and steers them by letters in their inbox, in which it says that it was it. An agent that comes through here has no more rights
-//! than the command line has without a terminal: what a repo asks for and the user has not allowed is refused, never asked.
+//! A [`RalphServer`] uses [`ralph_loop_app::App`] like every interface: it starts runs as separate processes, reads
+//! their record, and steers them with letters in their inbox, naming itself as the sender. An agent that uses it has
+//! no more rights than the command line without a terminal: what a repo requests and the user hasn't allowed is
+//! refused without asking.
 //!
-//! Over the network a [`Desk`] stands in between: a server that knows who asks, notes what they do and has a queue.
+//! Over the network a [`Desk`] is in between: a server that authenticates callers, logs their actions and has a
+//! queue.
 //!
-//! Answers are bounded: a model pays for every line of them.
+//! Answers are bounded: a model pays for every line.
 
 mod answers;
 mod desk;

@@ -1,4 +1,5 @@
-//! What can be read of runs: `ralph://runs`, `ralph://runs/ID`, and the prompt, output, diff and receipt of each iteration.
+//! The resources of runs: `ralph://runs`, `ralph://runs/ID`, and the prompt, output, diff and receipt of each
+//! iteration.
 
 use crate::answers::{cut, text};
 use ralph_loop_app::{App, AppError, status};
@@ -6,11 +7,9 @@ use ralph_loop_journal::plain;
 use rmcp::model::{Resource, ResourceTemplate};
 use std::path::Path;
 
-/// Bytes of a file that are read.
 const FILE_MAX: u64 = 4 * 1024 * 1024;
-/// Runs that are listed.
 const RUNS_MAX: usize = 50;
-/// Parts of an iteration: their name in an address, their file, what they are.
+/// Parts of an iteration: URI segment, file, description.
 const PARTS: &[(&str, &str, &str)] = &[
     ("prompt", "prompt.md", "text/markdown"),
     ("log", "output.log", "text/plain"),
@@ -38,7 +37,6 @@ pub(crate) fn list(app: &App, folder: &Path, everywhere: bool) -> Result<Vec<Res
     Ok(found)
 }
 
-/// The addresses that can be filled in.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     let run = ResourceTemplate::new("ralph://runs/{run}", "run")
         .with_description("The state of a run")
@@ -57,7 +55,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     [run, events].into_iter().chain(parts).collect()
 }
 
-/// A text and what it is; none where there is no such resource.
+/// A text and its type; `None` if the resource doesn't exist.
 pub(crate) fn read(
     app: &App,
     folder: &Path,
@@ -78,7 +76,7 @@ pub(crate) fn read(
                 Some(format!("{} {words}\n", event.at.strftime("%Y-%m-%dT%H:%M:%SZ")))
             });
             let whole: String = lines.collect();
-            // The newest are the ones that matter.
+            // The newest matter most.
             Ok(Some((
                 ralph_loop_protocol::text::tail(&whole, crate::answers::ANSWER_MAX).to_owned(),
                 "text/plain",

@@ -1,4 +1,4 @@
-//! The protocol's side: what is listed, and who may call what.
+//! The protocol layer: lists tools and resources, and checks permissions.
 
 use crate::answers::{result, words};
 use crate::desk::Desk;
@@ -18,18 +18,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What whoever is connected may do.
+/// The caller's permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
-    /// Look.
+    /// Read only.
     Viewer,
-    /// Look, start and steer.
+    /// Read, start and steer.
     #[default]
     Operator,
 }
 
 const INSTRUCTIONS: &str = "ralph runs a coding task through fresh agent sessions until the result is proven. Check a task with `lint_task`, start it with `start_run` (it runs in the background and costs money), follow it with `watch_run` or `run_status`, and read `run_result` at the end: only `done` with a proof is a result. `note` and `nudge` send text to the sessions; `pause_run`, `resume_run` and `stop_run` steer.";
-/// How long a run is watched where nobody says.
+/// Default watch time.
 const WATCH_SECONDS: u64 = 60;
 
 /// The server of one connection.
@@ -40,22 +40,20 @@ pub struct RalphServer {
     role: Role,
 }
 
-/// Whose runs these are.
+/// The source of the runs.
 #[derive(Debug, Clone)]
 enum Place {
-    /// Those of one folder.
     Folder(PathBuf),
-    /// Those of a server.
     Desk(Arc<dyn Desk>),
 }
 
 impl RalphServer {
-    /// A server over the runs of a folder.
+    /// A server for the runs of a folder.
     pub fn new(app: App, folder: PathBuf, role: Role) -> Self {
         Self { app, place: Place::Folder(folder), role }
     }
 
-    /// A server for one caller of another server, which is asked for whatever changes something.
+    /// A server for one caller of another server, which decides about changes.
     pub fn at_desk(app: App, desk: Arc<dyn Desk>, role: Role) -> Self {
         Self { app, place: Place::Desk(desk), role }
     }
@@ -67,7 +65,6 @@ impl RalphServer {
         }
     }
 
-    /// The folder that a call is about.
     async fn folder(&self, named: Option<String>, must_be_clear: bool) -> Result<PathBuf, AppError> {
         match &self.place {
             Place::Folder(folder) => Ok(folder.clone()),
@@ -83,10 +80,9 @@ impl RalphServer {
     }
 }
 
-/// Serves on standard input and output, until the other side goes away.
+/// Serves on standard input and output until the client disconnects.
 ///
-/// # Errors
-/// Where the other side does not speak the protocol.
+/// # Errors If the client doesn't speak the protocol.
 pub fn serve_stdio(server: RalphServer) -> Result<(), AppError> {
     let failed =
         |why: String| AppError::environment("the Model Context Protocol could not be served").cause(why);
@@ -99,17 +95,17 @@ pub fn serve_stdio(server: RalphServer) -> Result<(), AppError> {
         let running = server.serve(rmcp::transport::stdio()).await.map_err(|e| e.to_string())?;
         running.waiting().await.map(drop).map_err(|e| e.to_string())
     });
-    // A thread that waits for a line of standard input ends with the process.
+    // A thread that waits for standard input ends with the process.
     runtime.shutdown_background();
     match served {
         Ok(()) => Ok(()),
-        // Nobody has said anything: whoever started it is gone.
+        // The client left without a message.
         Err(why) if why.contains("connection closed") => Ok(()),
         Err(why) => Err(failed(why)),
     }
 }
 
-/// Sends progress where the call has asked for it.
+/// Sends progress if the call requested it.
 struct Progress {
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,

@@ -1,4 +1,4 @@
-//! The tools, and what each does.
+//! The tools and their implementation.
 
 use crate::answers::Outcome;
 use crate::desk::Desk;
@@ -16,21 +16,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a busy run may take to look at its inbox.
+/// How long a busy run may take to read its inbox.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Characters of a note or a nudge.
 const NOTE_MAX: usize = 4000;
 
-/// One tool.
 pub(crate) struct ToolSpec {
     pub name: &'static str,
     pub description: &'static str,
-    /// Whether it only looks.
+    /// Whether it is read-only.
     pub looks: bool,
     schema: fn() -> Value,
 }
 
-/// All of them.
 pub(crate) const TOOLS: &[ToolSpec] = &[
     ToolSpec {
         name: "lint_task",
@@ -136,7 +133,6 @@ pub(crate) const TOOLS: &[ToolSpec] = &[
 ];
 
 impl ToolSpec {
-    /// As the protocol lists it.
     pub(crate) fn listed(&self, here: bool) -> Tool {
         let schema = match self.schema(here) {
             Value::Object(map) => map,
@@ -149,7 +145,7 @@ impl ToolSpec {
         Tool::new(self.name, self.description, Arc::new(schema)).with_annotations(annotations)
     }
 
-    /// Its arguments. Where there are several folders, one can be named.
+    /// Its arguments. With several folders, one can be named.
     fn schema(&self, here: bool) -> Value {
         let mut schema = (self.schema)();
         if !here && ["lint_task", "start_run"].contains(&self.name) {
@@ -172,11 +168,10 @@ fn run_id() -> Value {
     text("The run's id, or the beginning or end of one; the latest of this folder if left out.")
 }
 
-/// The arguments of a call.
 pub(crate) struct Arguments(Map<String, Value>);
 
 impl Arguments {
-    /// Takes the arguments of a tool; one that it does not know is an error.
+    /// Checks a tool's arguments; an unknown one is an error.
     pub(crate) fn of(tool: &ToolSpec, given: Option<Map<String, Value>>, here: bool) -> Result<Self, String> {
         let given = given.unwrap_or_default();
         let schema = tool.schema(here);
@@ -230,14 +225,13 @@ impl Arguments {
     }
 }
 
-/// Where a call works.
 pub(crate) struct Here {
     pub app: App,
     pub folder: PathBuf,
     pub desk: Option<Arc<dyn Desk>>,
 }
 
-/// Does what a tool does. Blocks: a start waits until the run has begun.
+/// Calls a tool. Blocks: a start waits until the run has begun.
 pub(crate) fn call(here: &Here, tool: &str, args: &Arguments) -> Outcome {
     let (app, folder) = (&here.app, here.folder.as_path());
     match tool {
@@ -273,7 +267,7 @@ fn note(args: &Arguments) -> Result<String, AppError> {
     }
 }
 
-/// A path of the folder. What leads out of it is nobody's task here.
+/// A path inside the folder; anything outside is refused.
 fn inside(folder: &Path, file: Option<&str>) -> Result<Option<PathBuf>, AppError> {
     let Some(file) = file else { return Ok(None) };
     let path = Path::new(file);
@@ -328,7 +322,7 @@ fn start_run(app: &App, folder: &Path, args: &Arguments) -> Outcome {
             request.race = Some(RaceRequest { who: race, by: by.unwrap_or_default(), runs: Vec::new() });
         }
     }
-    // Without isolation an agent has all rights of the user; that is the user's to choose, in their own configuration.
+    // Without isolation an agent has all the user's rights; only the user may choose that, in their configuration.
     request.isolation = None::<Isolation>;
     let run = app.spawn(&request)?;
     let mut answer =
@@ -357,7 +351,7 @@ fn run_result(app: &App, folder: &Path, args: &Arguments) -> Outcome {
     }))
 }
 
-/// Puts a letter into a run's inbox and says what became of it.
+/// Puts a letter into a run's inbox and returns the result.
 fn steer(here: &Here, args: &Arguments, control: Control) -> Outcome {
     let open = here.app.open(&here.folder, args.run())?;
     if let Some(desk) = &here.desk {

@@ -1,4 +1,4 @@
-//! Waiting for a run, with a word for everything that happens.
+//! Waits for a run and reports its events.
 
 use crate::answers::Outcome;
 use ralph_loop_app::{App, status};
@@ -10,16 +10,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Time between two looks.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// Tells what happens; false where the client disconnected.
 pub(crate) trait Listener {
-    /// Something happened: its number, and a sentence.
+    /// Reports an event: its number, and a sentence; false if the client disconnected.
     fn told(&mut self, number: u64, sentence: String) -> impl Future<Output = bool> + Send;
 }
 
-/// Waits until a run is over, needs a person, or the time is up.
+/// Waits until a run is over, needs the user, or the time is up.
 pub(crate) async fn watch(
     app: App,
     folder: PathBuf,
@@ -33,7 +31,7 @@ pub(crate) async fn watch(
     let mut follower = open.handle.follow(Seq(0));
     let deadline = Instant::now() + longest;
     let mut number = 0_u64;
-    // What has happened already is the status' to tell.
+    // The status already covers earlier events.
     let mut new = false;
     loop {
         let events = follower.poll()?;
@@ -63,7 +61,7 @@ pub(crate) async fn watch(
     }
 }
 
-/// Runs what blocks beside the protocol.
+/// Runs blocking work off the async runtime.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ralph_loop_app::AppError> + Send + 'static,
 ) -> Result<T, ralph_loop_app::AppError> {

@@ -1,5 +1,6 @@
-//! The official conformance client over HTTP, against this server with the tools and resources that the client expects beside its own.
-//! What it has no use for (prompts, sampling, subscriptions) is expected to fail, by name, in `conformance-expected.yml`.
+//! The official conformance client over HTTP, against this server with the tools and resources that the client
+//! expects. Unsupported features (prompts, sampling, subscriptions) are expected to fail, by name, in
+//! `conformance-expected.yml`.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-/// A picture of one point.
+/// A picture of one pixel.
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
@@ -37,7 +38,7 @@ const TOOLS: &[&str] = &[
     "test_tool_with_progress",
 ];
 
-/// The server with what the client looks for.
+/// The server with what the client expects.
 #[derive(Clone)]
 struct Fixtures(RalphServer);
 
@@ -161,7 +162,7 @@ impl ServerHandler for Fixtures {
     }
 }
 
-/// The folder of the client's programs; `None` (with a word why) where it is left out.
+/// The folder of the client's programs; `None`, with a message, if it is left out.
 fn client() -> Option<PathBuf> {
     if std::env::var("RALPH_MCP_CONFORMANCE").is_ok_and(|value| value == "0") {
         ralph_loop_testkit::skip("the conformance client is left out (RALPH_MCP_CONFORMANCE=0)");
@@ -173,7 +174,7 @@ fn client() -> Option<PathBuf> {
     Some(String::from_utf8(done.stdout).unwrap().trim().into())
 }
 
-/// Serves at a port of its own until the runtime ends.
+/// Serves on a free port until the runtime ends.
 fn serve(folder: &Path) -> (tokio::runtime::Runtime, u16) {
     let vars: Vars = [("HOME", folder.display().to_string())].into_iter().collect();
     let app = App::new(Environment::new(vars, folder));

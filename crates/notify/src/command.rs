@@ -1,4 +1,4 @@
-//! Any program of the user's: the message as JSON on stdin, and in `RALPH_NOTIFY_*` variables.
+//! A user's program: gets the message as JSON on stdin, and in `RALPH_NOTIFY_*` variables.
 
 use crate::channel::Channel;
 use crate::process;

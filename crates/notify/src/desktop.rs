@@ -1,4 +1,4 @@
-//! A note on this machine's screen, by the program that desktops of free systems have for it.
+//! Desktop notifications, through the usual Linux program.
 
 use crate::channel::Channel;
 use crate::process;
@@ -31,7 +31,7 @@ fn argv(message: &Notification) -> Vec<String> {
         Occasion::Start => "low",
         Occasion::Gutter | Occasion::LimitWait | Occasion::Success => "normal",
     };
-    // Notes read some markup, and an argument must not look like an option.
+    // Notifications interpret some markup, and an argument must not look like an option.
     let plain = |text: String| text.replace('&', "&amp;").replace('<', "&lt;").replace('\0', " ");
     let heading = heading(message).replace('\0', " ");
     [

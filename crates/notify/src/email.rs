@@ -1,4 +1,4 @@
-//! Mail over a server that the user names.
+//! Email through the user's mail server.
 
 use crate::channel::{Channel, variable};
 use crate::mail_text::mail;

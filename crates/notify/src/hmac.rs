@@ -1,11 +1,11 @@
-//! Signatures of messages: HMAC with SHA-256 (RFC 2104), as webhooks of code hosts carry them.
+//! Message signatures: HMAC with SHA-256 (RFC 2104), like webhooks of code hosts.
 
 use ::hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-/// `sha256=` and the signature of `body` in hexadecimal digits.
+/// `sha256=` and the hexadecimal signature of `body`.
 pub fn signature(key: &[u8], body: &[u8]) -> String {
-    // Keys of any length are taken, so there is no error; `None` would sign nothing.
+    // Keys of any length are accepted, so there is no error; `None` would sign nothing.
     let mac = Hmac::<Sha256>::new_from_slice(key).map(|mac| mac.chain_update(body).finalize().into_bytes());
     let digits: String = mac.iter().flatten().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256={digits}")
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_examples_of_the_standard_hold() {
+    fn signatures_match_rfc_4231() {
         // RFC 4231, cases 2 and 6.
         assert_eq!(
             signature(b"Jefe", b"what do ya want for nothing?"),

@@ -1,4 +1,4 @@
-//! One POST, tried again where that can help, within a bounded time.
+//! One POST, with retries in bounded time.
 #![allow(clippy::disallowed_methods, reason = "reads the clock: all tries together have one limit")]
 
 use ralph_loop_http::{
@@ -8,12 +8,12 @@ use ralph_loop_http::{
 use std::time::{Duration, Instant};
 
 const TRIES: u32 = 3;
-/// All tries together; shorter than the patience of whoever waits, so that the reason is told.
+/// All tries together; shorter than the caller's limit, so that the reason is reported.
 const LIMIT: Duration = Duration::from_millis(4500);
 const CONNECT: Duration = Duration::from_secs(3);
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(250), max: Duration::from_millis(500) };
 
-/// A message over HTTP. The address may itself be a secret: it stands in no error.
+/// A message over HTTP. The URL may itself be a secret: no error contains it.
 pub(crate) struct Post<'a> {
     pub url: &'a str,
     pub headers: Vec<(&'static str, String)>,

@@ -1,8 +1,8 @@
-//! Backends of [`Notifier`]: how people are told of a run while nobody watches it.
+//! Backends of [`Notifier`]: notifications about a run.
 //!
-//! One channel per file: [`slack`], [`webhook`], [`email`], [`desktop`], [`command`]. Each is a [`Channel`] that may take as long as
-//! the other side lets it; [`ChannelNotifier`] puts it on a thread of its own and stops waiting after [`LIMIT`], so that no receiver can
-//! hold up a run.
+//! One channel per file: [`slack`], [`webhook`], [`email`], [`desktop`], [`command`]. Each is a [`Channel`] that may
+//! take as long as the other side; [`ChannelNotifier`] runs it on a separate thread and stops waiting after
+//! [`LIMIT`], so that no receiver can delay a run.
 
 mod channel;
 mod command;

@@ -1,4 +1,4 @@
-//! A mail as it goes over the wire: header lines, body, and the dots that the protocol wants doubled.
+//! Formats an email for SMTP: headers, body, dot stuffing.
 #![allow(clippy::disallowed_methods, reason = "a mail says when it was sent")]
 
 use base64::Engine as _;
@@ -12,7 +12,7 @@ const WORD: usize = 42;
 /// Base64 digits on a line.
 const LINE: usize = 76;
 
-/// The whole mail, with CRLF line ends and without the final dot.
+/// The complete email, with CRLF line ends and without the final dot.
 pub(crate) fn mail(message: &Notification, from: &str, to: &[String]) -> String {
     let date = jiff::fmt::rfc2822::to_string(&Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC))
         .unwrap_or_default();
@@ -23,7 +23,7 @@ pub(crate) fn mail(message: &Notification, from: &str, to: &[String]) -> String 
         format!("From: ralph <{from}>"),
         format!("To: {}", to.join(",\r\n ")),
         format!("Subject: {}", header_text(&heading(message))),
-        // The same for the same message: mail programs show it once, though it may be sent twice.
+        // Stable for a message: mail programs show it once, even if it was sent twice.
         format!("Message-ID: <{}@{host}>", message.id),
         "Auto-Submitted: auto-generated".to_owned(),
         "MIME-Version: 1.0".to_owned(),
@@ -37,7 +37,7 @@ pub(crate) fn mail(message: &Notification, from: &str, to: &[String]) -> String 
     lines.join("\r\n")
 }
 
-/// A text for a header line: as it is where that is safe, else in encoded words (RFC 2047).
+/// A header value: unchanged if safe, else in encoded words (RFC 2047).
 fn header_text(text: &str) -> String {
     let plain = text.len() <= 60 && text.bytes().all(|b| (b' '..=b'~').contains(&b)) && !text.contains("=?");
     if plain {

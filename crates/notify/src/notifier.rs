@@ -1,4 +1,4 @@
-//! From configuration to notifiers, each with a name of its own and an end to its patience.
+//! Creates notifiers from the configuration, each with a name and a time limit.
 
 use crate::channel::{Channel, LIMIT};
 use crate::{command, desktop, email, slack, webhook};
@@ -21,8 +21,8 @@ impl std::fmt::Debug for ChannelNotifier {
     }
 }
 
-/// All that the configuration names. One that cannot work (a variable that is not set) says so when it is to send: nothing
-/// that people are to be told may keep a run from its work.
+/// All configured notifiers. One that can't work (a missing variable) fails only when it sends: notifications must
+/// not keep a run from working.
 pub fn notifiers(configs: &[NotifyConfig], vars: &Vars) -> Vec<ChannelNotifier> {
     let mut all: Vec<ChannelNotifier> = Vec::new();
     for config in configs {
@@ -46,12 +46,12 @@ fn open(config: &NotifyConfig, vars: &Vars) -> Result<Arc<dyn Channel>, String> 
 }
 
 impl ChannelNotifier {
-    /// Of which kind it is.
+    /// Its kind.
     pub fn kind(&self) -> NotifyKind {
         self.config.kind
     }
 
-    /// What it tells of.
+    /// Its occasions.
     pub fn occasions(&self) -> impl Iterator<Item = Occasion> {
         Occasion::ALL.into_iter().filter(|occasion| self.config.wants(*occasion))
     }
@@ -70,7 +70,7 @@ impl Notifier for ChannelNotifier {
         let channel = self.channel.clone()?;
         let (message, occasion) = (message.clone(), message.occasion.as_str());
         let (done, result) = mpsc::channel();
-        // Looking up a name or a program that does not end cannot be cut short: the thread is left to itself.
+        // A hanging name lookup or program can't be interrupted: the thread is abandoned.
         let thread = std::thread::Builder::new().name("notifier".into());
         thread
             .spawn(move || done.send(channel.send(&message)))

@@ -1,4 +1,4 @@
-//! Programs of the user's own that tell people: started on this machine, ended when they take too long.
+//! Runs a user's notification program, and ends it when it takes too long.
 #![allow(clippy::disallowed_methods, reason = "the home of the user's own notification programs")]
 
 use nix::sys::signal::{Signal, killpg};
@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_millis(4500);
 const POLL: Duration = Duration::from_millis(10);
 const SAID: u64 = 4096;
 
-/// Runs a program to its end with `input` on stdin and nothing but `vars` in its environment.
+/// Runs a program with `input` on stdin and only `vars` in its environment.
 pub(crate) fn run(argv: &[String], vars: &Vars, input: &str) -> Result<(), String> {
     let (program, args) = argv.split_first().ok_or("no program is named")?;
     let mut child = Command::new(program)
@@ -25,13 +25,13 @@ pub(crate) fn run(argv: &[String], vars: &Vars, input: &str) -> Result<(), Strin
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
-        // Of its own group: whatever it starts ends with it, and Ctrl-C at the terminal does not reach it.
+        // A separate group: its children end with it, and the terminal's Ctrl-C doesn't reach it.
         .process_group(0)
         .spawn()
         .map_err(|e| format!("`{program}` cannot be started: {e}"))?;
     if let Some(mut stdin) = child.stdin.take() {
         let input = input.to_owned();
-        // A program need not read what it is given.
+        // A program need not read its input.
         std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     }
     let (done, said) = channel();

@@ -1,4 +1,4 @@
-//! Slack and whatever takes its incoming webhooks (Mattermost, Rocket.Chat, Discord's `/slack`).
+//! Slack and compatible webhooks (Mattermost, Rocket.Chat, Discord's `/slack`).
 
 use crate::channel::{Channel, proxy_settings, variable};
 use crate::http::Post;
@@ -32,7 +32,7 @@ impl Channel for Slack {
     }
 }
 
-/// Slack reads `<!channel>` and the like; a title must not call everybody.
+/// Slack interprets `<!channel>`; a title must not notify everyone.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -40,7 +40,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_title_cannot_call_everybody() {
+    fn title_cannot_notify_everyone() {
         assert_eq!(super::escaped("<!channel> a & b"), "&lt;!channel&gt; a &amp; b");
     }
 }

@@ -1,7 +1,7 @@
-//! A small client of mail servers (RFC 5321): greeting, protection, login, one mail, good-bye.
+//! A small SMTP client (RFC 5321): greeting, TLS, login, one mail, quit.
 //!
-//! By hand, not by `lettre` (0.11): after STARTTLS that reads on in what had come before TLS began, it sets TLS up by itself, and
-//! it brings 8 more crates for one mail.
+//! Not `lettre` (0.11): after STARTTLS it keeps data received before TLS began, it sets up TLS itself, and it adds 8
+//! crates for one mail.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,12 +12,10 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
-/// How long one step may take; whoever waits for the whole has a limit of its own.
+/// Time limit of one step; the caller limits the whole.
 const STEP: Duration = Duration::from_secs(4);
-/// The longest answer that is read.
 const ANSWER: usize = 16 * 1024;
 
-/// A mail server and how to speak with it.
 pub(crate) struct Server {
     pub host: String,
     pub port: u16,
@@ -25,7 +23,6 @@ pub(crate) struct Server {
     pub login: Option<Login>,
 }
 
-/// Who logs in.
 pub(crate) struct Login {
     pub user: String,
     pub password: String,
@@ -38,12 +35,12 @@ enum Wire {
 
 struct Session {
     wire: Wire,
-    /// What came and was not read as a line yet.
+    /// Received, but not yet read as a line.
     ahead: Vec<u8>,
 }
 
 impl Server {
-    /// Hands one mail over.
+    /// Delivers one mail.
     pub fn deliver(&self, from: &str, to: &[String], mail: &str) -> Result<(), String> {
         let stream = self.connect()?;
         let wire = match self.tls {
@@ -66,7 +63,7 @@ impl Server {
         }
         session.say("DATA", 354, "DATA")?;
         session.say(&format!("{}\r\n.", mail.trim_end()), 250, "the mail")?;
-        // It is delivered; a server that says good-bye badly changes nothing.
+        // It is delivered; a failing QUIT doesn't matter.
         let _ = session.say("QUIT", 221, "QUIT");
         Ok(())
     }
@@ -106,7 +103,7 @@ impl Server {
         }
         session.say("STARTTLS", 220, "STARTTLS")?;
         match session.wire {
-            // Whatever came before the protection began must not count as said under it.
+            // Data from before TLS must not count as received under it.
             Wire::Plain(stream) if session.ahead.is_empty() => {
                 Ok(Session { wire: self.protect(stream)?, ahead: Vec::new() })
             }
@@ -136,13 +133,13 @@ impl Server {
 }
 
 impl Session {
-    /// Says hello and learns what the server can do.
+    /// Sends EHLO and returns the server's features.
     fn hello(&mut self) -> Result<Vec<String>, String> {
         let lines = self.say("EHLO ralph.localdomain", 250, "EHLO")?;
         Ok(lines.into_iter().skip(1).map(|line| line.to_ascii_uppercase()).collect())
     }
 
-    /// Says a line and hears the answer. `what` names it in errors: the line may hold a password.
+    /// Sends a line and reads the answer. `what` names it in errors: the line may hold a password.
     fn say(&mut self, line: &str, want: u16, what: &str) -> Result<Vec<String>, String> {
         let bytes = format!("{line}\r\n");
         let sent = match &mut self.wire {
@@ -164,7 +161,7 @@ impl Session {
             if !last {
                 continue;
             }
-            // 251: it will be passed on, which is as good.
+            // 251: it will be forwarded, which is fine.
             if code == want || (want == 250 && code == 251) {
                 return Ok(lines);
             }
@@ -202,7 +199,6 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
 
-    /// A server that says these things, each after it heard a line; the first is the greeting.
     fn server(words: &'static [&'static str]) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -226,13 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_before_protection_does_not_count_under_it() {
+    fn data_from_before_tls_is_not_trusted() {
         let why = refusal(&["220 hi\r\n", "250-hi\r\n250 STARTTLS\r\n", "220 go\r\n250 AUTH PLAIN\r\n"]);
         assert_eq!(why, "the mail server spoke before the connection was protected");
     }
 
     #[test]
-    fn a_server_without_protection_is_not_used() {
+    fn server_without_tls_is_refused() {
         let why = refusal(&["220 hi\r\n", "250-hi\r\n250 8BITMIME\r\n"]);
         assert!(why.contains("offers no STARTTLS"), "{why}");
     }

@@ -1,7 +1,7 @@
-//! A JSON POST to any server, signed where a key is named.
+//! A JSON POST to any server, signed if a key is set.
 //!
-//! The receiver checks `X-Ralph-Signature-256` against the body as it came, and may refuse what is older than it likes:
-//! `sent_at` is part of what is signed. `X-Ralph-Delivery` stays the same when the same message comes again.
+//! The receiver checks `X-Ralph-Signature-256` against the raw body, and may refuse old messages: `sent_at` is part
+//! of what is signed. `X-Ralph-Delivery` stays the same when a message is sent again.
 #![allow(clippy::disallowed_methods, reason = "a message says when it was sent")]
 
 use crate::channel::{Channel, proxy_settings, variable};
@@ -26,7 +26,7 @@ impl Webhook {
             (None, Some(name)) => variable(name, vars)?,
             (None, None) => return Err("it has no address".into()),
         };
-        // A key that is named and missing is no reason to send without a signature.
+        // A configured but missing key must not lead to an unsigned message.
         let key = config.secret_env.as_deref().map(|name| variable(name, vars)).transpose()?;
         Ok(Self { url, key, proxy: proxy_settings(vars) })
     }

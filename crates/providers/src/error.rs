@@ -1,16 +1,16 @@
-//! What can go wrong with a provider, in words for people.
+//! Provider errors.
 
 use ralph_loop_domain::ports::SandboxError;
 use ralph_loop_http::Backoff;
 use std::time::Duration;
 
-/// The longest wait of our own choice.
+/// The longest backoff.
 const BACKOFF_MAX: Duration = Duration::from_secs(15);
 
-/// A provider could not do what was asked. No message ever holds a key.
+/// A provider couldn't do what was requested. Messages never hold a key.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
-    /// There is no key.
+    /// No key is set.
     #[error("{vendor}: {variable} is not set; make a key in the vendor's dashboard and set it")]
     NoKey {
         /// The provider.
@@ -18,7 +18,7 @@ pub enum ProviderError {
         /// The variable that was looked up.
         variable: &'static str,
     },
-    /// The server does not answer.
+    /// The server doesn't answer.
     #[error(
         "{vendor} could not {what}: {server} cannot be reached ({reason}; {tries} tries); check the network and the address"
     )]
@@ -29,40 +29,40 @@ pub enum ProviderError {
         what: String,
         /// The server.
         server: String,
-        /// Why not.
+        /// The cause.
         reason: String,
-        /// How often it was tried.
+        /// The number of tries.
         tries: u32,
     },
-    /// It took too long.
+    /// The call exceeded its time limit.
     #[error("{vendor} could not {what}: no answer within {} s; try again later", limit.as_secs())]
     TimedOut {
         /// The provider.
         vendor: &'static str,
         /// What was tried.
         what: String,
-        /// How long it was waited for.
+        /// The limit.
         limit: Duration,
     },
-    /// The server said no.
+    /// The server refused.
     #[error("{vendor} could not {what}: {status} {said} ({tries} tries); {hint}")]
     Refused {
         /// The provider.
         vendor: &'static str,
         /// What was tried.
         what: String,
-        /// The status of HTTP.
+        /// The HTTP status.
         status: u16,
-        /// The server's own words.
+        /// The server's message.
         said: String,
-        /// How often it was tried.
+        /// The number of tries.
         tries: u32,
-        /// What mends it.
+        /// How to fix it.
         hint: &'static str,
-        /// The wait that the server named.
+        /// The wait that the server requires.
         after: Option<Duration>,
     },
-    /// The answer makes no sense.
+    /// The answer can't be parsed.
     #[error(
         "{vendor} could not {what}: the answer is not understood ({reason}); check that the address is the vendor's"
     )]
@@ -74,24 +74,24 @@ pub enum ProviderError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The sandbox is in a state in which it cannot be used.
+    /// The sandbox is in an unusable state.
     #[error("{vendor}: sandbox {id} is {state}{reason}; destroy it and start again")]
     State {
         /// The provider.
         vendor: &'static str,
         /// The sandbox.
         id: String,
-        /// Its state, in the vendor's word.
+        /// Its state, in the vendor's words.
         state: String,
         /// The vendor's reason, with a leading separator; may be empty.
         reason: String,
     },
-    /// The vendor has no such thing.
+    /// The vendor doesn't support it.
     #[error("{vendor} cannot {what}; {hint}")]
     Unsupported {
         /// The provider.
         vendor: &'static str,
-        /// What was asked for.
+        /// What was requested.
         what: String,
         /// What to do instead.
         hint: &'static str,
@@ -102,7 +102,7 @@ pub enum ProviderError {
 }
 
 impl ProviderError {
-    /// The status of HTTP, where one came.
+    /// The HTTP status, if there was a response.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused { status, .. } => Some(*status),
@@ -110,7 +110,7 @@ impl ProviderError {
         }
     }
 
-    /// The wait before the next try: what the server named, else one that doubles from `backoff`.
+    /// The wait before the next try: the server's, else one that doubles from `backoff`.
     pub(crate) fn wait(&self, backoff: Duration, tries: u32) -> Duration {
         match self {
             Self::Refused { after: Some(named), .. } => *named,
@@ -118,7 +118,7 @@ impl ProviderError {
         }
     }
 
-    /// Whether the same call may go well later.
+    /// Whether the same call may succeed later.
     pub(crate) fn passes(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::TimedOut { .. } => true,

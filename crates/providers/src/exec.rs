@@ -1,7 +1,7 @@
-//! One command from its start to its end, whatever way it ends.
+//! Runs one command.
 //!
-//! A script starts it under a runner inside; further scripts wait for output and for the end. Every call may be made again,
-//! so a broken connection loses nothing.
+//! A script starts it under a runner inside; further scripts wait for output and for the end. Every call may be
+//! repeated, so a broken connection loses nothing.
 #![allow(clippy::disallowed_methods, reason = "the time of a command is measured here")]
 
 use crate::error::ProviderError;
@@ -18,12 +18,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The largest standard input.
 const STDIN_MAX: u64 = 64 * 1024 * 1024;
-/// How long the end of a killed command is waited for.
+/// How long to wait for a killed command's end.
 const END: Duration = Duration::from_secs(30);
 
-/// Where and for how long.
 pub(crate) struct ExecContext<'a, M> {
     pub machine: &'a M,
     pub http: &'a VendorClient,
@@ -31,7 +29,6 @@ pub(crate) struct ExecContext<'a, M> {
     pub orphan_after: Duration,
 }
 
-/// Why a command is to end before its time.
 #[derive(Debug, Clone, Copy)]
 enum Cut {
     TimedOut,
@@ -93,7 +90,7 @@ pub(crate) fn exec<M: Machine>(
         running.follow(request, sink)
     };
     let ran = run();
-    // Whatever happened, nothing of it stays; where even this fails, the watch inside clears up.
+    // Nothing of it may stay; if even this fails, the watch inside cleans up.
     let _ = context.machine.shell(context.http, &script::clear(&token), &mut never_stop);
     let outcome = ran?;
     if let ExecEnd::Exited(code @ (126 | 127)) = outcome.end {
@@ -134,11 +131,9 @@ fn stdin(stdin: &Stdin) -> Result<Option<Vec<u8>>, String> {
     Ok(Some(bytes))
 }
 
-/// What one wait brought.
 #[derive(Debug)]
 struct News {
     end: Option<Ended>,
-    /// Bytes of both streams.
     bytes: [Vec<u8>; 2],
 }
 
@@ -154,9 +149,8 @@ struct Running<'a, M> {
     started: Instant,
     last_output: Instant,
     last_sign: Instant,
-    /// How much of both streams was handed on.
+    /// How much of both streams was passed on.
     read: [u64; 2],
-    /// Whether a start was answered.
     launched: bool,
 }
 
@@ -178,7 +172,6 @@ impl<M: Machine> Running<'_, M> {
         }
     }
 
-    /// Whether it has to end now.
     fn due(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Option<Cut> {
         if let ControlFlow::Break(cause) = sink.poll() {
             return Some(Cut::Stopped(cause));
@@ -189,7 +182,7 @@ impl<M: Machine> Running<'_, M> {
         request.idle_timeout.is_some_and(|limit| self.last_output.elapsed() >= limit).then_some(Cut::Idle)
     }
 
-    /// Waits for news and hands output on. `None` where it goes on, or where it is due to end. Without a request, only the
+    /// Waits for news and passes output on. `None` while it runs, or when it must end. Without a request, only the
     /// end counts.
     fn wait(
         &mut self,
@@ -198,7 +191,7 @@ impl<M: Machine> Running<'_, M> {
     ) -> Result<Option<Ended>, ProviderError> {
         let mut script = script::wait(self.token, self.read[0], self.read[1]);
         if !self.launched {
-            // The first wait starts it; saying so twice starts it once.
+            // The first wait starts it; repeating that starts it only once.
             script = script::launch(self.token, self.context.orphan_after) + &script;
         }
         let asked = {
@@ -233,7 +226,7 @@ impl<M: Machine> Running<'_, M> {
         Ok(news.end.filter(|_| all))
     }
 
-    /// Ends it: politely, then for good.
+    /// Ends it: SIGTERM, then SIGKILL.
     fn cut(&mut self, grace: Duration, sink: &mut dyn ExecSink) -> Result<Ended, ProviderError> {
         for (signal, time) in [("TERM", grace), ("KILL", END)] {
             let machine = self.context.machine;
@@ -253,7 +246,7 @@ impl<M: Machine> Running<'_, M> {
         Ok(Ended::Lost)
     }
 
-    /// As [`Running::wait`], not beyond `end`.
+    /// Like [`Running::wait`], but not beyond `end`.
     fn wait_until(&mut self, end: Instant, sink: &mut dyn ExecSink) -> Result<Option<Ended>, ProviderError> {
         let mut limited = ExecRequest::new(Vec::new());
         limited.timeout = Some(
@@ -263,7 +256,7 @@ impl<M: Machine> Running<'_, M> {
         self.wait(Some(&limited), &mut Deaf(sink))
     }
 
-    /// A sign that is refused (the vendor's longest time is reached) does not end the command: it goes on while it can.
+    /// A refused extension (the vendor's time limit) doesn't end the command.
     fn keep_alive(&mut self) {
         if self.last_sign.elapsed() >= self.context.machine.keep_alive_every() {
             self.last_sign = Instant::now();
@@ -277,7 +270,7 @@ impl<M: Machine> Running<'_, M> {
             (Some(Cut::Idle), _) => (ExecEnd::IdleTimedOut, ended),
             (Some(Cut::Stopped(cause)), _) => (ExecEnd::Stopped(cause), ended),
             (None, Ended::Lost) => (ExecEnd::GuardLost, ended),
-            // The shell that waits for it names a signal in this way.
+            // The waiting shell encodes a signal this way.
             (None, Ended::Code { code, .. }) if (129..=192).contains(&code) => {
                 (ExecEnd::Signaled(code - 128), ended)
             }
@@ -291,7 +284,7 @@ impl<M: Machine> Running<'_, M> {
     }
 }
 
-/// Keeps the word that a command is to end: a sink may say it only once, in the middle of a call.
+/// Keeps the sink's request to end: it may come only once, in the middle of a call.
 struct Heard<'a> {
     sink: &'a mut dyn ExecSink,
     said: Option<StopCause>,
@@ -309,7 +302,7 @@ impl ExecSink for Heard<'_> {
     }
 }
 
-/// A sink that no longer has a say: the command ends already.
+/// A sink that can no longer end the command, because it is ending.
 struct Deaf<'a>(&'a mut dyn ExecSink);
 
 impl ExecSink for Deaf<'_> {
@@ -347,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn news_are_read() {
+    fn output_of_a_wait_is_parsed() {
         let some = news("c -\no aGk=\ne \n").unwrap();
         assert_eq!((some.end, some.bytes), (None, [b"hi".to_vec(), Vec::new()]));
         let over = news("c 7 2\no \ne aGk=\n").unwrap();
@@ -358,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_variables_cannot_smuggle_commands() {
+    fn variable_names_cannot_smuggle_commands() {
         assert!(is_name("A_b1"));
         for bad in ["", "1a", "a b", "a;b", "a=$(x)"] {
             assert!(!is_name(bad), "{bad}");

@@ -1,6 +1,6 @@
-//! Calls to a vendor: which are tried again, after which wait, and words for what went wrong.
+//! Calls to a vendor: retries, waits, and error messages.
 //!
-//! Keys stand in headers only and are taken out of everything that a server says.
+//! Keys appear only in headers and are redacted from server messages.
 
 use crate::error::ProviderError;
 use ralph_loop_http::{
@@ -12,23 +12,21 @@ use serde_json::Value;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// How often a call is tried where trying again can help.
+/// How often a retryable call is tried.
 const TRIES: u32 = 5;
-/// A longer wait that a server names is not slept out.
+/// Longer waits that a server requires become an error.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// The longest answer that is read, and the longest file.
+/// The longest answer, and the largest file.
 const ANSWER_MAX: usize = 32 * 1024 * 1024;
 const FILE_MAX: usize = 300 * 1024 * 1024;
 
-/// Asked often while something is waited for; `Break` ends the wait.
+/// Called often during waits; `Break` ends the wait.
 pub(crate) type Watch<'a> = ralph_loop_http::Watch<'a, ()>;
 
-/// Never ends a wait.
 pub(crate) fn never_stop() -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// What a request carries.
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
     Nothing,
@@ -36,10 +34,9 @@ pub(crate) enum Body {
     Bytes { kind: String, bytes: Bytes },
 }
 
-/// One call.
 #[derive(Debug, Clone)]
 pub(crate) struct VendorRequest {
-    /// What it is for, to follow "could not".
+    /// Its purpose, to follow "could not".
     pub what: String,
     pub method: Method,
     pub url: String,
@@ -48,7 +45,7 @@ pub(crate) struct VendorRequest {
     pub limit: Duration,
     /// Longest answer.
     pub max: usize,
-    /// Statuses beside 2xx that are an answer.
+    /// Statuses besides 2xx that are an answer.
     pub also: &'static [u16],
     pub tries: u32,
 }
@@ -83,17 +80,16 @@ impl VendorRequest {
     pub fn limit(self, limit: Duration) -> Self {
         Self { limit, ..self }
     }
-    /// Whose answer is a file.
+    /// Expects a file.
     pub fn file(self) -> Self {
         Self { max: FILE_MAX, ..self }
     }
-    /// Without a second try: doing it twice would do harm.
+    /// Never retried: doing it twice would do harm.
     pub fn once(self) -> Self {
         Self { tries: 1, ..self }
     }
 }
 
-/// What came back.
 #[derive(Debug)]
 pub(crate) struct VendorResponse {
     pub status: u16,
@@ -107,13 +103,13 @@ impl VendorResponse {
     }
 }
 
-/// A connection of its own to one vendor.
+/// A connection to one vendor.
 #[derive(Debug)]
 pub(crate) struct VendorClient {
     vendor: &'static str,
     client: Client,
     proxy: ProxySettings,
-    /// Taken out of messages.
+    /// Redacted from messages.
     secrets: Vec<String>,
     backoff: Duration,
 }
@@ -134,23 +130,21 @@ impl VendorClient {
         Ok(Self { vendor, client, proxy, secrets, backoff })
     }
 
-    /// Another connection, so that one more call can be made beside those of this one.
+    /// Another connection, for concurrent calls.
     pub fn another(&self) -> Result<Self, ProviderError> {
         Self::new(self.vendor, self.secrets.clone(), self.backoff, self.proxy.clone())
     }
 
-    /// Also takes this out of messages.
     pub fn hide(&mut self, secret: &str) {
         self.secrets.push(secret.to_owned());
     }
 
-    /// Makes a call and reads its answer as JSON.
     pub fn json<T: DeserializeOwned>(&self, call: &VendorRequest) -> Result<T, ProviderError> {
         let answer = self.send(call, &mut never_stop)?;
         self.understood(&call.what, &answer.body)
     }
 
-    /// As [`VendorClient::json`]; `None` where there is no such thing.
+    /// Like [`VendorClient::json`]; `None` if it doesn't exist.
     pub fn json_or_none<T: DeserializeOwned>(&self, call: VendorRequest) -> Result<Option<T>, ProviderError> {
         let call = call.also(&[404]);
         let answer = self.send(&call, &mut never_stop)?;
@@ -169,7 +163,6 @@ impl VendorClient {
         }
     }
 
-    /// Makes a call, again where that can help.
     pub fn send(&self, call: &VendorRequest, watch: Watch<'_>) -> Result<VendorResponse, ProviderError> {
         let request = self.request(call)?;
         let (mut tries, started) = (0, Instant::now());
@@ -180,7 +173,7 @@ impl VendorClient {
                 Err(error) => error,
             };
             let wait = error.wait(self.backoff, tries);
-            // A server that answers drop by drop uses up each try: all of them together have their bound, too.
+            // A server that answers slowly uses up each try, so all together are limited as well.
             let too_long = started.elapsed() + wait >= call.limit.saturating_mul(2);
             if !error.passes() || tries >= call.tries || wait > WAIT_MAX || too_long {
                 return Err(error);
@@ -190,12 +183,10 @@ impl VendorClient {
         }
     }
 
-    /// Waits before the next try of something that failed.
     pub fn pause_after(&self, error: &ProviderError, tries: u32) -> Result<(), ProviderError> {
         self.pause(error.wait(self.backoff, tries).min(WAIT_MAX), &mut never_stop)
     }
 
-    /// Waits, unless the watch ends it.
     pub fn pause(&self, wait: Duration, watch: Watch<'_>) -> Result<(), ProviderError> {
         self.client.pause_watched(wait, watch).map_err(|()| ProviderError::Cut)
     }
@@ -240,7 +231,6 @@ impl VendorClient {
         })
     }
 
-    /// What it means that there is no answer.
     fn failed(&self, call: &VendorRequest, failure: Failure<()>, tries: u32) -> ProviderError {
         let (vendor, what) = (self.vendor, call.what.clone());
         let error = match failure {
@@ -282,7 +272,7 @@ impl VendorClient {
     }
 }
 
-/// The vendors' ways to say what is wrong.
+/// The vendors' error formats.
 fn said(body: &[u8]) -> String {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         return String::from_utf8_lossy(body).into_owned();
@@ -295,7 +285,7 @@ fn said(body: &[u8]) -> String {
     }
 }
 
-/// `Retry-After`, in seconds; Daytona adds the name of the limit to the header's.
+/// `Retry-After`, in seconds; Daytona adds the limit's name to the header.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let named = |(name, value): (&HeaderName, &HeaderValue)| {
         if !name.as_str().starts_with("retry-after") {

@@ -1,9 +1,9 @@
 //! Clients of cloud sandboxes: [`Daytona`], [`E2b`], [`Vercel`].
 //!
-//! Each speaks its vendor's wire for lifecycle and files. Commands go the same way everywhere: a small script starts the
-//! command beside a watch, further scripts wait for its output (see `exec`). So output is exact to the byte, standard error
-//! stands apart, a time-out ends the whole tree, and a command whose client died is ended, whatever the vendor's own way of
-//! running commands can or cannot do.
+//! Each uses its vendor's API for lifecycle and files. Commands work the same everywhere: a small script starts the
+//! command with a watch, further scripts wait for its output (see `exec`). So output is exact to the byte, standard
+//! error is separate, a timeout ends the whole tree, and a command whose client died is ended, independent of the
+//! vendor's way to run commands.
 
 mod error;
 mod exec;

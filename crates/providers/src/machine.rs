@@ -1,4 +1,4 @@
-//! What a vendor has to be able to do; everything else is shared.
+//! What a vendor must implement; everything else is shared.
 
 use crate::error::ProviderError;
 use crate::http::{VendorClient, Watch, never_stop};
@@ -6,25 +6,23 @@ use crate::script::quoted;
 use ralph_loop_domain::ports::Preview;
 use std::time::Duration;
 
-/// Time for a short script.
 pub(crate) const SHORT: Duration = Duration::from_secs(60);
 
-/// What a script printed and how it ended.
 #[derive(Debug, Clone)]
 pub(crate) struct Shell {
     pub code: i32,
     pub out: String,
 }
 
-/// One machine of a vendor. Paths are absolute.
+/// A vendor's machine. Paths are absolute.
 pub(crate) trait Machine: Send + Sync + 'static {
     fn kind(&self) -> &'static str;
     fn id(&self) -> &str;
-    /// The address of the vendor's API, by which the machine was found.
+    /// The URL of the vendor's API that the machine was found with.
     fn server(&self) -> &str;
-    /// Runs a short script of `sh` to its end.
+    /// Runs a short `sh` script.
     fn shell(&self, http: &VendorClient, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError>;
-    /// Writes a file, making its folders; `mode` is that of the file it replaces.
+    /// Writes a file, creating its folders; `mode` is that of the file it replaces.
     fn put(
         &self,
         http: &VendorClient,
@@ -32,14 +30,14 @@ pub(crate) trait Machine: Send + Sync + 'static {
         bytes: &[u8],
         mode: Option<u32>,
     ) -> Result<(), ProviderError>;
-    /// A file that is there.
+    /// Reads an existing file.
     fn get(&self, http: &VendorClient, path: &str) -> Result<Vec<u8>, ProviderError>;
     fn start(&self, http: &VendorClient) -> Result<(), ProviderError>;
     fn stop(&self, http: &VendorClient) -> Result<(), ProviderError>;
     fn destroy(&self, http: &VendorClient) -> Result<(), ProviderError>;
     fn preview(&self, http: &VendorClient, port: u16) -> Result<Preview, ProviderError>;
     fn keep_alive(&self, http: &VendorClient) -> Result<(), ProviderError>;
-    /// How often a long command says that the machine is still needed.
+    /// How often a long command extends the machine's lifetime.
     fn keep_alive_every(&self) -> Duration;
 
     fn names(&self, http: &VendorClient, folder: &str) -> Result<Vec<String>, ProviderError> {
@@ -60,7 +58,7 @@ pub(crate) trait Machine: Send + Sync + 'static {
         self.done(http, "set permissions", &format!("chmod {mode:o} {} 2>&1", quoted(path))).map(drop)
     }
 
-    /// Runs a script that has to succeed.
+    /// Runs a script that must succeed.
     fn done(&self, http: &VendorClient, what: &str, script: &str) -> Result<String, ProviderError> {
         let shell = self.shell(http, script, &mut never_stop)?;
         if shell.code == 0 {

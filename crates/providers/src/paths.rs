@@ -1,9 +1,9 @@
-//! What a path given to a sandbox may look like.
+//! Checks paths given to a sandbox.
 
 use ralph_loop_domain::ports::SandboxError;
 use std::path::{Component, Path};
 
-/// The absolute path inside, as text; refuses absolute paths, `..`, git's own folder and names that are no text.
+/// The absolute path inside, as text; refuses absolute paths, `..`, git's folder and names that aren't text.
 pub(crate) fn inside(root: &Path, path: &Path) -> Result<String, SandboxError> {
     let outside = || SandboxError::OutsideWorkspace(path.to_owned());
     let mut whole = root.to_str().ok_or_else(outside)?.trim_end_matches('/').to_owned();

@@ -1,16 +1,16 @@
-//! Addresses that a vendor's answer gives for a port: people and models are shown them as links, so nothing passes but a plain
-//! address of the web, whose host is what it looks like.
+//! Checks a vendor's URLs for ports: users and models see them as links, so only plain web URLs pass, whose host is
+//! what it looks like.
 
 use crate::error::ProviderError;
 use crate::http::VendorClient;
 use ralph_loop_domain::ports::Preview;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Longest address, and longest value of a header.
+/// Longest URL, and longest value of a header.
 const URL_MAX: usize = 1000;
 const HEADER_MAX: usize = 4096;
 
-/// The address as it was given, where it may be shown. `server` is the one that gave it.
+/// The unchanged URL, if it may be shown. `server` is its source.
 pub(crate) fn checked(http: &VendorClient, server: &str, preview: Preview) -> Result<Preview, ProviderError> {
     let refused = |why: &str| Err(http.garbled("open a port", why));
     let Some(host) = plain_host(&preview.url) else {
@@ -26,8 +26,7 @@ pub(crate) fn checked(http: &VendorClient, server: &str, preview: Preview) -> Re
     }
 }
 
-/// The host of an address that has a scheme of the web, no login, and no character that a terminal, a page or a shell would read
-/// as something else.
+/// The host of a web URL without login and without characters that a terminal, a page or a shell would interpret.
 fn plain_host(url: &str) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\\\"'`<>@^{|}".contains(&byte);
     if url.len() > URL_MAX || !url.bytes().all(is_plain) {
@@ -52,7 +51,7 @@ fn plain_host(url: &str) -> Option<String> {
     (is_host && port?.parse::<u16>().is_ok()).then(|| host.to_ascii_lowercase())
 }
 
-/// Whether a host is this machine or one of its network, where no cloud's port is.
+/// Whether a host is this machine or in its network, where no cloud's port is.
 fn is_near(host: &str) -> bool {
     let name = host.trim_end_matches('.');
     if name == "localhost" || [".localhost", ".local", ".internal"].iter().any(|end| name.ends_with(end)) {
@@ -78,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_addresses_of_the_web_pass() {
+    fn only_plain_web_urls_pass() {
         for (url, host) in [
             ("https://3000-abc.proxy.daytona.work", "3000-abc.proxy.daytona.work"),
             ("https://sb-1.vercel.run/path?x=1#y", "sb-1.vercel.run"),
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_and_its_network_are_near() {
+    fn private_hosts_are_refused() {
         for host in [
             "localhost",
             "x.localhost",

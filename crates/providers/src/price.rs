@@ -1,10 +1,10 @@
-//! What a machine costs.
+//! The cost of machines.
 
 use ralph_loop_domain::ports::Resources;
 use ralph_loop_protocol::money::Usd;
 
-/// Prices of a vendor's list, per hour. Lists change: what is computed from them is an estimate, and `sandbox.hourly_usd` in the
-/// configuration stands above it.
+/// A vendor's list prices per hour. Lists change, so results are estimates; `sandbox.hourly_usd` in the configuration
+/// overrides them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Prices {
     /// One processor.
@@ -16,12 +16,12 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// E2B's list of 2026.
+    /// E2B's list prices of 2026.
     pub const E2B: Self = Self { vcpu: 0.0504, memory_gib: 0.0162, disk_gib: 0.0 };
-    /// Daytona's list of 2026.
+    /// Daytona's list prices of 2026.
     pub const DAYTONA: Self = Self { vcpu: 0.0504, memory_gib: 0.0162, disk_gib: 0.000_108 };
 
-    /// The price of a machine of this size; `usual` fills in what is not said.
+    /// The price of a machine of this size; `usual` has the defaults.
     pub fn hourly(&self, resources: &Resources, usual: &Resources) -> Usd {
         let part = |said: Option<f64>, usual: Option<f64>, price: f64| {
             said.or(usual).unwrap_or(0.0).max(0.0) * price
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_costs_as_usual() {
+    fn missing_sizes_use_the_default_price() {
         let prices = Prices { vcpu: 0.05, memory_gib: 0.016, disk_gib: 0.0 };
         let usual = Resources { vcpu: Some(1.0), memory_gib: Some(1.0), disk_gib: Some(3.0) };
         let asked = Resources { vcpu: Some(2.0), ..Resources::default() };

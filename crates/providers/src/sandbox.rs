@@ -1,4 +1,4 @@
-//! A cloud machine as a [`Sandbox`]: the same for every vendor.
+//! A cloud machine as a [`Sandbox`], for every vendor.
 
 use crate::error::ProviderError;
 use crate::exec::{self, ExecContext};
@@ -14,9 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The largest file that is read into memory.
 const READ_MAX: u64 = 256 * 1024 * 1024;
-/// Without a sign of this process for so long, a command inside is ended.
+/// A command inside is ended after this long without contact.
 pub(crate) const ORPHAN_AFTER: Duration = Duration::from_secs(180);
 
 /// One machine, one connection, one folder.
@@ -27,7 +26,6 @@ pub(crate) struct CloudSandbox<M> {
     orphan_after: Duration,
 }
 
-/// What stands at a path.
 enum PathKind {
     Nothing,
     Folder,
@@ -36,7 +34,7 @@ enum PathKind {
 }
 
 impl<M: Machine> CloudSandbox<M> {
-    /// The workspace below `home`; it is made where it is missing.
+    /// Opens the workspace below `home`, creating it if missing.
     pub fn open(
         machine: M,
         http: VendorClient,
@@ -144,7 +142,7 @@ impl<M: Machine> Sandbox for CloudSandbox<M> {
     }
 
     fn remove(&self, path: &Path) -> Result<(), SandboxError> {
-        // A link is removed, not what it leads to: only the folder above has to be inside.
+        // A link itself is removed, so only its parent must be inside.
         let above = path.parent().unwrap_or(Path::new(""));
         let whole = paths::inside(&self.root, path)?;
         self.stat("remove", above)?;
@@ -166,7 +164,7 @@ impl<M: Machine> Sandbox for CloudSandbox<M> {
 
     fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError> {
         match self.stat("list", path)? {
-            // A missing folder is an empty one, as it is for git.
+            // A missing folder counts as empty, as for git.
             (_, PathKind::Nothing) => Ok(Vec::new()),
             (_, PathKind::File { .. } | PathKind::Other) => Err(refused("list", path, "it is not a folder")),
             (whole, PathKind::Folder) => {

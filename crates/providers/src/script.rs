@@ -1,14 +1,13 @@
-//! The small shell scripts by which commands run inside. They need `sh`, `setsid`, coreutils or busybox, and `/proc`.
+//! The small shell scripts that run commands inside. They need `sh`, `setsid`, coreutils or busybox, and `/proc`.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// How long one wait for output holds before it answers that nothing came, in tenths of a second.
+/// How long one wait for output lasts, in tenths of a second.
 const HOLD_TICKS: u32 = 50;
-/// The most that one wait brings of each stream.
+/// Most bytes of each stream per wait.
 pub(crate) const CHUNK: u64 = 512 * 1024;
 
-/// A word for the shell.
 pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
@@ -18,20 +17,19 @@ pub(crate) fn folder(token: &str) -> String {
     format!("/tmp/.ralph-{token}")
 }
 
-/// A command as the scripts need it.
 pub(crate) struct Command<'a> {
     pub token: &'a str,
     pub argv: &'a [String],
     pub cwd: &'a str,
     pub env: &'a [(String, String)],
-    /// Whether `stdin` stands in the command's folder.
+    /// Whether the command's folder has `stdin`.
     pub stdin: bool,
 }
 
-/// A script that sends the signal `$1` to everything of a command and prints how many there were. It finds them by their mark
-/// in the environment and by their session; it must run in another session.
+/// A script that sends the signal `$1` to every process of a command and prints their number. It finds them by their
+/// mark in the environment and by their session; it must run in another session.
 fn hunt(token: &str) -> String {
-    // The runner itself is spared: it has to note how the command ended.
+    // Spares the runner, which must record how the command ended.
     format!(
         r#"s=$(cat {folder}/sid 2>/dev/null)
 of() {{
@@ -47,8 +45,8 @@ n=0; for p in $(of | sort -u); do kill -"$1" "$p" 2>/dev/null && n=$((n+1)); don
     )
 }
 
-/// The script that runs a command and notes its end. It is put into the command's folder as a file, because words of a
-/// command line can be seen by everyone inside and the variables may be secrets; it removes itself first.
+/// The script that runs a command and records its end. It is written to the command's folder as a file, because
+/// command lines are visible inside and the variables may be secrets; it removes itself first.
 pub(crate) fn runner(command: &Command<'_>) -> String {
     let mut inner = format!("cd {} || exit 126; export RALPH_EXEC={}", quoted(command.cwd), command.token);
     for (name, value) in command.env {
@@ -74,8 +72,7 @@ echo "$c $left" >"$d/code.new"; mv "$d/code.new" "$d/code"; exit 0; }}
     )
 }
 
-/// Starts the runner that was put into the folder, and a watch that ends a command whose client is gone. Doing it twice
-/// starts it once.
+/// Starts the runner in the folder, and a watch that ends a command whose client is gone. Idempotent.
 pub(crate) fn launch(token: &str, orphan_after: Duration) -> String {
     let watch = format!(
         r#"d={folder}; h={hunt}
@@ -103,9 +100,9 @@ fi
     )
 }
 
-/// Waits for output beyond these places, or for the end. A little output is waited for a little longer, so that a chatty
-/// command does not become a flood of calls. Answers `c CODE LEFT` (`c -` while it runs, `c lost` where the
-/// runner is gone), `o BASE64`, `e BASE64`.
+/// Waits for output beyond these positions, or for the end. After a little output it waits a bit longer, so that a
+/// chatty command doesn't cause many calls. Answers `c CODE LEFT` (`c -` while it runs, `c lost` if the runner is
+/// gone), `o BASE64`, `e BASE64`.
 pub(crate) fn wait(token: &str, out: u64, err: u64) -> String {
     format!(
         r#"d={folder}; o={out}; e={err}; i=0
@@ -138,7 +135,6 @@ exit 0"#,
     )
 }
 
-/// Sends a signal to everything of a command.
 pub(crate) fn signal(token: &str, name: &str) -> String {
     format!(
         r#"d={folder}; i=0; while [ ! -s "$d/sid" ] && [ -d "$d" ] && [ $i -lt 50 ]; do i=$((i+1)); sleep 0.1; done
@@ -148,7 +144,7 @@ sh -c {hunt} h {name}"#,
     )
 }
 
-/// Ends everything of a command and takes its folder away.
+/// Ends every process of a command and removes its folder.
 pub(crate) fn clear(token: &str) -> String {
     format!(
         r#"d={folder}; [ -d "$d" ] || exit 0
@@ -158,7 +154,7 @@ pub(crate) fn clear(token: &str) -> String {
     )
 }
 
-/// Says what stands at a path: `outside`, `none`, `dir`, `other`, `file SIZE MODE`.
+/// Reports what is at a path: `outside`, `none`, `dir`, `other`, `file SIZE MODE`.
 pub(crate) fn stat(root: &str, path: &str) -> String {
     format!(
         r#"r=$(readlink -f {root}) || {{ echo none; exit 0; }}
@@ -176,7 +172,7 @@ else echo none; fi"#,
     )
 }
 
-/// Adds a part that was put beside to the end of a file. Running it twice adds it once.
+/// Appends a separate part to a file. Idempotent.
 pub(crate) fn append(part: &str, path: &str) -> String {
     let (part, path) = (quoted(part), quoted(path));
     format!(

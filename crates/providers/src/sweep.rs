@@ -4,7 +4,7 @@ use ralph_loop_domain::ports::{SandboxError, SandboxProvider};
 use ralph_loop_protocol::id::RunId;
 use std::collections::BTreeSet;
 
-/// Destroys every sandbox of ours whose run is not in `keep`; gives the ids of those destroyed.
+/// Destroys every sandbox of ours whose run isn't in `keep`; returns their ids.
 pub fn sweep(provider: &dyn SandboxProvider, keep: &BTreeSet<RunId>) -> Result<Vec<String>, SandboxError> {
     let mut gone = Vec::new();
     for found in provider.list()? {

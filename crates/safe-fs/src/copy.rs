@@ -1,4 +1,4 @@
-//! One file from one folder into another: one open on either side.
+//! Copies one file between folders, with one open on either side.
 
 use crate::open;
 use crate::write::CREATE;
@@ -11,20 +11,19 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Files up to this size are read at once; larger ones are copied by the kernel, which shares their blocks where the file
-/// system can.
+/// Files up to this size are read at once; the kernel copies larger ones, sharing blocks if the file system can.
 const BUFFER: usize = 128 * 1024;
 
-/// A file, before and after it was copied.
+/// A file's stat before and after it was copied.
 #[derive(Debug)]
 pub struct CopiedFile {
-    /// The one that was read.
+    /// The original.
     pub source: Metadata,
-    /// The one that was made.
+    /// The copy.
     pub copy: Metadata,
 }
 
-/// Copies files; holds the buffer for the small ones.
+/// Copies files; holds the buffer for small ones.
 #[derive(Debug)]
 pub struct Copier {
     buffer: Vec<u8>,
@@ -37,8 +36,8 @@ impl Default for Copier {
 }
 
 impl Copier {
-    /// Makes in `to` what stands under `name` in `from`: a file with its bytes, permissions and time of change (`Some`), or a
-    /// link with the same target (`None`). Nothing may stand there yet; anything else than a file or link is an error.
+    /// Copies `name` from `from` to `to`: a file with its bytes, permissions and modification time (`Some`), or a
+    /// link with the same target (`None`). The name must be free; anything but a file or link is an error.
     pub fn copy(&mut self, name: &OsStr, from: &SafeDir, to: &SafeDir) -> io::Result<Option<CopiedFile>> {
         if Path::new(name).components().count() != 1 || name == ".." {
             return Err(invalid("not a name"));
@@ -78,7 +77,7 @@ impl Copier {
         } else {
             io::copy(source, copy)?;
         }
-        // What the process' mask took away.
+        // Restores what the umask removed.
         if copy.metadata()?.mode() & 0o777 != facts.mode() & 0o777 {
             rustix::fs::fchmod(&*copy, permissions(facts.mode() & 0o777))?;
         }
@@ -94,7 +93,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     #[test]
-    fn files_and_links_come_over_as_they_are_and_nothing_else_does() {
+    fn only_files_and_links_are_copied_unchanged() {
         let base = tempfile::tempdir().unwrap();
         let [from, to] = ["from", "to"].map(|name| base.path().join(name));
         std::fs::create_dir(&from).unwrap();

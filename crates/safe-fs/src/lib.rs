@@ -1,11 +1,10 @@
-//! Files below a folder that somebody else can write: an agent, a cloned repo, a fetched state.
+//! Files below a folder that others can write: an agent, a cloned repo, a fetched state.
 //!
-//! [`SafeDir`] is a handle of such a folder. Every access goes by a path below it, through no link that leaves it, to
-//! regular files only, and never waits: a FIFO, a socket or a device that stands where a file is expected is refused, not
-//! opened. Reads are bounded by the caller. A file that is replaced is written under a name that nobody can guess, and
-//! renamed.
+//! [`SafeDir`] is a handle of such a folder. Every access uses a path below it, follows no link that leaves it, opens
+//! only regular files, and never blocks: a FIFO, a socket or a device instead of a file is refused. The caller limits
+//! reads. A file is replaced by writing a new one under an unguessable name, and renaming it.
 //!
-//! The kernel resolves the paths (`openat2`); where it has no such call, they are walked folder by folder.
+//! The kernel resolves the paths (`openat2`); without that call, they are walked folder by folder.
 
 mod copy;
 mod open;
@@ -31,16 +30,16 @@ pub struct SafeDir {
     path: PathBuf,
 }
 
-/// What stands in a folder under a name.
+/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The name.
     pub name: std::ffi::OsString,
-    /// What it is; links are not followed.
+    /// Its kind; links aren't followed.
     pub kind: Kind,
 }
 
-/// What something is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -56,14 +55,14 @@ pub enum Kind {
 /// What is known of a file without opening it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its size in bytes.
     pub length: u64,
 }
 
 impl SafeDir {
-    /// Opens a folder. The path itself is the caller's, so it is followed as it stands; only what is below it is not trusted.
+    /// Opens a folder. The path itself is the caller's, so it is followed; only its content isn't trusted.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         let handle = rustix::fs::open(path, open::FOLDER, Mode::empty())?;
@@ -75,7 +74,7 @@ impl SafeDir {
         &self.path
     }
 
-    /// A folder below it.
+    /// A subfolder.
     pub fn folder(&self, path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         let handle =
@@ -83,7 +82,7 @@ impl SafeDir {
         Ok(Self { handle, path: self.path.join(path) })
     }
 
-    /// A folder below it, made with all that lead there where they are missing. A link or file in the way is an error.
+    /// A subfolder, created with its parents if missing. A link or file in the way is an error.
     pub fn create_folder(&self, path: impl AsRef<Path>) -> io::Result<Self> {
         let mut at = Self { handle: self.handle.try_clone()?, path: self.path.clone() };
         for part in relative(path.as_ref())?.components() {
@@ -103,7 +102,7 @@ impl SafeDir {
         open::regular(handle)
     }
 
-    /// Whether a regular file stands there that could be opened.
+    /// Whether the path is a regular file that could be opened.
     pub fn is_file(&self, path: impl AsRef<Path>, links: Links) -> bool {
         self.open_file(path, links).is_ok()
     }
@@ -115,7 +114,7 @@ impl SafeDir {
         Ok(bytes)
     }
 
-    /// The same as text; what is no UTF-8 is replaced.
+    /// The first `max` bytes as text, with invalid UTF-8 replaced.
     pub fn read_text(&self, path: impl AsRef<Path>, links: Links, max: u64) -> io::Result<String> {
         Ok(String::from_utf8_lossy(&self.read(path, links, max)?).into_owned())
     }
@@ -130,7 +129,7 @@ impl SafeDir {
         Ok((from, bytes))
     }
 
-    /// What stands at a path; the last part of it is not followed.
+    /// The entry at a path; its last component isn't followed.
     pub fn facts(&self, path: impl AsRef<Path>) -> io::Result<Facts> {
         let (folder, name) = self.parent_of(path.as_ref())?;
         let stat = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -138,7 +137,7 @@ impl SafeDir {
         Ok(Facts { kind, length: u64::try_from(stat.st_size).unwrap_or(0) })
     }
 
-    /// What stands in the folder at `path` (`.` for this one), sorted by name, at most `max` entries.
+    /// The entries of the folder at `path` (`.` for this one), sorted by name, at most `max`.
     pub fn entries(&self, path: impl AsRef<Path>, max: usize) -> io::Result<Vec<Entry>> {
         let path = path.as_ref();
         let at = if path == Path::new(".") { None } else { Some(self.folder(path)?) };
@@ -166,13 +165,13 @@ impl SafeDir {
         Ok(found)
     }
 
-    /// Gives the owner of the folder at `path` the rights to it back, where they were taken.
+    /// Restores the owner's permissions for the folder at `path`.
     pub fn restore_owner(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let (folder, name) = self.parent_of(path.as_ref())?;
         owner::restore_at(&folder, &name)
     }
 
-    /// The folder that holds `path`, and its last part.
+    /// The folder that holds `path`, and its last component.
     fn parent_of(&self, path: &Path) -> io::Result<(OwnedFd, PathBuf)> {
         let path = relative(path)?;
         let name = path.file_name().map(PathBuf::from).ok_or_else(|| invalid("a path without a name"))?;
@@ -184,7 +183,7 @@ impl SafeDir {
     }
 }
 
-/// Permissions as the system takes them: not every one has the same number of bits for them.
+/// Permissions in the system's type, whose width varies.
 pub(crate) fn permissions(bits: u32) -> Mode {
     Mode::from_raw_mode((bits & 0o7777) as RawMode)
 }
@@ -198,7 +197,7 @@ fn kind_of(kind: FileType) -> Kind {
     }
 }
 
-/// The path, if it is one below a folder: relative, without `..`.
+/// The path, if it is below the folder: relative, without `..`.
 fn relative(path: &Path) -> io::Result<PathBuf> {
     let mut clean = PathBuf::new();
     for part in path.components() {

@@ -8,22 +8,20 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// How a folder is opened.
 pub(crate) const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// How a file is opened for reading: nothing is waited for, and no terminal is taken.
+/// Never blocks, and never takes over a terminal.
 pub(crate) const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// What happens at symbolic links.
+/// How to treat symbolic links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
-    /// They are refused.
+    /// Refuse them.
     Refused,
-    /// They are followed as long as they stay below the folder. Where the kernel cannot tell, they are refused.
+    /// Follow them as long as they stay below the folder. If the kernel can't tell, refuse them.
     Inside,
 }
 
-/// Opens `path` below `folder`.
 pub(crate) fn below(
     folder: &OwnedFd,
     path: &Path,
@@ -37,7 +35,7 @@ pub(crate) fn below(
     }
 }
 
-/// In one step, where the kernel can keep such a path below the folder.
+/// In one step, if the kernel can keep such a path below the folder.
 #[cfg(target_os = "linux")]
 fn at_once(
     folder: &OwnedFd,
@@ -49,7 +47,7 @@ fn at_once(
     use rustix::fs::ResolveFlags;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// Whether the kernel has no `openat2`, or a filter keeps it from us.
+    /// Whether the kernel lacks `openat2`, or a filter blocks it.
     static WALKS: AtomicBool = AtomicBool::new(false);
 
     if WALKS.load(Ordering::Relaxed) {
@@ -60,7 +58,7 @@ fn at_once(
         Links::Inside => ResolveFlags::empty(),
     };
     let resolve = resolve | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    // Renames elsewhere on the machine can make the kernel unsure whether `..` of a link stays below.
+    // Concurrent renames can make the kernel unsure whether a link's `..` stays below.
     for _ in 0..8 {
         match rustix::fs::openat2(folder, path, flags, mode, resolve) {
             Err(Errno::NOSYS | Errno::PERM) => {
@@ -80,7 +78,7 @@ fn at_once(_: &OwnedFd, _: &Path, _: OFlags, _: Mode, _: Links) -> Option<Result
     None
 }
 
-/// The same folder by folder, through no link at all.
+/// Folder by folder, following no link at all.
 pub(crate) fn walk(folder: BorrowedFd<'_>, path: &Path, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
     let mut parts = path.components().peekable();
     let mut at: Option<OwnedFd> = None;
@@ -96,19 +94,18 @@ pub(crate) fn walk(folder: BorrowedFd<'_>, path: &Path, flags: OFlags, mode: Mod
     at.ok_or_else(|| invalid("an empty path"))
 }
 
-/// The file behind a handle, if it is a regular one.
 pub(crate) fn regular(handle: OwnedFd) -> io::Result<File> {
     let file = File::from(handle);
     if file.metadata()?.is_file() { Ok(file) } else { Err(invalid("not a regular file")) }
 }
 
-/// Opens a regular file whose path is the user's own: links are followed, but a FIFO, a socket or a device is refused, and
-/// nothing is waited for.
+/// Opens a regular file at the user's own path: follows links, but refuses a FIFO, a socket or a device, and never
+/// blocks.
 pub fn open_plain(path: impl AsRef<Path>) -> io::Result<File> {
     regular(rustix::fs::open(path.as_ref(), READ, Mode::empty())?)
 }
 
-/// What such a file holds; one that is longer than `max` is an error.
+/// Reads such a file; more than `max` bytes are an error.
 pub fn read_plain(path: impl AsRef<Path>, max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_plain(path)?.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -123,7 +120,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// Where the kernel has no `openat2`.
+    /// For kernels without `openat2`.
     #[test]
     fn folder_by_folder_no_link_is_followed_either() {
         let base = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Rights that whoever wrote a tree has taken from its owner: who owns a folder can always have them back.
+//! Restores permissions that a tree's writer removed from its owner: a folder's owner can always get them back.
 
 use crate::open;
 use rustix::fd::{AsFd, OwnedFd};
@@ -7,26 +7,26 @@ use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What an owner needs to list a folder, to go into it and to change it.
+/// What an owner needs to list, enter and change a folder.
 const OWNER: RawMode = 0o700;
-/// Folders below each other that are looked at.
+/// Deepest nesting.
 const DEPTH: u32 = 512;
 
-/// Gives the owner of a folder the right to list, enter and change it, where that was taken. The path is the caller's; where
-/// its last part is a link or no folder, nothing happens.
+/// Restores the owner's right to list, enter and change a folder. The path is the caller's; does nothing if it is a
+/// link or not a folder.
 pub fn restore_owner(path: impl AsRef<Path>) -> io::Result<()> {
     restore_at(rustix::fs::CWD, path.as_ref())
 }
 
-/// The same for the folder and all folders below it. What is owned by others stays as it is.
+/// The same for the folder and all folders below it. Skips what other users own.
 pub fn restore_owner_below(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
     restore_owner(path)?;
     below(&rustix::fs::open(path, open::FOLDER | OFlags::NOFOLLOW, Mode::empty())?, DEPTH)
 }
 
-/// Removes a folder of the caller's with all that is in it, also where somebody took the rights to its folders away. Links are
-/// removed, never followed; what is not there is no error.
+/// Removes the caller's folder with all its content, even if permissions of folders were removed. Links are removed,
+/// never followed; a missing folder is fine.
 pub fn remove_tree(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
     let missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
@@ -48,13 +48,12 @@ pub fn remove_tree(path: impl AsRef<Path>) -> io::Result<()> {
     }
 }
 
-/// The mode that gives the owner of a folder its rights back; `None` where it has them, or it is no folder.
+/// The mode that restores an owner's permissions; `None` if it has them, or isn't a folder.
 fn mended(mode: RawMode) -> Option<Mode> {
     let taken = FileType::from_raw_mode(mode) == FileType::Directory && mode & OWNER != OWNER;
     taken.then(|| Mode::from_raw_mode(mode & 0o7777 | OWNER))
 }
 
-/// The same for a name in a folder.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn restore_at(folder: impl AsFd, name: &Path) -> io::Result<()> {
     match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -62,17 +61,16 @@ pub(crate) fn restore_at(folder: impl AsFd, name: &Path) -> io::Result<()> {
         Err(error) => Err(error.into()),
         Ok(stat) => match mended(stat.st_mode) {
             None => Ok(()),
-            // Never through a link: whatever has its name by now, nothing outside is changed.
+            // Never through a link: whatever has its name now, nothing outside is changed.
             Some(mode) => Ok(rustix::fs::chmodat(&folder, name, mode, AtFlags::SYMLINK_NOFOLLOW)?),
         },
     }
 }
 
-/// The same for a name in a folder.
 #[cfg(target_os = "linux")]
 pub(crate) fn restore_at(folder: impl AsFd, name: &Path) -> io::Result<()> {
     use rustix::fd::AsRawFd as _;
-    /// Opened only to be named: needs no rights of the folder itself.
+    /// Opened only as a reference, which needs no permissions for the folder.
     const NAMED: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
     let named = match rustix::fs::openat(folder, name, NAMED, Mode::empty()) {
@@ -81,7 +79,7 @@ pub(crate) fn restore_at(folder: impl AsFd, name: &Path) -> io::Result<()> {
         Err(error) => return Err(error.into()),
     };
     let Some(mode) = mended(rustix::fs::fstat(&named)?.st_mode) else { return Ok(()) };
-    // By its handle: whatever has its name by now is left alone.
+    // Through the handle: whatever has its name now stays unchanged.
     Ok(rustix::fs::chmod(format!("/proc/self/fd/{}", named.as_raw_fd()), mode)?)
 }
 
@@ -90,7 +88,7 @@ fn below(folder: &OwnedFd, depth: u32) -> io::Result<()> {
         return Err(crate::invalid("too many folders below each other"));
     }
     for name in folders_in(folder)? {
-        // What another user owns is not ours to change.
+        // What another user owns isn't ours to change.
         match restore_at(folder, &name) {
             Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Err(error),
             _ => {}
@@ -135,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_owner_has_the_rights_to_folders_back_and_links_lead_nowhere() {
+    fn owner_permissions_are_restored_without_following_links() {
         let base = tempfile::tempdir().unwrap();
         let [tree, other] = ["tree", "other"].map(|name| base.path().join(name));
         std::fs::create_dir_all(tree.join("a/b/c")).unwrap();

@@ -1,4 +1,4 @@
-//! Writing below a folder: through no link, in place of whatever stands there.
+//! Writes below a folder: through no link, replacing existing entries.
 
 use crate::open;
 use crate::{Kind, SafeDir, invalid, kind_of, permissions, relative};
@@ -10,25 +10,24 @@ use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// How a new file is made: it must not be there yet, and a link in its place is none of ours.
+/// Exclusive: an existing name or link fails.
 pub(crate) const CREATE: OFlags =
     OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::CLOEXEC);
-/// How a log is opened.
 const APPEND: OFlags =
     OFlags::WRONLY.union(OFlags::APPEND).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
-/// Names that are tried for a file that nobody knows yet.
+/// Tries for an unused name.
 const NAMES: u32 = 8;
-/// Folders below each other that are removed; what is deeper stays and is told.
+/// Deepest nesting that is removed; deeper folders are an error.
 const DEPTH: u32 = 512;
 
 impl SafeDir {
-    /// Puts a file with this content at `path`, in place of whatever file or link stands there, all at once. Folders that
-    /// lead there are made. A folder in its place is an error.
+    /// Writes a file at `path` atomically, replacing a file or link there. Creates its folders. A folder in its place
+    /// is an error.
     pub fn write(&self, path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
         self.write_with(path, bytes, 0o666)
     }
 
-    /// The same, where the new file keeps the permissions of the one that stands there.
+    /// Like [`Self::write`], but keeps the permissions of the existing file.
     pub fn replace(&self, path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
         let path = path.as_ref();
         let (folder, name) = self.parent_of(path)?;
@@ -44,15 +43,14 @@ impl SafeDir {
         without_fresh(&folder, &fresh, done)
     }
 
-    /// Makes a file that is not there yet; whatever stands in its place, a link that leads nowhere too, is an error of the
-    /// kind `AlreadyExists`.
+    /// Creates a new file; anything in its place, even a dangling link, is an `AlreadyExists` error.
     pub fn write_new(&self, path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
         let (folder, name) = self.make_parent_of(path.as_ref())?;
         let handle = rustix::fs::openat(&folder, &name, CREATE, Mode::from_raw_mode(0o666))?;
         File::from(handle).write_all(bytes)
     }
 
-    /// The same with the permissions that the file gets (less what the process' mask takes away).
+    /// Creates a new file with these permissions (less the umask).
     pub fn write_with(&self, path: impl AsRef<Path>, bytes: &[u8], permissions: u32) -> io::Result<()> {
         let (folder, name) = self.make_parent_of(path.as_ref())?;
         let (fresh, mut file) = fresh_file(&folder, permissions)?;
@@ -60,8 +58,8 @@ impl SafeDir {
         without_fresh(&folder, &fresh, done)
     }
 
-    /// Puts a file that has no name yet at `path`, in place of whatever file or link stands there, all at once. It has to be
-    /// of the same filesystem.
+    /// Links an anonymous file at `path` atomically, replacing a file or link there. It must be on the same
+    /// filesystem.
     #[cfg(target_os = "linux")]
     pub fn put(&self, path: impl AsRef<Path>, file: &File) -> io::Result<()> {
         let (folder, name) = self.make_parent_of(path.as_ref())?;
@@ -74,14 +72,14 @@ impl SafeDir {
         without_fresh(&folder, &fresh, done)
     }
 
-    /// Only Linux has files without names.
+    /// Only Linux has anonymous files.
     #[cfg(not(target_os = "linux"))]
     pub fn put(&self, _: impl AsRef<Path>, _: &File) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Opens a regular file for appending, made where there is none, with the folders that lead there. Whatever else stands
-    /// in its place (a link, a FIFO) is removed first: it is nobody's log.
+    /// Opens a regular file for appending, creating it and its folders if missing. Anything else in its place (a
+    /// link, a FIFO) is removed first.
     pub fn open_log(&self, path: impl AsRef<Path>) -> io::Result<File> {
         let (folder, name) = self.make_parent_of(path.as_ref())?;
         let mode = Mode::from_raw_mode(0o666);
@@ -95,12 +93,12 @@ impl SafeDir {
                     Some(Errno::NOENT) => {
                         match rustix::fs::openat(&folder, &name, CREATE | OFlags::APPEND, mode) {
                             Ok(handle) => return open::regular(handle),
-                            // Somebody was faster; look again.
+                            // Another process was faster; retry.
                             Err(Errno::EXIST) => {}
                             Err(error) => return Err(error.into()),
                         }
                     }
-                    // A link (ELOOP), a FIFO that nobody reads or a socket (ENXIO).
+                    // A link (ELOOP), a FIFO without a reader or a socket (ENXIO).
                     Some(Errno::LOOP | Errno::NXIO | Errno::NODEV) => remove_special(&folder, &name)?,
                     _ => return Err(error),
                 },
@@ -109,15 +107,14 @@ impl SafeDir {
         Err(invalid("somebody puts something else there again and again"))
     }
 
-    /// Gives a file or link below the folder another name there.
+    /// Renames a file or link below the folder.
     pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
         let (from_folder, from) = self.parent_of(from.as_ref())?;
         let (to_folder, to) = self.make_parent_of(to.as_ref())?;
         Ok(rustix::fs::renameat(&from_folder, &from, &to_folder, &to)?)
     }
 
-    /// Removes what stands at `path`, with all that is in it where it is a folder. Links are removed, never followed. What is
-    /// not there is no error.
+    /// Removes `path` with all its content. Links are removed, never followed. A missing path is fine.
     pub fn remove(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let (folder, name) = match self.parent_of(path.as_ref()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -137,8 +134,8 @@ impl SafeDir {
         self.parent_of(&path)
     }
 
-    /// Makes a symbolic link, in place of whatever file or link has its name. What it says is not looked at: nobody here
-    /// follows it.
+    /// Creates a symbolic link, replacing a file or link of that name. Its target isn't checked: nothing here follows
+    /// it.
     pub fn link(&self, path: impl AsRef<Path>, target: &Path) -> io::Result<()> {
         let (folder, name) = self.make_parent_of(path.as_ref())?;
         for _ in 0..NAMES {
@@ -150,7 +147,6 @@ impl SafeDir {
         Err(invalid("somebody puts something else there again and again"))
     }
 
-    /// The text of a symbolic link.
     pub fn read_link(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
         let (folder, name) = self.parent_of(path.as_ref())?;
         let target = rustix::fs::readlinkat(&folder, &name, Vec::new())?;
@@ -158,11 +154,11 @@ impl SafeDir {
     }
 }
 
-/// Replaces a file in a folder that only the caller writes, all at once; `spare` is a name beside it that is the caller's,
-/// too, and holds the content before this one afterwards. Nothing is flushed: it is for what can be made again.
+/// Replaces a file in a folder that only the caller writes, atomically; `spare` is another name of the caller's,
+/// which holds the old content afterwards. Nothing is flushed: it is for data that can be recreated.
 ///
-/// A rename over a file makes some file systems write the new one out first, which takes milliseconds; two names that
-/// change places do not.
+/// Renaming over a file makes some file systems flush the new one first, which takes milliseconds; exchanging two
+/// names doesn't.
 pub fn replace_with_spare(path: &Path, spare: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::options().write(true).create(true).truncate(false).open(spare)?;
     file.write_all(bytes)?;
@@ -170,15 +166,15 @@ pub fn replace_with_spare(path: &Path, spare: &Path, bytes: &[u8]) -> io::Result
     put_in_place(rustix::fs::CWD, spare, path).map(drop)
 }
 
-/// How a file came to its name.
+/// How a file got its name.
 enum InPlace {
     /// Nothing was there, or it is gone.
     Renamed,
-    /// What was there has the other name now.
+    /// The old file has the other name now.
     Exchanged,
 }
 
-/// Gives the file `from` the name `to`, in place of whatever file or link has it.
+/// Renames the file `from` to `to`, replacing a file or link.
 fn put_in_place(folder: impl rustix::fd::AsFd + Copy, from: &Path, to: &Path) -> io::Result<InPlace> {
     let stands_there = rustix::fs::statat(folder, to, AtFlags::SYMLINK_NOFOLLOW);
     let is_folder =
@@ -190,8 +186,8 @@ fn put_in_place(folder: impl rustix::fd::AsFd + Copy, from: &Path, to: &Path) ->
     Ok(InPlace::Renamed)
 }
 
-/// Lets two names, each of a file, a link or a folder, change places in one step: nobody ever finds either missing. False
-/// where one of them is gone, or the file system cannot; nothing has changed then.
+/// Exchanges two names, of files, links or folders, in one step: neither is ever missing. False if one doesn't exist,
+/// or the file system can't; nothing has changed then.
 pub fn exchange(one: &Path, other: &Path) -> io::Result<bool> {
     exchange_at(rustix::fs::CWD, one, other)
 }
@@ -204,7 +200,7 @@ fn exchange_at(folder: impl rustix::fd::AsFd + Copy, one: &Path, other: &Path) -
     }
 }
 
-/// Removes what has the fresh name, unless nothing has it any more.
+/// Removes the fresh name unless it is gone.
 fn without_fresh(folder: &OwnedFd, fresh: &Path, done: io::Result<InPlace>) -> io::Result<()> {
     if !matches!(done, Ok(InPlace::Renamed)) {
         let _ = rustix::fs::unlinkat(folder, fresh, AtFlags::empty());
@@ -212,13 +208,13 @@ fn without_fresh(folder: &OwnedFd, fresh: &Path, done: io::Result<InPlace>) -> i
     done.map(drop)
 }
 
-/// A new file under a name that nobody can guess.
+/// A new file under an unguessable name.
 fn fresh_file(folder: &OwnedFd, mode: u32) -> io::Result<(PathBuf, File)> {
     let made = fresh_name(|name| rustix::fs::openat(folder, name, CREATE, permissions(mode)));
     made.map(|(name, handle)| (name, File::from(handle)))
 }
 
-/// Makes something under a name that nobody can guess.
+/// Creates something under an unguessable name.
 fn fresh_name<T>(make: impl Fn(&Path) -> rustix::io::Result<T>) -> io::Result<(PathBuf, T)> {
     for _ in 0..NAMES {
         let mut random = [0; 12];
@@ -234,14 +230,14 @@ fn fresh_name<T>(make: impl Fn(&Path) -> rustix::io::Result<T>) -> io::Result<(P
     Err(invalid("no free name"))
 }
 
-/// Bytes that nobody can guess.
+/// Fills with unguessable bytes.
 #[cfg(target_os = "linux")]
 fn fill_with_chance(bytes: &mut [u8]) -> io::Result<()> {
     rustix::rand::getrandom(bytes, rustix::rand::GetRandomFlags::empty())?;
     Ok(())
 }
 
-/// Bytes that nobody can guess.
+/// Fills with unguessable bytes.
 #[cfg(not(target_os = "linux"))]
 fn fill_with_chance(bytes: &mut [u8]) -> io::Result<()> {
     io::Read::read_exact(&mut File::open("/dev/urandom")?, bytes)
@@ -265,10 +261,10 @@ fn remove_at(folder: &OwnedFd, name: &Path, depth: u32) -> io::Result<()> {
     if depth == 0 {
         return Err(invalid("too many folders below each other"));
     }
-    // Whoever made it may have taken the rights to it away.
+    // Its creator may have removed its permissions.
     let _ = crate::owner::restore_at(folder, name);
     let inside = rustix::fs::openat(folder, name, open::FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
-    // Read whole before anything is removed: a listing of what changes is not defined.
+    // Read completely before anything is removed: listing a changing folder is undefined.
     let names: Vec<PathBuf> = Dir::read_from(&inside)?
         .flatten()
         .map(|entry| PathBuf::from(std::ffi::OsStr::from_bytes(entry.file_name().to_bytes())))

@@ -69,7 +69,7 @@ fn no_link_leads_out_of_the_folder() {
 }
 
 #[test]
-fn links_inside_are_followed_only_where_that_is_wanted() {
+fn links_inside_are_followed_only_on_request() {
     let here = here();
     symlink("../file", here.tree.join("sub/link")).unwrap();
     assert_eq!(errno(here.dir.open_file("sub/link", Links::Refused)), Some(Errno::LOOP));
@@ -77,7 +77,7 @@ fn links_inside_are_followed_only_where_that_is_wanted() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_and_not_waited_for() {
+fn special_files_are_refused_without_blocking() {
     let here = here();
     fifo(&here.tree.join("fifo"));
     let _socket = UnixListener::bind(here.tree.join("socket")).unwrap();
@@ -97,7 +97,7 @@ fn what_is_no_regular_file_is_refused_and_not_waited_for() {
 }
 
 #[test]
-fn a_file_is_put_in_place_of_links_and_fifos_and_never_through_them() {
+fn write_replaces_links_and_fifos_and_never_follows_them() {
     let here = here();
     symlink(&here.secret, here.tree.join("link")).unwrap();
     fifo(&here.tree.join("fifo"));
@@ -117,7 +117,7 @@ fn a_file_is_put_in_place_of_links_and_fifos_and_never_through_them() {
 }
 
 #[test]
-fn a_log_grows_and_is_nobodys_link() {
+fn log_is_appended_and_never_a_link() {
     let here = here();
     for (path, before) in [("file", "content"), ("fresh/log", "")] {
         here.dir.open_log(path).unwrap().write_all(b"+one").unwrap();
@@ -156,9 +156,9 @@ fn removing_follows_nothing() {
     assert!(outside.join("kept").is_dir() && here.secret.is_file() && here.tree.join("file").is_file());
 }
 
-/// The handle, not the path, is what counts: a folder that is swapped for a link changes nothing.
+/// The handle counts, not the path: swapping a folder for a link changes nothing.
 #[test]
-fn a_folder_that_is_swapped_for_a_link_is_not_left() {
+fn folder_swapped_for_a_link_is_not_followed() {
     let here = here();
     let sub = here.dir.folder("sub").unwrap();
     fs::rename(here.tree.join("sub"), here.tree.join("moved")).unwrap();
@@ -183,7 +183,7 @@ fn files_are_renamed_below_the_folder_only() {
 }
 
 #[test]
-fn a_new_file_takes_nobodys_place_and_a_replaced_one_keeps_its_permissions() {
+fn new_file_never_overwrites_and_replaced_one_keeps_permissions() {
     use std::os::unix::fs::PermissionsExt as _;
     let here = here();
     let top = SafeDir::open(&here.tree).unwrap();
@@ -202,7 +202,7 @@ fn a_new_file_takes_nobodys_place_and_a_replaced_one_keeps_its_permissions() {
 }
 
 #[test]
-fn a_file_of_the_users_own_may_be_a_link_and_is_never_waited_for() {
+fn plain_open_follows_links_and_never_blocks() {
     let here = here();
     let file = here.tree.join("own");
     std::fs::write(&file, "x").unwrap();

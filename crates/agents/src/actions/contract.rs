@@ -1,106 +1,84 @@
-//! The action contract: what a model may ask for. Published as `schemas/actions.schema.json`.
+//! The action contract: what a model may request. Published as `schemas/actions.schema.json`.
 
 use std::time::Duration;
 
-/// The published schema.
 pub(super) const SCHEMA: &str = include_str!("../../schemas/actions.schema.json");
 
-/// Most actions of one answer.
 pub(super) const ACTIONS_MAX: usize = 200;
 /// Longest summary, message or reason, in characters.
 pub(super) const WORDS_MAX: usize = 2000;
-/// Longest command, in seconds.
 pub(super) const COMMAND_SECONDS_MAX: u64 = 3600;
-/// Time of a command that names none.
 pub(super) const COMMAND_SECONDS: u64 = 900;
 
-/// One answer of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contract {
-    /// What was done, in a sentence for people.
     pub summary: String,
-    /// In the order in which they are carried out.
+    /// In order of execution.
     pub actions: Vec<Action>,
-    /// What the model says is done.
+    /// What the model claims.
     pub claims: Claims,
 }
 
-/// What a model says is done. It is checked, never believed.
+/// A model's claims. They are always checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claims {
-    /// Ids of criteria.
     pub checkboxes_checked: Vec<String>,
-    /// Ids of milestones.
     pub milestones_completed: Vec<String>,
 }
 
-/// Whether the rest goes on after a failure.
+/// Whether the rest runs after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnError {
-    /// The rest is not run.
+    /// The rest is skipped.
     #[default]
     Stop,
-    /// The rest is run all the same.
     Continue,
 }
 
-/// One action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Runs a shell line.
     Run {
-        /// The line.
         command: String,
-        /// Folder below the workspace; the session's own where absent.
+        /// Folder below the workspace; default: the session's.
         cwd: Option<String>,
-        /// Longest run.
         timeout: Duration,
-        /// What a failure does.
         on_error: OnError,
     },
-    /// Applies a unified diff to one file.
     Patch {
-        /// The file.
         path: String,
-        /// The diff.
         patch: String,
-        /// What a failure does.
         on_error: OnError,
     },
-    /// Writes a file.
     Write {
-        /// The file.
         path: String,
-        /// Its content, or what is added.
+        /// Its content, or the text to append.
         content: String,
-        /// Adds to its end instead of replacing it.
+        /// Append instead of replacing.
         append: bool,
-        /// What a failure does.
         on_error: OnError,
     },
-    /// Says what this iteration's commit is called.
+    /// Sets the message of this iteration's commit.
     Commit {
         /// The message.
         message: String,
-        /// What the model thinks belongs to it; the engine commits everything that changed.
+        /// Informational: the engine commits everything that changed.
         paths: Vec<String>,
     },
-    /// Asks for a fresh session.
+    /// Requests a fresh session.
     Rotate {
-        /// Why.
         reason: String,
     },
-    /// Asks for a person.
+    /// Asks the user.
     Pause {
         /// What about.
         reason: String,
     },
-    /// Says that everything is done.
+    /// Claims that everything is done.
     StopSuccess {
         /// Why it thinks so.
         reason: String,
     },
-    /// Says that the task cannot be done.
+    /// Reports that the task is impossible.
     StopFailure {
         /// Why.
         reason: String,
@@ -108,7 +86,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// The word of the contract.
+    /// The action's name in the contract.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Run { .. } => "run",
@@ -122,7 +100,7 @@ impl Action {
         }
     }
 
-    /// On what, for people.
+    /// Its target, for display.
     pub fn what(&self) -> &str {
         match self {
             Self::Run { command, .. } => command,
@@ -135,7 +113,6 @@ impl Action {
         }
     }
 
-    /// What a failure of it does to the rest.
     pub fn on_error(&self) -> OnError {
         match self {
             Self::Run { on_error, .. } | Self::Patch { on_error, .. } | Self::Write { on_error, .. } => {

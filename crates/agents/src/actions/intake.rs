@@ -1,4 +1,4 @@
-//! From a model's text to the contract: strict, and with words that let the model fix its answer.
+//! Parses a model's answer against the contract: strictly, with messages that let the model fix it.
 
 use super::contract::{
     ACTIONS_MAX, Action, COMMAND_SECONDS, COMMAND_SECONDS_MAX, Claims, Contract, OnError, WORDS_MAX,
@@ -10,56 +10,49 @@ use serde_json::{Map, Value};
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
-/// Problems that are told at once; the first ones tell most.
+/// Most problems reported at once; the first are the most useful.
 const PROBLEMS_MAX: usize = 8;
 const TYPES: &[&str] =
     &["run", "patch", "write", "commit", "rotate", "pause", "stop_success", "stop_failure"];
 
-/// Why an answer is not the contract.
+/// Why an answer doesn't match the contract.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IntakeError {
-    /// There is no JSON in it.
     #[error("the answer holds no JSON object; answer with the object of the contract and nothing else")]
     NoObject,
-    /// There is more than one object.
     #[error("the answer holds {0} JSON objects; answer with exactly one")]
     Several(usize),
-    /// It is JSON, but no object.
+    /// It is JSON, but not an object.
     #[error("the answer is {0}; expected an object with `summary` and `actions`")]
     NotAnObject(&'static str),
-    /// The JSON ends in the middle.
+    /// The JSON is truncated.
     #[error("the JSON object ends before it is complete; a bracket or a quote is missing")]
     CutOff,
-    /// The provider cut the answer at its longest.
+    /// The provider cut the answer at its maximum length.
     #[error(
         "the answer was cut at the longest that the model may give, before its JSON was complete; \
          answer with less: fewer actions, `patch` instead of `write`, and the rest in a later session"
     )]
     MaxTokens,
-    /// Nobody writes that much.
+    /// No real answer is this long.
     #[error("the answer has {0} bytes; at most 8 MiB are read")]
     TooLong(usize),
-    /// It is no JSON.
     #[error("the JSON cannot be read: {what}, in line {line}, near `{near}`")]
     Syntax {
-        /// Line of the answer, from 1.
         line: usize,
-        /// What is wrong.
         what: String,
         /// The text around it.
         near: String,
     },
-    /// It is JSON, but not the contract.
     #[error("{0}")]
     Contract(Problems),
 }
 
-/// Everything that breaks the contract, each with its place.
+/// All contract violations, with positions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Problems(Vec<String>);
 
 impl Problems {
-    /// One line for each.
     pub fn lines(&self) -> &[String] {
         &self.0
     }
@@ -80,14 +73,13 @@ impl fmt::Display for Problems {
     }
 }
 
-/// Reads an answer; also gives it as JSON.
+/// Parses an answer; also returns it as JSON.
 pub fn read(text: &str) -> Result<(Contract, Value), IntakeError> {
     let map = only_object(text)?;
     let contract = validate(&map).map_err(IntakeError::Contract)?;
     Ok((contract, Value::Object(map)))
 }
 
-/// Checks an object against the contract.
 fn validate(map: &Map<String, Value>) -> Result<Contract, Problems> {
     let mut found = Problems::default();
     let top = Fields { map, at: String::new() };
@@ -199,7 +191,6 @@ impl Problems {
     }
 }
 
-/// An object of the answer and its place.
 struct Fields<'a> {
     map: &'a Map<String, Value>,
     at: String,
@@ -210,7 +201,7 @@ impl<'a> Fields<'a> {
         if self.at.is_empty() { key.to_owned() } else { format!("{}.{key}", self.at) }
     }
 
-    /// Tells keys that the contract does not have.
+    /// Reports unknown keys.
     fn known(&self, keys: &[&str], found: &mut Problems) {
         for key in self.map.keys().filter(|key| !keys.contains(&key.as_str())) {
             let free = keys.iter().copied().filter(|known| !self.map.contains_key(*known));
@@ -241,7 +232,7 @@ impl<'a> Fields<'a> {
         Some(text)
     }
 
-    /// A text for people, of bounded length.
+    /// A text of bounded length.
     fn words(&self, key: &str, found: &mut Problems) -> Option<String> {
         let text = self.text(key, found)?;
         let length = text.chars().count();
@@ -278,7 +269,7 @@ impl<'a> Fields<'a> {
 
     fn seconds(&self, key: &str, found: &mut Problems) -> Duration {
         let Some(value) = self.map.get(key) else { return Duration::from_secs(COMMAND_SECONDS) };
-        // `900.0` is a whole number, too: JSON has one kind of number.
+        // `900.0` is a whole number as well: JSON has one number type.
         let whole = value.as_u64().or_else(|| {
             value.as_f64().filter(|n| n.fract() == 0.0 && (0.0..1e9).contains(n)).map(|n| n as u64)
         });
@@ -293,7 +284,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The items of a list, each with its place.
+    /// The items of a list, with positions.
     fn list(
         &self,
         key: &str,

@@ -1,4 +1,4 @@
-//! Finding the one JSON object of an answer. A key that stands twice is an error: one of the two would silently be lost.
+//! Finds the only JSON object of an answer. A repeated key is an error, because one value would be lost.
 
 use super::intake::IntakeError;
 use crate::bounded::kind;
@@ -6,12 +6,10 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// Longest answer that is looked at.
 const TEXT_MAX: usize = 8 * 1024 * 1024;
-/// Places at which an object may begin that are tried.
 const TRIES_MAX: usize = 4096;
 
-/// The object, bare, in a fence or with words around it, as long as it is the only one.
+/// The object, bare, fenced or with text around it, if it is the only one.
 pub(super) fn only_object(text: &str) -> Result<Map<String, Value>, IntakeError> {
     if text.len() > TEXT_MAX {
         return Err(IntakeError::TooLong(text.len()));
@@ -42,7 +40,7 @@ pub(super) fn only_object(text: &str) -> Result<Map<String, Value>, IntakeError>
             _ => start + 1,
         };
     }
-    // `{ }` of code in the words around it.
+    // Empty `{ }` in code around it.
     if found.iter().any(|map| !map.is_empty()) {
         found.retain(|map| !map.is_empty());
     }
@@ -51,13 +49,13 @@ pub(super) fn only_object(text: &str) -> Result<Map<String, Value>, IntakeError>
         (1, None) => found.pop().ok_or(IntakeError::NoObject),
         (1, Some(broken)) => found.pop().filter(is_contract).ok_or(broken),
         (0, None) => Err(IntakeError::NoObject),
-        // What was found are then pieces of the broken one.
+        // The found objects are then pieces of the broken one.
         (_, Some(broken)) if !found.iter().any(is_contract) => Err(broken),
         (many, _) => Err(IntakeError::Several(many)),
     }
 }
 
-/// `{` of prose and code is not worth a word; `{"` is.
+/// `{` in prose and code isn't worth an error; `{"` is.
 fn begins_like_json(text: &str) -> bool {
     text[1..].trim_start().starts_with('"')
 }
@@ -67,7 +65,7 @@ fn syntax(text: &str, start: usize, error: &serde_json::Error) -> IntakeError {
         return IntakeError::CutOff;
     }
     let line = text[..start].matches('\n').count() + error.line();
-    // What serde adds about the place counts from the object, not from the answer.
+    // serde's position counts from the object, not from the answer.
     let words = error.to_string();
     let what = words.split(" at line ").next().unwrap_or_default().to_owned();
     let near = text[start..].lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
@@ -76,7 +74,7 @@ fn syntax(text: &str, start: usize, error: &serde_json::Error) -> IntakeError {
     IntakeError::Syntax { line, what, near: near.trim().to_owned() }
 }
 
-/// A JSON value in which no key stands twice.
+/// A JSON value without repeated keys.
 struct Strict(Value);
 
 impl<'de> Deserialize<'de> for Strict {

@@ -1,5 +1,5 @@
-//! Agents of kind `actions`: one model call per session, which answers with a strict JSON contract of actions. An answer that
-//! breaks it may be fixed a bounded number of times; what is then still wrong is recorded as a failure.
+//! Agents of kind `actions`: one model call per session, answered with a strict JSON contract of actions. An invalid
+//! answer may be repaired a limited number of times; then it is recorded as a failure.
 
 mod contract;
 pub mod intake;
@@ -33,14 +33,11 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 const REPAIR: &str = include_str!("templates/repair.md");
-/// How much of an answer that broke the contract is sent back to be fixed.
+/// How much of an invalid answer is sent back for repair.
 const SENT_BACK_MAX: usize = 64 * 1024;
-/// Claims of one session.
 const CLAIMS_MAX: usize = 500;
-/// Longest id that is claimed.
 const CLAIM_MAX: usize = 200;
 
-/// The agent.
 pub struct ActionsAgent {
     config: AgentConfig,
     models: Models,
@@ -61,7 +58,7 @@ impl ActionsAgent {
         Self { config, models, prices, client, redactor: Arc::new(Redactor::default()) }
     }
 
-    /// Takes these secrets out of the files with whole outputs.
+    /// Redacts these secrets in files with complete outputs.
     pub fn with_redactor(mut self, redactor: Arc<Redactor>) -> Self {
         self.redactor = redactor;
         self
@@ -118,7 +115,7 @@ impl Agent for ActionsAgent {
                 };
                 let end = performer.perform(&contract.actions, &inputs);
                 told.done = performer.done;
-                // What a session claims that did not come to its end is cut off somewhere.
+                // The claims of an unfinished session may be cut off.
                 if end.is_none() {
                     told.done.wishes.claims = claims(&contract);
                 }
@@ -130,12 +127,11 @@ impl Agent for ActionsAgent {
         Ok(told.report(end, &caller.spend, deadline))
     }
 
-    /// Nothing of it lives between its sessions.
     fn release_resources(&self, _: ReleaseWhen) {}
 }
 
 impl ActionsAgent {
-    /// The model's answer, fixed where that is needed and allowed.
+    /// The model's answer, repaired if needed and allowed.
     fn answer(
         &self,
         caller: &mut Caller<'_>,
@@ -197,7 +193,6 @@ impl ActionsAgent {
 }
 
 enum Unreadable {
-    /// There is nothing to fix.
     End(SessionEnd),
     Problem(IntakeError),
 }
@@ -229,12 +224,12 @@ fn claims(contract: &Contract) -> Vec<String> {
     ids
 }
 
-/// What a session leaves for its report: model, answer, repairs, the results of its actions.
+/// What a session leaves for its report: model, answer, repairs, results.
 #[derive(Debug, Default)]
 struct SessionSummary {
     profile: String,
     model: String,
-    /// The contract, or the text that was none.
+    /// The contract, or the invalid text.
     answer: Value,
     repairs: u32,
     summary: String,
@@ -242,8 +237,8 @@ struct SessionSummary {
 }
 
 impl SessionSummary {
-    /// The summary, and what failed. A failure is told on the same line, and ends it: a promise alone on a line or at the
-    /// end would count.
+    /// The summary, and what failed, on the same line and at its end: a promise alone on a line or at the end would
+    /// count.
     fn final_message(&self) -> String {
         let Some(failure) = &self.done.failure else {
             return text::tail(&self.summary, FINAL_MESSAGE_MAX).to_owned();

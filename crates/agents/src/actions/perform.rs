@@ -1,4 +1,4 @@
-//! Carrying out actions, one after the other.
+//! Performs actions in order.
 
 use super::contract::{Action, OnError};
 use super::patch::{self, Patched};
@@ -18,14 +18,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Bound of one line of `actions.jsonl`.
 const LINE_MAX: usize = 4000;
-/// Bound of a line for people.
 const SHOWN_MAX: usize = 160;
-/// Bound of what an action's end says in one line.
 const RESULT_MAX: usize = 400;
 
-/// Carries out the actions of one session.
 pub(super) struct Performer<'a> {
     pub(super) request: &'a SessionRequest<'a>,
     pub(super) sandbox: &'a dyn Sandbox,
@@ -35,27 +31,23 @@ pub(super) struct Performer<'a> {
     pub(super) done: ActionResults,
 }
 
-/// The results of all actions of one reply.
 #[derive(Debug, Default)]
 pub(super) struct ActionResults {
-    /// One for each action, in order.
     pub(super) results: Vec<Value>,
-    /// What the first failing action said, in one line.
+    /// The first failing action's message, in one line.
     pub(super) failure: Option<String>,
-    /// Actions that were not run.
+    /// Actions that weren't run.
     pub(super) skipped: usize,
     pub(super) wishes: AgentRequests,
-    /// Processes that commands had left behind.
+    /// Processes that commands left behind.
     pub(super) survivors: u32,
 }
 
-/// The result of one action.
 struct ActionOutcome {
     ok: bool,
-    /// Short, with the output of a command below it.
     result: String,
     exit_code: Option<i32>,
-    /// File with the whole output.
+    /// File with the complete output.
     file: Option<String>,
     /// The session ends with it.
     end: Option<SessionEnd>,
@@ -71,7 +63,6 @@ impl ActionOutcome {
 }
 
 impl Performer<'_> {
-    /// All actions; `Some` where the session has to end before the last.
     pub(super) fn perform(&mut self, actions: &[Action], inputs: &[Value]) -> Option<SessionEnd> {
         let mut stop: Option<String> = None;
         let mut end = None;
@@ -114,7 +105,6 @@ impl Performer<'_> {
         end
     }
 
-    /// One action with its two events, its line for people and its record.
     fn one(&mut self, number: u32, action: &Action, input: Value) -> ActionOutcome {
         let what = text::one_line(action.what(), SHOWN_MAX);
         let line = match action {
@@ -162,7 +152,7 @@ impl Performer<'_> {
         }));
     }
 
-    /// The line in `actions.jsonl`, and the result without its input, which the answer holds already.
+    /// The line in `actions.jsonl`, and the result without its input, which the answer has already.
     fn record(&mut self, mut record: Value) {
         self.sink.action(&value(record.clone(), LINE_MAX).to_string());
         if let Value::Object(map) = &mut record {
@@ -301,8 +291,8 @@ impl Performer<'_> {
         }
     }
 
-    /// A sandbox that is gone ends the session; anything else is the failure of one action. Either way the session is
-    /// reported, not given up: the model's answer has cost money by now.
+    /// A lost sandbox ends the session; anything else fails one action. Either way the session is reported: the
+    /// model's answer has already cost money.
     fn broken(&self, error: &SandboxError) -> ActionOutcome {
         let end = matches!(error, SandboxError::Broken(_))
             .then(|| SessionEnd::Failed { reason: error.to_string() });
@@ -310,7 +300,6 @@ impl Performer<'_> {
     }
 }
 
-/// Receives the output of a command that an action runs.
 struct ActionExecSink<'a, 'b> {
     sink: &'a mut dyn SessionSink,
     capture: Capture<'b>,

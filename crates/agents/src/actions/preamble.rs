@@ -1,25 +1,25 @@
-//! The beginning of every prompt of this kind: who answers and how. It never changes within a run.
+//! The start of every prompt of this kind: role and answer format. It never changes within a run.
 
 use super::contract::SCHEMA;
 
 const PROSE: &str = include_str!("templates/prose.md");
 const CONTRACT: &str = include_str!("templates/contract.md");
 
-/// The preamble; `system_prompt` stands in for the prose, the contract always stays.
+/// The preamble; `system_prompt` replaces the prose, but not the contract.
 pub(super) fn preamble(system_prompt: Option<&str>) -> String {
     let prose = system_prompt.map(str::trim).filter(|text| !text.is_empty()).unwrap_or(PROSE.trim());
     let contract = CONTRACT.replace("{{schema}}", &compact(SCHEMA));
     format!("{prose}\n\n{}\n", contract.trim())
 }
 
-/// The schema without spaces and without what only files need. Its own order is kept: the bytes stay the same.
+/// The schema without spaces and file-only keys. Keeps its order, so that the bytes are stable.
 fn compact(schema: &str) -> String {
     let mut out = String::with_capacity(schema.len() / 2);
     for line in schema.lines().map(str::trim) {
         if line.starts_with("\"$schema\"") || line.starts_with("\"$id\"") {
             continue;
         }
-        // The file has one key to a line, so what stands after the first `": "` is its value.
+        // The file has one key per line, so the text after the first `": "` is its value.
         match line.split_once("\": ") {
             Some((key, value)) => {
                 out.push_str(key);
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_of_ones_own_replaces_the_prose_only() {
+    fn custom_prompt_replaces_only_the_prose() {
         let own = preamble(Some("You write haiku.\n"));
         assert!(own.starts_with("You write haiku.\n\n## How you answer"), "{own}");
         assert!(!own.contains(PROSE.trim()) && own.contains(&compact(SCHEMA)), "{own}");

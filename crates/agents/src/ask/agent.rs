@@ -1,4 +1,4 @@
-//! A question to an agent: one session in the sandbox it is given, whose last words are the answer.
+//! A question to an agent: one session in the given sandbox, whose final message is the answer.
 
 use ralph_loop_domain::ports::{
     AskAnswer, AskError, AskErrorKind, AskSink, AskedAgent, Question, SessionRequest, SessionSink, StopCause,
@@ -45,7 +45,7 @@ pub(super) fn ask(
     Err(AskError { kind, message, hint: None, usage: Box::new(report.usage) })
 }
 
-/// An agent has one prompt and no memory: everything stands in it.
+/// An agent has one prompt and no memory: it must contain everything.
 fn prompt(question: &Question<'_>) -> String {
     let mut text = format!("{}\n{}", question.system, question.prompt);
     for earlier in question.earlier {
@@ -54,7 +54,6 @@ fn prompt(question: &Question<'_>) -> String {
     text
 }
 
-/// A session sink that passes the agent's text on to whoever asked.
 struct AgentAnswerSink<'a> {
     sink: &'a mut dyn AskSink,
 }

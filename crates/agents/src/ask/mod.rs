@@ -1,5 +1,4 @@
-//! `ask`: one question to one agent or model. No sessions of its own: a model is called through its client, an agent
-//! has one session like any other.
+//! `ask`: one question to one agent or model. A model is called through its client, an agent has one normal session.
 
 mod agent;
 mod model;
@@ -9,7 +8,7 @@ use ralph_loop_domain::model::ModelClient;
 use ralph_loop_domain::ports::{AskAnswer, AskError, AskErrorKind, AskSink, AskTarget, Asker, Question};
 use std::sync::Arc;
 
-/// The `Asker` that ships: models are asked through a client, agents in a session of their own.
+/// The built-in `Asker`: asks models through a client, agents in a separate session.
 #[derive(Clone, Default)]
 pub struct BackendAsker {
     client: Option<Arc<dyn ModelClient>>,
@@ -17,17 +16,16 @@ pub struct BackendAsker {
 }
 
 impl BackendAsker {
-    /// Asks agents only.
     pub fn new() -> Self {
         Self::default()
     }
-    /// And models, through this client.
+    /// Also asks models, through this client.
     #[must_use]
     pub fn with_client(mut self, client: Arc<dyn ModelClient>) -> Self {
         self.client = Some(client);
         self
     }
-    /// Knows what models cost.
+    /// Sets the models' prices.
     #[must_use]
     pub fn with_pricing(mut self, pricing: Pricing) -> Self {
         self.pricing = Some(pricing);

@@ -1,4 +1,4 @@
-//! A question to a model: one call, or none where it is known to cost too much.
+//! A question to a model: one call, or none if it is known to cost too much.
 
 use crate::session::spend::Pricing;
 use ralph_loop_domain::model::{
@@ -10,7 +10,7 @@ use ralph_loop_task::config::Profile;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// Bytes of a question for each token, when its cost is estimated.
+/// Bytes per token, to estimate a question's cost.
 const BYTES_PER_TOKEN: u64 = 4;
 
 pub(super) fn ask(
@@ -55,7 +55,7 @@ fn user(text: &str) -> Message {
     Message::User { parts: vec![UserPart::Text(TextPart::plain(text))] }
 }
 
-/// What the question would cost at the most, where that is more than it may.
+/// The question's maximum cost, if that exceeds its limit.
 fn too_expensive(
     profile: &Profile,
     question: &Question<'_>,
@@ -74,7 +74,6 @@ fn too_expensive(
     (cost > most).then_some((cost, most))
 }
 
-/// What a call of a model used.
 fn usage_of(profile: &Profile, reply: &ModelReply, pricing: Option<&Pricing>) -> Usage {
     let estimate = reply.tokens.and_then(|tokens| pricing?(&profile.litellm_model, &tokens));
     let (cost, basis) = match (reply.cost, estimate) {
@@ -91,7 +90,6 @@ fn usage_of(profile: &Profile, reply: &ModelReply, pricing: Option<&Pricing>) ->
     }
 }
 
-/// A model sink that passes the text on to whoever asked, and ends the call at its deadline.
 struct ModelAnswerSink<'a> {
     sink: &'a mut dyn AskSink,
     deadline: Instant,

@@ -1,10 +1,10 @@
-//! Tool uses in one line for people: "editing src/router.rs", "running `cargo test`".
+//! Describes tool uses in one line: "editing src/router.rs", "running `cargo test`".
 
 use crate::scan::fold;
 use serde_json::Value;
 use std::path::Path;
 
-/// What a tool use does, whichever CLI names it.
+/// What a tool use does, for any CLI's tool names.
 pub(crate) fn describe(name: &str, input: &Value, root: &Path) -> String {
     let path = || field(input, &["file_path", "path", "absolute_path", "notebook_path", "filePath"]);
     let shown = |verb: &str, what: Option<&str>| match what {
@@ -40,7 +40,7 @@ pub(crate) fn describe(name: &str, input: &Value, root: &Path) -> String {
     }
 }
 
-/// Tools that look and change nothing.
+/// Whether a tool is read-only.
 pub(crate) fn only_looks(name: &str) -> bool {
     matches!(
         fold(name).as_str(),
@@ -60,7 +60,7 @@ pub(crate) fn only_looks(name: &str) -> bool {
     )
 }
 
-/// A path as people know it: without the workspace in front.
+/// A path without the workspace in front.
 pub(crate) fn relative<'a>(path: &'a str, root: &Path) -> &'a str {
     match Path::new(path).strip_prefix(root) {
         Ok(inner) => inner.to_str().filter(|inner| !inner.is_empty()).unwrap_or(path),
@@ -89,7 +89,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn tool_uses_read_as_people_would_say_them() {
+    fn tool_uses_are_described_in_plain_words() {
         let root = Path::new("/w/repo");
         let table = [
             ("Write", json!({"file_path": "/w/repo/src/x.rs"}), "editing src/x.rs"),

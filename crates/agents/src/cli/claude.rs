@@ -1,5 +1,5 @@
-//! `claude -p --output-format json` (one object, or an array with `--verbose`) and `stream-json` (an object per line).
-//! All three are the same events; the last one is the result.
+//! `claude -p --output-format json` (one object, or an array with `--verbose`) and `stream-json` (an object per
+//! line). All three are the same events; the last one is the result.
 
 use super::activity::only_looks;
 use super::claude_result::{StreamFacts, judge, tokens_of, usage};
@@ -18,19 +18,19 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// A wait for the provider longer than this outlasts its use: another agent can work meanwhile.
+/// A longer wait for the provider isn't worth it: another agent can work.
 const HOPELESS_DELAY_MS: u64 = 60_000;
-/// So many refusals in a row will not become a yes within the CLI's remaining tries.
+/// After so many refusals in a row the CLI's remaining tries are pointless.
 const HOPELESS_ATTEMPT: u64 = 3;
-/// Tool uses whose result is awaited at the same time; more are not followed.
+/// Most tool uses whose results are awaited at the same time.
 const AWAITED_MAX: usize = 256;
 
 #[derive(Default)]
 pub(crate) struct ClaudeEvents {
     seen: StreamFacts,
-    /// The result event, the last one where there are several.
+    /// The last result event.
     result: Option<Value>,
-    /// The last retry notice, while nothing has followed it.
+    /// The last retry notice, until something follows.
     retry: Option<Retry>,
     last_message: String,
     awaited: Vec<String>,
@@ -76,7 +76,7 @@ struct Message {
     usage: Option<Value>,
 }
 
-/// A content block; results of tools can be huge, so only the fields in use are ever kept.
+/// A content block; tool results can be huge, so only used fields are kept.
 #[derive(Deserialize)]
 struct Block {
     #[serde(rename = "type")]
@@ -86,14 +86,12 @@ struct Block {
     name: Option<String>,
     input: Option<Value>,
     tool_use_id: Option<String>,
-    /// The result of a tool, as it came.
     content: Option<Box<RawValue>>,
     #[serde(default)]
     is_error: Option<bool>,
 }
 
 impl ClaudeEvents {
-    /// Output tokens of the last message.
     pub(super) fn last_output(&self) -> u64 {
         self.seen.last_output
     }
@@ -101,7 +99,7 @@ impl ClaudeEvents {
     fn retrying(&mut self, retry: Retry, notes: &mut ParserSink<'_>) {
         self.seen.started = true;
         if *notes.hopeless {
-            // The process is about to be ended for an earlier notice.
+            // The process is already being ended for an earlier notice.
             return;
         }
         let delay = text::duration(std::time::Duration::from_millis(retry.delay_ms()));
@@ -168,7 +166,7 @@ impl ClaudeEvents {
         if !used {
             notes.text_entry(&said);
         }
-        // What a helper says is not the session's message.
+        // A subagent's message isn't the session's.
         if turn.parent_tool_use_id.is_none() && !said.trim().is_empty() {
             if fresh {
                 self.seen.said = said;
@@ -191,7 +189,7 @@ impl ClaudeEvents {
         }
     }
 
-    /// A limit or an outage that was the last thing heard.
+    /// A limit or an outage that was the last event.
     fn trouble(&self, close: &ProcessClose<'_>) -> Option<SessionEnd> {
         let reset = self.seen.reset_at(close.now);
         match &self.retry {
@@ -222,7 +220,7 @@ impl Retry {
             && (self.delay_ms() > HOPELESS_DELAY_MS || self.attempt >= HOPELESS_ATTEMPT);
         limited || self.is_auth()
     }
-    /// A refused login does not become a yes by asking again.
+    /// Retrying doesn't help a refused login.
     fn is_auth(&self) -> bool {
         matches!(self.error_status, Some(401 | 403))
     }
@@ -236,7 +234,7 @@ impl Retry {
     fn reason(&self) -> String {
         text::one_line(&format!("{}, try {} of {}", self.words(), self.attempt, self.max_retries), REASON_MAX)
     }
-    /// Only a long wait tells when the limit ends; a short one is the CLI's own backing off.
+    /// Only a long wait shows when the limit ends; a short one is the CLI's own backoff.
     fn reset_at(&self, close: &ProcessClose<'_>) -> Option<jiff::Timestamp> {
         let seconds = (self.delay_ms() > HOPELESS_DELAY_MS).then(|| self.delay_ms() / 1000)?;
         limits::reset_time(&format!("retry in {seconds}s"), close.now)
@@ -249,7 +247,7 @@ impl Events for ClaudeEvents {
     }
 
     fn event(&mut self, bytes: &[u8], notes: &mut ParserSink<'_>) {
-        // Which of the many kinds it is stands first, so that the others need not be read at all.
+        // Its kind comes first, so that the others needn't be parsed.
         let head = match leading_type(bytes) {
             Some("system") | None => match serde_json::from_slice::<Head<'_>>(bytes) {
                 Ok(head) => head,
@@ -299,7 +297,7 @@ impl Events for ClaudeEvents {
         let trouble = self.trouble(close);
         let result = self.result.take();
         let usage = usage(result.as_ref(), &self.seen);
-        // The result of an error is the provider's word, not the agent's.
+        // The result of an error is the provider's message, not the agent's.
         let answer = result.as_ref().filter(|r| r["is_error"] != true).and_then(|r| r["result"].as_str());
         let message = match answer {
             Some(text) if !text.trim().is_empty() => text.to_owned(),
@@ -320,7 +318,7 @@ impl Events for ClaudeEvents {
 impl StreamFacts {
     fn limit(&mut self, info: &Value) {
         self.started = true;
-        // A later request may be let through again.
+        // A later request may be accepted again.
         self.rejected = info["status"] == "rejected";
         if self.rejected {
             self.resets_at = info["resetsAt"].as_i64().or(self.resets_at);

@@ -1,4 +1,4 @@
-//! What claude's result event means. Its `subtype` says "success" on API errors, so that word alone is never believed.
+//! Interprets claude's result event. Its `subtype` says "success" even on API errors, so it isn't trusted alone.
 
 use super::parser::{ProcessClose, REASON_MAX, failed_after_success};
 use super::words;
@@ -9,21 +9,19 @@ use ralph_loop_protocol::money::{CostBasis, Tokens, Usage, Usd};
 use ralph_loop_protocol::text;
 use serde_json::Value;
 
-/// What the stream of events showed before the result came.
+/// What the events showed before the result.
 #[derive(Default)]
 pub(super) struct StreamFacts {
-    /// Anything of the format at all.
+    /// Whether any event of the format was seen.
     pub(super) started: bool,
-    /// Tool uses.
     pub(super) tools: u64,
-    /// Tool uses that can change something and did not fail.
+    /// Tool uses that can change something and didn't fail.
     pub(super) acted: u64,
-    /// The last words of the agent itself.
+    /// The agent's last text.
     pub(super) said: String,
     pub(super) model: Option<String>,
-    /// Tokens counted message by message: a lower bound, for sessions that end without a result.
+    /// Tokens counted by message: a lower bound, for sessions that end without a result.
     pub(super) tokens: Tokens,
-    /// Output tokens of the last message.
     pub(super) last_output: u64,
     /// The plan's limit rejected a request.
     pub(super) rejected: bool,
@@ -31,7 +29,7 @@ pub(super) struct StreamFacts {
     pub(super) resets_at: Option<i64>,
 }
 
-/// The end that a result event stands for.
+/// The end that a result event means.
 pub(super) fn judge(
     result: &Value,
     message: &str,
@@ -53,7 +51,7 @@ pub(super) fn judge(
         return SessionEnd::Stopped { cause: StopCause::Budget };
     }
     if result["stop_reason"] == "refusal" {
-        // The provider's word for it stands in `result`, marked as an API error without a status.
+        // The provider's word for it is in `result`, marked as an API error without a status.
         return SessionEnd::Refused { reason };
     }
     if subtype == "error_max_turns" {
@@ -67,14 +65,14 @@ pub(super) fn judge(
         return SessionEnd::RateLimited { reset_at, reason };
     }
     if result["api_error"] == "connection_failed" {
-        // Also of a connection that was there and was cut.
+        // Also for a connection that was lost.
         return match words::classify(&words, status, close) {
             end @ SessionEnd::Overloaded { .. } => end,
             _ => SessionEnd::Unreachable { reason },
         };
     }
     if subtype.starts_with("error") && status.is_none() {
-        // An error of the CLI itself; its list of errors is no provider's word.
+        // An error of the CLI itself; its list of errors isn't the provider's message.
         let why = if terminal.is_empty() { subtype.to_owned() } else { format!("{subtype} ({terminal})") };
         let reason = if words.is_empty() { why } else { format!("{why}: {words}") };
         return SessionEnd::Failed { reason: text::one_line(&reason, REASON_MAX) };
@@ -88,7 +86,7 @@ fn judge_success(result: &Value, message: &str, seen: &StreamFacts, close: &Proc
     }
     let turns = result["num_turns"].as_u64().unwrap_or(0);
     let denied = result["permission_denials"].as_array().map_or(&[][..], Vec::as_slice);
-    // Without the stream, each turn but the last is one with tool uses.
+    // Without the stream, every turn except the last has tool uses.
     let nothing_done =
         if seen.tools > 0 { seen.acted == 0 } else { denied.len() as u64 >= turns.saturating_sub(1) };
     if !denied.is_empty() && nothing_done {
@@ -120,8 +118,8 @@ fn errors(result: &Value) -> String {
     list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("; ")
 }
 
-/// Tokens and cost. `modelUsage` counts helpers and side calls that `usage` leaves out; its cost is real only where every
-/// model stands in claude's price list.
+/// Tokens and cost. `modelUsage` includes subagents and side calls that `usage` lacks; its cost is real only if
+/// claude's price list has every model.
 pub(super) fn usage(result: Option<&Value>, seen: &StreamFacts) -> Usage {
     let Some(result) = result else {
         return Usage { tokens: seen.partial_tokens(), model: seen.model.clone(), ..Usage::unknown() };
@@ -129,7 +127,7 @@ pub(super) fn usage(result: Option<&Value>, seen: &StreamFacts) -> Usage {
     let models = result["modelUsage"].as_object();
     let mut tokens = Tokens::default();
     let mut main: Option<(&String, u64)> = None;
-    // Where it tells no models, or nothing of their prices, nothing says that the number is another than the list's.
+    // Without information on models or prices, the number counts as the list's.
     let mut listed = true;
     for (name, used) in models.into_iter().flatten() {
         let count = |key: &str| used[key].as_u64().unwrap_or(0);
@@ -158,7 +156,6 @@ pub(super) fn usage(result: Option<&Value>, seen: &StreamFacts) -> Usage {
     }
 }
 
-/// Tokens of an Anthropic `usage` object.
 pub(super) fn tokens_of(usage: &Value) -> Tokens {
     let count = |key: &str| usage[key].as_u64().unwrap_or(0);
     Tokens {

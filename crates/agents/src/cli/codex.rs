@@ -16,26 +16,25 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// So many refusals in a row will not become a yes; codex would sleep out a `Retry-After` of an hour.
+/// After so many refusals in a row retries are pointless; codex would wait an hour for a `Retry-After`.
 const HOPELESS_ATTEMPT: u32 = 3;
-/// So many tries in a row without a network (about half a minute), and codex would go on for ever.
+/// After so many tries in a row without a network (about half a minute) codex would continue forever.
 const HOPELESS_OFFLINE: u32 = 3;
 
 #[derive(Default)]
 pub(crate) struct CodexEvents {
     started: bool,
     thread: Option<String>,
-    /// The last `agent_message`.
     message: String,
     /// Items that did something.
     done: u64,
-    /// The item that was last announced, so that its completion is not told twice.
+    /// The last announced item, so that its completion isn't reported twice.
     announced: String,
-    /// The last error, while nothing has followed it.
+    /// The last error, until something follows.
     trouble: Option<String>,
     offline: u32,
     turn: Option<Turn>,
-    /// Tokens over all turns; codex counts them up over the thread.
+    /// Tokens over all turns; codex counts over the whole thread.
     usage: Option<CodexUsage>,
 }
 
@@ -61,7 +60,7 @@ struct ErrorMessage {
     message: String,
 }
 
-/// An item; output of commands can be huge, so only the fields in use are ever kept.
+/// An item; command output can be huge, so only used fields are kept.
 #[derive(Deserialize)]
 struct Item {
     #[serde(default)]
@@ -97,7 +96,7 @@ struct CodexUsage {
 }
 
 impl CodexUsage {
-    /// `input_tokens` includes what came from or went to the cache.
+    /// `input_tokens` includes cache reads and writes.
     fn tokens(self) -> Tokens {
         Tokens {
             input: self
@@ -112,7 +111,7 @@ impl CodexUsage {
 }
 
 impl CodexEvents {
-    /// Each retry is an error event; the turn goes on unless `turn.failed` follows.
+    /// Each retry is an error event; the turn continues unless `turn.failed` follows.
     fn error(&mut self, words: String, notes: &mut ParserSink<'_>) {
         self.started = true;
         let folded = fold(&words);
@@ -123,7 +122,7 @@ impl CodexEvents {
             let attempt = cursor.whole().unwrap_or(0);
             let last = cursor.eat("/") && cursor.whole().is_some_and(|of| attempt >= of);
             let refused = (attempt >= HOPELESS_ATTEMPT || last) && crate::limits::looks_limited(&words);
-            // A refused login does not become a yes by asking again.
+            // Retrying doesn't help a refused login.
             if refused || self.offline >= HOPELESS_OFFLINE || words::speaks_of_auth(&words) {
                 *notes.hopeless = true;
             }
@@ -134,7 +133,7 @@ impl CodexEvents {
     fn item(&mut self, event: &str, item: Item, notes: &mut ParserSink<'_>) {
         self.started = true;
         if item.kind == "error" {
-            // A warning of codex, such as an unknown model; the turn goes on.
+            // A warning, such as an unknown model; the turn continues.
             return;
         }
         self.trouble = None;
@@ -236,7 +235,7 @@ impl Events for CodexEvents {
     }
 
     fn finish(self, stderr: &str, close: &ProcessClose<'_>) -> Parsed {
-        // An error that is no limit, no outage and no refused login explains nothing about an end without a result.
+        // Other errors than limits, outages and refused logins don't explain an end without a result.
         let trouble = self
             .trouble
             .as_deref()

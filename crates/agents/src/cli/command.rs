@@ -1,40 +1,32 @@
-//! The command line of one session: placeholders filled in, model, prompt and money cap passed the way the CLI takes them.
+//! Builds a session's command line: fills placeholders, and passes model, prompt and money cap as the CLI expects.
 
 use ralph_loop_domain::ports::{Credentials, ExecRequest, SessionRequest, Stdin};
 use ralph_loop_protocol::money::Usd;
 use ralph_loop_task::config::{OutputFormat, PromptMode};
 use std::path::Path;
 
-/// Linux takes no argument over 128 KiB; some room is left for what else stands in it.
+/// Linux limits an argument to 128 KiB; leaves some room for the rest of it.
 const ARG_MAX: usize = 120_000;
 const MODEL: &str = "{{model}}";
 const PROMPT_FILE: &str = "{{prompt_file}}";
 
-/// Why no command line could be made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
-    /// The prompt does not fit into an argument.
     #[error(
         "the prompt has {bytes} bytes and does not fit into an argument of `{program}` (at most {ARG_MAX}): \
          set \"prompt_mode\" to \"stdin\" or \"file\""
     )]
-    PromptTooLong {
-        /// Its length.
-        bytes: usize,
-        /// What was to be started.
-        program: String,
-    },
-    /// A prompt with a zero byte cannot be an argument.
+    PromptTooLong { bytes: usize, program: String },
+    /// A prompt with a zero byte can't be an argument.
     #[error(
         "the prompt holds a zero byte and cannot be an argument: set \"prompt_mode\" to \"stdin\" or \"file\""
     )]
     ZeroByte,
-    /// Nothing to run.
     #[error("agent `{0}` has no \"command_argv\": name the command that starts it")]
     NoCommand(String),
 }
 
-/// The request for the sandbox. `as_root` tells whether the agent will run as root.
+/// The request for the sandbox. `as_root` says whether the agent will run as root.
 pub(crate) fn build(request: &SessionRequest<'_>, as_root: bool) -> Result<ExecRequest, CommandError> {
     let config = request.config;
     let model = model(request);
@@ -73,13 +65,12 @@ pub(crate) fn build(request: &SessionRequest<'_>, as_root: bool) -> Result<ExecR
     })
 }
 
-/// The model that a session asks for.
 pub(crate) fn model<'a>(request: &SessionRequest<'a>) -> Option<&'a str> {
     request.model.or(request.config.model.as_deref()).filter(|model| !model.is_empty())
 }
 
-/// Arguments with their placeholders filled in. Without a model, an argument that is only its placeholder goes, and the
-/// flag before it too.
+/// Arguments with placeholders filled in. Without a model, an argument that is only its placeholder is dropped,
+/// together with the flag before it.
 fn fill(args: &[String], model: Option<&str>, prompt_file: &str) -> Vec<String> {
     let mut filled: Vec<String> = Vec::with_capacity(args.len() + 4);
     for arg in args {
@@ -106,14 +97,14 @@ fn as_argument(prompt: &str, program: &str) -> Result<String, CommandError> {
     Ok(prompt.to_owned())
 }
 
-/// Lets claude itself stop at the money that is left, unless the configuration already says when.
+/// Makes claude itself stop at the remaining money, unless configured otherwise.
 fn cap_money(argv: &mut Vec<String>, left: Option<Usd>) {
     const FLAG: &str = "--max-budget-usd";
     let Some(left) = left else { return };
     let is_claude =
         argv.first().is_some_and(|program| Path::new(program).file_name() == Some("claude".as_ref()));
     if is_claude && !argv.iter().any(|arg| arg.split('=').next() == Some(FLAG)) {
-        // Zero would be no cap.
+        // Zero would mean no cap.
         argv.extend([FLAG.to_owned(), format!("{:.4}", left.dollars().max(0.0001))]);
     }
 }
@@ -132,7 +123,7 @@ fn environment(
     set("RALPH_MODEL", model.unwrap_or_default().to_owned());
     set("RALPH_PROMPT_FILE", prompt_file.to_owned());
     if as_root && is_claude(request.config.output_format) {
-        // As root, claude refuses to skip permissions unless it is told that it stands in a sandbox.
+        // As root, claude refuses to skip permissions unless it is told that it runs in a sandbox.
         env.entry("IS_SANDBOX".to_owned()).or_insert_with(|| "1".to_owned());
     }
     env.into_iter().collect()

@@ -1,5 +1,5 @@
-//! `gemini --output-format json` (one object) and `stream-json` (an event per line, ended by `result`). With `json`, an
-//! error leaves stdout empty and is the tail of stderr; its exit code is the HTTP status mod 256.
+//! `gemini --output-format json` (one object) and `stream-json` (an event per line, ended by `result`). With `json`,
+//! an error leaves stdout empty and is at the end of stderr; its exit code is the HTTP status mod 256.
 
 use super::parser::{
     Parsed, ParserSink, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
@@ -20,25 +20,24 @@ use std::borrow::Cow;
 
 /// HTTP statuses that come back as exit codes.
 const STATUSES: [u16; 12] = [400, 401, 403, 404, 408, 429, 500, 502, 503, 504, 529, 499];
-/// How many warnings are kept.
 const WARNINGS_MAX: usize = 16;
-/// So many refusals in a row will not become a yes within the CLI's remaining tries.
+/// After so many refusals in a row the CLI's remaining tries are pointless.
 const HOPELESS_ATTEMPT: u32 = 3;
-/// A wait for the provider longer than this outlasts its use: another agent can work meanwhile.
+/// A longer wait for the provider isn't worth it: another agent can work.
 const HOPELESS_DELAY_MS: f64 = 60_000.0;
 
 #[derive(Default)]
 pub(crate) struct GeminiEvents {
     started: bool,
     model: Option<String>,
-    /// The message that is being said: deltas are joined, a tool use ends it.
+    /// The current message: joins deltas; a tool use ends it.
     message: String,
     message_open: bool,
     tools: u64,
     warnings: Vec<String>,
-    /// The last failed try that the CLI spoke of on stderr, while nothing has followed it.
+    /// The last failed try on stderr, until something follows.
     trouble: Option<String>,
-    /// The `result` event, or the one object of `json`.
+    /// The `result` event, or the object of `json`.
     result: Option<Value>,
 }
 
@@ -69,7 +68,7 @@ impl GeminiEvents {
         *notes.hopeless = false;
     }
 
-    /// A limit or an outage that was the last thing heard.
+    /// A limit or an outage that was the last event.
     fn waited_for(&self, close: &ProcessClose<'_>) -> Option<SessionEnd> {
         let end = words::classify(self.trouble.as_deref()?, None, close);
         words::is_of_provider(&end).then_some(end)
@@ -110,7 +109,7 @@ impl GeminiEvents {
             return end;
         }
         match self.warnings.iter().find(|warning| warning.to_ascii_lowercase().contains("loop detected")) {
-            // The CLI cut the session off: what was said before is not an end of the agent's own.
+            // The CLI cut the session off: earlier text isn't the agent's own end.
             Some(warning) if !said => SessionEnd::Failed { reason: warning.clone() },
             _ if !said && self.tools == 0 => SessionEnd::Empty,
             _ => SessionEnd::Completed,
@@ -118,7 +117,7 @@ impl GeminiEvents {
     }
 }
 
-/// What an `error` object means together with the exit code.
+/// What an `error` object means, with the exit code.
 fn failed(error: &Value, stderr: &str, close: &ProcessClose<'_>) -> SessionEnd {
     if let Some(end) = own_code(close.exec, stderr) {
         return end;
@@ -126,7 +125,7 @@ fn failed(error: &Value, stderr: &str, close: &ProcessClose<'_>) -> SessionEnd {
     let message = error["message"].as_str().unwrap_or_default();
     let named = error["code"].as_u64().and_then(|code| u16::try_from(code).ok()).filter(|code| *code >= 400);
     match words::classify(message, named.or_else(|| status_of(close.exec)), close) {
-        // A stream that was cut says only this.
+        // A cut-off stream says only this.
         SessionEnd::Failed { reason } if reason.trim_matches(['[', ']']).ends_with("terminated") => {
             SessionEnd::Overloaded { reason }
         }
@@ -134,7 +133,7 @@ fn failed(error: &Value, stderr: &str, close: &ProcessClose<'_>) -> SessionEnd {
     }
 }
 
-/// The exit codes that are gemini's own.
+/// gemini's own exit codes.
 fn own_code(exec: ExecEnd, stderr: &str) -> Option<SessionEnd> {
     let ExecEnd::Exited(code) = exec else { return None };
     let what = match code {
@@ -160,7 +159,7 @@ fn status_of(exec: ExecEnd) -> Option<u16> {
     STATUSES.into_iter().find(|status| i32::from(*status) % 256 == code)
 }
 
-/// The error object that ends stderr, after the stack traces.
+/// The error object at the end of stderr, after the stack traces.
 fn stderr_error(stderr: &str) -> Option<Value> {
     let starts =
         stderr.rmatch_indices('{').filter(|(at, _)| *at == 0 || stderr[..*at].ends_with('\n')).take(8);
@@ -171,7 +170,8 @@ fn stderr_error(stderr: &str) -> Option<Value> {
         .find_map(|body| body.get("error").filter(|error| error.is_object()).cloned())
 }
 
-/// Tokens over all models. `prompt` includes `cached`; what is neither prompt nor answer is thinking, which is output.
+/// Tokens over all models. `prompt` includes `cached`; what is neither prompt nor answer is thinking, which is
+/// output.
 fn tokens(stats: &Value) -> Option<(Tokens, Option<String>)> {
     let models = stats["models"].as_object()?;
     let mut sum = Tokens::default();
@@ -227,7 +227,7 @@ impl Events for GeminiEvents {
                     self.warnings.push(text::one_line(&words, REASON_MAX));
                 }
             }
-            // The one object of `json` has no type.
+            // The object of `json` has no type.
             "result" | "" => {
                 if let Ok(result) = serde_json::from_slice::<Value>(bytes) {
                     let is_document =

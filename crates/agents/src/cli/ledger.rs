@@ -1,14 +1,12 @@
-//! CLIs that go on with an earlier session count on: claude's cost and codex's tokens are those of the whole session so
-//! far. What one run of the CLI used is the difference to what was heard before.
+//! CLIs that continue an earlier session accumulate: claude's cost and codex's tokens are totals of the session. One
+//! CLI run's usage is the difference to the previous total.
 
 use ralph_loop_protocol::money::{Tokens, Usage, Usd};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-/// Sessions that are remembered; older ones are forgotten.
 const SESSIONS_MAX: usize = 64;
 
-/// What was last heard of each session.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     heard: Mutex<VecDeque<(String, Total)>>,
@@ -21,10 +19,10 @@ struct Total {
 }
 
 impl Ledger {
-    /// What was used since `session` was last heard of; everything where it never was.
+    /// The usage since the last total of `session`; all of it for a new one.
     ///
-    /// A total that is smaller than before was not counted on (the CLI started over), so it stands for itself. After a
-    /// restart of the engine the first total counts whole: too much, never too little.
+    /// A smaller total than before means that the CLI started over, so it counts as is. After a restart of the engine
+    /// the first total counts completely: too much, never too little.
     pub(crate) fn since(&self, session: &str, usage: Usage) -> Usage {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let place = heard.iter().position(|(id, _)| id == session);
@@ -75,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_counts_on_is_charged_by_its_differences() {
+    fn resumed_session_is_charged_by_difference() {
         let ledger = Ledger::default();
         assert_eq!(numbers(&ledger.since("a", total(2000, 0.005565))), (2000, 0.005565));
         assert_eq!(numbers(&ledger.since("a", total(4000, 0.01113))), (2000, 0.005565));

@@ -1,4 +1,5 @@
-//! Agents that are installed commands: one process per session, in the sandbox, its output read by one parser per format.
+//! Agents that are installed commands: one process per session, in the sandbox, its output parsed by one parser per
+//! format.
 
 mod activity;
 mod claude;
@@ -37,24 +38,23 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a CLI may wait in silence for a provider that refused it: codex would sleep out a `Retry-After` of an hour.
+/// How long a CLI may wait silently for a provider that refused it: codex would wait an hour for a `Retry-After`.
 const SILENCE_LIMIT: Duration = Duration::from_secs(60);
 
-/// Where the program of an agent is, looked up at each start.
+/// Looks up an agent's program at each start.
 #[derive(Clone)]
 pub struct ProgramSource(Arc<dyn Fn() -> Result<ProgramPlace, String> + Send + Sync>);
 
-/// The place of an agent's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramPlace {
-    /// Its full path, which is what is started.
+    /// Its absolute path.
     pub program: String,
-    /// The `PATH` that it is started with.
+    /// The `PATH` it is started with.
     pub path: String,
 }
 
 impl ProgramSource {
-    /// Asks `look` at each start; its error says why the agent is not started.
+    /// Calls `look` at each start; its error says why the agent isn't started.
     pub fn new(look: impl Fn() -> Result<ProgramPlace, String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(look))
     }
@@ -66,7 +66,6 @@ impl std::fmt::Debug for ProgramSource {
     }
 }
 
-/// An agent that is an installed command.
 #[derive(Debug, Clone)]
 pub struct CliAgent {
     config: AgentConfig,
@@ -79,7 +78,7 @@ pub struct CliAgent {
 }
 
 impl CliAgent {
-    /// An agent of kind `cli`. Unless told otherwise it takes the agent to run as root where this process does.
+    /// An agent of kind `cli`. By default assumes that it runs as root if this process does.
     pub fn new(config: AgentConfig) -> Self {
         let as_root = nix::unistd::Uid::effective().is_root();
         Self {
@@ -92,38 +91,37 @@ impl CliAgent {
             ledger: Arc::default(),
         }
     }
-    /// Says whether the command will run as root inside its sandbox (claude then needs `IS_SANDBOX=1`).
+    /// Whether the command will run as root inside its sandbox (claude then needs `IS_SANDBOX=1`).
     pub fn running_as_root(mut self, as_root: bool) -> Self {
         self.as_root = as_root;
         self
     }
 
-    /// Starts the program that this source finds, instead of looking for its name in the sandbox: an agent that is given keys
-    /// is started by its place.
+    /// Starts the program that this source finds, instead of looking up its name in the sandbox: an agent with keys
+    /// is started by path.
     pub fn with_program(mut self, program: ProgramSource) -> Self {
         self.program = Some(program);
         self
     }
 
-    /// Starts sessions with these hooks.
     pub fn with_hooks(mut self, hooks: SessionHooks) -> Self {
         self.hooks = hooks;
         self
     }
 
-    /// Starts sessions with what the user has of their own.
+    /// Starts sessions with the user's own settings.
     pub fn with_user(mut self, user: UserSide) -> Self {
         self.user = user;
         self
     }
 
-    /// How long the command may wait in silence for a provider that refused it, before the session is given up.
+    /// How long the command may wait silently for a provider that refused it, before the session is given up.
     pub fn with_silence_limit(mut self, silence_limit: Duration) -> Self {
         self.silence_limit = silence_limit;
         self
     }
 
-    /// Runs a session with the prompt on stdin as bytes instead of a file of the host.
+    /// Runs a session with the prompt as stdin bytes instead of a host file.
     pub(crate) fn session_with_prompt_bytes(
         &self,
         request: &SessionRequest<'_>,
@@ -159,7 +157,7 @@ impl CliAgent {
                 exec.env.push(("PATH".to_owned(), place.path));
             }
         }
-        // After the program and before what it is asked for: a prompt may be the last argument.
+        // After the program and before its arguments: a prompt may be the last one.
         exec.argv.splice(1..1, self.hooks.argv.iter().cloned());
         exec.env.extend(self.hooks.env.iter().cloned());
         if let Some(cli) = known {
@@ -192,8 +190,7 @@ impl CliAgent {
     }
 }
 
-/// Reads recorded output the way a session does, whatever the pieces it comes in. Totals that a CLI counts on over a
-/// resumed session stay totals.
+/// Parses recorded output like a session does, in pieces of any size. Totals over a resumed session stay totals.
 pub fn replay<'a>(
     format: OutputFormat,
     pieces: impl IntoIterator<Item = (Stream, &'a [u8])>,
@@ -222,7 +219,7 @@ impl Agent for CliAgent {
         self.run(request, sandbox, sink, |_| {})
     }
 
-    /// Nothing of it lives between its sessions.
+    /// Keeps nothing alive between sessions.
     fn release_resources(&self, _: ReleaseWhen) {}
 }
 
@@ -241,7 +238,7 @@ fn json_parser<E: stream::Events + Default + 'static>() -> Box<dyn Parser> {
     Box::new(stream::JsonParser::new(E::default()))
 }
 
-/// Waits that an agent announces count from its end, which is the session's start plus its length.
+/// Announced waits count from their announcement at the session's end: its start plus its length.
 fn later(start: Timestamp, length: Duration) -> Timestamp {
     SignedDuration::try_from(length).ok().and_then(|length| start.checked_add(length).ok()).unwrap_or(start)
 }
@@ -261,23 +258,23 @@ fn not_started(reason: &str) -> SessionReport {
     }
 }
 
-/// Passes output on raw, feeds the parser, and ends the process when the engine or the parser says so.
+/// Passes output on, feeds the parser, and ends the process when the engine or the parser says so.
 struct Pump<'a> {
     parser: Box<dyn Parser>,
-    /// Stdout is the agent's text; the beginning of a character waits here for its rest.
+    /// Set if stdout is the agent's text; holds an incomplete character.
     text: Option<Vec<u8>>,
     sink: &'a mut dyn SessionSink,
     root: &'a Path,
     hopeless: bool,
-    /// When the process last said something.
+    /// When the process last printed something.
     last_output: Instant,
     silence_limit: Duration,
-    /// When the agent last said or did something: notices that the CLI tries again do not count.
+    /// When the agent last did something: retry notices don't count.
     last_life: Instant,
     idle_limit: Option<Duration>,
 }
 
-/// A report, and the session over which its usage is counted up.
+/// A report, and the session over which its usage accumulates.
 struct Counted {
     session: SessionReport,
     counted_over: Option<String>,
@@ -300,7 +297,6 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Passes output on.
     fn pass_on(&mut self, stream: Stream, bytes: &[u8]) {
         let Some(text) = self.text.as_mut().filter(|_| stream == Stream::Stdout) else {
             return self.sink.output(stream, bytes);

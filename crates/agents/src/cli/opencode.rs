@@ -1,5 +1,5 @@
-//! `opencode run --format json`: one event per line. There is no closing event; a step that ends for another reason than
-//! more tool calls is the last one.
+//! `opencode run --format json`: one event per line. There is no closing event; a step that ends for another reason
+//! than more tool calls is the last one.
 
 use super::parser::{
     Parsed, ParserSink, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
@@ -19,13 +19,13 @@ use serde_json::{Value, json};
 pub(crate) struct OpencodeEvents {
     started: bool,
     session: Option<String>,
-    /// The message that is being said, and its id: its parts are joined.
+    /// The current message and its id: joins its parts.
     message: String,
     message_id: String,
     tools: u64,
     /// Why the last step ended; empty while one runs.
     finish: String,
-    /// Tokens and cost are told step by step.
+    /// Tokens and cost are reported per step.
     tokens: Option<Tokens>,
     cost: f64,
     error: Option<OpencodeError>,
@@ -67,7 +67,7 @@ struct State {
     output: String,
 }
 
-/// The beginning of a tool's output; an output that is no text counts as none.
+/// The beginning of a tool's output; output that isn't text counts as empty.
 fn beginning<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let value = Value::deserialize(deserializer)?;
     Ok(text::head(value.as_str().unwrap_or_default(), RESULT_READ).to_owned())
@@ -176,7 +176,7 @@ impl Events for OpencodeEvents {
         match event.kind.as_str() {
             "step_start" => {
                 self.finish.clear();
-                // It was tried again, and goes on.
+                // It was retried, and continues.
                 self.error = None;
             }
             "text" => {

@@ -1,5 +1,5 @@
-//! What every output format has in common: the parser's shape, what it may tell while a session runs, and the ends that
-//! the engine's own way of ending a process decides.
+//! What all output formats share: the parser trait, its reports during a session, and the ends that follow from how
+//! the engine ended a process.
 
 use super::words;
 use crate::bounded;
@@ -11,77 +11,68 @@ use ralph_loop_protocol::text;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Bound of the kept end of stderr.
 pub(crate) const STDERR_MAX: usize = 16 * 1024;
-/// Bound of a line for people.
 const ACTIVITY_MAX: usize = 160;
-/// Bytes of a tool's result that are looked at.
 pub(crate) const RESULT_READ: usize = 2000;
-/// Bound of a result or message in `actions.jsonl`.
 const RESULT_MAX: usize = 400;
-/// Bound of a reason in an event.
 pub(crate) const REASON_MAX: usize = 500;
 
-/// Reads one session's output as it arrives, in bounded memory.
+/// Parses a session's output as it arrives, in bounded memory.
 pub(crate) trait Parser {
-    /// Takes bytes as they came.
+    /// Takes raw bytes.
     fn feed(&mut self, stream: Stream, bytes: &[u8], notes: &mut ParserSink<'_>);
-    /// Whether a refusal of the provider was the last thing heard, so that silence is a wait for it.
+    /// Whether a provider's refusal was the last event, so that silence is a wait for it.
     fn waiting(&self) -> bool {
         false
     }
-    /// Whether the last thing heard was a notice of the CLI that it tries again: no sign of life of the agent.
+    /// Whether the last event was a retry notice of the CLI, which isn't a sign of life of the agent.
     fn retrying(&self) -> bool {
         self.waiting()
     }
-    /// The process is gone: what happened?
+    /// The process has ended: returns the result.
     fn finish(self: Box<Self>, close: &ProcessClose<'_>) -> Parsed;
 }
 
-/// How the process ended, and what is needed to understand its last words.
+/// How the process ended, and the context to interpret its last output.
 pub(crate) struct ProcessClose<'a> {
-    /// How it ended.
     pub(crate) exec: ExecEnd,
-    /// When it ended.
     pub(crate) now: Timestamp,
     /// Configured signs of a rate limit.
     pub(crate) patterns: &'a [String],
 }
 
-/// What a parser makes of a session.
+/// A parser's result.
 pub(crate) struct Parsed {
     pub(crate) end: SessionEnd,
     pub(crate) final_message: String,
     pub(crate) usage: Usage,
-    /// The session over which `usage` is counted up, where the CLI goes on counting when it is resumed.
+    /// The session over which `usage` accumulates, if the CLI continues counting when resumed.
     pub(crate) counted_over: Option<String>,
     pub(crate) response: Value,
 }
 
-/// Where a parser reports what it finds: the sink of the session, with what that needs.
+/// Where a parser reports: the session's sink, with its context.
 pub(crate) struct ParserSink<'a> {
     pub(crate) sink: &'a mut dyn SessionSink,
-    /// The workspace, left out of the paths that people see.
+    /// The workspace, left out of displayed paths.
     pub(crate) root: &'a Path,
-    /// Set when going on makes no sense.
+    /// Set when continuing is pointless.
     pub(crate) hopeless: &'a mut bool,
 }
 
 impl ParserSink<'_> {
-    /// One line for people.
     pub(crate) fn activity(&mut self, line: &str) {
         let line = text::one_line(line, ACTIVITY_MAX);
         if !line.is_empty() {
             self.sink.activity(&line);
         }
     }
-    /// One tool use: a line for people and an entry of `actions.jsonl`. `id` is what its result will name.
+    /// Reports a tool use: a line and an entry of `actions.jsonl`. Its result will refer to `id`.
     pub(crate) fn tool(&mut self, kind: &str, name: &str, input: Value, id: &str) {
         let line = super::activity::describe(name, &input, self.root);
         self.activity(&line);
         self.action(kind, name, input, id);
     }
-    /// An entry of `actions.jsonl`.
     pub(crate) fn action(&mut self, kind: &str, name: &str, input: Value, id: &str) {
         let input = bounded::value(input, bounded::ACTION_INPUT_MAX);
         let mut line = json!({ "type": kind, "name": name, "input": input });
@@ -90,7 +81,7 @@ impl ParserSink<'_> {
         }
         self.sink.action(&line.to_string());
     }
-    /// What came of a tool use: the beginning of it, as an entry of `actions.jsonl`.
+    /// Reports a tool's result: its beginning, as an entry of `actions.jsonl`.
     pub(crate) fn result(&mut self, id: &str, is_error: bool, text: &str) {
         if !id.is_empty() {
             let result = text::one_line(text, RESULT_MAX);
@@ -98,7 +89,7 @@ impl ParserSink<'_> {
             self.sink.action(&line.to_string());
         }
     }
-    /// What the agent says, as it comes: a whole message, or a piece of one where `whole` is false.
+    /// Reports the agent's text: a whole message, or a piece if `whole` is false.
     pub(crate) fn agent_text(&mut self, words: &str, whole: bool) {
         if !words.is_empty() {
             self.sink.token(words);
@@ -107,11 +98,10 @@ impl ParserSink<'_> {
             self.sink.token("\n");
         }
     }
-    /// Tokens of the session so far.
     pub(crate) fn used(&mut self, tokens: Tokens) {
         self.sink.used(&tokens);
     }
-    /// The agent spoke without doing anything: an entry of `actions.jsonl`.
+    /// A message without an action: an entry of `actions.jsonl`.
     pub(crate) fn text_entry(&mut self, words: &str) {
         let text = text::one_line(words, RESULT_MAX);
         if !text.is_empty() {
@@ -120,8 +110,8 @@ impl ParserSink<'_> {
     }
 }
 
-/// The ends that the engine's way of ending the process decides. `trouble` is a limit or an outage that was the last
-/// thing the agent spoke of: silence after it is a wait for it, not a hang.
+/// The ends that follow from how the engine ended the process. `trouble` is a limit or an outage that was the last
+/// event: silence after it is a wait, not a hang.
 pub(crate) fn ended_by_engine(exec: ExecEnd, trouble: Option<SessionEnd>) -> Option<SessionEnd> {
     Some(match exec {
         ExecEnd::Exited(_) | ExecEnd::Signaled(_) => return None,
@@ -136,8 +126,8 @@ pub(crate) fn ended_by_engine(exec: ExecEnd, trouble: Option<SessionEnd>) -> Opt
     })
 }
 
-/// The end of a process that left without the end event of its format. `started` tells whether it had begun to speak
-/// that format at all; if not, it failed before the session and its stderr says why.
+/// The end of a process without the end event of its format. `started` says whether it had begun to use that format;
+/// if not, it failed before the session and its stderr says why.
 pub(crate) fn ended_without_result(
     close: &ProcessClose<'_>,
     started: bool,
@@ -160,7 +150,7 @@ pub(crate) fn ended_without_result(
     SessionEnd::Unfinished { reason: text::one_line(&reason, REASON_MAX) }
 }
 
-/// Whether a session that claims success is to be believed: a process that failed is never "completed".
+/// Whether a claimed success is credible: a failed process is never "completed".
 pub(crate) fn failed_after_success(exec: ExecEnd) -> Option<SessionEnd> {
     (!exec.success()).then(|| SessionEnd::Failed {
         reason: format!("the agent reported its result and then {}", how_it_ended(exec)),
@@ -176,9 +166,9 @@ pub(crate) fn how_it_ended(exec: ExecEnd) -> String {
     }
 }
 
-/// The last lines of stderr that say something, in one line.
+/// The last meaningful lines of stderr, joined.
 pub(crate) fn last_lines(stderr: &str) -> String {
-    // codex says the first whenever stdin is no terminal, gemini the others at every start.
+    // codex prints the first whenever stdin isn't a terminal, gemini the others at every start.
     const NOISE: &[&str] = &[
         "Reading additional input from stdin...",
         "YOLO mode is enabled. All tool calls will be automatically approved.",
@@ -190,7 +180,7 @@ pub(crate) fn last_lines(stderr: &str) -> String {
     text::one_line(&lines[from..].join(" "), REASON_MAX)
 }
 
-/// The response of a session that printed no result.
+/// The response of a session without a result.
 pub(crate) fn no_result(
     format: &str,
     error: Option<&Value>,
@@ -206,7 +196,7 @@ pub(crate) fn no_result(
     })
 }
 
-/// A final message within its bound: its end, where a promise stands.
+/// A final message within its limit: its end, where a promise is.
 pub(crate) fn final_message(mut message: String) -> String {
     if message.len() > FINAL_MESSAGE_MAX {
         message = text::tail(&message, FINAL_MESSAGE_MAX).to_owned();
@@ -214,7 +204,7 @@ pub(crate) fn final_message(mut message: String) -> String {
     message
 }
 
-/// Adds a piece to a message that is kept within twice the bound while it grows.
+/// Appends a piece to a message, which stays within twice its limit.
 pub(crate) fn append_bounded(message: &mut String, piece: &str) {
     message.push_str(piece);
     if message.len() > 2 * FINAL_MESSAGE_MAX {
@@ -227,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn last_words_are_plain_and_without_noise() {
+    fn last_stderr_lines_are_plain_and_without_noise() {
         let stderr = "Reading additional input from stdin...\n\n\u{1b}[31mnot trusted\u{1b}[0m\n";
         assert_eq!(last_lines(stderr), "not trusted");
         assert_eq!(last_lines("a\nb\nc\nd\n"), "b c d");

@@ -1,7 +1,7 @@
-//! `qwen -o json` (an array) and `-o stream-json` (an object per line): claude's events, with two differences. Its input
-//! tokens include the cached ones. And it reports a provider's error as if the model had said it, with `is_error: false`
-//! and exit code 0: `[API Error: 401 …]`. Only the tokens tell it apart from an agent that quotes such words: what no
-//! model said has no output.
+//! `qwen -o json` (an array) and `-o stream-json` (an object per line): claude's events, with two differences. Its
+//! input tokens include cached ones. And it reports a provider's error as if the model had said it, with `is_error:
+//! false` and exit code 0: `[API Error: 401 …]`. Only the tokens tell it from an agent that quotes such text: a real
+//! error has no output tokens.
 
 use super::claude::ClaudeEvents;
 use super::parser::{Parsed, ParserSink, ProcessClose, ended_by_engine};
@@ -17,11 +17,11 @@ pub(crate) struct QwenEvents {
     claude: ClaudeEvents,
 }
 
-/// The provider's words in an answer that no model gave.
+/// The provider's message in an answer without model output.
 fn api_error(message: &str) -> Option<&str> {
     let at = message.rfind(MARK)?;
     let words = &message[at + MARK.len()..];
-    // A hint of the CLI's own may stand behind the bracket.
+    // A hint of the CLI may follow the bracket.
     Some(words.rfind(']').map_or(words, |end| &words[..end]))
 }
 
@@ -51,7 +51,7 @@ impl Events for QwenEvents {
         if let Some(tokens) = &mut parsed.usage.tokens {
             tokens.input = tokens.input.saturating_sub(tokens.cached);
         }
-        // Only claude's own totals are known to count on over a resumed session.
+        // Only claude's totals are known to accumulate over a resumed session.
         parsed.counted_over = None;
         if !spoke
             && ended_by_engine(close.exec, None).is_none()
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_providers_words_are_found_in_an_answer() {
+    fn provider_error_is_found_in_an_answer() {
         assert_eq!(api_error("[API Error: 401 no]"), Some("401 no"));
         assert_eq!(api_error("hal[API Error: [x] cut]\nPlease wait"), Some("[x] cut"));
         assert_eq!(api_error("all fine"), None);

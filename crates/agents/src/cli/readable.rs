@@ -1,5 +1,5 @@
-//! The recorded output of an agent as people read it: what it said, one line per tool call, what failed. Formats are those of
-//! the sessions; whatever is not part of one (a warning, an error of the shell) stays as it is.
+//! Renders an agent's recorded output for reading: its text, one line per tool call, failures. Text outside the
+//! format (a warning, a shell error) stays unchanged.
 
 use super::parser::{Parser, ParserSink, ProcessClose};
 use super::parser_for;
@@ -12,31 +12,27 @@ use serde_json::Value;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Bytes of an object that goes over several lines.
 const OBJECT_MAX: usize = 4 * 1024 * 1024;
-/// Bytes that are shown of a line that is part of no whole object.
+/// Bytes shown of a line outside complete objects.
 const TORN_MAX: usize = 400;
-/// Bytes that are shown of a failed tool call.
+/// Bytes shown of a failed tool call.
 const FAILURE_MAX: usize = 300;
 
-/// Reads an output piece by piece.
+/// Renders an output piece by piece.
 pub struct ReadableOutput {
     parser: Option<Box<dyn Parser>>,
     root: PathBuf,
-    /// A line that has not ended.
     line: Vec<u8>,
-    /// Lines of an object that has not ended.
     object: Vec<u8>,
     text: ReadableText,
 }
 
-/// What was read so far and not handed out.
 #[derive(Default)]
 struct ReadableText {
     text: String,
-    /// Whether the agent has said anything at all.
+    /// Whether the agent has said anything.
     said: bool,
-    /// Whether the last character handed out ended a line.
+    /// Whether the returned text ended in the middle of a line.
     mid_line: bool,
 }
 
@@ -79,17 +75,17 @@ impl SessionSink for ReadableText {
 }
 
 impl ReadableOutput {
-    /// Of an agent with this format; paths below `root` are shown without it.
+    /// For an agent with this format; paths below `root` are shown without it.
     pub fn new(format: OutputFormat, root: &Path) -> Self {
         let parser = (format != OutputFormat::Text).then(|| parser_for(format));
         let (root, text) = (root.to_owned(), ReadableText::default());
         Self { parser, root, line: Vec::new(), object: Vec::new(), text }
     }
 
-    /// The next piece; returns what can be read by now.
+    /// Adds a piece; returns the text that is ready.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         if self.parser.is_none() {
-            // The text itself: whole characters only.
+            // Plain text: only whole characters.
             self.line.extend_from_slice(bytes);
             let whole = match std::str::from_utf8(&self.line) {
                 Err(e) if e.error_len().is_none() => e.valid_up_to(),
@@ -107,7 +103,7 @@ impl ReadableOutput {
         std::mem::take(&mut self.text.text)
     }
 
-    /// The end of the output; returns the rest. An agent that says everything in its result has said it now.
+    /// Ends the output; returns the rest, including text that is only in the result.
     pub fn finish(mut self) -> String {
         let rest = std::mem::take(&mut self.line);
         if self.parser.is_none() {
@@ -123,7 +119,7 @@ impl ReadableOutput {
             if !self.text.said && !parsed.final_message.trim().is_empty() {
                 self.text.line(parsed.final_message.trim_end());
             }
-            // How the process ended is not in its output; what the provider refused is.
+            // The output doesn't show how the process ended; it does show a provider's refusal.
             if let Some(reason) = refusal(&parsed.end) {
                 self.text.line(&format!("! {}: {}", parsed.end.word(), one_line(reason, FAILURE_MAX)));
             }
@@ -153,7 +149,7 @@ impl ReadableOutput {
         }
     }
 
-    /// What looked like an object and is none.
+    /// It looked like an object but isn't one.
     fn give_up_object(&mut self) {
         let object = std::mem::take(&mut self.object);
         for line in String::from_utf8_lossy(&object).lines() {
@@ -175,7 +171,7 @@ fn is_json(text: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// Why the provider refused, where it did.
+/// Why the provider refused, if it did.
 fn refusal(end: &SessionEnd) -> Option<&str> {
     match end {
         SessionEnd::RateLimited { reason, .. }
@@ -194,7 +190,7 @@ mod tests {
     use super::*;
 
     fn read(format: OutputFormat, output: &str) -> String {
-        // Byte by byte: pieces come as they come.
+        // Byte by byte, because pieces can be of any size.
         let mut reader = ReadableOutput::new(format, Path::new("/w"));
         let mut text = String::new();
         output.as_bytes().iter().for_each(|byte| text.push_str(&reader.push(&[*byte])));
@@ -202,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_and_done_is_read_and_the_rest_stays() {
+    fn formats_are_rendered_and_other_text_stays() {
         let output = r#"npm warn old
 {"type":"system","subtype":"init"}
 {"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"I look at it — now."},{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"make test"}}]}}
@@ -216,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_what_it_is() {
+    fn plain_text_stays_unchanged() {
         let text = "é {\"a\": 1}\n> b\nno end";
         assert_eq!(read(OutputFormat::Text, text), text);
     }

@@ -1,33 +1,32 @@
-//! How each known CLI is started so that it reads no settings of the repo that it works in.
+//! Command line arguments that keep each known CLI from reading the repo's settings.
 //!
-//! The lines were tried with the versions in [`crate::presets::tried_with`], with settings at the top of a repo, in the working folder
-//! and between. What comes later on a command line counts, so the user's own arguments stand behind these.
+//! They were tested with the versions in [`crate::presets::tried_with`], with settings at the top of a repo, in the
+//! working folder and in between. Later arguments win, so the user's own follow these.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// What of the user's own side a start line depends on.
+/// The user's side of a start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserSide {
-    /// The user's own servers of tools.
+    /// The user's tool servers.
     pub servers: UserServers,
-    /// Variables that the user has not set and no file of a repo is to set: they are set to nothing.
+    /// Variables that the user hasn't set and no repo file may set: they are set to empty.
     pub unset: Vec<&'static str>,
 }
 
-/// The user's own servers of tools, for a CLI that otherwise would leave them out with those of the repo.
+/// The user's tool servers, for a CLI that would otherwise skip them together with the repo's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum UserServers {
-    /// None.
     #[default]
     None,
-    /// Those of this file, as the session sees it.
+    /// Those in this file, as the session sees it.
     File(PathBuf),
-    /// Those in the session's home, wherever that is.
+    /// Those in the session's home.
     InHome,
 }
 
-/// Variables that say which server a CLI talks to and that it also takes from files of a repo.
+/// Variables that choose a CLI's server and that it also reads from repo files.
 pub fn server_variables(cli: &str) -> &'static [&'static str] {
     match cli {
         "gemini" => &["GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "CODE_ASSIST_ENDPOINT"],
@@ -36,12 +35,12 @@ pub fn server_variables(cli: &str) -> &'static [&'static str] {
     }
 }
 
-/// The arguments that come right after the program, for a session in the folder `cwd` of the workspace `root`, which is at the path
-/// where the session sees it.
+/// The arguments right after the program, for a session in the folder `cwd` of the workspace `root`, at the session's
+/// path.
 pub(super) fn arguments(cli: &str, root: &Path, cwd: &Path, user: &UserSide) -> Vec<String> {
     match cli {
         "claude" => {
-            // The user's settings, and those that come with `--settings` or a plugin of ours.
+            // The user's settings, and those of `--settings` or our plugin.
             let mut argv = vec!["--setting-sources".to_owned(), "user".to_owned()];
             if user.servers != UserServers::InHome {
                 argv.push("--strict-mcp-config".to_owned());

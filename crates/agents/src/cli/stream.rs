@@ -1,5 +1,5 @@
-//! What the CLIs that print JSON have in common: stdout is a stream of objects, stderr is kept to its end, and its lines
-//! are shown to those CLIs that complain there while they wait.
+//! What JSON-printing CLIs share: stdout is a stream of objects, the end of stderr is kept, and its lines are passed
+//! to CLIs that report waits there.
 
 use super::parser::{Parsed, Parser, ParserSink, ProcessClose, STDERR_MAX};
 use crate::bounded::{self, RESPONSE_MAX, Tail};
@@ -7,28 +7,28 @@ use crate::objects::Objects;
 use memchr::memchr;
 use ralph_loop_domain::ports::Stream;
 
-/// A line of stderr longer than this is passed on by its beginning.
+/// A longer line of stderr is cut.
 const LINE_MAX: usize = 4 * 1024;
 
-/// One CLI's events.
+/// A CLI's events.
 pub(crate) trait Events {
-    /// One whole object of stdout.
+    /// A whole object of stdout.
     fn event(&mut self, object: &[u8], notes: &mut ParserSink<'_>);
-    /// One line of stderr, as it comes.
+    /// A line of stderr.
     fn complaint(&mut self, _line: &str, _notes: &mut ParserSink<'_>) {}
-    /// Whether a refusal of the provider was the last thing heard, so that silence is a wait for it.
+    /// Whether a provider's refusal was the last event, so that silence is a wait for it.
     fn waiting(&self) -> bool {
         false
     }
-    /// Whether the last thing heard was a notice of the CLI that it tries again: no sign of life of the agent.
+    /// Whether the last event was a retry notice of the CLI, which isn't a sign of life of the agent.
     fn retrying(&self) -> bool {
         self.waiting()
     }
-    /// The process is gone: what happened? `stderr` is the end of what it printed there.
+    /// The process has ended. `stderr` is the end of its stderr.
     fn finish(self, stderr: &str, close: &ProcessClose<'_>) -> Parsed;
 }
 
-/// Cuts the streams into events and lines for one CLI.
+/// Splits the streams into events and lines for one CLI.
 pub(crate) struct JsonParser<E> {
     events: E,
     objects: Objects,

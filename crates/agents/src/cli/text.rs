@@ -1,6 +1,6 @@
-//! Any command whose stdout is the answer. Only its exit code and, where that says "failed", its stderr are evidence, and
-//! the signs that the user configured, on stdout, too: anything else that it printed there may be a quote. Where a refused
-//! login is all that it printed, that is no quote, unless the session changed files, which the engine knows.
+//! Any command whose stdout is the answer. Evidence is only its exit code, stderr of a failed exit, and the user's
+//! configured signs, also on stdout: any other output may be a quote. If it printed nothing but a refused login, that
+//! isn't a quote, unless the session changed files, which the engine knows.
 
 use super::parser::{
     Parsed, Parser, ParserSink, ProcessClose, REASON_MAX, STDERR_MAX, ended_by_engine, final_message,
@@ -16,9 +16,8 @@ use ralph_loop_protocol::money::Usage;
 use ralph_loop_protocol::text;
 use serde_json::json;
 
-/// Bound of the kept end of stdout.
 const STDOUT_MAX: usize = 256 * 1024;
-/// How much of it goes into the response, so that stderr and JSON's own marks have room beside it.
+/// How much of it goes into the response, which also needs room for stderr and JSON escapes.
 const STDOUT_IN_RESPONSE: usize = 224 * 1024;
 
 pub(crate) struct TextParser {
@@ -89,15 +88,15 @@ fn judge(stdout: &str, stderr: &str, close: &ProcessClose<'_>) -> SessionEnd {
     SessionEnd::Failed { reason: text::one_line(&reason, REASON_MAX) }
 }
 
-/// Most characters and lines of an answer that is nothing but an error.
+/// Longest answer that can be nothing but an error.
 const ERROR_MAX: usize = 400;
 const ERROR_LINES: usize = 4;
 
-/// The login or the credit that was refused, where that is all that a command had to say.
+/// The refused login or credit, if that is the only output.
 fn refused_login(said: &str) -> Option<SessionEnd> {
     let said = said.trim();
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    // Who promises something has worked, whatever words that has in it.
+    // A promise means that it worked, whatever words the text has.
     if said.chars().count() > ERROR_MAX || lines.len() > ERROR_LINES || said.contains("<promise>") {
         return None;
     }

@@ -1,4 +1,4 @@
-//! What a provider's error means, from its status and its words. Never given the agent's own prose.
+//! Classifies a provider's error by status and text. Never gets the agent's own prose.
 
 use super::parser::{ProcessClose, REASON_MAX};
 use crate::limits;
@@ -55,7 +55,7 @@ const OVERLOADED: &[&str] = &[
     "gateway timeout",
     "temporarily unavailable",
 ];
-/// The host did not even take the connection.
+/// The host didn't accept the connection.
 const UNREACHABLE: &[&str] = &[
     "waiting for network",
     "connection failed",
@@ -79,7 +79,7 @@ const UNREACHABLE: &[&str] = &[
     "dns error",
 ];
 
-/// The class of an error; `status` is the HTTP status where one is known.
+/// Classifies an error; `status` is the HTTP status if known.
 pub(crate) fn classify(words: &str, status: Option<u16>, close: &ProcessClose<'_>) -> SessionEnd {
     let inner = inner_error(words);
     let status = status.or(inner.as_ref().and_then(|inner| inner.status));
@@ -111,7 +111,7 @@ fn limited(words: &str, reason: String, close: &ProcessClose<'_>) -> SessionEnd 
     SessionEnd::RateLimited { reset_at: limits::reset_time(words, close.now), reason }
 }
 
-/// A limit, an outage or a refused login: what a CLI waits for, or tries again in vain.
+/// A limit, an outage or a refused login: what a CLI waits for, or retries in vain.
 pub(crate) fn is_of_provider(end: &SessionEnd) -> bool {
     matches!(
         end,
@@ -122,19 +122,19 @@ pub(crate) fn is_of_provider(end: &SessionEnd) -> bool {
     )
 }
 
-/// Whether an error text says that the login or the key is refused.
+/// Whether an error text is about a refused login or key.
 pub(crate) fn speaks_of_auth(words: &str) -> bool {
     has_any(&fold(words), AUTH)
 }
 
-/// What a line of an error refuses.
+/// What an error line refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Login,
     Credit,
 }
 
-/// The beginnings of errors about a login. After those of the second list a sentence may go on in words.
+/// The beginnings of login errors. After those of the second list a sentence may continue.
 const LOGIN: (&[&str], &[&str]) = (
     &[
         "not logged in",
@@ -191,8 +191,8 @@ const CREDIT: (&[&str], &[&str]) = (
     ],
 );
 
-/// What a line refuses that begins as such errors do: `Error: not logged in`, `401 Unauthorized`. The same words further on in
-/// a sentence are somebody's report.
+/// The refusal in a line that begins like such errors: `Error: not logged in`, `401 Unauthorized`. The same words
+/// later in a sentence may be a quote.
 pub(crate) fn refusal(line: &str) -> Option<Refusal> {
     let folded = fold(line);
     let plain =
@@ -213,7 +213,7 @@ pub(crate) fn refusal(line: &str) -> Option<Refusal> {
     if begins(LOGIN) { Some(Refusal::Login) } else { begins(CREDIT).then_some(Refusal::Credit) }
 }
 
-/// Whether one of the configured signs stands in `folded`.
+/// Whether `folded` contains one of the configured signs.
 pub(crate) fn matches_patterns(folded: &str, patterns: &[String]) -> bool {
     patterns.iter().any(|pattern| !pattern.trim().is_empty() && folded.contains(&fold(pattern)))
 }

@@ -32,7 +32,7 @@ fn reset_times_are_read_as_providers_write_them() {
         ("resets 12:10pm (UTC)", "2026-11-15T12:10:00Z"),
         ("resets 15:30 UTC", "2026-11-15T15:30:00Z"),
         ("resets 8pm PST", "2026-11-15T04:00:00Z"),
-        // Clock times without one are local, here five hours behind.
+        // Clock times without a zone are local, here five hours behind.
         ("purchase more credits or try again at 3:54 AM.", "2026-11-15T08:54:00Z"),
         ("You’ve hit your usage limit. Try again at 10:30 PM.", "2026-11-15T03:30:00Z"),
         ("try again at Nov 20th, 2026 9:00 AM.", "2026-11-20T14:00:00Z"),
@@ -57,7 +57,7 @@ fn reset_times_are_read_as_providers_write_them() {
 }
 
 #[test]
-fn what_names_no_believable_time_gives_none() {
+fn implausible_times_are_ignored() {
     for text in [
         "",
         "API Error: Request rejected (429)",

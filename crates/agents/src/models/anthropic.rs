@@ -9,14 +9,12 @@ use ralph_loop_protocol::money::Tokens;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The name of this wire in opaque parts.
 const WIRE: &str = "anthropic";
-/// This wire wants a bound; this one is within reach of every model that is still served.
+/// Required by this API; every served model supports it.
 const MAX_TOKENS: u64 = 16_000;
-/// Cache marks that one request may have.
+/// Most cache marks in one request.
 const BREAKPOINTS: usize = 4;
 
-/// The request.
 pub(crate) fn outgoing(asked: &Asked<'_>) -> Outgoing {
     let request = asked.request;
     let mut system: Vec<Value> = Vec::new();
@@ -31,11 +29,11 @@ pub(crate) fn outgoing(asked: &Asked<'_>) -> Outgoing {
     for message in &request.messages {
         add_message(message, &mut messages, &mut marks);
     }
-    // A conversation that goes on is read again by the next call, so its newest end is worth a mark of its own.
+    // The next call rereads a continuing conversation, so its newest end is worth a cache mark.
     let goes_on = request.messages.iter().any(|m| matches!(m, Message::Assistant { .. }));
     if (goes_on || !request.tools.is_empty())
         && let Some(last) = messages.len().checked_sub(1)
-        // Thinking cannot carry a mark, and only we speak last.
+        // Thinking can't carry a mark, and only our turn can be last.
         && string(&messages[last], "role") == Some("user")
         && let Some(block) = blocks(&messages[last]).len().checked_sub(1)
     {
@@ -79,7 +77,7 @@ pub(crate) fn outgoing(asked: &Asked<'_>) -> Outgoing {
     Outgoing { path: "/v1/messages".into(), body }
 }
 
-/// Where a cache mark may stand.
+/// Where a cache mark may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
     System(usize),
@@ -125,7 +123,7 @@ fn add_message(message: &Message, messages: &mut Vec<Value>, marks: &mut Vec<Mar
     if content.is_empty() {
         return;
     }
-    // Turns must alternate: what follows in the same role joins the turn before.
+    // Turns must alternate: consecutive ones of the same role are joined.
     let joins = messages.last().is_some_and(|last| string(last, "role") == Some(role));
     if !joins {
         messages.push(json!({ "role": role, "content": [] }));
@@ -157,7 +155,7 @@ fn user_content(parts: &[UserPart]) -> (Vec<Value>, Vec<usize>) {
 
 fn reply_block(part: &ReplyPart) -> Option<Value> {
     match part {
-        // An empty or blank text block is refused.
+        // Empty or blank text blocks are refused.
         ReplyPart::Text { text } => {
             (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }))
         }
@@ -175,7 +173,6 @@ fn image(image: &Image) -> Value {
     })
 }
 
-/// A whole answer.
 pub(crate) fn whole(body: &Value) -> Result<WireReply, WireFault> {
     let Some(content) = body.get("content").and_then(Value::as_array) else {
         return Err(WireFault::Garbled("the answer has no `content`".into()));
@@ -225,7 +222,6 @@ fn tokens(usage: &Value) -> Tokens {
     }
 }
 
-/// Reads a streamed answer.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     blocks: BTreeMap<u64, Value>,
@@ -264,7 +260,7 @@ impl Reader {
     }
 
     fn count(&mut self, usage: Option<&Value>) {
-        // Later counts replace earlier ones; what a later event leaves out stays.
+        // Later counts replace earlier ones; missing ones stay.
         for (key, value) in usage.and_then(Value::as_object).into_iter().flatten() {
             if !value.is_null() {
                 self.usage.insert(key.clone(), value.clone());

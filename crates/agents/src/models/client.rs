@@ -1,4 +1,4 @@
-//! One call to its end: tries, waits between them, and words for what went wrong.
+//! Makes a call: tries, waits, and error messages.
 
 use super::KeySource;
 use super::failure::Failure;
@@ -20,17 +20,15 @@ use ralph_loop_task::config::{Profile, Wire};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The longest answer that is read.
 const ANSWER_MAX: usize = 32 * 1024 * 1024;
 /// How long a connection stays open for the next call.
 const IDLE: Duration = Duration::from_secs(50);
-/// The longest body of an error that is read.
 const ERROR_MAX: usize = 64 * 1024;
 
-/// Calls models over HTTP. It blocks the calling thread, which must not be one of an async runtime.
+/// Calls models over HTTP. Blocks the calling thread, which must not belong to an async runtime.
 pub struct HttpModelClient {
     keys: Arc<dyn KeySource>,
-    /// Made by the first call, so that runs without model calls pay nothing.
+    /// Created by the first call, so that runs without model calls pay nothing.
     http: Mutex<Option<Arc<Client>>>,
     backoff: Duration,
 }
@@ -42,12 +40,12 @@ impl std::fmt::Debug for HttpModelClient {
 }
 
 impl HttpModelClient {
-    /// A client that looks keys and addresses up in `keys`.
+    /// A client that looks up keys and URLs in `keys`.
     pub fn new(keys: impl KeySource + 'static) -> Self {
         Self { keys: Arc::new(keys), http: Mutex::default(), backoff: Duration::from_secs(1) }
     }
 
-    /// With another first wait between tries; later ones double.
+    /// Sets the first wait between tries; later ones double.
     #[must_use]
     pub fn with_backoff(self, backoff: Duration) -> Self {
         Self { backoff, ..self }
@@ -85,10 +83,8 @@ impl ModelClient for HttpModelClient {
     }
 }
 
-/// Why a request has no answer.
 type Unanswered = ralph_loop_http::Failure<StopCause>;
 
-/// Why a try gave no answer.
 enum Tried {
     Failed(Failure),
     Stopped(StopCause),
@@ -124,7 +120,7 @@ impl ModelCall<'_> {
                 Err(Tried::Failed(failure)) => failure,
             };
             if failure.about_schema && with_schema && self.request.json_schema.is_some() {
-                // Not every server takes every schema. The caller checks the answer anyway.
+                // Not every server accepts every schema. The caller checks the answer anyway.
                 with_schema = false;
                 tracing::debug!(
                     profile = self.profile.name,
@@ -295,7 +291,7 @@ impl ModelCall<'_> {
         Ok(chunk)
     }
 
-    /// The body of an error, as far as it comes; the status alone says enough to go on without it.
+    /// The body of an error, as far as it comes; the status alone is enough.
     fn error_body(&self, response: &mut Response<'_>, sink: &mut dyn ModelSink) -> Result<String, Tried> {
         let mut body: Vec<u8> = Vec::new();
         while body.len() < ERROR_MAX {
@@ -309,7 +305,6 @@ impl ModelCall<'_> {
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
-    /// A request with everything but its body.
     fn headers(&self, request: Request) -> Result<Request, Failure> {
         let accept = if self.request.stream { "text/event-stream" } else { "application/json" };
         let mut request = request.header(HeaderName::from_static("accept"), HeaderValue::from_static(accept));

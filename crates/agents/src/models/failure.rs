@@ -1,28 +1,27 @@
-//! What a failed call means: its kind by status and body, and whether another try may help.
+//! Classifies a failed call by status and body, and whether a retry may help.
 
 use super::retry::{self, Again};
 use ralph_loop_domain::model::ModelErrorKind;
 use ralph_loop_protocol::text::one_line;
 use serde_json::Value;
 
-/// Most characters of a provider's words in a message.
 const SAID_MAX: usize = 300;
 
-/// A failure before it is put into words for a person.
+/// A failure before it becomes a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub kind: ModelErrorKind,
-    /// What happened: `answered 429: …`, `cannot be reached: …`.
+    /// `answered 429: …`, `cannot be reached: …`.
     pub said: String,
     pub again: Again,
-    /// The provider refused the schema of the answer, not the request.
+    /// The provider refused the answer's schema, not the request.
     pub about_schema: bool,
-    /// What to do, where the kind alone does not say it.
+    /// What to do, if the kind alone doesn't say it.
     pub hint: Option<String>,
 }
 
 impl Failure {
-    /// A failure that is never tried again.
+    /// A failure that is never retried.
     pub fn of(kind: ModelErrorKind, said: impl Into<String>) -> Self {
         Self { kind, said: said.into(), again: Again::Never, about_schema: false, hint: None }
     }
@@ -30,13 +29,12 @@ impl Failure {
     pub fn passing(kind: ModelErrorKind, said: impl Into<String>) -> Self {
         Self { again: Again::Soon, ..Self::of(kind, said) }
     }
-    /// With what to do.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// An answer with a status other than success.
+    /// An answer with another status than success.
     pub fn of_status(status: u16, header: &dyn Fn(&str) -> Option<String>, body: &str) -> Self {
         let value: Value = serde_json::from_str(body).unwrap_or(Value::Null);
         let value = match value {
@@ -57,7 +55,7 @@ impl Failure {
         Self::classed(status, header, &value, &words, said)
     }
 
-    /// An error inside an answer that began with success.
+    /// An error inside a successful answer.
     pub fn of_event(value: &Value) -> Self {
         let words = message(value);
         let status = status_of(value);
@@ -160,7 +158,7 @@ fn has(told: &str, any: &[&str]) -> bool {
     any.iter().any(|word| told.contains(word))
 }
 
-/// The order matters: words that name the trouble exactly come before a status that only hints at it.
+/// The order matters: exact words come before a status that only hints.
 fn kind_of(status: u16, told: &str) -> ModelErrorKind {
     let limited = ModelErrorKind::RateLimited { retry_after: None };
     let client = (400..500).contains(&status);
@@ -168,7 +166,7 @@ fn kind_of(status: u16, told: &str) -> ModelErrorKind {
         402 => ModelErrorKind::Billing,
         _ if client && has(told, BILLING) => ModelErrorKind::Billing,
         401 | 403 => ModelErrorKind::Auth,
-        // A proxy wraps its provider's overload into an error of its own.
+        // A proxy wraps its provider's overload into its own error.
         _ if status >= 500 && has(told, OVERLOADED) => ModelErrorKind::Overloaded,
         429 => limited,
         400 | 422 if has(told, AUTH) => ModelErrorKind::Auth,
@@ -186,7 +184,7 @@ fn kind_of(status: u16, told: &str) -> ModelErrorKind {
     }
 }
 
-/// The error of a body, wherever the provider put it.
+/// The error of a body, wherever the provider puts it.
 fn error_of(value: &Value) -> &Value {
     value.get("error").filter(|e| !e.is_null()).unwrap_or(value)
 }
@@ -197,11 +195,11 @@ fn message(value: &Value) -> String {
         Value::String(text) => Some(text.as_str()),
         error => ["message", "detail", "msg"].iter().find_map(|key| error.get(key)?.as_str()),
     };
-    // What cannot be found is shown as it is: better than nothing.
+    // Without a known field, shows all of it.
     found.map_or_else(|| if value.is_null() { String::new() } else { value.to_string() }, str::to_owned)
 }
 
-/// The words by which programs tell errors apart.
+/// The machine-readable error labels.
 fn labels(value: &Value) -> String {
     let error = error_of(value);
     let of = |v: &Value, key: &str| match v.get(key) {
@@ -216,7 +214,7 @@ fn labels(value: &Value) -> String {
     all.join(" ")
 }
 
-/// The status that an error inside a stream stands for.
+/// The status of an error inside a stream.
 fn status_of(value: &Value) -> u16 {
     let error = error_of(value);
     let code = match error.get("code") {
@@ -239,7 +237,7 @@ fn status_of(value: &Value) -> u16 {
     by_word.iter().find(|(words, _)| has(&labels, words)).map_or(500, |(_, status)| *status)
 }
 
-/// The words of a page: proxies and load balancers answer in HTML.
+/// The text of a page: proxies and load balancers answer in HTML.
 fn plain_text(body: &str) -> String {
     let body = body.trim();
     if !body.starts_with('<') {

@@ -6,7 +6,7 @@ fn kind(status: u16, body: &str) -> ModelErrorKind {
 }
 
 #[test]
-fn bodies_of_every_provider_are_told_apart() {
+fn errors_of_every_provider_are_classified() {
     use ModelErrorKind as K;
     let limited = |wait: Option<u64>| K::RateLimited { retry_after: wait.map(Duration::from_secs) };
     let cases = [
@@ -97,7 +97,7 @@ fn bodies_of_every_provider_are_told_apart() {
 }
 
 #[test]
-fn errors_inside_a_stream_are_told_apart() {
+fn errors_inside_a_stream_are_classified() {
     let of = |text: &str| Failure::of_event(&serde_json::from_str(text).unwrap());
     let overloaded = of(r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#);
     assert_eq!((overloaded.kind, overloaded.again), (ModelErrorKind::Overloaded, Again::Soon));
@@ -111,7 +111,7 @@ fn errors_inside_a_stream_are_told_apart() {
 }
 
 #[test]
-fn a_page_is_shown_as_words_and_a_redirect_by_its_host() {
+fn html_errors_are_shown_as_text_and_redirects_by_host() {
     let page = Failure::of_status(502, &|_| None, "<html><h1>Bad   Gateway</h1></html>");
     assert_eq!(page.said, "answered 502: Bad Gateway");
     let to = |name: &str| (name == "location").then(|| "https://other.example/x?key=secret".to_owned());
@@ -121,7 +121,7 @@ fn a_page_is_shown_as_words_and_a_redirect_by_its_host() {
 }
 
 #[test]
-fn a_refused_schema_is_told_from_a_refused_request() {
+fn refused_schema_and_refused_request_are_distinguished() {
     let refused = Failure::of_status(
         400,
         &|_| None,

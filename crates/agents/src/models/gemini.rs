@@ -6,14 +6,12 @@ use ralph_loop_domain::model::{Image, Message, ReplyPart, StopReason, ToolCall, 
 use ralph_loop_protocol::money::Tokens;
 use serde_json::{Value, json};
 
-/// The name of this wire in opaque parts.
 const WIRE: &str = "gemini";
-/// Ids that were made here, because this wire often has none, start so; they do not go back.
+/// Prefix of ids made here, because this API often has none; they aren't sent back.
 const MADE: &str = "made-";
-/// What signs a part; it must go back with that part.
+/// A part's signature; it must return with that part.
 const SIGNATURE: &str = "thoughtSignature";
 
-/// The request.
 pub(crate) fn outgoing(asked: &Asked<'_>) -> Outgoing {
     let request = asked.request;
     let mut contents: Vec<Value> = Vec::new();
@@ -89,7 +87,7 @@ fn content(message: &Message) -> (&'static str, Vec<Value>) {
                 }
                 parts.push(json!({ "functionResponse": answer }));
             }
-            // All answers first, then what they show.
+            // All answers first, then their images.
             parts.extend(results.iter().flat_map(|r| &r.images).map(inline));
             ("user", parts)
         }
@@ -111,7 +109,7 @@ fn model_parts(parts: &[ReplyPart]) -> Vec<Value> {
             }
             ReplyPart::Opaque { wire, .. } if wire != WIRE => continue,
             ReplyPart::Opaque { value, .. } => {
-                // A signature alone belongs to the part that follows.
+                // A signature alone belongs to the next part.
                 match value.get(SIGNATURE) {
                     Some(found) if value.as_object().is_some_and(|v| v.len() == 1) => {
                         signature = Some(found);
@@ -133,9 +131,8 @@ fn inline(image: &Image) -> Value {
     json!({ "inlineData": { "mimeType": image.media_type, "data": image.base64 } })
 }
 
-/// A whole answer.
 pub(crate) fn whole(body: &Value, turn: usize) -> Result<WireReply, WireFault> {
-    // Without `alt=sse` a stream is an array of its pieces; a proxy may answer a plain call so.
+    // Without `alt=sse` a stream is an array of its pieces; a proxy may answer a plain call that way.
     let pieces = match body {
         Value::Array(list) => list.as_slice(),
         one => std::slice::from_ref(one),
@@ -163,7 +160,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// A reader that makes ids of this turn.
+    /// A reader that creates ids for this turn.
     pub fn new(turn: usize) -> Self {
         Self { turn, ..Self::default() }
     }
@@ -234,7 +231,7 @@ impl StreamReader for Reader {
         self.piece(&json_of(event)?, tell)
     }
 
-    /// The last piece is not marked; usage may follow the reason. The end of the stream is the end.
+    /// The last piece isn't marked; usage may follow the reason. Only the end of the stream counts.
     fn complete(&self) -> bool {
         false
     }

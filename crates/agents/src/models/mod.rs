@@ -1,12 +1,12 @@
-//! Model calls over HTTP: [`HttpModelClient`] speaks four wires and answers in one shape.
+//! Model calls over HTTP: [`HttpModelClient`] supports four APIs with one result type.
 //!
-//! - [`provider`] knows who serves a model: server, key variable, wire.
+//! - [`provider`] knows a model's server, key variable and API.
 //! - `anthropic`, `openai_chat`, `openai_responses`, `gemini` translate a request and its answer, whole or streamed.
-//! - [`sse`] reads streams of events, bounded.
-//! - `failure` says what a refusal means, `retry` how long to wait, `client` does the call.
+//! - [`sse`] parses event streams, bounded.
+//! - `failure` classifies refusals, `retry` computes waits, `client` makes the call.
 //!
-//! A key goes to its profile's server and nowhere else: redirects are not followed, and messages name host and port
-//! only. No process, no thread and no runtime exists before the first call.
+//! A key goes only to its profile's server: redirects aren't followed, and messages contain only host and port. No
+//! process, thread or runtime exists before the first call.
 
 mod anthropic;
 mod client;
@@ -26,7 +26,7 @@ pub use provider::Route;
 
 use ralph_loop_task::config::Wire;
 
-/// Where keys and addresses come from: the environment, or a test's own list.
+/// The source of keys and URLs: the environment, or a test's list.
 pub trait KeySource: Send + Sync {
     /// The value of a variable.
     fn get(&self, name: &str) -> Option<String>;
@@ -38,8 +38,8 @@ impl<F: Fn(&str) -> Option<String> + Send + Sync> KeySource for F {
     }
 }
 
-/// Reads any bytes as an answer of a wire, in the given pieces, and forgets it: what fuzzing and property tests call.
-/// Returns how many bytes of text were told.
+/// The entry point of fuzzing: parses any bytes as an API's answer, in the given pieces. Returns how many bytes of
+/// text there were.
 #[doc(hidden)]
 pub fn read_anything(wire: Wire, pieces: &[&[u8]], stream: bool) -> usize {
     let mut told = 0;

@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions (`/chat/completions`), and everything that imitates it.
+//! OpenAI Chat Completions (`/chat/completions`) and compatible APIs.
 
 use super::sse::SseEvent;
 use super::wire::{
@@ -12,15 +12,13 @@ use ralph_loop_protocol::money::{Tokens, Usd};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The name of this wire in opaque parts.
 const WIRE: &str = "openai-chat";
-/// What providers add to a message and want back with it: reasoning of open models, Anthropic's through a proxy.
+/// Provider additions to a message that must be sent back: reasoning of open models, Anthropic's through a proxy.
 const CARRIED: &[&str] = &["reasoning_content", "reasoning_details", "thinking_blocks"];
 
-/// The request.
 pub(crate) fn outgoing(asked: &Asked<'_>) -> Outgoing {
     let request = asked.request;
-    // Proxies to Anthropic take its cache marks in the parts of a message; everybody else caches by prefix.
+    // Proxies to Anthropic accept its cache marks in message parts; all others cache by prefix.
     let marks = asked.route.provider.takes_cache_marks && asked.route.model.contains("claude");
     let mut messages = Vec::new();
     if !asked.system().is_empty() {
@@ -36,7 +34,7 @@ pub(crate) fn outgoing(asked: &Asked<'_>) -> Outgoing {
     }
     let mut body = json!({ "model": asked.route.model, "messages": messages });
     if let Some(most) = asked.max_tokens() {
-        // OpenAI's newer models refuse the old word, and other servers do not know the new one.
+        // OpenAI's newer models refuse the old name, and other servers don't know the new one.
         let word = if asked.route.is_openai_itself() { "max_completion_tokens" } else { "max_tokens" };
         body[word] = json!(most);
     }
@@ -104,7 +102,7 @@ fn add_message(message: &Message, marks: bool, messages: &mut Vec<Value>) {
     }
 }
 
-/// Pictures of tools in a message of their own, after all results: this wire has no place for them in a result.
+/// Tool images in a separate message after all results: this API doesn't allow them in a result.
 fn pictures(results: &[ToolResult]) -> Option<Value> {
     let mut content = Vec::new();
     for result in results.iter().filter(|r| !r.images.is_empty()) {
@@ -147,7 +145,6 @@ fn image_part(image: &Image) -> Value {
     json!({ "type": "image_url", "image_url": { "url": url } })
 }
 
-/// A whole answer.
 pub(crate) fn whole(body: &Value) -> Result<WireReply, WireFault> {
     let Some(choice) = body.get("choices").and_then(|c| c.get(0)) else {
         return Err(WireFault::Garbled("the answer has no `choices`".into()));
@@ -160,7 +157,6 @@ pub(crate) fn whole(body: &Value) -> Result<WireReply, WireFault> {
     Box::new(reader).finish()
 }
 
-/// A tool call as far as it has come.
 #[derive(Debug, Default)]
 struct PartialToolCall {
     id: String,
@@ -207,7 +203,7 @@ impl Reader {
         {
             let id = string(call, "id").filter(|id| !id.is_empty());
             let mut index = number(call, &["index"]).unwrap_or(at as u64);
-            // Some servers count every call as the first: another id is another call.
+            // Some servers give every call index 0: another id is another call.
             let taken = |kept: &PartialToolCall| !kept.id.is_empty() && id.is_some_and(|id| id != kept.id);
             if self.calls.get(&index).is_some_and(taken) {
                 let same = self.calls.iter().find(|(_, kept)| id == Some(kept.id.as_str()));
@@ -266,7 +262,7 @@ impl StreamReader for Reader {
     }
 
     fn finish(self: Box<Self>) -> Result<WireReply, WireFault> {
-        // Some servers forget `[DONE]`, others the reason; one of them must be there.
+        // Some servers omit `[DONE]`, others the reason; one of them must be there.
         let empty = self.text.is_empty() && self.calls.is_empty() && self.refusal.is_empty();
         if self.stop.is_none() && (!self.ended || empty) {
             return Err(WireFault::Cut);
@@ -289,7 +285,7 @@ impl StreamReader for Reader {
             _ if refused => StopReason::Refusal,
             Some("content_filter" | "sensitive") => StopReason::Refusal,
             Some("length") => StopReason::MaxTokens,
-            // Some servers say `stop` although they called.
+            // Some servers say `stop` although there are calls.
             _ if called => StopReason::ToolUse,
             Some("stop") | None => StopReason::EndTurn,
             Some(_) => StopReason::Other,
@@ -305,7 +301,7 @@ impl StreamReader for Reader {
     }
 }
 
-/// Blocks of thought come in pieces, too: a piece goes on with the last block until that is signed.
+/// Thinking blocks also come in pieces: a piece continues the last block until that is signed.
 fn join_blocks(list: &mut Vec<Value>, more: &[Value]) {
     const GROWING: &[&str] = &["thinking", "text", "summary", "data", "signature"];
     for block in more {
@@ -388,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_all_count_as_the_first_are_told_apart_by_their_ids() {
+    fn calls_with_the_same_index_are_separated_by_id() {
         let call = |id: &str, name: &str, arguments: &str| json!({ "tool_calls": [{ "index": 0, "id": id, "function": { "name": name, "arguments": arguments } }] });
         let answer =
             read(&[call("a", "x", "{\"n\":1}"), call("b", "y", "{"), call("b", "", "}"), call("", "", "")]);
@@ -405,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_no_json_are_kept_as_text_and_go_back_as_an_object() {
+    fn invalid_arguments_are_kept_as_text_and_sent_back_as_an_object() {
         let answer = read(&[
             json!({ "tool_calls": [{ "id": "a", "function": { "name": "x", "arguments": "{oops" } }] }),
         ]);

@@ -1,4 +1,4 @@
-//! OpenAI Responses (`/responses`). Nothing is stored with the provider; reasoning comes and goes encrypted.
+//! OpenAI Responses (`/responses`). Nothing is stored at the provider; reasoning is sent back and forth encrypted.
 
 use super::sse::SseEvent;
 use super::wire::{
@@ -9,10 +9,8 @@ use ralph_loop_domain::model::{Image, Message, ReplyPart, StopReason, ToolCall, 
 use ralph_loop_protocol::money::{Tokens, Usd};
 use serde_json::{Value, json};
 
-/// The name of this wire in opaque parts.
 const WIRE: &str = "openai-responses";
 
-/// The request.
 pub(crate) fn outgoing(asked: &Asked<'_>) -> Outgoing {
     let request = asked.request;
     let mut input = Vec::new();
@@ -20,7 +18,7 @@ pub(crate) fn outgoing(asked: &Asked<'_>) -> Outgoing {
         add_message(message, &mut input);
     }
     let mut body = json!({ "model": asked.route.model, "input": input, "store": false });
-    // Without storing, reasoning survives between calls only if it comes along; older models refuse to be asked.
+    // Without storage, reasoning survives between calls only if it is sent back; older models refuse to return it.
     if asked.route.reasons() {
         body["include"] = json!(["reasoning.encrypted_content"]);
     }
@@ -95,7 +93,6 @@ fn image_part(image: &Image) -> Value {
     json!({ "type": "input_image", "image_url": url })
 }
 
-/// A whole answer.
 pub(crate) fn whole(body: &Value) -> Result<WireReply, WireFault> {
     match string(body, "status") {
         Some("failed") => return Err(WireFault::Said(body.clone())),
@@ -189,7 +186,7 @@ impl StreamReader for Reader {
                 self.response = value.get_mut("response").map(Value::take);
             }
             "response.failed" | "error" => {
-                // The error stands in the response, or is the event itself.
+                // The error is in the response, or is the event itself.
                 let said = value.get_mut("response").map(Value::take).unwrap_or(value);
                 return Err(WireFault::Said(said));
             }

@@ -1,26 +1,24 @@
-//! Who serves a model: providers by the names that LiteLLM gives them, their servers, keys and wires.
+//! Providers by their LiteLLM names: servers, keys and APIs.
 
 use super::KeySource;
 use ralph_loop_domain::model::{ModelError, ModelErrorKind};
 use ralph_loop_http::Url;
 use ralph_loop_task::config::{Profile, Wire};
 
-/// A provider.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Provider {
-    /// The word before the slash.
     pub name: &'static str,
-    /// Its own server; `None` where every user has another.
+    /// Its server; `None` if it differs per user.
     pub base: Option<&'static str>,
-    /// Variables that name another server, the first that is set counts.
+    /// Variables for another server; the first one set counts.
     pub base_vars: &'static [&'static str],
-    /// Variables that hold its key, the first that is set counts; none where no key is needed.
+    /// Variables for its key; the first one set counts; empty if no key is needed.
     pub key_vars: &'static [&'static str],
-    /// What it speaks.
+    /// Its API.
     pub wire: Wire,
-    /// Whether it takes a JSON Schema for its answers; others are only asked for JSON.
+    /// Whether it supports a JSON Schema for answers; others only get asked for JSON.
     pub json_schema: bool,
-    /// Whether it hands Anthropic's cache marks on.
+    /// Whether it forwards Anthropic's cache marks.
     pub takes_cache_marks: bool,
 }
 
@@ -41,7 +39,6 @@ const fn chat(
     }
 }
 
-/// Every provider that has a name here.
 pub const PROVIDERS: &[Provider] = &[
     Provider {
         wire: Wire::Anthropic,
@@ -103,30 +100,29 @@ pub const PROVIDERS: &[Provider] = &[
     },
 ];
 
-/// Beginnings of names that only one provider uses.
+/// Name prefixes that only one provider uses.
 const OBVIOUS: &[(&str, &str)] =
     &[("claude-", "anthropic"), ("gpt-", "openai"), ("gemini-", "gemini"), ("glm-", "zai")];
 
-/// Models that reason and are best asked over the Responses wire.
+/// Reasoning models that work best over the Responses API.
 const RESPONSES: &[&str] = &["gpt-5", "gpt-6", "o3", "o4"];
 
-/// Where a profile's calls go. It holds no key.
+/// Where a profile's calls go. Holds no key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// Who serves it.
     pub provider: &'static Provider,
-    /// The model, as the server names it.
+    /// The server's name for the model.
     pub model: String,
-    /// The server's address.
+    /// The server's URL.
     pub base: Url,
-    /// The wire to speak.
+    /// The API to use.
     pub wire: Wire,
-    /// Variables that may hold the key, the first that is set counts; none where no key is needed.
+    /// Variables for the key; the first one set counts; empty if no key is needed.
     pub key_vars: Vec<String>,
 }
 
 impl Route {
-    /// Finds out where a profile's calls go. `vars` answers for the environment; no key is read.
+    /// Resolves where a profile's calls go. `vars` is the environment; no key is read.
     pub fn of(profile: &Profile, vars: &dyn KeySource) -> Result<Self, ModelError> {
         let (provider, model) = provider_of(profile)?;
         let from_var = || provider.base_vars.iter().find_map(|name| set(vars, name));
@@ -158,7 +154,7 @@ impl Route {
         Ok(Self { provider, model, base, wire, key_vars })
     }
 
-    /// The server as people name it: host and port, nothing that could be secret.
+    /// The server for display: only host and port, nothing secret.
     pub fn server(&self) -> String {
         let host = self.base.host_str().unwrap_or("?");
         match self.base.port() {
@@ -177,23 +173,21 @@ impl Route {
         is_own(self.provider, &self.base)
     }
 
-    /// Whether the server is OpenAI's own.
     pub(crate) fn is_openai_itself(&self) -> bool {
         self.provider.name == "openai" && self.is_own_server()
     }
 
-    /// Whether the model is known to reason.
     pub(crate) fn reasons(&self) -> bool {
         let name = self.model.rsplit('/').next().unwrap_or_default();
         RESPONSES.iter().any(|p| name.starts_with(p)) && !name.contains("-chat")
     }
 
-    /// The variable that holds the key and is set.
+    /// The first key variable that is set.
     pub fn key_var(&self, keys: &dyn KeySource) -> Option<&str> {
         self.key_vars.iter().map(String::as_str).find(|name| set(keys, name).is_some())
     }
 
-    /// The key, with the variable it stands in; `None` where no key is needed.
+    /// The key, with its variable; `None` if no key is needed.
     pub(crate) fn key(
         &self,
         profile: &Profile,
@@ -220,18 +214,18 @@ impl Route {
 
     fn key_hint(&self) -> String {
         let name = self.key_vars.first().map_or("the key", String::as_str);
-        // A folder's `.env` may set the usual keys only.
+        // A folder's `.env` may only set the usual keys.
         let place = if self.provider.key_vars.contains(&name) { " or in `.env`" } else { "" };
         format!("set {name} in the environment{place}, or choose another profile")
     }
 
-    /// The full address of a path of the wire.
+    /// The full URL of an API path.
     pub(crate) fn url(&self, path: &str) -> Option<Url> {
         let mut base = self.base.as_str().trim_end_matches('/').to_owned();
         let bare = self.base.path().trim_matches('/').is_empty();
         let mut path = path;
         match self.wire {
-            // A server named without a path has its API where everybody has it.
+            // A server without a path has its API at the usual one.
             Wire::OpenaiChat | Wire::OpenaiResponses if bare => base.push_str("/v1"),
             Wire::OpenaiChat | Wire::OpenaiResponses => {}
             Wire::Anthropic if base.ends_with("/v1") => path = path.strip_prefix("/v1").unwrap_or(path),
@@ -252,7 +246,7 @@ fn provider_of(profile: &Profile) -> Result<(&'static Provider, String), ModelEr
     };
     match provider {
         Some(provider) if !model.is_empty() => Ok((provider, model.to_owned())),
-        // A wire and a server say enough: what the prefix would tell is known.
+        // API and server are given, so the prefix isn't needed.
         None if profile.base_url.is_some() && profile.wire.is_some() && !named.is_empty() => {
             let name = match profile.wire {
                 Some(Wire::Anthropic) => "anthropic",
@@ -285,12 +279,11 @@ fn wrong(_: &Profile, message: String, hint: String) -> ModelError {
     ModelError { kind: ModelErrorKind::NotFound, message, hint: Some(hint) }
 }
 
-/// A variable that is set to something.
 fn set(vars: &dyn KeySource, name: &str) -> Option<String> {
     vars.get(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty())
 }
 
-/// An address of a server: http or https, a host, no user and no query, which would end up in messages.
+/// A server's URL: http or https, a host, no user and no query, which would end up in messages.
 fn address(text: &str) -> Option<Url> {
     let url = Url::parse(text.trim()).ok()?;
     let fine = matches!(url.scheme(), "http" | "https")
@@ -302,7 +295,7 @@ fn address(text: &str) -> Option<Url> {
     fine.then_some(url)
 }
 
-/// An address as it may be shown: what stands before an `@` or after a `?` may be a secret.
+/// A URL for display: what precedes an `@` or follows a `?` may be secret.
 fn shown(address: &str) -> String {
     let end = address.rsplit('@').next().unwrap_or(address);
     ralph_loop_protocol::text::one_line(end.split(['?', '#']).next().unwrap_or_default(), 80)
@@ -366,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_ones_own_counts_first_and_speaks_chat() {
+    fn custom_server_comes_first_and_uses_chat() {
         let vars = [("OPENAI_BASE_URL", "http://127.0.0.1:4000"), ("OPENAI_API_BASE", "http://other")];
         let found = route(&of("openai/gpt-5.5"), &vars).unwrap();
         assert_eq!((found.wire, found.server().as_str()), (Wire::OpenaiChat, "127.0.0.1:4000"));
@@ -391,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_serves_is_said_with_the_likely_name() {
+    fn unknown_model_is_reported_with_a_suggestion() {
         let wrong = |model: &str| route(&of(model), &[]).unwrap_err();
         assert_eq!(wrong("antropic/claude").hint.as_deref(), Some("did you mean `anthropic/…`?"));
         assert!(wrong("mymodel").message.contains("unknown provider for model `mymodel`"));
@@ -401,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn own_servers_and_this_machine_are_known_exactly() {
+    fn provider_servers_and_this_machine_are_recognized_exactly() {
         let at = |model: &str, base: &str| {
             route(&Profile { base_url: Some(base.into()), ..of(model) }, &[]).unwrap()
         };

@@ -1,38 +1,36 @@
-//! How long to wait before the next try: what the server names, else longer each time.
+//! Waits before retries: what the server asks for, else longer each time.
 
 use jiff::Timestamp;
 use ralph_loop_http::Backoff;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Further tries where the profile says nothing.
 pub(crate) const RETRIES: u32 = 4;
-/// A longer wait is not slept out but handed to the caller, who can do something else meanwhile.
+/// The caller gets longer waits, because it may have other work.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
-/// The longest wait of our own choice.
+/// The longest backoff.
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
-/// A wait that a server names is believed up to here.
+/// Longer waits that a server asks for are cut to this.
 const NAMED_MAX: Duration = Duration::from_secs(8 * 24 * 3600);
 
-/// When a failed call may be tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Again {
-    /// It would fail again.
     Never,
     /// Once: more would only cost more.
     Once,
-    /// After a wait of our choice.
+    /// After a backoff.
     Soon,
-    /// After the wait that the server named.
+    /// After the wait that the server asked for.
     After(Duration),
 }
 
-/// The wait before try `tries + 1`: doubled each time, with a quarter of chance so that many do not come back at once.
+/// The wait before try `tries + 1`: doubled each time, with a quarter of jitter so that many clients don't return
+/// together.
 pub(crate) fn backoff(base: Duration, tries: u32) -> Duration {
     Backoff { first: base, max: BACKOFF_MAX }.wait(tries)
 }
 
-/// The wait that a server names in its headers or in its body.
+/// The wait in a server's headers or body.
 pub(crate) fn named(header: &dyn Fn(&str) -> Option<String>, body: &Value, words: &str) -> Option<Duration> {
     let wait = header("retry-after-ms")
         .and_then(|ms| ms.trim().parse::<f64>().ok())
@@ -50,7 +48,7 @@ fn seconds(number: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(number).ok()
 }
 
-/// Seconds, or a date, which counts from the server's own clock.
+/// Seconds, or a date relative to the server's clock.
 fn after(value: &str, date: Option<&str>) -> Option<Duration> {
     if let Ok(number) = value.trim().parse::<f64>() {
         return seconds(number);
@@ -64,7 +62,7 @@ fn http_date(text: &str) -> Option<Timestamp> {
     jiff::fmt::rfc2822::parse(text.trim()).ok().map(|at| at.timestamp())
 }
 
-/// Google's `RetryInfo` among the details of an error.
+/// Google's `RetryInfo` in the error details.
 fn retry_info(body: &Value) -> Option<Duration> {
     let details = body.get("error")?.get("details")?.as_array()?;
     let delay = details.iter().find_map(|d| d.get("retryDelay")?.as_str())?;
@@ -80,7 +78,7 @@ fn in_words(words: &str) -> Option<Duration> {
     })
 }
 
-/// Numbers with units from the start of a text; a bare number is seconds.
+/// Numbers with units at the start of a text; a bare number is seconds.
 fn duration(text: &str) -> Option<Duration> {
     let mut total = 0.0;
     let mut found = false;
@@ -121,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_of_naming_a_wait_is_read() {
+    fn every_format_of_a_wait_is_parsed() {
         assert_eq!(wait(&[("retry-after", "7")], json!({}), ""), Some(7.0));
         assert_eq!(wait(&[("retry-after-ms", "1500"), ("retry-after", "2")], json!({}), ""), Some(1.5));
         assert_eq!(wait(&[("llm_provider-retry-after", "3")], json!({}), ""), Some(3.0));
@@ -139,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn own_waits_grow_and_stay_bounded() {
+    fn backoff_grows_and_stays_bounded() {
         let base = Duration::from_secs(1);
         for tries in 1..40 {
             let wait = backoff(base, tries);

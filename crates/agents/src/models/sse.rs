@@ -1,29 +1,26 @@
-//! Server-sent events, read piece by piece: any bytes in any chunking, never more memory than one event may have.
+//! Server-sent events, parsed in pieces: any bytes in any chunking, with memory for at most one event.
 
-/// The longest event that is read. Text comes in small pieces; the longest real events carry a whole response.
+/// The longest event. Text comes in small pieces; the longest real events carry a whole response.
 pub const EVENT_MAX: usize = 8 * 1024 * 1024;
 
-/// How much is kept of lines that are no part of any event.
+/// How much text outside events is kept.
 const STRAY_MAX: usize = 16 * 1024;
 
-/// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
-    /// Its name, empty where the server gave none.
+    /// Its name, may be empty.
     pub name: String,
     /// Its data; lines joined by a line feed.
     pub data: String,
 }
 
-/// An event was longer than [`EVENT_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream is longer than {EVENT_MAX} bytes")]
 pub struct TooLong;
 
-/// Reads a stream of events.
 #[derive(Debug, Default)]
 pub struct SseParser {
-    /// The line that is not finished yet.
+    /// The unfinished line.
     line: Vec<u8>,
     event: SseEvent,
     has_data: bool,
@@ -31,17 +28,16 @@ pub struct SseParser {
     after_return: bool,
     /// Whether the first line, which may start with a byte order mark, is over.
     begun: bool,
-    /// Lines that are no part of any event: Gemini puts an error into a stream as bare JSON.
+    /// Lines outside events: Gemini puts an error into a stream as bare JSON.
     stray: String,
 }
 
 impl SseParser {
-    /// A parser at the start of a stream.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next bytes and hands out the events that they complete. After an error the stream cannot be read on.
+    /// Takes bytes and passes on the completed events. After an error the stream can't be continued.
     pub fn push(&mut self, bytes: &[u8], mut out: impl FnMut(SseEvent)) -> Result<(), TooLong> {
         let mut rest = bytes;
         if self.after_return && rest.first() == Some(&b'\n') {
@@ -68,7 +64,7 @@ impl SseParser {
         self.take(rest)
     }
 
-    /// The event that the end of the stream left unfinished. The standard drops it; providers that forget the last blank
+    /// The unfinished event at the end of the stream. The standard drops it; providers that forget the last blank
     /// line mean it.
     pub fn finish(&mut self) -> Option<SseEvent> {
         if !self.line.is_empty() {
@@ -78,12 +74,12 @@ impl SseParser {
         std::mem::take(&mut self.has_data).then_some(event)
     }
 
-    /// Lines that were no part of any event, as far as they are kept.
+    /// The kept lines outside events.
     pub fn stray(&self) -> &str {
         &self.stray
     }
 
-    /// Bytes that are held for the event that is not finished yet.
+    /// Bytes held for the unfinished event.
     pub fn held(&self) -> usize {
         self.line.len() + self.event.data.len() + self.event.name.len()
     }
@@ -120,7 +116,7 @@ impl SseParser {
                 self.event.data.push_str(value);
             }
             "event" => self.event.name = value.to_owned(),
-            // Comments, ids and retry times mean nothing to a call that is never reconnected.
+            // Comments, ids and retry times don't matter without reconnection.
             "" | "id" | "retry" => {}
             _ if self.stray.len() + line.len() < STRAY_MAX => {
                 self.stray.push_str(&line);

@@ -1,25 +1,23 @@
-//! The text of a call that has been passed on so far.
+//! The text of a call that was already passed on.
 
 use ralph_loop_domain::model::ModelSink;
 
-/// What the sink has heard, so that a second try does not say it again.
+/// What the sink has received, so that a retry doesn't repeat it.
 #[derive(Debug, Default)]
 pub(crate) struct StreamedText {
     said: String,
-    /// How much of it this try has said.
+    /// How much of it this try has produced.
     at: usize,
 }
 
 impl StreamedText {
-    /// A new try begins.
     pub fn restart(&mut self) {
         self.at = 0;
     }
 
-    /// A piece of this try's text.
     pub fn push(&mut self, piece: &str, sink: &mut dyn ModelSink) {
         let known = self.said[self.at..].bytes().zip(piece.bytes()).take_while(|(a, b)| a == b).count();
-        // The common start of two texts may end within a letter.
+        // The common prefix of two texts may end within a character.
         let known = (0..=known).rev().find(|n| piece.is_char_boundary(*n)).unwrap_or(0);
         let new = &piece[known..];
         self.at += known;
@@ -27,7 +25,7 @@ impl StreamedText {
             return;
         }
         if self.at < self.said.len() {
-            // This try says something else from here on.
+            // This try differs from here on.
             self.said.truncate(self.at);
             sink.text("\n");
         }
@@ -67,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_try_says_only_what_is_new() {
+    fn retry_streams_only_new_text() {
         assert_eq!(heard(&[&["Hel", "lo"], &["H", "ello wor", "ld"]]), "Hello world");
         assert_eq!(heard(&[&["Hello wor"], &["He"], &["Hello world"]]), "Hello world");
         assert_eq!(heard(&[&["Good day"], &["Good night", " all"]]), "Good day\nnight all");

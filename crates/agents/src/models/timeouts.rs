@@ -1,4 +1,4 @@
-//! How long a try may take, and what it means when there is no connection.
+//! Time limits of a try, and what connection failures mean.
 
 use super::failure::Failure;
 use super::provider::Route;
@@ -7,14 +7,13 @@ use ralph_loop_http::TransportError;
 use ralph_loop_task::config::Profile;
 use std::time::Duration;
 
-/// Time-outs where the profile says nothing.
+/// Default timeouts.
 const CONNECT: u64 = 10;
 const FIRST_BYTE: u64 = 120;
 const STALL: u64 = 60;
-/// No try lasts longer, however steadily its bytes drip.
+/// No try lasts longer, however steadily bytes arrive.
 pub(crate) const WHOLE: Duration = Duration::from_secs(30 * 60);
 
-/// How long each part of a try may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timeouts {
     pub connect: Duration,
@@ -23,7 +22,6 @@ pub(crate) struct Timeouts {
 }
 
 impl Timeouts {
-    /// As a profile says.
     pub fn of(profile: &Profile) -> Self {
         let said = profile.timeouts.unwrap_or_default();
         let secs = |said: Option<u64>, usual| Duration::from_secs(said.unwrap_or(usual).clamp(1, 3600));
@@ -35,7 +33,6 @@ impl Timeouts {
     }
 }
 
-/// What a failed connection means.
 pub(crate) fn connection_failure(error: &TransportError, route: &Route, timeouts: Timeouts) -> Failure {
     let cause = error.to_string();
     match error {

@@ -23,7 +23,7 @@ fn sent_back(wire: Wire, parts: Vec<ReplyPart>) -> Value {
 }
 
 #[test]
-fn anthropic_thinking_is_put_together_and_goes_back_as_it_came() {
+fn anthropic_thinking_is_joined_and_sent_back_unchanged() {
     let delta =
         |index: u64, delta: Value| json!({ "type": "content_block_delta", "index": index, "delta": delta });
     let start = |index: u64, block: Value| json!({ "type": "content_block_start", "index": index, "content_block": block });

@@ -1,4 +1,4 @@
-//! Which model answers, and who takes over where it cannot.
+//! Chooses the model, and the fallback if it can't answer.
 
 use super::deadline::{Deadline, SessionModelSink};
 use super::spend::{Pricing, SpendCounter};
@@ -8,16 +8,14 @@ use ralph_loop_protocol::event::SessionEnd;
 use ralph_loop_protocol::text;
 use ralph_loop_task::config::{AgentConfig, Models, Profile};
 
-/// The model of a session and who stands in for it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ModelSelection {
-    /// Who answers now.
     pub(crate) profile: Profile,
-    /// Who takes over, once.
+    /// The fallback, used once.
     pub(crate) fallback: Option<Profile>,
 }
 
-/// The profile that the request, the agent or the configuration names, in this order; `Err` says what is missing.
+/// The profile that the request, the agent or the configuration names, in this order; the error says what is missing.
 pub(crate) fn choose(
     models: &Models,
     config: &AgentConfig,
@@ -45,7 +43,6 @@ pub(crate) fn choose(
     Ok(ModelSelection { profile, fallback })
 }
 
-/// Calls models for one session.
 pub(crate) struct Caller<'a> {
     pub(crate) client: &'a dyn ModelClient,
     pub(crate) pricing: &'a Pricing,
@@ -56,7 +53,7 @@ pub(crate) struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// One call. Where the model cannot answer and another may, the fallback takes over, for the rest of the session.
+    /// Makes a call. If the model can't answer and another may, the fallback is used for the rest of the session.
     pub(crate) fn call(
         &mut self,
         call: &ModelRequest,

@@ -1,4 +1,4 @@
-//! A command's output: its beginning and its end in memory, the whole of it in a file of the iteration.
+//! A command's output: beginning and end in memory, all of it in a file of the iteration.
 
 use crate::bounded::Tail;
 use ralph_loop_domain::ports::Stream;
@@ -7,14 +7,10 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 
-/// Bytes of the beginning that are kept in memory.
 const HEAD_MAX: usize = 4 * 1024;
-/// Bytes of the end; the end tells most.
 const TAIL_MAX: usize = 12 * 1024;
-/// Bytes of the whole output that are kept on disk.
 const FILE_MAX: u64 = 64 * 1024 * 1024;
 
-/// Takes output as it comes.
 pub(crate) struct Capture<'a> {
     head: Vec<u8>,
     tail: Tail,
@@ -23,24 +19,23 @@ pub(crate) struct Capture<'a> {
     name: String,
     written: u64,
     redactor: &'a Redactor,
-    /// One for each stream: they are cut into words apart from each other.
+    /// One per stream: they are split into words separately.
     clean: [RedactStream; 2],
 }
 
-/// What is shown of an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Excerpt {
-    /// The whole text, or its beginning and its end with a line in between that says what is left out.
+    /// The whole text, or beginning and end with a line in between about the omission.
     pub(crate) text: String,
-    /// Name of the file with the whole output, in the iteration's folder.
+    /// Name of the file with the complete output, in the iteration's folder.
     pub(crate) file: Option<String>,
 }
 
 impl<'a> Capture<'a> {
-    /// Keeps the whole output as `name` in `folder`; where that cannot be written, the excerpt has to do.
+    /// Keeps the complete output as `name` in `folder`; if that fails, only the excerpt.
     pub(crate) fn new(folder: &Path, name: &str, redactor: &'a Redactor) -> Self {
         let path = folder.join(name);
-        // A name that a command has put there (a link, say) is not followed: it goes, and the file is made anew.
+        // A name that a command has put there (such as a link) isn't followed but replaced.
         std::fs::remove_file(&path).ok();
         let file = (!folder.as_os_str().is_empty())
             .then(|| OpenOptions::new().write(true).create_new(true).open(&path).ok())
@@ -57,7 +52,6 @@ impl<'a> Capture<'a> {
         }
     }
 
-    /// The next piece.
     pub(crate) fn push(&mut self, stream: Stream, bytes: &[u8]) {
         self.seen = self.seen.saturating_add(bytes.len() as u64);
         let room = HEAD_MAX - self.head.len();
@@ -68,7 +62,6 @@ impl<'a> Capture<'a> {
         self.keep(&ready);
     }
 
-    /// The end of the output.
     pub(crate) fn finish(mut self) -> Excerpt {
         for at in 0..self.clean.len() {
             let ready = self.clean[at].finish(self.redactor);
@@ -84,7 +77,7 @@ impl<'a> Capture<'a> {
             whole.extend_from_slice(&self.tail.bytes());
             return String::from_utf8_lossy(&whole).into_owned();
         }
-        // A character that the cut breaks is left out.
+        // Leaves out a character that the cut breaks.
         let mut head = self.head.as_slice();
         if let Err(error) = std::str::from_utf8(head)
             && error.error_len().is_none()
@@ -166,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_folder_the_excerpt_has_to_do() {
+    fn without_a_folder_only_the_excerpt_is_kept() {
         let redactor = Redactor::default();
         let mut capture = Capture::new(Path::new("/nonexistent/folder"), "a.log", &redactor);
         capture.push(Stream::Stdout, b"x");

@@ -1,50 +1,45 @@
 //! Where an agent's own file actions may write.
 //!
-//! This is the polite part: it refuses with a reason before anything is touched. The sandbox is the hard part (it refuses
-//! links that lead out), and the engine looks at protected files again after every session, as a command can write anywhere
-//! in the workspace.
+//! This only refuses early, with a reason. The sandbox enforces it (it refuses links that lead out), and the engine
+//! checks protected files after every session, as a command can write anywhere in the workspace.
 
 use ralph_loop_domain::protect;
 use std::path::{Component, Path, PathBuf};
 
-/// Longest path that is taken.
 const PATH_MAX: usize = 1024;
 
-/// What is about to happen to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileOperation {
-    /// Something is added to its end.
+    /// Text is appended.
     Append,
-    /// Anything else: made, overwritten, edited, removed.
+    /// Anything else: created, overwritten, edited, removed.
     Edit,
 }
 
-/// Why a path is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PathRefusal {
-    /// It names no file.
     #[error("`{0}` names no file; give a path relative to the workspace")]
     NoFile(String),
-    /// It is too long or holds characters that no file name should.
+    /// It is too long or contains invalid characters.
     #[error("a path of {0} bytes or with control characters is not taken")]
     Odd(usize),
-    /// It leads out.
+    /// It leads outside.
     #[error("`{0}` leads out of the workspace; give a path relative to it, without `..`")]
     Outside(String),
-    /// It is git's own.
+    /// It is in git's folder.
     #[error("`{0}` belongs to git; files are committed by the engine")]
     Git(String),
-    /// It is the engine's own.
+    /// It belongs to the engine.
     #[error(
         "`{0}` belongs to the engine; of `.ralph/` only `progress.md` is yours, and `guardrails.md` may grow"
     )]
     Engine(String),
-    /// It must stay as it is.
+    /// It must stay unchanged.
     #[error("`{0}` is protected: it must stay as it was when the run started")]
     Protected(String),
 }
 
-/// The path of a file that may be changed, without `.` and doubled slashes.
+/// The path of a changeable file, without `.` and doubled slashes.
 pub(crate) fn file(path: &str, change: FileOperation, protected: &[String]) -> Result<PathBuf, PathRefusal> {
     let names = names(path)?;
     let (Some(first), Some(_)) = (names.first(), names.last()) else {
@@ -68,7 +63,7 @@ pub(crate) fn folder(path: &str) -> Result<PathBuf, PathRefusal> {
     Ok(PathBuf::from(names(path)?.join("/")))
 }
 
-/// What of the engine's folder sessions may write: word for each other, and lessons, which only grow.
+/// What sessions may write in the engine's folder: messages for each other, and append-only lessons.
 fn theirs(names: &[&str], change: FileOperation) -> bool {
     match names {
         [".ralph", "progress.md"] => true,
@@ -81,7 +76,7 @@ fn names(path: &str) -> Result<Vec<&str>, PathRefusal> {
     if path.len() > PATH_MAX || path.chars().any(char::is_control) {
         return Err(PathRefusal::Odd(path.len()));
     }
-    // A backslash is a plain character here, but whoever writes `..\x` or `C:\x` means to go somewhere.
+    // A backslash is a plain character here, but `..\x` or `C:\x` is meant as a path.
     if path.contains('\\') || path.starts_with('~') {
         return Err(PathRefusal::Outside(path.to_owned()));
     }
@@ -91,7 +86,7 @@ fn names(path: &str) -> Result<Vec<&str>, PathRefusal> {
             Component::CurDir => {}
             Component::Normal(name) => {
                 let name = name.to_str().unwrap_or_default();
-                // Some file systems drop dots and spaces at the end of a name, and none of them tells `.GIT` apart.
+                // Some file systems drop dots and spaces at the end of a name, or ignore case.
                 if name.trim_end_matches(['.', ' ']).eq_ignore_ascii_case(".git")
                     || name.eq_ignore_ascii_case("git~1")
                 {

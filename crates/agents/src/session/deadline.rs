@@ -1,4 +1,4 @@
-//! The end of a session's time, and the ears that hear a stop while a model or a command works.
+//! A session's time limit, and sinks that notice a stop while a model or a command works.
 
 use ralph_loop_domain::model::ModelSink;
 use ralph_loop_domain::ports::{SessionRequest, SessionSink, StopCause};
@@ -7,7 +7,6 @@ use ralph_loop_protocol::text;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// When a session must end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline {
     start: Instant,
@@ -19,11 +18,9 @@ impl Deadline {
     pub(crate) fn of(request: &SessionRequest<'_>) -> Self {
         Self { start: Instant::now(), allowed: request.timeout.min(request.config.timeout()) }
     }
-    /// Time used.
     pub(crate) fn used(&self) -> Duration {
         self.start.elapsed()
     }
-    /// Time left.
     pub(crate) fn left(&self) -> Duration {
         self.allowed.saturating_sub(self.used())
     }
@@ -36,13 +33,11 @@ impl Deadline {
     }
 }
 
-/// The model sink of a session: passes text and waits on, and ends the call on a stop or at the deadline.
+/// A session's model sink: passes on text and waits, and ends the call on a stop or at the deadline.
 pub(crate) struct SessionModelSink<'a> {
-    /// The session's sink.
     pub(crate) sink: &'a mut dyn SessionSink,
-    /// When the session must end.
     pub(crate) deadline: Deadline,
-    /// Whether it was the time that ended the call.
+    /// Whether the time limit ended the call.
     pub(crate) timed_out: bool,
 }
 

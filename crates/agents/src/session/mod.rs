@@ -1,5 +1,5 @@
-//! What the kinds of agent share whose model the engine calls itself: where they may write, how long output is shown,
-//! how a prompt is cut for a provider's cache, which model answers, what it all cost and when it must end.
+//! What agents with engine-made model calls share: write rules, output excerpts, prompt caching, model choice, cost
+//! and time limits.
 
 pub(crate) mod call;
 pub(crate) mod capture;

@@ -1,8 +1,8 @@
-//! Cutting a prompt where its parts end that stay the same, so that a provider can cache them.
+//! Splits a prompt at its stable parts, so that a provider can cache them.
 
 use ralph_loop_domain::model::{Message, TextPart, UserPart};
 
-/// A prompt as a model is sent it.
+/// A prompt as sent to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SplitPrompt {
     /// What never changes in a run.
@@ -11,8 +11,8 @@ pub(crate) struct SplitPrompt {
     pub(crate) user: Message,
 }
 
-/// Cuts `prompt` at the first two offsets of `stable`: the first part becomes the system prompt, the second a cached part of
-/// the message, the rest stays plain. An offset that is no place in the text is passed over; without any, all is one message.
+/// Splits `prompt` at the first two offsets of `stable`: the first part becomes the system prompt, the second a
+/// cached part of the message, the rest stays plain. Skips invalid offsets; without any, all is one message.
 pub(crate) fn split(prompt: &str, stable: &[usize]) -> SplitPrompt {
     let mut system = Vec::new();
     let mut parts = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn split(prompt: &str, stable: &[usize]) -> SplitPrompt {
         parts.push(UserPart::Text(TextPart::plain(rest)));
     }
     if parts.is_empty() {
-        // Every provider wants at least one word from us.
+        // Providers require at least one word from us.
         parts.push(UserPart::Text(TextPart::plain("Go on.")));
     }
     SplitPrompt { system, user: Message::User { parts } }

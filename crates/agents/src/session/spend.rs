@@ -1,4 +1,4 @@
-//! What the calls of a session used, summed.
+//! Sums what a session's calls used.
 
 use ralph_loop_domain::model::ModelReply;
 use ralph_loop_protocol::money::{CostBasis, Tokens, Usage, Usd};
@@ -6,7 +6,6 @@ use ralph_loop_task::config::{PriceConfig, Profile};
 
 pub use ralph_loop_domain::model::Pricing;
 
-/// The sum so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SpendCounter {
     tokens: Option<Tokens>,
@@ -18,7 +17,6 @@ pub(crate) struct SpendCounter {
 }
 
 impl SpendCounter {
-    /// Counts one answer.
     pub(crate) fn add(&mut self, profile: &Profile, reply: &ModelReply, pricing: &Pricing) {
         self.calls += 1;
         self.model = Some(reply.model.clone().unwrap_or_else(|| profile.litellm_model.clone()));
@@ -34,7 +32,7 @@ impl SpendCounter {
             *self.saved.get_or_insert_default() += saved;
         }
         let (cost, basis) = match (reply.cost, estimate) {
-            // The cap counts the larger one where they differ.
+            // The cap counts the larger one if they differ.
             (Some(cost), Some((estimate, _))) if estimate > cost => (Some(estimate), CostBasis::Estimated),
             (Some(cost), _) => (Some(cost), CostBasis::Reported),
             (None, Some((cost, _))) => (Some(cost), CostBasis::Estimated),
@@ -46,17 +44,15 @@ impl SpendCounter {
         self.basis = self.basis.max(basis);
     }
 
-    /// The cost that is known so far.
+    /// The known cost so far.
     pub(crate) fn cost(&self) -> Usd {
         self.cost.unwrap_or_default()
     }
 
-    /// Tokens of all calls.
     pub(crate) fn tokens(&self) -> Tokens {
         self.tokens.unwrap_or_default()
     }
 
-    /// As a session reports it.
     pub(crate) fn usage(&self) -> Usage {
         if self.calls == 0 {
             return Usage::unknown();
@@ -71,7 +67,7 @@ impl SpendCounter {
     }
 }
 
-/// Cost and saving at the prices that a profile names.
+/// Cost and savings at a profile's prices.
 fn from_profile(prices: &PriceConfig, tokens: &Tokens) -> (Usd, Usd) {
     let dollars = |tokens: u64, per_million: f64| tokens as f64 * per_million / 1e6;
     let read = prices.cache_read.unwrap_or(prices.input);
@@ -109,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_is_as_doubtful_as_its_most_doubtful_part() {
+    fn sum_has_the_basis_of_its_least_certain_part() {
         let (known, unknown) = (Profile::of_model("p", "a/b"), Profile::of_model("q", "x/y"));
         let mut spend = SpendCounter::default();
         assert_eq!(spend.usage(), Usage::unknown());

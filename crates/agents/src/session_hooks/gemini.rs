@@ -1,16 +1,15 @@
-//! Gemini takes hooks from settings alone. Those of the machine, which would stand over all others, it reads only where the file and
-//! every folder above it belong to root; so a session gets a home of its own instead, with the user's settings and our hook in them,
-//! and links to all else that the user's `.gemini` has.
+//! Gemini takes hooks only from settings. It reads the machine's, which would override all others, only if the file
+//! and every folder above belong to root. So a session gets a private home, with the user's settings plus our hook,
+//! and links to the rest of the user's `.gemini`.
 
 use super::{HookPlace, SessionHooks, shim};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The name of our hook in the settings.
 const NAME: &str = "ralph-guard";
-/// The private home, below the folder of the hooks.
+/// The private home, below the hooks' folder.
 const HOME: &str = "gemini";
-/// What is made anew in it.
+/// Created in it.
 const SETTINGS: &str = "settings.json";
 
 /// The hooks of a session without a sandbox. In a sandbox the home is the sandbox's, and isolation is the boundary.
@@ -21,7 +20,7 @@ pub(super) fn hooks(place: &HookPlace<'_>) -> Option<SessionHooks> {
     let var = |name: &str| (place.var)(name).filter(|value| !value.is_empty());
     let own = Path::new(&var("GEMINI_CLI_HOME").or_else(|| var("HOME"))?).join(".gemini");
     let before = match (place.read)(&own.join(SETTINGS)) {
-        // What it cannot read itself, it says itself.
+        // Gemini itself reports a file that it can't read.
         Some(text) => parsed(&text)?,
         None => json!({}),
     };
@@ -46,7 +45,7 @@ fn with_hook(mut settings: Value, command: &str) -> Option<Value> {
         "matcher": ".*",
         "hooks": [{"type": "command", "name": NAME, "command": command, "timeout": 10_000}],
     }));
-    // No file of a repo counts: neither its settings, nor variables of the app that it holds.
+    // Nothing of a repo counts: neither its settings, nor app variables in them.
     for (area, key, value) in
         [("security", "folderTrust", json!({"enabled": true})), ("advanced", "ignoreLocalEnv", json!(true))]
     {
@@ -84,7 +83,7 @@ fn without_comments(text: &str) -> String {
     out + rest
 }
 
-/// Where a text in quotes ends, the quotes included.
+/// The end of a quoted text, including quotes.
 fn string_end(text: &str) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {

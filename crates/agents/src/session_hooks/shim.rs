@@ -1,15 +1,15 @@
-//! The line that a CLI starts for an event.
+//! The command line that a CLI runs for an event.
 
 use super::HookPlace;
 use serde_json::json;
 
-/// Seconds that the guard may take, below the time-out at which the CLIs let a tool through.
+/// Time limit of the guard, below the timeout at which the CLIs let a tool through.
 const SECONDS: u32 = 8;
 
-/// `'/path/to/ralph' hook EVENT --for CLI`, as a shell reads it.
+/// `'/path/to/ralph' hook EVENT --for CLI`, for a shell.
 ///
-/// Every CLI lets a tool through where the hook's program is missing, crashes or takes too long. So the guard's own line says no in
-/// these cases; what goes wrong with the other events is in nobody's way.
+/// Every CLI lets a tool through if the hook's program is missing, crashes or is too slow. So the guard's command
+/// line itself refuses then; failures of other events block nothing.
 pub(super) fn command(place: &HookPlace<'_>, event: &str, cli: &str) -> String {
     let program = quoted(&place.program.display().to_string());
     let asked = format!("{program} hook {event} --for {cli}");
@@ -22,7 +22,7 @@ pub(super) fn command(place: &HookPlace<'_>, event: &str, cli: &str) -> String {
     )
 }
 
-/// What is said where the guard does not answer, in the words of the CLI.
+/// The refusal if the guard doesn't answer, in the CLI's format.
 fn refusal(cli: &str) -> String {
     let reason =
         "Refused: ralph's guard could not be asked, and no tool is used without it. End the session.";
@@ -45,7 +45,7 @@ mod tests {
     use std::path::Path;
     use std::process::{Command, Stdio};
 
-    /// What the line prints where the program is this script.
+    /// The command line's output if the program is this script.
     #[allow(clippy::disallowed_methods, reason = "a test starts what a CLI would start")]
     fn printed(program: &Path, event: &str, cli: &str) -> String {
         let place = HookPlace {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_that_is_missing_or_broken_says_no() {
+    fn missing_or_broken_guard_refuses() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("it's ralph");

@@ -18,13 +18,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What the agent says before every task, unless the configuration says it.
+/// The default system prompt.
 const GUIDE: &str = include_str!("../../templates/tools.md");
 
 /// A model with managed tools, until it stops.
 ///
-/// Processes and browsers that a session opened may live on for the next one; [`Agent::release_resources`] ends them, dropping
-/// the agent does so at the latest.
+/// Processes and browsers of a session may live on for the next one; [`Agent::release_resources`] ends them, at the
+/// latest dropping the agent does.
 pub struct ToolsAgent {
     config: AgentConfig,
     models: Models,
@@ -33,7 +33,7 @@ pub struct ToolsAgent {
     resources: SessionResources,
 }
 
-/// What the sessions of an agent share: tools, and the processes and browsers that outlive a session.
+/// What an agent's sessions share: tools, and the processes and browsers that outlive a session.
 pub(crate) struct SessionResources {
     pub(crate) toolbox: Toolbox,
     pub(crate) processes: Processes,
@@ -66,14 +66,14 @@ impl ToolsAgent {
         Self { config, models, pricing, client, resources }
     }
 
-    /// Takes these secrets out of what tools give to the model and keep in files.
+    /// Redacts these secrets in tool results and files.
     #[must_use]
     pub fn with_redactor(mut self, redactor: Arc<Redactor>) -> Self {
         self.resources.redactor = redactor;
         self
     }
 
-    /// Keeps what browsers need here instead of in `/tmp`, where the sandbox shares the whole machine.
+    /// Puts browser files here instead of in `/tmp`, if the sandbox shares the whole machine.
     #[cfg(feature = "browser")]
     #[must_use]
     pub fn with_temp_dir(mut self, folder: PathBuf) -> Self {
@@ -81,22 +81,21 @@ impl ToolsAgent {
         self
     }
 
-    /// Lets `done` write its summary there instead: a run may wait for that very file.
+    /// Lets `done` write its summary there instead: a run may wait for that file.
     #[must_use]
     pub fn with_done_file(mut self, path: PathBuf) -> Self {
         self.resources.done_file = path;
         self
     }
 
-    /// The tools as the model sees them.
     pub fn tools(&self) -> Vec<ToolSpec> {
         self.resources.toolbox.specs()
     }
 
-    /// Ends what is idle or broken at `now`; [`ReleaseWhen::Idle`] with the clock in the caller's hand.
+    /// Ends what is idle or broken at `now`; [`ReleaseWhen::Idle`] with an explicit clock.
     fn tidy(&self, now: Instant) {
         self.resources.processes.tidy(now);
-        // A browser takes some hundred megabytes, and a fresh session opens one in a second.
+        // A browser takes some hundred megabytes, and a new one opens in a second.
         self.end_browsers();
     }
 

@@ -1,18 +1,16 @@
-//! The arguments of a call, held against the tool's schema with words that help the model to fix its call.
+//! Checks a call's arguments against the tool's schema, with messages that help the model to fix its call.
 
 use crate::bounded::kind;
 use ralph_loop_domain::model::ToolSpec;
 use ralph_loop_protocol::text;
 use serde_json::{Map, Value};
 
-/// Arguments that fit their schema.
 #[derive(Debug)]
 pub(crate) struct Args<'a> {
     map: &'a Map<String, Value>,
 }
 
 impl<'a> Args<'a> {
-    /// Checks `input` against the schema of `spec`.
     pub(crate) fn check(spec: &ToolSpec, input: &'a Value) -> Result<Self, String> {
         let name = &spec.name;
         let map = match input {
@@ -27,29 +25,24 @@ impl<'a> Args<'a> {
         Ok(Self { map })
     }
 
-    /// Arguments that were not checked, for tools without a schema of ours.
+    /// Unchecked arguments, for tools without a schema of ours.
     #[cfg(test)]
     pub(crate) fn unchecked(map: &'a Map<String, Value>) -> Self {
         Self { map }
     }
 
-    /// A text; empty where it is absent.
     pub(crate) fn str(&self, key: &str) -> &'a str {
         self.maybe(key).unwrap_or_default()
     }
-    /// A text, where it is given.
     pub(crate) fn maybe(&self, key: &str) -> Option<&'a str> {
         self.map.get(key).and_then(Value::as_str)
     }
-    /// A whole number, where it is given.
     pub(crate) fn number(&self, key: &str) -> Option<u64> {
         self.map.get(key).and_then(|value| value.as_u64().or_else(|| value.as_f64().map(|n| n as u64)))
     }
-    /// Whether a flag is set.
     pub(crate) fn flag(&self, key: &str) -> bool {
         self.map.get(key).and_then(Value::as_bool).unwrap_or(false)
     }
-    /// The texts of an object, in order of their names.
     pub(crate) fn pairs(&self, key: &str) -> Vec<(String, String)> {
         let object = self.map.get(key).and_then(Value::as_object);
         object
@@ -58,7 +51,6 @@ impl<'a> Args<'a> {
             .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
             .collect()
     }
-    /// The two numbers of a point.
     #[cfg(feature = "browser")]
     pub(crate) fn point(&self, key: &str) -> Option<(f64, f64)> {
         let point = self.map.get(key)?;
@@ -66,7 +58,7 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Whether an object fits an object schema. The part of JSON Schema that our tools use, no more.
+/// Whether an object matches an object schema. Only the part of JSON Schema that our tools use.
 fn fits(map: &Map<String, Value>, schema: &Value, within: &str) -> Result<(), String> {
     let none = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
@@ -175,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_call_is_told_what_to_mend() {
+    fn invalid_call_says_what_to_fix() {
         let said = [
             refused(json!({})),
             refused(json!({"command": "x", "timeot": 3})),

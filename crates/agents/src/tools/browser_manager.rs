@@ -1,4 +1,4 @@
-//! The browser manager for programs that want it without an agent: the same that backs the built-in tools.
+//! The browser manager for programs without an agent; the built-in tools use the same one.
 
 use super::browser::{Browsers, PageInput, PageView, Shot};
 use super::halt::Halt;
@@ -6,38 +6,30 @@ use super::managers::ManagerError;
 use ralph_loop_domain::ports::{BrowserInfo, Sandbox};
 use std::path::PathBuf;
 
-/// What of a page is to be seen.
+/// What to show of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageShot<'a> {
-    /// The window.
     Window,
-    /// The whole page.
     FullPage,
-    /// One element, by its CSS selector.
     Element(&'a str),
 }
 
-/// Something that is done with a page.
+/// An interaction with a page.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PageAction<'a> {
-    /// Clicks the element.
     Click(&'a str),
-    /// Puts a text into the field.
+    /// Types text into the field.
     Type(&'a str, &'a str),
-    /// Scrolls by so many pixels.
     Scroll(i64),
-    /// Moves the mouse over the element.
     Hover(&'a str),
 }
 
-/// A page as it is seen.
+/// A page's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageSight {
-    /// Address, title, errors of its console, text.
     pub text: String,
-    /// A PNG, in base64.
     pub png_base64: String,
-    /// Width and height of the picture in the page.
+    /// The picture's size in the page.
     pub size: (u32, u32),
 }
 
@@ -48,27 +40,26 @@ impl From<PageView> for PageSight {
     }
 }
 
-/// Browsers by name: real headless Chromium in the sandbox, errors of the console kept, nothing outlives the manager.
+/// Browsers by name: real headless Chromium in the sandbox, with console errors; nothing outlives the manager.
 #[derive(Debug, Default)]
 pub struct BrowserManager {
     all: Browsers,
 }
 
 impl BrowserManager {
-    /// Keeps profiles in this folder where the sandbox has none of its own; `/tmp` unless told.
+    /// Keeps profiles in this folder if the sandbox has none; default: `/tmp`.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         let mut all = Browsers::default();
         all.temp = folder.into();
         Self { all }
     }
 
-    /// Opens an address in the browser of this name, which is started where it is not there.
+    /// Opens a URL in the browser of this name, starting it if needed.
     pub fn open(&self, sandbox: &dyn Sandbox, name: &str, url: &str) -> Result<PageSight, ManagerError> {
         let seen = self.all.open(name, url, sandbox, &Halt::default());
         seen.map(Into::into).map_err(ManagerError::browser)
     }
 
-    /// A picture of what a browser shows.
     pub fn screenshot(&self, name: &str, shot: PageShot<'_>) -> Result<PageSight, ManagerError> {
         let shot = match shot {
             PageShot::Window => Shot::Window,
@@ -78,7 +69,7 @@ impl BrowserManager {
         self.all.shoot(name, shot, &Halt::default()).map(Into::into).map_err(ManagerError::browser)
     }
 
-    /// Does something with the page, and looks at what came of it.
+    /// Performs an interaction and returns the resulting page.
     pub fn interact(&self, name: &str, action: PageAction<'_>) -> Result<PageSight, ManagerError> {
         let pixels = if let PageAction::Scroll(pixels) = action { pixels.to_string() } else { String::new() };
         let (action, selector, value) = match action {
@@ -91,17 +82,14 @@ impl BrowserManager {
         self.all.touch(name, input, &Halt::default()).map(Into::into).map_err(ManagerError::browser)
     }
 
-    /// Those that are open.
     pub fn list(&self) -> Vec<BrowserInfo> {
         self.all.list()
     }
 
-    /// Closes a browser.
     pub fn close(&self, name: &str) -> Result<(), ManagerError> {
         self.all.close(name).map_err(ManagerError::browser)
     }
 
-    /// Closes them all.
     pub fn close_all(&self) {
         self.all.end_all();
     }

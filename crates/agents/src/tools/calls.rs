@@ -1,5 +1,5 @@
-//! The tool calls of one reply: each in a thread with a connection of its own, together where they are independent, while this
-//! thread listens to the engine. Results come back in the order of the calls.
+//! The tool calls of one reply: each in a thread with its own connection, in parallel if independent, while this
+//! thread listens to the engine. Results are in the order of the calls.
 
 use super::agent::SessionResources;
 use super::halt::{Halt, Stop};
@@ -18,27 +18,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Calls that run at once.
 const TOGETHER: usize = 4;
-/// Calls of one reply that are made; more are refused.
+/// More calls in one reply are refused.
 const MOST: usize = 64;
 /// Bytes of all results of one reply; later ones are cut.
 const RESULTS_MAX: usize = 192 * 1024;
-/// Bytes of a result that is cut for this.
+/// A result is never cut below this.
 const RESULT_MIN: usize = 1024;
-/// Pieces of output that may wait for this thread.
 const QUEUE: usize = 64;
-/// How often the engine is asked.
 const STEP: Duration = Duration::from_millis(50);
 
-/// What the calls of a session share.
 pub(crate) struct CallContext<'a> {
     pub(crate) resources: &'a SessionResources,
     pub(crate) request: &'a SessionRequest<'a>,
     pub(crate) sandbox: &'a dyn Sandbox,
     pub(crate) deadline: Deadline,
     pub(crate) halt: Halt,
-    /// Lanes that wait for work.
+    /// Idle connections.
     pub(crate) connections: Vec<Box<dyn Sandbox>>,
     /// Calls made so far.
     pub(crate) made: u32,
@@ -46,7 +42,7 @@ pub(crate) struct CallContext<'a> {
     pub(crate) survivors: u32,
 }
 
-/// What came of the calls of one reply.
+/// The results of one reply's calls.
 #[derive(Debug, Default)]
 pub(crate) struct CallsOutcome {
     pub(crate) results: Vec<ToolResult>,
@@ -54,7 +50,6 @@ pub(crate) struct CallsOutcome {
     pub(crate) done: Option<String>,
 }
 
-/// What a worker thread reports of its tool call.
 enum WorkerEvent {
     Began(usize),
     Printed(Stream, Vec<u8>),
@@ -62,7 +57,6 @@ enum WorkerEvent {
 }
 
 impl CallContext<'_> {
-    /// Makes the calls.
     pub(crate) fn make(
         &mut self,
         calls: &[ToolCall],
@@ -114,7 +108,7 @@ impl CallContext<'_> {
         }
     }
 
-    /// Runs calls at once; listens meanwhile.
+    /// Runs calls in parallel; listens at the same time.
     fn batch(
         &mut self,
         batch: &[ToolCall],
@@ -144,7 +138,7 @@ impl CallContext<'_> {
         let worker = |connection: Box<dyn Sandbox>, news: SyncSender<WorkerEvent>| {
             while let Some((at, call)) = take(batch, &next) {
                 let begun = Instant::now();
-                // Nobody listens any more only where this whole scope is going away.
+                // Only fails if the whole scope is ending.
                 news.send(WorkerEvent::Began(at)).ok();
                 let printed = |stream: Stream, bytes: &[u8]| {
                     news.send(WorkerEvent::Printed(stream, bytes.to_vec())).ok();
@@ -221,7 +215,7 @@ fn bound(results: &mut [ToolResult]) {
     }
 }
 
-/// The next call that nobody has taken.
+/// The next unclaimed call.
 fn take<'a>(batch: &'a [ToolCall], next: &AtomicUsize) -> Option<(usize, &'a ToolCall)> {
     let at = next.fetch_add(1, Ordering::Relaxed);
     batch.get(at).map(|call| (at, call))
@@ -231,7 +225,7 @@ fn number(first: u32, at: usize) -> u32 {
     first + u32::try_from(at).unwrap_or(0) + 1
 }
 
-/// A call in one line for people.
+/// A call in one line.
 fn in_words(name: &str, what: &str) -> String {
     match name {
         "exec" => format!("running `{what}`"),
@@ -278,7 +272,7 @@ fn finish(
     if let Some(code) = exit_code {
         line["exit_code"] = json!(code);
     }
-    // The line for people says how it went; what came back tells two calls apart.
+    // The line shows the outcome; the content tells two calls apart.
     if let Ok(made) = made
         && !made.line.is_empty()
     {

@@ -1,5 +1,5 @@
-//! The conversation of one session: ask the model, make its calls, tell it what came of them, until it stops or something
-//! ends it.
+//! A session's conversation: asks the model, makes its calls, returns the results, until it stops or something ends
+//! it.
 
 use super::agent::SessionResources;
 use super::calls::CallContext;
@@ -23,18 +23,17 @@ use ralph_loop_protocol::text;
 use ralph_loop_task::config::{AgentConfig, MAX_TOKENS_PER_ITERATION, Models};
 use serde_json::json;
 
-/// Calls of the model in one session, whatever the token budget says: the last net.
+/// A last limit on model calls in one session.
 const TURNS_MAX: u32 = 400;
-/// How often in a row an answer that was cut may be continued.
+/// How often in a row a cut answer may be continued.
 const CUT_MAX: u32 = 3;
-/// Results with pictures that a conversation may have.
+/// Most results with pictures in a conversation.
 const PICTURES_MAX: usize = 12;
-/// Those that stay when there are more.
+/// How many stay if there are more.
 const PICTURES_KEPT: usize = 6;
-/// From this share of the tokens on, the model is told that they end.
+/// From this share of the tokens on, the model gets a warning.
 const WARN_AT: f64 = 0.8;
 
-/// The model of a session, with the client and the settings to call it.
 pub(super) struct SessionModel<'a> {
     pub(super) config: &'a AgentConfig,
     pub(super) models: &'a Models,
@@ -43,7 +42,6 @@ pub(super) struct SessionModel<'a> {
     pub(super) resources: &'a SessionResources,
 }
 
-/// One session, from the prompt to the report.
 pub(super) fn session(
     session_model: &SessionModel<'_>,
     request: &SessionRequest<'_>,
@@ -81,7 +79,7 @@ pub(super) fn session(
     Ok(talk.report(end))
 }
 
-/// The first request: the prompt in its cached parts, and what earlier sessions left running.
+/// The first request: the prompt in cached parts, and what earlier sessions left running.
 fn opening(session_model: &SessionModel<'_>, request: &SessionRequest<'_>) -> ModelRequest {
     let mut prompt = split(request.prompt, request.stable);
     let running = session_model.resources.processes.word_to_next();
@@ -105,12 +103,11 @@ struct Conversation<'a> {
     caller: Caller<'a>,
     bench: CallContext<'a>,
     request: &'a SessionRequest<'a>,
-    /// Tokens after which the session ends.
+    /// The session's token limit.
     limit: u64,
-    /// Tokens of calls whose provider told none, guessed from their length.
+    /// Estimated tokens of calls whose provider reported none.
     guessed: u64,
     turns: u32,
-    /// The last thing the model said.
     said: String,
     /// The summary of `done`.
     done: Option<String>,
@@ -135,7 +132,7 @@ impl Conversation<'_> {
             };
             self.turns += 1;
             if before != self.caller.choice.profile.name {
-                // What only the first model's provider understands is of no use to the second.
+                // The second model can't use data that only the first one's provider understands.
                 forget_opaque(asked);
             }
             self.apply_sink(asked, &reply, sink);
@@ -190,7 +187,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Tokens of the session so far. What a provider reads from its cache is not counted again with every call.
+    /// Tokens so far. Cache reads aren't counted again with every call.
     fn used(&self) -> u64 {
         let tokens = self.caller.spend.tokens();
         tokens.input + tokens.output + tokens.cache_write + self.guessed
@@ -211,7 +208,7 @@ impl Conversation<'_> {
         (spent >= left).then_some(SessionEnd::Stopped { cause: StopCause::Budget })
     }
 
-    /// Words for the model when its tokens come to an end.
+    /// A warning for the model when its tokens run out.
     fn warning(&self) -> Option<String> {
         let used = self.used();
         (used as f64 >= self.limit as f64 * WARN_AT && used < self.limit).then(|| {
@@ -274,8 +271,8 @@ fn forget_opaque(asked: &mut ModelRequest) {
     }
 }
 
-/// Takes old pictures out of a conversation that has too many: providers bound their number, and each costs with every
-/// call. It happens in steps, as every change of what was said before costs the provider's cache.
+/// Removes old pictures from a conversation with too many: providers limit their number, and each costs with every
+/// call. In steps, because each change of earlier messages costs the provider's cache.
 fn forget_pictures(messages: &mut [Message]) {
     let results = messages.iter_mut().filter_map(|message| match message {
         Message::ToolResults { results } => Some(results),
@@ -292,7 +289,7 @@ fn forget_pictures(messages: &mut [Message]) {
     }
 }
 
-/// The length of a message in bytes; a picture counts as one of a usual size.
+/// The length of a message in bytes; a picture counts with a typical size.
 fn weight(message: &Message) -> usize {
     const PICTURE: usize = 6000;
     match message {

@@ -1,4 +1,4 @@
-//! Tools that the calling program brings.
+//! The calling program's tools.
 
 use ralph_loop_domain::model::{Image, ToolSpec};
 use ralph_loop_domain::ports::Sandbox;
@@ -6,25 +6,21 @@ use serde_json::Value;
 
 /// A tool of the calling program. A pair of a [`ToolSpec`] and a closure is one.
 ///
-/// An implementer guarantees: a call ends by itself (it cannot be interrupted), and what it changes is in the sandbox.
+/// Implementations guarantee: a call returns (it can't be interrupted), and it only changes the sandbox.
 pub trait CustomTool: Send + Sync {
-    /// How the model sees it. A name that a built-in tool has takes that tool's place.
+    /// How the model sees it. A built-in tool's name replaces that tool.
     fn spec(&self) -> ToolSpec;
-    /// One call. `Err` says in words what went wrong; the model reads it.
+    /// Calls the tool. The model reads the error.
     fn call(&self, input: &Value, sandbox: &dyn Sandbox) -> Result<ToolOutput, String>;
 }
 
-/// What a tool gives back to the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolOutput {
-    /// In words.
     pub text: String,
-    /// Pictures for the model to see.
     pub images: Vec<Image>,
 }
 
 impl ToolOutput {
-    /// Words without pictures.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), images: Vec::new() }
     }

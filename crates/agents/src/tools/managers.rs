@@ -1,4 +1,4 @@
-//! The process manager for programs that want it without an agent: the same that backs the built-in tools.
+//! The process manager for programs without an agent; the built-in tools use the same one.
 
 use super::halt::Halt;
 use super::process::{ProcessStart, Processes, Ready, Signal};
@@ -8,16 +8,15 @@ use ralph_loop_protocol::text;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Longest wait for a process to be ready, unless told.
+/// Default time limit for a process to be ready.
 const READY: Duration = Duration::from_secs(60);
 
-/// A manager could not do what was asked; the message is made for a model or a person to act on.
+/// A manager couldn't do what was requested; a model or a user can act on the message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ManagerError {
-    /// `PROCESS_FAILED` or `BROWSER_FAILED`.
     pub code: ErrorCode,
-    /// What went wrong, and what helps.
+    /// What went wrong, and how to fix it.
     pub message: String,
 }
 
@@ -31,25 +30,22 @@ impl ManagerError {
     }
 }
 
-/// A process that is to be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewProcess {
-    /// Its name; one of the same name ends first.
+    /// Its name; an existing process of this name ends first.
     pub name: String,
-    /// The command, as for a shell.
+    /// The command for a shell.
     pub command: String,
-    /// The folder below the sandbox's root that it runs in.
+    /// The folder to run in, relative to the sandbox's root.
     pub cwd: PathBuf,
-    /// Variables added to its environment.
     pub env: Vec<(String, String)>,
     /// A text or regular expression that it prints when it is ready.
     pub ready_signal: Option<String>,
-    /// Longest wait for that; a minute unless told.
+    /// Time limit for that; default: a minute.
     pub ready_timeout: Duration,
 }
 
 impl NewProcess {
-    /// A process with every default.
     pub fn new(name: impl Into<String>, command: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -61,7 +57,6 @@ impl NewProcess {
         }
     }
 
-    /// Ready once it prints this.
     #[must_use]
     pub fn ready_signal(mut self, signal: impl Into<String>) -> Self {
         self.ready_signal = Some(signal.into());
@@ -69,15 +64,15 @@ impl NewProcess {
     }
 }
 
-/// Long-running commands by name: one per name, the whole process group ends (asked first, killed after 5 seconds), nothing
-/// outlives the manager.
+/// Long-running commands by name: the whole process group ends (SIGTERM, SIGKILL after 5 seconds), nothing outlives
+/// the manager.
 #[derive(Debug, Default)]
 pub struct ProcessManager {
     all: Processes,
 }
 
 impl ProcessManager {
-    /// Starts a process and waits until it is ready: its signal, or an address in its output, or a moment without trouble.
+    /// Starts a process and waits until it is ready: its signal, or a URL in its output, or a moment without failure.
     pub fn start(&self, sandbox: &dyn Sandbox, process: &NewProcess) -> Result<ProcessInfo, ManagerError> {
         let NewProcess { name, command, cwd, env, ready_signal, ready_timeout } = process.clone();
         let signal = ready_signal.as_deref().map(Signal::new);
@@ -101,33 +96,29 @@ impl ProcessManager {
         }
     }
 
-    /// Ends a process.
     pub fn stop(&self, name: &str) -> Result<(), ManagerError> {
         self.all.stop(name).map(|_| ()).map_err(ManagerError::process)
     }
 
-    /// The last lines that a process printed.
     pub fn output(&self, name: &str, lines: usize) -> Result<String, ManagerError> {
         let (_, output) = self.all.output(name).map_err(ManagerError::process)?;
         Ok(text::tail_lines(output.trim_end(), lines).to_owned())
     }
 
-    /// All of them, also those that have ended since the last [`Self::cleanup`].
+    /// All processes, including those that ended since the last [`Self::cleanup`].
     pub fn list(&self) -> Vec<ProcessInfo> {
         self.all.list().into_iter().map(Into::into).collect()
     }
 
-    /// The process of this name.
     pub fn get(&self, name: &str) -> Option<ProcessInfo> {
         self.list().into_iter().find(|one| one.name == name)
     }
 
-    /// Lets go of what is idle for five minutes or has ended; servers that get requests stay.
+    /// Ends processes that are idle for five minutes and forgets ended ones; servers that get requests stay.
     pub fn cleanup(&self) {
         self.all.tidy(Instant::now());
     }
 
-    /// Ends them all.
     pub fn stop_all(&self) {
         self.all.end_all();
     }

@@ -1,11 +1,11 @@
-//! Agents of kind `tools`: a model with real tool calling, until it stops or its tokens end.
+//! Agents of kind `tools`: a model with real tool calling, until it stops or its tokens run out.
 //!
 //! - [`agent`](ToolsAgent) is the backend, `conversation` its turns, `calls` the tool calls of one reply.
-//! - `kit/` holds the built-in tools, one per file; [`CustomTool`] is how a calling program brings its own.
+//! - `kit/` has the built-in tools, one per file; [`CustomTool`] adds the calling program's.
 //! - `process/` keeps servers and watchers alive between sessions, `browser/` drives Chromium (feature `browser`).
 //!
-//! A tool that fails, is unknown or is called wrongly answers with words that the model reads; it never ends the session.
-//! Everything that waits hears the engine's stop through one word (`halt`).
+//! A tool that fails, is unknown or is called wrongly returns an error that the model reads; it never ends the
+//! session. Everything that waits is stopped through `halt`.
 
 mod agent;
 mod args;
@@ -33,7 +33,7 @@ pub use managers::{ManagerError, NewProcess, ProcessManager};
 #[cfg(feature = "typed-tools")]
 pub use typed::TypedTool;
 
-/// The arguments that run a command line: by bash where it is there, as most people write for it.
+/// The arguments that run a command line: with bash if available, as most people write for it.
 fn shell(command: &str) -> Vec<String> {
     const SCRIPT: &str =
         "if command -v bash >/dev/null 2>&1; then exec bash -c \"$1\"; else exec sh -c \"$1\"; fi";

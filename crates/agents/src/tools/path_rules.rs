@@ -1,36 +1,34 @@
-//! Paths as tools are given them: relative to the session's folder or absolute below the root, held to the rules of
-//! [`confine`], also where a link leads them elsewhere within the workspace.
+//! Resolves tool paths: relative to the session's folder or absolute below the root, under the rules of [`confine`],
+//! even through links within the workspace.
 
 use crate::session::confine::{self, FileOperation};
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
-/// What a path is wanted for.
+/// The kind of access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PathAccess {
     Read,
     Write,
 }
 
-/// The rules for paths in one session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PathRules<'a> {
     /// The workspace as commands see it.
     pub(crate) root: &'a Path,
-    /// The same folder as this process sees it, where it does.
+    /// The same folder for this process, if visible.
     pub(crate) host_root: Option<&'a Path>,
-    /// Folder below it that the session works in; relative paths start here.
+    /// The session's folder below it, the base of relative paths.
     pub(crate) cwd: &'a Path,
-    /// Paths and globs to leave alone.
+    /// Protected paths and globs.
     pub(crate) protected: &'a [String],
 }
 
 impl PathRules<'_> {
-    /// The path of a file, relative to the root; `Err` says why a tool keeps away from it.
+    /// The path of a file, relative to the root; the error says why access is refused.
     pub(crate) fn file(&self, given: &str, access: PathAccess) -> Result<PathBuf, String> {
         let path = self.allowed(&self.below_root(given), access)?;
-        // A link inside the workspace may lead to a forbidden place inside the workspace. One that leads out is the
-        // sandbox's to refuse.
+        // A link inside the workspace may lead to a forbidden path inside. The sandbox refuses one that leads out.
         if let Some(real) = self.real(&path)
             && real != path
         {
@@ -39,7 +37,7 @@ impl PathRules<'_> {
         Ok(path)
     }
 
-    /// The path of a folder, relative to the root; where none is given, the session's own.
+    /// The path of a folder, relative to the root; default: the session's.
     pub(crate) fn folder(&self, given: Option<&str>) -> Result<PathBuf, String> {
         match given {
             None => Ok(self.cwd.to_owned()),
@@ -49,7 +47,7 @@ impl PathRules<'_> {
 
     fn allowed(&self, path: &str, access: PathAccess) -> Result<PathBuf, String> {
         let (change, protected) = match access {
-            // What may be added to may be read; protected files, too.
+            // Append-only and protected files may be read.
             PathAccess::Read => (FileOperation::Append, &[][..]),
             PathAccess::Write => (FileOperation::Edit, self.protected),
         };
@@ -61,7 +59,7 @@ impl PathRules<'_> {
         let inside = match path.is_absolute() {
             true => path.strip_prefix(self.root).ok().map(Path::to_owned),
             false if self.cwd.as_os_str().is_empty() || path.starts_with(".ralph") => None,
-            // The memory of the run lies at the top, wherever a session is kept to.
+            // The run's memory is at the top, even for a session in a subfolder.
             false => {
                 let settled = settled(self.cwd, path);
                 Some(if settled.starts_with(".ralph") { settled } else { self.cwd.join(path) })
@@ -73,7 +71,7 @@ impl PathRules<'_> {
         }
     }
 
-    /// Where the path really leads, relative to the root, as far as it exists and can be seen from here.
+    /// The real path, relative to the root, as far as it exists and is visible from here.
     fn real(&self, path: &Path) -> Option<PathBuf> {
         let root = self.host_root?.canonicalize().ok()?;
         let full = root.join(path);
@@ -84,8 +82,8 @@ impl PathRules<'_> {
     }
 }
 
-/// A path that begins in a folder of the workspace, by its words alone. What leads above the workspace keeps its `..`, and is
-/// refused for it.
+/// Resolves a path in a folder of the workspace as text. A path above the workspace keeps its `..`, and is refused
+/// for it.
 fn settled(folder: &Path, path: &Path) -> PathBuf {
     let mut out = folder.to_owned();
     for part in path.components() {

@@ -1,4 +1,4 @@
-//! The tools of an agent: the built-in ones and those of the calling program, under their names.
+//! An agent's tools by name: the built-in ones and the calling program's.
 
 use super::args::Args;
 use super::custom::CustomTool;
@@ -7,17 +7,16 @@ use ralph_loop_domain::model::{ToolCall, ToolSpec};
 use ralph_loop_protocol::text;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Bytes of a custom tool's words that the model sees.
+/// Bytes of a custom tool's text that the model sees.
 const WORDS_MAX: usize = 32 * 1024;
 
-/// All tools that a model may call.
 pub(crate) struct Toolbox {
     own: Vec<(ToolSpec, Box<dyn Tool>)>,
     custom: Vec<(ToolSpec, Box<dyn CustomTool>)>,
 }
 
 impl Toolbox {
-    /// The built-in tools, unless they are switched off, and `custom`, which take the place of those with the same name.
+    /// The built-in tools, unless disabled, and `custom`, which replace those of the same name.
     pub(crate) fn new(custom: Vec<Box<dyn CustomTool>>, only_custom: bool) -> Self {
         let mut brought: Vec<(ToolSpec, Box<dyn CustomTool>)> = Vec::new();
         for tool in custom {
@@ -34,18 +33,17 @@ impl Toolbox {
         Self { own, custom: brought }
     }
 
-    /// As the model sees them.
     pub(crate) fn specs(&self) -> Vec<ToolSpec> {
         let own = self.own.iter().map(|(spec, _)| spec);
         own.chain(self.custom.iter().map(|(spec, _)| spec)).cloned().collect()
     }
 
-    /// Whether a call may run beside others.
+    /// Whether a call may run in parallel.
     pub(crate) fn beside_others(&self, call: &ToolCall) -> bool {
         self.own(call).is_some_and(|(_, tool)| tool.beside_others())
     }
 
-    /// On what a call is, in one line for people.
+    /// A call's target, in one line.
     pub(crate) fn what(&self, call: &ToolCall) -> String {
         let words = match self.own(call) {
             Some((spec, tool)) => match Args::check(spec, &call.input) {
@@ -57,7 +55,7 @@ impl Toolbox {
         text::one_line(&words, 160)
     }
 
-    /// One call. Whatever goes wrong is words for the model.
+    /// Makes a call. Every failure becomes text for the model.
     pub(crate) fn call(&self, call: &ToolCall, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
         let work = AssertUnwindSafe(|| self.call_unguarded(call, context));
         catch_unwind(work).unwrap_or_else(|_| Err(format!("`{}` broke; try another way", call.name)))

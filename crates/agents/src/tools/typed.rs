@@ -35,10 +35,10 @@ where
     A: DeserializeOwned + JsonSchema,
     F: Fn(A, &dyn Sandbox) -> Result<ToolOutput, String> + Send + Sync,
 {
-    /// A tool under a name, with what the model reads of it.
+    /// A tool with its name and description for the model.
     pub fn new(name: impl Into<String>, description: impl Into<String>, call: F) -> Self {
         let mut settings = schemars::generate::SchemaSettings::draft2020_12();
-        // Providers take one schema, without references.
+        // Providers need a single schema without references.
         settings.inline_subschemas = true;
         settings.meta_schema = None;
         let schema = settings.into_generator().into_root_schema_for::<A>();

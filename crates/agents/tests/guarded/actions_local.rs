@@ -1,4 +1,4 @@
-//! Sessions of kind `actions` with real files and real commands.
+//! Sessions of kind `actions` with real files and commands.
 
 use crate::model::{Fake, Session};
 use ralph_loop_agents::actions::patch::{Patched, apply};
@@ -24,7 +24,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("what_git_writes_is_applied_as_git_means_it", what_git_writes_is_applied_as_git_means_it),
 ];
 
-/// A workspace, what lies outside of it, and a place for records.
+/// A workspace, files outside of it, and a folder for records.
 struct Machine {
     _dir: tempfile::TempDir,
     work: PathBuf,
@@ -53,7 +53,7 @@ impl Machine {
         let answer = json!({ "summary": "s", "actions": actions }).to_string();
         session.play(&Fake::says(&[&answer]), &self.sandbox)
     }
-    /// Everything outside is as it was.
+    /// Asserts that nothing outside has changed.
     #[track_caller]
     fn assert_outside_untouched(&self) {
         let names: Vec<_> =
@@ -212,7 +212,7 @@ fn what_git_writes_is_applied_as_git_means_it() {
     };
     let mut pairs = Vec::new();
     for _ in 0..60 {
-        // Few different lines, so that most of them stand in several places.
+        // Few different lines, so that most of them occur several times.
         let old: Vec<String> = (0..next(60)).map(|_| format!("line {}", next(6))).collect();
         let mut new = old.clone();
         for _ in 0..=next(4) {

@@ -1,4 +1,4 @@
-//! `ProcessManager` and `BrowserManager` as a program uses them without an agent, with real processes and a real browser.
+//! `ProcessManager` and `BrowserManager` without an agent, with real processes and a real browser.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 use ralph_loop_agents::tools::{BrowserManager, NewProcess, PageAction, PageShot, ProcessManager};
@@ -25,18 +25,18 @@ fn sandbox() -> (tempfile::TempDir, PathBuf, LocalSandbox) {
     (dir, work, sandbox)
 }
 
-/// The process that wrote its number there.
+/// The process id in the file.
 fn pid(file: &Path) -> u32 {
     std::fs::read_to_string(file).unwrap().trim().parse().unwrap()
 }
 
-/// Whether it runs; one that waits to be reaped does not.
+/// Whether it runs; a zombie doesn't count.
 fn alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next()).is_some_and(|state| state != "Z")
 }
 
-/// Prints that it is there, with a child of its own, and stays.
+/// Prints that it is up, with a child process, and stays.
 const SERVER: &str = "sleep 600 & echo $! > child.pid; echo $$ > own.pid; echo one; echo listening on http://127.0.0.1:4321/; wait";
 
 fn processes_are_started_listed_read_and_stopped() {
@@ -51,7 +51,7 @@ fn processes_are_started_listed_read_and_stopped() {
     assert_eq!(manager.output("web", 1).unwrap(), "listening on http://127.0.0.1:4321/");
     let first = [pid(&work.join("own.pid")), pid(&work.join("child.pid"))];
 
-    // One for each name: the older one goes, with everything that it started.
+    // One per name: the older one ends, with everything that it started.
     manager.start(&sandbox, &web).unwrap();
     assert_eq!(manager.list().len(), 1);
     assert!(!first.into_iter().any(alive), "the first one is gone");
@@ -90,7 +90,7 @@ fn nothing_of_a_process_manager_outlives_it() {
     let (_dir, work, sandbox) = sandbox();
     let manager = ProcessManager::default();
     manager.start(&sandbox, &NewProcess::new("web", SERVER).ready_signal("listening")).unwrap();
-    // It does not go when it is asked to.
+    // It ignores SIGTERM.
     let stubborn = "trap '' TERM; echo $$ > stubborn.pid; echo up; while :; do sleep 1; done";
     manager.start(&sandbox, &NewProcess::new("stubborn", stubborn).ready_signal("up")).unwrap();
     let all = ["own.pid", "child.pid", "stubborn.pid"].map(|name| pid(&work.join(name)));
@@ -99,7 +99,7 @@ fn nothing_of_a_process_manager_outlives_it() {
     assert_eq!(all.map(alive), [false; 3], "gone when the drop is done");
 }
 
-/// A page on this machine, for as long as the test runs.
+/// A local page, for as long as the test runs.
 fn serve() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/", listener.local_addr().unwrap());
@@ -130,7 +130,7 @@ fn browser_is_here() -> bool {
     found
 }
 
-/// Processes of browsers whose profile lies below this folder.
+/// Browser processes whose profile is below this folder.
 fn browsers_below(folder: &Path) -> usize {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = all.map(|entry| std::fs::read(entry.path().join("cmdline")).unwrap_or_default());
@@ -164,7 +164,7 @@ fn a_browser_is_opened_used_and_closed() {
     assert_eq!(manager.close("main").unwrap_err().code, ErrorCode::BrowserFailed);
     manager.open(&sandbox, "again", &url).unwrap();
     drop(manager);
-    // The children of a browser that was killed are gone a moment after it.
+    // A killed browser's children end a moment after it.
     until("no process to be left", || (browsers_below(&profiles) == 0).then_some(()));
     assert_eq!(std::fs::read_dir(&profiles).unwrap().count(), 0, "no profile is left");
 }

@@ -1,4 +1,4 @@
-//! Sessions of kind `actions`, with a model that is a closure and a workspace in memory.
+//! Sessions of kind `actions`, with a closure as the model and a workspace in memory.
 
 use crate::support::model::{Fake, Session, config, failure, models, prices, reply};
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Commands of the workspace: `sh -c LINE` prints its line, and fails where the line says `fail`.
+/// Commands of the workspace: `sh -c LINE` prints its line, and fails if the line says `fail`.
 fn sandbox() -> (MemorySandbox, Arc<Mutex<Vec<ExecRequest>>>) {
     let asked: Arc<Mutex<Vec<ExecRequest>>> = Arc::default();
     let seen = Arc::clone(&asked);
@@ -54,7 +54,7 @@ fn the_preamble_shows_the_contract_and_never_changes() {
     let own = agent(AgentConfig { system_prompt: Some("Be terse.".into()), ..config() }).preamble();
     assert!(own.starts_with("Be terse.\n\n## How you answer\n"), "{own}");
     assert!(own.contains(r#""title":"the action contract""#), "the contract stays");
-    // The examples that a model is shown are answers that would be taken.
+    // The examples shown to a model are valid answers.
     let examples: Vec<&str> = first.lines().filter(|line| line.starts_with("{\"summary\"")).collect();
     assert_eq!(examples.len(), 2);
     for example in examples {
@@ -149,7 +149,7 @@ fn a_failing_action_stops_the_rest_and_says_so() {
 }
 
 #[test]
-fn continue_on_error_goes_on_but_success_no_longer_counts() {
+fn continue_on_error_runs_the_rest_without_success() {
     let (report, session, sandbox) = play(json!([
         { "type": "run", "command": "fail", "continue_on_error": true },
         { "type": "patch", "path": "none", "patch": "@@\n-a\n+b\n", "continue_on_error": true },
@@ -287,7 +287,7 @@ fn the_prompt_is_cut_where_it_stays_the_same() {
 }
 
 #[test]
-fn a_broken_answer_is_mended_and_all_calls_are_counted() {
+fn invalid_answer_is_repaired_and_all_calls_count() {
     let (sandbox, _) = sandbox();
     let good = answer(json!([{ "type": "write", "path": "a", "content": "x" }]));
     let client =
@@ -347,7 +347,7 @@ fn no_repair_without_money() {
 }
 
 #[test]
-fn a_truncated_answer_is_told_so() {
+fn truncated_answer_is_reported() {
     let (sandbox, _) = sandbox();
     let good = answer(json!([]));
     let client = Fake::new(move |n, _, _, _| match n {
@@ -366,7 +366,7 @@ fn a_truncated_answer_is_told_so() {
 }
 
 #[test]
-fn empty_and_declined_answers_end_as_what_they_are() {
+fn empty_and_declined_answers_have_their_own_ends() {
     let (sandbox, _) = sandbox();
     for nothing in ["", " \n\t"] {
         let client = Fake::says(&[nothing]);
@@ -412,7 +412,7 @@ fn the_fallback_takes_over_once_and_stays() {
 }
 
 #[test]
-fn the_model_is_whom_the_request_names() {
+fn requested_model_is_used() {
     let (sandbox, _) = sandbox();
     let client = Fake::says(&[&answer(json!([]))]);
     for (asked, model) in [(None, "zai/cheap"), (Some("strong"), "zai/strong"), (Some("x/y"), "x/y")] {
@@ -439,7 +439,7 @@ fn what_the_provider_says_about_cost_comes_first() {
 }
 
 #[test]
-fn text_goes_on_as_it_comes_and_waits_are_told() {
+fn text_is_streamed_and_waits_are_reported() {
     let (sandbox, _) = sandbox();
     let good = answer(json!([]));
     let client = Fake::new(move |_, _, _, sink| {
@@ -485,7 +485,7 @@ fn the_sessions_time_ends_it() {
     let client = Fake::says(&[&answer(json!([]))]);
     let report = Session { timeout: Duration::ZERO, ..Session::default() }.play(&client, &sandbox);
     assert_eq!((report.end, client.calls()), (SessionEnd::TimedOut, 0));
-    // A call that goes on until its sink ends it.
+    // A call that continues until its sink ends it.
     let client = Fake::new(|_, _, _, sink| {
         loop {
             if let std::ops::ControlFlow::Break(cause) = sink.poll() {
@@ -509,7 +509,7 @@ fn large_answers_stay_small_in_the_records() {
     assert_eq!(session.told.actions.len(), 2, "and each line is bounded, as the sink asserts");
 }
 
-/// Any list of actions, leaning towards trouble.
+/// Random lists of actions, mostly problematic ones.
 fn any_actions() -> impl Strategy<Value = Vec<Value>> {
     let path = prop::sample::select(vec![
         "a",

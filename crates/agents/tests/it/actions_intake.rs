@@ -1,4 +1,4 @@
-//! Answers of models against the action contract: what is taken, what is refused, and in which words.
+//! Model answers against the action contract: what is accepted, what is refused, and the messages.
 
 #[path = "../../../cli/tests/it/schemas/checker.rs"]
 mod checker;
@@ -124,7 +124,7 @@ fn the_reader_and_the_schema_agree() {
         assert!(read(&bad.to_string()).is_err(), "{bad}");
         assert!(!problems(&schema, &schema, &bad, "").is_empty(), "{bad}");
     }
-    // JSON has one kind of number; our checker of schemas is stricter than the standard here.
+    // JSON has one number type; our schema checker is stricter than the standard here.
     assert!(read(&with(json!({ "type": "run", "command": "x", "timeout_s": 9.0 })).to_string()).is_ok());
 }
 
@@ -218,7 +218,7 @@ fn deep_and_wide_texts_are_refused_before_they_are_built() {
     assert!(error(&" ".repeat(9 * 1024 * 1024)).contains("at most 8 MiB"));
 }
 
-/// Any JSON, leaning towards the words of the contract.
+/// Random JSON, mostly with words of the contract.
 fn any_json() -> impl Strategy<Value = Value> {
     let word = prop::sample::select(vec![
         "summary", "actions", "claims", "type", "run", "patch", "write", "path", "content", "command",

@@ -1,4 +1,4 @@
-//! One question to one model or agent: bounded, priced, and ended when its time is over.
+//! Questions to one model or agent: bounded, priced, and ended at the time limit.
 
 use crate::support::Canned;
 use jiff::Timestamp;
@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Answers in two pieces, as long as nobody says stop; what it was asked is kept.
+/// Answers in two pieces, unless stopped; keeps its requests.
 #[derive(Default)]
 struct Model(Mutex<Vec<ModelRequest>>);
 
@@ -84,7 +84,7 @@ fn question<'a>(whom: AskTarget<'a>, earlier: &'a [EarlierAnswer]) -> Question<'
 #[test]
 fn a_model_is_asked_once_within_its_bounds_and_its_answer_is_priced() {
     let model = Arc::new(Model::default());
-    // A dollar for every token.
+    // A dollar per token.
     let asking = BackendAsker::new()
         .with_client(model.clone())
         .with_pricing(Arc::new(|_, tokens| Some((Usd::from_dollars(tokens.total() as f64), Usd::ZERO))));

@@ -1,4 +1,4 @@
-//! Whatever an agent prints, memory stays bounded. Alone in its file, because it reads the whole process's memory.
+//! Memory stays bounded, whatever an agent prints. A separate file, because it measures the whole process's memory.
 
 use crate::support::{Canned, cli};
 use ralph_loop_domain::ports::{ExecEnd, FINAL_MESSAGE_MAX};
@@ -6,7 +6,7 @@ use ralph_loop_task::config::OutputFormat;
 
 const MEGABYTE: usize = 1024 * 1024;
 
-/// The most memory this process ever used, in bytes; `None` where the system does not tell.
+/// The process's peak memory, in bytes; `None` if unavailable.
 fn peak() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

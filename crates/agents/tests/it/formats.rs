@@ -1,4 +1,4 @@
-//! Small outputs of every format, written for one trap each.
+//! Small outputs of every format, each for one trap.
 
 use crate::support::{Canned, RecordingSink, cli, play};
 use ralph_loop_domain::ports::{ExecEnd, SessionReport, StopCause};
@@ -29,7 +29,6 @@ fn ends_of_every_format() {
         (Text, "the rate limit is hit: 429 Too Many Requests", "rate limit", 0, "completed"),
         (Text, "rate limit", "boom", 1, "agent failed"),
         (Text, "", "Error: 429 Too Many Requests", 1, "rate limited"),
-        // Claude.
         (ClaudeJson, claude_ok, "", 0, "completed"),
         (ClaudeJson, claude_ok, "", 3, "agent failed"),
         (ClaudeStreamJson, claude_init, "", 0, "ended without a result"),
@@ -79,7 +78,6 @@ fn ends_of_every_format() {
             1,
             "provider overloaded",
         ),
-        // Codex.
         (CodexJson, codex_start, "", 0, "ended without a result"),
         (
             CodexJson,
@@ -118,7 +116,6 @@ fn ends_of_every_format() {
             1,
             "agent failed",
         ),
-        // Gemini.
         (GeminiJson, gemini_init, "", 0, "ended without a result"),
         (GeminiJson, "", "", 0, "ended without a result"),
         (GeminiJson, "", "Invalid auth method selected.", 41, "not logged in"),
@@ -226,7 +223,7 @@ fn a_long_limit_is_not_waited_for() {
 }
 
 #[test]
-fn codex_is_not_left_to_wait_for_ever() {
+fn codex_does_not_wait_forever() {
     let start = "{\"type\":\"thread.started\"}\n";
     let limited =
         "{\"type\":\"error\",\"message\":\"Reconnecting... 3/5 (last status: 429 Too Many Requests)\"}\n";
@@ -268,7 +265,7 @@ fn cost_counts_only_on_list_prices() {
 }
 
 #[test]
-fn a_session_that_was_cut_off_still_tells_its_tokens_and_words() {
+fn interrupted_session_reports_tokens_and_message() {
     let line = |id: &str, text: &str| {
         format!(
             "{{\"type\":\"assistant\",\"message\":{{\"id\":\"{id}\",\"model\":\"m\",\"usage\":{{\"input_tokens\":10,\"output_tokens\":1}},\"content\":[{{\"type\":\"text\",\"text\":\"{text}\"}}]}}}}\n"
@@ -305,7 +302,7 @@ fn denials_in_a_stream_count_only_when_nothing_was_done() {
 }
 
 #[test]
-fn what_agents_do_is_told_to_people_and_recorded() {
+fn agent_actions_are_shown_and_recorded() {
     let claude = r#"{"type":"assistant","message":{"id":"1","content":[{"type":"tool_use","id":"t","name":"Edit","input":{"file_path":"/w/repo/src/x.rs","new_string":"LONG"}}]}}"#
         .replace("LONG", &"y".repeat(100_000));
     let (_, told) = cli(ClaudeStreamJson, &Canned::new(claude, "", ExecEnd::Exited(0)));

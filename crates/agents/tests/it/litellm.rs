@@ -20,12 +20,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// The key that the proxy wants.
+/// The proxy's key.
 fn master() -> String {
     ["sk", "-ralph-proxy-test"].concat()
 }
 
-/// The installed proxy; `None` where it is left out.
+/// The installed proxy; `None` if it is left out.
 fn installed() -> Option<PathBuf> {
     if std::env::var("RALPH_LITELLM").is_ok_and(|v| v == "0") {
         ralph_loop_testkit::skip("RALPH_LITELLM=0 leaves the LiteLLM proxy out");
@@ -34,7 +34,7 @@ fn installed() -> Option<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/litellm");
     let done = Command::new(script).stderr(Stdio::inherit()).output().unwrap();
     if !done.status.success() {
-        // A machine without Python or without a package index can do the rest; CI has both.
+        // A machine without Python or a package index can run the rest; CI has both.
         assert!(
             std::env::var_os("CI").is_none(),
             "scripts/litellm failed; RALPH_LITELLM=0 leaves this test out"
@@ -45,7 +45,7 @@ fn installed() -> Option<PathBuf> {
     Some(String::from_utf8(done.stdout).unwrap().trim().into())
 }
 
-/// A running proxy; ended when dropped.
+/// A running proxy; ended on drop.
 struct Proxy {
     child: Child,
     port: u16,
@@ -71,7 +71,7 @@ impl Proxy {
             "litellm_settings": { "num_retries": 0, "telemetry": false },
             "router_settings": { "num_retries": 0, "disable_cooldowns": true },
         });
-        // JSON is YAML too.
+        // JSON is valid YAML.
         let path = folder.path().join("config.yaml");
         std::fs::write(&path, config.to_string()).unwrap();
         let log = std::fs::File::create(folder.path().join("log")).unwrap();
@@ -91,8 +91,8 @@ impl Proxy {
         proxy
     }
 
-    /// Until it answers or ends. Importing everything is some ten seconds of work, and minutes on a machine with a slow
-    /// disk that does other things too: the test runner's limit is the only clock here.
+    /// Waits until it answers or ends. Imports take about ten seconds, and minutes on a busy machine with a slow
+    /// disk: the test runner's limit is the only time limit here.
     fn wait(&mut self) {
         while !self.alive() {
             let over = self.child.try_wait().unwrap();
@@ -152,7 +152,7 @@ fn request(stream: bool) -> ModelRequest {
     }
 }
 
-/// Remembers waits and ends the first.
+/// Records waits and ends the first.
 #[derive(Default)]
 struct WaitSink(Vec<Duration>);
 

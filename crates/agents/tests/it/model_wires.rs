@@ -266,7 +266,7 @@ fn anthropic_gets_at_most_four_cache_marks_and_the_newest_end_is_one() {
 }
 
 #[test]
-fn what_only_the_provider_understands_goes_back_unchanged() {
+fn opaque_parts_are_sent_back_unchanged() {
     let server = ModelServer::start().unwrap();
     let opaque = |wire: Wire, value: Value| ReplyPart::Opaque { wire: wire.as_str().into(), value };
     let thinking = json!({ "type": "thinking", "thinking": "hm", "signature": "s1" });
@@ -296,7 +296,7 @@ fn what_only_the_provider_understands_goes_back_unchanged() {
 }
 
 #[test]
-fn troubles_that_pass_are_tried_again() {
+fn temporary_failures_are_retried() {
     let server = ModelServer::start().unwrap();
     let faults = [
         ("overloaded", FaultKind::Overloaded),
@@ -336,7 +336,7 @@ fn troubles_that_pass_are_tried_again() {
 }
 
 #[test]
-fn troubles_that_stay_are_told_apart_and_not_tried_again() {
+fn permanent_failures_are_classified_and_not_retried() {
     let server = ModelServer::start().unwrap();
     use ModelErrorKind as K;
     let cases = [
@@ -365,7 +365,7 @@ fn troubles_that_stay_are_told_apart_and_not_tried_again() {
 }
 
 #[test]
-fn quota_that_is_used_up_is_billing_where_the_provider_says_so() {
+fn exhausted_quota_is_billing_if_the_provider_says_so() {
     let server = ModelServer::start().unwrap();
     for wire in [Wire::OpenaiChat, Wire::OpenaiResponses] {
         assert_eq!(call(&server, wire, "quota", false).unwrap_err().kind, ModelErrorKind::Billing);
@@ -373,7 +373,7 @@ fn quota_that_is_used_up_is_billing_where_the_provider_says_so() {
 }
 
 #[test]
-fn a_named_wait_is_obeyed_and_a_long_one_is_handed_on() {
+fn requested_wait_is_kept_and_a_long_one_is_passed_on() {
     let server = ModelServer::start().unwrap();
     for wire in WIRES {
         let mut sink = RecordingSink { ends_waits: true, ..RecordingSink::default() };
@@ -421,7 +421,7 @@ fn tries_are_bounded_by_the_profile() {
 }
 
 #[test]
-fn silence_and_nonsense_have_names() {
+fn silence_and_invalid_answers_are_classified() {
     let server = ModelServer::start().unwrap();
     each(|wire, stream| {
         let quick = TimeoutConfig { connect: None, first_byte: Some(1), stall: Some(1) };
@@ -435,7 +435,7 @@ fn silence_and_nonsense_have_names() {
 }
 
 #[test]
-fn nobody_listening_is_no_overload_and_names_the_address() {
+fn refused_connection_is_unreachable_with_the_address() {
     let server = ModelServer::start().unwrap();
     let profile = Profile { max_retries: Some(1), ..profile(&server, Wire::OpenaiChat, "text") };
     let port = server.port();
@@ -461,7 +461,7 @@ fn a_schema_that_the_server_refuses_is_left_out() {
 }
 
 #[test]
-fn a_redirect_is_not_followed_and_a_key_in_an_error_is_taken_out() {
+fn redirect_is_not_followed_and_keys_in_errors_are_redacted() {
     let server = ModelServer::start().unwrap();
     let moved = FaultKind::Http {
         status: 307,
@@ -511,7 +511,7 @@ fn several_threads_may_call_at_once() {
 
 /// A server that answers once on a connection and closes it without a word, as many do after a while.
 #[test]
-fn a_connection_that_the_server_closed_meanwhile_is_no_failure() {
+fn closed_idle_connection_is_not_a_failure() {
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

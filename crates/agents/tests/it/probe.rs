@@ -1,4 +1,4 @@
-//! A probe says whether an agent works here, and what to do where it does not.
+//! A probe says whether an agent works here, and how to fix it if not.
 
 use crate::support::{Canned, NOW, RecordingSink};
 use ralph_loop_agents::presets::preset;
@@ -39,7 +39,7 @@ fn every_outcome_is_named_with_what_to_do() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_found_out() {
+fn missing_program_is_reported() {
     let mut sandbox = Canned::new("", "", ExecEnd::Exited(0));
     sandbox.missing = true;
     let report = tried(&preset("codex").unwrap(), &sandbox);

@@ -1,4 +1,4 @@
-//! The recorded output of the real CLIs, each with what it must be read as, whatever the size of the pieces it comes in.
+//! The recorded output of the real CLIs with the expected results, for pieces of any size.
 
 use crate::support::{Canned, cli};
 use ralph_loop_domain::ports::{ExecEnd, SessionReport};
@@ -49,7 +49,7 @@ const fn free(name: &'static str, word: &'static str, reason: &'static str) -> E
 }
 
 const SAMPLES: &[Expected] = &[
-    // Ended at the third refusal, long before the result that the file goes on to hold.
+    // Ended at the third refusal, long before the recorded result.
     row("claude-429-default", "rate limited", "rate limit 429, try 3 of 10"),
     row("claude-badtool", "completed", "").says(DONE).tokens([2400, 80, 1600, 600]).cost(0.01113),
     row("claude-budget", "ended by ralph", "").tokens([1200, 40, 800, 300]).cost(0.005565),
@@ -75,10 +75,10 @@ const SAMPLES: &[Expected] = &[
         .says(DONE)
         .tokens([3600, 120, 2400, 900])
         .cost(0.016695),
-    // qwen speaks claude's array, without a price, and counts the cached into its input.
+    // qwen uses claude's array, without a price, and includes cached tokens in its input.
     row("qwen-ok", "completed", "").says(DONE).tokens([2400, 80, 1600, 0]),
     row("opencode-ok", "completed", "").says(DONE).tokens([3600, 120, 2400, 900]).cost(0.016695),
-    // Slept out a Retry-After until it was killed: the last thing heard was the limit.
+    // It waited for a Retry-After until it was killed: the last event was the limit.
     row("codex-429-long", "rate limited", "429 Too Many Requests"),
     row("codex-err-auth", "not logged in", "401 Unauthorized"),
     row("codex-err-overloaded", "provider overloaded", "529"),
@@ -177,7 +177,7 @@ fn check(expected: &Expected, report: &SessionReport) -> Result<(), String> {
 }
 
 #[test]
-fn no_sample_is_forgotten() {
+fn every_sample_is_tested() {
     let Some(folder) = folder() else { return };
     for entry in std::fs::read_dir(folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
@@ -189,11 +189,11 @@ fn no_sample_is_forgotten() {
 }
 
 #[test]
-fn every_sample_reads_as_words_for_people() {
+fn every_sample_renders_as_readable_text() {
     let Some(folder) = folder() else { return };
     let readable = |name: &str, chunk: usize| {
         let bytes = |ending: &str| std::fs::read(folder.join(format!("{name}.{ending}"))).unwrap_or_default();
-        // The log of a session holds both streams.
+        // A session's log holds both streams.
         let log = [bytes("err"), bytes("out")].concat();
         let mut reader =
             ralph_loop_agents::cli::ReadableOutput::new(format_of(name), std::path::Path::new("/"));

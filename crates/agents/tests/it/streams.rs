@@ -1,4 +1,4 @@
-//! Any bytes in any pieces: no parser panics, the result does not depend on the pieces, and everything stays bounded.
+//! Property tests: no parser panics, results don't depend on the pieces, and everything stays bounded.
 
 use crate::support::{NOW, RecordingSink};
 use proptest::prelude::*;
@@ -108,7 +108,7 @@ proptest! {
     ) {
         let mut bytes = Vec::new();
         for (piece, cut, line) in pieces {
-            // Mostly whole, sometimes broken off anywhere.
+            // Mostly whole, sometimes cut anywhere.
             bytes.extend_from_slice(&piece.as_bytes()[..if cut < 40 { cut.min(piece.len()) } else { piece.len() }]);
             if line {
                 bytes.push(b'\n');

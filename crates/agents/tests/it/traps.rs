@@ -1,4 +1,4 @@
-//! Every trap that the real CLIs have been seen to set, one test each. The words are theirs.
+//! One test for every trap seen in real CLIs, with their original texts.
 
 use crate::support::{Canned, RecordingSink, cli, play};
 use OutputFormat::{ClaudeJson, ClaudeStreamJson, CodexJson, GeminiJson, OpencodeJson, QwenJson};
@@ -9,7 +9,7 @@ use ralph_loop_protocol::money::CostBasis;
 use ralph_loop_task::config::{AgentConfig, OutputFormat};
 use std::time::Duration;
 
-/// What an agent says of its own accord when it works on such errors.
+/// An agent's own text when it works on such errors.
 const QUOTE: &str =
     "Fixed: 429 rate limit reached, try again in 5 minutes. Invalid API key. Overloaded. [API Error: 401 no]";
 
@@ -81,7 +81,7 @@ fn no_terminal_event_is_a_failure_whatever_the_exit_code() {
 }
 
 #[test]
-fn claude_as_root_is_told_that_it_stands_in_a_sandbox() {
+fn claude_as_root_gets_the_sandbox_variable() {
     let stderr =
         "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons";
     let report = exited(ClaudeStreamJson, "", stderr, 1);
@@ -116,7 +116,7 @@ fn claude_answers_as_an_object_an_array_or_lines() {
 }
 
 #[test]
-fn claude_limits_of_turns_and_money_are_no_success() {
+fn claude_turn_and_money_limits_are_not_success() {
     let turns = r#"{"type":"result","subtype":"error_max_turns","is_error":true,"errors":["Reached maximum number of turns (1)"]}"#;
     assert_eq!(exited(ClaudeJson, turns, "", 1).end.reason(), Some("Reached maximum number of turns (1)"));
     let money = r#"{"type":"result","subtype":"error_max_budget_usd","is_error":true,"terminal_reason":"budget_exhausted"}"#;
@@ -157,7 +157,7 @@ fn claude_says_success_on_errors_and_refusals() {
 }
 
 #[test]
-fn claude_interrupted_exits_with_0_and_is_no_success() {
+fn claude_interrupted_exits_with_0_and_is_not_success() {
     let stdout = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_streaming"}"#;
     let reason = exited(ClaudeJson, stdout, "", 0).end;
     assert_eq!(reason.reason(), Some("error_during_execution (aborted_streaming)"));
@@ -179,7 +179,7 @@ fn claude_prices_of_unknown_models_are_not_believed() {
     assert_eq!(usage.model.as_deref(), Some("glm-4.7"));
 }
 
-/// Plays these outputs one after the other with the same agent; dollars and input tokens of each.
+/// Plays these outputs in order with the same agent; returns dollars and input tokens of each.
 fn sessions(format: OutputFormat, outputs: &[String]) -> Vec<(f64, u64)> {
     let config = AgentConfig { output_format: format, ..AgentConfig::command("x", &["x"]) };
     let agent = CliAgent::new(config.clone());
@@ -192,7 +192,7 @@ fn sessions(format: OutputFormat, outputs: &[String]) -> Vec<(f64, u64)> {
 }
 
 #[test]
-fn claude_counts_a_resumed_session_on() {
+fn claude_totals_accumulate_over_a_resumed_session() {
     let result = |session: &str, cost: f64, input: u32| {
         format!(
             r#"{{"type":"result","is_error":false,"result":"x","session_id":"{session}","total_cost_usd":{cost},"usage":{{}},"modelUsage":{{"m":{{"inputTokens":{input},"costBasis":"list"}}}}}}"#
@@ -203,7 +203,7 @@ fn claude_counts_a_resumed_session_on() {
 }
 
 #[test]
-fn codex_counts_a_resumed_thread_on_and_its_input_holds_the_cached() {
+fn codex_totals_accumulate_and_input_includes_cached() {
     let turn = |input: u32, cached: u32| {
         format!(
             "{{\"type\":\"thread.started\",\"thread_id\":\"t\"}}\n{{\"type\":\"item.completed\",\"item\":{{\"type\":\"agent_message\",\"text\":\"x\"}}}}\n{{\"type\":\"turn.completed\",\"usage\":{{\"input_tokens\":{input},\"cached_input_tokens\":{cached}}}}}\n"
@@ -225,7 +225,7 @@ fn codex_writes_two_apostrophes() {
 }
 
 #[test]
-fn codex_speaks_of_an_unknown_model_and_goes_on() {
+fn codex_warns_about_an_unknown_model_and_continues() {
     let stdout = "{\"type\":\"item.completed\",\"item\":{\"type\":\"error\",\"message\":\"Model metadata for gpt-5 not found\"}}
 {\"type\":\"item.completed\",\"item\":{\"type\":\"agent_message\",\"text\":\"done\"}}
 {\"type\":\"turn.completed\",\"usage\":{}}\n";
@@ -245,13 +245,13 @@ fn codex_without_a_network_is_ended_early() {
 }
 
 #[test]
-fn codex_is_not_left_to_sleep_out_a_long_retry_after() {
+fn codex_does_not_wait_for_a_long_retry_after() {
     let line = |of: u32| {
         format!(
             "{{\"type\":\"error\",\"message\":\"Reconnecting... 1/{of} (exceeded retry limit, last status: 429 Too Many Requests, request id: r)\"}}\n"
         )
     };
-    // The last try that it has.
+    // Its last try.
     let report = exited(CodexJson, &line(1), "", 0);
     assert_eq!((report.end.word(), report.exit_code), ("rate limited", None));
     // More would follow, but silence does.
@@ -302,13 +302,13 @@ fn gemini_splits_the_promise_over_deltas() {
 }
 
 #[test]
-fn gemini_stopped_by_its_loop_detection_is_no_success() {
+fn gemini_loop_detection_is_not_success() {
     let stdout = r#"{"session_id":"s","response":"","stats":{"models":{}},"warnings":["Loop detected, stopping execution"]}"#;
     assert_eq!(exited(GeminiJson, stdout, "", 0).end.reason(), Some("Loop detected, stopping execution"));
 }
 
 #[test]
-fn gemini_tells_of_its_retries_on_stderr() {
+fn gemini_reports_retries_on_stderr() {
     let attempt = |n: u32, wait: u32| {
         format!(
             "Attempt {n} failed: You exceeded your current quota, please check your plan and billing details.\nSuggested retry after 1s.. Retrying after {wait}ms...\n"
@@ -332,7 +332,7 @@ fn gemini_tells_of_its_retries_on_stderr() {
 }
 
 #[test]
-fn opencode_tells_tokens_and_cost_by_steps() {
+fn opencode_reports_tokens_and_cost_per_step() {
     let step = |reason: &str| {
         format!(
             "{{\"type\":\"step_finish\",\"part\":{{\"reason\":\"{reason}\",\"tokens\":{{\"input\":1200,\"output\":40,\"reasoning\":2,\"cache\":{{\"write\":300,\"read\":800}}}},\"cost\":0.005565}}}}\n"
@@ -390,7 +390,7 @@ fn opencode_errors_have_a_name_and_a_status() {
 }
 
 #[test]
-fn qwen_passes_errors_off_as_answers() {
+fn qwen_reports_errors_as_answers() {
     let told = |text: &str, output: u32| {
         format!(
             "{{\"type\":\"assistant\",\"message\":{{\"id\":\"1\",\"model\":\"q\",\"content\":[{{\"type\":\"text\",\"text\":\"{text}\"}}],\"usage\":{{\"input_tokens\":0,\"output_tokens\":{output}}}}}}}\n{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":1,\"result\":\"{text}\",\"usage\":{{\"input_tokens\":0,\"output_tokens\":{output}}}}}\n"
@@ -413,14 +413,14 @@ fn qwen_passes_errors_off_as_answers() {
 }
 
 #[test]
-fn qwen_counts_the_cached_into_its_input() {
+fn qwen_input_includes_cached_tokens() {
     let stdout = r#"[{"type":"result","subtype":"success","is_error":false,"result":"x","num_turns":1,"usage":{"input_tokens":4000,"output_tokens":80,"cache_read_input_tokens":1600}}]"#;
     let tokens = exited(QwenJson, stdout, "", 0).usage.tokens.unwrap();
     assert_eq!((tokens.input, tokens.cached), (2400, 1600));
 }
 
 #[test]
-fn the_model_is_the_one_that_was_asked_for_where_the_cli_names_none() {
+fn requested_model_counts_if_the_cli_names_none() {
     let config = AgentConfig {
         output_format: CodexJson,
         model: Some("gpt-5.5".into()),

@@ -1,4 +1,4 @@
-//! The port to whoever answers one question: a model by its profile, or an agent in one fresh session.
+//! The port for single questions: to a model by its profile, or to an agent in one fresh session.
 
 use super::agent::Agent;
 use super::sandbox::{Sandbox, StopCause};
@@ -10,24 +10,24 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-/// Asks one question and brings back one answer. Doctor and critic ask through it, and so does whoever needs a word of a
-/// model without a session of its own.
+/// Asks one question and returns one answer. Used by doctor, critic, and other code that needs an answer without a
+/// session.
 ///
-/// An implementer guarantees: the question ends within its time; its bounds of tokens and money are kept as far as whoever
-/// is asked can keep them, and a question that is known to cost more is not asked; nothing is remembered between two
-/// questions; what it cost is told, also where it failed.
+/// Implementations guarantee: the question ends within its time; its limits of tokens and money hold as far as
+/// possible, and a question that is known to cost more isn't asked; nothing is remembered between questions; the cost
+/// is reported, even on failure.
 pub trait Asker: Send + Sync {
-    /// One question, to its end.
+    /// Asks a question and waits for the answer.
     fn ask(&self, question: &Question<'_>, sink: &mut dyn AskSink) -> Result<AskAnswer, AskError>;
 }
 
-/// Hears an answer as it comes and may end it.
+/// Receives an answer's pieces and may end it.
 pub trait AskSink {
     /// A piece of the answer.
     fn text(&mut self, piece: &str) {
         let _ = piece;
     }
-    /// The provider makes us wait before the next try.
+    /// The provider requires a wait before the next try.
     fn waiting(&mut self, wait: Duration, reason: &str) {
         let _ = (wait, reason);
     }
@@ -37,7 +37,7 @@ pub trait AskSink {
     }
 }
 
-/// An ask sink that ignores everything: for callers who only want the answer.
+/// A sink that ignores everything, for callers that only want the answer.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct NoAskSink;
 
@@ -46,15 +46,15 @@ impl AskSink for NoAskSink {}
 /// One question.
 #[derive(Clone, Copy)]
 pub struct Question<'a> {
-    /// Who is asked: a model or an agent.
+    /// The model or agent to ask.
     pub whom: AskTarget<'a>,
-    /// What they are to be and how they answer; the same for many questions, so that providers may cache it.
+    /// Role and answer format; the same for many questions, so that providers can cache it.
     pub system: &'a str,
     /// The question.
     pub prompt: &'a str,
-    /// What was answered before and what we said to that, oldest first.
+    /// Earlier answers and our replies, oldest first.
     pub earlier: &'a [EarlierAnswer],
-    /// The schema of a JSON answer, where one is wanted.
+    /// The schema of a JSON answer, if required.
     pub schema: Option<&'a serde_json::Value>,
     /// Most tokens of the answer.
     pub max_output_tokens: Option<u64>,
@@ -62,22 +62,22 @@ pub struct Question<'a> {
     pub max_cost: Option<Usd>,
     /// Longest wait for the answer.
     pub timeout: Duration,
-    /// Whether the answer is wanted piece by piece.
+    /// Whether to stream the answer.
     pub stream: bool,
     /// The current time, for reset times given as a clock time.
     pub now: Timestamp,
 }
 
-/// An answer that did not do, and what was said to it.
+/// An unusable answer, and our reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EarlierAnswer {
     /// The answer.
     pub answer: String,
-    /// What we said.
+    /// Our reply.
     pub then: String,
 }
 
-/// Who is asked.
+/// The model or agent to ask.
 #[derive(Clone, Copy)]
 pub enum AskTarget<'a> {
     /// A model.
@@ -86,47 +86,46 @@ pub enum AskTarget<'a> {
     Agent(AskedAgent<'a>),
 }
 
-/// An agent that is asked, and where.
+/// The agent to ask, and its context.
 #[derive(Clone, Copy)]
 pub struct AskedAgent<'a> {
-    /// Who.
+    /// The agent.
     pub agent: &'a dyn Agent,
     /// Its configuration.
     pub config: &'a AgentConfig,
-    /// With which model, where one was chosen.
+    /// The model, if chosen.
     pub model: Option<&'a str>,
-    /// A sandbox in which whatever the agent changes reaches nobody: over files that it can only read, or over a copy
-    /// that is thrown away.
+    /// A sandbox whose changes have no effect: over read-only files, or over a discarded copy.
     pub sandbox: &'a dyn Sandbox,
-    /// The run it is about.
+    /// The run in question.
     pub run: &'a RunId,
-    /// The iteration it is about, from 1.
+    /// The iteration in question, from 1.
     pub iteration: u32,
-    /// A place of the host where the question may stand as a file.
+    /// A host path where the question may be written.
     pub prompt_file: &'a Path,
 }
 
-/// The answer of a model or an agent, with what it cost.
+/// An answer with its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskAnswer {
     /// As text.
     pub text: String,
-    /// Tokens, cost and how it is known, and the model.
+    /// Tokens, cost with its basis, and the model.
     pub usage: Usage,
 }
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskErrorKind {
-    /// There is nobody to ask.
+    /// No model or agent is available.
     Nobody,
-    /// It would cost more than it may.
+    /// It would exceed its money limit.
     TooExpensive,
     /// It took too long.
     TimedOut,
-    /// The sink said stop.
+    /// The sink ended it.
     Stopped,
-    /// Whoever was asked could not answer.
+    /// The model or agent failed.
     Failed,
 }
 
@@ -134,18 +133,18 @@ pub enum AskErrorKind {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct AskError {
-    /// What kind of failure.
+    /// The kind of failure.
     pub kind: AskErrorKind,
-    /// Who was asked and what came of it, without secrets.
+    /// Which model or agent was asked, and the result, without secrets.
     pub message: String,
-    /// What to do about it, where something can be done.
+    /// What to do next, if known.
     pub hint: Option<String>,
-    /// What it used all the same.
+    /// What it used nevertheless.
     pub usage: Box<Usage>,
 }
 
 impl AskError {
-    /// A failure that cost nothing.
+    /// A failure without cost.
     pub fn free(kind: AskErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None, usage: Box::new(Usage::free()) }
     }

@@ -1,54 +1,55 @@
-//! The port to the code host: pull requests, their checks and reviews, issues.
+//! The code host port: pull requests, their checks and reviews, issues.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// One repo on a code host.
+/// A repo on a code host.
 ///
-/// An implementer guarantees: every method may be repeated after a crash or a time-out without doubling its effect (a pull
-/// request is found by its head branch, a comment by its mark); limits that the host names are waited out or told as
-/// [`ForgeError::RateLimited`]; tokens stand in headers and in [`GitRemote::login`] only, never in a URL or a message.
+/// Implementations guarantee: every method may be repeated after a crash or a timeout without doubling its effect (a
+/// pull request is recognized by its head branch, a comment by its mark); rate limits are waited out or returned as
+/// [`ForgeError::RateLimited`]; tokens appear only in headers and in [`GitRemote::login`], never in a URL or a
+/// message.
 pub trait Forge: Send {
     /// `github`, `local`.
     fn kind(&self) -> &'static str;
-    /// The repo as people name it: `owner/name`, or a path.
+    /// The repo's display name: `owner/name`, or a path.
     fn repo(&self) -> &str;
-    /// Whether the credentials are good, and what they may do.
+    /// Checks the credentials and their permissions.
     fn access(&self) -> Result<Access, ForgeError>;
-    /// The branch that pull requests go to unless told otherwise.
+    /// The default target branch of pull requests.
     fn default_branch(&self) -> Result<String, ForgeError>;
-    /// Where git pushes to, with a token that is still good for a while.
+    /// The push URL, with a token that stays valid for a while.
     fn remote(&self) -> Result<GitRemote, ForgeError>;
     /// The pull request from this branch: the open one, else the latest.
     fn find_pr(&self, head: &str) -> Result<Option<PullRequest>, ForgeError>;
     /// One pull request.
     fn pr(&self, number: u64) -> Result<PullRequest, ForgeError>;
-    /// Opens a pull request, or finds the open one of the same branch (a crash after an earlier call).
+    /// Opens a pull request, or finds the open one of the same branch (after a crash).
     fn open_pr(&self, new: &NewPr) -> Result<PullRequest, ForgeError>;
-    /// Changes what is named.
+    /// Applies the changes.
     fn update_pr(&self, number: u64, change: &PrChange) -> Result<PullRequest, ForgeError>;
-    /// Adds labels; those that are there stay.
+    /// Adds labels; existing ones stay.
     fn add_labels(&self, number: u64, labels: &[String]) -> Result<(), ForgeError>;
-    /// Writes a comment on a pull request or issue, or replaces the one that carries the same `mark`. The mark stands in the
-    /// comment invisibly.
+    /// Writes a comment on a pull request or issue, or replaces the one with the same `mark`, which is invisible in
+    /// the comment.
     fn comment(&self, number: u64, mark: &str, body: &str) -> Result<Comment, ForgeError>;
-    /// The checks of a commit: check runs and commit statuses together, the latest of each name.
+    /// The checks of a commit: check runs and commit statuses, the latest of each name.
     fn checks(&self, commit: &str) -> Result<Vec<CiCheck>, ForgeError>;
-    /// What a check printed, as far as the host tells: at most `max` bytes, the end of it.
+    /// The end of a check's output, at most `max` bytes, if the host provides it.
     fn check_log(&self, check: &CiCheck, max: usize) -> Result<String, ForgeError>;
-    /// Sets the status of a commit under a name of our own.
+    /// Sets a commit status under our name.
     fn set_status(&self, commit: &str, status: &NewStatus) -> Result<(), ForgeError>;
-    /// Reviews: the latest that counts of each person.
+    /// The reviewers' latest effective reviews.
     fn reviews(&self, number: u64) -> Result<Vec<Review>, ForgeError>;
-    /// Approvals that a person took back and did not give again. Without those that the host itself took back because of new
-    /// commits. A host that does not tell has none.
+    /// Approvals that a reviewer withdrew and didn't renew, except for those that the host dismissed because of new
+    /// commits. Empty for hosts that don't report them.
     fn dismissed_approvals(&self, _number: u64) -> Result<Vec<DismissedApproval>, ForgeError> {
         Ok(Vec::new())
     }
-    /// What people wrote in reviews and on lines of the diff, oldest first.
+    /// Review comments and line comments, oldest first.
     fn review_comments(&self, number: u64) -> Result<Vec<Comment>, ForgeError>;
-    /// Paths that a pull request touches, old names of renamed files included.
+    /// Paths that a pull request touches, including old names of renamed files.
     fn pr_files(&self, number: u64) -> Result<Vec<String>, ForgeError>;
     /// Open pull requests, newest first, a bounded number.
     fn open_prs(&self) -> Result<Vec<PullRequest>, ForgeError>;
@@ -56,10 +57,10 @@ pub trait Forge: Send {
     fn issue(&self, number: u64) -> Result<Issue, ForgeError>;
 }
 
-/// What the credentials may do.
+/// What the credentials allow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
-    /// Who acts: a login, the name of an app.
+    /// The acting login or app name.
     pub login: String,
     /// Whether branches can be pushed.
     pub push: bool,
@@ -67,12 +68,12 @@ pub struct Access {
     pub private: bool,
 }
 
-/// Where git pushes to.
+/// A push URL.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GitRemote {
-    /// Without any secret.
+    /// Without secrets.
     pub url: String,
-    /// User name and secret, handed to git through the environment.
+    /// User name and secret, passed to git through the environment.
     pub login: Option<(String, String)>,
 }
 
@@ -85,7 +86,7 @@ impl std::fmt::Debug for GitRemote {
     }
 }
 
-/// How a pull request stands.
+/// A pull request's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrState {
@@ -102,17 +103,17 @@ pub enum PrState {
 pub struct PullRequest {
     /// Its number.
     pub number: u64,
-    /// Where people read it.
+    /// Its web page.
     pub url: String,
-    /// How it stands.
+    /// Its state.
     pub state: PrState,
-    /// Not yet for review.
+    /// Whether it is a draft.
     pub draft: bool,
     /// The branch with the work.
     pub head: String,
-    /// The commit that branch has on the host.
+    /// That branch's commit on the host.
     pub head_commit: String,
-    /// The branch it goes to.
+    /// The target branch.
     pub base: String,
     /// Its title.
     pub title: String,
@@ -126,24 +127,24 @@ pub struct PullRequest {
 pub struct NewPr {
     /// The branch with the work.
     pub head: String,
-    /// The branch it goes to.
+    /// The target branch.
     pub base: String,
     /// Its title.
     pub title: String,
     /// Its text.
     pub body: String,
-    /// Not yet for review.
+    /// Whether it is a draft.
     pub draft: bool,
 }
 
-/// What of a pull request is to change.
+/// Changes of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PrChange {
     /// New title.
     pub title: Option<String>,
     /// New text.
     pub body: Option<String>,
-    /// Ready for review (`false`) or a draft again. A host that cannot do it leaves it as it is.
+    /// Ready for review (`false`) or a draft again. Ignored by hosts without support.
     pub draft: Option<bool>,
 }
 
@@ -152,14 +153,14 @@ pub struct PrChange {
 pub struct Comment {
     /// The host's id.
     pub id: u64,
-    /// Who wrote it.
+    /// The author.
     pub author: String,
-    /// What it says.
+    /// Its text.
     pub body: String,
-    /// The file it is about.
+    /// Its file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The line it is about.
+    /// Its line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// When it was written.
@@ -167,35 +168,35 @@ pub struct Comment {
     pub at: Option<Timestamp>,
 }
 
-/// How a check stands.
+/// A check's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CiState {
     /// Not finished.
     Pending,
-    /// Fine.
+    /// Passed.
     Passed,
-    /// It ended without having looked at anything: skipped, or neutral. Beside others it is fine, as hosts see it; where all
-    /// are, nothing was checked.
+    /// It ended without a result: skipped, or neutral. Hosts accept it next to others; if all are skipped, nothing
+    /// was checked.
     Skipped,
-    /// Failed, timed out, cancelled, or waits for somebody's action.
+    /// Failed, timed out, was canceled, or needs an action.
     Failed,
 }
 
 /// One check of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CiCheck {
-    /// The host's id, where it has one.
+    /// The host's id, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
     /// Its name.
     pub name: String,
-    /// How it stands.
+    /// Its state.
     pub state: CiState,
-    /// The host's own words for the result.
+    /// The host's description of the result.
     #[serde(default)]
     pub summary: String,
-    /// Where people read it.
+    /// Its web page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
@@ -203,41 +204,41 @@ pub struct CiCheck {
 /// A status to set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewStatus {
-    /// How it stands.
+    /// Its state.
     pub state: CiState,
-    /// The name it stands under.
+    /// Its name.
     pub context: String,
     /// One line.
     pub description: String,
-    /// Where people read more.
+    /// A web page with details.
     pub url: Option<String>,
 }
 
-/// What a review says.
+/// A review's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewState {
     /// Approved.
     Approved,
-    /// Changes are asked for.
+    /// Changes were requested.
     ChangesRequested,
-    /// Only remarks.
+    /// Only comments.
     Commented,
 }
 
-/// A person's review.
+/// A review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
     /// The host's id.
     pub id: u64,
-    /// Who.
+    /// The reviewer.
     pub author: String,
-    /// What it says.
+    /// The decision.
     pub state: ReviewState,
     /// Its text.
     #[serde(default)]
     pub body: String,
-    /// The commit that was looked at.
+    /// The reviewed commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// When.
@@ -245,20 +246,20 @@ pub struct Review {
     pub at: Option<Timestamp>,
 }
 
-/// An approval that was taken back.
+/// A withdrawn approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DismissedApproval {
     /// The host's id of the review.
     pub id: u64,
-    /// Whose approval it was.
+    /// The reviewer.
     pub author: String,
-    /// Who took it back, where the host tells.
+    /// Who withdrew it, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// Why.
     #[serde(default)]
     pub message: String,
-    /// The commit that had been approved.
+    /// The approved commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
 }
@@ -268,7 +269,7 @@ pub struct DismissedApproval {
 pub struct Issue {
     /// Its number.
     pub number: u64,
-    /// Where people read it.
+    /// Its web page.
     pub url: String,
     /// Its title.
     pub title: String,
@@ -282,37 +283,37 @@ pub struct Issue {
     pub closed: bool,
 }
 
-/// The code host did not do what was asked.
+/// The code host didn't do what was requested.
 #[derive(Debug, thiserror::Error)]
 pub enum ForgeError {
-    /// The credentials are missing or not good enough.
+    /// The credentials are missing or insufficient.
     #[error("{what}: {reason}")]
     Auth {
         /// What was tried.
         what: String,
         /// Why it failed.
         reason: String,
-        /// What fixes it.
+        /// How to fix it.
         hint: String,
     },
-    /// There is no such thing, or the credentials may not see it.
+    /// It doesn't exist, or the credentials may not see it.
     #[error("{what}: {reason}")]
     NotFound {
         /// What was tried.
         what: String,
         /// Why it failed.
         reason: String,
-        /// What fixes it.
+        /// How to fix it.
         hint: String,
     },
-    /// The host refuses: trying again changes nothing.
+    /// The host refuses permanently.
     #[error("{what}: {reason}")]
     Refused {
         /// What was tried.
         what: String,
         /// Why it failed.
         reason: String,
-        /// What fixes it.
+        /// How to fix it.
         hint: String,
     },
     /// Too many calls.
@@ -323,7 +324,7 @@ pub enum ForgeError {
         /// How long to wait.
         wait: Duration,
     },
-    /// The host cannot be reached or is broken at the moment. What was asked for may have happened.
+    /// The host is unreachable or temporarily broken. The request may have taken effect.
     #[error("{what}: {reason}")]
     Unavailable {
         /// What was tried.
@@ -334,7 +335,7 @@ pub enum ForgeError {
 }
 
 impl ForgeError {
-    /// What fixes it, in words.
+    /// How to fix it, as text.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Auth { hint, .. } | Self::NotFound { hint, .. } | Self::Refused { hint, .. } => Some(hint),

@@ -1,33 +1,33 @@
-//! The port to whoever looks after the sandboxes of a run.
+//! The port for managing the sandboxes of a run.
 
 use ralph_loop_protocol::event::{SandboxGone, SandboxReady};
 
-/// Looks after the sandboxes of one run.
+/// Manages the sandboxes of one run.
 ///
-/// An implementer guarantees: neither method fails; what cannot be done is told as news, in words.
+/// Implementations guarantee: neither method fails; failures are reported as news, as text.
 pub trait SandboxKeeper: Send {
-    /// What happened since the last time.
+    /// What happened since the last call.
     fn news(&self) -> Vec<SandboxNews>;
-    /// The engine needs them no more; how the run stands decides what becomes of them.
+    /// The engine no longer needs them; the run's state decides what happens to them.
     fn dismiss(&self, end: Dismissal);
 }
 
 /// What happened to a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SandboxNews {
-    /// One was made, or found again.
+    /// It was created, or found again.
     Ready(SandboxReady),
     /// One is gone.
     Gone(SandboxGone),
-    /// Something that a person may want to know.
+    /// A message for the user.
     Notice(String),
 }
 
-/// How a run stands when its sandboxes are let go.
+/// A run's state when its sandboxes are dismissed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dismissal {
     /// It is over, and its result is safe: proven on the runner's side, or pushed with its state.
     Safe,
-    /// It may go on later.
+    /// It may be resumed later.
     Unfinished,
 }

@@ -1,7 +1,7 @@
 //! The ports: what the engine needs of the outside world, as small blocking traits over plain data.
 //!
 //! They block on purpose: a run is one thread that does one thing at a time, and a blocking call with a callback that
-//! may say "stop" is the simplest thing that can be killed anywhere. A backend that needs an async runtime owns one.
+//! may stop it is the simplest thing that can be killed anywhere. A backend that needs an async runtime owns one.
 
 mod agent;
 mod ask;
@@ -44,28 +44,28 @@ pub use workspace::{
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// Where the engine's time comes from.
+/// The engine's source of time.
 pub trait Clock: Send + Sync {
     /// The current instant, to the millisecond.
     fn now(&self) -> Timestamp;
     /// A monotonic reading, for durations.
     fn elapsed(&self) -> Duration;
-    /// Lets this much time pass. Callers wait in small steps, so that a person's word is heard meanwhile.
+    /// Sleeps. Callers wait in small steps, so that user controls are noticed in between.
     fn pause(&self, length: Duration);
-    /// The same, but by calling `wait`, which may come back earlier. A clock that is not the machine's lets the time
-    /// pass in its own way.
+    /// Sleeps by calling `wait`, which may return early. A simulated clock advances in its own way.
     fn pause_by(&self, length: Duration, wait: &mut dyn FnMut(Duration)) {
         let _ = wait;
         self.pause(length);
     }
 }
 
-/// A check that is code of the calling program (the library's custom completion). It looks at the workspace through the
-/// sandbox it is given and says why the work is not done. A closure is one.
+/// A check in the calling program's code (the library's custom completion). It inspects the workspace through its
+/// sandbox and says why the work isn't done. A closure is one.
 ///
-/// An implementer guarantees: the same files give the same answer; it may block, on an async runtime of its own if need be.
+/// Implementations guarantee: the same files give the same answer. They may block, and may use their own async
+/// runtime.
 pub trait CustomCheck: Send {
-    /// Whether the check passes; `Err` says in words why not.
+    /// Whether the check passes; the error says why not.
     fn check(&self, sandbox: &dyn Sandbox) -> Result<(), String>;
 }
 

@@ -1,15 +1,15 @@
-//! The port to whoever is told of a run while nobody watches it.
+//! The notification port.
 
 pub use ralph_loop_protocol::notification::{Notification, Occasion};
 
-/// Tells people.
+/// Sends notifications.
 ///
-/// An implementer guarantees: it returns within its own time-out, whatever the other side does; what it sends holds no secret.
+/// Implementations guarantee: a call returns within the notifier's timeout, and messages hold no secrets.
 pub trait Notifier: Send {
-    /// How it is named in messages: `slack`, `webhook`, `email`, `desktop`, `command`.
+    /// Its name in messages: `slack`, `webhook`, `email`, `desktop`, `command`.
     fn name(&self) -> &str;
-    /// Which occasions it is for.
+    /// Whether it reports this occasion.
     fn wants(&self, occasion: Occasion) -> bool;
-    /// Sends one message; the error says in words what went wrong.
+    /// Sends a notification; the error says what went wrong.
     fn send(&self, message: &Notification) -> Result<(), String>;
 }

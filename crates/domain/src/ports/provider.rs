@@ -1,7 +1,7 @@
-//! The port to whoever makes sandboxes: containers, microVMs, cloud machines.
+//! The port for sandbox providers: containers, microVMs, cloud machines.
 //!
-//! A provider makes, finds, lists and destroys; what it makes is a [`Sandbox`] with a life of its own. What a provider cannot
-//! do it says in its [`Capabilities`], and callers ask first.
+//! A provider creates, finds, lists and destroys sandboxes, each a [`Sandbox`] that outlives the process. Callers
+//! check its [`Capabilities`] first.
 
 use super::sandbox::{Sandbox, SandboxError};
 use jiff::Timestamp;
@@ -13,82 +13,82 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// Makes sandboxes.
+/// Creates sandboxes.
 ///
-/// An implementer guarantees: everything it makes carries the labels of [`SandboxSpec::labels`], and it lists, stops and
-/// destroys nothing else; creating again for the same run finds what a crashed process had made instead of making a second
-/// one; keys of the provider never enter a sandbox.
+/// Implementations guarantee: every sandbox carries the labels of [`SandboxSpec::labels`], and only such sandboxes
+/// are listed, stopped and destroyed; creating again for the same run finds what a crashed process had created; the
+/// provider's keys never enter a sandbox.
 pub trait SandboxProvider: Send + Sync {
     /// `docker`, `sbx`, `daytona`, `e2b`, `vercel`.
     fn name(&self) -> &'static str;
-    /// What it can do.
+    /// Its capabilities.
     fn capabilities(&self) -> Capabilities;
-    /// The sandbox of a run: the one that exists already, started where it was stopped, or a new one.
+    /// The sandbox of a run: the existing one, started if it was stopped, or a new one.
     fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn ManagedSandbox>, SandboxError>;
-    /// A sandbox by its id; `None` where it is gone.
+    /// A sandbox by its id; `None` if it is gone.
     fn attach(&self, id: &str) -> Result<Option<Box<dyn ManagedSandbox>>, SandboxError>;
-    /// All of ours, whoever made them.
+    /// All of ours.
     fn list(&self) -> Result<Vec<SandboxInfo>, SandboxError>;
-    /// Removes one of ours; no error where it is gone.
+    /// Removes one of ours, if it exists.
     fn destroy(&self, id: &str) -> Result<(), SandboxError>;
-    /// What such a machine costs per hour, as far as the provider's list says; `None` where it is free or unknown.
+    /// The list price per hour; `None` if free or unknown.
     fn hourly(&self, resources: &Resources) -> Option<Usd>;
 }
 
-/// A sandbox with a life of its own.
+/// A sandbox that outlives the process.
 pub trait ManagedSandbox: Sandbox {
     /// The provider's id, to attach to it again.
     fn id(&self) -> &str;
-    /// Starts it where it was stopped; nothing happens where it runs.
+    /// Starts it if it was stopped.
     fn start(&self) -> Result<(), SandboxError>;
     /// Stops it; its files stay.
     fn stop(&self) -> Result<(), SandboxError>;
     /// Removes it and its files.
     fn destroy(&self) -> Result<(), SandboxError>;
-    /// Where a port inside can be reached from outside.
+    /// The URL of a port inside.
     fn preview(&self, port: u16) -> Result<Preview, SandboxError>;
-    /// Says that it is still needed, where the provider stops what looks idle.
+    /// Keeps it alive, if the provider stops idle sandboxes.
     fn keep_alive(&self) -> Result<(), SandboxError> {
         Ok(())
     }
-    /// Makes a folder and those above it.
+    /// Creates a folder and its parents.
     fn make_dir(&self, path: &Path) -> Result<(), SandboxError>;
-    /// Whether something is there.
+    /// Whether the path exists.
     fn exists(&self, path: &Path) -> Result<bool, SandboxError>;
     /// Sets a file's permission bits.
     fn set_mode(&self, path: &Path, mode: u32) -> Result<(), SandboxError>;
 }
 
-/// What a sandbox is to be.
+/// The specification of a sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SandboxSpec {
-    /// The run it is for.
+    /// Its run.
     pub run: RunId,
-    /// The image; the provider's own default where absent.
+    /// The image; default: the provider's.
     pub image: Option<String>,
-    /// A snapshot to start from, where the provider has such.
+    /// A snapshot to start from, if the provider supports it.
     pub snapshot: Option<String>,
     /// Size.
     pub resources: Resources,
-    /// Variables of every command. Values may be secrets: they are given to the provider and written nowhere else.
+    /// Variables of every command. Values may be secrets: they are passed to the provider and stored nowhere else.
     pub env: BTreeMap<String, String>,
-    /// Hosts that may be reached; empty for the provider's own policy.
+    /// Reachable hosts; empty for the provider's policy.
     pub allowed_hosts: Vec<String>,
-    /// Volumes for shared caches: name and place inside.
+    /// Volumes for shared caches: name and path inside.
     pub volumes: Vec<(String, String)>,
-    /// Stops by itself after this idle time, where the provider can.
+    /// Stop after this idle time, if the provider supports it.
     pub auto_stop: Option<Duration>,
-    /// Further labels.
+    /// More labels.
     pub labels: BTreeMap<String, String>,
 }
 
-/// The label that marks everything of ours, and the one that names the run.
+/// The label of everything that belongs to `ralph`.
 pub const LABEL_OURS: &str = "ralph";
-/// See [`LABEL_OURS`].
+/// The label with the run id.
 pub const LABEL_RUN: &str = "ralph.run";
 
 impl SandboxSpec {
-    /// A sandbox with every default.
+    /// A sandbox with default settings.
     pub fn of_run(run: RunId) -> Self {
         Self {
             run,
@@ -102,7 +102,7 @@ impl SandboxSpec {
             labels: BTreeMap::new(),
         }
     }
-    /// The labels that it carries: ours, the run, and further ones.
+    /// All its labels: ours, the run's, and more.
     pub fn all_labels(&self) -> BTreeMap<String, String> {
         let mut labels = self.labels.clone();
         labels.insert(LABEL_OURS.into(), "true".into());
@@ -111,20 +111,20 @@ impl SandboxSpec {
     }
 }
 
-/// What a provider can do.
+/// A provider's capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Capabilities {
-    /// Output comes while a command runs, not only at its end.
+    /// Output is streamed while a command runs.
     pub streaming: bool,
-    /// Standard output and error are told apart.
+    /// Standard output and error are separate.
     pub separate_stderr: bool,
     /// Commands can read standard input.
     pub stdin: bool,
     /// Several commands at once.
     pub parallel: bool,
-    /// Stopped and started again with its files.
+    /// Can be stopped and started with its files.
     pub stop_start: bool,
-    /// Ports can be reached from outside.
+    /// Ports are reachable from outside.
     pub preview: bool,
     /// Hosts can be allowed and denied.
     pub network_policy: bool,
@@ -138,25 +138,25 @@ pub struct Capabilities {
     pub file_modes: bool,
 }
 
-/// One of our sandboxes, as a list shows it.
+/// One of our sandboxes in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxInfo {
     /// The provider's id.
     pub id: String,
     /// The provider.
     pub provider: String,
-    /// The run it was made for.
+    /// Its run.
     pub run: Option<RunId>,
-    /// How it is: `running`, `stopped`, or the provider's own word.
+    /// Its state: `running`, `stopped`, or the provider's word.
     pub state: String,
-    /// When it was made, where the provider tells.
+    /// When it was created, if known.
     pub created_at: Option<Timestamp>,
 }
 
-/// Where a port inside can be reached.
+/// How to reach a port inside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preview {
-    /// The address.
+    /// The URL.
     pub url: String,
     /// Headers that a request must carry (a preview token).
     pub headers: BTreeMap<String, String>,

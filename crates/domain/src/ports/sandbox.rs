@@ -1,4 +1,4 @@
-//! The port to where commands run.
+//! The sandbox port.
 
 use super::trace::ExecTrace;
 use crate::installed::InstalledFolder;
@@ -7,27 +7,27 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where the agent's tree lives and where commands run.
+/// Holds the agent's tree and runs commands.
 ///
-/// An implementer guarantees: when `exec` returns, no process it started is alive, whatever way it ended, also none that left
-/// its process group or ignores polite signals; paths given to the file methods are relative to [`Sandbox::root`], and what is
-/// absolute, has `..`, leads out over a link or into `.git` is refused with [`SandboxError::OutsideWorkspace`]; `exec` calls
-/// its sink's [`ExecSink::poll`] at least every 250 ms.
+/// Implementations guarantee: when `exec` returns, no process it started is alive, however it ended, even if it left
+/// its process group or ignores SIGTERM; paths of the file methods are relative to [`Sandbox::root`], and anything
+/// absolute, with `..`, or leading outside over a link or into `.git` is refused with
+/// [`SandboxError::OutsideWorkspace`]; `exec` calls [`ExecSink::poll`] at least every 250 ms.
 pub trait Sandbox: Send {
-    /// `local`, `memory`, …: a name for people. What a sandbox can do is asked of [`Sandbox::capabilities`].
+    /// `local`, `memory`, …: a display name. For features see [`Sandbox::capabilities`].
     fn kind(&self) -> &'static str;
-    /// What it is like, as far as the engine acts on it.
+    /// Its properties that the engine depends on.
     fn capabilities(&self) -> SandboxCapabilities;
     /// The workspace's folder as commands inside see it.
     fn root(&self) -> &Path;
-    /// The same folder as this process sees it, which may be another path; `None` where its files are not on this machine.
+    /// The same folder for this process, maybe another path; `None` if its files aren't on this machine.
     fn host_root(&self) -> Option<&Path> {
         None
     }
-    /// Runs one command to its end.
+    /// Runs one command.
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError>;
-    /// Runs one command to its end and watches which files of the workspace its runners open and run, and who writes there.
-    /// `None` where commands cannot be watched here.
+    /// Runs one command and records which files of the workspace its runners open and run, and who writes there.
+    /// `None` if watching isn't supported.
     fn exec_watched(
         &self,
         request: &ExecRequest,
@@ -35,77 +35,76 @@ pub trait Sandbox: Send {
     ) -> Result<(ExecOutcome, Option<ExecTrace>), SandboxError> {
         Ok((self.exec(request, sink)?, None))
     }
-    /// A file's bytes; `None` where there is no such file.
+    /// A file's bytes; `None` if it doesn't exist.
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError>;
-    /// Writes or appends a file, making its folders.
+    /// Writes or appends a file, creating its folders.
     fn write(&self, path: &Path, bytes: &[u8], mode: WriteMode) -> Result<(), SandboxError>;
-    /// Removes a file; no error where there is none.
+    /// Removes a file, if it exists.
     fn remove(&self, path: &Path) -> Result<(), SandboxError>;
-    /// Names in a folder, sorted; none where there is no such folder.
+    /// Names in a folder, sorted; empty if it doesn't exist.
     fn list(&self, path: &Path) -> Result<Vec<String>, SandboxError>;
-    /// A connection of its own to the same sandbox, so that one more can run beside those of `self`: for
-    /// processes in the background and for several commands at once. What runs there ends when it is dropped, at the
-    /// latest with this process.
+    /// A separate connection to the same sandbox, to run more commands at the same time: background processes and
+    /// parallel commands. What runs there ends when it is dropped, at the latest with this process.
     fn new_connection(&self) -> Result<Box<dyn Sandbox>, SandboxError>;
     /// The same kind of sandbox over another folder, for clean checkouts.
     fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError>;
-    /// The same, with folders of the user's repo that are there for reading only, each at its own path below the top. Nothing
-    /// more than [`Sandbox::with_root`] where commands do not use the programs of this machine.
+    /// The same, with folders of the user's repo as read-only mounts, each at its path below the top. Equals
+    /// [`Sandbox::with_root`] if commands don't use this machine's programs.
     fn with_lent(&self, root: &Path, lent: &[InstalledFolder]) -> Result<Box<dyn Sandbox>, SandboxError> {
         let _ = lent;
         self.with_root(root)
     }
-    /// Where this process and sandboxed commands can meet; `None` where commands see the machine as it is, and where they run
-    /// on another one.
+    /// Where this process and sandboxed commands can exchange files; `None` without a sandbox or on another machine.
     fn exchange(&self) -> Option<Exchange> {
         None
     }
-    /// An address outside of the sandbox that leads to `port` of whichever command listens there, as long as the sandbox lives;
-    /// `None` where a port in there is one of this machine anyway, or where no plain address leads there.
+    /// An outside URL for `port` of whichever command listens there, as long as the sandbox lives; `None` if its
+    /// ports are this machine's anyway, or if there is no plain URL.
     fn host_address(&self, port: u16) -> Result<Option<String>, SandboxError> {
         let _ = port;
         Ok(None)
     }
-    /// Files of the workspace were changed on this machine, between two commands: the next one sees them. Nothing has to be
-    /// done where commands see this machine's files anyway, or get them anew each time.
+    /// Called when files of the workspace were changed on this machine between two commands, so that the next one
+    /// sees them. Not needed if commands see this machine's files, or get them each time.
     fn folder_edited(&self) -> Result<(), SandboxError> {
         Ok(())
     }
 }
 
-/// What a sandbox is like, as far as the engine acts on it.
+/// Properties of a sandbox that the engine depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SandboxCapabilities {
-    /// Whose programs, settings and variables its commands use.
+    /// The source of its commands' programs, settings and variables.
     pub surroundings: Surroundings,
 }
 
-/// Whose programs, settings and variables commands use.
+/// The source of commands' programs, settings and variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Surroundings {
-    /// Those of this machine and this process: a proof must look at them, too, and see that none leads into the workspace.
+    /// This machine and this process: a proof must check that none leads into the workspace.
     Host,
-    /// Its own; those of this machine do not count.
+    /// The sandbox; this machine's don't matter.
     Own,
 }
 
-/// A folder that this process and sandboxed commands can both write. Whatever is in it may be the work of a hostile command.
+/// A folder that this process and sandboxed commands can both write. A hostile command may have written anything in
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// Its place for this process.
+    /// Its path for this process.
     pub outside: PathBuf,
-    /// Its place for commands.
+    /// Its path for commands.
     pub inside: PathBuf,
     /// Whether commands may use sockets among themselves, as a browser must.
     pub sockets: bool,
-    /// What a command reaches on its own loopback.
+    /// What a command reaches on its loopback.
     pub loopback: Loopback,
 }
 
 /// What a sandboxed command reaches on its loopback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loopback {
-    /// Only itself: every command has a network of its own, and finds the others through the sandbox's proxy.
+    /// Only itself: every command has a separate network, and finds the others through the sandbox's proxy.
     OfCommand,
     /// All commands of the sandbox, and nothing else.
     OfSandbox,
@@ -125,34 +124,34 @@ pub enum WriteMode {
 pub struct ExecRequest {
     /// Program and arguments.
     pub argv: Vec<String>,
-    /// Folder below the root to run in.
+    /// The folder to run in, relative to the root.
     pub cwd: PathBuf,
     /// Variables added to the environment.
     pub env: Vec<(String, String)>,
-    /// What stands on standard input.
+    /// Standard input.
     pub stdin: Stdin,
     /// Longest run.
     pub timeout: Option<Duration>,
     /// Longest silence on both output streams.
     pub idle_timeout: Option<Duration>,
-    /// Time between the polite signal and the final one.
+    /// Time between SIGTERM and SIGKILL.
     pub grace: Duration,
-    /// Whose keys and login it gets.
+    /// Which keys and login it gets.
     pub credentials: Credentials,
 }
 
-/// Whose keys and login a command gets.
+/// Which keys and login a command gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Credentials {
-    /// Nobody's: a check, a set-up command, whatever a repo or a model asks for.
+    /// None: a check, a setup command, a request of a repo or a model.
     #[default]
     None,
-    /// Those of its program: it is the session of an agent that has some.
+    /// Its program's: an agent's session.
     Agent,
 }
 
 impl ExecRequest {
-    /// A command with nothing on stdin, the sandbox's environment and no time-out.
+    /// A command with empty stdin, the sandbox's environment and no timeout.
     pub fn new(argv: Vec<String>) -> Self {
         Self {
             argv,
@@ -170,7 +169,7 @@ impl ExecRequest {
 /// What a command reads on standard input.
 #[derive(Debug, Clone)]
 pub enum Stdin {
-    /// End of file at once.
+    /// Immediate end of file.
     Empty,
     /// These bytes, then end of file.
     Bytes(Vec<u8>),
@@ -189,7 +188,7 @@ pub enum Stream {
 
 /// Receives a command's output and may end it.
 pub trait ExecSink {
-    /// Bytes as they came, in order per stream.
+    /// Bytes as received, in order per stream.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
     /// Called often; `Break` ends the command and everything it started.
     fn poll(&mut self) -> ControlFlow<StopCause>;
@@ -202,18 +201,18 @@ pub enum ExecEnd {
     Exited(i32),
     /// A signal ended it.
     Signaled(i32),
-    /// It ran past its time.
+    /// It exceeded its time limit.
     TimedOut,
     /// It was silent for too long.
     IdleTimedOut,
-    /// The sink said stop.
+    /// The sink ended it.
     Stopped(StopCause),
-    /// The process that watches over it died; everything it had started is gone.
+    /// Its guard process died; everything it had started is gone.
     GuardLost,
 }
 
 impl ExecEnd {
-    /// The exit code as a shell would show it.
+    /// The exit code as a shell shows it.
     pub fn code(self) -> Option<i32> {
         match self {
             Self::Exited(code) => Some(code),
@@ -227,24 +226,24 @@ impl ExecEnd {
     }
 }
 
-/// The end of a command.
+/// The result of a command.
 #[derive(Debug, Clone, Copy)]
 pub struct ExecOutcome {
     /// How it ended.
     pub end: ExecEnd,
     /// How long it took.
     pub duration: Duration,
-    /// Processes it had left behind, ended by the sandbox.
+    /// Leftover processes, ended by the sandbox.
     pub survivors: u32,
 }
 
-/// A sandbox could not do what was asked.
+/// A sandbox couldn't do what was requested.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// The program does not exist or cannot be started.
+    /// The program doesn't exist or can't be started.
     #[error("cannot start `{program}`: {reason}")]
     CannotStart {
-        /// What was to be started.
+        /// The program.
         program: String,
         /// Why not.
         reason: String,
@@ -257,7 +256,7 @@ pub enum SandboxError {
     File {
         /// What was tried.
         verb: &'static str,
-        /// On what.
+        /// The file.
         path: PathBuf,
         /// Why it failed.
         reason: String,

@@ -1,12 +1,12 @@
-//! What a watched command did, as far as it may decide a result.
+//! A watched command's activity, as far as it can decide a result.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What a watched command and all that it started did to the files of the workspace.
+/// What a watched command and its children did to the files of the workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecTrace {
-    /// Each thing once, whatever the order.
+    /// Each step once, in no particular order.
     pub steps: BTreeSet<TraceStep>,
 }
 
@@ -18,18 +18,18 @@ impl ExecTrace {
     }
 }
 
-/// One thing that was done to a file of the workspace.
+/// One access to a file of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TraceStep {
-    /// What.
+    /// The kind of access.
     pub kind: TraceKind,
-    /// How many scripts of the workspace stand between the command and this: 0 where it leads there by runners alone.
+    /// How many scripts of the workspace are between the command and this: 0 if only runners are.
     pub scripts: u32,
     /// The file, relative to the root.
     pub path: String,
 }
 
-/// What was done to a file.
+/// A kind of access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceKind {
@@ -37,9 +37,9 @@ pub enum TraceKind {
     Ran,
     /// A runner opened it for reading.
     Read,
-    /// Somebody, runner or not, opened it for writing, replaced or removed it.
+    /// Any process opened it for writing, replaced or removed it.
     Wrote,
-    /// Code of the workspace did so where installed things stand that programs load by themselves: a package, a compiled source,
-    /// or settings and programs at home (`~/…`).
+    /// Code of the workspace wrote to installed files that programs load unasked: a package, a compiled source, or
+    /// settings and programs at home (`~/…`).
     Planted,
 }

@@ -1,24 +1,21 @@
-//! The evidence as Markdown, for the body of a pull request. Agents choose names, commands and file contents that end
-//! up here, so nothing of it may become markup: no link, no mention, no heading, no row of its own.
+//! The evidence as Markdown, for a pull request. Agents choose names, commands and file contents in it, so nothing
+//! may become markup: no link, mention, heading or table row.
 
 use super::{Proof, ProofCheck, ProofLevel};
 use ralph_loop_protocol::text::{self, count};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Rows of the table of checks.
 const CHECKS_MAX: usize = 60;
-/// Changes of the harness, differences and suppressions that are listed.
+/// Most listed harness changes, differences and suppressions.
 const HARNESS_MAX: usize = 20;
-/// Reasons that are listed.
 const FAILED_MAX: usize = 20;
-/// A space without width.
+/// A zero-width space.
 const GAP: &str = "&#8203;";
-/// Characters of a command.
 const COMMAND_MAX: usize = 120;
 
-/// The table of the evidence, then what the run took, then what needs a look. Bounded, and safe to put into a pull
-/// request whatever an agent wrote.
+/// The table of evidence, the run's usage, and what needs attention. Bounded, and safe for a pull request whatever an
+/// agent wrote.
 pub fn evidence_markdown(proof: &Proof) -> String {
     let mut out = String::from("### Evidence\n\n");
     let approved_by = proof.approved_by.as_deref().filter(|_| proof.passed);
@@ -40,7 +37,7 @@ pub fn evidence_markdown(proof: &Proof) -> String {
     out
 }
 
-/// What failed without the work, and what the run changed of the harness.
+/// What failed without the work, and the run's harness changes.
 fn difference(out: &mut String, proof: &Proof) {
     if proof.passed {
         if let Some(reason) = &proof.reason {
@@ -161,7 +158,7 @@ fn protected(out: &mut String, proof: &Proof) {
     };
 }
 
-/// Text that is shown as it is. Entities instead of backslashes: they hold inside tables, too.
+/// Escapes text. Entities instead of backslashes, because they also work inside tables.
 pub fn plain(text: &str, max: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text::one_line(text, max).chars() {
@@ -183,7 +180,7 @@ pub fn plain(text: &str, max: usize) -> String {
             | '?'
             | '='
             | '\'' => out.push(c),
-            // Hosts look for mentions and issue numbers in the text as it is shown: only a gap keeps them from it.
+            // Hosts find mentions and issue numbers in the rendered text: only a gap prevents that.
             '@' | '#' => {
                 let _ = write!(out, "&#{};{GAP}", c as u32);
             }
@@ -193,13 +190,13 @@ pub fn plain(text: &str, max: usize) -> String {
             c => out.push(c),
         }
     }
-    // A bare address becomes a link on most hosts.
+    // Most hosts turn a plain URL into a link.
     out.replace("://", &format!(":{GAP}//")).replace("www.", &format!("www.{GAP}"))
 }
 
-/// Text in `<code>`: backticks cannot be escaped inside backticks, and a `|` ends a cell even there.
+/// Text in `<code>`: backticks can't be escaped inside backticks, and a `|` ends a cell even there.
 fn code(text: &str, max: usize) -> String {
-    // A gap would be copied along with the command, and inside code no host looks for links and mentions.
+    // A gap would be copied with the command, and hosts don't look for links and mentions inside code.
     format!("<code>{}</code>", plain(text, max).replace(GAP, "").trim())
 }
 

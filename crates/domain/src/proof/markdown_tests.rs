@@ -126,7 +126,7 @@ fn nothing_an_agent_writes_becomes_markup() {
 }
 
 #[test]
-fn however_much_there_is_the_text_stays_short_enough_for_a_pull_request() {
+fn evidence_is_bounded_for_a_pull_request() {
     let mut proof = proof();
     proof.checks = vec![check(&"n".repeat(1000), &"&".repeat(10_000)); 500];
     proof.failed = vec!["|".repeat(10_000); 500];

@@ -1,4 +1,4 @@
-//! The proof of a run in words, for people; what it is made of is [`ralph_loop_protocol::proof`].
+//! Renders the proof of a run; its data is in [`ralph_loop_protocol::proof`].
 
 mod markdown;
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-/// Values shorter than this are no secrets worth hiding: hiding them would hide ordinary words.
+/// Shorter values aren't hidden: that would hide ordinary words.
 pub(super) const VALUE_MIN: usize = 6;
-/// A part of a value that is looked for by itself: a line of a key.
+/// Shortest separate part of a value: a line of a key.
 const PART_MIN: usize = 12;
-/// A password inside an address is looked for by itself from this length on.
+/// Shortest password inside a URL that is hidden separately.
 const PASSWORD_MIN: usize = 8;
 
-/// The forms in which a value may appear, the value itself among them.
+/// The forms in which a value may appear, including itself.
 pub(super) fn forms(value: &str) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     let value = value.trim();
@@ -17,7 +17,7 @@ pub(super) fn forms(value: &str) -> BTreeSet<String> {
         return all;
     }
     let mut parts = vec![value.to_owned()];
-    // A value over several lines (a PEM key) is also known by each of them.
+    // Each line of a multi-line value (a PEM key) also counts.
     if value.contains(char::is_whitespace) {
         parts.extend(value.split_whitespace().filter(|p| p.len() >= PART_MIN).map(str::to_owned));
     }
@@ -31,7 +31,7 @@ pub(super) fn forms(value: &str) -> BTreeSet<String> {
 
 fn add_forms(all: &mut BTreeSet<String>, part: &str) {
     all.insert(part.to_owned());
-    // As RFC 3986 has it, as `encodeURIComponent`, as a path keeps its slashes, as a form.
+    // RFC 3986, `encodeURIComponent`, a path that keeps its slashes, a form.
     for kept in ["-_.~", "-_.~!*'()", "-_.~/", "-_.*"] {
         all.insert(percent_encoded(part, kept, false));
         all.insert(percent_encoded(part, kept, true));
@@ -57,7 +57,7 @@ fn add_forms(all: &mut BTreeSet<String>, part: &str) {
     }
 }
 
-/// The password of an address (`postgres://user:password@host`), where it is no ordinary word.
+/// The password of a URL (`postgres://user:password@host`), unless it is an ordinary word.
 fn url_password(value: &str) -> Vec<String> {
     let Some((_, rest)) = value.split_once("://") else { return Vec::new() };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
@@ -108,7 +108,7 @@ fn json_escaped(text: &str) -> String {
     written.strip_prefix('"').and_then(|t| t.strip_suffix('"')).unwrap_or_default().to_owned()
 }
 
-/// The same with `\\u` for what is not ASCII.
+/// With `\\u` escapes for non-ASCII characters.
 fn ascii_escaped(json: &str, upper: bool) -> String {
     let mut out = String::new();
     for c in json.chars() {
@@ -123,7 +123,7 @@ fn ascii_escaped(json: &str, upper: bool) -> String {
     out
 }
 
-/// As shells write it: between single quotes, between double quotes, with backslashes.
+/// Shell quoting: single quotes, double quotes, backslashes.
 fn shell_quoted(text: &str) -> [String; 4] {
     let double = text.chars().flat_map(|c| {
         let escape = matches!(c, '"' | '$' | '`' | '\\').then_some('\\');
@@ -137,12 +137,12 @@ fn shell_quoted(text: &str) -> [String; 4] {
     [text.replace('\'', "'\\''"), text.replace('\'', "'\"'\"'"), double.collect(), bare.collect()]
 }
 
-/// The characters of base64 that depend on `bytes` alone when `lead` unknown bytes stand before it.
+/// The base64 characters that depend only on `bytes` if `lead` unknown bytes precede them.
 fn base64_core(bytes: &[u8], lead: usize) -> Option<String> {
     let mut padded = vec![0u8; lead];
     padded.extend_from_slice(bytes);
     let encoded = base64(&padded);
-    // The first characters mix with what stands before, the last with what follows.
+    // The first characters mix with what precedes, the last with what follows.
     let skip = match lead {
         0 => 0,
         1 => 2,
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_of_an_address_is_a_secret_of_its_own_unless_it_is_a_word() {
+    fn url_password_is_a_separate_secret_unless_it_is_a_word() {
         assert!(forms("postgres://me:S3cret%2Fpw9@db/x").contains("S3cret/pw9"));
         for ordinary in
             ["postgres://postgres:postgres@db/x", "postgres://me:development@db/x", "http://a:b@c"]

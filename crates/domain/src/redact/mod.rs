@@ -1,9 +1,9 @@
 //! Redaction: secrets never reach a file, a screen, an event or a commit.
 //!
-//! One [`Redactor`] per process knows the values of secret variables (plain, encoded, escaped and quoted as [`forms`] has it,
-//! broken over lines) and the shapes of well-known tokens. Text that enters in pieces goes through a [`RedactStream`], which
-//! holds back an unfinished word so that a secret split over two reads is still whole when it is looked at. A [`SecretScan`]
-//! looks for values alone, through contents of any length, before they leave this machine.
+//! One [`Redactor`] per process knows the values of secret variables (plain, encoded, escaped and quoted as in
+//! [`forms`], broken over lines) and the shapes of well-known tokens. Text in pieces goes through a [`RedactStream`],
+//! which holds back an unfinished word so that a secret split over two reads is checked in one piece. A
+//! [`SecretScan`] searches contents of any length for known values before they leave this machine.
 
 mod forms;
 mod stream;
@@ -19,7 +19,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use memchr::memmem::find;
 use std::borrow::Cow;
 
-/// Shapes of tokens: prefix and the least number of token characters that must follow.
+/// Token shapes: prefix and the least number of token characters after it.
 const SHAPES: &[(&str, usize)] = &[
     ("sk-", 20),
     ("ghp_", 20),
@@ -109,12 +109,12 @@ impl Redactor {
         Self { automaton, patterns, values }
     }
 
-    /// Takes from an environment what is secret by its name.
+    /// Takes variables with secret names from an environment.
     pub fn from_vars(vars: impl IntoIterator<Item = (String, String)>) -> Self {
         Self::new(vars.into_iter().filter(|(name, _)| is_secret_name(name)))
     }
 
-    /// `text` without secrets.
+    /// `text` with secrets redacted.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.scan(text.as_bytes()) {
             None => Cow::Borrowed(text),
@@ -122,40 +122,39 @@ impl Redactor {
         }
     }
 
-    /// `bytes` without secrets.
+    /// `bytes` with secrets redacted.
     pub fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         self.scan(bytes).map_or(Cow::Borrowed(bytes), Cow::Owned)
     }
 
-    /// Whether the value of any secret is known: only then is there something to look for.
+    /// Whether any secret value is known, so that there is something to search for.
     pub fn knows_values(&self) -> bool {
         !self.values.is_empty()
     }
 
-    /// Looks for the very values of secrets. What only looks like a token is not among them: a test may well hold such a
-    /// thing.
+    /// Searches for known secret values. Token shapes don't count: a test may contain one.
     pub fn scanner(&self) -> SecretScan<'_> {
         SecretScan::new(&self.values)
     }
 
-    /// The names of secrets whose very values stand in `bytes`.
+    /// The names of secrets whose values are in `bytes`.
     pub fn known_in(&self, bytes: &[u8]) -> std::collections::BTreeSet<&str> {
         let mut scan = self.scanner();
         scan.push(bytes);
         scan.found()
     }
 
-    /// Where a value begins that `bytes` ends in the middle of.
+    /// Where a value begins that the end of `bytes` cuts off.
     fn begun_at(&self, bytes: &[u8]) -> Option<usize> {
         self.values.begun_at(bytes)
     }
 
-    /// Where long values stand in `bytes`, white space between their parts or not.
+    /// Where long values are in `bytes`, with or without white space between their parts.
     fn broken_in(&self, bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
         self.values.broken_in(bytes).into_iter().map(|(place, _)| place).collect()
     }
 
-    /// Every string inside a JSON value, keys included, without secrets.
+    /// Redacts every string of a JSON value, including keys.
     pub fn json(&self, value: &mut serde_json::Value) {
         use serde_json::Value;
         match value {
@@ -195,7 +194,6 @@ impl Redactor {
         Some(self.scan_whole(&out).unwrap_or(out))
     }
 
-    /// What stands in one piece.
     fn scan_whole(&self, input: &[u8]) -> Option<Vec<u8>> {
         let automaton = self.automaton.as_ref()?;
         let mut out: Option<Vec<u8>> = None;
@@ -236,7 +234,7 @@ fn is_token_byte(b: u8) -> bool {
 }
 
 fn token(input: &[u8], start: usize, body: usize, min: usize) -> Hidden {
-    // A prefix inside a longer word (`task-force-…` holds `sk-`) is no token.
+    // A prefix inside a longer word (`task-force-…` holds `sk-`) isn't a token.
     if start > 0
         && start != body
         && (input[start - 1].is_ascii_alphanumeric() || matches!(input[start - 1], b'_' | b'-'))
@@ -245,7 +243,7 @@ fn token(input: &[u8], start: usize, body: usize, min: usize) -> Hidden {
     }
     let length = input[body..].iter().take_while(|b| is_token_byte(**b)).count();
     let tail = &input[body..body + length];
-    // Real tokens mix digits and letters; `sk-this-is-a-long-slug-of-words` does not.
+    // Real tokens mix digits and letters; `sk-this-is-a-long-slug-of-words` doesn't.
     let mixed = tail.iter().any(u8::is_ascii_digit) && tail.iter().any(u8::is_ascii_alphabetic);
     (length >= min && mixed).then(|| (start..body + length, "[redacted:token]".to_owned()))
 }

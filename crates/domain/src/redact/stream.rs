@@ -3,9 +3,9 @@
 use super::{BEARER, PEM_BEGIN, Redactor};
 use memchr::memmem::{find, rfind};
 
-/// An unfinished word longer than this is let go in parts.
+/// A longer unfinished word is passed on in parts.
 const HOLD_MAX: usize = 32 * 1024;
-/// When a long word is let go, this much of it is still held back.
+/// How much of such a word is still held back.
 const OVERLAP: usize = 8 * 1024;
 
 /// Redacts text that comes in pieces.
@@ -13,36 +13,36 @@ const OVERLAP: usize = 8 * 1024;
 pub struct RedactStream {
     held: Vec<u8>,
     in_key: bool,
-    /// With fewer bytes than this nothing can be shown: what is held was looked through at less.
+    /// With fewer bytes nothing can be shown: the held text was already checked.
     look_again_at: usize,
 }
 
 impl RedactStream {
-    /// The next piece; returns what may be shown now.
+    /// Adds a piece; returns what may be shown now.
     pub fn push(&mut self, redactor: &Redactor, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
         if self.held.len() < self.look_again_at {
             return Vec::new();
         }
         let cut = match self.held.iter().rposition(|b| b.is_ascii_whitespace()) {
-            // `Bearer ` and its token belong together, so the word before the last space is held, too.
+            // `Bearer ` and its token belong together, so the word before the last space is held as well.
             Some(at) if self.held.len() - at <= HOLD_MAX => word_start(&self.held, at),
             _ if self.held.len() > HOLD_MAX => self.held.len() - OVERLAP,
             _ => return Vec::new(),
         };
-        // A secret that white space parts has begun: it waits for its rest.
+        // A secret that spans white space has begun: wait for its rest.
         let cut = match begun_before(redactor, &self.held[..cut]) {
             Some(begun) if self.held.len() - begun <= HOLD_MAX => begun,
             _ => cut,
         };
-        // What waits for its rest is not looked through again for every byte that follows.
+        // Held text isn't checked again for every byte that follows.
         self.look_again_at = if cut == 0 { self.held.len() + self.held.len() / 8 } else { 0 };
         let rest = self.held.split_off(cut);
         let ready = std::mem::replace(&mut self.held, rest);
         self.clean(redactor, &ready)
     }
 
-    /// The end of the text; returns the rest.
+    /// Ends the text; returns the rest.
     pub fn finish(&mut self, redactor: &Redactor) -> Vec<u8> {
         let ready = std::mem::take(&mut self.held);
         self.look_again_at = 0;
@@ -74,8 +74,8 @@ impl RedactStream {
     }
 }
 
-/// Where to cut before a value that has begun, so that neither a word nor another value is cut in two: the end of one may well
-/// look like the beginning of the next.
+/// Where to cut before an unfinished value without splitting a word or another value: the end of one may look like
+/// the beginning of the next.
 fn begun_before(redactor: &Redactor, ready: &[u8]) -> Option<usize> {
     let mut begun = redactor.begun_at(ready)?;
     let values = redactor.broken_in(ready);
@@ -91,7 +91,7 @@ fn begun_before(redactor: &Redactor, ready: &[u8]) -> Option<usize> {
     }
 }
 
-/// The start of the word that ends at the whitespace `at`, or `at + 1` where that word is not one that announces a token.
+/// The start of the word that ends at the whitespace `at`, or `at + 1` if that word doesn't announce a token.
 fn word_start(held: &[u8], at: usize) -> usize {
     let line = &held[..=at];
     for word in BEARER.iter().copied().chain(["-----BEGIN "]) {
@@ -99,7 +99,7 @@ fn word_start(held: &[u8], at: usize) -> usize {
             return line.len() - word.len();
         }
     }
-    // The header of a private key has spaces of its own: hold the whole line until it is complete.
+    // The header of a private key contains spaces: hold the whole line until it is complete.
     let line_start = held.iter().rposition(|b| *b == b'\n').map_or(0, |nl| nl + 1);
     if find(&held[line_start..], PEM_BEGIN.as_bytes()).is_some() { line_start } else { at + 1 }
 }

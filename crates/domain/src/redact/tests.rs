@@ -25,7 +25,7 @@ fn a_known_value_is_hidden_in_every_form() {
 
 #[test]
 fn tokens_are_known_by_their_shape() {
-    // Put together here so that no scanner takes this file for a leak.
+    // Concatenated so that no scanner takes this file for a leak.
     let key = format!("key {}{} end", "sk-ant-", "api03-abcdefghij0123456789");
     for (text, want) in [
         (key.as_str(), "key [redacted:token] end"),
@@ -73,11 +73,11 @@ fn a_private_key_split_over_reads_is_hidden() {
     }
 }
 
-/// A value with what every encoding treats in its own way.
+/// Characters that every encoding treats differently.
 const AWKWARD: &str = "pa/ss+w\u{f6}rd'42$&x y=z";
 
 #[test]
-fn every_way_to_write_a_value_is_known() {
+fn every_form_of_a_value_is_hidden() {
     let redactor = Redactor::new([("MY_TOKEN", AWKWARD)]);
     for written in [
         "pa%2Fss%2Bw%C3%B6rd%2742%24%26x%20y%3Dz",
@@ -103,7 +103,7 @@ fn every_way_to_write_a_value_is_known() {
 }
 
 #[test]
-fn a_key_of_several_lines_is_known_as_a_whole_and_by_each_line() {
+fn multi_line_key_is_hidden_whole_and_by_line() {
     let lines = ["MIIEvQIBADANBgkqhkiG9w0BAQEF", "AASCBKcwggSjAgEAAoIBAQC7VJTU"];
     let key = format!("-----BEGIN X-----\n{}\n{}\n-----END X-----", lines[0], lines[1]);
     let redactor = Redactor::new([("APP_KEY_PEM", &key)]);
@@ -115,7 +115,7 @@ fn a_key_of_several_lines_is_known_as_a_whole_and_by_each_line() {
 }
 
 #[test]
-fn words_that_only_look_alike_are_no_values() {
+fn similar_words_are_not_hidden() {
     let redactor = Redactor::new([("PIN", "abcde"), ("SHORT_TOKEN", "on the")]);
     assert_eq!(redactor.text("abcde: one thing"), "abcde: one thing", "too short; and not across words");
     for text in ["the token is in the environment", "OPENAI_API_KEY=sk-...", "sk-xxxxxxxxxxxxxxxxxxxxxxxx"] {

@@ -1,29 +1,27 @@
-//! Finds the very values of secrets, in any of their forms, whole or broken over spaces and lines.
+//! Finds secret values in any of their forms, whole or broken over spaces and lines.
 
 use super::forms::forms;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-/// A value that spaces and line ends may part must be this long without them: short ones would be found across ordinary words.
+/// Shortest value that may be broken by white space: short ones would be found across ordinary words.
 const BROKEN_MIN: usize = 12;
-/// This much of a value at the end of a text is a reason to wait for what follows.
+/// This much of a value at the end of a text is a reason to wait for more.
 const BEGUN_MIN: usize = 3;
 
-/// The values of secrets, each with its name.
 pub(super) struct Values {
     names: Vec<String>,
     whole: Finder,
-    /// Without white space, looked for in texts without white space.
+    /// Without white space, to search texts without white space.
     broken: Finder,
-    /// The forms that `broken` looks for, by how they begin.
+    /// The forms that `broken` searches for, by their first bytes.
     beginnings: HashMap<[u8; BEGUN_MIN], Vec<Vec<u8>>>,
 }
 
-/// Looks for many needles at once.
 struct Finder {
     automaton: Option<AhoCorasick>,
-    /// Whose value a needle is, as a number in `names`.
+    /// A needle's owner, as an index into `names`.
     owners: Vec<usize>,
     longest: usize,
 }
@@ -59,7 +57,7 @@ impl Values {
                     if let Some(begin) = dense.first_chunk::<BEGUN_MIN>() {
                         beginnings.entry(*begin).or_default().push(dense.clone());
                     }
-                    // What of its beginning was shown already, before it looked like one, does not save the rest.
+                    // Text shown before it looked like a value doesn't save the rest.
                     for shown in 0..BEGUN_MIN {
                         if dense.len() - shown >= BROKEN_MIN {
                             broken.push((dense[shown..].to_vec(), owner));
@@ -80,7 +78,8 @@ impl Values {
         self.whole.owners.len()
     }
 
-    /// Where long values stand in a text, white space between their parts or not, in order and apart, with their names.
+    /// Where long values are in a text, with or without white space between their parts, in order and not
+    /// overlapping, with their names.
     pub(super) fn broken_in(&self, input: &[u8]) -> Vec<(Range<usize>, &str)> {
         if self.broken.automaton.is_none() || !input.iter().any(|b| is_space(*b) || *b == b'\\') {
             return Vec::new();
@@ -103,12 +102,12 @@ impl Values {
         apart
     }
 
-    /// Where a value begins that `input` ends in the middle of.
+    /// Where a value begins that the end of `input` cuts off.
     pub(super) fn begun_at(&self, input: &[u8]) -> Option<usize> {
         if self.beginnings.is_empty() {
             return None;
         }
-        // White space between the parts takes room, too.
+        // White space between the parts takes space as well.
         let from = input.len().saturating_sub(self.broken.longest * 2 + 256);
         let dense = Dense::of(&input[from..]);
         let bytes = &dense.bytes;
@@ -128,10 +127,10 @@ fn is_space(b: u8) -> bool {
     matches!(b, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Bytes without white space: neither as it is nor as JSON escapes it.
+/// Bytes without white space, raw or escaped as in JSON.
 struct Dense {
     bytes: Vec<u8>,
-    /// Where runs of bytes that stood together begin: here, and there.
+    /// Where contiguous bytes begin: here, and in the input.
     runs: Vec<(usize, usize)>,
 }
 
@@ -157,7 +156,7 @@ impl Dense {
         Self { bytes, runs }
     }
 
-    /// The place in the input of a byte that is left.
+    /// The input position of a kept byte.
     fn place(&self, at: usize) -> usize {
         let run = self.runs.partition_point(|(here, _)| *here <= at);
         let (here, there) = run.checked_sub(1).and_then(|run| self.runs.get(run)).copied().unwrap_or((0, 0));
@@ -165,7 +164,7 @@ impl Dense {
     }
 }
 
-/// How many bytes of white space `rest` begins with, at most one sign of it.
+/// The length of one white space character at the start of `rest`, or 0.
 fn skip(rest: &[u8]) -> usize {
     match rest {
         [b, ..] if is_space(*b) => 1,
@@ -178,15 +177,15 @@ fn without_spaces(bytes: &[u8]) -> Vec<u8> {
     Dense::of(bytes).bytes
 }
 
-/// Looks through contents of any length, piece by piece, for the values of secrets. Keeps no more of them than a value is
-/// long, so that one across two pieces is found.
+/// Searches contents of any length for secret values, piece by piece. Keeps only as much as a value is long, to find
+/// one across two pieces.
 pub struct SecretScan<'a> {
     values: &'a Values,
-    /// The end of what came so far, as it is.
+    /// The end of the input so far.
     tail: Vec<u8>,
     /// The same without white space.
     dense_tail: Vec<u8>,
-    /// A backslash that the next piece may make white space of.
+    /// A backslash that the next piece may turn into white space.
     backslash: bool,
     found: BTreeSet<usize>,
 }
@@ -216,14 +215,14 @@ impl<'a> SecretScan<'a> {
         keep_end(&mut self.dense_tail, self.values.broken.longest);
     }
 
-    /// What comes next is something else: no value reaches from one into the other.
+    /// Starts new content: no value spans both.
     pub fn begin(&mut self) {
         self.tail.clear();
         self.dense_tail.clear();
         self.backslash = false;
     }
 
-    /// The names of secrets that were found so far.
+    /// The names of secrets found so far.
     pub fn found(&self) -> BTreeSet<&'a str> {
         self.found.iter().map(|owner| self.values.names[*owner].as_str()).collect()
     }

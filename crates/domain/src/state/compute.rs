@@ -1,47 +1,47 @@
-//! The sandboxes of a run and what they cost, by their price per hour and the time between events.
+//! The sandboxes of a run and their cost, from their price per hour and the time between events.
 
 use jiff::Timestamp;
 use ralph_loop_protocol::event::{Event, EventBody, SandboxFate};
 use ralph_loop_protocol::money::Usd;
 use serde::{Deserialize, Serialize};
 
-/// Sandboxes that are remembered at most: one to work in, one for the final check, one for a critic, and a few lost ones.
+/// One to work in, one for the final check, one for a critic, and a few lost ones.
 const MOST: usize = 8;
 
-/// What a run's sandboxes are and cost.
+/// A run's sandboxes and their cost.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Compute {
-    /// An estimate; it stands beside the money for models and is not counted in the budget.
+    /// An estimate, separate from model costs and not part of the budget.
     pub cost: Usd,
-    /// Those that exist, as far as is known; the oldest first.
+    /// Known existing sandboxes, oldest first.
     pub sandboxes: Vec<SandboxUse>,
-    /// Up to when the cost is counted.
+    /// The time up to which the cost is counted.
     until: Option<Timestamp>,
 }
 
 /// A sandbox of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SandboxUse {
-    /// Who made it.
+    /// The provider.
     pub provider: String,
     /// The provider's id.
     pub id: String,
-    /// What it costs per hour, where that is known.
+    /// Its price per hour, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hourly: Option<Usd>,
-    /// Whether it rests, and so costs next to nothing.
+    /// Whether it is stopped, and so costs almost nothing.
     #[serde(default)]
     pub rests: bool,
 }
 
 impl Compute {
-    /// The estimate, where any of the sandboxes has a price.
+    /// The estimate, if any sandbox has a price.
     pub fn known_cost(&self) -> Option<Usd> {
         (self.cost > Usd::ZERO).then_some(self.cost)
     }
 
     pub(super) fn apply(&mut self, event: &Event) {
-        // While nobody drove the run its sandbox may have stopped by itself: that time is not counted.
+        // Without a driver the sandbox may have stopped: that time isn't counted.
         if !matches!(event.body, EventBody::DriverStarted { .. }) {
             self.count(event.at);
         }
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sandbox_costs_while_it_runs_and_somebody_drives() {
+    fn sandbox_costs_while_it_runs_with_a_driver() {
         let mut compute = Compute::default();
         let notice = || EventBody::Notice { message: String::new() };
         let gone = |fate| EventBody::SandboxGone(SandboxGone { id: "a".into(), fate });

@@ -1,4 +1,4 @@
-//! What a person's word does to the state.
+//! How user controls change the state.
 
 use super::{LETTERS, RunFacts};
 use crate::select::Cooldown;
@@ -23,14 +23,14 @@ impl RunFacts {
                     self.tests_rejected();
                 }
             }
-            // Only the tests are accepted: what else may have happened meanwhile is a question of its own.
+            // Only the tests are accepted: anything else is a separate question.
             Control::Approve if self.asks_about_tests() => {
                 self.people.tests_approved_by = Some(letter.from.clone());
                 let alarm = self.people.alarm.take();
                 self.person_answered();
                 self.people.alarm = alarm;
             }
-            // An answer without a question is nobody's: an agent may have written it into the inbox beforehand.
+            // An answer without a question is ignored: an agent may have written it into the inbox beforehand.
             Control::Approve if self.people.needs_human.is_some() => {
                 self.people.approval_pending = true;
                 self.person_answered();
@@ -73,14 +73,14 @@ impl RunFacts {
                     .retain(|name, _| self.spec.settings.verifiers.iter().any(|v| v.name == *name));
                 self.people.edit_pending = true;
                 self.result.candidate = false;
-                // Promise and proof are about the task as it was.
+                // Promise and proof are about the old task.
                 if let Some(current) = &mut self.iterations.current {
                     current.outdated = true;
                 }
                 if self.result.finished.is_none() && self.result.proof.take().is_some() {
                     self.result.outdated = true;
                 }
-                // Another task: what was asked about the work on the old one is settled.
+                // A new task settles questions about the work on the old one.
                 if self.asks_about_tests() {
                     let alarm = self.people.alarm.take();
                     self.person_answered();
@@ -105,7 +105,7 @@ impl RunFacts {
         }
     }
 
-    /// New limits. A run that one of them had ended goes on, if there is room now.
+    /// Sets new limits. A run that one of them had ended resumes if there is room now.
     fn change_budgets(&mut self, change: &BudgetChange, at: Timestamp) {
         let budgets = self.spec.settings.budgets.changed(change, at);
         self.spec.settings.budgets = budgets;
@@ -141,19 +141,19 @@ impl RunFacts {
         self.handover.reopened();
     }
 
-    /// What the checks need may be there now: the work that is there is checked again before another session.
+    /// What the checks need may exist now: the existing work is checked again before another session.
     fn look_again(&mut self) {
-        // A program that was missing at the start may have come since, by this person's own hand.
+        // The user may have installed a program that was missing at the start.
         self.surroundings.retain(|name, mark| !mark.is_empty() || name.starts_with("~/"));
         if self.spending.totals.sessions == 0 {
-            // Nothing but the start is there: its own checks are run again.
+            // Only the start exists: its checks are repeated.
             return;
         }
         let refused =
             self.result.disproved.take_if(|(tree, _)| Some(&*tree) == self.work.tree.as_ref()).is_some();
         if refused {
             self.result.candidate = true;
-            // Where it is refused for want of the same thing, nobody is paid in between.
+            // If it fails for the same reason, no money is spent in between.
             self.result.setup_hint = self.result.setup_hint.take().map(|(hint, _)| (hint, 1));
             return;
         }
@@ -165,12 +165,12 @@ impl RunFacts {
         self.people.recheck = required.filter(|name| !passes(name)).cloned().collect();
     }
 
-    /// Whether a person is asked about tests that the run changed.
+    /// Whether the run asks about changed tests.
     fn asks_about_tests(&self) -> bool {
         self.people.needs_human.as_ref().is_some_and(|need| need.reason == HumanReason::TestsChanged)
     }
 
-    /// A person wants the tests as they were.
+    /// The user wants the original tests.
     fn tests_rejected(&mut self) {
         let alarm = self.people.alarm.take();
         self.person_answered();
@@ -189,7 +189,7 @@ impl RunFacts {
         ));
     }
 
-    /// A person looked at what the run asked about: it may go on, and the recovery steps start again at the first one.
+    /// The user answered the run's question: it may continue, and the recovery steps start from the first.
     fn person_answered(&mut self) {
         self.people.needs_human = None;
         self.people.alarm = None;

@@ -1,22 +1,22 @@
-//! Whether the work is done, as far as the checks in the workspace say.
+//! Whether the work is done, according to the checks in the workspace.
 
 use super::RunFacts;
 use ralph_loop_protocol::event::Verdict;
 use ralph_loop_task::config::{Completion, VerifierConfig};
 
 impl RunFacts {
-    /// How a check ended on the present tree; a result counts only for the tree that it was made on.
+    /// A check's result on the present tree; results for other trees don't count.
     pub(crate) fn passes_now(&self, name: &str) -> Option<bool> {
         let result = self.work.checks.get(name)?;
         (Some(&result.tree) == self.work.tree.as_ref()).then_some(result.passed)
     }
 
-    /// Whether a final check has refused the present tree.
+    /// Whether a final check has rejected the present tree.
     pub(crate) fn is_disproved(&self) -> bool {
         self.result.disproved.as_ref().is_some_and(|(tree, _)| Some(tree) == self.work.tree.as_ref())
     }
 
-    /// Whether every criterion without a check of its own is claimed, and nothing else is left open.
+    /// Whether every criterion without a separate check is claimed, and nothing else is open.
     fn all_claimed(&self) -> bool {
         let criteria = &self.spec.task.criteria;
         let own = |id: &String| criteria.iter().any(|c| c.id == *id && c.check.is_own());
@@ -24,8 +24,8 @@ impl RunFacts {
         others.all(|c| self.work.claims.contains(&c.id)) && self.work.unclaimed.iter().all(own)
     }
 
-    /// Whether every required check passes on the present tree, and no final check has refused it. A criterion without a
-    /// check of its own is met when it is claimed and everything else passes.
+    /// Whether every required check passes on the present tree, and no final check has rejected it. A criterion
+    /// without a separate check is met when it is claimed and everything else passes.
     pub(crate) fn is_proven(&self) -> bool {
         let required = &self.spec.settings.required_verifiers;
         !required.is_empty()
@@ -43,7 +43,7 @@ impl RunFacts {
             }
     }
 
-    /// Whether the run branched off from work of another one: that is part of its result.
+    /// Whether the run was forked from another's work, which is part of its result.
     fn continues_work(&self) -> bool {
         let start = self.spec.forked_from.as_ref().and_then(|from| from.start.as_ref());
         self.baseline.as_ref().is_some_and(|baseline| start.is_some_and(|start| *start != baseline.head))
@@ -58,7 +58,7 @@ impl RunFacts {
             && last.into_iter().all(|one| one.files == 0)
     }
 
-    /// Whether every written criterion passed its own check on the original tree, before any session.
+    /// Whether every written criterion passed its check on the original tree, before any session.
     pub(crate) fn is_already_true(&self) -> bool {
         let criteria = &self.spec.task.criteria;
         let before = self.baseline_checks.as_ref().map_or(&[][..], |checks| checks.results.as_slice());
@@ -70,7 +70,7 @@ impl RunFacts {
             && self.spec.settings.required_verifiers.iter().all(passed)
     }
 
-    /// Whether somebody says that the work is done, in the way that the run asks for.
+    /// Whether the work is claimed as done, in the way that the run requires.
     pub(crate) fn is_claimed(&self, promised: bool) -> bool {
         let settings = &self.spec.settings;
         match settings.completion {
@@ -85,7 +85,7 @@ impl RunFacts {
         }
     }
 
-    /// How many iterations in a row, the last one among them, lacked nothing but the claim that the task is done.
+    /// How many iterations in a row, including the last, lacked only the claim that the task is done.
     pub fn unclaimed_iterations(&self) -> usize {
         if self.spec.settings.completion != Completion::Promise || !self.is_proven() {
             return 0;
@@ -93,7 +93,7 @@ impl RunFacts {
         self.iterations.history.iter().rev().take_while(|last| last.verdict == Verdict::NotPromised).count()
     }
 
-    /// Whether the work of the last iteration, whose checks were run again, is done.
+    /// Whether the work of the last iteration, whose checks were repeated, is done.
     pub(super) fn is_done_after_all(&self) -> bool {
         let Some(last) = self.iterations.history.back() else { return false };
         let promised = matches!(last.verdict, Verdict::FalsePromise | Verdict::Candidate);

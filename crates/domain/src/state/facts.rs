@@ -12,22 +12,22 @@ use ralph_loop_protocol::outcome::{EndReason, HumanReason};
 use ralph_loop_task::config::Role;
 use serde::{Deserialize, Serialize};
 
-/// The iteration under way.
+/// The current iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Current {
     /// Its number.
     pub iteration: u32,
     /// Its try.
     pub attempt: u32,
-    /// Who works.
+    /// The agent.
     pub agent: AgentName,
-    /// The model asked for.
+    /// The requested model.
     pub model: Option<String>,
     /// Digest of its prompt.
     pub prompt: Digest,
-    /// Agents that were passed over.
+    /// Skipped agents.
     pub skipped: Vec<String>,
-    /// In which role.
+    /// The role.
     #[serde(default)]
     pub role: Option<Role>,
     /// When it began.
@@ -42,13 +42,13 @@ pub struct Current {
     pub checked: Vec<String>,
     /// Protected paths that were changed.
     pub protected: Vec<ProtectedChange>,
-    /// The task was edited after its session had begun: what it claims is about the task as it was.
+    /// The task was edited after its session had begun, so its claims are about the old task.
     #[serde(default, skip_serializing_if = "crate::state::is_default")]
     pub outdated: bool,
 }
 
 impl Current {
-    /// Whether its session promised that the task, as it is now, is done.
+    /// Whether its session promised that the present task is done.
     pub fn promises(&self) -> bool {
         !self.outdated && self.session.as_ref().is_some_and(|session| session.promised)
     }
@@ -71,7 +71,7 @@ pub enum Stage {
 pub struct SessionFacts {
     /// How it ended.
     pub end: SessionEnd,
-    /// Whether it promised.
+    /// Whether it contained the promise.
     pub promised: bool,
     /// Its final message in one line.
     pub message: String,
@@ -81,12 +81,12 @@ pub struct SessionFacts {
     pub duration_ms: u64,
     /// Exit code.
     pub exit_code: Option<i32>,
-    /// The message the agent would like for the iteration's commit.
+    /// The agent's suggestion for the iteration's commit message.
     #[serde(default)]
     pub commit_message: Option<String>,
 }
 
-/// What a session in another role left for the builder.
+/// Findings of a session in another role, for the builder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleFindings {
     /// Its iteration.
@@ -102,7 +102,7 @@ pub struct RoleFindings {
 pub struct ChangeFacts {
     /// The tree.
     pub tree: TreeId,
-    /// The commit, where something changed.
+    /// The commit, if anything changed.
     pub commit: Option<CommitId>,
     /// Changed files.
     pub files: usize,
@@ -117,7 +117,7 @@ pub struct ChangeFacts {
     pub sizes: Vec<u64>,
 }
 
-/// Sums over the run's life; a resume never resets them.
+/// Totals over the run's life; a resume never resets them.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Totals {
     /// Money.
@@ -125,14 +125,14 @@ pub struct Totals {
     pub cost: Cost,
     /// Tokens.
     pub tokens: TokenSum,
-    /// What reading from caches saved.
+    /// Savings by caches.
     #[serde(default)]
     pub saved: Usd,
     /// Working time: sessions, checks, proofs.
     pub working_ms: u64,
     /// Time spent waiting for limits.
     pub waited_ms: u64,
-    /// Sessions, void ones included.
+    /// Sessions, including void ones.
     pub sessions: u32,
 }
 
@@ -141,9 +141,9 @@ pub struct Totals {
 pub struct IterationSummary {
     /// Number.
     pub iteration: u32,
-    /// Who worked.
+    /// The agent.
     pub agent: AgentName,
-    /// The judgement.
+    /// The verdict.
     pub verdict: Verdict,
     /// How the session ended.
     pub end: SessionEnd,
@@ -155,7 +155,7 @@ pub struct IterationSummary {
     pub added: u64,
     /// Lines removed.
     pub removed: u64,
-    /// Money, where it is known; read it with [`Self::cost`].
+    /// The known cost; read it with [`Self::cost`].
     #[serde(rename = "cost")]
     pub known_cost: Option<Usd>,
     /// How the cost is known.
@@ -165,12 +165,12 @@ pub struct IterationSummary {
     pub duration_ms: u64,
     /// The score.
     pub loop_score: f64,
-    /// What did not pass.
+    /// What didn't pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<String>,
     /// Tests, summed over verifiers that report them.
     pub tests: Option<ralph_loop_protocol::test_counts::TestCounts>,
-    /// Work commit, where something changed.
+    /// The work commit, if anything changed.
     pub commit: Option<CommitId>,
     /// When it ended.
     pub ended_at: Timestamp,
@@ -183,16 +183,16 @@ impl IterationSummary {
     }
 }
 
-/// A gutter that awaits its mitigation.
+/// A gutter that awaits its recovery step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gutter {
     /// The score.
     pub loop_score: f64,
-    /// What was seen.
+    /// The evidence.
     pub evidence: Vec<String>,
 }
 
-/// What a person is needed for.
+/// A question to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeedsHuman {
     /// Why.
@@ -202,10 +202,10 @@ pub struct NeedsHuman {
 }
 
 impl NeedsHuman {
-    /// How a person answers, as commands on the run.
+    /// How you answer, as commands on the run.
     pub fn answer(&self, run: &str) -> String {
         match self.reason {
-            // A final check said so; settings are frozen, and so is the commit that the work stands on.
+            // A final check said so; settings are frozen, and so is the base commit.
             HumanReason::Setup if self.message.contains("new run") => {
                 format!(
                     "do that, then run the task again with `--new`; `ralph show {run} --proof` shows what failed"
@@ -236,17 +236,17 @@ impl NeedsHuman {
 /// The final check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProofFacts {
-    /// The commit it judged.
+    /// The judged commit.
     pub commit: CommitId,
-    /// Whether everything held.
+    /// Whether everything passed.
     pub passed: bool,
     /// Whether it ran in a clean checkout.
     pub clean: bool,
-    /// What did not hold.
+    /// What didn't pass.
     pub failed: Vec<String>,
     /// Digest of `proof.json`, once finished.
     pub proof: Option<Digest>,
-    /// What the result is worth.
+    /// The strength of the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<ProofLevel>,
     /// Whether the checks were watched.
@@ -261,19 +261,19 @@ pub struct ProofFacts {
     /// Changes of the harness, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub harness: Vec<String>,
-    /// Checks that did not pass in it.
+    /// Checks that didn't pass in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<CheckResult>,
-    /// What a person is asked, where only that is in the way of a pass.
+    /// The question to the user, if only that prevents a pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Box<TestsQuestion>>,
-    /// Who accepted the changed tests, where somebody did.
+    /// Who accepted the changed tests, if anyone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
 }
 
 impl ProofFacts {
-    /// The result in the words of every surface.
+    /// The headline, the same on every surface.
     pub fn headline(&self) -> String {
         ProofLevel::headline(self.level.filter(|_| self.passed), self.approved_by.as_deref())
     }
@@ -295,7 +295,7 @@ pub struct Published {
 pub struct Finished {
     /// Why.
     pub reason: EndReason,
-    /// In one sentence.
+    /// One sentence.
     pub summary: String,
     /// When.
     pub at: Timestamp,
@@ -304,10 +304,10 @@ pub struct Finished {
 /// A wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitFacts {
-    /// For what.
+    /// What it waits for.
     pub reason: String,
-    /// Until when.
+    /// When it ends.
     pub until: Option<Timestamp>,
-    /// Since when.
+    /// When it began.
     pub since: Timestamp,
 }

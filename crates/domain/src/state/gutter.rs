@@ -1,4 +1,4 @@
-//! What the fold knows of circling: traces, nudges, findings, questions, and the way out of a gutter.
+//! The fold's part about being stuck: traces, nudges, findings, questions, and recovery.
 
 use super::{Current, NUDGES, NeedsHuman, RoleFindings, RunFacts};
 use crate::stuck::{Ending, Evidence, Trace, WINDOW};
@@ -9,7 +9,7 @@ use ralph_loop_protocol::test_counts::TestCounts;
 use ralph_loop_task::config::Role;
 
 impl RunFacts {
-    /// The recovery steps start again at the first one, and who sat out may work again.
+    /// Restarts the recovery steps from the first, and the benched agent may work again.
     pub(super) fn leave_gutter(&mut self) {
         self.stuck.rung = None;
         self.stuck.climbed.clear();
@@ -27,7 +27,7 @@ impl RunFacts {
         }
     }
 
-    /// The builder has read what was found; the others add to it.
+    /// The builder has read the findings; other roles add to them.
     pub(super) fn take_findings(&mut self, text: Option<&str>) {
         let Some(current) = &self.iterations.current else { return };
         let (Some(role), Some(session)) = (current.role, &current.session) else { return };
@@ -43,8 +43,8 @@ impl RunFacts {
         }
     }
 
-    /// An agent would rather not go on. A question goes to a person; "it cannot be done" must be said twice in a row,
-    /// by sessions that know nothing of each other but this.
+    /// Handles an agent's request. A question goes to the user; that the task is impossible must be reported twice in
+    /// a row, by independent sessions.
     pub(super) fn asked(&mut self, ask: Option<&Ask>) {
         let Some(agent) = self.iterations.current.as_ref().map(|c| c.agent.clone()) else { return };
         let said_before = std::mem::take(&mut self.stuck.gave_up);
@@ -66,15 +66,15 @@ impl RunFacts {
         self.people.question = Some(NeedsHuman { reason: HumanReason::AgentAsks, message });
     }
 
-    /// Whether the stuck rules look at a session in this role. In a pipeline with a builder it is the builder's work that must
-    /// get somewhere: who reviews, tests or documents may find nothing to change, and who only reads is never silent.
+    /// Whether the stuck rules apply to a session in this role. In a pipeline with a builder they apply to the
+    /// builder: reviewers, testers or documenters may find nothing to change, and readers are never silent.
     pub fn is_measured(&self, role: Option<Role>) -> bool {
         let Some(role) = role else { return true };
         let has_builder = self.spec.settings.roles.iter().any(|place| place.role == Role::Builder);
         if has_builder { role == Role::Builder } else { !role.only_reads() }
     }
 
-    /// Remembers what the stuck rules need of the iteration that ends; the window stays short.
+    /// Keeps the stuck rules' trace of the ending iteration in a short window.
     pub(super) fn keep_trace(&mut self, failure: Option<Digest>, evidence: Evidence) {
         let counts = |c: &&Current| self.is_measured(c.role);
         let trace =

@@ -1,4 +1,4 @@
-//! What the fold knows of the way to the code host: pushes, the pull request, its checks and reviews.
+//! The fold's part about the code host: pushes, the pull request, its checks and reviews.
 
 use super::{NeedsHuman, RunFacts};
 use jiff::Timestamp;
@@ -13,18 +13,17 @@ use ralph_loop_task::criterion::Check;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Ids of reviews that are remembered.
 const ANSWERED_MAX: usize = 500;
 
-/// What is known of the handover.
+/// The state of the handover.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HandoverFacts {
-    /// The commit that the branch has on the remote.
+    /// The branch's commit on the remote.
     pub pushed: Option<CommitId>,
-    /// The commit that the state ref has there.
+    /// The state ref's commit on the remote.
     pub state: Option<CommitId>,
-    /// Finished iterations when it was last pushed.
+    /// The number of iterations at the last push.
     pub pushed_at: u32,
     /// The pull request.
     pub pr: Option<PrFacts>,
@@ -32,26 +31,26 @@ pub struct HandoverFacts {
     pub tries: u32,
     /// When to try again.
     pub retry_at: Option<Timestamp>,
-    /// Why trying again is of no use until a person has done something.
+    /// Why retrying is pointless until the user acts.
     pub blocked: Option<String>,
-    /// The end without success was handed over, or that was tried.
+    /// The end without success was handed over, or tried.
     pub ended: bool,
-    /// What is waited for.
+    /// The current wait.
     pub gate: Option<GateFacts>,
-    /// The commit whose checks are green.
+    /// The commit with green checks.
     pub checked: Option<CommitId>,
-    /// Who approved the pull request, once somebody has.
+    /// Who approved the pull request.
     pub approved: Option<String>,
-    /// The pull request says what its checks and reviewers made of it.
+    /// The pull request has the results of its checks and reviews.
     #[serde(skip_serializing_if = "super::is_default")]
     pub told: bool,
-    /// Merged by somebody.
+    /// It was merged.
     pub merged: bool,
-    /// Closed by somebody.
+    /// It was closed.
     pub closed: bool,
-    /// Reviews and comments that agents were given.
+    /// Reviews and comments that agents have received.
     pub answered: BTreeSet<u64>,
-    /// Other pull requests on the same files, as last told.
+    /// Other pull requests on the same files, as last reported.
     pub overlap: Vec<OverlapWith>,
 }
 
@@ -60,33 +59,33 @@ pub struct HandoverFacts {
 pub struct PrFacts {
     /// Its number.
     pub number: u64,
-    /// Where people read it.
+    /// Its web page.
     pub url: String,
-    /// Not yet for review.
+    /// Whether it is a draft.
     pub draft: bool,
-    /// What it says: why it was last written.
+    /// Why it was last written.
     pub why: PrOccasion,
-    /// Criteria met by then.
+    /// Criteria met then.
     pub met: usize,
 }
 
-/// A wait for others.
+/// A wait for the code host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateFacts {
-    /// For whom.
+    /// What for.
     pub gate: Gate,
-    /// Since when.
+    /// When it began.
     pub since: Timestamp,
-    /// How often was looked.
+    /// The number of polls.
     pub looks: u32,
-    /// When to look again.
+    /// When to poll next.
     pub next: Timestamp,
-    /// How many checks there were, all green, at the last look.
+    /// How many checks there were, all green, at the last poll.
     #[serde(default, skip_serializing_if = "crate::state::is_default")]
     pub green: Option<usize>,
 }
 
-/// Who is waited for.
+/// What to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
@@ -97,12 +96,12 @@ pub enum Gate {
 }
 
 impl RunFacts {
-    /// Whether a criterion of the task is checked so.
+    /// Whether the task has a criterion with this check.
     pub(crate) fn names_check(&self, check: &Check) -> bool {
         self.spec.task.criteria.iter().any(|criterion| criterion.check == *check)
     }
 
-    /// Whether everything that the end waits for on the code host is there.
+    /// Whether everything that the end requires of the code host is done.
     fn gates_are_open(&self) -> bool {
         let proven = self.result.proof.as_ref().map(|proof| &proof.commit);
         let checks = self.spec.settings.handover.wait_for_checks || self.names_check(&Check::PrChecksPass);
@@ -143,7 +142,7 @@ impl RunFacts {
                 None => news.reason.clone(),
             });
         }
-        // Work goes on; the next iteration is the next try.
+        // Work continues; the next iteration tries again.
         facts.pushed_at = self.iterations.count;
     }
 
@@ -154,7 +153,7 @@ impl RunFacts {
             gate.green = (news.state == ChecksState::Passed).then_some(news.seen);
         }
         match news.state {
-            // Others may still be to come: it is looked at once more.
+            // More may come: poll once more.
             ChecksState::Passed if news.next.is_some() => {}
             ChecksState::Passed => {
                 self.handover.checked = Some(news.commit.clone());
@@ -165,7 +164,7 @@ impl RunFacts {
                     news.failing.iter().map(|name| format!("check `{name}` of the pull request failed"));
                 self.sent_back(failing.collect(), &news.feedback);
             }
-            // None at all is no pass.
+            // No checks don't count as passed.
             ChecksState::None if news.next.is_none() => {
                 let waited = text::duration(self.spec.settings.handover.ci_appear);
                 let what = match news.seen {
@@ -196,7 +195,7 @@ impl RunFacts {
             facts.answered.pop_first();
         }
         match news.state {
-            // An approval that was taken back is none.
+            // A withdrawn approval doesn't count.
             ReviewOutcome::Waiting => {
                 facts.approved = None;
                 self.met_by_host(&Check::PrApproved, false);
@@ -226,7 +225,7 @@ impl RunFacts {
         }
     }
 
-    /// The criteria that the code host decides are met, or are not any more.
+    /// The criteria that the code host decides are met, or no longer.
     fn met_by_host(&mut self, check: &Check, met: bool) {
         let ids = self.spec.task.criteria.iter().filter(|c| c.check == *check).map(|c| c.id.clone());
         for id in ids.collect::<Vec<_>>() {
@@ -238,7 +237,7 @@ impl RunFacts {
         }
     }
 
-    /// What was handed over is not good enough: the work goes on with what was said of it.
+    /// The result was rejected: the work continues with the feedback.
     fn sent_back(&mut self, failed: Vec<String>, feedback: &str) {
         if let Some(tree) = self.work.tree.clone() {
             self.result.disproved = Some((tree, failed.clone()));
@@ -279,13 +278,13 @@ impl HandoverFacts {
         });
     }
 
-    /// A run that had ended goes on: its code host has not heard of the new end.
+    /// A finished run was resumed: its code host hasn't heard of the new end.
     pub(super) fn reopened(&mut self) {
         self.ended = false;
         self.try_again();
     }
 
-    /// A person says to go on: everything may be tried again, and waits start anew.
+    /// The user resumed: everything may be retried, and waits start over.
     pub(super) fn try_again(&mut self) {
         self.reached();
         self.gate = None;

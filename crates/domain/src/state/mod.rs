@@ -1,10 +1,10 @@
-//! The state of a run: the fold of its events. Whatever a reader wants to know is here or in an artifact named here;
-//! nothing in it comes from anywhere but the journal.
+//! The state of a run: the fold of its events. Everything that a reader needs is here or in an artifact named here,
+//! and all of it comes from the journal.
 //!
-//! Everybody reads the [`RunFacts`] of a [`RunState`]; only the fold changes them.
+//! Others read the [`RunFacts`] of a [`RunState`]; only the fold changes them.
 //!
-//! The state is bounded: however long a run lasts, it remembers totals, the latest check results and a short window of
-//! iterations. That is what keeps iteration 2,000 as cheap as iteration 20.
+//! The state is bounded: however long a run lasts, it keeps totals, the latest check results and a short window of
+//! iterations, so iteration 2,000 is as cheap as iteration 20.
 
 mod compute;
 mod controls;
@@ -38,18 +38,18 @@ use ralph_loop_task::spec::RunSpec;
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
 
-/// Finished iterations that are remembered in short form.
+/// How many finished iterations are kept in short form.
 pub const HISTORY: usize = 20;
 const LETTERS: usize = 64;
 const NUDGES: usize = 16;
 const TOUCHED: usize = 500;
 
-/// Whether a value is the usual one, so that files of a run need not name it.
+/// Default values aren't written to a run's files.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// The state of a run. It is read like the [`RunFacts`] it holds, and changes by events alone.
+/// The state of a run. It is read through its [`RunFacts`], and only events change it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunState {
@@ -62,17 +62,17 @@ impl RunState {
         Self { facts: RunFacts::new(spec) }
     }
 
-    /// Folds one event in.
+    /// Folds one event.
     pub fn apply(&mut self, event: &Event) {
         self.facts.apply(event);
     }
 
-    /// Time goes on without an event.
+    /// Advances the time without an event.
     pub fn tick(&mut self, now: Timestamp) {
         self.facts.now = self.facts.now.max(now);
     }
 
-    /// Bytes of the inbox that hold nothing new: letters that were taken already.
+    /// Skips bytes of the inbox: letters that were already processed.
     pub fn pass_over_inbox(&mut self, up_to: u64) {
         self.facts.people.inbox = up_to;
     }
@@ -86,7 +86,7 @@ impl Deref for RunState {
 }
 
 impl From<RunFacts> for RunState {
-    /// A state made by hand, as tests need one; that of a run is the fold of its events.
+    /// For tests only; a run's state is the fold of its events.
     fn from(facts: RunFacts) -> Self {
         Self { facts }
     }

@@ -1,4 +1,4 @@
-//! What the fold knows of telling people: occasions that arose, and who was told of them already.
+//! The fold's part about notifications: occasions, and which were reported.
 
 use super::{Gate, RunFacts};
 use crate::state::ProofFacts;
@@ -11,43 +11,42 @@ use ralph_loop_protocol::text::one_line;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Occasions that are remembered; a run that nobody is told of does not grow by them.
+/// Most occasions kept, so that a run without notifications doesn't grow.
 const OPEN: usize = 8;
 const DETAIL: usize = 600;
 
 /// Occasions that people may want to be notified of.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct NotificationFacts {
-    /// Those that arose since the last session began.
+    /// Those since the last session began.
     pub open: Vec<OpenOccasion>,
-    /// The end of the last wait for a limit: going on with the same wait after a restart is no new occasion.
+    /// The end of the last wait for a limit: continuing it after a restart isn't a new occasion.
     pub waited_until: Option<Timestamp>,
 }
 
-/// Something that people may want to be told of.
+/// A possible notification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenOccasion {
     /// The event.
     pub of: Seq,
     /// Its time.
     pub at: Timestamp,
-    /// What it is about.
+    /// The occasion.
     pub occasion: Occasion,
-    /// In the event's own words.
+    /// The event's own text.
     pub detail: String,
-    /// Who was told, or could not be.
+    /// Notifiers that have sent it, or failed to.
     pub told: BTreeSet<String>,
 }
 
 impl RunFacts {
-    /// Takes note of what people may want to be told of.
     pub(super) fn note_occasion(&mut self, event: &Event) {
         match &event.body {
             EventBody::RunCreated { title, .. } => self.arose(event, Occasion::Start, title),
             EventBody::NeedsHuman { message, .. } => self.arose(event, Occasion::NeedsHuman, message),
             EventBody::Gutter { evidence, .. } => self.arose(event, Occasion::Gutter, &evidence.join("; ")),
             EventBody::WaitStarted { reason, until: Some(until) } => {
-                // Other waits (for checks, for a review) end at no agent's rest.
+                // Other waits (for checks, for a review) don't end with an agent's rest.
                 let for_limit = self.agents.cooldowns.values().any(|rest| rest.until == *until);
                 if for_limit && self.telling.waited_until != Some(*until) {
                     self.telling.waited_until = Some(*until);
@@ -59,7 +58,7 @@ impl RunFacts {
                 let occasion = if done { Occasion::Success } else { Occasion::Failure };
                 self.arose(event, occasion, summary);
             }
-            // The first look at a review that is waited for, not every one.
+            // Only the first poll of a pending review.
             EventBody::ReviewSeen(news) if news.state == ReviewOutcome::Waiting => {
                 let first = self.handover.gate.is_none_or(|gate| gate.gate != Gate::Review);
                 if let Some(pr) = self.handover.pr.as_ref().filter(|_| first) {
@@ -74,13 +73,13 @@ impl RunFacts {
                     open.told.insert(told.by.clone());
                 }
             }
-            // Whoever is to be told was told before the work went on.
+            // Notifications were sent before the work continued.
             EventBody::IterationStarted { .. } => self.telling.open.clear(),
             _ => {}
         }
     }
 
-    /// Remembers an occasion that `event` brought.
+    /// Records an occasion of `event`.
     pub(super) fn arose(&mut self, event: &Event, occasion: Occasion, detail: &str) {
         if self.telling.open.len() >= OPEN {
             self.telling.open.remove(0);

@@ -1,4 +1,4 @@
-//! What a reader asks of a run's state.
+//! Queries on a run's state.
 
 use super::{RunFacts, Stage};
 use ralph_loop_protocol::event::TestsQuestion;
@@ -11,7 +11,7 @@ use ralph_loop_task::config::{AgentSelection, RoleConfig};
 use std::time::Duration;
 
 impl RunFacts {
-    /// What is used of the budgets.
+    /// The used budgets.
     pub fn spent(&self) -> Spent {
         Spent {
             iterations: self.iterations.count,
@@ -21,12 +21,12 @@ impl RunFacts {
         }
     }
 
-    /// What the run has cost. While the first session works nothing is known of it.
+    /// The run's cost; unknown during the first session.
     pub fn cost(&self) -> Cost {
         if self.in_first_session() { Cost::UNKNOWN } else { self.spending.totals.cost }
     }
 
-    /// The tokens of the run. While the first session works nothing is known of them.
+    /// The run's tokens; unknown during the first session.
     pub fn tokens(&self) -> TokenSum {
         if self.in_first_session() { TokenSum::UNKNOWN } else { self.spending.totals.tokens }
     }
@@ -37,13 +37,13 @@ impl RunFacts {
         works && totals.sessions == 0 && totals.cost.at_least() == Usd::ZERO
     }
 
-    /// Whether a person has ended the run for good within a session: what that had written is nobody's result.
+    /// Whether the user canceled the run during a session, whose files then don't count.
     pub fn was_cut(&self) -> bool {
         let session = self.iterations.current.as_ref().and_then(|current| current.session.as_ref());
         self.people.cancel_by.is_some() && session.is_some_and(|session| session.end.is_void())
     }
 
-    /// Working time that is left, the deadline included.
+    /// Remaining working time, within the deadline.
     pub fn time_left(&self) -> Duration {
         let budgets = &self.spec.settings.budgets;
         let left = budgets.max_wall_time.saturating_sub(self.spent().time);
@@ -55,13 +55,13 @@ impl RunFacts {
         }
     }
 
-    /// Time since the start, waits included.
+    /// Time since the start, including waits.
     pub fn elapsed(&self) -> Duration {
         let end = self.result.finished.as_ref().map_or(self.now, |f| f.at);
         Duration::try_from(end.duration_since(self.started_at)).unwrap_or_default()
     }
 
-    /// The model for an agent: what a person chose, else what the configuration says.
+    /// The model of an agent: the user's choice, else the configured one.
     pub fn model_for(&self, agent: &AgentName) -> Option<String> {
         if let Some((who, model)) = &self.stuck.substitute
             && who == agent
@@ -76,7 +76,7 @@ impl RunFacts {
             .or_else(|| self.spec.settings.agent(agent).and_then(|a| a.model.clone()))
     }
 
-    /// Whose turn it is in the pipeline of roles, where there is one: the next place with every counted iteration.
+    /// The next role in the pipeline, if there is one: each counted iteration advances it.
     pub fn role_due(&self) -> Option<&RoleConfig> {
         let settings = &self.spec.settings;
         if settings.agent_selection != AgentSelection::Roles {
@@ -85,7 +85,7 @@ impl RunFacts {
         settings.roles.get(self.iterations.count as usize % settings.roles.len().max(1))
     }
 
-    /// Where the run stands.
+    /// The run's status.
     pub fn status(&self) -> Status {
         if let Some(end) = &self.result.finished {
             return match end.reason {
@@ -118,13 +118,13 @@ impl RunFacts {
         }
     }
 
-    /// What a person is asked about changed tests, as long as the work is what was judged.
+    /// The question about changed tests, as long as the judged work is current.
     pub fn tests_question(&self) -> Option<&TestsQuestion> {
         let proof = self.result.proof.as_ref().filter(|proof| !proof.passed)?;
         proof.question.as_deref().filter(|_| self.work.commit.as_ref() == Some(&proof.commit))
     }
 
-    /// Whether a control was already carried out.
+    /// Whether a control was already applied.
     pub fn has_letter(&self, id: &str) -> bool {
         self.people.letters.iter().any(|letter| letter.id == id)
     }

@@ -1,4 +1,4 @@
-//! Everything known of a run, as plain data.
+//! All facts about a run, as plain data.
 
 use super::{
     AgentFacts, HandoverFacts, IterationFacts, NotificationFacts, PeopleFacts, ResultFacts, SpendingFacts,
@@ -13,71 +13,70 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Everything known of a run.
+/// All facts about a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
-    /// The frozen definition.
+    /// The frozen spec.
     pub spec: RunSpec,
-    /// Digest of `spec.json` as it was last journalled.
+    /// Digest of `spec.json` as last journaled.
     pub spec_digest: Option<Digest>,
-    /// The last event folded in.
+    /// The last folded event.
     pub seq: Seq,
-    /// The latest time known: of the last event, or of a later tick.
+    /// The latest known time: of the last event, or of a later tick.
     pub now: Timestamp,
     /// When the run began.
     pub started_at: Timestamp,
-    /// The process that drives it, or drove it last.
+    /// The driving process, or the last one.
     pub driver_pid: Option<u32>,
-    /// How many drivers there were, counted up by each that starts.
+    /// The epoch of the last driver.
     #[serde(default)]
     pub epoch: Epoch,
-    /// Whether the place that the run works in is made. (Runs of older versions were journalled after that.)
+    /// Whether the run's workspace exists. (Runs of older versions were journaled after that.)
     #[serde(default)]
     pub placed: bool,
-    /// Workspace, branch and pushed branch as the spec itself names them, once they became others.
+    /// Workspace, branch and pushed branch in the spec, once they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec_place: Option<(PathBuf, Option<String>, Option<String>)>,
     /// The state at the start, once prepared.
     pub baseline: Option<Baseline>,
-    /// How the checks ended at the start, before the first session.
+    /// Check results at the start, before the first session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_checks: Option<BaselineChecks>,
-    /// Marks of programs and settings of this machine that checks depend on, from the start.
+    /// Fingerprints of local programs and settings that checks depend on, from the start.
     #[serde(default)]
     pub surroundings: BTreeMap<String, String>,
-    /// Iterations: those that are over, and the one under way.
+    /// Iterations: finished ones, and the current one.
     #[serde(flatten)]
     pub iterations: IterationFacts,
-    /// The work in the tree: what is recorded of it, claimed, met and checked.
+    /// The work in the tree: recorded, claimed, met and checked.
     #[serde(flatten)]
     pub work: WorkFacts,
-    /// The agents: what each used, who rests, who is out, who works with which model.
+    /// The agents: usage, rests, dropped agents, chosen models.
     #[serde(flatten)]
     pub agents: AgentFacts,
-    /// Circling, and what is done about it.
+    /// Being stuck, and the recovery from it.
     #[serde(flatten)]
     pub stuck: StuckFacts,
-    /// What people said, and what is asked of them.
+    /// User input, and questions to the user.
     #[serde(flatten)]
     pub people: PeopleFacts,
-    /// Money, tokens, time and sandboxes, and which budgets were warned of.
+    /// Money, tokens, time and sandboxes, and which budget warnings were given.
     #[serde(flatten)]
     pub spending: SpendingFacts,
-    /// The way to the end: the final check, and what came of it.
+    /// The end of the run: the final check and its result.
     #[serde(flatten)]
     pub result: ResultFacts,
-    /// What is known of pushes, pull request, checks and reviews.
+    /// The state of pushes, pull request, checks and reviews.
     #[serde(default)]
     pub handover: HandoverFacts,
-    /// The wait under way.
+    /// The current wait.
     pub wait: Option<WaitFacts>,
-    /// What people may want to be told of, and who was.
+    /// Possible notifications, and which were sent.
     #[serde(default)]
     pub telling: NotificationFacts,
 }
 
 impl RunFacts {
-    /// The state before the first event.
     pub(super) fn new(spec: RunSpec) -> Self {
         let created = spec.created_at;
         Self {

@@ -1,22 +1,22 @@
-//! Churn: the same places are edited in every iteration, and the same failure stays. A large change that is red for a
-//! while reaches new files; this one does not.
+//! Churn: the same lines are edited in every iteration, and the same failure stays. A large change that fails for a
+//! while reaches new files; this doesn't.
 
 use super::patch::{self, PatchSketch};
 use super::{Trace, failure, threshold, trace};
 use ralph_loop_task::config::StuckConfig;
 
-/// Share of the changed lines that lies in the files changed every time.
+/// Share of the changed lines in the files changed every time.
 const SAME_FILES: f64 = 0.5;
 /// Share of the removed lines that the run itself had added shortly before.
 const UNDONE: f64 = 0.3;
 
-/// `tries` are the iterations since something last got better; `traces` all in sight.
+/// `tries` are the iterations since the last progress; `traces` the whole window.
 pub(super) fn churn(tries: &[Trace], traces: &[Trace], config: &StuckConfig) -> Option<String> {
     if failure::comes_and_goes(traces) {
         return None;
     }
     let short = threshold(config);
-    // Code that only grows may still lead somewhere: it gets one turn more.
+    // Code that only grows may still succeed: it gets one more iteration.
     for (span, needs_undoing) in [(short, true), (short + 1, false)] {
         let Some(start) = tries.len().checked_sub(span) else { continue };
         let recent = &tries[start..];
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flaky_failure_is_no_churn() {
+    fn flaky_failure_is_not_churn() {
         let config = StuckConfig::default();
         let mut traces = run(6, |_| "a.rs".to_owned(), true);
         traces[1].failure = None;

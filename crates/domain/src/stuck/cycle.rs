@@ -1,6 +1,6 @@
-//! Cycles: the run comes back to where it was, again and again, with a period of two to four iterations. Trees tell it
-//! best; where notes make every tree new, the files of work tell it; and two failures that take turns, or tests that are
-//! switched off and on again, tell it where even those are new.
+//! Cycles: the run returns to an earlier state repeatedly, with a period of two to four iterations. Trees show it
+//! best; if notes make every tree new, the work files show it; and if even those are new, two alternating failures
+//! do, or tests that are disabled and enabled again.
 
 use super::{Trace, paths, thrash, trace};
 use std::collections::BTreeMap;
@@ -11,13 +11,13 @@ pub(super) fn cycle(traces: &[Trace]) -> Option<String> {
     trees(traces).or_else(|| files(traces)).or_else(|| failures(traces)).or_else(|| tests(traces))
 }
 
-/// The period with which the last `again` entries repeat what stood there one period before.
+/// The period with which the last `again` entries repeat those one period before.
 fn period<T: PartialEq>(seen: &[T], again: usize) -> Option<usize> {
     PERIODS.into_iter().find(|period| {
         let Some(start) = seen.len().checked_sub(period + again) else { return false };
         let recent = &seen[start..];
         let repeats = (*period..recent.len()).all(|at| recent[at] == recent[at - period]);
-        // Standing still is no circle, and a period of four may be one of two.
+        // Standing still isn't a cycle, and a period of four may be one of two.
         repeats && recent[..*period].windows(2).any(|pair| pair[0] != pair[1])
     })
 }
@@ -29,7 +29,7 @@ fn trees(traces: &[Trace]) -> Option<String> {
     Some(format!("the files come back to the same state every {period} iterations"))
 }
 
-/// Every changed file of work is one that circles, however new the notes beside it are.
+/// Every changed work file repeats, whatever new notes there are.
 fn files(traces: &[Trace]) -> Option<String> {
     let newest = traces.last()?;
     let mut contents: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -47,7 +47,7 @@ fn files(traces: &[Trace]) -> Option<String> {
     work.all(circles).then(|| format!("`{first}` and all else that changes come back to old contents"))
 }
 
-/// Mending one thing breaks the other, and back: the same failures take turns in the same files.
+/// Fixing one thing breaks the other, and back: the same failures alternate in the same files.
 fn failures(traces: &[Trace]) -> Option<String> {
     let newest = traces.last()?;
     newest.failure.as_ref()?;
@@ -59,12 +59,12 @@ fn failures(traces: &[Trace]) -> Option<String> {
         .then(|| format!("{period} failures take turns: fixing one brings back the other"))
 }
 
-/// Tests are switched off and on again.
+/// Tests are disabled and enabled again.
 fn tests(traces: &[Trace]) -> Option<String> {
     let seen: Vec<_> = traces.iter().filter_map(|t| t.tests).collect();
     let [.., a, b, c, d] = seen.as_slice() else { return None };
     let turns = a == c && b == d && a.executed() != b.executed();
-    // A build that breaks now and then executes nothing; only tests that pass both times were switched off.
+    // A build that sometimes breaks runs no tests; only tests that pass both times were disabled.
     let both_ran = a.executed().min(b.executed()) > 0;
     let recent = &traces[traces.len().checked_sub(4)?..];
     (turns && both_ran && !trace::common_files(recent).is_empty()).then(|| {

@@ -1,4 +1,4 @@
-//! Empty: sessions end without an answer, refuse, or fail, and leave no change.
+//! Empty: sessions end without an answer, refuse, or fail, and change nothing.
 
 use super::{Ending, Trace, threshold};
 use ralph_loop_task::config::StuckConfig;

@@ -1,18 +1,18 @@
-//! Repeated failure: the same command fails with the same exit code and the same normalised output, again and again.
+//! Repeated failure: the same command fails with the same exit code and the same normalized output.
 
 use super::Trace;
 use ralph_loop_protocol::id::Digest;
 use ralph_loop_task::config::StuckConfig;
 use std::collections::BTreeSet;
 
-/// Normalised output beyond this many characters does not count.
+/// Longer normalized output is cut.
 const OUTPUT_MAX: usize = 2000;
 
-/// The signature of a failure: command, exit code, normalised output.
+/// The signature of a failure: command, exit code, normalized output.
 pub fn signature(command: &str, exit_code: Option<i32>, output: &str) -> Digest {
     let code = exit_code.map_or_else(|| "none".to_owned(), |c| c.to_string());
     let normal = normalise(output);
-    // Runners that work in parallel print the same lines in another order each time.
+    // Parallel runners print the same lines in varying order.
     let lines: BTreeSet<&str> = normal.lines().collect();
     let mut text = format!("{command}\u{0}{code}");
     for line in lines {
@@ -22,8 +22,8 @@ pub fn signature(command: &str, exit_code: Option<i32>, output: &str) -> Digest 
     Digest::of(text.as_bytes())
 }
 
-/// Strips what differs between two runs of the same failure: line numbers, times, addresses, ids, the folders in paths, and
-/// lines that tell only of passing tests and of building.
+/// Strips what differs between two runs of the same failure: line numbers, times, addresses, ids, folders in paths,
+/// and lines about passing tests and building.
 pub fn normalise(output: &str) -> String {
     let mut out = String::with_capacity(OUTPUT_MAX + 256);
     for line in output.lines() {
@@ -44,7 +44,7 @@ pub fn normalise(output: &str) -> String {
     ralph_loop_protocol::text::head(out.trim(), OUTPUT_MAX).to_owned()
 }
 
-/// A line that says nothing of the failure.
+/// Whether a line says nothing about the failure.
 fn is_noise(line: &str) -> bool {
     const BUILDING: [&str; 13] = [
         "Compiling ",
@@ -74,7 +74,7 @@ fn normalise_line(out: &mut String, line: &str) {
     let mut word = String::new();
     let mut escape = false;
     for c in line.chars().chain(std::iter::once(' ')) {
-        // Colours differ with the terminal.
+        // Colors depend on the terminal.
         if escape {
             escape = !c.is_ascii_alphabetic();
             continue;
@@ -97,7 +97,7 @@ fn normalise_line(out: &mut String, line: &str) {
 }
 
 fn push_word(out: &mut String, word: &str) {
-    // A path keeps only its last part: the same test fails in another clone, too.
+    // Only the last part of a path: the same test fails in another clone.
     let name = match word.rfind(['/', '\\']) {
         Some(at) if word.len() > 1 => &word[at + 1..],
         _ => word,
@@ -148,7 +148,7 @@ fn push_word(out: &mut String, word: &str) {
     }
 }
 
-/// A name that a tool made up: `tmpk3j2h1x`, `Xy7Qa91bZ4`.
+/// A generated name: `tmpk3j2h1x`, `Xy7Qa91bZ4`.
 fn is_made_up(name: &str) -> bool {
     if name
         .strip_prefix("tmp")
@@ -167,7 +167,7 @@ fn is_made_up(name: &str) -> bool {
     turns >= 3
 }
 
-/// The newest failure, if it is the same as at least `threshold` of the last five (itself included).
+/// The newest failure, if at least `threshold` of the last five (including it) are the same.
 pub(super) fn repeated(traces: &[Trace], config: &StuckConfig) -> Option<String> {
     let newest = traces.last()?;
     newest.failure.as_ref()?;
@@ -178,7 +178,7 @@ pub(super) fn repeated(traces: &[Trace], config: &StuckConfig) -> Option<String>
         .then(|| format!("the same failure {same} times in the last {} iterations", recent.len()))
 }
 
-/// Whether the newest failure comes and goes: the checks passed in between. A flaky test does that.
+/// Whether the newest failure is flaky: the checks passed in between.
 pub(super) fn comes_and_goes(traces: &[Trace]) -> bool {
     let Some(newest) = traces.last().filter(|t| t.failure.is_some()) else { return false };
     let Some(first) = traces.iter().position(|t| t.same_failure(newest)) else { return false };
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_by_chance_does_not_matter() {
+    fn random_differences_do_not_matter() {
         let a =
             "thread 'x' panicked at /tmp/ralph-1/src/lib.rs:41:9 after 1.25s, id 4f9a8b7c6d at 0x7ffdeadbeef";
         let b = "thread 'x' panicked at /home/u/w/src/lib.rs:57:13 after 12s, id 0a1b2c3d4e at 0x7ffc0ffee00";
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_in_substance_does() {
+    fn real_differences_matter() {
         assert_ne!(signature("t", Some(1), "expected foo"), signature("t", Some(1), "expected bar"));
         assert_ne!(signature("t", Some(1), "x"), signature("t", Some(2), "x"));
         assert_ne!(signature("t", Some(1), "x"), signature("u", Some(1), "x"));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_counts_from_the_third_of_five_and_a_flaky_one_is_known() {
+    fn third_of_five_failures_counts_and_flaky_ones_do_not() {
         let config = StuckConfig::default();
         let of = |kinds: &[&str]| -> Vec<Trace> {
             kinds

@@ -1,5 +1,5 @@
-//! Idle: no file changes at all, or for longer nothing but notes, layout, generated files and single lines. Planning and
-//! formatting have their place, so they get more time than plain silence.
+//! Idle: no file changes at all, or for longer only notes, layout, generated files and single lines. Planning and
+//! formatting are legitimate, so they get more time than silence.
 
 use super::{Trace, threshold};
 use ralph_loop_task::config::StuckConfig;
@@ -17,8 +17,8 @@ pub(super) fn idle(traces: &[Trace], config: &StuckConfig) -> Option<String> {
         .then(|| format!("{inert} iterations in a row changed nothing of substance in the code"))
 }
 
-/// Whether a trace moved nothing. Layout that reaches a file for the first time does move: a formatter goes from file to
-/// file.
+/// Whether a trace changed nothing of substance. Layout in a file for the first time counts as change: a formatter
+/// goes from file to file.
 fn is_inert(traces: &[Trace], at: usize, config: &StuckConfig) -> bool {
     let trace = &traces[at];
     if !trace.changed {

@@ -1,8 +1,9 @@
-//! Stuck detection: small rules over evidence (trees, exit codes, normalised output, test counts, patches), never over
-//! wording. Each rule is one file; their weights add up to the `loop_score`.
+//! Stuck detection: small rules over evidence (trees, exit codes, normalized output, test counts, patches), never
+//! over wording. Each rule is one file; their weights add up to the `loop_score`.
 //!
-//! Two things come before every rule. Waiting is no iteration, so the rules never see it. And [`is_progress`] is stronger than any
-//! sign of circling: where something that can be counted is better than ever in sight, the rules look only at what came after.
+//! Two things come before every rule. Waits aren't iterations, so the rules never see them. And [`is_progress`]
+//! overrides every signal: if something countable is better than before in the window, the rules only consider what
+//! came after.
 
 mod churn;
 mod cycle;
@@ -27,22 +28,22 @@ pub use trace::{Ending, Evidence, FILES_MAX, Trace};
 use ralph_loop_task::config::StuckConfig;
 pub use ralph_loop_task::config::WINDOW;
 
-/// Iterations that make a pattern; one alone is none.
+/// Iterations that make a pattern; one alone doesn't.
 fn threshold(config: &StuckConfig) -> usize {
     config.threshold.max(2) as usize
 }
 
 /// Scores the newest of `traces` (oldest first) against those before it.
 ///
-/// The first three signals are weighed alone where they reach `gutter_score`. The others answer for what those cannot see:
-/// a silent agent whose checks pass, a failure that stays while files change, circles longer than two.
+/// The first three signals are weighed alone if they reach `gutter_score`. The others cover what those can't see: a
+/// silent agent whose checks pass, a failure that stays while files change, cycles longer than two.
 pub fn score(traces: &[Trace], config: &StuckConfig, gutter_score: f64) -> Signals {
     let span = (config.window as usize).clamp(threshold(config), WINDOW);
     let traces = &traces[traces.len().saturating_sub(span)..];
     let progress = progress::latest(traces);
     let since = progress.as_ref().map_or(0, |(at, _)| *at);
     let view = &traces[since..];
-    // The iteration that got somewhere is the state to compare with, not a try that failed.
+    // The successful iteration is the state to compare with, not a failed try.
     let tries = if progress.is_some() { view.get(1..).unwrap_or_default() } else { view };
     let mut signals = Signals::default();
     for signal in Signal::ALL {

@@ -1,5 +1,5 @@
-//! Patches: what a diff is made of. A line's hash leaves out blanks, so that indenting is no change, and the sample of
-//! hashes is small enough to be kept for every iteration in sight.
+//! Patch sketches. A line's hash ignores blanks, so that indenting isn't a change, and the sample of hashes is small
+//! enough to keep for every iteration in the window.
 
 use super::paths;
 pub use ralph_loop_protocol::stuck::PatchSketch;
@@ -7,18 +7,18 @@ use std::collections::BTreeSet;
 
 /// Bytes of a patch that are read.
 pub const PATCH_MAX: usize = 64 * 1024;
-/// Hashes of lines that are kept. The smallest ones: the same line is kept or left out in every patch alike.
+/// How many line hashes are kept: the smallest, so that the same line is always kept or always left out.
 const SAMPLE: usize = 48;
 
 #[derive(Default)]
 struct File {
     added: Vec<u32>,
     removed: Vec<u32>,
-    /// All characters but blanks and commas, one after the other: equal where a formatter only broke lines anew.
+    /// All characters except blanks and commas: equal if a formatter only moved line breaks.
     stream: [u32; 2],
 }
 
-/// Reads a unified diff.
+/// Parses a unified diff.
 pub fn sketch(patch: &str) -> PatchSketch {
     let mut whole = PatchSketch::default();
     let (mut added, mut removed) = (BTreeSet::new(), BTreeSet::new());
@@ -49,7 +49,8 @@ pub fn sketch(patch: &str) -> PatchSketch {
     whole
 }
 
-/// Share of the lines that `patch` removes which `earlier` patches had added, and how many removed lines were looked at.
+/// Share of the lines removed by `patch` that `earlier` patches had added, and how many removed lines were
+/// considered.
 pub fn undoes<'a>(patch: &PatchSketch, earlier: impl IntoIterator<Item = &'a PatchSketch>) -> (f64, usize) {
     let before: BTreeSet<u32> = earlier.into_iter().flat_map(|p| p.added.iter().copied()).collect();
     let undone = patch.removed.iter().filter(|hash| before.contains(hash)).count();
@@ -90,14 +91,14 @@ impl File {
     }
 }
 
-/// A change without lines: of a binary file, of a name or of a mode.
+/// A change without lines: of a binary file, a name or a mode.
 fn is_whole(line: &str) -> bool {
     ["Binary files ", "GIT binary patch", "rename to ", "new mode "]
         .iter()
         .any(|start| line.starts_with(start))
 }
 
-/// A line that is a comment in most languages. `#[…]`, `#include`, `#define` and `*x = 1` are none.
+/// A comment line in most languages. `#[…]`, `#include`, `#define` and `*x = 1` aren't.
 fn is_comment(text: &str) -> bool {
     ["//", "/*", "*/", "<!--", "\"\"\"", "'''", "-- ", ";; "].iter().any(|start| text.starts_with(start))
         || text == "#"
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn code_has_substance_even_beside_layout() {
+    fn code_has_substance_even_with_layout_changes() {
         assert_eq!(sketch(&diff("a.rs", "-let x = 1;\n+let x = 2;")).substance, 2);
         assert_eq!(sketch(&diff("a.c", "+#include <a.h>\n+*p = 1;")).substance, 2);
         assert_eq!(sketch(&diff("docs/guide.md", "+# Start\n+* one")).substance, 2, "no comments");

@@ -1,7 +1,7 @@
-//! What a path says of a file: notes that agents keep for themselves, and files that a tool writes.
+//! Classifies files by path: agents' notes, and generated files.
 
-/// Notes that agents keep for themselves: plans, progress files, memories. A planning iteration writes them; a run that
-/// writes nothing else stands still. A manual or a readme is no note: it may be the task.
+/// Agents' own notes: plans, progress files, memories. A planning iteration writes them; a run that writes nothing
+/// else makes no progress. A manual or a readme doesn't count: it may be the task.
 pub fn is_notes(path: &str) -> bool {
     const WORDS: [&str; 14] = [
         "plan",
@@ -26,13 +26,13 @@ pub fn is_notes(path: &str) -> bool {
     (prose && named) || extension == "log" || path.starts_with(".ralph/")
 }
 
-/// Text for people: `#` begins a heading there, and `*` an item.
+/// Text for readers: `#` begins a heading there, and `*` an item.
 pub fn is_prose(path: &str) -> bool {
     let extension = path.rsplit_once('.').map_or("", |(_, e)| e).to_ascii_lowercase();
     matches!(extension.as_str(), "md" | "mdx" | "txt" | "rst" | "adoc")
 }
 
-/// Written by a tool: lock files, snapshots, build results. They flip by themselves.
+/// Written by a tool: lock files, snapshots, build results. They may alternate without the agent.
 pub fn is_generated(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let folders =
@@ -46,7 +46,7 @@ pub fn is_generated(path: &str) -> bool {
         || folders.iter().any(|f| path.starts_with(f) || path.contains(&format!("/{f}")))
 }
 
-/// Whether work on the task shows in it.
+/// Whether it shows work on the task.
 pub fn is_work(path: &str) -> bool {
     !is_notes(path) && !is_generated(path)
 }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_generated_files_and_work_are_told_apart() {
+    fn notes_generated_files_and_work_are_distinguished() {
         for path in ["PLAN.md", "docs/fix_plan.md", "progress.txt", ".ralph/progress.md", "debug.log"] {
             assert!(is_notes(path) && !is_work(path), "{path}");
         }

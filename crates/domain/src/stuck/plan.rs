@@ -1,14 +1,13 @@
-//! Same plan: the final messages of several iterations say the same, and so do their results. Words alone never count:
-//! good work may be told in the same sentence every time, and a loop may be told in new ones.
+//! Same plan: the final messages of several iterations are alike, and so are their results. Words alone never count:
+//! good work may be reported with the same sentence every time, and a loop with new ones.
 
 use super::{Trace, patch, threshold, trace};
 use ralph_loop_task::config::StuckConfig;
 use std::collections::BTreeSet;
 
-/// Word groups that are kept of a message.
 const SHINGLES: usize = 24;
 
-/// The word groups of a message, hashed; numbers count as the same.
+/// The word groups of a message, hashed; all numbers are equal.
 pub fn shingles(message: &str) -> Vec<u32> {
     let words: Vec<String> = message
         .split(|c: char| !c.is_alphanumeric())

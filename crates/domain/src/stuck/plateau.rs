@@ -1,15 +1,15 @@
-//! Plateau: the tests are counted, and for long they are no better, however much changes; or nothing is counted, and the same
-//! failure stays for long, however many files are new.
+//! Plateau: test counts don't improve for a long time, however much changes; or without counts, the same failure
+//! stays for a long time, however many files are new.
 
 use super::{Trace, failure, threshold};
 use ralph_loop_task::config::StuckConfig;
 
-/// How much longer than other patterns a plateau must last: good work is red for a while.
+/// How much longer than other patterns a plateau must last: good work fails for a while.
 const EXTRA_ITERATIONS: usize = 3;
-/// And how much longer, while the work still reaches new files: a large change is red until its last part.
+/// How much longer while the work still reaches new files: a large change fails until its last part.
 const EXTRA_WITH_NEW_FILES: usize = 7;
 
-/// And how much longer the same failure must stay where nothing is counted.
+/// How much longer the same failure must stay without counts.
 const EXTRA_UNCOUNTED: usize = 5;
 
 pub(super) fn plateau(tries: &[Trace], traces: &[Trace], config: &StuckConfig) -> Option<String> {
@@ -34,7 +34,7 @@ pub(super) fn plateau(tries: &[Trace], traces: &[Trace], config: &StuckConfig) -
     ))
 }
 
-/// The same failure over `span` iterations that all changed something, and no test was counted in any.
+/// The same failure over `span` iterations that all changed something, without test counts.
 fn uncounted(tries: &[Trace], span: usize) -> Option<String> {
     let recent = tries.get(tries.len().checked_sub(span)?..)?;
     let newest = recent.last()?;

@@ -1,9 +1,9 @@
-//! Progress: something that can be counted is better than ever in sight. Whatever came before does not count any more.
+//! Progress: something countable is better than before in the window. Earlier signals then no longer count.
 
 use super::Trace;
 use ralph_loop_protocol::stuck::MeasuredNumber;
 
-/// What got better in `trace` than in all of `previous`, in words. `None` without anything to compare it with.
+/// What improved in `trace` over all of `previous`, as text. `None` without anything to compare with.
 pub fn is_progress(trace: &Trace, previous: &[Trace]) -> Option<String> {
     if previous.is_empty() {
         return None;
@@ -19,7 +19,7 @@ pub fn is_progress(trace: &Trace, previous: &[Trace]) -> Option<String> {
             return Some(format!("{} tests pass, {passed} before", now.passed));
         }
         let failed = before.iter().map(|t| t.failed).min();
-        // Fewer failures by running fewer tests is no progress.
+        // Fewer failures by running fewer tests doesn't count.
         let as_many = before.iter().all(|t| now.executed() >= t.executed() || t.failed == 0);
         if let Some(failed) = failed.filter(|f| now.failed < *f && as_many) {
             return Some(format!("{} tests fail, {failed} before", now.failed));
@@ -32,7 +32,7 @@ pub fn is_progress(trace: &Trace, previous: &[Trace]) -> Option<String> {
         return Some(format!("{now} problems are left, {before} before"));
     }
     let gap = previous.iter().filter_map(|t| t.evidence.gap).min();
-    // Measured numbers tremble; a hundredth is no step.
+    // Measured numbers fluctuate; a hundredth doesn't count.
     if let (Some(now), Some(before)) = (trace.evidence.gap, gap)
         && now < before - before / 50
     {
@@ -48,7 +48,7 @@ pub fn is_progress(trace: &Trace, previous: &[Trace]) -> Option<String> {
     None
 }
 
-/// A number of a check that is better than ever in sight and moves the right way steadily.
+/// A number of a check that is the best in the window and moves steadily in the right direction.
 pub(super) fn better_number(trace: &Trace, previous: &[Trace]) -> Option<String> {
     if !trace.changed {
         return None;
@@ -58,14 +58,14 @@ pub(super) fn better_number(trace: &Trace, previous: &[Trace]) -> Option<String>
             let same = |n: &&MeasuredNumber| n.key == now.key && n.rises == now.rises;
             t.evidence.numbers.iter().find(same).map(|n| if n.rises { n.value } else { -n.value })
         };
-        // It was another one in a second run on the same files.
+        // It differed in a second run on the same files.
         if std::iter::once(trace).chain(previous).any(|t| t.evidence.unsteady.contains(&now.key)) {
             return None;
         }
         let values: Vec<i64> = previous.iter().filter_map(of).chain(of(trace)).collect();
         let (newest, before) = values.split_last()?;
         let best = *before.iter().max()?;
-        // Whole numbers count one by one; measured ones tremble, and a hundredth is no step.
+        // Whole numbers count one by one; measured ones fluctuate, and a hundredth doesn't count.
         let whole = values.iter().all(|value| value % 1000 == 0);
         let step = if whole { 1 } else { (best.abs() / 100).max(1) };
         let step = step.max(now.noise.saturating_add(1));
@@ -78,14 +78,14 @@ pub(super) fn better_number(trace: &Trace, previous: &[Trace]) -> Option<String>
     })
 }
 
-/// Whether nothing but a number of a check got better.
+/// Whether only a number of a check improved.
 pub(super) fn is_by_number(trace: &Trace, previous: &[Trace]) -> bool {
     let mut plain = trace.clone();
     plain.evidence.numbers.clear();
     is_progress(&plain, previous).is_none() && is_progress(trace, previous).is_some()
 }
 
-/// The place of the latest trace that shows progress, with its words.
+/// The index of the latest trace with progress, and its text.
 pub(super) fn latest(traces: &[Trace]) -> Option<(usize, String)> {
     (1..traces.len()).rev().find_map(|at| Some((at, is_progress(&traces[at], &traces[..at])?)))
 }

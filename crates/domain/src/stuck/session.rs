@@ -1,21 +1,20 @@
-//! Inside one session: the same call with the same result again and again, calls that alternate, and a monologue. The
-//! watch is fed as the session goes; it keeps a short window, whatever the session's length.
+//! Loops within one session: the same call with the same result, alternating calls, and monologues. It is fed during
+//! the session and keeps a short window.
 //!
-//! Waiting is not looping: a call that only waits or asks how far something is does not count.
+//! Waiting isn't looping: a call that only waits or polls doesn't count.
 
 use super::{Trace, failure, patch};
 pub use ralph_loop_protocol::stuck::SessionLoop;
 use std::collections::VecDeque;
 
-/// Calls that are remembered.
 const WINDOW: usize = 24;
-/// The same call with the same result so many times in a row.
+/// The same call with the same result so often in a row.
 const REPEATS: usize = 4;
-/// The same failing call so many times in a row.
+/// The same failing call so often in a row.
 const FAILURES: usize = 3;
-/// The same call so many times in a row, where results are not known.
+/// The same call so often in a row if results are unknown.
 const BLIND_REPEATS: usize = 8;
-/// Full rounds of calls that take turns.
+/// Full rounds of alternating calls.
 const ROUNDS: usize = 3;
 /// Messages in a row without a call.
 const MESSAGES: u32 = 6;
@@ -25,16 +24,16 @@ const MESSAGES: u32 = 6;
 pub struct SessionCall {
     /// Digest of tool and input.
     pub call: u32,
-    /// Digest of the normalised result, where it is known.
+    /// Digest of the normalized result, if known.
     pub result: Option<u32>,
     /// Whether it failed.
     pub failed: bool,
-    /// Whether it only waits, or asks how far something is.
+    /// Whether it only waits or polls.
     pub waits: bool,
 }
 
 impl SessionCall {
-    /// From what was called and what came back. Times, addresses and line numbers of the result do not matter.
+    /// From a call and its result. Times, addresses and line numbers of the result are ignored.
     pub fn of(tool: &str, input: &str, result: Option<&str>, failed: bool) -> Self {
         Self {
             call: patch::hash(&format!("{tool}\u{0}{input}")),
@@ -45,7 +44,7 @@ impl SessionCall {
     }
 }
 
-/// Whether a call waits for something that goes on elsewhere.
+/// Whether a call waits for something that runs elsewhere.
 fn waits(tool: &str, input: &str) -> bool {
     const TOOLS: [&str; 6] = ["bashoutput", "taskoutput", "wait", "sleep", "poll", "monitor"];
     const COMMANDS: [&str; 11] = [
@@ -75,7 +74,7 @@ pub struct SessionWatch {
 }
 
 impl SessionWatch {
-    /// The agent called a tool. Says at once whether the session circles now.
+    /// Adds a tool call; returns a loop as soon as there is one.
     pub fn call(&mut self, call: SessionCall) -> Option<SessionLoop> {
         self.messages = 0;
         if call.waits {
@@ -91,7 +90,7 @@ impl SessionWatch {
         found
     }
 
-    /// The agent spoke without calling anything. Thinking is no message.
+    /// Adds a message without a call. Thinking doesn't count.
     pub fn message(&mut self, text: &str) -> Option<SessionLoop> {
         if text.trim().is_empty() {
             return None;
@@ -102,7 +101,7 @@ impl SessionWatch {
         found
     }
 
-    /// The last circle that was seen in this session.
+    /// The last loop seen in this session.
     pub fn finish(self) -> Option<SessionLoop> {
         self.worst
     }
@@ -134,7 +133,7 @@ impl SessionWatch {
     }
 }
 
-/// The newest session circled within itself and left nothing of substance.
+/// The newest session looped and left nothing of substance.
 pub(super) fn session_loop(traces: &[Trace]) -> Option<String> {
     let newest = traces.last()?;
     let found = newest.evidence.session?;

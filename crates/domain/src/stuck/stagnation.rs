@@ -1,4 +1,4 @@
-//! Stagnation: iterations that change nothing, or next to nothing.
+//! Stagnation: iterations that change nothing, or nearly nothing.
 
 use super::{Trace, threshold};
 use ralph_loop_task::config::StuckConfig;

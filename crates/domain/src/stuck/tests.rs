@@ -1,4 +1,4 @@
-//! Tests of the score, and what the tests of the rules are made with.
+//! Tests of the score, and helpers for the rules' tests.
 
 use super::*;
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ fn a_silent_agent_with_the_same_failure_is_in_the_gutter_at_the_third_time() {
 }
 
 #[test]
-fn a_silent_agent_whose_checks_pass_is_seen_too() {
+fn silent_agent_with_passing_checks_is_noticed() {
     let traces: Vec<Trace> = (1..=3).map(|n| trace(n, "t", None, 0)).collect();
     assert_eq!(scored(&traces[..2]).loop_score, 0.0);
     assert!(scored(&traces).loop_score >= 0.7);

@@ -1,4 +1,4 @@
-//! Thrash: a file that goes back and forth between two contents (A, B, A, B).
+//! Thrash: a file that alternates between two contents (A, B, A, B).
 
 use super::{Trace, paths};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ pub(super) fn flips(traces: &[Trace]) -> Option<String> {
     })
 }
 
-/// Files of the newest trace that flip. What a tool writes may flip by itself.
+/// Alternating files of the newest trace, except generated ones.
 pub(super) fn flipping(traces: &[Trace]) -> Vec<&str> {
     let Some(newest) = traces.last() else { return Vec::new() };
     let mut contents: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

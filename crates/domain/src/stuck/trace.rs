@@ -1,4 +1,4 @@
-//! Traces: what the rules need to know of one iteration, bounded, so that a run of any length costs the same.
+//! Traces: what the rules need of one iteration, bounded, so that a run of any length costs the same.
 
 use super::paths;
 use ralph_loop_protocol::event::{FileChange, SessionEnd};
@@ -7,7 +7,7 @@ pub use ralph_loop_protocol::stuck::Evidence;
 use ralph_loop_protocol::test_counts::TestCounts;
 use serde::{Deserialize, Serialize};
 
-/// How many changed files of an iteration are remembered.
+/// How many changed files of an iteration are kept.
 pub const FILES_MAX: usize = 50;
 
 /// How a session ended, as far as the rules care.
@@ -17,18 +17,18 @@ pub enum Ending {
     /// With an answer.
     #[default]
     Answered,
-    /// Without a word.
+    /// Without an answer.
     Empty,
     /// The model declined, or every action was denied.
     Refused,
-    /// With an error, or past its time.
+    /// With an error or a timeout.
     Failed,
-    /// The engine or a person ended it.
+    /// The engine or the user ended it.
     Stopped,
 }
 
 impl Ending {
-    /// Of a session that did, or did not, change files.
+    /// For a session that did, or didn't, change files.
     pub fn of(end: &SessionEnd, message: &str, changed: bool) -> Self {
         match end {
             SessionEnd::Completed if message.trim().is_empty() && !changed => Self::Empty,
@@ -41,14 +41,14 @@ impl Ending {
     }
 }
 
-/// What the rules need to know of one iteration.
+/// What the rules need of one iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
     /// Its number.
     pub iteration: u32,
     /// The tree it left.
     pub tree: TreeId,
-    /// Signature of the failure it showed, if any.
+    /// The signature of its failure, if any.
     pub failure: Option<Digest>,
     /// Lines added plus removed, and files changed.
     pub lines: u64,
@@ -59,7 +59,7 @@ pub struct Trace {
     /// Changed lines of each of `files`.
     #[serde(default)]
     pub sizes: Vec<u64>,
-    /// Who worked.
+    /// The agent.
     #[serde(default)]
     pub agent: Option<AgentName>,
     /// How the session ended.
@@ -68,13 +68,13 @@ pub struct Trace {
     /// Tests that ran on this tree, summed over the verifiers that report them.
     #[serde(default)]
     pub tests: Option<TestCounts>,
-    /// What was read from outputs.
+    /// What was read from its output.
     #[serde(default)]
     pub evidence: Evidence,
 }
 
 impl Trace {
-    /// A trace of which nothing is known but its number and tree.
+    /// A trace with only its number and tree.
     pub fn new(iteration: u32, tree: TreeId) -> Self {
         Self {
             iteration,
@@ -91,7 +91,7 @@ impl Trace {
         }
     }
 
-    /// The part of a file list that the rules look at.
+    /// The part of a file list that the rules use.
     pub fn files_of(changes: &[FileChange]) -> Vec<(String, String)> {
         changes
             .iter()
@@ -106,12 +106,12 @@ impl Trace {
         changes.iter().take(FILES_MAX).map(lines).collect()
     }
 
-    /// Changed files in which work on the task shows: no notes, nothing that a tool wrote.
+    /// Changed files that show work on the task: no notes, no generated files.
     pub fn work_files(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(|(path, _)| path.as_str()).filter(|path| paths::is_work(path))
     }
 
-    /// Whether it changed the code: not only blanks, comments, notes or generated files.
+    /// Whether it changed code: not only blanks, comments, notes or generated files.
     pub fn has_substance(&self) -> bool {
         self.changed
             && match &self.evidence.patch {
@@ -125,7 +125,7 @@ impl Trace {
         self.failure.is_some() && self.failure == other.failure
     }
 
-    /// Share of its changed lines of work that lies in `files`.
+    /// Share of its changed work lines that is in `files`.
     pub(super) fn share_in(&self, files: &[&str]) -> f64 {
         let (mut all, mut inside) = (0u64, 0u64);
         for (at, (path, _)) in self.files.iter().enumerate().filter(|(_, (p, _))| paths::is_work(p)) {
@@ -139,7 +139,7 @@ impl Trace {
     }
 }
 
-/// Files of work that every one of `traces` changed.
+/// Work files that every one of `traces` changed.
 pub(super) fn common_files(traces: &[Trace]) -> Vec<&str> {
     let Some((newest, before)) = traces.split_last() else { return Vec::new() };
     newest.work_files().filter(|path| before.iter().all(|t| t.work_files().any(|p| p == *path))).collect()

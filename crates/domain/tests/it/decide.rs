@@ -47,7 +47,7 @@ impl Run {
         Self(RunState::new(spec))
     }
 
-    /// What events would bring about in many steps.
+    /// Applies a change that would need many events.
     fn change(&mut self, change: impl FnOnce(&mut RunFacts)) {
         let mut facts = RunFacts::clone(&self.0);
         change(&mut facts);
@@ -190,7 +190,7 @@ impl Run {
         verdict
     }
 
-    /// One whole iteration whose checks answer `tests` and `lint`.
+    /// One complete iteration with these results of `tests` and `lint`.
     fn iteration(&mut self, tree: &str, promised: bool, tests: bool, lint: bool) -> Verdict {
         self.started().ended(SessionEnd::Completed, promised).checkpointed(tree);
         while let Step::Verify { checks } = decide(&self.0) {
@@ -206,7 +206,7 @@ impl Run {
         self.proven_or_asks(passed, None)
     }
 
-    /// The final check asks about changed tests, and a person is asked.
+    /// The final check asks about changed tests.
     fn asks_about_tests(&mut self) -> &mut Self {
         let changed = HarnessChange {
             path: "t.py".into(),
@@ -256,7 +256,7 @@ impl Run {
 }
 
 #[test]
-fn a_run_goes_from_prepare_to_a_proven_end() {
+fn run_goes_from_prepare_to_a_proven_end() {
     let mut run = Run::new(|_| {});
     assert_eq!(decide(&run.0), Step::Prepare);
     run = run.and_prepared();
@@ -272,17 +272,17 @@ fn a_run_goes_from_prepare_to_a_proven_end() {
 
 #[test]
 fn a_check_without_a_result_has_not_passed() {
-    // Half of the required checks have answered.
+    // Half of the required checks have results.
     let mut run = Run::prepared();
     run.started().ended(SessionEnd::Completed, true).checkpointed("t1").checked("tests", true);
     assert!(matches!(decide(&run.0), Step::Verify { .. }), "the other one is asked for");
     assert_eq!(judge(&run.0), Verdict::FalsePromise);
-    // None has, on this tree: what they said of another one does not count.
+    // None has one on this tree: results for another tree don't count.
     let mut run = Run::prepared();
     run.started().ended(SessionEnd::Completed, true).checkpointed("t1");
     run.checked("tests", true).checked("lint", true).checkpointed("t2");
     assert_ne!(judge(&run.0), Verdict::Candidate);
-    // There is nothing that could answer: no check is required, or no verifier has the required name.
+    // No check can have a result: none is required, or no verifier has the required name.
     for required in [vec![], vec!["nobody".to_owned()]] {
         let mut run = Run::new(|config| config.required_verifiers = Some(required)).and_prepared();
         assert_ne!(run.iteration("t1", true, true, true), Verdict::Candidate);
@@ -312,7 +312,7 @@ fn a_result_counts_only_for_the_tree_it_was_made_on() {
     run.iteration("t1", false, true, true);
     run.started().ended(SessionEnd::Completed, true).checkpointed("t2");
     assert_eq!(decide(&run.0), Step::Verify { checks: vec!["tests".into(), "lint".into()] });
-    // The same tree again keeps the results that were made on it.
+    // The same tree keeps its results.
     let mut run = Run::prepared();
     run.iteration("t1", true, false, true);
     run.started().ended(SessionEnd::Completed, true).checkpointed("t1");
@@ -375,7 +375,7 @@ fn changed_protected_paths_are_never_done() {
 }
 
 #[test]
-fn a_limit_without_an_end_is_waited_for_longer_each_time_where_nobody_else_is_free() {
+fn waits_for_limits_without_an_end_grow_if_no_other_agent_is_free() {
     let mut run = Run::prepared();
     let rest = |run: &mut Run| {
         run.started().ended(SessionEnd::RateLimited { reset_at: None, reason: "limit".into() }, false);
@@ -604,7 +604,7 @@ fn moved_refs_and_tampering_need_approval() {
 }
 
 #[test]
-fn changed_tests_are_approved_or_brought_back_and_nothing_else_is_an_answer() {
+fn changed_tests_are_approved_or_restored() {
     let asked = || {
         let mut run = Run::prepared();
         assert_eq!(run.iteration("t1", true, true, true), Verdict::Candidate);
@@ -645,7 +645,7 @@ fn changed_tests_are_approved_or_brought_back_and_nothing_else_is_an_answer() {
 }
 
 #[test]
-fn a_fetch_is_told_and_needs_nobody() {
+fn fetched_refs_are_reported_without_approval() {
     let mut run = Run::prepared();
     let moves =
         vec![RefMove { name: "refs/remotes/origin/main".into(), from: None, to: None, needs_person: false }];
@@ -694,7 +694,7 @@ fn asking(run: &mut Run, tree: &str, ask: Ask) {
 }
 
 #[test]
-fn an_agents_question_goes_to_a_person_once_its_work_is_judged() {
+fn agents_question_is_asked_after_the_verdict() {
     let mut run = Run::prepared();
     asking(&mut run, "t1", Ask::Pause { reason: "which database?".into() });
     let Step::AskPerson(need) = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
@@ -705,7 +705,7 @@ fn an_agents_question_goes_to_a_person_once_its_work_is_judged() {
 }
 
 #[test]
-fn that_it_cannot_be_done_must_be_said_twice_in_a_row() {
+fn giving_up_needs_two_sessions_in_a_row() {
     let give_up = || Ask::GiveUp { reason: "no network".into() };
     let mut run = Run::new(|c| c.max_iterations = Some(9)).and_prepared();
     asking(&mut run, "t1", give_up());
@@ -723,7 +723,7 @@ fn that_it_cannot_be_done_must_be_said_twice_in_a_row() {
 }
 
 #[test]
-fn a_wish_for_a_fresh_session_is_no_more_than_that() {
+fn rotate_request_only_starts_a_fresh_session() {
     let mut run = Run::prepared();
     asking(&mut run, "t1", Ask::Rotate { reason: "context is full".into() });
     assert!(matches!(decide(&run.0), Step::Work { iteration: 2, .. }));
@@ -784,7 +784,7 @@ fn events_of_any_size_are_cut_and_decide_the_same() {
 }
 
 #[test]
-fn what_was_claimed_or_proven_for_the_task_as_it_was_ends_nothing() {
+fn claims_and_proofs_of_the_old_task_do_not_end_the_run() {
     let edit = || Control::Edit { task: "another task".into() };
     // During the session.
     let mut run = Run::prepared();
@@ -797,7 +797,7 @@ fn what_was_claimed_or_proven_for_the_task_as_it_was_ends_nothing() {
     let commit = run.0.work.commit.clone().unwrap();
     run.event(EventBody::ProofStarted { commit, clean: true }).control(edit());
     assert!(matches!(decide(&run.0), Step::Work { iteration: 3, .. }));
-    // Where checks alone decide, the session still worked on the old text.
+    // If checks alone decide, the session still worked on the old text.
     let mut run = Run::new(|config| config.completion = Some(Completion::Checks)).and_prepared();
     run.started().control(edit());
     run.ended(SessionEnd::Completed, false).checkpointed("t1").checked("tests", true).checked("lint", true);
@@ -805,7 +805,7 @@ fn what_was_claimed_or_proven_for_the_task_as_it_was_ends_nothing() {
 }
 
 #[test]
-fn after_a_person_mended_the_surroundings_checks_come_before_another_session() {
+fn checks_run_before_the_next_session_after_a_fix() {
     let needs = || EventBody::NeedsHuman { reason: HumanReason::Setup, message: "install it".into() };
     let mut run = Run::prepared();
     assert_eq!(run.iteration("t1", true, false, true), Verdict::FalsePromise);
@@ -813,7 +813,7 @@ fn after_a_person_mended_the_surroundings_checks_come_before_another_session() {
     assert_eq!(decide(&run.0), Step::Recheck { checks: vec!["tests".into()] });
     run.checked("tests", true);
     assert_eq!(decide(&run.0), Step::Prove, "the work was done all along");
-    // What is still red is work for the next session; what nobody promised is not done.
+    // Failing checks are work for the next session; work without a promise isn't done.
     for (promised, passes) in [(true, false), (false, true)] {
         let mut run = Run::prepared();
         run.iteration("t1", promised, false, true);
@@ -824,7 +824,7 @@ fn after_a_person_mended_the_surroundings_checks_come_before_another_session() {
         }
         assert!(matches!(decide(&run.0), Step::Work { iteration: 2, .. }));
     }
-    // A final check that lacked something is made again; where it still does, the person is asked before anybody works.
+    // A final check that lacked something is repeated; if it still does, the user is asked before more work.
     let mut run = Run::prepared();
     run.iteration("t1", true, true, true);
     let refused = |run: &mut Run| {

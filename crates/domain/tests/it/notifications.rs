@@ -1,4 +1,4 @@
-//! What people are told, and that nobody is told twice.
+//! Which notifications are sent, and that none is sent twice.
 
 use jiff::Timestamp;
 use ralph_loop_domain::notify::{body, heading, notification};
@@ -51,7 +51,7 @@ fn rest(state: &mut RunState) {
 }
 
 #[test]
-fn the_words_of_every_occasion() {
+fn notification_text_of_every_occasion() {
     let mut state = run();
     apply(&mut state, EventBody::RunCreated { spec: Digest::of(b"s"), title: "Fix the router".into() });
     let evidence = vec!["the same failure 3 times".to_owned(), "no change in 2 iterations".to_owned()];
@@ -81,7 +81,7 @@ fn the_words_of_every_occasion() {
 }
 
 #[test]
-fn the_same_wait_after_a_restart_is_no_new_occasion_and_neither_is_a_wait_for_something_else() {
+fn continued_waits_and_other_waits_are_not_new_occasions() {
     let mut state = run();
     rest(&mut state);
     apply(&mut state, EventBody::DriverStarted { pid: 1, torn_bytes: 0, lease: Default::default() });
@@ -97,7 +97,7 @@ fn the_same_wait_after_a_restart_is_no_new_occasion_and_neither_is_a_wait_for_so
 }
 
 #[test]
-fn who_was_told_is_remembered_and_the_list_stays_short() {
+fn sent_notifications_are_remembered_in_a_bounded_list() {
     let mut state = run();
     for number in 0..50 {
         let message = format!("question {number}");

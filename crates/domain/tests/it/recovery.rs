@@ -1,4 +1,4 @@
-//! Recovery steps: which one comes next, when all were tried, and what makes it start again.
+//! Recovery steps: their order, when all were tried, and what restarts them.
 
 use jiff::Timestamp;
 use ralph_loop_domain::decide::{Step, decide};
@@ -58,7 +58,7 @@ impl Run {
         self.0.apply(&event);
     }
 
-    /// One iteration that ends with these signals; returns what follows from them.
+    /// One iteration that ends with these signals; returns the events that follow.
     fn iteration(&mut self, signals: &Signals) -> Vec<&'static str> {
         let Step::Work { iteration, attempt, agent, model, role, skipped } = decide(&self.0) else {
             panic!("no work comes next, but {:?}", decide(&self.0))
@@ -120,7 +120,7 @@ impl Run {
             .collect()
     }
 
-    /// Climbs the rung that comes next and returns it.
+    /// Tries the next rung and returns it.
     fn climb(&mut self) -> Rung {
         let Step::Mitigate { rung } = decide(&self.0) else { panic!("{:?}", decide(&self.0)) };
         let (mut benched, mut substitute) = (None, None);
@@ -150,7 +150,7 @@ fn better() -> Signals {
 }
 
 #[test]
-fn every_step_once_each_with_its_iterations_then_a_person() {
+fn every_step_is_tried_once_then_the_user_is_asked() {
     let mut run = Run::new(|_| {});
     let mut story = Vec::new();
     for n in 1..=5 {
@@ -228,7 +228,7 @@ fn a_fallback_is_a_model_first_then_an_agent_that_had_no_turn() {
 }
 
 #[test]
-fn agents_that_all_had_their_turn_are_no_fallback() {
+fn tried_agents_are_not_a_fallback() {
     let mut run = Run::new(|c| {
         c.agents = Some(vec![AgentConfig::command("a", &["a"]), AgentConfig::command("b", &["b"])]);
     });
@@ -238,7 +238,7 @@ fn agents_that_all_had_their_turn_are_no_fallback() {
 }
 
 #[test]
-fn a_single_sign_is_told_once_and_again_after_progress() {
+fn single_sign_is_reported_once_and_again_after_progress() {
     let mut run = Run::new(|_| {});
     let sign = Signals {
         loop_score: 0.3,
@@ -255,7 +255,7 @@ fn a_single_sign_is_told_once_and_again_after_progress() {
 }
 
 #[test]
-fn nothing_is_noticed_where_the_detection_is_off_or_the_work_is_a_candidate() {
+fn nothing_is_noticed_when_disabled_or_for_candidates() {
     let mut run =
         Run::new(|c| c.stuck_detection = Some(serde_json::from_str(r#"{"disabled":true}"#).unwrap()));
     assert!(run.iteration(&circling()).is_empty());

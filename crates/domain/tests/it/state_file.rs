@@ -1,9 +1,9 @@
-//! The state in the files of a run: what earlier versions wrote is read, and written the same way.
+//! The state in the files of a run: files of earlier versions are read, and written in the same format.
 
 use ralph_loop_domain::state::{RunFacts, RunState};
 use serde_json::Value;
 
-/// The state of a run that has something to say of everything, as a version wrote it whose facts were in no groups.
+/// A state with every fact, written by a version without groups.
 const WRITTEN: &str = include_str!("fixtures/state.json");
 
 #[test]
@@ -16,7 +16,7 @@ fn a_state_of_an_earlier_version_is_read_and_written_the_same_way() {
 }
 
 #[test]
-fn every_fact_of_it_is_where_it_is_looked_for() {
+fn every_fact_is_read_into_its_group() {
     let state: RunState = serde_json::from_str(WRITTEN).unwrap();
     let RunFacts { iterations, work, agents, stuck, people, spending, result, .. } = &*state;
     assert_eq!((iterations.count, iterations.overloads, iterations.history.len()), (2, 3, 2));
@@ -32,7 +32,7 @@ fn every_fact_of_it_is_where_it_is_looked_for() {
 }
 
 #[test]
-fn a_state_from_before_a_fact_was_known_is_read() {
+fn older_state_without_a_new_fact_is_read() {
     let mut before: Value = serde_json::from_str(WRITTEN).unwrap();
     let facts = before.as_object_mut().unwrap();
     for later in [
@@ -70,7 +70,7 @@ fn a_state_from_before_a_fact_was_known_is_read() {
 }
 
 #[test]
-fn a_state_without_a_fact_that_was_always_there_is_none() {
+fn state_without_a_required_fact_is_refused() {
     let mut before: Value = serde_json::from_str(WRITTEN).unwrap();
     before.as_object_mut().unwrap().remove("iterations");
     let error = serde_json::from_value::<RunState>(before).unwrap_err();

@@ -1,7 +1,7 @@
-//! The stuck detector against recorded runs: each way of circling that we know, and work that only looks like it.
+//! The stuck detector against recorded runs: every known way to be stuck, and work that only resembles it.
 //!
-//! A line of `stuck/runs.jsonl` is a run: its name, the iteration (from 0) in which it begins to circle, and the trace of each
-//! iteration. Ids and hashes are shortened to small ones in the same order.
+//! A line of `stuck/runs.jsonl` is a run: its name, the iteration (from 0) in which it becomes stuck, and the trace
+//! of each iteration. Ids and hashes are shortened to small ones in the same order.
 
 use ralph_loop_domain::stuck::{Trace, WINDOW, score};
 use ralph_loop_task::config::StuckConfig;
@@ -27,7 +27,7 @@ fn alarm(traces: &[Trace]) -> Option<usize> {
 }
 
 #[test]
-fn circling_runs_are_noticed_soon_and_healthy_ones_left_alone() {
+fn stuck_runs_are_noticed_soon_and_healthy_ones_left_alone() {
     let runs: Vec<RecordedRun> = include_str!("stuck/runs.jsonl")
         .lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:.60}")))

@@ -1,4 +1,4 @@
-//! What is shown of a run, at the moments that people look at it.
+//! The view of a run at various moments.
 
 use jiff::{SignedDuration, Timestamp};
 use ralph_loop_domain::state::RunState;
@@ -84,7 +84,7 @@ fn working() -> RunState {
 }
 
 #[test]
-fn a_run_at_work_says_who_works_and_what_was_heard() {
+fn active_run_shows_agent_and_last_output() {
     let state = working();
     let moment = ViewContext {
         now: Some(at(62)),
@@ -104,7 +104,7 @@ fn a_run_at_work_says_who_works_and_what_was_heard() {
 }
 
 #[test]
-fn time_and_cost_go_on_while_a_session_works() {
+fn time_and_cost_increase_during_a_session() {
     let shown = seen(&working(), 62, true);
     assert_eq!(shown.worked_until(at(62)), 60.0);
     let heard = |seconds| Some(SessionCost { at: at(seconds), sum: Usd::from_dollars(0.5) });
@@ -115,7 +115,7 @@ fn time_and_cost_go_on_while_a_session_works() {
 }
 
 #[test]
-fn a_run_that_nobody_drives_says_how_it_goes_on() {
+fn run_without_a_driver_says_how_to_continue() {
     let shown = seen(&working(), 100, false);
     assert!(shown.orphaned);
     assert_eq!(shown.now, "not running; run `ralph resume r1` to continue it");
@@ -123,7 +123,7 @@ fn a_run_that_nobody_drives_says_how_it_goes_on() {
 }
 
 #[test]
-fn a_check_is_shown_with_its_last_result_and_whether_it_still_holds() {
+fn check_shows_its_last_result_and_whether_it_is_current() {
     let mut state = working();
     let before = seen(&state, 3, true);
     assert_eq!((before.checks[0].last.as_ref(), before.checks[0].required), (None, true));
@@ -192,7 +192,7 @@ fn unknown_costs_and_tokens_are_null_in_json_and_known_parts_count() {
 }
 
 #[test]
-fn a_rest_a_question_and_the_end_are_told() {
+fn rest_question_and_end_are_shown() {
     let mut state = prepared();
     let until = at(0) + SignedDuration::from_mins(12);
     let rest = EventBody::CooldownSet { agent: "b".into(), until, reason: "rate limited".into() };
@@ -222,7 +222,7 @@ fn a_rest_a_question_and_the_end_are_told() {
 }
 
 #[test]
-fn a_view_survives_its_way_through_json() {
+fn view_round_trips_through_json() {
     let shown = seen(&working(), 5, true);
     let text = serde_json::to_string(&shown).unwrap();
     assert_eq!(serde_json::from_str::<RunView>(&text).unwrap(), shown);

@@ -1,6 +1,6 @@
-//! Addresses of repos, issues and APIs.
+//! URLs of repos, issues and APIs.
 
-/// One repo on a host.
+/// A repo on a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepoAddress {
     /// `github.com`, `ghe.example.com:8443`.
@@ -11,7 +11,7 @@ pub struct RepoAddress {
     pub name: String,
 }
 
-/// One issue on a host.
+/// An issue on a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssueAddress {
     /// Its repo.
@@ -21,7 +21,7 @@ pub struct IssueAddress {
 }
 
 impl RepoAddress {
-    /// Reads the address of a git remote: `https://host/o/r.git`, `git@host:o/r.git`, `ssh://git@host:22/o/r`.
+    /// Parses a git remote: `https://host/o/r.git`, `git@host:o/r.git`, `ssh://git@host:22/o/r`.
     pub fn parse(remote: &str) -> Option<Self> {
         let remote = remote.trim();
         let (host, path) = match remote.split_once("://") {
@@ -30,14 +30,14 @@ impl RepoAddress {
                 let host = authority.rsplit('@').next()?;
                 let host = match scheme.to_ascii_lowercase().as_str() {
                     "https" | "http" => host,
-                    // The port of ssh is not that of the web.
+                    // The ssh port isn't the web port.
                     "ssh" | "git+ssh" => host.split(':').next()?,
                     "git" => host.split(':').next()?,
                     _ => return None,
                 };
                 (host, path)
             }
-            // Before a `/`, a colon ends the host; after it, it is part of a path on this machine.
+            // Before a `/`, a colon ends the host; after it, it is part of a local path.
             None => {
                 let (authority, path) = remote.split_once(':')?;
                 if authority.contains('/') {
@@ -50,7 +50,7 @@ impl RepoAddress {
         let path = path.strip_suffix(".git").unwrap_or(path);
         let (owner, name) = path.split_once('/')?;
         let host = host.to_ascii_lowercase();
-        // GitHub answers ssh on the port of the web there.
+        // GitHub's ssh server on the web port.
         let host = if matches!(host.as_str(), "ssh.github.com" | "www.github.com") {
             "github.com".into()
         } else {
@@ -68,13 +68,12 @@ impl RepoAddress {
         format!("{}/{}", self.owner, self.name)
     }
 
-    /// The host without its port.
     pub(crate) fn host_name(&self) -> &str {
         host_name(&self.host)
     }
 }
 
-/// Reads the address of an issue or pull request: `https://host/o/r/issues/7`.
+/// Parses the URL of an issue or pull request: `https://host/o/r/issues/7`.
 pub fn parse_issue_url(url: &str) -> Option<IssueAddress> {
     let (scheme, rest) = url.trim().split_once("://")?;
     if !matches!(scheme.to_ascii_lowercase().as_str(), "https" | "http") {
@@ -104,7 +103,6 @@ fn is_host(text: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':' | b'[' | b']'))
 }
 
-/// A host without its port.
 fn host_name(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,
@@ -117,13 +115,11 @@ pub(crate) fn is_at_home(host: &str) -> bool {
     ralph_loop_http::is_loopback(host_name(host))
 }
 
-/// Host of a URL, with its port.
 pub(crate) fn host_of(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     rest.split(['/', '?', '#']).next()?.rsplit('@').next()
 }
 
-/// Where a host has its REST API.
 pub(crate) fn api_url(host: &str) -> String {
     if host == "github.com" {
         "https://api.github.com".into()
@@ -134,7 +130,6 @@ pub(crate) fn api_url(host: &str) -> String {
     }
 }
 
-/// Where the GraphQL API is, beside a REST API.
 pub(crate) fn graphql_url(api_url: &str) -> String {
     match api_url.strip_suffix("/api/v3") {
         Some(host) => format!("{host}/api/graphql"),
@@ -142,7 +137,7 @@ pub(crate) fn graphql_url(api_url: &str) -> String {
     }
 }
 
-/// Whether an API at `api_url` is that of a host: the host itself, or `api.` before it.
+/// Whether an API at `api_url` belongs to a host: the host itself, or `api.` before it.
 pub(crate) fn serves(api_url: &str, host: &str) -> bool {
     let (Some(api), host) = (host_of(api_url).map(host_name), host_name(host)) else { return false };
     api.eq_ignore_ascii_case(host) || api.to_ascii_lowercase().strip_prefix("api.") == Some(host)
@@ -206,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn apis_are_where_the_vendor_puts_them() {
+    fn api_urls_follow_the_documentation() {
         assert_eq!(api_url("github.com"), "https://api.github.com");
         assert_eq!(api_url("octo.ghe.com"), "https://api.octo.ghe.com");
         assert_eq!(api_url("ghe.corp:8443"), "https://ghe.corp:8443/api/v3");

@@ -1,4 +1,4 @@
-//! A GitHub App: a signed word about itself, and tokens of its installation that are renewed before they end.
+//! A GitHub App: its JWT, and installation tokens that are renewed before they expire.
 
 use super::client::{ApiClient, ApiRequest, TokenSource};
 use super::errors;
@@ -15,17 +15,17 @@ use serde_json::json;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// A token that ends sooner is renewed before the next call.
+/// A token with less time left is renewed before the next call.
 const MARGIN: SignedDuration = SignedDuration::from_mins(5);
 
-/// Who an App is.
+/// An App's identity.
 #[derive(Clone)]
 pub struct AppKey {
     /// Its id, or client id.
     pub id: String,
     /// Its private key: PEM, PKCS#1 as GitHub gives it, or PKCS#8.
     pub pem: String,
-    /// Its installation; found by the repo where it is not named.
+    /// Its installation; looked up by the repo if missing.
     pub installation: Option<u64>,
 }
 
@@ -46,20 +46,19 @@ struct Issued {
     permissions: BTreeMap<String, String>,
 }
 
-/// The tokens of an App's installation.
 pub(crate) struct App {
     id: String,
     key: RsaKeyPair,
     repo_url: String,
     api_url: String,
     repo: String,
-    /// The repo's own name, without its owner.
+    /// The repo's name, without its owner.
     name: String,
     installation: RefCell<Option<u64>>,
     issued: RefCell<Option<Issued>>,
 }
 
-/// The App itself, with its signed word (a JWT) as the token.
+/// The App itself, with its JWT as the token.
 struct Itself<'a>(&'a App);
 
 impl TokenSource for Itself<'_> {
@@ -80,7 +79,7 @@ fn bad_key(reason: impl ToString) -> ForgeError {
 }
 
 fn key_pair(pem: &str) -> Result<RsaKeyPair> {
-    // Many ways to set a variable do not take line ends.
+    // Many ways to set a variable don't support line ends.
     let pem = pem.replace("\\n", "\n");
     let of = |label: &str| {
         let (_, rest) = pem.split_once(&format!("-----BEGIN {label}-----"))?;
@@ -114,7 +113,7 @@ impl App {
     fn jwt(&self, now: Timestamp) -> Result<String> {
         let now = now.as_second();
         let word = |value: serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        // A minute back, for clocks that differ; ten minutes are the most that is taken.
+        // A minute back, because clocks differ; ten minutes are the maximum.
         let claims = json!({ "iat": now - 60, "exp": now + 540, "iss": self.id });
         let signed = format!("{}.{}", word(json!({ "alg": "RS256", "typ": "JWT" })), word(claims));
         let mut signature = vec![0; self.key.public().modulus_len()];
@@ -176,18 +175,17 @@ impl App {
         Ok(issued)
     }
 
-    /// A token that is good for a while.
+    /// A token that stays valid for a while.
     pub fn token_for(&self, http: &ApiClient, margin: SignedDuration) -> Result<String> {
         Ok(self.good(http, margin, None)?.token)
     }
 
-    /// Whether branches can be pushed.
     pub fn may_push(&self, http: &ApiClient) -> Result<bool> {
         let issued = self.good(http, MARGIN, None)?;
         Ok(issued.permissions.get("contents").is_some_and(|level| level == "write"))
     }
 
-    /// The name its comments stand under.
+    /// The author name of its comments.
     pub fn login(&self, http: &ApiClient) -> Result<Option<String>> {
         #[derive(Deserialize)]
         struct AppInfo {

@@ -11,7 +11,7 @@ use ralph_loop_protocol::text::{one_line, tail};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// Descriptions of statuses may be this long.
+/// GitHub's limit for status descriptions.
 const DESCRIPTION_MAX: usize = 140;
 
 impl GitHub {
@@ -21,7 +21,7 @@ impl GitHub {
             self.url(&format!("/commits/{}/check-runs?filter=latest&per_page=100", percent_encoded(commit)));
         let runs: Vec<WireCheck> =
             self.http.pages(&ApiRequest::get(what.clone(), url), Some("check_runs"), self.tokens())?;
-        // `state` of the whole is "pending" where there is no status at all; the list tells the truth.
+        // The combined `state` is "pending" even without a status, so read the list.
         let url = self.url(&format!("/commits/{}/status?per_page=100", percent_encoded(commit)));
         let statuses: Vec<WireStatus> =
             self.http.pages(&ApiRequest::get(what, url), Some("statuses"), self.tokens())?;
@@ -33,7 +33,7 @@ impl GitHub {
         Ok(found)
     }
 
-    /// The latest of each name. Two workflows may have a job of the same name: then both count, or a red one could hide
+    /// The latest of each name. If two workflows have a job of the same name, both count, or a red one could hide
     /// behind a green one; a second run of the same workflow replaces the first.
     fn latest_runs(&self, commit: &str, mut runs: Vec<WireCheck>) -> Vec<WireCheck> {
         runs.sort_by_key(|run| run.id);
@@ -49,7 +49,7 @@ impl GitHub {
             let app = run.app.as_ref().and_then(|app| app.slug.clone()).unwrap_or_default();
             let source = match run.is_of_actions() {
                 true if doubled => {
-                    // Without leave to read workflows, every suite counts for itself.
+                    // Without permission to read workflows, every suite counts separately.
                     workflows.get(&suite(&run)).cloned().unwrap_or_else(|| format!("suite {}", suite(&run)))
                 }
                 _ => app,
@@ -59,7 +59,7 @@ impl GitHub {
         latest.into_values().collect()
     }
 
-    /// Which workflow, for which event, a check suite belongs to.
+    /// The workflow and event of a check suite.
     fn workflows(&self, commit: &str) -> BTreeMap<u64, String> {
         let url = self.url(&format!("/actions/runs?head_sha={}&per_page=100", percent_encoded(commit)));
         let ask = ApiRequest::get(format!("read the workflows of {commit} in {}", self.name), url);
@@ -92,14 +92,14 @@ impl GitHub {
         Ok(tail(&text, max).to_owned())
     }
 
-    /// The log of a job; `None` where it cannot be had (yet): there is still what the check itself says.
+    /// The log of a job; `None` if it isn't available (yet): then the check's own summary is used.
     fn job_log(&self, id: u64, max: usize) -> Option<String> {
         let ask = ApiRequest::get(
             format!("read the log of job {id} of {}", self.name),
             self.url(&format!("/actions/jobs/{id}/logs")),
         );
         let answer = self.http.send(&ask.also(&[302]), self.tokens()).ok()?;
-        // Times before each line are taken out afterwards: about twice as much is needed.
+        // Timestamps before each line are removed afterwards: fetch about twice as much.
         let log = match answer.header("location") {
             Some(to) if answer.status == 302 => self.http.tail(to, max.saturating_mul(2))?,
             _ => String::from_utf8_lossy(&answer.body).into_owned(),
@@ -129,19 +129,19 @@ impl GitHub {
             "context": status.context,
             "description": one_line(&status.description, DESCRIPTION_MAX),
         });
-        // The host takes web addresses only.
+        // The host only accepts web URLs.
         if let Some(url) = status.url.as_ref().filter(|url| url.starts_with("http")) {
             body["target_url"] = url.as_str().into();
         }
         let what = format!("set the status `{}` of {commit} in {}", status.context, self.name);
         let url = self.url(&format!("/statuses/{}", percent_encoded(commit)));
-        // Repeat is fine: the latest of a name counts.
+        // Retrying is fine: the latest of a name counts.
         self.http.send(&ApiRequest::with(Method::POST, what, url, body), self.tokens())?;
         Ok(())
     }
 }
 
-/// Takes the time out that a runner writes before each line.
+/// Removes the timestamp that a runner writes before each line.
 fn without_times(log: &str) -> String {
     let mut out = String::with_capacity(log.len());
     for line in log.trim_start_matches('\u{feff}').lines() {
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_of_a_runner_are_taken_out() {
+    fn runner_timestamps_are_removed() {
         let log =
             "\u{feff}2026-11-15T12:00:00.1234567Z hello\n2026-11-15T12:00:01.1234567Z   two\nplain line\n";
         assert_eq!(without_times(log), "hello\n  two\nplain line\n");

@@ -1,6 +1,6 @@
-//! Calls over HTTP: tries, limits, pages.
+//! HTTP calls: retries, limits, pages.
 //!
-//! The token stands in a header, goes to the API's own origin only, and is taken out of everything that the host says.
+//! The token appears in a header, is sent only to the API's own origin, and is redacted from the host's messages.
 #![allow(clippy::disallowed_methods, reason = "the home of the clock for code hosts")]
 
 use super::{address, errors, limits};
@@ -15,39 +15,38 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// How often a call is tried where trying again can help.
+/// How often a retryable call is tried.
 const TRIES: u32 = 4;
-/// The longest wait of our own choice.
+/// The longest backoff.
 const BACKOFF_MAX: Duration = Duration::from_secs(20);
-/// A longer limit is told, not slept out.
+/// A longer limit is reported instead of waited for.
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// The longest answer that is read.
+/// The longest answer.
 const ANSWER_MAX: usize = 32 * 1024 * 1024;
-/// The longest log that is read through for its end.
+/// The longest log that is read to get its end.
 const LOG_MAX: usize = 512 * 1024 * 1024;
-/// Pages of a list: the vendor has 3000 files of a pull request at most.
+/// Pages of a list: GitHub lists at most 3000 files of a pull request.
 const PAGES_MAX: usize = 30;
-/// A renamed repo answers with another address.
+/// A renamed repo redirects.
 const MOVES_MAX: u32 = 3;
 
-/// Whether a request may be sent again after its answer was lost.
+/// Whether a request may be repeated after its answer was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeat {
     Safe,
-    /// Doing it twice does harm: it is sent again only where it certainly did not reach the host.
+    /// Doing it twice does harm: repeated only if it certainly didn't reach the host.
     OnlyIfUnsent,
 }
 
-/// One request to the API.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiRequest {
-    /// What is tried, in words.
+    /// What is tried, as text.
     pub what: String,
     pub method: Method,
     pub url: String,
     pub body: Option<Value>,
     pub repeat: Repeat,
-    /// Statuses beside 2xx that are an answer.
+    /// Statuses besides 2xx that are an answer.
     pub also: &'static [u16],
 }
 
@@ -73,7 +72,6 @@ impl ApiRequest {
     }
 }
 
-/// An answer with its whole body.
 #[derive(Debug)]
 pub(crate) struct ApiResponse {
     pub status: u16,
@@ -91,11 +89,11 @@ impl ApiResponse {
     }
 }
 
-/// Where requests get their bearer token from.
+/// The source of bearer tokens.
 pub(crate) trait TokenSource {
-    /// The bearer token; `refused` is one that the host has just not taken.
+    /// The bearer token; `refused` is one that the host has just rejected.
     fn token(&self, http: &ApiClient, refused: Option<&str>) -> Result<String>;
-    /// Whether another token can be had.
+    /// Whether it can get another token.
     fn renews(&self) -> bool;
 }
 
@@ -104,14 +102,13 @@ pub(crate) struct ApiClient {
     client: Client,
     backoff: Backoff,
     timeout: Duration,
-    /// `owner/name`, for words about errors.
+    /// `owner/name`, for error messages.
     repo: String,
 }
 
-/// How one try ended without an answer.
 struct NoAnswer {
     reason: String,
-    /// The host cannot have seen the request.
+    /// The host can't have seen the request.
     unsent: bool,
 }
 
@@ -126,7 +123,6 @@ impl ApiClient {
         Timestamp::now()
     }
 
-    /// Makes a call, again where that can help.
     pub fn send(&self, request: &ApiRequest, tokens: &dyn TokenSource) -> Result<ApiResponse> {
         let mut request = request.clone();
         let (mut tries, mut moves, mut renewed) = (0, 0, false);
@@ -164,7 +160,7 @@ impl ApiClient {
                 continue;
             }
             if let Some(wait) = limits::wait(&answer, self.now()) {
-                // Nothing was done yet, so even what harms twice may be asked again.
+                // Nothing was done yet, so even a non-repeatable request may be repeated.
                 if again && wait <= WAIT_MAX {
                     self.pause(&request, tries, wait, "rate limit");
                     continue;
@@ -179,7 +175,6 @@ impl ApiClient {
         }
     }
 
-    /// Waits before the next try.
     fn pause(&self, request: &ApiRequest, tries: u32, wait: Duration, reason: &str) {
         tracing::debug!(
             repo = self.repo,
@@ -192,12 +187,11 @@ impl ApiClient {
         self.client.pause(wait);
     }
 
-    /// Makes a call and reads its answer.
     pub fn json<T: DeserializeOwned>(&self, request: &ApiRequest, tokens: &dyn TokenSource) -> Result<T> {
         self.send(request, tokens)?.json(&request.what)
     }
 
-    /// Reads a list to its end, or to a bound. `items` finds the list in a page.
+    /// Reads a list to its end, or to a limit. `items` finds the list in a page.
     pub fn pages<T: DeserializeOwned>(
         &self,
         request: &ApiRequest,
@@ -217,7 +211,7 @@ impl ApiClient {
                 .map_err(|e| unavailable(request.what.clone(), format!("the answer cannot be read: {e}")))?;
             found.extend(items);
             match answer.header("link").and_then(next_query) {
-                // Only the query is taken over: the token goes where it always goes.
+                // Only takes the query: the token must go to the usual URL.
                 Some(query) => {
                     let path = request.url.split('?').next().unwrap_or_default();
                     request.url = format!("{path}?{query}");
@@ -228,7 +222,7 @@ impl ApiClient {
         Ok(found)
     }
 
-    /// The end of a text behind an address that carries its own permission. No token goes there.
+    /// The end of a text at a URL that carries its own permission. Sends no token.
     pub fn tail(&self, url: &str, max: usize) -> Option<String> {
         let (started, limit) = (Instant::now(), self.timeout * 4);
         let request = Request::new(Method::GET, Url::parse(url).ok()?);
@@ -279,7 +273,7 @@ impl ApiClient {
     }
 }
 
-/// Makes `made` until it succeeds, where doing it twice would do harm: after a lost answer, `look` says whether it happened.
+/// Retries `made` although doing it twice would do harm: after a lost answer, `look` says whether it happened.
 pub(crate) fn once<T>(
     http: &ApiClient,
     mut made: impl FnMut() -> Result<T>,
@@ -306,7 +300,7 @@ pub(crate) fn once<T>(
     }
 }
 
-/// The new address of something renamed, unless it is on another host.
+/// The new URL of something renamed, unless it is on another host.
 fn moved(from: &str, to: &str) -> Option<String> {
     let from = Url::parse(from).ok()?;
     let to = from.join(to).ok()?;
@@ -320,7 +314,7 @@ fn next_query(link: &str) -> Option<&str> {
     url.split_once('?').map(|(_, query)| query)
 }
 
-/// A token never goes over the network in the clear.
+/// A token is never sent unencrypted.
 pub(crate) fn is_safe(url: &str) -> Result<()> {
     let secure = url.starts_with("https://")
         || (url.starts_with("http://") && address::host_of(url).is_some_and(address::is_at_home));
@@ -339,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_and_moves_stay_at_home() {
+    fn links_and_redirects_stay_on_the_host() {
         let link = "<https://evil.example/repositories/1/pulls?page=2&per_page=100>; rel=\"next\", <https://x/?page=5>; rel=\"last\"";
         assert_eq!(next_query(link), Some("page=2&per_page=100"));
         assert_eq!(next_query("<https://x/?page=1>; rel=\"prev\""), None);
@@ -351,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_not_sent_in_the_clear() {
+    fn token_is_not_sent_unencrypted() {
         assert!(is_safe("https://ghe.corp/api/v3").is_ok() && is_safe("http://127.0.0.1:80").is_ok());
         for address in ["http://ghe.corp/api/v3", "http://127.0.0.1.evil.example"] {
             let refused = is_safe(address).unwrap_err().to_string();

@@ -1,19 +1,19 @@
-//! What the host says went wrong, with what mends it.
+//! The host's errors, with fixes.
 
 use super::client::{ApiRequest, ApiResponse};
 use crate::error::{auth, not_found, refused, unavailable};
 use ralph_loop_domain::ports::ForgeError;
 use serde_json::Value;
 
-/// What a token must be allowed to do.
+/// Required permissions of a token.
 pub(crate) const NEEDED: &str = "it needs, for this repo: Contents, Pull requests, Issues and Commit statuses (read and write), Checks and Actions (read); a classic token needs the scope `repo`";
 
-/// Takes a token out of a text, which becomes one line.
+/// Redacts a token in a text and joins its lines.
 pub(crate) fn clean(text: &str, token: &str) -> String {
     ralph_loop_protocol::text::one_line(&ralph_loop_http::redact(text, [token], "[token]"), 400)
 }
 
-/// The host's message, with those of fields.
+/// The host's message, including field errors.
 pub(crate) fn said(body: &[u8]) -> String {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         return String::from_utf8_lossy(body.get(..400).unwrap_or(body)).into_owned();
@@ -33,7 +33,7 @@ pub(crate) fn said(body: &[u8]) -> String {
     if text.is_empty() { value.to_string() } else { text }
 }
 
-/// An answer that is none, as an error.
+/// Turns an error answer into an error.
 pub(crate) fn error(
     request: &ApiRequest,
     answer: &ApiResponse,
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_told() {
+    fn field_errors_are_reported() {
         let body = r#"{"message":"Validation Failed","errors":[{"resource":"PullRequest","field":"base","code":"invalid"},{"code":"custom","message":"A pull request already exists for o:b."}]}"#;
         assert_eq!(
             said(body.as_bytes()),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_taken_out() {
+    fn token_is_redacted() {
         assert_eq!(clean("no such\ntoken tok-1234", "tok-1234"), "no such token [token]");
     }
 }

@@ -1,16 +1,16 @@
-//! How long the host wants to be left alone.
+//! How long the host asks to wait.
 
 use super::client::ApiResponse;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use std::time::Duration;
 
-/// What a secondary limit without a word about its length takes, by the vendor's documentation.
+/// The documented wait for a secondary limit without a duration.
 const UNNAMED: Duration = Duration::from_secs(60);
-/// Nothing that is told is believed beyond this.
+/// Longer waits are cut to this.
 const LONGEST: u64 = 24 * 60 * 60;
 
-/// The wait that an answer asks for; `None` where it is about something else.
+/// The wait that an answer requires; `None` if it isn't about limits.
 pub(crate) fn wait(answer: &ApiResponse, now: Timestamp) -> Option<Duration> {
     if !matches!(answer.status, 403 | 429) {
         return None;
@@ -22,7 +22,7 @@ pub(crate) fn wait(answer: &ApiResponse, now: Timestamp) -> Option<Duration> {
     if number("x-ratelimit-remaining") == Some(0)
         && let Some(reset) = number("x-ratelimit-reset")
     {
-        // By the host's own clock: ours may be wrong.
+        // By the host's clock: ours may be wrong.
         let now = answer
             .header("date")
             .and_then(|date| rfc2822::parse(date).ok())
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_told_from_refusals() {
+    fn limits_and_refusals_are_distinguished() {
         assert_eq!(told(403, &[], "Resource not accessible by integration"), None);
         assert_eq!(told(403, &[("x-ratelimit-remaining", "41")], "no"), None);
         assert_eq!(told(404, &[("retry-after", "5")], ""), None);

@@ -28,13 +28,13 @@ use wire::{WireRepo, WireUser};
 
 pub(crate) use address::{host_of, serves};
 
-/// A push may take this long: its token must not end on the way.
+/// A push may take this long without its token expiring.
 const PUSH_MARGIN: SignedDuration = SignedDuration::from_mins(15);
 
-/// How to show that we may.
+/// How to authenticate.
 #[derive(Clone)]
 pub enum GitHubAuth {
-    /// A personal access token, or one of a workflow.
+    /// A personal access token, or a workflow's.
     Token(String),
     /// A GitHub App.
     App(AppKey),
@@ -51,7 +51,7 @@ impl std::fmt::Debug for GitHubAuth {
 
 impl GitHubAuth {
     /// From `GITHUB_APP_ID` and `GITHUB_APP_PRIVATE_KEY_PEM` (`GITHUB_APP_INSTALLATION_ID`), else `GITHUB_PAT` or
-    /// `GITHUB_TOKEN`; `None` where nothing is set.
+    /// `GITHUB_TOKEN`; `None` if none is set.
     pub fn from_vars(vars: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, ForgeError> {
         let set = |name: &str| vars(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
         if let (Some(id), Some(pem)) = (set("GITHUB_APP_ID"), set("GITHUB_APP_PRIVATE_KEY_PEM")) {
@@ -69,7 +69,7 @@ impl GitHubAuth {
     }
 }
 
-/// Which repo, where, as whom.
+/// Repo, URLs and authentication.
 #[derive(Debug, Clone)]
 pub struct GitHubOptions {
     /// The repo.
@@ -78,20 +78,20 @@ pub struct GitHubOptions {
     pub api_url: String,
     /// The GraphQL API, for drafts: `https://api.github.com/graphql`, `https://HOST/api/graphql`.
     pub graphql_url: String,
-    /// Where git pushes to: `https://HOST/owner/name.git`.
+    /// The push URL: `https://HOST/owner/name.git`.
     pub git_url: String,
-    /// As whom.
+    /// Authentication.
     pub auth: GitHubAuth,
-    /// One call takes at most this long.
+    /// Time limit of one call.
     pub timeout: Duration,
     /// The wait before the second try; it doubles.
     pub backoff: Duration,
-    /// The way to the host.
+    /// Proxy settings.
     pub proxy: ProxySettings,
 }
 
 impl GitHubOptions {
-    /// The addresses that a host has by convention.
+    /// The conventional URLs of a host.
     pub fn new(address: RepoAddress, auth: GitHubAuth) -> Self {
         let api_url = address::api_url(&address.host);
         Self {
@@ -130,7 +130,7 @@ impl GitHubOptions {
         let url = |name: &str| {
             vars(name).map(|v| v.trim().trim_end_matches('/').to_owned()).filter(|v| !v.is_empty())
         };
-        // A runner of GitHub's names its own API for every repo: it is not that of another host.
+        // A GitHub runner names its own API for every repo, even for another host's.
         if let Some(api_url) = url("GITHUB_API_URL").filter(|url| serves(url, &options.address.host)) {
             options.graphql_url = url("GITHUB_GRAPHQL_URL")
                 .filter(|url| serves(url, &options.address.host))
@@ -138,7 +138,7 @@ impl GitHubOptions {
             options.api_url = api_url;
         }
         if host_of(&options.api_url).is_some_and(address::is_at_home) {
-            // Nobody else waits for a server on this machine.
+            // A local server isn't shared, so polling may be fast.
             options.backoff = Duration::from_millis(20);
         }
         if remote.trim().starts_with("http://") && address::is_at_home(&options.address.host) {
@@ -148,7 +148,6 @@ impl GitHubOptions {
     }
 }
 
-/// A personal token.
 struct Token(String);
 
 impl TokenSource for Token {
@@ -165,13 +164,13 @@ enum Login {
     App(Box<App>),
 }
 
-/// One repo on GitHub.
+/// A repo on GitHub.
 pub struct GitHub {
     options: GitHubOptions,
     http: ApiClient,
     login: Login,
     name: String,
-    /// Who we are, once asked; `None` inside where the host does not tell.
+    /// Our login, once requested; the inner `None` means that the host doesn't tell.
     me: RefCell<Option<Option<String>>>,
 }
 
@@ -182,7 +181,7 @@ impl std::fmt::Debug for GitHub {
 }
 
 impl GitHub {
-    /// The repo of these options. Nothing is asked yet.
+    /// The repo of these options. Makes no calls yet.
     pub fn new(options: GitHubOptions) -> Result<Self, ForgeError> {
         for url in [&options.api_url, &options.graphql_url, &options.git_url] {
             client::is_safe(url)?;
@@ -196,7 +195,7 @@ impl GitHub {
         Ok(Self { options, http, login, name, me: RefCell::new(None) })
     }
 
-    /// The repo of a remote, with what the variables name.
+    /// The repo of a remote, with settings from the variables.
     pub fn from_remote(remote: &str, vars: &dyn Fn(&str) -> Option<String>) -> Result<Self, ForgeError> {
         Self::new(GitHubOptions::from_remote(remote, vars)?)
     }
@@ -208,12 +207,11 @@ impl GitHub {
         }
     }
 
-    /// An address below the repo's.
     fn url(&self, rest: &str) -> String {
         format!("{}/repos/{}{rest}", self.options.api_url, self.name)
     }
 
-    /// Who we are, where the host tells: a workflow's token has nobody behind it.
+    /// Our login, if the host tells: a workflow's token has none.
     fn me(&self) -> Result<Option<String>> {
         if let Some(me) = self.me.borrow().as_ref() {
             return Ok(me.clone());

@@ -1,4 +1,4 @@
-//! Pull requests: one per branch, whatever gets lost on the way.
+//! Pull requests: one per branch, whatever answers get lost.
 
 use super::GitHub;
 use super::client::{ApiRequest, once};
@@ -11,9 +11,9 @@ use ralph_loop_protocol::text::percent_encoded;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// Titles are cut by the vendor's limit.
+/// GitHub's limit for titles.
 const TITLE_MAX: usize = 250;
-/// GraphQL names its limit, but not its length.
+/// GraphQL reports its limit without a duration.
 const LIMITED: Duration = Duration::from_secs(60);
 
 impl GitHub {
@@ -37,7 +37,7 @@ impl GitHub {
             self.url(&query),
         );
         let found: Vec<WirePr> = self.http.json(&ask, self.tokens())?;
-        // A filter that the host does not understand is one that it leaves out.
+        // A host ignores filters that it doesn't know.
         let ours = |pr: &WirePr| {
             pr.head.name == head && pr.head.label.as_ref().is_none_or(|l| l.eq_ignore_ascii_case(&label))
         };
@@ -78,7 +78,7 @@ impl GitHub {
         {
             return Ok(pr);
         }
-        // Not every plan has drafts: then it is a plain one, and says so.
+        // Not every plan has drafts: then it opens a plain one, and says so.
         if draft && lower.contains("draft") {
             return self.make(new, false);
         }
@@ -118,7 +118,7 @@ impl GitHub {
         Ok(pr)
     }
 
-    /// Only GraphQL can do this. `None` where the host cannot: it stays as it is.
+    /// Only GraphQL supports this. `None` if the host doesn't: nothing changes.
     fn set_draft(&self, number: u64, node: &str, draft: bool) -> Result<Option<bool>> {
         let name = if draft { "convertPullRequestToDraft" } else { "markPullRequestReadyForReview" };
         let query = format!(

@@ -1,4 +1,4 @@
-//! What people and we say: comments, reviews, issues.
+//! Comments, reviews and issues.
 
 use super::GitHub;
 use super::client::{ApiRequest, once};
@@ -11,7 +11,7 @@ use ralph_loop_protocol::text::percent_encoded;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// Who may write to a repo, as far as that was asked.
+/// Known write permissions by user.
 type Writers = BTreeMap<String, bool>;
 
 impl GitHub {
@@ -34,7 +34,7 @@ impl GitHub {
         self.http.json::<WireComment>(&ask, self.tokens()).map(WireComment::seen)
     }
 
-    /// The comment that carries the mark and that we wrote: anybody can copy a mark.
+    /// Our comment with this mark: anyone can copy a mark.
     fn ours(&self, number: u64, mark: &str) -> Result<Option<WireComment>> {
         let what = format!("read the comments on {number} of {}", self.name);
         let ask = ApiRequest::get(what, self.url(&format!("/issues/{number}/comments?per_page=100")));
@@ -68,8 +68,8 @@ impl GitHub {
         Ok(review::latest(reviews.iter().filter_map(WireReview::seen).collect(), &author))
     }
 
-    /// Approvals that a person took back. A review that was dismissed does not say what it said before; what happened to the pull
-    /// request does, and is asked for only where there is one.
+    /// Withdrawn approvals. A dismissed review doesn't show its old decision, but the pull request's events do; they
+    /// are only read if there is one.
     pub(super) fn approvals_dismissed(&self, number: u64) -> Result<Vec<DismissedApproval>> {
         let mut writers = Writers::new();
         let mut reviews = self.wire_reviews(number)?;
@@ -99,8 +99,8 @@ impl GitHub {
         Ok(taken.collect())
     }
 
-    /// Whether somebody's word on a pull request counts: on a public repo anybody can approve and ask for changes. Programs review
-    /// only where the owner has let them in.
+    /// Whether a user's word on a pull request counts: on a public repo anyone can approve and request changes. Bots
+    /// review only if the owner has let them in.
     fn has_a_say(&self, user: Option<&WireUser>, association: Option<&str>, known: &mut Writers) -> bool {
         let Some(user) = user else { return false };
         match association {
@@ -114,7 +114,7 @@ impl GitHub {
         let url = self.url(&format!("/collaborators/{}/permission", percent_encoded(&user.login)));
         let ask = ApiRequest::get(format!("ask what {} may do in {}", user.login, self.name), url);
         let answer = self.http.json::<WirePermission>(&ask, self.tokens());
-        // A member whose membership nobody sees is called a contributor; where that cannot be asked, it is believed.
+        // A member with hidden membership appears as a contributor; if the permission can't be read, it is believed.
         let writes = match answer {
             Ok(answer) => matches!(answer.permission.as_str(), "admin" | "write" | "maintain"),
             Err(_) => association == Some("CONTRIBUTOR"),
@@ -123,7 +123,7 @@ impl GitHub {
         writes
     }
 
-    /// Texts of reviews, each followed by its remarks on lines.
+    /// Review texts, each followed by its line comments.
     pub(super) fn said_in_reviews(&self, number: u64) -> Result<Vec<Comment>> {
         let what = format!("read the remarks on pull request {number} of {}", self.name);
         let ask = ApiRequest::get(what, self.url(&format!("/pulls/{number}/comments?per_page=100")));

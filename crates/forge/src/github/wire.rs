@@ -1,4 +1,4 @@
-//! The vendor's shapes, as far as they are needed.
+//! The used data types of GitHub's API.
 
 use crate::review::Verdict;
 use jiff::Timestamp;
@@ -13,7 +13,7 @@ pub(crate) struct WireUser {
     pub kind: String,
 }
 
-/// Somebody whose account is gone.
+/// A deleted account.
 const GHOST: &str = "ghost";
 
 pub(crate) fn login(user: Option<&WireUser>) -> String {
@@ -97,14 +97,14 @@ pub(crate) struct WireComment {
     pub path: Option<String>,
     #[serde(default)]
     pub line: Option<u64>,
-    /// Where it stood before the line was changed.
+    /// Its position before the line was changed.
     #[serde(default)]
     pub original_line: Option<u64>,
     #[serde(default)]
     pub created_at: Option<Timestamp>,
     #[serde(default)]
     pub pull_request_review_id: Option<u64>,
-    /// What its author is to the repo: `MEMBER`, `NONE`.
+    /// The author's relation to the repo: `MEMBER`, `NONE`.
     #[serde(default)]
     pub author_association: Option<String>,
 }
@@ -134,12 +134,12 @@ pub(crate) struct WireReview {
     pub commit_id: Option<String>,
     #[serde(default)]
     pub submitted_at: Option<Timestamp>,
-    /// What its author is to the repo: `MEMBER`, `NONE`.
+    /// The author's relation to the repo: `MEMBER`, `NONE`.
     #[serde(default)]
     pub author_association: Option<String>,
 }
 
-/// Something that happened to a pull request; of most kinds nothing is read.
+/// A pull request event; most kinds are ignored.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WireEvent {
     #[serde(default)]
@@ -148,28 +148,28 @@ pub(crate) struct WireEvent {
     pub dismissed_review: Option<WireDismissed>,
 }
 
-/// The review that somebody dismissed.
+/// A dismissed review.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WireDismissed {
     pub review_id: u64,
-    /// What it said before.
+    /// Its old decision.
     #[serde(default)]
     pub state: String,
     #[serde(default)]
     pub dismissal_message: Option<String>,
-    /// The commit that made it stale, where the host dismissed it by itself.
+    /// The commit that made it stale, if the host dismissed it.
     #[serde(default)]
     pub dismissal_commit_id: Option<String>,
 }
 
-/// What a person may do in a repo.
+/// A user's permission in a repo.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WirePermission {
     pub permission: String,
 }
 
 impl WireReview {
-    /// `None` while the person is still writing it.
+    /// `None` while the review is pending.
     pub fn seen(&self) -> Option<(Verdict, Review)> {
         let verdict = match self.state.to_ascii_uppercase().as_str() {
             "APPROVED" => Verdict::Approved,
@@ -326,7 +326,6 @@ pub(crate) struct WireAnnotation {
     pub message: Option<String>,
 }
 
-/// A run of a workflow.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WireRun {
     #[serde(default)]

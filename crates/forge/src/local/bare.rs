@@ -6,7 +6,7 @@ use ralph_loop_domain::vars::Vars;
 use ralph_loop_git::{Git, GitError};
 use std::path::{Path, PathBuf};
 
-/// No more paths of one pull request are listed.
+/// Most listed paths of one pull request.
 const PATHS_MAX: usize = 3000;
 
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ fn trouble(error: GitError) -> ForgeError {
 }
 
 impl Bare {
-    /// The repo at `path`, made where there is none.
+    /// Opens the repo at `path`, creating it if missing.
     pub fn open(path: &Path, vars: &Vars) -> Result<Self> {
         let bare = Self { path: path.to_owned(), vars: vars.clone() };
         if !path.join("HEAD").exists() {
@@ -39,7 +39,6 @@ impl Bare {
         Git::in_repo(&self.vars, &self.path, &self.path)
     }
 
-    /// The commit of a branch.
     pub fn branch(&self, name: &str) -> Result<Option<String>> {
         let name = format!("refs/heads/{name}^{{commit}}");
         let output = self.git().call(["rev-parse", "--verify", "--quiet", &name]).accept(&[1, 128]).run();
@@ -53,7 +52,7 @@ impl Bare {
         Ok(if head.is_empty() { "main".into() } else { head })
     }
 
-    /// Takes a branch of another repo over unless it is there. The first one becomes the default branch.
+    /// Copies a branch of another repo unless it exists. The first one becomes the default branch.
     pub fn seed(&self, from: &Path, branch: &str) -> Result<()> {
         if self.branch(branch)?.is_some() {
             return Ok(());
@@ -79,7 +78,7 @@ impl Bare {
         Ok(call.run().map_err(trouble)?.code == 0)
     }
 
-    /// Paths that differ, old names of renamed files included.
+    /// Paths that differ, including old names of renamed files.
     pub fn paths(&self, from: &str, to: &str) -> Result<Vec<String>> {
         let call = self.git().call(["diff", "--name-status", "-z", "-M", "--no-ext-diff", from, to, "--"]);
         let output = call.run().map_err(trouble)?;
@@ -97,7 +96,6 @@ impl Bare {
         Ok(found)
     }
 
-    /// Merges a commit into a branch.
     pub fn merge(&self, base: &str, head: &str, message: &str) -> Result<()> {
         let what = || format!("cannot merge into `{base}`");
         let old = self.branch(base)?;

@@ -1,4 +1,4 @@
-//! What stands in the files of a local forge. All but the most needed fields may be left out by people.
+//! The JSON files of a local forge. Users may leave out all optional fields.
 
 use crate::mark;
 use crate::review::Verdict;
@@ -28,7 +28,7 @@ pub(crate) struct PrFile {
     pub author: String,
     #[serde(default)]
     pub labels: Vec<String>,
-    /// What people added stays.
+    /// Keeps fields that users added.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -68,7 +68,7 @@ pub(crate) struct ReviewFile {
     pub comments: Vec<LineComment>,
 }
 
-/// A remark on a line.
+/// A line comment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct LineComment {
     pub path: String,
@@ -89,7 +89,7 @@ impl ReviewFile {
         }
     }
 
-    /// Its text and its remarks.
+    /// Its text and its line comments.
     pub fn comments_seen(&self, id: u64, at: Option<Timestamp>) -> Vec<Comment> {
         let comment = |id, body: &str| Comment {
             id,
@@ -99,7 +99,7 @@ impl ReviewFile {
             line: None,
             at: self.at.or(at),
         };
-        // Numbers of their own, so that a remark can be told from another.
+        // Separate ids, to tell line comments apart.
         let first = id.saturating_mul(1000);
         let own = (!self.body.trim().is_empty()).then(|| comment(first, &self.body));
         let lines = self.comments.iter().zip(first + 1..).map(|(line, id)| Comment {
@@ -114,7 +114,7 @@ impl ReviewFile {
 /// A check or a status.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CheckFile {
-    /// The file's name where it is left out.
+    /// Default: the file's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub state: CiState,

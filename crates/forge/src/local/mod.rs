@@ -1,16 +1,16 @@
-//! A code host that is a folder, for work without a network, for the demo and for tests.
+//! A code host that is a folder, for offline work, the demo and tests.
 //!
 //! ```text
 //! repo.git/                      a bare repo: git pushes here
 //! prs/1.json                     a pull request; edit `state` to close it
 //! prs/1/comments/1.json          a comment
 //! prs/1/reviews/ann.json         a review: {"author":"ann","state":"approved"}, any file name
-//! checks/<commit>/test.json      a check: {"state":"failed","summary":"2 of 9 fail"}; test.log beside it is its log
+//! checks/<commit>/test.json      a check: {"state":"failed","summary":"2 of 9 fail"}; test.log next to it is its log
 //! statuses/<commit>/….json       a commit status
 //! issues/2.json                  an issue; numbers are shared with pull requests
 //! ```
 //!
-//! Everything may be edited by hand at any time: files are read anew for every question.
+//! Everything may be edited at any time: files are read for every request.
 
 mod bare;
 mod files;
@@ -30,9 +30,9 @@ use ralph_loop_domain::vars::Vars;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Who acts here.
+/// Our login here.
 const LOGIN: &str = "ralph";
-/// No more open pull requests are listed.
+/// Most listed open pull requests.
 const OPEN_MAX: usize = 100;
 
 /// A code host that is a folder.
@@ -44,12 +44,12 @@ pub struct LocalForge {
 }
 
 impl LocalForge {
-    /// The forge in this folder, made where there is none; git processes on it inherit `vars`.
+    /// The forge in this folder, created if missing; git processes on it inherit `vars`.
     pub fn open(root: &Path, vars: &Vars) -> Result<Self, ForgeError> {
         store::folder(root)?;
         let root =
             root.canonicalize().map_err(|e| crate::error::unavailable("cannot open the local forge", e))?;
-        // Two processes must not make the same repo.
+        // Two processes must not create the same repo.
         let _held = store::lock(&root)?;
         let bare = Bare::open(&root.join("repo.git"), vars)?;
         for name in ["prs", "issues", "checks", "statuses"] {
@@ -81,7 +81,7 @@ impl LocalForge {
         })
     }
 
-    /// The file as the rest of the world sees it: the branch may have moved, or have been merged with plain git.
+    /// The effective pull request: the branch may have moved, or have been merged with plain git.
     fn seen(&self, mut file: PrFile) -> Result<PullRequest> {
         if file.state == PrState::Open {
             if let Some(commit) = self.bare.branch(&file.head)? {
@@ -147,7 +147,7 @@ impl LocalForge {
     }
 }
 
-/// Where people read a file.
+/// The `file://` URL of a file.
 fn address(path: &Path) -> String {
     format!("file://{}", path.display())
 }
@@ -284,7 +284,7 @@ impl Forge for LocalForge {
 
     fn check_log(&self, check: &CiCheck, max: usize) -> Result<String> {
         let path = check.url.as_deref().and_then(|url| url.strip_prefix("file://")).map(PathBuf::from);
-        // The address may come from a journal: only logs of this forge are read.
+        // The URL may come from a journal: only logs of this forge are read.
         let path = path.filter(|p| {
             p.starts_with(self.root.join("checks"))
                 && !p.components().any(|c| c == std::path::Component::ParentDir)
@@ -355,7 +355,7 @@ impl Forge for LocalForge {
         let file = self.pr_file(number)?;
         let recorded = file.base_commit.clone();
         let pr = self.seen(file)?;
-        // Once merged, the branches have nothing between them any more.
+        // Once merged, there is no difference between the branches.
         let from = match self.bare.branch(&pr.base)? {
             Some(base) if pr.state != PrState::Merged => {
                 self.bare.merge_base(&base, &pr.head_commit)?.unwrap_or(base)
@@ -383,7 +383,7 @@ impl Forge for LocalForge {
         if let Some(file) = store::read::<IssueFile>(&self.issue_path(number))? {
             return Ok(file.seen(number, address(&self.issue_path(number))));
         }
-        // A pull request can be read as an issue, as elsewhere.
+        // A pull request can be read as an issue, as on GitHub.
         match store::read::<PrFile>(&self.pr_path(number))? {
             Some(file) => Ok(Issue {
                 number,

@@ -1,4 +1,4 @@
-//! What people do on a code host, as methods: for tests, for the demo, and for whoever does not want to edit files.
+//! User actions on a code host as methods, for tests, the demo, and other programs.
 
 use super::files::{CheckFile, CommentFile, IssueFile, LineComment, ReviewFile};
 use super::{LocalForge, store};
@@ -8,13 +8,14 @@ use ralph_loop_domain::ports::{CiState, Comment, ForgeError, PrState, ReviewStat
 use std::path::Path;
 
 impl LocalForge {
-    /// Takes a branch of another repo over unless it is there: what pull requests go to. The first one becomes the default.
+    /// Copies a branch of another repo unless it exists, as a target for pull requests. The first one becomes the
+    /// default.
     pub fn seed(&self, from: &Path, branch: &str) -> Result<(), ForgeError> {
         let _held = store::lock(&self.root)?;
         self.bare.seed(from, branch)
     }
 
-    /// Somebody reviews, with remarks on lines (`path`, `line`, text).
+    /// Adds a review with line comments (`path`, `line`, text).
     pub fn review(
         &self,
         number: u64,
@@ -31,7 +32,7 @@ impl LocalForge {
         self.write_review(number, author, state, body, lines)
     }
 
-    /// Somebody's review is taken back.
+    /// Dismisses a review.
     pub fn dismiss_review(&self, number: u64, author: &str) -> Result<(), ForgeError> {
         self.write_review(number, author, Verdict::Dismissed, "", &[])
     }
@@ -64,7 +65,7 @@ impl LocalForge {
         store::write(&folder.join(format!("{id}.json")), &file)
     }
 
-    /// Somebody writes a comment on a pull request or issue.
+    /// Writes a comment on a pull request or issue.
     pub fn say(&self, number: u64, author: &str, body: &str) -> Result<(), ForgeError> {
         let folder = self.comments_of(number)?;
         let held = store::lock(&self.root)?;
@@ -89,12 +90,12 @@ impl LocalForge {
         self.change(number, |file| file.state = PrState::Closed).map(|_| ())
     }
 
-    /// Opens a closed pull request again.
+    /// Reopens a closed pull request.
     pub fn reopen(&self, number: u64) -> Result<(), ForgeError> {
         self.change(number, |file| file.state = PrState::Open).map(|_| ())
     }
 
-    /// Merges a pull request, in the repo, too.
+    /// Merges a pull request, also in the repo.
     pub fn merge(&self, number: u64) -> Result<(), ForgeError> {
         let pr = self.seen(self.pr_file(number)?)?;
         match pr.state {
@@ -117,7 +118,7 @@ impl LocalForge {
         .map(|_| ())
     }
 
-    /// A check of a commit begins or ends.
+    /// Sets a check of a commit.
     pub fn set_check(
         &self,
         commit: &str,
@@ -138,7 +139,7 @@ impl LocalForge {
         store::write(&path, &file)
     }
 
-    /// Somebody writes an issue; its number.
+    /// Creates an issue; returns its number.
     pub fn add_issue(&self, title: &str, body: &str, labels: &[&str]) -> Result<u64, ForgeError> {
         let held = store::lock(&self.root)?;
         let number = store::next_number(&[self.root.join("prs"), self.root.join("issues")], &held)?;

@@ -1,4 +1,4 @@
-//! The files of a local forge: small JSON files, replaced whole, numbers taken under a lock.
+//! The files of a local forge: small JSON files, replaced atomically, numbered under a lock.
 
 use crate::error::{Result, refused, unavailable};
 use jiff::Timestamp;
@@ -10,19 +10,19 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// No more files of one folder are read.
+/// Most files read from one folder.
 const FILES_MAX: usize = 2000;
-/// A longer file was not written by hand or by us.
+/// A longer file is neither a user's nor ours.
 const FILE_MAX: u64 = 8 * 1024 * 1024;
 
-/// Held while something is written.
+/// Held during a write.
 pub(crate) struct Held(#[expect(dead_code, reason = "dropping it lets go")] Flock<File>);
 
-/// One file of a folder of files.
+/// A stored file.
 pub(crate) struct StoredFile<T> {
-    /// Its number, or one made of its name.
+    /// Its number, or one derived from its name.
     pub id: u64,
-    /// When it was written last.
+    /// When it was last written.
     pub at: Option<Timestamp>,
     pub value: T,
 }
@@ -49,7 +49,6 @@ pub(crate) fn folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|e| trouble("create", path, &e))
 }
 
-/// Reads one file; `None` where there is none.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     match fs::metadata(path) {
         Ok(meta) if meta.len() > FILE_MAX => {
@@ -69,7 +68,7 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     })
 }
 
-/// Writes a file whole: readers see the old one or the new one.
+/// Replaces a file: readers see the old one or the new one.
 pub(crate) fn write(path: &Path, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_string_pretty(value).map_err(|e| unavailable("cannot write JSON", e))?;
     text.push('\n');
@@ -93,13 +92,13 @@ pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
-/// The numbered and named files of a folder, oldest first as far as their names have numbers.
+/// The numbered and named files of a folder, oldest first if their names have numbers.
 pub(crate) fn list<T: DeserializeOwned>(folder: &Path) -> Result<Vec<StoredFile<T>>> {
     let mut found = Vec::new();
     for path in files(folder)? {
         let at =
             fs::metadata(&path).and_then(|m| m.modified()).ok().and_then(|t| Timestamp::try_from(t).ok());
-        // Gone since it was listed: not there.
+        // Removed since it was listed.
         if let Some(value) = read(&path)? {
             found.push(StoredFile { id: id_of(&path), at, value });
         }
@@ -108,7 +107,7 @@ pub(crate) fn list<T: DeserializeOwned>(folder: &Path) -> Result<Vec<StoredFile<
     Ok(found)
 }
 
-/// As [`list`], with paths, by name.
+/// Like [`list`], with paths, by name.
 pub(crate) fn list_named<T: DeserializeOwned>(folder: &Path) -> Result<Vec<(PathBuf, T)>> {
     let mut paths = files(folder)?;
     paths.sort();
@@ -121,7 +120,7 @@ pub(crate) fn list_named<T: DeserializeOwned>(folder: &Path) -> Result<Vec<(Path
     Ok(found)
 }
 
-/// The end of a text file; `None` where there is none.
+/// The end of a text file; `None` if it doesn't exist.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>> {
     use std::io::{Read as _, Seek as _, SeekFrom};
     let mut bytes = Vec::new();
@@ -150,7 +149,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths.take(FILES_MAX).collect())
 }
 
-/// The number that no file of these folders has yet. Only under the lock.
+/// A number that no file of these folders has yet. Only under the lock.
 pub(crate) fn next_number(folders: &[PathBuf], _: &Held) -> Result<u64> {
     let mut last = 0;
     for folder in folders {
@@ -168,13 +167,13 @@ fn number_of(path: &Path) -> Option<u64> {
 fn id_of(path: &Path) -> u64 {
     number_of(path).unwrap_or_else(|| {
         let name = path.file_stem().unwrap_or_default().as_encoded_bytes();
-        // FNV-1a, above every number that is counted up to.
+        // FNV-1a, above every counted number.
         let hash = name.iter().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193));
         (1 << 32) | u64::from(hash)
     })
 }
 
-/// A file name for any text: `/` and what else is not plain becomes `%xx`, as in a URL.
+/// A file name for any text: `/` and other special characters become `%xx`, as in a URL.
 pub(crate) fn file_name(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {

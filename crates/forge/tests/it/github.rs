@@ -1,4 +1,4 @@
-//! GitHub, against a fake of it with real git behind.
+//! GitHub, against a fake with real git.
 
 use crate::suite;
 use crate::suite::github::{OnFake, app, options};
@@ -43,9 +43,9 @@ fn a_pull_request_is_opened_once_whatever_gets_lost() {
     }
 }
 
-/// On a public repo anybody can approve, ask for changes and remark on lines; what counts is the word of those who may write.
+/// On a public repo anyone can approve, request changes and comment; only the word of users with write access counts.
 #[test]
-fn the_word_of_a_stranger_is_none() {
+fn strangers_reviews_do_not_count() {
     for token in [true, false] {
         let host = if token { OnFake::new() } else { OnFake::as_app() };
         with_branch(&host);
@@ -57,7 +57,7 @@ fn the_word_of_a_stranger_is_none() {
         assert!(
             host.forge.reviews(pr).unwrap().is_empty() && host.forge.review_comments(pr).unwrap().is_empty()
         );
-        // Somebody who may write, and does not show that they are a member.
+        // A user with write access and hidden membership.
         host.fake.stranger("ann");
         host.fake.add_token("of-ann", "ann", Reach::Write);
         host.fake.review(pr, "ann", "APPROVED", "", &[]);
@@ -100,7 +100,7 @@ fn a_comment_is_written_once_whatever_gets_lost() {
 }
 
 #[test]
-fn trouble_that_stays_is_temporary() {
+fn persistent_server_errors_are_temporary() {
     let host = OnFake::new();
     for _ in 0..4 {
         host.fake.fail("GET /repos/octo/app", server_error());
@@ -148,7 +148,7 @@ fn limited(headers: &[(&str, &str)], words: &str) -> Fault {
 }
 
 #[test]
-fn short_limits_are_slept_out_and_long_ones_told() {
+fn short_limits_are_waited_for_and_long_ones_reported() {
     let host = OnFake::new();
     with_branch(&host);
     host.fake.fail("GET /repos/octo/app", Fault::Status(429, Some(0)));
@@ -157,7 +157,7 @@ fn short_limits_are_slept_out_and_long_ones_told() {
         limited(&[("retry-after", "0")], "You have exceeded a secondary rate limit."),
     );
     assert_eq!(host.forge.default_branch().unwrap(), "main");
-    // A limited call was not done: it is made again even where twice would do harm.
+    // A limited call wasn't done: it is retried even if doing it twice would do harm.
     host.fake.fail("POST /repos/octo/app/pulls", limited(&[("retry-after", "0")], "secondary rate limit"));
     host.forge.open_pr(&new_pr("one", false)).unwrap();
     assert_eq!(host.fake.pulls_made(), 1);
@@ -206,7 +206,7 @@ fn lists_are_read_to_their_end() {
 }
 
 #[test]
-fn without_drafts_it_is_a_plain_one() {
+fn without_drafts_a_plain_pull_request_is_opened() {
     let host = OnFake::new();
     with_branch(&host);
     host.fake.without_drafts();
@@ -230,7 +230,7 @@ fn ready_for_review_survives_lost_answers() {
 }
 
 #[test]
-fn a_limit_of_graphql_is_told() {
+fn graphql_limit_is_reported() {
     let host = OnFake::new();
     with_branch(&host);
     let number = host.forge.open_pr(&new_pr("one", true)).unwrap().number;
@@ -263,7 +263,7 @@ fn jobs_of_the_same_name_do_not_hide_each_other() {
 }
 
 #[test]
-fn a_log_comes_without_times_and_the_token_stays_at_home() {
+fn log_has_no_timestamps_and_the_token_stays_on_the_host() {
     let host = OnFake::new();
     let (_, _, commit) = with_branch(&host);
     host.set_check(&commit, "test", CiState::Failed, "2 fail", Some("boom at line 3"));
@@ -272,7 +272,7 @@ fn a_log_comes_without_times_and_the_token_stays_at_home() {
     let asked = host.fake.seen();
     let asked = asked.iter().find(|seen| seen.line.contains("/log-store/")).unwrap();
     assert_eq!(asked.status, 200, "the store would refuse a token");
-    // No log of a job: what the check itself says.
+    // A job without a log: the check's own summary.
     host.fake.check(CheckRun {
         commit: commit.clone(),
         name: "lint".into(),
@@ -325,7 +325,7 @@ fn an_app_renews_its_token_before_it_ends() {
 }
 
 #[test]
-fn a_token_that_was_taken_back_is_renewed() {
+fn revoked_token_is_renewed() {
     let host = OnFake::as_app();
     let (_, token) = host.forge.remote().unwrap().login.unwrap();
     host.fake.revoke(&token);
@@ -359,7 +359,7 @@ fn an_app_with_a_wrong_key_or_no_installation_says_so() {
 }
 
 #[test]
-fn what_a_token_lacks_is_told_without_the_token() {
+fn missing_permissions_are_reported_without_the_token() {
     let host = OnFake::new();
     let (_, _, commit) = with_branch(&host);
     let number = host.forge.open_pr(&new_pr("one", true)).unwrap().number;
@@ -413,7 +413,7 @@ fn what_a_token_lacks_is_told_without_the_token() {
 }
 
 #[test]
-fn fields_that_are_refused_are_named() {
+fn refused_fields_are_named() {
     let host = OnFake::new();
     with_branch(&host);
     let mut new = new_pr("one", false);
@@ -426,7 +426,7 @@ fn fields_that_are_refused_are_named() {
 }
 
 #[test]
-fn an_enterprise_server_is_spoken_to_under_its_own_paths() {
+fn enterprise_server_uses_its_own_paths() {
     let fake = FakeGitHub::start().unwrap();
     let token = fake.token();
     let api = format!("{}/api/v3/", fake.url());
@@ -467,7 +467,7 @@ fn pushes_meet_the_hosts_rules() {
     assert_eq!(host.fake.branch("one"), Some(commit.clone()), "nothing came through");
     assert_eq!(work.push(&remote, "one", Lease::FastForward), PushEnd::Pushed);
     let second = work.head();
-    // Somebody else's history: no fast-forward, and a lease on what is no longer there.
+    // Foreign history: no fast-forward, and a stale lease.
     work.git(&["reset", "-q", "--hard", "main"]);
     work.commit("one.txt", "another\n");
     assert!(matches!(work.push(&remote, "one", Lease::FastForward), PushEnd::Rejected { .. }));
@@ -478,11 +478,11 @@ fn pushes_meet_the_hosts_rules() {
     let now = ralph_loop_protocol::id::CommitId::new(second);
     assert_eq!(work.push(&remote, "one", Lease::At(now)), PushEnd::Pushed);
     assert_eq!(host.fake.branch("one"), Some(work.head()));
-    // The host has trouble: later is another day.
+    // A server error is temporary.
     host.fake.fail("/octo/app.git/", Fault::Status(503, None));
     work.commit("one.txt", "more\n");
     assert!(matches!(work.push(&remote, "one", Lease::FastForward), PushEnd::Unavailable { .. }));
-    // The answer gets lost, not the work: git asks again by itself, and is told no.
+    // The answer is lost, not the work: git retries, and is refused.
     host.fake.fail("POST /octo/app.git/git-receive-pack", Fault::HangupAfter);
     assert_eq!(work.push(&remote, "one", Lease::FastForward), PushEnd::Pushed);
     assert_eq!(host.fake.branch("one"), Some(work.head()));
@@ -497,7 +497,7 @@ fn pushes_meet_the_hosts_rules() {
 fn a_large_push_arrives() {
     let host = OnFake::new();
     let (work, remote, _) = with_branch(&host);
-    // More than git sends in one piece, and nothing that can be packed smaller.
+    // More than git sends in one piece, and incompressible.
     let mut seed = 7_u64;
     let bytes: Vec<u8> = (0..3_000_000)
         .map(|_| {

@@ -65,7 +65,7 @@ fn with_pr() -> (Local, Work, u64) {
 }
 
 #[test]
-fn people_edit_its_files() {
+fn edited_files_take_effect() {
     let (host, work, number) = with_pr();
     let root = host.forge.root();
     let reviews = root.join(format!("prs/{number}/reviews"));
@@ -116,7 +116,7 @@ fn merging_with_plain_git_is_seen() {
 }
 
 #[test]
-fn a_merge_of_branches_that_went_apart_is_made_and_a_conflict_told() {
+fn diverged_branches_are_merged_and_conflicts_reported() {
     let (host, work, one) = with_pr();
     let remote = host.forge.remote().unwrap();
     work.git(&["checkout", "-q", "-B", "two", "main"]);
@@ -136,7 +136,7 @@ fn a_merge_of_branches_that_went_apart_is_made_and_a_conflict_told() {
 }
 
 #[test]
-fn many_at_once_take_different_numbers() {
+fn concurrent_creations_get_different_numbers() {
     let (host, work, first) = with_pr();
     let remote = host.forge.remote().unwrap();
     let names: Vec<String> = (0..6).map(|n| format!("b{n}")).collect();
@@ -145,7 +145,7 @@ fn many_at_once_take_different_numbers() {
     }
     let root = host.forge.root();
     let mut numbers: Vec<u64> = std::thread::scope(|scope| {
-        // Two of each branch: only one pull request may come of them.
+        // Two of each branch: only one pull request may result.
         let threads: Vec<_> = names
             .iter()
             .chain(&names)

@@ -1,5 +1,5 @@
-//! The client and the fake, held to GitHub's published specification: `prism` stands between them and refuses both requests
-//! and answers that the specification does not have.
+//! Checks the client and the fake against GitHub's published specification: `prism` is between them and refuses
+//! requests and answers that violate the specification.
 
 use crate::suite::github::{OnFake, app, options};
 use crate::suite::{Host as _, Work, new_pr};
@@ -10,7 +10,7 @@ use ralph_loop_forge::{GitHub, GitHubAuth};
 use ralph_loop_testkit::fake_github::{CheckRun, FakeGitHub};
 use ralph_loop_testkit::prism::{Prism, tools};
 
-/// Calls that the specification has, over a proxy that knows no other. (GraphQL, single issues and logs are not in it.)
+/// Calls in the specification, through a proxy that allows only those. (It lacks GraphQL, single issues and logs.)
 fn use_it(host: &OnFake) -> Result<(), ForgeError> {
     let forge = &host.forge;
     assert!(forge.access()?.push);

@@ -1,4 +1,4 @@
-//! What the user allows beyond the guard's rules. Only the user's own file counts: a repo has no word in it.
+//! The user's exceptions from the guard's rules. Only the user's own file counts, never a repo's.
 
 use super::category::Category;
 use super::text;
@@ -8,7 +8,6 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AllowRules {
-    /// What is allowed.
     #[serde(default)]
     allow: Vec<Rule>,
 }
@@ -16,17 +15,16 @@ pub struct AllowRules {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rule {
-    /// The kind of danger; any where it is left out.
+    /// The category; default: any.
     category: Option<Category>,
-    /// The whole command with `*` and `?`; any where it is left out.
+    /// The complete command with `*` and `?`; default: any.
     command: Option<String>,
 }
 
 impl AllowRules {
-    /// Reads the user's file.
+    /// Parses the user's file.
     ///
-    /// # Errors
-    /// In words, where it cannot be read. Nothing is allowed then.
+    /// # Errors As text, if it is invalid. Then nothing is allowed.
     pub fn parse(text: &str) -> Result<Self, String> {
         let rules: Self = serde_json::from_str(text).map_err(|e| e.to_string())?;
         match rules.allow.iter().find(|rule| rule.category.is_none() && rule.command.is_none()) {
@@ -35,7 +33,7 @@ impl AllowRules {
         }
     }
 
-    /// Whether a refused command is allowed all the same. The guard's own files never are.
+    /// Whether a refused command is allowed. The guard's own files never are.
     pub fn allow(&self, category: Category, words: &str) -> bool {
         category != Category::Guard
             && self.allow.iter().any(|rule| {

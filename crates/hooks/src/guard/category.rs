@@ -3,7 +3,7 @@
 use super::rules::Rules;
 use serde::{Deserialize, Serialize};
 
-/// A kind of danger; `rules.toml` has its words.
+/// A category of danger; `rules.toml` has its texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "the words are in rules.toml")]
@@ -26,14 +26,14 @@ pub enum Category {
     Cloud,
     Database,
     Guard,
-    /// What the guard can't read.
+    /// Input that the guard can't parse.
     Unreadable,
 }
 
 /// Why something was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The kind of danger.
+    /// The category of danger.
     pub category: Category,
     /// An excerpt of the command or file, as the guard understood it.
     pub what: String,
@@ -41,7 +41,6 @@ pub struct Refusal {
     pub why: String,
 }
 
-/// Longest excerpt of a command in a message.
 const SHOWN_MAX: usize = 160;
 
 impl Refusal {

@@ -1,24 +1,24 @@
-//! Bounds that hold before anything is parsed: the parser takes twice the time for each level of nesting, and its stack is
-//! as deep as the text.
+//! Limits checked before parsing: the parser needs twice the time for each level of nesting, and its stack is as deep
+//! as the text.
 
-/// Bytes of a command. Here-documents whose text is taken literally do not count.
+/// Bytes of a command. Literal here-documents don't count.
 pub const BYTES_MAX: usize = 48 * 1024;
 /// Levels of parentheses, braces and backquotes.
 pub const DEPTH_MAX: usize = 12;
 /// Scripts within scripts (`sh -c`, `eval`, functions).
 pub const CALLS_MAX: usize = 16;
-/// Commands that are looked at in all.
+/// Total commands checked.
 pub const STEPS_MAX: usize = 3000;
-/// Brackets, quotes and operators in all: what the parser tries again and again.
+/// Brackets, quotes and operators, at which the parser backtracks.
 pub const MARKS_MAX: usize = 6000;
 
-/// Why a text is not parsed; none where it may be.
+/// Why a text isn't parsed; `None` if it may be.
 pub fn beyond(text: &str) -> Option<&'static str> {
     if text.len() > BYTES_MAX {
         return Some("It is longer than a command that can be checked.");
     }
     let (mut depth, mut deepest, mut marks) = (0_usize, 0_usize, 0_usize);
-    // Backquotes within backquotes are written with a backslash.
+    // Nested backquotes are written with a backslash.
     let mut quoted = false;
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

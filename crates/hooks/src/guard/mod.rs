@@ -1,8 +1,8 @@
-//! The command guard: whether a tool call of an agent may go ahead.
+//! The command guard: decides whether an agent's tool call may proceed.
 //!
-//! It is the fallback for sessions without isolation, never the boundary: it refuses what it can't read, but a determined attacker
-//! can hide a command from it. Commands are read with a shell's grammar ([`shell`]); every program that would be started and every
-//! file that a tool names is judged by the table in `rules.toml` ([`rules`], [`paths`]).
+//! It is the fallback for sessions without isolation, never the security boundary: it refuses what it can't parse,
+//! but a determined attacker can hide a command from it. Commands are parsed with a shell grammar ([`shell`]); every
+//! program that would start and every file that a tool names is checked against `rules.toml` ([`rules`], [`paths`]).
 
 mod allow;
 mod category;
@@ -21,9 +21,9 @@ use serde_json::Value;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// A decision that takes longer is a refusal. The bounds on size, depth and steps keep it far below.
+/// A longer decision is a refusal. The limits on size, depth and steps keep it far below.
 const TIME_MAX: Duration = Duration::from_secs(2);
-/// The parser's stack grows with the nesting of a command.
+/// The parser's stack grows with a command's nesting.
 const STACK: usize = 8 * 1024 * 1024;
 
 /// Judges tool calls.
@@ -34,7 +34,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// A guard with the folders of a session and what the user allows.
+    /// A guard with the folders of a session and the user's exceptions.
     pub fn new(paths: PathRules, allow: AllowRules) -> Self {
         Self { paths, allow }
     }
@@ -49,7 +49,7 @@ impl Guard {
         tools::command(&self.paths, &self.allow, command)
     }
 
-    /// Judges a tool call in bounded time: one that takes too long, or breaks the parser, is refused.
+    /// Judges a tool call in bounded time: refuses one that takes too long, or breaks the parser.
     pub fn judge_in_time(&self, tool: &str, input: &Value) -> Option<Refusal> {
         let (send, answer) = mpsc::sync_channel(1);
         let (guard, tool, input) = (self.clone(), tool.to_owned(), input.clone());

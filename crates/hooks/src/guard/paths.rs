@@ -1,4 +1,4 @@
-//! Which paths are guarded: those of `rules.toml`, the project and the home as a whole, and what the guard itself depends on.
+//! Guarded paths: those of `rules.toml`, the project and the home as a whole, and the guard's own files.
 
 use super::category::Category;
 use super::rules::Rules;
@@ -6,21 +6,20 @@ use super::text::{fill, has_gap, matches};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// What a guarded path is guarded against; each level includes the ones after it.
+/// What a path is guarded against; each level includes the ones after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Guards {
     /// Being read.
     Reading,
-    /// Being named by a program that may change it.
+    /// Being passed to a program that may change it.
     Naming,
     /// Being changed.
     Writing,
-    /// Being removed or changed with all that is in it.
+    /// Being removed or changed with all its content.
     Removing,
 }
 
-/// Why a path is refused.
 pub type PathClass = (Category, &'static str);
 
 /// The folders of a session.
@@ -32,12 +31,12 @@ pub struct PathRules {
     pub project: String,
     /// Where commands start.
     pub cwd: String,
-    /// Files and folders that the guard depends on: the binary, its state and its settings.
+    /// The guard's own files and folders: the binary, its state and its settings.
     pub own: Vec<String>,
 }
 
 impl PathRules {
-    /// A path as a command in a folder means it: absolute, without `.` and `..`. Wildcards and gaps stay.
+    /// Makes a command's path absolute, without `.` and `..`. Wildcards and gaps stay.
     pub fn resolve(&self, cwd: &str, text: &str) -> String {
         let whole = match text.strip_prefix('~') {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", self.home),
@@ -64,7 +63,7 @@ impl PathRules {
         }
     }
 
-    /// Why something may not be done with a path, or with the file that it links to.
+    /// Why an access to a path, or to its link target, is refused.
     pub fn judge(&self, path: &str, access: Guards) -> Option<PathClass> {
         if !path.starts_with('/') {
             return None;
@@ -85,7 +84,7 @@ impl PathRules {
         if access == Guards::Removing && self.is_whole(path) {
             return self.judge_removal(path);
         }
-        // Most paths are plain files of the project: no rule names one without a hidden part.
+        // Most paths are plain files of the project: no rule covers one without a hidden component.
         let plain = path.strip_prefix(&self.project).is_some_and(|rest| {
             rest.starts_with('/') && !rest.contains("/.") && !rest.contains(['*', '?', '['])
         });
@@ -102,7 +101,7 @@ impl PathRules {
         found.map(|rule| (rule.category, rule.why.as_str())).or_else(removal)
     }
 
-    /// Why a path may not be removed with all that is in it.
+    /// Why a path may not be removed with all its content.
     fn judge_removal(&self, path: &str) -> Option<PathClass> {
         let rules = Rules::load()?;
         let files = |why| Some((Category::Files, why));
@@ -142,7 +141,7 @@ impl PathRules {
         login || listed(&secrets.paths) && !listed(&secrets.except)
     }
 
-    /// The file that a path leads to through links, as it is called below the project or the home; none without links.
+    /// The file that a path's links lead to, named below the project or the home; `None` without links.
     fn link_target(&self, path: &str) -> Option<String> {
         let file = Path::new(path);
         let in_folder = || Some(file.parent()?.canonicalize().ok()?.join(file.file_name()?));
@@ -161,12 +160,11 @@ impl PathRules {
     }
 }
 
-/// Whether a path is in a folder.
 fn is_below(path: &str, folder: &str) -> bool {
     !folder.is_empty() && path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Whether removing a path takes this folder with it.
+/// Whether removing a path also removes this folder.
 fn covers(path: &str, folder: &str) -> bool {
     let mut around = Path::new(folder).ancestors().filter_map(Path::to_str);
     !folder.is_empty() && around.any(|around| fits_parts(&split(around), &split(path), fits_part))
@@ -176,10 +174,10 @@ fn split(path: &str) -> Vec<&str> {
     path.split('/').filter(|part| !part.is_empty()).collect()
 }
 
-/// A path as the patterns of `rules.toml` name it: from the root, from a home (`~`), and from the project (`@`).
+/// A path for the patterns of `rules.toml`: from the root, from a home (`~`), and from the project (`@`).
 struct Names<'a> {
     parts: Vec<&'a str>,
-    /// How many parts the user's home, root's, the project and the first folder have, if the path is in them.
+    /// How many components the user's home, root's, the project and the first folder have, if the path is in them.
     homes: Vec<usize>,
     projects: Vec<usize>,
 }
@@ -198,7 +196,8 @@ impl<'a> Names<'a> {
         Self { parts, homes, projects }
     }
 
-    /// Whether the path fits a pattern; `loose` also if only its own wildcards might. Root's home is no exception to anything.
+    /// Whether the path matches a pattern; `loose` also if only its own wildcards might. Root's home isn't an
+    /// exception.
     fn fit(&self, pattern: &str, loose: bool) -> bool {
         let part = if loose { fits_part } else { matches };
         let fits = |pattern: &str, parts: &[&str]| {
@@ -220,7 +219,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Whether the parts of a path fit a pattern's. `**` is any number of folders, also none.
+/// Whether path components match a pattern's. `**` is any number of folders, including none.
 fn fits_parts(pattern: &[&str], path: &[&str], part_fits: fn(&str, &str) -> bool) -> bool {
     match (pattern, path) {
         ([], []) => true,
@@ -233,7 +232,7 @@ fn fits_parts(pattern: &[&str], path: &[&str], part_fits: fn(&str, &str) -> bool
     }
 }
 
-/// Both sides may have wildcards; a shell's `*` leaves out hidden files.
+/// Both sides may have wildcards; a shell's `*` skips hidden files.
 fn fits_part(pattern: &str, part: &str) -> bool {
     if matches(pattern, part) || !part.contains(['*', '?', '[']) {
         return matches(pattern, part);

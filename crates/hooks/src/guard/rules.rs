@@ -1,4 +1,4 @@
-//! The rules of `rules.toml`, and how one of them is matched with a call of a program.
+//! The rules of `rules.toml`, and how they are matched with a program call.
 
 use super::category::{Category, Refusal};
 use super::paths::{Guards, PathRules};
@@ -10,7 +10,6 @@ use std::sync::LazyLock;
 
 static RULES: LazyLock<Option<Rules>> = LazyLock::new(|| toml::from_str(include_str!("rules.toml")).ok());
 
-/// The whole file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rules {
@@ -27,7 +26,6 @@ pub struct Rules {
     variable: Vec<VariableRule>,
 }
 
-/// Programs by what they do.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Programs {
@@ -64,7 +62,6 @@ pub struct Interpreter {
     pub options: Vec<String>,
 }
 
-/// Names in code of other languages.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Code {
@@ -75,7 +72,6 @@ pub struct Code {
     pub rule: Vec<CodeRule>,
 }
 
-/// Code that is refused for the names in it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CodeRule {
@@ -84,7 +80,6 @@ pub struct CodeRule {
     pub why: String,
 }
 
-/// Paths that are guarded.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathRule {
@@ -96,7 +91,7 @@ pub struct PathRule {
     pub why: String,
 }
 
-/// Files that must not leave this machine, and folders of a home that may go.
+/// Files that must not leave this machine, and removable folders of a home.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Secrets {
@@ -155,7 +150,7 @@ struct Rule {
     last: Vec<String>,
     #[serde(default)]
     stdin: Vec<String>,
-    /// The arguments and what is piped in, with single spaces.
+    /// The arguments and piped input, with single spaces.
     #[serde(default)]
     anywhere: Vec<String>,
     #[serde(default)]
@@ -166,7 +161,7 @@ struct Rule {
     /// What is sent holds secrets, or isn't the program's to send.
     #[serde(default)]
     leaks: bool,
-    /// Not if every host that is named is this machine.
+    /// Doesn't apply if every named host is this machine.
     #[serde(default)]
     remote: bool,
     #[serde(default)]
@@ -183,7 +178,7 @@ struct VariableRule {
 }
 
 impl Rules {
-    /// The rules; none if the file is broken, which a test rules out.
+    /// The rules; `None` if the file is broken, which a test rules out.
     pub fn load() -> Option<&'static Self> {
         RULES.as_ref()
     }
@@ -196,7 +191,6 @@ impl Rules {
         })
     }
 
-    /// Why a variable may not be set.
     pub fn judge_variable(&self, name: &str, value: &str) -> Option<Refusal> {
         let found = self.variable.iter().find(|rule| rule.names.iter().any(|one| one == name))?;
         Some(Refusal::new(found.category, format!("{name}={value}"), &found.why))
@@ -207,7 +201,6 @@ impl Rules {
         matches_any(list, name)
     }
 
-    /// Takes a call apart.
     pub fn call<'a>(&self, name: &str, args: &[String], stdin: &'a str, at: CallSite<'a>) -> Call<'a> {
         let none = Vec::new();
         let values = self.values.get(name).unwrap_or(&none);
@@ -290,7 +283,7 @@ impl Rule {
 }
 
 impl Call<'_> {
-    /// The command line, for messages and the user's own rules.
+    /// The command line, for messages and the user's rules.
     pub fn line(&self) -> String {
         format!("{} {}", self.name, self.args.join(" ")).trim_end().to_owned()
     }
@@ -322,14 +315,14 @@ impl Call<'_> {
             || exception.split_once('=').is_some_and(assigned)
     }
 
-    /// The arguments and what is piped in, in lower case, with single spaces.
+    /// The arguments and piped input, in lower case, with single spaces.
     fn everything(&self) -> String {
         let words = self.args.iter().map(String::as_str).chain([self.stdin]);
         let words = words.flat_map(str::split_whitespace).take(4000);
         words.collect::<Vec<_>>().join(" ").to_lowercase() + " "
     }
 
-    /// Whether every host that is named is this machine.
+    /// Whether every named host is this machine.
     fn is_local(&self) -> bool {
         let here = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0"];
         let mut hosts = self.args.iter().filter_map(|arg| match arg.split_once("://") {
@@ -343,7 +336,7 @@ impl Call<'_> {
         }) && named
     }
 
-    /// Whether what is sent holds a secret, is the whole project or home, or lies outside the project.
+    /// Whether what is sent holds a secret, is the whole project or home, or is outside the project.
     fn leaks(&self) -> bool {
         let paths = self.at.paths;
         let path_of = |text: &str| paths.resolve(self.at.cwd, text);
@@ -353,7 +346,7 @@ impl Call<'_> {
                 || paths.holds_secrets(&path_of(word))
                 || paths.is_whole(&path_of(word))
         });
-        // A token in a header of a request is how requests are allowed.
+        // A token in a request header is normal authentication.
         let headers = ["-H", "--header", "-u", "--user", "--oauth2-bearer"];
         let sends = ["-T", "--upload-file", "--post-file", "--body-file", "-a"];
         let before = |at: usize| at.checked_sub(1).map(|at| self.args[at].as_str()).unwrap_or_default();
@@ -383,7 +376,7 @@ impl Call<'_> {
     }
 }
 
-/// Whether a text has the value of a variable with a secret name in it, or is such a name.
+/// Whether a text contains the value of a variable with a secret name, or is such a name.
 fn names_secret(text: &str) -> bool {
     let is_name = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit());
     text::gaps(text).any(is_secret_name) || is_name(text) && text.contains('_') && is_secret_name(text)

@@ -1,22 +1,17 @@
-//! Texts that are partly unknown, and wildcards.
+//! Partly unknown texts, and wildcards.
 //!
-//! What a command line can't tell is a gap in the text: `⟦NAME⟧` for a variable that the command doesn't set, `⟦›words⟧` for the
-//! output of a command. Rules and paths are matched on such texts as on any other.
+//! What a command line doesn't show is a gap in the text: `⟦NAME⟧` for a variable that the command doesn't set,
+//! `⟦›words⟧` for the output of a command. Rules and paths match such texts like any other.
 
-/// Begins a gap.
 const OPEN: char = '⟦';
-/// Ends a gap.
 const CLOSE: char = '⟧';
 /// Begins a gap for the output of a command.
 const OUTPUT: char = '›';
-/// Stands for white space within a gap, so that a gap never falls apart into words.
+/// White space within a gap, so that a gap never splits into words.
 const SPACE: char = '␣';
-/// Longest text that is followed.
 const TEXT_MAX: usize = 64 * 1024;
-/// Longest gap.
 const GAP_MAX: usize = 1024;
 
-/// The gap for a variable.
 pub fn variable(name: &str) -> String {
     format!("{OPEN}{name}{CLOSE}")
 }
@@ -35,17 +30,15 @@ pub fn output(words: &str) -> String {
     format!("{OPEN}{OUTPUT}{inner}{CLOSE}")
 }
 
-/// The insides of all gaps.
 pub fn gaps(text: &str) -> impl Iterator<Item = &str> {
     text.split(OPEN).skip(1).filter_map(|rest| rest.split(CLOSE).next())
 }
 
-/// The insides of the gaps for outputs.
 fn commands(text: &str) -> impl Iterator<Item = &str> {
     gaps(text).filter_map(|gap| gap.strip_prefix(OUTPUT))
 }
 
-/// The programs whose output is part of a text; of a pipeline, the first one.
+/// The programs whose output is part of a text; the first one of a pipeline.
 pub fn first_producers(text: &str) -> impl Iterator<Item = &str> {
     commands(text).map(|words| words.split(SPACE).next().unwrap_or_default())
 }
@@ -55,17 +48,15 @@ pub fn producers(text: &str) -> impl Iterator<Item = &str> {
     commands(text).flat_map(|words| words.split(SPACE))
 }
 
-/// Whether any part of a text is unknown.
 pub fn has_gap(text: &str) -> bool {
     text.contains(OPEN)
 }
 
-/// Whether the output of a command is part of a text.
 pub fn has_output(text: &str) -> bool {
     commands(text).next().is_some()
 }
 
-/// Whether a part is `$1` or `$@`: what a function or script is called with.
+/// Whether a part is `$1` or `$@`: the arguments of a function or script.
 pub fn has_positional(text: &str) -> bool {
     gaps(text).any(|gap| gap.starts_with(|c: char| c.is_ascii_digit() || c == '@'))
 }
@@ -96,12 +87,12 @@ pub fn without_marks(text: &str) -> String {
     text.replace([OPEN, CLOSE, OUTPUT, SPACE], "\u{fffd}")
 }
 
-/// A text for people: gaps as `…`.
+/// A text for display: gaps as `…`.
 pub fn shown(text: &str) -> String {
     fill(text, "…")
 }
 
-/// Adds to a text; beyond the bound nothing is known of the rest.
+/// Appends to a text; beyond the limit the rest is unknown.
 pub fn push(text: &mut String, more: &str) {
     if text.len() + more.len() <= TEXT_MAX {
         text.push_str(more);
@@ -138,12 +129,11 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     pattern[p..].iter().all(|c| *c == '*')
 }
 
-/// Whether a text fits one of these patterns.
 pub fn matches_any(patterns: &[String], text: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, text))
 }
 
-/// `$'…'` with its escapes; also what `printf` and `echo -e` make of a text.
+/// Expands the escapes of `$'…'`; also for `printf` and `echo -e`.
 pub fn unescape(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.chars().peekable();

@@ -1,5 +1,5 @@
-//! Which part of a tool call is a command, which a file: for the tools of the known agents, and by the names of their arguments
-//! for all others (MCP servers above all).
+//! Finds commands and files in a tool call: for known agents' tools, and by argument names for all others (above all
+//! MCP servers).
 
 use super::allow::AllowRules;
 use super::category::{Category, Refusal};
@@ -37,15 +37,15 @@ const PATHS: &[&str] = &[
     "relative_path",
     "dir_path",
 ];
-/// Words in the name of a tool that only looks.
+/// Words in the name of a read-only tool.
 const LOOKS: &[&str] =
     &["read", "view", "grep", "glob", "list", "search", "find", "cat", "get", "ls", "open", "info", "stat"];
-/// Words in the name of a tool that changes something.
+/// Words in the name of a tool that makes changes.
 const CHANGES: &[&str] = &[
     "write", "edit", "create", "delete", "remove", "move", "rename", "update", "patch", "replace", "append",
     "save", "notebook", "put", "copy", "mkdir",
 ];
-/// Tools without commands and files of this machine.
+/// Tools without local commands and files.
 const HARMLESS: &[&str] = &[
     "todowrite",
     "task",
@@ -61,12 +61,9 @@ const HARMLESS: &[&str] = &[
     "update_plan",
     "taskoutput",
 ];
-/// How deep arguments are looked into.
 const DEPTH_MAX: usize = 6;
-/// Texts of one call.
 const TEXTS_MAX: usize = 400;
 
-/// Why a tool call is refused.
 pub(super) fn judge(paths: &PathRules, allow: &AllowRules, tool: &str, input: &Value) -> Option<Refusal> {
     let name = tool.to_lowercase();
     if HARMLESS.contains(&name.as_str()) {
@@ -89,7 +86,6 @@ pub(super) fn judge(paths: &PathRules, allow: &AllowRules, tool: &str, input: &V
     judging.value("", input, 0)
 }
 
-/// Why a command is refused.
 pub(super) fn command(paths: &PathRules, allow: &AllowRules, command: &str) -> Option<Refusal> {
     let allows =
         |category: Category, words: &str| allow.allow(category, words) || allow.allow(category, command);
@@ -151,7 +147,7 @@ impl Judging<'_> {
         None
     }
 
-    /// A program and its arguments; those of a shell are found by reading it.
+    /// A program and its arguments; a shell's are parsed.
     fn words(&mut self, list: &[Value]) -> Option<Refusal> {
         let words: Vec<String> = list.iter().filter_map(|word| word.as_str().map(str::to_owned)).collect();
         if words.is_empty() {
@@ -174,7 +170,7 @@ impl Judging<'_> {
     }
 }
 
-/// The files that a patch of codex touches.
+/// The files that a codex patch touches.
 fn patch(paths: &PathRules, allow: &AllowRules, text: &str) -> Option<Refusal> {
     let heads = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     let files = text.lines().filter_map(|line| heads.iter().find_map(|head| line.strip_prefix(head)));

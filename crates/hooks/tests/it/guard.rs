@@ -1,17 +1,17 @@
-//! The command guard on lists of commands. Nothing in them is ever run; `⏎` stands for a line break.
+//! The command guard on lists of commands. None of them is ever run; `
+//! ` is a line break.
 
 use ralph_loop_hooks::guard::{AllowRules, Category, Guard, PathRules};
 use serde_json::json;
 
-/// Of the 76 dangerous held-out commands, at least this many are refused.
+/// At least this many of the 76 dangerous held-out commands are refused.
 const HELD_OUT_CAUGHT_MIN: usize = 70;
-/// Of the 66 harmless held-out commands, at most this many are refused.
+/// At most this many of the 66 harmless held-out commands are refused.
 const HELD_OUT_ALARMS_MAX: usize = 3;
 
-/// Of 1,000 harmless commands of published packages, at most this many are refused.
+/// At most this many of 1,000 harmless commands of published packages are refused.
 const PUBLISHED_ALARMS_MAX: usize = 5;
 
-/// A session in the user's project.
 fn session() -> PathRules {
     PathRules {
         home: "/home/user".into(),
@@ -44,9 +44,9 @@ fn everyday_commands_are_let_through() {
     assert!(refused.is_empty(), "{} were refused:\n{}", refused.len(), refused.join("\n"));
 }
 
-/// These were written before the rules, and rules aren't chosen on them.
+/// Written before the rules, which aren't tuned on them.
 #[test]
-fn held_out_commands_are_judged_as_promised() {
+fn held_out_commands_meet_the_thresholds() {
     let dangerous: Vec<&str> = include_str!("guard/held-out-dangerous.tsv")
         .lines()
         .filter_map(|line| Some(line.split_once('\t')?.1))
@@ -59,7 +59,7 @@ fn held_out_commands_are_judged_as_promised() {
     assert!(refused.len() <= HELD_OUT_ALARMS_MAX, "{} were refused:\n{}", refused.len(), refused.join("\n"));
 }
 
-/// Scripts, makefiles and CI files of published packages (`scripts/guard-corpus` collects them), every third one.
+/// Every third of the scripts, makefiles and CI files of published packages that `scripts/guard-corpus` collects.
 #[test]
 fn commands_of_published_packages_are_let_through() {
     let harmless =
@@ -79,7 +79,7 @@ fn refused(command: &str, category: Category) {
 }
 
 #[test]
-fn dangers_are_refused_by_their_kind() {
+fn dangers_are_refused_with_their_category() {
     for (command, category) in [
         ("rm -rf /", Category::Files),
         ("cd / && rm -rf *", Category::Files),
@@ -125,7 +125,7 @@ fn dangers_are_refused_by_their_kind() {
 }
 
 #[test]
-fn what_is_beyond_its_bounds_is_refused() {
+fn input_beyond_the_limits_is_refused() {
     refused(&format!("{}echo{}", "$(".repeat(20_000), ")".repeat(20_000)), Category::Unreadable);
     refused(&format!("{}true{}", "(".repeat(30), ")".repeat(30)), Category::Unreadable);
     refused(&format!("echo {}", "x".repeat(100_000)), Category::Unreadable);
@@ -161,7 +161,7 @@ fn files_and_other_tools_are_guarded_too() {
 }
 
 #[test]
-fn a_refusal_says_what_why_and_what_instead() {
+fn refusal_says_what_why_and_the_alternative() {
     let refusal = guard().judge_command("git push --force origin main").unwrap();
     insta::assert_snapshot!(refusal.message(), @"Refused by ralph's guard (git history): `git push --force origin main`. It replaces what others have on the remote. Add a commit instead of rewriting one; leave pushing to the engine.");
 }

@@ -64,12 +64,12 @@ impl Machine {
         if out.is_empty() { Value::Null } else { serde_json::from_str(&out).unwrap() }
     }
 
-    /// A loop of this run is at work here, and the session is its own.
+    /// Marks a loop of this run as active here, with this session.
     fn active(&mut self, commits: bool, plan: bool) {
         self.marked(commits, plan, json!({"pid": 1}));
     }
 
-    /// The same, by this process.
+    /// The same, for this process.
     fn marked(&mut self, commits: bool, plan: bool, process: Value) {
         let plan = plan.then(
             || json!({"tasks": "ralph/tasks.json", "progress": "ralph/progress.txt", "progress_bytes": 5}),
@@ -193,7 +193,7 @@ fn context_alerts_come_once_per_threshold_and_session() {
 }
 
 #[test]
-fn your_own_session_in_the_same_folder_is_never_held() {
+fn your_own_session_in_the_same_folder_is_never_blocked() {
     let mut machine = Machine::new();
     machine.write("project/ralph/tasks.json", "broken");
     assert_eq!(machine.hook(HookEvent::Stop, json!({})), Value::Null, "no loop");
@@ -226,7 +226,7 @@ fn a_loop_session_is_blocked_with_the_exact_reason_once_each() {
     let same = machine.hook(HookEvent::Stop, json!({"stop_hook_active": true}));
     assert_eq!(same["decision"], Value::Null, "never twice for the same reason: {same}");
     assert!(same["systemMessage"].is_string());
-    // The next turn of the same session counts anew.
+    // The next turn of the same session counts from zero.
     machine.write("project/ralph/tasks.json", TASKS);
     let progress = machine.hook(HookEvent::Stop, json!({"stop_hook_active": false}));
     assert!(reason(&progress).contains("`ralph/progress.txt` has no entry of this session"), "{progress}");
@@ -319,7 +319,7 @@ fn a_session_starts_with_the_next_story_and_the_progress_file() {
     );
 }
 
-/// What the plugin's shim answers with a folder of programs before the usual ones.
+/// The plugin shim's answer with a folder of programs before the usual ones.
 fn shim(machine: &Machine, event: &str, programs: &str) -> Value {
     let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin/hooks/ralph-hook");
     let mut command = Command::new("/bin/sh");
@@ -341,7 +341,7 @@ fn the_plugin_refuses_a_loops_tools_without_the_binary() {
     assert!(shim(&machine, "stop", "/nonexistent")["systemMessage"].is_string());
 }
 
-/// When a process began, and whose ids those are.
+/// A process's start time and PID namespace.
 fn process(pid: u32) -> Value {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let began: u64 = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap().parse().unwrap();
@@ -350,7 +350,7 @@ fn process(pid: u32) -> Value {
 }
 
 #[test]
-fn what_a_loop_left_behind_is_nobodys_session() {
+fn stale_marker_blocks_no_session() {
     let mut machine = Machine::new();
     machine.write("project/ralph/tasks.json", "{ broken");
     let held = |machine: &Machine| {

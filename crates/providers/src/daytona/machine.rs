@@ -1,4 +1,4 @@
-//! One sandbox of Daytona: its life over the API, files and commands over the toolbox inside.
+//! A Daytona sandbox: lifecycle over the API, files and commands over the toolbox inside.
 #![allow(clippy::disallowed_methods, reason = "waits for a machine have a deadline")]
 
 use super::wire::{self, Entry, Folder, PreviewUrl, Ran, SandboxDto};
@@ -28,7 +28,7 @@ impl DaytonaMachine {
         Self { options, id: found.id.clone(), toolbox }
     }
 
-    /// Where the vendor's image wants work to be done.
+    /// The working folder of the vendor's image.
     pub fn home(&self, http: &VendorClient) -> Result<String, ProviderError> {
         let folder: Folder = http.json(&self.toolbox("look at a sandbox", Method::GET, "/work-dir"))?;
         Ok(folder.dir)
@@ -46,7 +46,7 @@ impl DaytonaMachine {
         http.json(&self.api("look at a sandbox", Method::GET, ""))
     }
 
-    /// Waits until it runs, starting it where it rests.
+    /// Waits until it runs, starting it if it is stopped.
     pub fn start_from(&self, http: &VendorClient, mut now: SandboxDto) -> Result<(), ProviderError> {
         let end = Instant::now() + self.options.start_limit;
         loop {
@@ -75,7 +75,7 @@ impl DaytonaMachine {
     }
 }
 
-/// Removes a sandbox; no error where it is gone.
+/// Removes a sandbox, if it exists.
 pub(crate) fn destroy(http: &VendorClient, options: &DaytonaOptions, id: &str) -> Result<(), ProviderError> {
     let call = wire::call(
         options,
@@ -100,8 +100,8 @@ impl Machine for DaytonaMachine {
     }
 
     fn shell(&self, http: &VendorClient, script: &str, watch: Watch<'_>) -> Result<Shell, ProviderError> {
-        // Older daemons split the command into words themselves and know no escapes, newer ones hand it to a shell: coded, it
-        // is the same for both. Both streams come back as one text, so what the shell complains about is left out.
+        // Older daemons split the command into words without escapes, newer ones pass it to a shell: encoded, it is
+        // the same for both. Both streams come back as one text, so the shell's own errors are dropped.
         let coded = STANDARD.encode(script);
         let command = format!("sh -c \"echo {coded} | base64 -d | sh 2>/dev/null\"");
         let call = self
@@ -210,7 +210,7 @@ impl Machine for DaytonaMachine {
         http.send(&call.json(json!({ "activityType": "toolbox" })), &mut never_stop).map(drop)
     }
 
-    /// Calls to the toolbox count as activity already; this is for vendors' proxies that forget.
+    /// Calls to the toolbox count as activity; this is for vendors' proxies that don't track them.
     fn keep_alive_every(&self) -> Duration {
         Duration::from_secs(240)
     }

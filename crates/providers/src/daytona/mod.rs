@@ -1,5 +1,5 @@
-//! Daytona: <https://www.daytona.io>. Sandboxes are found again by name and labels; what looks idle is stopped by the vendor,
-//! which calls to the sandbox prevent.
+//! Daytona: <https://www.daytona.io>. Sandboxes are found by name and labels. The vendor stops idle ones; calls to
+//! the sandbox prevent that.
 
 mod machine;
 mod wire;
@@ -22,32 +22,31 @@ use std::time::Duration;
 use wire::{Page, SandboxDto, Volume};
 
 pub(crate) const VENDOR: &str = "daytona";
-/// How many pages of a list are read.
 const PAGES_MAX: usize = 50;
 
-/// How Daytona is reached.
+/// Connection settings for Daytona.
 #[derive(Clone)]
 pub struct DaytonaOptions {
     /// The key.
     pub key: String,
-    /// The address of the API.
+    /// The API URL.
     pub api_url: String,
-    /// The organization; needed where the key is a token of a person.
+    /// The organization; required if the key is a personal token.
     pub organization: Option<String>,
     /// The region.
     pub target: Option<String>,
-    /// What a sandbox is built from where a spec names neither an image nor a snapshot: a whole Dockerfile without `COPY` from
-    /// a context. The vendor's own snapshot where absent.
+    /// What a sandbox is built from if a spec names neither an image nor a snapshot: a complete Dockerfile without
+    /// `COPY` from a context. Default: the vendor's snapshot.
     pub dockerfile: Option<String>,
     /// The first wait between tries; later ones double.
     pub backoff: Duration,
-    /// How long a sandbox may take to start, its build included.
+    /// How long a sandbox may take to start, including its build.
     pub start_limit: Duration,
-    /// Without a sign of this process for so long, a command inside is ended.
+    /// A command inside is ended after this long without contact.
     pub orphan_after: Duration,
-    /// Prices of the vendor's list, where they are known.
+    /// The vendor's list prices, if known.
     pub prices: Option<Prices>,
-    /// The way to the vendor.
+    /// Proxy settings.
     pub proxy: ProxySettings,
 }
 
@@ -61,7 +60,7 @@ impl std::fmt::Debug for DaytonaOptions {
 }
 
 impl DaytonaOptions {
-    /// The vendor's own address and every default.
+    /// The vendor's URL and default settings.
     pub fn new(key: impl Into<String>) -> Self {
         Self {
             key: key.into(),
@@ -77,8 +76,8 @@ impl DaytonaOptions {
         }
     }
 
-    /// As the variables say that the vendor's SDK reads: `DAYTONA_API_KEY`, `DAYTONA_API_URL` (or `DAYTONA_SERVER_URL`), `DAYTONA_ORGANIZATION_ID`,
-    /// `DAYTONA_TARGET`.
+    /// From the variables of the vendor's SDK: `DAYTONA_API_KEY`, `DAYTONA_API_URL` (or `DAYTONA_SERVER_URL`),
+    /// `DAYTONA_ORGANIZATION_ID`, `DAYTONA_TARGET`.
     pub fn from_env(look: &dyn Fn(&str) -> Option<String>) -> Result<Self, ProviderError> {
         let said = |name: &str| look(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
         let variable = "DAYTONA_API_KEY";
@@ -100,7 +99,7 @@ pub struct Daytona {
 }
 
 impl Daytona {
-    /// A provider; nothing is asked yet.
+    /// Stores the options; makes no calls yet.
     pub fn new(options: DaytonaOptions) -> Self {
         Self { options }
     }
@@ -118,7 +117,6 @@ impl Daytona {
         wire::call(&self.options, what, method, path)
     }
 
-    /// A sandbox of ours by its id or name.
     fn find(&self, http: &VendorClient, id: &str) -> Result<Option<SandboxDto>, ProviderError> {
         let path = format!("/sandbox/{}", percent_encoded(id));
         let found: Option<SandboxDto> =
@@ -145,7 +143,7 @@ impl Daytona {
         Ok(found)
     }
 
-    /// The run's own: by name at once, by label where it was made under another name.
+    /// The run's sandbox: by name, or by label if it has another name.
     fn of_run(&self, http: &VendorClient, run: &RunId) -> Result<Option<SandboxDto>, ProviderError> {
         let is_its =
             |found: &SandboxDto| found.labels.get(LABEL_RUN).map(String::as_str) == Some(run.as_str());
@@ -156,7 +154,7 @@ impl Daytona {
         Ok(self.all(http, &labels)?.into_iter().find(is_its))
     }
 
-    /// Makes one. A try that failed may have made it all the same, so each begins with a look.
+    /// Creates a sandbox. A failed try may have created it, so each begins with a lookup.
     fn make(&self, http: &VendorClient, spec: &SandboxSpec) -> Result<SandboxDto, ProviderError> {
         let volumes = spec.volumes.iter().map(|(name, path)| Ok((self.volume(http, name)?, path.clone())));
         let volumes = volumes.collect::<Result<Vec<_>, ProviderError>>()?;
@@ -179,7 +177,7 @@ impl Daytona {
         }
     }
 
-    /// The id of a volume, which is made where it is missing.
+    /// The id of a volume, which is created if missing.
     fn volume(&self, http: &VendorClient, name: &str) -> Result<String, ProviderError> {
         let path = format!("/volumes/by-name/{}", percent_encoded(name));
         let look = || self.call("look for a volume", Method::GET, &path);
@@ -244,7 +242,7 @@ impl SandboxProvider for Daytona {
         Ok(self.open(http, found)?)
     }
 
-    /// It is started where it was stopped.
+    /// Starts it if it was stopped.
     fn attach(&self, id: &str) -> Result<Option<Box<dyn ManagedSandbox>>, SandboxError> {
         let http = self.http()?;
         match self.find(&http, id)? {

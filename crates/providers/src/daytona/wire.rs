@@ -1,4 +1,4 @@
-//! The shapes of Daytona's API.
+//! The data types of Daytona's API.
 
 use super::{DaytonaOptions, VENDOR};
 use crate::error::ProviderError;
@@ -10,14 +10,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A sandbox, as the API shows it; only what is used.
+/// A sandbox in the API; only used fields.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SandboxDto {
     pub id: String,
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
-    /// A word of the vendor's; newer ones may come.
+    /// The vendor's word; there may be new ones.
     #[serde(default)]
     pub state: Option<String>,
     #[serde(default)]
@@ -51,7 +51,7 @@ impl SandboxDto {
             id: self.id,
         }
     }
-    /// The error that its state is.
+    /// The error for its state.
     pub fn unusable(&self) -> ProviderError {
         let reason = self.error_reason.as_deref().unwrap_or_default();
         let reason = if reason.is_empty() {
@@ -99,7 +99,6 @@ pub(crate) struct PreviewUrl {
     pub token: String,
 }
 
-/// A call with the key.
 pub(crate) fn call(options: &DaytonaOptions, what: &str, method: Method, path: &str) -> VendorRequest {
     let url = if path.starts_with("http") {
         path.to_owned()
@@ -115,12 +114,11 @@ pub(crate) fn call(options: &DaytonaOptions, what: &str, method: Method, path: &
     }
 }
 
-/// The name of a run's sandbox.
 pub(crate) fn name(run: &RunId) -> String {
     format!("ralph-{run}")
 }
 
-/// The body that makes a sandbox. `volumes` are ids with their places inside.
+/// The body that creates a sandbox. `volumes` are ids with their paths inside.
 pub(crate) fn create(
     spec: &SandboxSpec,
     options: &DaytonaOptions,
@@ -181,13 +179,12 @@ pub(crate) fn create(
     Ok(body)
 }
 
-/// An image by its name, or a whole Dockerfile without `COPY`.
+/// An image by its name, or a complete Dockerfile without `COPY`.
 fn dockerfile(image: &str) -> String {
     let written = image.lines().any(|line| line.trim_start().to_ascii_uppercase().starts_with("FROM "));
     if written { image.to_owned() } else { format!("FROM {}\n", image.trim()) }
 }
 
-/// Whether it is an address or a block of them.
 fn is_address(host: &str) -> bool {
     host.split('/').next().unwrap_or_default().parse::<std::net::IpAddr>().is_ok()
 }
@@ -251,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_vendor_would_refuse_is_refused_with_a_hint() {
+    fn unsupported_specs_are_refused_with_a_hint() {
         let mut spec = spec();
         spec.resources.vcpu = Some(2.0);
         let error = create(&spec, &DaytonaOptions::new("k"), &[]).unwrap_err();

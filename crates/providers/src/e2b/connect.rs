@@ -4,10 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-/// The flag of the last frame.
 const LAST: u8 = 2;
 
-/// One message, framed.
 pub(crate) fn framed(value: &Value) -> Vec<u8> {
     let text = value.to_string();
     let mut bytes = vec![0];
@@ -16,14 +14,13 @@ pub(crate) fn framed(value: &Value) -> Vec<u8> {
     bytes
 }
 
-/// What a process did.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub code: i32,
     pub stdout: Vec<u8>,
 }
 
-/// Reads the whole stream of `process.Process/Start`.
+/// Reads the complete stream of `process.Process/Start`.
 pub(crate) fn ended(mut bytes: &[u8]) -> Result<Ended, String> {
     let mut ended = Ended::default();
     let mut over = false;
@@ -100,9 +97,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_failed_is_no_end() {
+    fn truncated_or_failed_streams_are_errors() {
         let whole = stream(&[json!({ "end": {} })], &json!({}));
-        // A frame is its flags, its length in four bytes, and so many bytes.
+        // A frame is its flags, its length in four bytes, and that many bytes.
         let first = 5 + usize::from(whole[4]);
         for length in 0..whole.len() {
             let why =

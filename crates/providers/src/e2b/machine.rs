@@ -1,4 +1,4 @@
-//! One sandbox of E2B: its life over the API, files and commands over `envd` inside.
+//! An E2B sandbox: lifecycle over the API, files and commands over `envd` inside.
 
 use super::connect;
 use super::wire::{self, Access, Known};
@@ -17,13 +17,13 @@ use std::time::Duration;
 
 /// The port of `envd`.
 const ENVD: &str = "49983";
-/// Whom commands and files belong to, as `Authorization: Basic` wants it (`user:`).
+/// The user of commands and files, as `Authorization: Basic` expects it (`user:`).
 const USER: &str = "Basic dXNlcjo=";
 
 pub(crate) struct E2bMachine {
     options: E2bOptions,
     id: String,
-    /// Renewed when it is woken.
+    /// Renewed when the sandbox wakes.
     access: Mutex<Access>,
     lifetime: Duration,
 }
@@ -37,7 +37,6 @@ impl E2bMachine {
         self.access.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The user's home.
     pub fn home(&self, http: &VendorClient) -> Result<String, ProviderError> {
         let out = self.done(http, "look at a sandbox", "printf %s \"$HOME\"")?;
         if out.starts_with('/') { Ok(out) } else { Err(http.garbled("look at a sandbox", "it has no home")) }
@@ -61,7 +60,7 @@ impl E2bMachine {
         }
     }
 
-    /// A call of the file service; `also` are statuses that are an answer.
+    /// A call to the file service; `also` are statuses that are an answer.
     fn filesystem(
         &self,
         http: &VendorClient,
@@ -80,7 +79,7 @@ impl E2bMachine {
     }
 }
 
-/// Wakes a sandbox where it sleeps and moves its end on; `None` where it is gone.
+/// Wakes a sandbox if it is paused and extends its lifetime; `None` if it is gone.
 pub(crate) fn connect(
     http: &VendorClient,
     options: &E2bOptions,
@@ -96,7 +95,7 @@ pub(crate) fn connect(
     http.json_or_none(call.json(json!({ "timeout": lifetime.as_secs() })))
 }
 
-/// Removes a sandbox; no error where it is gone.
+/// Removes a sandbox, if it exists.
 pub(crate) fn destroy(http: &VendorClient, options: &E2bOptions, id: &str) -> Result<(), ProviderError> {
     let call = wire::call(
         options,
@@ -174,7 +173,7 @@ impl Machine for E2bMachine {
     }
 
     fn make_dir(&self, http: &VendorClient, path: &str) -> Result<(), ProviderError> {
-        // 409: it is there already.
+        // 409: it already exists.
         self.filesystem(http, "make a folder", "MakeDir", json!({ "path": path }), &[409]).map(drop)
     }
 
@@ -207,7 +206,7 @@ impl Machine for E2bMachine {
         }
         let call = self.api("pause a sandbox", Method::POST, "/pause").json(json!({ "memory": false }));
         match http.send(&call.limit(Duration::from_secs(180)), &mut never_stop) {
-            // A pause whose answer was lost is refused the second time.
+            // Repeating a pause whose answer was lost is refused.
             Err(error) if error.status() == Some(409) && look()?.state == "paused" => Ok(()),
             other => other.map(drop),
         }

@@ -1,5 +1,5 @@
-//! E2B: <https://e2b.dev>. Sandboxes are found again by their metadata. They live until a time that has to be moved on while
-//! they are needed; then they pause with their files, and connecting wakes them.
+//! E2B: <https://e2b.dev>. Sandboxes are found by their metadata. Their lifetime must be extended while they are
+//! needed; then they pause with their files, and connecting wakes them.
 
 mod connect;
 mod machine;
@@ -23,31 +23,30 @@ use std::time::Duration;
 use wire::{Access, Known};
 
 pub(crate) const VENDOR: &str = "e2b";
-/// How many pages of a list are read.
 const PAGES_MAX: usize = 50;
 
-/// How E2B is reached.
+/// Connection settings for E2B.
 #[derive(Clone)]
 pub struct E2bOptions {
     /// The key.
     pub key: String,
-    /// The address of the API.
+    /// The API URL.
     pub api_url: String,
-    /// The address of the sandboxes; the vendor's own where absent.
+    /// The sandboxes' URL; default: the vendor's.
     pub sandbox_url: Option<String>,
-    /// The domain below which ports are reached, where a sandbox names none.
+    /// The domain for ports, if a sandbox has none.
     pub domain: String,
-    /// What a sandbox is made of where neither an image nor a snapshot is named.
+    /// The default template.
     pub template: String,
-    /// How long a sandbox lives without a sign of us, where the spec says nothing.
+    /// How long a sandbox lives without contact, unless the spec says otherwise.
     pub lifetime: Duration,
     /// The first wait between tries; later ones double.
     pub backoff: Duration,
-    /// Without a sign of this process for so long, a command inside is ended.
+    /// A command inside is ended after this long without contact.
     pub orphan_after: Duration,
-    /// Prices of the vendor's list, where they are known.
+    /// The vendor's list prices, if known.
     pub prices: Option<Prices>,
-    /// The way to the vendor.
+    /// Proxy settings.
     pub proxy: ProxySettings,
 }
 
@@ -61,7 +60,7 @@ impl std::fmt::Debug for E2bOptions {
 }
 
 impl E2bOptions {
-    /// The vendor's own address and every default.
+    /// The vendor's URL and default settings.
     pub fn new(key: impl Into<String>) -> Self {
         Self {
             key: key.into(),
@@ -77,7 +76,7 @@ impl E2bOptions {
         }
     }
 
-    /// As the variables say that the vendor's SDK reads: `E2B_API_KEY`, `E2B_DOMAIN`, `E2B_API_URL`, `E2B_SANDBOX_URL`.
+    /// From the variables of the vendor's SDK: `E2B_API_KEY`, `E2B_DOMAIN`, `E2B_API_URL`, `E2B_SANDBOX_URL`.
     pub fn from_env(look: &dyn Fn(&str) -> Option<String>) -> Result<Self, ProviderError> {
         let said = |name: &str| look(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
         let variable = "E2B_API_KEY";
@@ -102,7 +101,7 @@ pub struct E2b {
 }
 
 impl E2b {
-    /// A provider; nothing is asked yet.
+    /// Stores the options; makes no calls yet.
     pub fn new(options: E2bOptions) -> Self {
         Self { options }
     }
@@ -127,7 +126,7 @@ impl E2b {
     }
 
     fn all(&self, http: &VendorClient, filter: &[(&str, &str)]) -> Result<Vec<Known>, ProviderError> {
-        // A query within a query: names and values are escaped, then the whole once more.
+        // A query within a query: escape names and values, then all of it again.
         let pairs: Vec<String> =
             filter.iter().map(|(k, v)| format!("{}={}", percent_encoded(k), percent_encoded(v))).collect();
         let filter = percent_encoded(&pairs.join("&"));
@@ -155,7 +154,7 @@ impl E2b {
         Ok(all.into_iter().find(|found| found.run().as_ref() == Some(run)))
     }
 
-    /// Makes one, or wakes the one that is there. A try that failed may have made it all the same, so each begins with a look.
+    /// Creates or wakes a sandbox. A failed try may have created it, so each begins with a lookup.
     fn make(
         &self,
         http: &VendorClient,
@@ -183,7 +182,7 @@ impl E2b {
         }
     }
 
-    /// Makes a volume where it is missing.
+    /// Creates a volume if missing.
     fn volume(&self, http: &VendorClient, name: &str) -> Result<(), ProviderError> {
         let all: Vec<wire::Volume> = http.json(&self.call("list volumes", Method::GET, "/volumes"))?;
         if all.iter().any(|volume| volume.name == name) {
@@ -224,7 +223,7 @@ impl SandboxProvider for E2b {
             network_policy: true,
             snapshots: true,
             volumes: true,
-            // The size is that of the template.
+            // The template defines the size.
             resources: false,
             file_modes: true,
         }
@@ -237,7 +236,7 @@ impl SandboxProvider for E2b {
         Ok(self.open(http, access, lifetime)?)
     }
 
-    /// It is woken where it was paused.
+    /// Wakes it if it was paused.
     fn attach(&self, id: &str) -> Result<Option<Box<dyn ManagedSandbox>>, SandboxError> {
         let http = self.http()?;
         let lifetime = self.options.lifetime;

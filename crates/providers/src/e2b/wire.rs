@@ -1,4 +1,4 @@
-//! The shapes of E2B's API.
+//! The data types of E2B's API.
 
 use super::{E2bOptions, VENDOR};
 use crate::error::ProviderError;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A sandbox, as lists show it.
+/// A sandbox in a list.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Known {
     #[serde(rename = "sandboxID")]
@@ -44,7 +44,7 @@ impl Known {
     }
 }
 
-/// How one sandbox is reached.
+/// How to reach a sandbox.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Access {
@@ -63,13 +63,12 @@ pub(crate) struct Volume {
     pub name: String,
 }
 
-/// A call with the key.
 pub(crate) fn call(options: &E2bOptions, what: &str, method: Method, path: &str) -> VendorRequest {
     let url = format!("{}{path}", options.api_url.trim_end_matches('/'));
     VendorRequest::new(what, method, url).header("x-api-key", options.key.clone())
 }
 
-/// The body that makes a sandbox. Its ports are not public: who asks them needs the token that a preview carries.
+/// The body that creates a sandbox. Its ports aren't public: requests need the token of a preview.
 pub(crate) fn create(
     spec: &SandboxSpec,
     options: &E2bOptions,

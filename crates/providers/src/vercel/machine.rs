@@ -1,4 +1,4 @@
-//! One sandbox of Vercel and its present session.
+//! A Vercel sandbox and its present session.
 #![allow(clippy::disallowed_methods, reason = "waits for a machine have a deadline")]
 
 use super::wire::{self, Route, SandboxWithSession, Updated};
@@ -20,14 +20,14 @@ pub(crate) struct VercelMachine {
     now: Mutex<Now>,
 }
 
-/// What changes with every session.
+/// Changes with every session.
 #[derive(Debug, Default)]
 struct Now {
     session: String,
     routes: Vec<Route>,
 }
 
-/// Looks at a sandbox; with `resume` a stopped one begins its next session.
+/// Reads a sandbox; with `resume` a stopped one begins its next session.
 pub(crate) fn get_sandbox(options: &VercelOptions, name: &str, resume: bool) -> VendorRequest {
     let path = format!(
         "/v2/sandboxes/{}?projectId={}&resume={resume}",
@@ -37,7 +37,7 @@ pub(crate) fn get_sandbox(options: &VercelOptions, name: &str, resume: bool) -> 
     wire::call(options, "look for a sandbox", Method::GET, &path).limit(Duration::from_secs(120))
 }
 
-/// Removes a sandbox; no error where it is gone.
+/// Removes a sandbox, if it exists.
 pub(crate) fn destroy(http: &VendorClient, options: &VercelOptions, name: &str) -> Result<(), ProviderError> {
     let path = format!(
         "/v2/sandboxes/{}?projectId={}&deleteOrphanSnapshots=true",
@@ -67,7 +67,7 @@ impl VercelMachine {
         )
     }
 
-    /// Waits until the session runs; its folder.
+    /// Waits until the session runs; returns its folder.
     pub fn ready(&self, http: &VendorClient, mut found: SandboxWithSession) -> Result<String, ProviderError> {
         let end = Instant::now() + self.options.start_limit;
         loop {
@@ -169,7 +169,7 @@ impl Machine for VercelMachine {
         destroy(http, &self.options, &self.name)
     }
 
-    /// A port that was not declared is added, which the vendor allows for few.
+    /// Adds undeclared ports, of which the vendor allows few.
     fn preview(&self, http: &VendorClient, port: u16) -> Result<Preview, ProviderError> {
         let (known, mut ports) = {
             let now = self.now();
@@ -196,10 +196,10 @@ impl Machine for VercelMachine {
         Ok(Preview { url, headers: BTreeMap::new() })
     }
 
-    /// Adds as much as passes until the next sign.
+    /// Extends the session by the time until the next call.
     fn keep_alive(&self, http: &VendorClient) -> Result<(), ProviderError> {
         let duration = self.keep_alive_every().as_millis() as u64;
-        // Twice would only be longer.
+        // Retrying would only extend it further.
         let call =
             self.session("keep a sandbox alive", "/extend-timeout").json(json!({ "duration": duration }));
         http.send(&call, &mut never_stop).map(drop)
@@ -210,7 +210,7 @@ impl Machine for VercelMachine {
     }
 }
 
-/// Reads the lines of a command that was waited for.
+/// Parses the output of a finished command.
 fn ran(body: &[u8]) -> Result<Shell, String> {
     let mut shell = Shell { code: 0, out: String::new() };
     let mut over = false;

@@ -1,5 +1,5 @@
-//! Vercel Sandbox: <https://vercel.com/docs/vercel-sandbox>. A named sandbox keeps its files; a session is one run of its
-//! machine. Sessions end at a time that has to be moved on while they are needed; asking for the sandbox begins the next one.
+//! Vercel Sandbox: <https://vercel.com/docs/vercel-sandbox>. A named sandbox keeps its files; a session is one run of
+//! its machine. Sessions must be extended while they are needed; requesting the sandbox begins the next one.
 
 mod machine;
 mod options;
@@ -24,7 +24,6 @@ use std::time::Duration;
 use wire::{Page, SandboxDto, SandboxWithSession};
 
 pub(crate) const VENDOR: &str = "vercel";
-/// How many pages of a list are read.
 const PAGES_MAX: usize = 50;
 
 /// The provider.
@@ -34,7 +33,7 @@ pub struct Vercel {
 }
 
 impl Vercel {
-    /// A provider; nothing is asked yet.
+    /// Stores the options; makes no calls yet.
     pub fn new(options: VercelOptions) -> Self {
         Self { options }
     }
@@ -52,7 +51,6 @@ impl Vercel {
         wire::call(&self.options, what, method, path)
     }
 
-    /// A sandbox of ours by its name.
     fn find(
         &self,
         http: &VendorClient,
@@ -64,7 +62,7 @@ impl Vercel {
         Ok(found.filter(|found| found.sandbox.is_ours()))
     }
 
-    /// Makes one, or wakes the one that is there. A try that failed may have made it all the same, so each begins with a look.
+    /// Creates or wakes a sandbox. A failed try may have created it, so each begins with a lookup.
     fn make(&self, http: &VendorClient, spec: &SandboxSpec) -> Result<SandboxWithSession, ProviderError> {
         for (name, _) in &spec.volumes {
             let call = self.call(
@@ -78,7 +76,7 @@ impl Vercel {
         let name = wire::name(&spec.run);
         let mut tries = 0;
         loop {
-            // The look does not wake: somebody else's sandbox must not be touched.
+            // The lookup doesn't wake: foreign sandboxes must not be touched.
             if self.find(http, &name, false)?.is_some()
                 && let Some(found) = self.find(http, &name, true)?
             {
@@ -133,7 +131,7 @@ impl SandboxProvider for Vercel {
         Ok(self.open(http, found)?)
     }
 
-    /// It is woken where it was stopped.
+    /// Wakes it if it was stopped.
     fn attach(&self, id: &str) -> Result<Option<Box<dyn ManagedSandbox>>, SandboxError> {
         let http = self.http()?;
         if self.find(&http, id, false)?.is_none() {
@@ -176,7 +174,7 @@ impl SandboxProvider for Vercel {
         }
     }
 
-    /// The processor is billed by its use: this is the most that it can cost.
+    /// The processor is billed by use: this is the maximum.
     fn hourly(&self, resources: &Resources) -> Option<Usd> {
         let vcpus = wire::vcpus(resources).unwrap_or(2);
         let machine = Resources {

@@ -1,4 +1,4 @@
-//! How Vercel is reached.
+//! Connection settings for Vercel.
 
 use super::VENDOR;
 use crate::error::ProviderError;
@@ -10,30 +10,30 @@ use ralph_loop_http::ProxySettings;
 use serde_json::Value;
 use std::time::Duration;
 
-/// How Vercel is reached.
+/// Connection settings for Vercel.
 #[derive(Clone)]
 pub struct VercelOptions {
     /// The token.
     pub token: String,
-    /// The team that pays.
+    /// The billed team.
     pub team: String,
-    /// The project that the sandboxes belong to.
+    /// The project of the sandboxes.
     pub project: String,
-    /// The address of the API.
+    /// The API URL.
     pub api_url: String,
-    /// Ports that can be reached from outside at once; the vendor allows few.
+    /// Published ports; the vendor allows few.
     pub ports: Vec<u16>,
-    /// How long a session lives without a sign of us, where the spec says nothing.
+    /// How long a session lives without contact, unless the spec says otherwise.
     pub lifetime: Duration,
     /// The first wait between tries; later ones double.
     pub backoff: Duration,
     /// How long a sandbox may take to start.
     pub start_limit: Duration,
-    /// Without a sign of this process for so long, a command inside is ended.
+    /// A command inside is ended after this long without contact.
     pub orphan_after: Duration,
-    /// Prices of the vendor's list, where they are known.
+    /// The vendor's list prices, if known.
     pub prices: Option<Prices>,
-    /// The way to the vendor.
+    /// Proxy settings.
     pub proxy: ProxySettings,
 }
 
@@ -47,7 +47,7 @@ impl std::fmt::Debug for VercelOptions {
 }
 
 impl VercelOptions {
-    /// The vendor's own address and every default.
+    /// The vendor's URL and default settings.
     pub fn new(token: impl Into<String>, team: impl Into<String>, project: impl Into<String>) -> Self {
         Self {
             token: token.into(),
@@ -64,8 +64,8 @@ impl VercelOptions {
         }
     }
 
-    /// As the variables say: `VERCEL_TOKEN` with `VERCEL_TEAM_ID` and `VERCEL_PROJECT_ID`, or `VERCEL_OIDC_TOKEN`, which
-    /// names both itself.
+    /// From the variables: `VERCEL_TOKEN` with `VERCEL_TEAM_ID` and `VERCEL_PROJECT_ID`, or `VERCEL_OIDC_TOKEN`,
+    /// which names both.
     pub fn from_env(look: &dyn Fn(&str) -> Option<String>) -> Result<Self, ProviderError> {
         let said = |name: &str| look(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
         let proxy = || ProxySettings::from_vars(look);
@@ -87,7 +87,7 @@ impl VercelOptions {
     }
 }
 
-/// Team and project of a token that names them. It is read, not checked: that is the vendor's affair.
+/// Team and project of a token that names them. Not verified: the vendor does that.
 fn claims(token: &str) -> Option<(String, String)> {
     let payload = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
     let payload: Value = serde_json::from_slice(&payload).ok()?;

@@ -1,10 +1,10 @@
-//! An archive with one file, as `fs/write` takes it.
+//! An archive of one file for `fs/write`.
 
 use ::tar::{Builder, EntryType, Header};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// What the name in a header has room for.
+/// Longest name in a header.
 const NAME_MAX: usize = 100;
 
 /// `path` is absolute; the archive is unpacked at `/`.
@@ -19,7 +19,7 @@ pub(crate) fn gzipped(path: &str, bytes: &[u8], mode: u32) -> std::io::Result<Ve
     header.set_gid(0);
     header.set_size(bytes.len() as u64);
     if name.len() > NAME_MAX || !name.is_ascii() {
-        // The old header has no room for it: a header before it names the file.
+        // Too long for the old header: an extension header before it names the file.
         archive.append_pax_extensions([("path", name.as_bytes())])?;
         header.set_path("long-name")?;
     } else {
@@ -37,7 +37,7 @@ mod tests {
     use std::io::Read as _;
 
     #[test]
-    fn names_of_any_length_and_language_come_out_as_they_were() {
+    fn long_and_unicode_names_round_trip() {
         let long = format!("/work/{}/x.txt", "folder".repeat(30));
         for path in ["/a.txt", "/vercel/sandbox/ü/run.sh", &long] {
             let packed = gzipped(path, b"hello", 0o755).unwrap();

@@ -1,4 +1,4 @@
-//! The shapes of Vercel's API.
+//! The data types of Vercel's API.
 
 use super::{VENDOR, VercelOptions};
 use crate::error::ProviderError;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// Memory of one processor.
 const GIB_PER_VCPU: f64 = 2.0;
-/// The vendor takes no more.
+/// The vendor's limit.
 const TAGS_MAX: usize = 5;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -53,7 +53,6 @@ pub(crate) struct Route {
     pub port: u16,
 }
 
-/// A sandbox with its session.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct SandboxWithSession {
     pub sandbox: SandboxDto,
@@ -79,7 +78,6 @@ pub(crate) struct Pagination {
     pub next: Option<String>,
 }
 
-/// A call with the token, for the team.
 pub(crate) fn call(options: &VercelOptions, what: &str, method: Method, path: &str) -> VendorRequest {
     let mark = if path.contains('?') { '&' } else { '?' };
     let url = format!(
@@ -90,12 +88,11 @@ pub(crate) fn call(options: &VercelOptions, what: &str, method: Method, path: &s
     VendorRequest::new(what, method, url).header("authorization", format!("Bearer {}", options.token))
 }
 
-/// The name of a run's sandbox.
 pub(crate) fn name(run: &RunId) -> String {
     format!("ralph-{run}")
 }
 
-/// Processors for a size: each brings its memory.
+/// Processors for a size: each has its memory.
 pub(crate) fn vcpus(resources: &Resources) -> Option<u32> {
     let of_memory = resources.memory_gib.map(|gib| gib / GIB_PER_VCPU);
     let wanted = match (resources.vcpu, of_memory) {
@@ -105,7 +102,7 @@ pub(crate) fn vcpus(resources: &Resources) -> Option<u32> {
     Some(wanted.ceil().clamp(1.0, 1024.0) as u32)
 }
 
-/// Where a sandbox is made, and the body that makes it.
+/// The URL and body that create a sandbox.
 pub(crate) fn create(
     spec: &SandboxSpec,
     options: &VercelOptions,
@@ -161,7 +158,7 @@ pub(crate) fn create(
     Ok((path, body))
 }
 
-/// `node24`, `python3.13`: a runtime of the vendor's, not an image.
+/// `node24`, `python3.13`: a vendor runtime instead of an image.
 fn is_runtime(image: &str) -> bool {
     let rest = image.strip_prefix("node").or_else(|| image.strip_prefix("python"));
     rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))

@@ -1,4 +1,4 @@
-//! Daytona against its fake: the whole conformance suite, and what only this vendor has.
+//! Daytona against its fake: the complete conformance suite, and vendor specifics.
 
 use ralph_loop_domain::ports::{Resources, SandboxProvider, SandboxSpec};
 use ralph_loop_protocol::id::RunId;
@@ -26,7 +26,7 @@ fn it_passes_the_conformance_suite() {
     let spec = spec("conformance");
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let subject = Subject::of_provider(&provider, &spec).unwrap().port(free).previews(|preview| {
-        // Whoever has no token is turned away.
+        // Requests without a token are refused.
         assert_eq!(fake.reached_by(&preview.url, &std::collections::BTreeMap::new()), None);
         fake.reached_by(&preview.url, &preview.headers).map(|port| ([127, 0, 0, 1], port).into())
     });
@@ -40,7 +40,7 @@ fn busy_and_broken_answers_are_tried_again() {
     let fake = FakeDaytona::start().unwrap();
     let provider = Daytona::new(options(&fake));
     fake.fail("POST /sandbox", Fault::Status(429, Some(0)));
-    // Made, though the answer says otherwise: it must be found, not made twice.
+    // Created although the answer says otherwise: it must be found, not created twice.
     fake.fail("POST /sandbox", Fault::StatusAfter(500));
     fake.fail("/work-dir", Fault::Hangup);
     let sandbox = provider.create(&spec("r1")).unwrap();
@@ -51,7 +51,7 @@ fn busy_and_broken_answers_are_tried_again() {
     sandbox.start().unwrap();
     fake.fail("/files/bulk-upload", Fault::Status(503, None));
     sandbox.write("a".as_ref(), b"b", ralph_loop_domain::ports::WriteMode::Append).unwrap();
-    // The effect stands, the answer is lost: appended once all the same.
+    // It took effect, but the answer is lost: appended only once.
     fake.fail("/process/execute", Fault::Slow(Duration::from_millis(1)));
     fake.fail("/process/execute", Fault::StatusAfter(502));
     sandbox.write("a".as_ref(), b"c", ralph_loop_domain::ports::WriteMode::Append).unwrap();
@@ -70,7 +70,7 @@ fn a_wrong_key_is_said_without_the_key() {
 }
 
 #[test]
-fn trouble_that_stays_is_told() {
+fn persistent_errors_are_reported() {
     let fake = FakeDaytona::start().unwrap();
     let provider = Daytona::new(options(&fake));
     for _ in 0..5 {
@@ -78,7 +78,7 @@ fn trouble_that_stays_is_told() {
     }
     let error = provider.list().unwrap_err().to_string();
     assert!(error.contains("could not list sandboxes: 500") && error.contains("5 tries"), "{error}");
-    // A wait of an hour is not slept out.
+    // A wait of an hour becomes an error.
     fake.fail("GET /sandbox?", Fault::Status(429, Some(3600)));
     let error = provider.list().unwrap_err().to_string();
     assert!(error.contains("429") && error.contains("1 tries"), "{error}");
@@ -134,7 +134,7 @@ fn a_preview_carries_its_token() {
 }
 
 #[test]
-fn one_that_was_stopped_as_idle_is_started_again() {
+fn idle_stopped_sandbox_is_restarted() {
     let fake = FakeDaytona::start().unwrap();
     let provider = Daytona::new(options(&fake));
     let sandbox = provider.create(&spec("r1")).unwrap();
@@ -161,7 +161,7 @@ fn older_daemons_run_the_same_commands() {
 }
 
 #[test]
-fn an_hour_costs_what_the_list_says() {
+fn hourly_price_follows_the_list() {
     let mut options = DaytonaOptions::new("k");
     assert_eq!(Daytona::new(options.clone()).hourly(&Resources::default()), None);
     options.prices = Some(ralph_loop_providers::Prices { vcpu: 0.05, memory_gib: 0.02, disk_gib: 0.01 });

@@ -1,4 +1,4 @@
-//! E2B against its fake: the whole conformance suite, and what only this vendor has.
+//! E2B against its fake: the complete conformance suite, and vendor specifics.
 
 use ralph_loop_domain::ports::{
     ExecRequest, ExecSink, SandboxProvider, SandboxSpec, StopCause, Stream, WriteMode,
@@ -30,7 +30,7 @@ fn it_passes_the_conformance_suite() {
     let spec = spec("conformance");
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let subject = Subject::of_provider(&provider, &spec).unwrap().port(free).previews(|preview| {
-        // Whoever has no token is turned away.
+        // Requests without a token are refused.
         assert_eq!(fake.reached_by(&preview.url, &std::collections::BTreeMap::new()), None);
         fake.reached_by(&preview.url, &preview.headers).map(|port| ([127, 0, 0, 1], port).into())
     });
@@ -44,12 +44,12 @@ fn busy_and_broken_answers_are_tried_again() {
     let fake = FakeE2b::start().unwrap();
     let provider = E2b::new(options(&fake));
     fake.fail("POST /sandboxes", Fault::Status(429, Some(0)));
-    // Made, though the answer says otherwise: it must be found, not made twice.
+    // Created although the answer says otherwise: it must be found, not created twice.
     fake.fail("POST /sandboxes", Fault::StatusAfter(500));
     fake.fail("/process.Process/Start", Fault::Hangup);
     let sandbox = provider.create(&spec("r1")).unwrap();
     assert_eq!(fake.made(), 1);
-    // Paused, though the answer says otherwise: the second try meets a 409.
+    // Paused although the answer says otherwise: the second try gets a 409.
     fake.fail("/pause", Fault::StatusAfter(500));
     sandbox.stop().unwrap();
     fake.fail("/connect", Fault::Status(503, None));
@@ -122,12 +122,12 @@ impl ExecSink for Quiet {
 }
 
 #[test]
-fn a_long_command_moves_the_end_on() {
+fn long_command_extends_the_lifetime() {
     let fake = FakeE2b::start().unwrap();
     let mut options = options(&fake);
     options.lifetime = Duration::from_secs(3);
     let sandbox = E2b::new(options).create(&spec("r1")).unwrap();
-    // Prints often, so that the loop comes round often.
+    // Prints often, so that the loop runs often.
     let argv = ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i; sleep 0.2; done"]
         .map(String::from)
         .to_vec();
@@ -137,7 +137,7 @@ fn a_long_command_moves_the_end_on() {
 }
 
 #[test]
-fn one_that_expired_is_woken_with_its_files() {
+fn expired_sandbox_wakes_with_its_files() {
     let fake = FakeE2b::start().unwrap();
     let provider = E2b::new(options(&fake));
     let sandbox = provider.create(&spec("r1")).unwrap();

@@ -1,4 +1,4 @@
-//! A command whose client died does not live on inside.
+//! A command whose client died is ended inside.
 #![allow(clippy::disallowed_methods, reason = "looks again and again until a deadline")]
 
 use ralph_loop_domain::ports::{ExecRequest, ExecSink, SandboxProvider, SandboxSpec, StopCause, Stream};
@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Dies as soon as the command has said its process id.
+/// Dies as soon as the command has printed its process id.
 struct Dies(std::sync::mpsc::Sender<String>);
 
 impl ExecSink for Dies {
@@ -32,7 +32,7 @@ fn a_command_ends_when_its_client_is_gone() {
     let sandbox = Daytona::new(options).create(&SandboxSpec::of_run(RunId::new("r1"))).unwrap();
     let (told, pid) = std::sync::mpsc::channel();
     let client = std::thread::spawn(move || {
-        // In a session of its own and deaf to polite signals.
+        // In its own session and ignoring SIGTERM.
         let script = "setsid sh -c 'trap \"\" TERM HUP; echo $$ $RALPH_EXEC; while :; do sleep 1; done'";
         let argv = ["sh", "-c", script].map(String::from).to_vec();
         sandbox.exec(&ExecRequest::new(argv), &mut Dies(told))
@@ -40,7 +40,7 @@ fn a_command_ends_when_its_client_is_gone() {
     let pid = pid.recv_timeout(Duration::from_secs(60)).unwrap();
     assert!(client.join().is_err(), "the client did not die");
     let (pid, token) = pid.split_once(' ').unwrap();
-    // Both go: the process, and the folder that the command had for itself.
+    // Both are removed: the process, and the command's folder.
     for path in [format!("/proc/{pid}"), format!("/tmp/.ralph-{token}")] {
         let end = Instant::now() + Duration::from_secs(60);
         while Path::new(&path).exists() {

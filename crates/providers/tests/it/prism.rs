@@ -1,5 +1,5 @@
-//! Our clients and our fakes, held to the vendors' published specifications: `prism` stands between them and refuses both
-//! requests and answers that the specification does not have.
+//! Checks our clients and fakes against the vendors' published specifications: `prism` is between them and refuses
+//! requests and answers that violate the specification.
 
 use ralph_loop_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, ManagedSandbox, Resources, SandboxProvider, SandboxSpec, StopCause,
@@ -26,10 +26,10 @@ impl ExecSink for Quiet {
     }
 }
 
-/// Everything that the wire has, once.
+/// Every part of the API, once.
 fn use_it(sandbox: &dyn ManagedSandbox) {
     let file = Path::new("a/ü.txt");
-    // Text only: prism hands bodies on as text. That bytes stay bytes is checked without it.
+    // Only text: prism treats bodies as text. Other tests check bytes.
     sandbox.write(file, b"one\n", WriteMode::Replace).unwrap();
     sandbox.write(file, b"two", WriteMode::Append).unwrap();
     assert_eq!(sandbox.read(file).unwrap().unwrap(), b"one\ntwo");
@@ -61,7 +61,7 @@ fn daytona_keeps_to_its_specification() {
     let Some((program, specs)) = tools("the vendors' specifications") else { return };
     let fake = FakeDaytona::start().unwrap();
     let folder = tempfile::tempdir().unwrap();
-    // The toolbox stands below the sandbox's id, which its specification leaves out.
+    // The toolbox is below the sandbox's id, which its specification leaves out.
     let text = std::fs::read_to_string(specs.join("daytona-toolbox-v0.205.1.openapi.json")).unwrap();
     let mut toolbox: Value = serde_json::from_str(&text).unwrap();
     let below = toolbox["paths"].as_object().unwrap().iter().map(|(path, methods)| {
@@ -74,7 +74,7 @@ fn daytona_keeps_to_its_specification() {
             }
         }
         if path == "/files/bulk-upload" {
-            // The specification names the kind of its body and forgets the parts.
+            // The specification has the type of its body but not the parts.
             let list = methods["post"]["parameters"].as_array_mut().unwrap();
             list.push(
                 json!({ "name": "files[0].path", "in": "formData", "required": true, "type": "string" }),
@@ -106,7 +106,7 @@ fn daytona_keeps_to_its_specification() {
     assert_eq!(provider.list().unwrap().len(), 1);
     provider.destroy(sandbox.id()).unwrap();
     assert!(provider.attach(sandbox.id()).unwrap().is_none());
-    // From a snapshot, which has a size of its own.
+    // From a snapshot, which defines its size.
     (spec.image, spec.snapshot, spec.resources) = (None, Some("team-base".into()), Resources::default());
     let sandbox = provider.create(&spec).unwrap_or_else(|e| panic!("{e}\n{:#?}", fake.seen()));
     assert_eq!(fake.asked(sandbox.id()).unwrap()["snapshot"], "team-base");
@@ -120,7 +120,7 @@ fn e2b_keeps_to_its_specification() {
     let api = Prism::start(&program, &specs.join("e2b-api.openapi.yml"), &fake.url());
     let mut options = E2bOptions::new(fake.key());
     options.api_url = api.url.clone();
-    // `envd` speaks Connect, which no OpenAPI file describes: the vendor's SDK holds the fake to that part.
+    // `envd` uses Connect, which no OpenAPI file describes: the vendor's SDK checks that part of the fake.
     options.sandbox_url = Some(fake.url());
     options.backoff = Duration::from_millis(50);
     let provider = E2b::new(options);

@@ -1,4 +1,4 @@
-//! A short walk through the real services, where their keys are set; it costs a few cents at most.
+//! A short test of the real services, if their keys are set; it costs a few cents at most.
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
 use ralph_loop_domain::ports::{
@@ -23,7 +23,7 @@ impl ExecSink for Keep {
     }
 }
 
-/// Destroys even where a check fails.
+/// Destroys it even if a check fails.
 struct Ended<'a>(&'a dyn SandboxProvider, String);
 
 impl Drop for Ended<'_> {

@@ -1,4 +1,4 @@
-//! The vendors' own SDKs against our fakes, to show that the fakes are true.
+//! Runs the vendors' SDKs against our fakes, to show that the fakes are accurate.
 #![allow(clippy::disallowed_methods, reason = "starts node")]
 
 use ralph_loop_testkit::fake_daytona::FakeDaytona;
@@ -7,7 +7,7 @@ use ralph_loop_testkit::fake_vercel::FakeVercel;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Runs a script of `sdks/` with these variables; `None` with a word where that cannot be.
+/// Runs a script of `sdks/` with these variables; `None`, with a message, if that is impossible.
 fn run(script: &str, variables: &[(&str, &str)]) -> Option<()> {
     if std::env::var("RALPH_VENDOR_SDKS").is_ok_and(|v| v == "0") {
         ralph_loop_testkit::skip("the vendors' SDKs: RALPH_VENDOR_SDKS=0");

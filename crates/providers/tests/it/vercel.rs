@@ -1,4 +1,4 @@
-//! Vercel against its fake: the whole conformance suite, and what only this vendor has.
+//! Vercel against its fake: the complete conformance suite, and vendor specifics.
 
 use ralph_loop_domain::ports::{
     ExecRequest, ExecSink, SandboxProvider, SandboxSpec, StopCause, Stream, WriteMode,
@@ -42,7 +42,7 @@ fn busy_and_broken_answers_are_tried_again() {
     let fake = FakeVercel::start().unwrap();
     let provider = Vercel::new(options(&fake));
     fake.fail("POST /api/v3/sandboxes", Fault::Status(429, Some(0)));
-    // Made, though the answer says otherwise: it must be found, not made twice.
+    // Created although the answer says otherwise: it must be found, not created twice.
     fake.fail("POST /api/v3/sandboxes", Fault::StatusAfter(500));
     fake.fail("/cmd", Fault::Hangup);
     let sandbox = provider.create(&spec("r1")).unwrap();
@@ -133,7 +133,7 @@ fn a_long_command_extends_the_session() {
     let over = folder.path().join("over");
     let script = format!("until [ -e '{}' ]; do echo here; sleep 0.1; done", over.display());
     let argv = ["sh", "-c", script.as_str()].map(String::from).to_vec();
-    // A refusal (the plan's longest time) does not end the command.
+    // A refusal (the plan's time limit) doesn't end the command.
     fake.fail("/extend-timeout", Fault::Status(400, None));
     let mut sink = UntilExtended { fake: &fake, id: sandbox.id(), over };
     assert!(sandbox.exec(&ExecRequest::new(argv), &mut sink).unwrap().end.success());
@@ -143,7 +143,7 @@ fn a_long_command_extends_the_session() {
 }
 
 #[test]
-fn one_whose_session_ended_is_woken_with_its_files() {
+fn sandbox_with_an_ended_session_wakes_with_its_files() {
     let fake = FakeVercel::start().unwrap();
     let provider = Vercel::new(options(&fake));
     let sandbox = provider.create(&spec("r1")).unwrap();

@@ -1,23 +1,22 @@
-//! Putting hunks into a file.
+//! Applies hunks to a file.
 
 use super::PatchError;
 use super::parse::{Hunk, Line};
 use std::borrow::Cow;
 
-/// How the lines of a file end.
+/// A file's line ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ends {
-    /// With a line feed, or with different things; carriage returns are part of the text.
+    /// Line feeds or mixed; carriage returns are part of the text.
     Verbatim,
-    /// All with CR LF; a diff rarely shows the CR.
+    /// All CR LF; a diff rarely shows the CR.
     Crlf,
 }
 
-/// The content after all hunks.
 pub(super) fn content(old: &[u8], hunks: &[Hunk]) -> Result<Vec<u8>, PatchError> {
     let first = put(old, hunks, Ends::Verbatim);
     if first.is_err() && all_crlf(old) {
-        // The second try is the one that is meant here, so its words are the ones to tell.
+        // The second try is the intended one, so report its error.
         return put(old, hunks, Ends::Crlf);
     }
     first
@@ -45,7 +44,6 @@ fn put(old: &[u8], hunks: &[Hunk], ends: Ends) -> Result<Vec<u8>, PatchError> {
 
 struct File<'a> {
     lines: Vec<&'a [u8]>,
-    /// Whether the last line ends with a line feed.
     closed: bool,
     ends: Ends,
 }
@@ -62,7 +60,7 @@ impl<'a> File<'a> {
         Self { lines, closed, ends }
     }
 
-    /// A line of a diff as this file would have it.
+    /// A diff line with this file's line ends.
     fn text<'l>(&self, line: &'l Line) -> &'l [u8] {
         let text = line.text.as_bytes();
         if self.ends == Ends::Crlf { text.strip_suffix(b"\r").unwrap_or(text) } else { text }
@@ -103,12 +101,12 @@ impl<'a> File<'a> {
         }
     }
 
-    /// `\ No newline at end of file` must be true where it is said of an old line.
+    /// `\ No newline at end of file` must be true for old lines.
     fn marks_hold(&self, hunk: &Hunk, at: usize) -> bool {
         hunk.old.iter().enumerate().all(|(n, line)| !line.no_newline || !self.has_end(at + n))
     }
 
-    /// Why a hunk fits nowhere: the first line that differs where most lines before it agree.
+    /// Why a hunk fits nowhere: the first differing line at the best partial match.
     fn nearest(&self, hunk: &Hunk, want: &[&[u8]], from: usize) -> String {
         let shown = |text: &[u8]| {
             let text: Cow<'_, str> = String::from_utf8_lossy(text);
@@ -123,7 +121,7 @@ impl<'a> File<'a> {
             pairs.take_while(|(want, have)| want == have).count()
         };
         let stated = hunk.at.unwrap_or(1).saturating_sub(1);
-        // Near the place that it names, which is where a person would look; a whole large file is not compared.
+        // Only near the stated line, where a reader would look; a whole large file is too slow.
         let near = stated.saturating_sub(2000)..self.lines.len().min(stated.saturating_add(2000));
         let best = near.max_by_key(|at| (agree(*at, 50), usize::MAX - at.abs_diff(stated)));
         let Some((at, same)) = best.map(|at| (at, agree(at, usize::MAX))) else {
@@ -154,7 +152,6 @@ impl<'a> File<'a> {
         new.extend_from_slice(if self.ends == Ends::Crlf { b"\r\n" } else { b"\n" });
     }
 
-    /// Writes the new lines of a hunk that belongs at `at`.
     fn replace(&self, hunk: &Hunk, at: usize, new: &mut Vec<u8>) -> Result<(), String> {
         let ends_file = at + hunk.old.len() == self.lines.len();
         for (n, line) in hunk.new.iter().enumerate() {
@@ -163,7 +160,7 @@ impl<'a> File<'a> {
             if line.no_newline && !last {
                 return Err("it takes the newline from a line that is not the file's last".to_owned());
             }
-            // A line that stays has the end that it had, unless something follows it now.
+            // An unchanged last line keeps its missing end, unless something follows it now.
             let stays_open =
                 || hunk.kept.last().is_some_and(|(from, to)| *to == n && !self.has_end(at + from));
             if !(line.no_newline || (last && stays_open())) {
@@ -174,7 +171,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// All places of `want` in `lines` from `from` on, in time that grows with their sum (Knuth, Morris, Pratt).
+/// All positions of `want` in `lines` from `from` on, in linear time (Knuth, Morris, Pratt).
 fn all<'l>(
     lines: &'l [&'l [u8]],
     want: &'l [&'l [u8]],

@@ -1,27 +1,25 @@
-//! Reading a unified diff of one file.
+//! Parses a unified diff of one file.
 
 use super::PatchError;
 
-/// A diff of one file.
 #[derive(Debug, Default)]
 pub(super) struct Diff {
-    /// It begins at `/dev/null`.
+    /// It starts with `/dev/null`.
     pub(super) makes: bool,
-    /// It ends at `/dev/null`.
+    /// It ends with `/dev/null`.
     pub(super) removes: bool,
     pub(super) hunks: Vec<Hunk>,
 }
 
-/// A piece that is replaced.
 #[derive(Debug, Default)]
 pub(super) struct Hunk {
-    /// The first old line as the diff counts it, from 1; 0 for a file without lines; `None` where it says nothing.
+    /// The first old line as the diff counts it, from 1; 0 for an empty file; `None` without numbers.
     pub(super) at: Option<usize>,
-    /// Lines that must be there.
+    /// Lines that must exist.
     pub(super) old: Vec<Line>,
-    /// Lines that will be there.
+    /// Lines that will exist.
     pub(super) new: Vec<Line>,
-    /// Lines of `old` that stay, each with its place in `new`.
+    /// Lines of `old` that stay, with their index in `new`.
     pub(super) kept: Vec<(usize, usize)>,
 }
 
@@ -68,7 +66,6 @@ impl Reader<'_> {
         PatchError::Format { line: self.at + 1, what: what.to_owned() }
     }
 
-    /// Everything before the first hunk.
     fn header(&mut self, diff: &mut Diff) -> Result<(), PatchError> {
         let mut names = 0;
         while let Some(line) = self.lines.get(self.at) {
@@ -107,7 +104,7 @@ impl Reader<'_> {
 
     /// Whether the name is `/dev/null`; any other name must be the action's path.
     fn name(&self, name: &str, prefix: &str) -> Result<bool, PatchError> {
-        // What follows a tab is a time.
+        // A timestamp follows a tab.
         let name = name.split('\t').next().unwrap_or_default().trim_end();
         if name == "/dev/null" {
             return Ok(true);
@@ -129,7 +126,7 @@ impl Reader<'_> {
         self.at += 1;
         let mut hunk = Hunk { at: counts.map(|c| c.at), ..Hunk::default() };
         let mut changes = false;
-        // Blank lines at the end: the end of the text, or context whose space got lost. The counts tell.
+        // Trailing blank lines: the end of the text, or context without its space. The counts decide.
         let mut blanks = 0;
         while let Some(line) = self.lines.get(self.at) {
             let complete = counts.is_some_and(|c| hunk.old.len() >= c.old && hunk.new.len() >= c.new);
@@ -169,15 +166,15 @@ impl Reader<'_> {
         Ok(hunk)
     }
 
-    /// Whether the header of another file begins here. Asked only after a hunk has all of its lines, as a removed line
-    /// may look the same.
+    /// Whether another file's header begins here. Only checked after a complete hunk, as a removed line may look the
+    /// same.
     fn next_file(&self) -> bool {
         let line = self.lines.get(self.at).copied().unwrap_or_default();
         let next = self.lines.get(self.at + 1).copied().unwrap_or_default();
         line.starts_with("diff --git ") || (line.starts_with("--- ") && next.starts_with("+++ "))
     }
 
-    /// The numbers of a hunk's first line; `None` where it has none.
+    /// The numbers of a hunk's first line; `None` without any.
     fn counts(&self) -> Result<Option<Counts>, PatchError> {
         let bad = || self.format("expected `@@ -line,count +line,count @@`");
         let line = self.lines[self.at].trim_start_matches('@').trim_start();
@@ -206,7 +203,7 @@ fn range(word: &str, sign: char) -> Option<(usize, usize)> {
     }
 }
 
-/// Notes on the line before `\ No newline at end of file` that it has none.
+/// Marks the line before `\ No newline at end of file`.
 fn mark_end(hunk: &mut Hunk, before: &str) {
     let mark = |lines: &mut Vec<Line>| {
         if let Some(last) = lines.last_mut() {

@@ -95,7 +95,7 @@ fn diffs_that_apply() {
     ];
     for (name, file, hunks, after) in cases {
         assert_eq!(patched(file, &format!("{HEAD}{hunks}")).as_deref(), Ok(*after), "{name}");
-        // A diff without names is taken, too: the action names the file.
+        // A diff without names is accepted as well: the action names the file.
         assert_eq!(patched(file, hunks).as_deref(), Ok(*after), "{name}, without names");
     }
     let crlf = format!("{HEAD}@@ -1,2 +1,2 @@\n a\n-b\n+c\n").replace('\n', "\r\n");
@@ -247,7 +247,7 @@ fn files_are_made_and_removed() {
 }
 
 #[test]
-fn bytes_that_are_no_text_stay_as_they_are() {
+fn binary_bytes_stay_unchanged() {
     let patch = "@@ -2 +2 @@\n-b\n+c\n";
     let file = b"\xff\xfe\nb\n\x80".as_slice();
     assert_eq!(
@@ -263,7 +263,7 @@ fn a_large_file_of_equal_lines_takes_no_time() {
     assert!(patched(&file, &patch).unwrap_err().starts_with("hunk 1 does not fit"));
 }
 
-/// A diff of two lists of lines, written as simply as can be: one hunk with everything.
+/// The simplest diff of two lists of lines: one hunk with everything.
 fn whole_diff(old: &[String], new: &[String]) -> String {
     let mut diff = format!("@@ -1,{} +1,{} @@\n", old.len(), new.len());
     old.iter().for_each(|line| diff.push_str(&format!("-{line}\n")));
@@ -291,7 +291,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_not_in_the_hunks_stays(
+    fn lines_outside_hunks_stay(
         before in prop::collection::vec("[a-c]{1,2}", 0..6),
         after in prop::collection::vec("[a-c]{1,2}", 0..6),
         at in 0usize..20,

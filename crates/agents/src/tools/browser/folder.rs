@@ -1,7 +1,7 @@
-//! The folder of one browser: its profile and the two pipes, seen from this side and from where the browser runs.
+//! A browser's folder: its profile and two pipes, seen from here and from the browser.
 //!
-//! In a sandbox the folder stands where a hostile command can write, too. So everything here is opened by way of
-//! descriptors and never through a link: what that command puts in the place of a pipe is not what we write to.
+//! In a sandbox a hostile command can write there as well. So everything is opened through descriptors and never
+//! through a link: what that command puts in place of a pipe isn't used.
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder of our own that goes with us.
+/// A temporary folder, removed on drop.
 #[derive(Debug)]
 pub(super) struct TempFolder {
     outside: PathBuf,
@@ -22,7 +22,7 @@ pub(super) struct TempFolder {
 }
 
 impl TempFolder {
-    /// Makes one that commands of this sandbox can use; in `temp`, where it shares the whole machine.
+    /// Creates one that the sandbox's commands can use; in `temp` if it shares the whole machine.
     pub(super) fn new(sandbox: &dyn Sandbox, temp: &Path) -> std::io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -33,7 +33,7 @@ impl TempFolder {
             None => (temp.to_owned(), temp.join(&name)),
         };
         let outside = base.join(&name);
-        // One that a killed process of the same number left behind.
+        // Left behind by a killed process with the same number.
         remove(&outside);
         let above = File::open(&base)?;
         mkdirat(&above, name.as_str(), Mode::S_IRWXU)?;
@@ -42,7 +42,8 @@ impl TempFolder {
         Ok(Self { outside, inside, opened })
     }
 
-    /// Makes a pipe, open for both ways, so that opening waits for nobody. Returns its path as the browser sees it.
+    /// Creates a pipe, open in both directions, so that opening doesn't block. Returns its path as the browser sees
+    /// it.
     pub(super) fn pipe(&self, name: &str) -> Result<(String, File), Errno> {
         self.make_pipe(name, Mode::S_IRUSR | Mode::S_IWUSR)?;
         let flags = OFlag::O_RDWR | OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -59,7 +60,7 @@ impl TempFolder {
         nix::unistd::mkfifoat(&self.opened, name, mode)
     }
 
-    /// By its path: nothing here stands in a sandbox.
+    /// By path: nothing here is in a sandbox.
     #[cfg(not(target_os = "linux"))]
     fn make_pipe(&self, name: &str, mode: Mode) -> Result<(), Errno> {
         nix::unistd::mkfifo(&self.outside.join(name), mode)
@@ -73,6 +74,6 @@ impl Drop for TempFolder {
 }
 
 fn remove(path: &Path) {
-    // Nothing depends on it; what cannot be removed lies in a folder for temporary files.
+    // A leftover in a folder for temporary files is harmless.
     std::fs::remove_dir_all(path).ok();
 }

@@ -1,18 +1,16 @@
-//! Hands for a page: click, type, press, scroll, hover, wait.
+//! Page interactions: click, type, press, scroll, hover, wait.
 
 use super::page::Page;
 use crate::tools::halt::Halt;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// Longest wait for an element or a moment.
 const WAIT_MAX: Duration = Duration::from_secs(30);
-/// Wait for an element where the call names no time.
+/// Default time limit for an element.
 const WAIT: Duration = Duration::from_secs(10);
-/// How often it is looked whether an element is there.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// One input to a page: what is done, and where.
+/// A page interaction and its target.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageInput<'a> {
     pub(crate) action: &'a str,
@@ -21,14 +19,13 @@ pub(crate) struct PageInput<'a> {
     pub(crate) position: Option<(f64, f64)>,
 }
 
-/// The words for an element that is not there.
+/// The message for a missing element.
 pub(super) fn no_such(selector: &str) -> String {
     format!(
         "no element matches `{selector}`; it is a CSS selector, and the text of the page shows what is there"
     )
 }
 
-/// Does it.
 pub(super) fn touch(page: &mut Page, touch: PageInput<'_>, halt: &Halt) -> Result<(), String> {
     match touch.action {
         "click" => {
@@ -47,7 +44,7 @@ pub(super) fn touch(page: &mut Page, touch: PageInput<'_>, halt: &Halt) -> Resul
     }
 }
 
-/// The middle of the element, brought into view; or the position that was given.
+/// The middle of the element, scrolled into view; or the given position.
 fn point(page: &mut Page, touch: PageInput<'_>, halt: &Halt) -> Result<(f64, f64), String> {
     let selector = match (touch.selector, touch.position) {
         (Some(selector), _) => selector,
@@ -84,7 +81,7 @@ fn mouse(page: &mut Page, kind: &str, point: (f64, f64), more: Value, halt: &Hal
     page.wire.call("Input.dispatchMouseEvent", event, halt).map(|_| ())
 }
 
-/// Types into the element, in the place of what stands there; without a selector, where the cursor is.
+/// Types into the element, replacing its content; without a selector, at the cursor.
 fn type_text(page: &mut Page, touch: PageInput<'_>, halt: &Halt) -> Result<(), String> {
     let value = touch.value.ok_or("`type` needs a `value`: the text to type")?;
     if let Some(selector) = touch.selector
@@ -110,7 +107,7 @@ fn type_text(page: &mut Page, touch: PageInput<'_>, halt: &Halt) -> Result<(), S
     page.wire.call("Input.insertText", json!({ "text": value }), halt).map(|_| ())
 }
 
-/// A list of choices takes the choice with this value or text; says whether the element was such a list.
+/// Selects the option with this value or text; returns whether the element was a select.
 fn choose(page: &mut Page, selector: &str, value: &str, halt: &Halt) -> Result<bool, String> {
     let script = format!(
         "(() => {{ const e = document.querySelector({}); if (!e || e.tagName !== 'SELECT') return null; \
@@ -211,7 +208,7 @@ fn scroll(page: &mut Page, touch: PageInput<'_>, halt: &Halt) -> Result<(), Stri
     }
 }
 
-/// Waits until an element is there, or for some milliseconds.
+/// Waits for an element, or for some milliseconds.
 fn wait(page: &mut Page, touch: PageInput<'_>, halt: &Halt) -> Result<(), String> {
     let length = match touch.value {
         None => None,

@@ -1,5 +1,5 @@
-//! Starting Chromium: through a connection of the sandbox, with a fresh profile, spoken to over two named pipes. No port is
-//! opened, so nobody else on the machine can drive it, and it ends by itself when this process closes the pipes.
+//! Starts Chromium: through a sandbox connection, with a fresh profile, controlled over two named pipes. No port is
+//! opened, so no other process can control it, and it ends when this process closes the pipes.
 
 use super::folder::TempFolder;
 use crate::tools::process::Background;
@@ -8,25 +8,24 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
-/// What is said where there is no Chromium.
 pub(super) const MISSING: &str = "there is no Chromium here (tried $RALPH_CHROMIUM, chromium, chromium-browser, \
      google-chrome). On Debian and Ubuntu: apt-get install chromium. Go on without a browser, or install it";
-/// What is said where the sandbox allows none.
+/// The message if the sandbox doesn't allow one.
 const NO_SOCKETS: &str = "no browser runs in this sandbox (Landlock), which allows no local sockets. Go on without one; \
      people can start the run with `--isolation bwrap`";
-/// What is said where the browser would run on another machine, or in a VM: its pipes do not lead there.
+/// The message if the browser would run on another machine, or in a VM, where its pipes don't reach.
 const ELSEWHERE: &str = "no browser runs in this sandbox: it is not on this machine. Go on without one; people can start \
      the run with `--provider local` or `--provider docker`";
-/// The exit code of our script where there is none.
+/// Our script's exit code without Chromium.
 pub(super) const MISSING_CODE: i32 = 127;
-/// Time between the polite signal and the final one.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// `$1` says whether there is a sandbox, and whether its commands share a loopback; `$2` and `$3` are the pipes, the rest are
-/// Chromium's arguments.
+/// `$1` says whether there is a sandbox, and whether its commands share a loopback; `$2` and `$3` are the pipes, the
+/// rest are Chromium's arguments.
 ///
-/// In a sandbox Chromium cannot build another one. Where every command has a network of its own, the way to a server on
-/// this machine, too, leads through the proxy, which knows the ports of the sandbox's other commands. Where they share one (a
+/// In a sandbox Chromium can't create a nested one. If every command has a separate network, servers on this machine
+/// are reached through the proxy as well, which knows the ports of the sandbox's other commands. If they share one (a
 /// container), those servers are on its loopback, and nothing else is.
 const SCRIPT: &str = r#"
 sandboxed="$1" to="$2" from="$3"; shift 3
@@ -67,20 +66,15 @@ const ARGS: &[&str] = &[
     "--window-size=1280,800",
 ];
 
-/// A running Chromium.
 #[derive(Debug)]
 pub(super) struct Chromium {
-    /// What we write and it reads.
     pub(super) to: File,
-    /// What it writes and we read.
     pub(super) from: File,
-    /// Its process.
     pub(super) process: Background,
-    // After the process: its folder goes when it is gone.
+    // Dropped after the process, so that its folder is removed last.
     _folder: TempFolder,
 }
 
-/// Starts one.
 pub(super) fn launch(sandbox: &dyn Sandbox, temp: &Path) -> Result<Chromium, String> {
     let exchange = sandbox.exchange();
     if exchange.as_ref().is_some_and(|exchange| !exchange.sockets) {
@@ -106,7 +100,7 @@ pub(super) fn launch(sandbox: &dyn Sandbox, temp: &Path) -> Result<Chromium, Str
     argv.push("about:blank".to_owned());
     let mut request = ExecRequest::new(argv);
     request.grace = GRACE;
-    // Whatever it keeps beside its profile goes with it, too.
+    // Files next to its profile are removed with it.
     request.env = vec![("XDG_CONFIG_HOME".to_owned(), folder.inside.to_string_lossy().into_owned())];
     let connection = sandbox.new_connection().map_err(|error| error.to_string())?;
     let process = Background::start(connection, request, None)?;

@@ -1,4 +1,4 @@
-//! Browsers by name: real headless Chromium, one process each, started through the sandbox and gone with the run.
+//! Browsers by name: real headless Chromium, one process each, started in the sandbox and ended with the run.
 
 mod folder;
 mod input;
@@ -18,21 +18,20 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use wire::DevTools;
 
-/// The browser that is meant where a call names none.
+/// The default browser.
 pub(crate) const MAIN: &str = "main";
-/// Browsers that may be open at once; each takes some hundred megabytes.
+/// Most open browsers; each takes some hundred megabytes.
 const MOST: usize = 3;
 
-/// How often a page is looked at after an action before its failure is told.
+/// How often a page is read after an action before its failure is reported.
 const TRIES: u32 = 5;
 
-/// All browsers of an agent.
 #[derive(Debug)]
 pub(crate) struct Browsers {
     all: Mutex<BTreeMap<String, Page>>,
-    /// Where profiles are kept, where the sandbox has no folder for that.
+    /// Where profiles are kept, if the sandbox has no folder for that.
     pub(crate) temp: PathBuf,
-    /// What each was opened on last: known without waiting for a page.
+    /// The URL that each was last opened on: known without waiting for a page.
     addresses: Mutex<BTreeMap<String, String>>,
 }
 
@@ -42,10 +41,9 @@ impl Default for Browsers {
     }
 }
 
-/// A page as a model sees it: its text and a picture.
 #[derive(Debug)]
 pub(crate) struct PageView {
-    /// In words: address, title, errors, text.
+    /// URL, title, errors and text.
     pub(crate) text: String,
     /// The picture in base64, and its size in the page.
     pub(crate) picture: (String, u32, u32),
@@ -56,7 +54,7 @@ impl Browsers {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens `url` in the browser `name`, starting it where it is not there.
+    /// Opens `url` in the browser `name`, starting it if needed.
     pub(crate) fn open(
         &self,
         name: &str,
@@ -89,18 +87,17 @@ impl Browsers {
         self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those that are open, and what each was opened on.
+    /// The open browsers and their URLs.
     pub(crate) fn list(&self) -> Vec<BrowserInfo> {
         let open = self.addresses();
         open.iter().map(|(name, url)| BrowserInfo { name: name.clone(), url: url.clone() }).collect()
     }
 
-    /// A picture of what the browser shows.
     pub(crate) fn shoot(&self, name: &str, shot: Shot<'_>, halt: &Halt) -> Result<PageView, String> {
         self.with(name, |page| page_view(page, shot, halt))
     }
 
-    /// Does something with the page and looks at what came of it.
+    /// Performs an interaction and returns the resulting page.
     pub(crate) fn touch(&self, name: &str, touch: PageInput<'_>, halt: &Halt) -> Result<PageView, String> {
         self.with(name, |page| {
             input::touch(page, touch, halt)?;
@@ -109,7 +106,7 @@ impl Browsers {
                 tries += 1;
                 page.after_action(halt)?;
                 match page_view(page, Shot::Window, halt) {
-                    // The page went away under our eyes: the action leads to another one.
+                    // The page went away: the action navigated to another one.
                     Err(_) if tries < TRIES && halt.get().is_none() && page.wire.alive() => {}
                     seen => return seen,
                 }
@@ -128,7 +125,6 @@ impl Browsers {
         done
     }
 
-    /// Closes a browser.
     pub(crate) fn close(&self, name: &str) -> Result<(), String> {
         let mut all = self.all();
         let Some(page) = all.remove(name) else { return Err(nobody(name, &all)) };
@@ -138,7 +134,6 @@ impl Browsers {
         Ok(())
     }
 
-    /// Closes them all.
     pub(crate) fn end_all(&self) {
         let all = std::mem::take(&mut *self.all());
         self.addresses().clear();

@@ -1,4 +1,4 @@
-//! One page: opening it, waiting for it, hearing what goes wrong in it.
+//! A page: opening it, waiting for it, collecting its errors.
 
 use super::wire::DevTools;
 use crate::tools::halt::Halt;
@@ -7,44 +7,38 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Size of the window.
 pub(super) const WIDTH: u32 = 1280;
-/// Size of the window.
 pub(super) const HEIGHT: u32 = 800;
-/// Longest wait for a page to load.
 const LOAD: Duration = Duration::from_secs(30);
-/// Longest wait for its network to become quiet after that.
+/// Longest wait for its network to become quiet.
 const QUIET: Duration = Duration::from_secs(3);
-/// Troubles that are kept until they are told.
 const TROUBLES_MAX: usize = 40;
-/// Bytes of each.
 const TROUBLE_MAX: usize = 400;
 /// Bytes of the page's text that are shown.
 const TEXT_MAX: usize = 4 * 1024;
-/// A page with more troubles than this is listened to no longer, until the next one is opened.
+/// A page with more errors is ignored until the next one is opened.
 const LOUD: usize = 500;
-/// Events that are still listened to after the time for listening; a page may tell them without end.
+/// Events still handled after the time limit; a page may send them without end.
 const LATE_EVENTS: usize = 2000;
-/// Requests whose addresses are remembered.
+/// How many requests' URLs are kept.
 const REQUESTS_MAX: usize = 500;
 
-/// A page in a browser of its own.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) wire: DevTools,
     troubles: Vec<String>,
     more: usize,
     requests: BTreeMap<String, String>,
-    /// The frame that is the page itself.
+    /// The main frame.
     main: String,
     loading: bool,
     quiet: bool,
-    /// Whether its console is listened to no longer.
+    /// Whether its console is ignored.
     silenced: bool,
 }
 
 impl Page {
-    /// Takes over the first page of a fresh browser.
+    /// Takes over the first page of a new browser.
     pub(super) fn take(mut wire: DevTools, halt: &Halt) -> Result<Self, String> {
         let targets = wire.call("Target.getTargets", json!({}), halt)?;
         let page = targets
@@ -61,7 +55,7 @@ impl Page {
         };
         let attached =
             wire.call("Target.attachToTarget", json!({ "targetId": target, "flatten": true }), halt)?;
-        // Files that a page wants to save have no place to go.
+        // Downloads have no target.
         wire.call("Browser.setDownloadBehavior", json!({ "behavior": "deny" }), halt).ok();
         wire.talk_to(text_of(&attached, "/sessionId"));
         let frames = wire.call("Page.getFrameTree", json!({}), halt)?;
@@ -83,7 +77,7 @@ impl Page {
         })
     }
 
-    /// Goes to `url` and waits until it is loaded and its network is quiet.
+    /// Opens `url` and waits until it is loaded and its network is quiet.
     pub(super) fn open(&mut self, url: &str, halt: &Halt) -> Result<(), String> {
         if std::mem::take(&mut self.silenced) {
             for method in ["Runtime.discardConsoleEntries", "Runtime.enable"] {
@@ -101,7 +95,7 @@ impl Page {
         self.settle(halt)
     }
 
-    /// Waits for a page that is loading, then for its network.
+    /// Waits for a loading page, then for its network.
     pub(super) fn settle(&mut self, halt: &Halt) -> Result<(), String> {
         if !self.wait_until(Instant::now() + LOAD, halt, |page| !page.loading)? {
             self.trouble(format!("the page is still loading after {} s", LOAD.as_secs()));
@@ -113,10 +107,10 @@ impl Page {
         Ok(())
     }
 
-    /// Lets the page draw and run what is due.
+    /// Lets the page render and run pending tasks.
     fn calm(&mut self, halt: &Halt) {
         let script = "new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))";
-        // A page that goes away meanwhile has nothing to draw.
+        // A page that goes away has nothing to render.
         self.wire
             .call(
                 "Runtime.evaluate",
@@ -126,14 +120,14 @@ impl Page {
             .ok();
     }
 
-    /// What an action has set going: a new page, or only a moment.
+    /// Waits for the effect of an action: a new page, or only a moment.
     pub(super) fn after_action(&mut self, halt: &Halt) -> Result<(), String> {
         self.calm(halt);
         self.wait_until(Instant::now(), halt, |_| false)?;
         if self.loading { self.settle(halt) } else { Ok(()) }
     }
 
-    /// The value of a script; `Err` with the page's own words where it throws.
+    /// The value of a script; the error is what it throws.
     pub(super) fn evaluate(&mut self, script: &str, halt: &Halt) -> Result<Value, String> {
         let asked = json!({ "expression": script, "returnByValue": true, "awaitPromise": true });
         let mut answer = self.wire.call("Runtime.evaluate", asked, halt)?;
@@ -145,7 +139,7 @@ impl Page {
         Ok(answer.pointer_mut("/result/value").map(Value::take).unwrap_or_default())
     }
 
-    /// Address, title and visible text of the page, and the troubles since they were last told.
+    /// The page's URL, title and visible text, and its unreported errors.
     pub(super) fn describe(&mut self, halt: &Halt) -> Result<String, String> {
         let script = "({ url: location.href, title: document.title, \
              text: (document.body ? document.body.innerText : '').slice(0, 20000) })";
@@ -190,7 +184,7 @@ impl Page {
         if self.troubles.len() < TROUBLES_MAX { self.troubles.push(words) } else { self.more += 1 }
     }
 
-    /// Listens to the page until `enough`, or until `until`; says whether it was enough.
+    /// Handles events until `enough`, or until `until`; returns whether it was enough.
     pub(super) fn wait_until(
         &mut self,
         until: Instant,
@@ -290,7 +284,7 @@ fn console_word(arg: &Value) -> String {
     }
 }
 
-/// The text at a place of a JSON value; empty where there is none.
+/// The text at a JSON pointer, or empty.
 pub(super) fn text_of(value: &Value, pointer: &str) -> String {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }

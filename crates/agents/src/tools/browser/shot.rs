@@ -1,4 +1,4 @@
-//! Pictures of a page, as PNG, bounded so that every provider takes them.
+//! Screenshots of a page, as PNG, small enough for every provider.
 
 use super::page::{HEIGHT, Page, WIDTH, text_of};
 use crate::tools::halt::Halt;
@@ -6,19 +6,14 @@ use serde_json::{Value, json};
 
 /// Longest side; providers refuse more.
 const SIDE_MAX: f64 = 7900.0;
-/// Largest picture, in base64.
 const SIZE_MAX: usize = 4 * 1024 * 1024;
-/// A picture that is still too large at this scale is not sent.
+/// A picture that is still too large at this scale isn't sent.
 const SCALE_MIN: f64 = 0.1;
 
-/// What is to be seen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Shot<'a> {
-    /// The window.
     Window,
-    /// The whole page.
     FullPage,
-    /// One element.
     Element(&'a str),
 }
 
@@ -38,7 +33,7 @@ pub(super) fn take(page: &mut Page, shot: Shot<'_>, halt: &Halt) -> Result<(Stri
     capture(page, Some((x, y)), (width, height), halt)
 }
 
-/// Place and size of an element, in whole pixels of the page.
+/// Position and size of an element, in whole pixels.
 fn element(page: &mut Page, selector: &str, halt: &Halt) -> Result<(f64, f64, f64, f64), String> {
     let script = format!(
         "(() => {{ const e = document.querySelector({}); if (!e) return null; e.scrollIntoView({{block: 'nearest'}}); \

@@ -1,4 +1,4 @@
-//! The Chrome DevTools Protocol over two pipes: one JSON message after the other, each ended by a zero byte.
+//! The Chrome DevTools Protocol over two pipes: JSON messages, each ended by a zero byte.
 
 use super::launch::Chromium;
 use crate::tools::halt::Halt;
@@ -9,25 +9,22 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
-/// Longest answer; a picture of a large page is a few megabytes.
+/// Longest answer; a large page's picture is a few megabytes.
 const MESSAGE_MAX: usize = 64 * 1024 * 1024;
-/// Events that wait to be looked at.
 const EVENTS_MAX: usize = 2000;
-/// How often it is looked whether the session is to end or the browser has died.
+/// How often to check whether the session must end or the browser has died.
 const STEP: Duration = Duration::from_millis(50);
-/// Longest command.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A connection to one Chromium over the DevTools protocol.
 #[derive(Debug)]
 pub(super) struct DevTools {
     chromium: Chromium,
     next: u64,
     buffer: Vec<u8>,
-    /// Where the search for the end of a message goes on.
+    /// Where the search for a message's end continues.
     searched: usize,
     events: VecDeque<Value>,
-    /// The page that commands are for.
+    /// The page that commands go to.
     session: Option<String>,
 }
 
@@ -36,7 +33,7 @@ impl DevTools {
         Self { chromium, next: 1, buffer: Vec::new(), searched: 0, events: VecDeque::new(), session: None }
     }
 
-    /// From now on commands are for the page behind this session.
+    /// Sends later commands to this session's page.
     pub(super) fn talk_to(&mut self, session: String) {
         self.session = Some(session);
     }
@@ -46,13 +43,12 @@ impl DevTools {
         self.chromium.process.view().state().ended.is_none()
     }
 
-    /// Ends the browser and waits until nothing of it lives.
+    /// Ends the browser and waits for all its processes.
     pub(super) fn close(mut self) {
         self.send(json!({ "id": 0, "method": "Browser.close" })).ok();
         self.chromium.process.stop();
     }
 
-    /// One command and its result.
     pub(super) fn call(&mut self, method: &str, params: Value, halt: &Halt) -> Result<Value, String> {
         let id = self.next;
         self.next += 1;
@@ -67,7 +63,7 @@ impl DevTools {
             let Some(mut answer) = self.receive(until, halt)? else { return Err(late()) };
             if answer.get("id").and_then(Value::as_u64) != Some(id) {
                 self.keep(answer);
-                // A page may tell events faster than they are read.
+                // A page may send events faster than they are read.
                 if Instant::now() >= until {
                     return Err(late());
                 }
@@ -87,14 +83,14 @@ impl DevTools {
         }
         loop {
             match self.receive(until, halt)? {
-                // A late answer to a command that nobody waits for any more.
+                // A late answer to an abandoned command.
                 Some(message) if message.get("method").is_none() => {}
                 other => return Ok(other),
             }
         }
     }
 
-    /// While a dialog is open, the page answers nothing: it is accepted at once, whatever we wait for.
+    /// While a dialog is open, the page answers nothing: accept it at once.
     fn close_dialog(&mut self) -> Result<(), String> {
         let id = self.next;
         self.next += 1;
@@ -107,7 +103,7 @@ impl DevTools {
     }
 
     fn keep(&mut self, message: Value) {
-        // Where there are too many, what a page says goes; how its loading goes on stays.
+        // If there are too many, drops the page's output but keeps its loading events.
         let method = message["method"].as_str().unwrap_or_default();
         let room = if method.starts_with("Page.") { EVENTS_MAX } else { EVENTS_MAX / 2 };
         if !method.is_empty() && self.events.len() < room {
@@ -210,6 +206,6 @@ impl DevTools {
 fn wait(file: &std::fs::File, flags: PollFlags, limit: Duration) {
     let mut fds = [PollFd::new(file.as_fd(), flags)];
     let timeout = PollTimeout::from(u8::try_from(limit.as_millis().max(1)).unwrap_or(50));
-    // Whatever came of it, the caller looks again.
+    // The caller checks again in any case.
     poll(&mut fds, timeout).ok();
 }

@@ -37,7 +37,7 @@ impl Tool for OpenBrowser {
     }
 }
 
-/// The address to open; files only of the workspace.
+/// The URL to open; files only of the workspace.
 fn address(given: &str, context: &ToolContext<'_>) -> Result<String, String> {
     let lower = given.to_ascii_lowercase();
     if lower.starts_with("http://") || lower.starts_with("https://") || lower == "about:blank" {

@@ -1,4 +1,4 @@
-//! `done`: the agent says that everything is done. The engine then looks for itself.
+//! `done`: the agent claims that everything is done. The engine then checks.
 
 use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;

@@ -42,7 +42,7 @@ impl Tool for EditFile {
     }
 }
 
-/// The new content and the line of the change.
+/// The new content and the changed line.
 fn replaced(given: &str, content: &str, old: &str, new: &str) -> Result<(String, usize), String> {
     if old.is_empty() {
         return Err("`old` is empty; use writeFile for a whole file".to_owned());

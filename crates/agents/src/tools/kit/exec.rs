@@ -1,4 +1,4 @@
-//! `exec`: a command that ends by itself.
+//! `exec`: a command that ends.
 
 use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::bounded::Tail;
@@ -11,13 +11,9 @@ use serde_json::json;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Longest command where the call names no time.
 const TIMEOUT: u64 = 300;
-/// Longest that a call may name.
 const TIMEOUT_MAX: u64 = 3600;
-/// Lines of output that the model sees.
 const LINES: usize = 50;
-/// Bytes of output that the model sees.
 const BYTES: usize = 16 * 1024;
 
 pub(super) struct Exec;
@@ -90,7 +86,7 @@ impl Tool for Exec {
             let showing = last.lines().count();
             text.push_str(&format!("\n[last {showing} of {lines} lines{}]", where_kept.unwrap_or_default()));
         } else if let Some(path) = &kept {
-            // Everything was shown.
+            // All of it was shown.
             std::fs::remove_file(path).ok();
         }
         if shown.trim().is_empty() {

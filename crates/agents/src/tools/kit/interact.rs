@@ -1,4 +1,4 @@
-//! `interact`: hands for a page.
+//! `interact`: page interactions.
 
 use super::screenshot::shown;
 use super::{Tool, ToolContext, ToolOutcome, spec};

@@ -1,4 +1,4 @@
-//! `listFiles`: names by a glob.
+//! `listFiles`: file names by glob.
 
 use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
@@ -10,11 +10,9 @@ use serde_json::json;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-/// Names that one call shows.
 const SHOWN: usize = 400;
-/// Folders that one call looks into.
 const FOLDERS: usize = 20_000;
-/// Folders that hold no work of people; shown by name, looked into only where they are asked for.
+/// Folders of generated files; listed, but only searched on request.
 const HEAVY: &[&str] =
     &["node_modules", "target", "dist", "build", ".venv", "venv", "__pycache__", ".next", ".cache"];
 
@@ -99,12 +97,12 @@ impl Walk<'_> {
             let names = match self.sandbox.list(&folder) {
                 Ok(names) => names,
                 Err(error) if looked == 1 => return Err(error.to_string()),
-                // A folder that cannot be read does not spoil the list of the others.
+                // An unreadable folder doesn't affect the others.
                 Err(_) => continue,
             };
             for name in names {
                 let path = below.join(&name);
-                // The engine's own folder and git's are not the agent's business.
+                // The engine's folder and git's aren't for the agent.
                 if name == ".git" || (name == ".ralph" && folder.as_os_str().is_empty()) {
                     continue;
                 }
@@ -125,10 +123,10 @@ impl Walk<'_> {
     }
 
     fn is_folder(&self, path: &Path) -> bool {
-        // Links are not followed: they may lead in circles.
+        // Links aren't followed: they may be circular.
         match self.sandbox.host_root().map(|root| root.join(path).symlink_metadata()) {
             Some(Ok(found)) => found.is_dir(),
-            // A workspace that cannot be seen from here.
+            // The workspace isn't visible from here.
             _ => self.sandbox.list(path).is_ok_and(|names| !names.is_empty()),
         }
     }
@@ -151,7 +149,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a path fits a glob. A glob without a slash is for names.
+/// Whether a path matches a glob. A glob without a slash matches names.
 fn matches(pattern: &str, path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let of = |pattern: &str, text: &str| covers(std::slice::from_ref(&pattern.to_owned()), text);

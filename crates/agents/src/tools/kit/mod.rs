@@ -1,4 +1,4 @@
-//! The built-in tools, one per file, and what each of them is given.
+//! The built-in tools, one per file, and their context.
 
 #[cfg(feature = "browser")]
 mod browser_tools;
@@ -27,21 +27,18 @@ use ralph_loop_domain::redact::Redactor;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A built-in tool.
 pub(crate) trait Tool: Send + Sync {
-    /// How the model sees it.
     fn spec(&self) -> ToolSpec;
-    /// Whether a call may run beside other calls of the same reply.
+    /// Whether a call may run in parallel with others of the same reply.
     fn beside_others(&self) -> bool {
         false
     }
-    /// On what it is used, in one line for people.
+    /// Its target, in one line.
     fn what(&self, args: &Args<'_>) -> String;
-    /// One call. `Err` says in words what went wrong; the model reads it.
+    /// Calls the tool. The model reads the error.
     fn call(&self, args: &Args<'_>, context: &ToolContext<'_>) -> Result<ToolOutcome, String>;
 }
 
-/// What a tool call may use: sandbox, path rules, processes, browsers, limits.
 pub(crate) struct ToolContext<'a> {
     pub(crate) sandbox: &'a dyn Sandbox,
     pub(crate) path_rules: PathRules<'a>,
@@ -52,24 +49,22 @@ pub(crate) struct ToolContext<'a> {
     pub(crate) redactor: &'a Redactor,
     /// The iteration's folder on the host.
     pub(crate) folder: &'a Path,
-    /// Where the summary of finished work stands.
+    /// Where the summary of finished work goes.
     pub(crate) done_file: &'a Path,
-    /// The call's place in the session, from 1.
+    /// The call's number in the session, from 1.
     pub(crate) number: u32,
-    /// Hears what a command prints.
+    /// Receives a command's output.
     pub(crate) printed: &'a (dyn Fn(Stream, &[u8]) + Sync),
 }
 
-/// The result of a tool call.
 #[derive(Debug, Default)]
 pub(crate) struct ToolOutcome {
-    /// For the model.
     pub(crate) text: String,
-    /// For people, in one line; the first line of the text where empty.
+    /// One line for display; default: the first line of the text.
     pub(crate) line: String,
     pub(crate) images: Vec<Image>,
     pub(crate) exit_code: Option<i32>,
-    /// Whether it is told as a failure, though the tool itself worked (a command's exit code).
+    /// Whether it is shown as a failure, though the tool itself worked (a command's exit code).
     pub(crate) failed: bool,
     /// Processes that a command left behind.
     pub(crate) survivors: u32,
@@ -83,7 +78,7 @@ impl ToolOutcome {
     }
 }
 
-/// All of them, in the order in which they are shown.
+/// All of them, in display order.
 pub(crate) fn all() -> Vec<Box<dyn Tool>> {
     let mut tools: Vec<Box<dyn Tool>> = vec![
         Box::new(exec::Exec),
@@ -107,7 +102,7 @@ pub(crate) fn all() -> Vec<Box<dyn Tool>> {
     tools
 }
 
-/// `done` alone, for sessions with the caller's own tools.
+/// Only `done`, for sessions with the caller's own tools.
 pub(crate) fn only_done() -> Vec<Box<dyn Tool>> {
     vec![Box::new(done::Done)]
 }

@@ -6,7 +6,6 @@ use ralph_loop_domain::model::ToolSpec;
 use ralph_loop_protocol::text;
 use serde_json::json;
 
-/// Lines of output where a call names no number.
 const LINES: u64 = 50;
 const BYTES: usize = 24 * 1024;
 

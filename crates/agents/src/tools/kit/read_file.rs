@@ -10,11 +10,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-/// Lines that one call shows.
 const LINES: u64 = 1000;
-/// Bytes that one call shows.
 const BYTES: usize = 48 * 1024;
-/// Longest log of ours that is read.
 const LOG_MAX: u64 = 64 * 1024 * 1024;
 
 pub(super) struct ReadFile;
@@ -66,7 +63,7 @@ fn show(given: &str, content: &str, from: u64, limit: u64) -> ToolOutcome {
     for line in content.split_inclusive('\n').skip(skip).take(usize::try_from(limit).unwrap_or(usize::MAX)) {
         if shown.len() + line.len() > BYTES {
             cut = true;
-            // One very long line is shown as far as it goes.
+            // One very long line is cut.
             if shown.is_empty() {
                 shown.push_str(text::head(line, BYTES));
                 shown.push_str("… [line cut]");
@@ -94,7 +91,7 @@ fn own_log(given: &str, folder: &Path) -> Option<Result<Vec<u8>, String>> {
     if path.parent()? != folder || !number.chars().all(|c| c.is_ascii_digit()) {
         return None;
     }
-    // A link that a command has put in its place is not ours.
+    // A link that a command has put in its place isn't ours.
     if !path.symlink_metadata().is_ok_and(|found| found.is_file()) {
         return Some(Err(format!("there is no log `{given}`")));
     }

@@ -1,4 +1,4 @@
-//! `screenshot`: a picture of what a browser shows.
+//! `screenshot`: a picture of a browser's page.
 
 use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
@@ -42,17 +42,17 @@ impl Tool for Screenshot {
     }
 }
 
-/// A look at a page as a result: the words, the picture for the model, and the picture as a file for people.
+/// A page as a result: the text, the picture for the model, and the picture as a file for users.
 pub(super) fn shown(look: PageView, context: &ToolContext<'_>) -> Result<ToolOutcome, String> {
     let (base64, width, height) = look.picture;
     let bytes = STANDARD.decode(&base64).map_err(|error| format!("the picture is broken: {error}"))?;
     let name = format!("screenshot-{}.png", context.number);
     let path = context.folder.join(&name);
-    // A name that a command has put there is not followed.
+    // A name that a command has put there isn't followed.
     std::fs::remove_file(&path).ok();
     let kept =
         OpenOptions::new().write(true).create_new(true).open(&path).and_then(|mut f| f.write_all(&bytes));
-    // The model sees it anyway; without the file only people miss something.
+    // The model sees it anyway; only users miss the file.
     let place = if kept.is_ok() { format!(", kept as {name}") } else { String::new() };
     let line = format!("picture of {width}×{height}{place}");
     Ok(ToolOutcome {

@@ -1,4 +1,4 @@
-//! `startProcess`: a server or watcher that goes on.
+//! `startProcess`: a server or watcher that keeps running.
 
 use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
@@ -8,19 +8,16 @@ use ralph_loop_protocol::text;
 use serde_json::json;
 use std::time::Duration;
 
-/// Longest wait for a signal where the call names none.
 const READY: u64 = 60;
-/// Lines of output that are shown.
 const LINES: usize = 20;
 const BYTES: usize = 8 * 1024;
-/// Longest name.
 const NAME_MAX: usize = 60;
 
 pub(super) struct StartProcess;
 
-/// Where people outside the sandbox see what is at `url` inside.
+/// The URL outside the sandbox for `url` inside.
 fn preview(url: &str, context: &ToolContext<'_>) -> Option<String> {
-    // A preview is for people: where none can be had, the process runs all the same.
+    // A preview is optional: without one the process runs all the same.
     let shown = context.sandbox.host_address(address::port(url)?).ok()??;
     Some(format!(" (people see it at {shown})"))
 }

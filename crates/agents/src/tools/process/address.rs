@@ -1,9 +1,9 @@
-//! Addresses in the output of servers.
+//! Finds URLs in the output of servers.
 
 use regex_lite::Regex;
 use std::sync::OnceLock;
 
-/// The first address of this machine that `output` names.
+/// The first local URL in `output`.
 pub(crate) fn find(output: &str) -> Option<String> {
     static URL: OnceLock<Option<Regex>> = OnceLock::new();
     static PORT: OnceLock<Option<Regex>> = OnceLock::new();
@@ -14,7 +14,7 @@ pub(crate) fn find(output: &str) -> Option<String> {
     });
     if let Some(found) = url.as_ref().and_then(|url| url.captures(&plain)) {
         let part = |at: usize| found.get(at).map_or("", |part| part.as_str());
-        // Addresses that only a listener uses are written as one that a browser can open.
+        // Listen addresses are converted to ones that a browser can open.
         let host = match part(2) {
             "0.0.0.0" | "[::]" => "localhost",
             host => host,
@@ -30,7 +30,6 @@ pub(crate) fn find(output: &str) -> Option<String> {
     Some(format!("http://localhost:{number}"))
 }
 
-/// The port of an address.
 pub(crate) fn port(url: &str) -> Option<u16> {
     let (scheme, rest) = url.split_once("://")?;
     let host = rest.split('/').next()?;
@@ -46,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_servers_print_is_understood() {
+    fn urls_in_server_output_are_found() {
         for (output, url) in [
             (
                 "  ➜  \u{1b}[1mLocal\u{1b}[22m:   \u{1b}[36mhttp://localhost:\u{1b}[1m5173\u{1b}[22m/\u{1b}[39m\n",

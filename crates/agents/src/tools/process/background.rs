@@ -1,4 +1,4 @@
-//! A command that runs beside the session, in a thread and a connection of its own, with the end of its output in memory.
+//! A background command in a thread with its own connection, with the end of its output in memory.
 
 use super::address;
 use super::ready::Signal;
@@ -10,21 +10,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Output that is kept of each process.
 const KEPT: usize = 128 * 1024;
-/// How much of what came before is looked at together with each new piece.
+/// How much earlier output is searched together with each new piece.
 const RECENT: usize = 2 * 1024;
-/// An address is looked for in this much of the beginning; a watcher that prints for hours names none later.
+/// Only the beginning is searched for a URL; a watcher that prints for hours shows none later.
 const ADDRESS_WITHIN: u64 = 1024 * 1024;
-/// How often it is looked whether somebody talks to the process.
+/// How often to check for connections to the process.
 const REQUESTS_EVERY: Duration = Duration::from_secs(5);
 
 /// How a background command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProcessEnd {
-    /// By itself or by us.
+    /// On its own or by us.
     Exec(ExecEnd),
-    /// It could not be started, or the sandbox broke.
+    /// It couldn't be started, or the sandbox broke.
     Failed(String),
 }
 
@@ -33,7 +32,7 @@ impl ProcessEnd {
     pub(crate) fn fine(&self) -> bool {
         matches!(self, Self::Exec(ExecEnd::Exited(0) | ExecEnd::Stopped(_)))
     }
-    /// In words, after the name of the process.
+    /// As text, to follow the name of the process.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Exec(ExecEnd::Exited(code)) => format!("exited with code {code}"),
@@ -45,41 +44,38 @@ impl ProcessEnd {
     }
 }
 
-/// A command in the background. Dropping it ends the command and everything it started.
+/// A background command. Dropping it ends the command and everything it started.
 #[derive(Debug)]
 pub(crate) struct Background {
     shared: Arc<ProcessShared>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread and its owner share.
 #[derive(Debug)]
 pub(crate) struct ProcessShared {
     state: Mutex<ProcessState>,
     changed: Condvar,
 }
 
-/// What is known of it.
 #[derive(Debug)]
 pub(crate) struct ProcessState {
     stop: bool,
     tail: Tail,
-    /// The last bytes, for signals and addresses that come in pieces.
+    /// The last bytes, for signals and URLs that come in pieces.
     recent: Tail,
     seen: u64,
     signal: Option<Signal>,
     /// Whether it has printed its signal.
     pub(crate) signalled: bool,
-    /// When it last printed something or somebody talked to it.
+    /// When it last printed something or had a connection.
     pub(crate) active: Instant,
-    /// The address that it printed.
+    /// The URL that it printed.
     pub(crate) url: Option<String>,
-    /// How it ended.
     pub(crate) ended: Option<ProcessEnd>,
 }
 
 impl ProcessState {
-    /// The end of its output, with whatever secrets it has: who shows it takes them out.
+    /// The end of its output, unredacted.
     pub(crate) fn output(&self) -> String {
         self.tail.text()
     }
@@ -106,11 +102,10 @@ impl ProcessState {
 }
 
 impl ProcessShared {
-    /// What is known right now.
     pub(crate) fn state(&self) -> MutexGuard<'_, ProcessState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Waits for news, not longer than `limit`.
+    /// Waits for a change, at most `limit`.
     pub(crate) fn news(&self, limit: Duration) {
         let state = self.state();
         drop(self.changed.wait_timeout(state, limit));
@@ -118,7 +113,7 @@ impl ProcessShared {
 }
 
 impl Background {
-    /// Starts `request` in `connection` and looks out for its signal.
+    /// Starts `request` in `connection` and watches for its signal.
     pub(crate) fn start(
         connection: Box<dyn Sandbox>,
         request: ExecRequest,
@@ -143,7 +138,7 @@ impl Background {
                 Ok(outcome) => ProcessEnd::Exec(outcome.end),
                 Err(error) => ProcessEnd::Failed(error.to_string()),
             };
-            // The connection's guard is gone before anybody hears of the end.
+            // The connection's guard is gone before the end is reported.
             drop(connection);
             theirs.state().ended = Some(ended);
             theirs.changed.notify_all();
@@ -155,17 +150,17 @@ impl Background {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// A view that lives as long as somebody looks.
+    /// A view for readers.
     pub(crate) fn view(&self) -> Arc<ProcessShared> {
         Arc::clone(&self.shared)
     }
 
-    /// Tells it to end, without waiting.
+    /// Asks it to end, without waiting.
     pub(crate) fn request_stop(&self) {
         self.shared.state().stop = true;
     }
 
-    /// Ends it, politely first, and waits until nothing of it lives.
+    /// Ends it, SIGTERM first, and waits until nothing of it lives.
     pub(crate) fn stop(&mut self) {
         self.request_stop();
         if let Some(thread) = self.thread.take() {

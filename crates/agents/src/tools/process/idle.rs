@@ -1,25 +1,23 @@
-//! Which processes go after an iteration.
+//! Which processes end after an iteration.
 
 use std::time::{Duration, Instant};
 
-/// A process that was silent and alone for longer than this is idle.
+/// A process without output and connections for this long is idle.
 pub(crate) const IDLE: Duration = Duration::from_secs(5 * 60);
 
-/// What is done with a process after an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IdleAction {
-    /// It goes on.
     Keep,
-    /// Nobody needed it for a while: it is stopped.
+    /// It was unused for a while: stop it.
     Stop,
-    /// It has ended by itself: it is forgotten.
+    /// It has ended: forget it.
     Forget,
-    /// It has ended with an error: it is forgotten, and the next session is told.
+    /// It has ended with an error: forget it, and report it to the next session.
     Report,
 }
 
-/// The fate of a process at `now`: `ended` says whether it has ended, and whether all was fine; `active` when it last
-/// printed something, was asked for or was talked to.
+/// What to do with a process at `now`: `ended` says whether it has ended, and whether successfully; `active` when it
+/// last had output, a query or a connection.
 pub(crate) fn fate(ended: Option<bool>, active: Instant, now: Instant) -> IdleAction {
     match ended {
         Some(true) => IdleAction::Forget,
@@ -34,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_needed_stays_and_what_is_not_goes() {
+    fn used_processes_stay_and_idle_ones_end() {
         let then = Instant::now();
         let at = |seconds| then + Duration::from_secs(seconds);
         assert_eq!(fate(None, then, at(0)), IdleAction::Keep);

@@ -1,5 +1,5 @@
-//! Processes that outlive a tool call and a session: dev servers, watchers. One per name, under a connection of the sandbox,
-//! so that nothing of them outlives the run.
+//! Processes that outlive a tool call and a session: dev servers, watchers. One per name, in a connection of the
+//! sandbox, so that nothing outlives the run.
 
 pub(crate) mod address;
 mod background;
@@ -20,35 +20,32 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Processes that may run at once.
 const MOST: usize = 12;
-/// Time between the polite signal and the final one.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A process that is to be started.
 #[derive(Debug)]
 pub(crate) struct ProcessStart {
     pub(crate) name: String,
     pub(crate) command: String,
     pub(crate) cwd: PathBuf,
     pub(crate) env: Vec<(String, String)>,
-    /// What it prints when it is ready, as far as that is known.
+    /// What it prints when it is ready, if known.
     pub(crate) signal: Option<Signal>,
 }
 
-/// One process as it is listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) name: String,
     pub(crate) command: String,
     pub(crate) age: Duration,
     pub(crate) url: Option<String>,
-    /// How it ended, in words.
+    /// How it ended, as text.
     pub(crate) ended: Option<String>,
 }
 
 impl Listed {
-    /// One line for people and models.
+    /// One line for display and models.
     pub(crate) fn line(&self) -> String {
         let state = match &self.ended {
             Some(how) => how.clone(),
@@ -75,11 +72,10 @@ impl From<Listed> for ProcessInfo {
     }
 }
 
-/// All processes of an agent.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
     all: Mutex<BTreeMap<String, Process>>,
-    /// What the next session should know about those that are gone.
+    /// Messages for the next session about ended ones.
     gone: Mutex<Vec<String>>,
 }
 
@@ -88,7 +84,8 @@ impl Processes {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a process; one of the same name ends first. Returns what it prints, and whether another had to go.
+    /// Starts a process; an existing one of the same name ends first. Returns its output, and whether another was
+    /// replaced.
     pub(crate) fn start(
         &self,
         start: ProcessStart,
@@ -119,7 +116,7 @@ impl Processes {
         ready::wait(view, signal, limit, halt)
     }
 
-    /// What a process printed last, how it ended and where it is.
+    /// A process's latest output, end and URL.
     pub(crate) fn output(&self, name: &str) -> Result<(Listed, String), String> {
         let mut all = self.all();
         let known: Vec<String> = all.keys().cloned().collect();
@@ -132,7 +129,7 @@ impl Processes {
         ))
     }
 
-    /// Ends a process; says how it had ended where it was over already.
+    /// Ends a process; returns how it had ended if it was over already.
     pub(crate) fn stop(&self, name: &str) -> Result<Option<String>, String> {
         let mut all = self.all();
         let Some(mut process) = all.remove(name) else {
@@ -145,13 +142,12 @@ impl Processes {
         Ok(before)
     }
 
-    /// All of them.
     pub(crate) fn list(&self) -> Vec<Listed> {
         let now = Instant::now();
         self.all().iter().map(|(name, process)| listed(name, process, now)).collect()
     }
 
-    /// What a fresh session should know of earlier ones' processes; empty where there is nothing.
+    /// What a new session should know about earlier ones' processes.
     pub(crate) fn word_to_next(&self) -> String {
         let mut lines: Vec<String> = self.list().iter().map(|one| format!("- {}", one.line())).collect();
         let gone = std::mem::take(&mut *self.gone.lock().unwrap_or_else(PoisonError::into_inner));
@@ -162,7 +158,7 @@ impl Processes {
         }
     }
 
-    /// Lets go of what is idle or broken at `now`.
+    /// Ends what is idle or broken at `now`.
     pub(crate) fn tidy(&self, now: Instant) {
         let mut leaving = Vec::new();
         let mut gone = Vec::new();
@@ -191,7 +187,6 @@ impl Processes {
         self.gone.lock().unwrap_or_else(PoisonError::into_inner).extend(gone.into_iter().take(MOST));
     }
 
-    /// Ends them all.
     pub(crate) fn end_all(&self) {
         let all = std::mem::take(&mut *self.all());
         end(all.into_values().collect());
@@ -204,7 +199,7 @@ impl Drop for Processes {
     }
 }
 
-/// Ends several at once: nobody waits for the grace of another.
+/// Ends several in parallel, so that their grace periods overlap.
 fn end(leaving: Vec<Process>) {
     for process in &leaving {
         process.background.request_stop();

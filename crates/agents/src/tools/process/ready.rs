@@ -7,23 +7,21 @@ use std::time::{Duration, Instant};
 
 /// How long a process without a signal is watched before it counts as running.
 const SETTLE: Duration = Duration::from_secs(3);
-/// How often it is looked whether the session is to end.
 const STEP: Duration = Duration::from_millis(100);
 
-/// How the wait for a process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ready {
-    /// It printed its signal or an address, or it runs and nothing more was asked.
+    /// It printed its signal or a URL, or it runs and nothing more was requested.
     Yes,
     /// It has ended.
     Ended(ProcessEnd),
     /// Its time is over; it still runs.
     NotYet,
-    /// The session is to end.
+    /// The session must end.
     Halted(Stop),
 }
 
-/// Waits for the signal, where there is one; else for an address, and then for a moment in which nothing goes wrong.
+/// Waits for the signal, if any; else for a URL, and then for a moment without failure.
 pub(super) fn wait(view: &ProcessShared, signal: bool, limit: Duration, halt: &Halt) -> Ready {
     let until = Instant::now() + if signal { limit } else { limit.min(SETTLE) };
     loop {
@@ -48,7 +46,7 @@ pub(super) fn wait(view: &ProcessShared, signal: bool, limit: Duration, halt: &H
     }
 }
 
-/// What a process prints when it is ready: a text or a regular expression, whichever is found.
+/// What a process prints when it is ready: a text or a regular expression, whichever matches.
 #[derive(Debug)]
 pub(crate) struct Signal {
     text: String,
@@ -56,7 +54,6 @@ pub(crate) struct Signal {
 }
 
 impl Signal {
-    /// From what a call says.
     pub(crate) fn new(text: &str) -> Self {
         Self { text: text.to_owned(), regex: Regex::new(text).ok() }
     }

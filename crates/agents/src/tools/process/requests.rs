@@ -1,9 +1,9 @@
-//! Whether somebody talks to a server: connections as the kernel lists them.
+//! Whether a server has connections, from the kernel's list.
 
-/// Connections that are open or were closed a moment ago.
+/// Connections that are open or were just closed.
 const TALKING: [&str; 2] = ["01", "06"];
 
-/// Whether a connection to `port` of this machine is open, or was a moment ago. Where the kernel has no such list, no.
+/// Whether a connection to local `port` is open, or just was. False if the kernel has no such list.
 pub(crate) fn any(port: u16) -> bool {
     ["/proc/net/tcp", "/proc/net/tcp6"]
         .iter()

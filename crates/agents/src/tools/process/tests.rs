@@ -1,4 +1,4 @@
-//! Processes over a sandbox that plays them, so that time can pass without waiting.
+//! Processes over a simulated sandbox, so that time can pass without waiting.
 
 use super::*;
 use ralph_loop_domain::ports::{
@@ -8,7 +8,7 @@ use ralph_loop_domain::ports::{
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Prints its command; exits with a code where the command is `exit <code>`, else goes on until it is stopped.
+/// Prints its command; exits with a code if the command is `exit <code>`, else runs until stopped.
 #[derive(Default, Clone, Copy)]
 struct ScriptedSandbox {
     /// Every command exits with this code at once.
@@ -80,7 +80,7 @@ fn names(processes: &Processes) -> Vec<String> {
 }
 
 #[test]
-fn what_is_idle_or_broken_goes_and_what_is_talked_to_stays() {
+fn idle_and_broken_processes_end_and_connected_ones_stay() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let processes = Processes::default();
@@ -113,7 +113,7 @@ fn what_is_idle_or_broken_goes_and_what_is_talked_to_stays() {
 }
 
 #[test]
-fn there_is_an_end_to_their_number() {
+fn number_of_processes_is_limited() {
     let processes = Processes::default();
     for n in 0..MOST {
         assert_eq!(start(&processes, &format!("p{n}"), "on"), Ready::Yes);
@@ -149,7 +149,7 @@ fn a_wait_ends_with_the_session() {
 }
 
 #[test]
-fn no_chromium_is_said_with_what_installs_it() {
+fn missing_chromium_is_reported_with_the_install_command() {
     use crate::tools::browser::Browsers;
     let opened = Browsers::default().open(
         "main",

@@ -1,4 +1,4 @@
-//! A sandbox that plays canned output and a sink that remembers, for tests of this crate alone.
+//! A sandbox that plays canned output and a sink that records, for this crate's tests.
 
 pub mod model;
 
@@ -113,7 +113,7 @@ impl Sandbox for Canned {
     }
 }
 
-/// Remembers what a session told.
+/// Records a session's reports.
 #[derive(Default)]
 pub struct RecordingSink {
     pub activities: Vec<String>,
@@ -149,7 +149,6 @@ impl SessionSink for RecordingSink {
     }
 }
 
-/// Runs one session of `agent`.
 pub fn play(
     agent: &dyn Agent,
     config: &AgentConfig,
@@ -177,7 +176,6 @@ pub fn play(
     agent.session(&request, sandbox, told).unwrap()
 }
 
-/// Runs one session of a command with that output.
 pub fn cli(format: OutputFormat, sandbox: &Canned) -> (SessionReport, RecordingSink) {
     let config = AgentConfig { output_format: format, ..AgentConfig::command("x", &["x"]) };
     let mut told = RecordingSink::default();

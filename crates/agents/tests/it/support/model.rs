@@ -1,4 +1,4 @@
-//! A model that answers as a test says, and what a session with it tells.
+//! A model that answers as a test says, and a session's records.
 
 use ralph_loop_agents::{ActionsAgent, Pricing};
 use ralph_loop_domain::model::{
@@ -19,14 +19,14 @@ use std::time::Duration;
 pub type ModelResult = Result<ModelReply, ModelError>;
 type Answers = dyn Fn(usize, &Profile, &ModelRequest, &mut dyn ModelSink) -> ModelResult + Send + Sync;
 
-/// A model that is a closure; it remembers what it was asked.
+/// A closure as a model; it records its requests.
 pub struct Fake {
     answers: Box<Answers>,
     pub asked: Mutex<Vec<(String, ModelRequest)>>,
 }
 
 impl Fake {
-    /// The closure is given the number of the call, from 0.
+    /// The closure gets the number of the call, from 0.
     pub fn new(
         answers: impl Fn(usize, &Profile, &ModelRequest, &mut dyn ModelSink) -> ModelResult
         + Send
@@ -35,7 +35,7 @@ impl Fake {
     ) -> Arc<Self> {
         Arc::new(Self { answers: Box::new(answers), asked: Mutex::default() })
     }
-    /// Answers with these texts, one after the other; the last one again and again.
+    /// Answers with these texts in order; then repeats the last one.
     pub fn says(texts: &[&str]) -> Arc<Self> {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         Self::new(move |n, _, _, _| Ok(reply(&texts[n.min(texts.len() - 1)])))
@@ -86,14 +86,13 @@ pub fn models() -> Models {
     Models { profiles: ["cheap", "strong"].map(profile).into(), default: None, fallback: None }
 }
 
-/// A millionth of a dollar for a token.
+/// A millionth of a dollar per token.
 pub fn prices() -> Pricing {
     Arc::new(|model: &str, tokens: &Tokens| {
         model.starts_with("zai/").then(|| (Usd::from_dollars(tokens.total() as f64 / 1e6), Usd::ZERO))
     })
 }
 
-/// What a session told.
 #[derive(Default)]
 pub struct RecordingSink {
     pub activities: Vec<String>,
@@ -105,7 +104,7 @@ pub struct RecordingSink {
     pub polls: u32,
     /// Ends the session at this poll.
     pub stop_at: Option<(u32, StopCause)>,
-    /// Ends the session as soon as its output holds this.
+    /// Ends the session as soon as its output contains this.
     pub stop_on: Option<&'static str>,
 }
 
@@ -145,7 +144,6 @@ impl SessionSink for RecordingSink {
     }
 }
 
-/// A session as a test wants it.
 pub struct Session {
     pub config: AgentConfig,
     pub models: Models,

@@ -1,4 +1,4 @@
-//! The end of an iteration: what it counts for.
+//! Folds the end of an iteration.
 
 use crate::state::{Current, HISTORY, IterationSummary, RunFacts};
 use crate::stuck::Signals;
@@ -20,7 +20,7 @@ impl RunFacts {
         self.iterations.attempts = 0;
         self.iterations.interruptions = 0;
         self.iterations.empty_answers = 0;
-        // What came during the session is for the next one.
+        // Input that came during the session is for the next one.
         let read = self.people.nudges_read.min(self.people.nudges.len());
         self.people.nudges.drain(..read);
         self.people.nudges_read = 0;
@@ -35,8 +35,7 @@ impl RunFacts {
         let measured = self.is_measured(current.role);
         self.count_failure(&current);
         self.remember(current, iteration, verdict, signals.loop_score, at);
-        // Real progress closes the gutter: something got better, or the window is full again and nothing in it points to
-        // circling.
+        // Real progress ends the gutter: something improved, or the full window shows no sign of being stuck.
         let quiet = measured
             && signals.loop_score == 0.0
             && self.stuck.traces.len() >= self.spec.settings.stuck_detection.threshold as usize;
@@ -49,7 +48,7 @@ impl RunFacts {
         }
     }
 
-    /// Failed sessions in a row speak against their agent.
+    /// Failed sessions in a row count against their agent.
     fn count_failure(&mut self, current: &Current) {
         let Some(session) = &current.session else { return };
         if session.end.is_failure() {

@@ -1,4 +1,4 @@
-//! Circling and what is done about it: gutters, mitigations, the doctor, the critic.
+//! Folds recovery: gutters, recovery steps, the doctor, the critic.
 
 use crate::state::{BestFiles, Gutter, NeedsHuman, RunFacts};
 use crate::stuck::StuckKind;
@@ -8,7 +8,7 @@ use ralph_loop_protocol::money::Usage;
 use ralph_loop_protocol::outcome::HumanReason;
 use ralph_loop_protocol::stuck::{MeasuredNumber, StuckDetails};
 
-/// Sessions in a row that leave what is missing around the checks as it is.
+/// Sessions in a row that don't fix what the checks lack.
 const FAULTS_MAX: u32 = 2;
 
 impl RunFacts {
@@ -29,7 +29,7 @@ impl RunFacts {
         ));
     }
 
-    /// What no session can mend by going on is a person's to mend: asked at the second session that leaves it as it is.
+    /// The user must fix what sessions can't: asked at the second session that doesn't fix it.
     pub(super) fn note_environment(&mut self, fault: Option<&str>) {
         let before = self.stuck.environment.take();
         let Some(fault) = fault else { return };
@@ -90,7 +90,6 @@ impl RunFacts {
         }
     }
 
-    /// Remembers the files with the best number so far.
     pub(super) fn note_best(&mut self, iteration: u32, metric: Option<&MeasuredNumber>) {
         let (Some(now), Some(tree)) = (metric, self.work.tree.clone()) else { return };
         let better = self.work.best.as_ref().is_none_or(|best| best.gain(now.value, now.noise) > 0);
@@ -100,7 +99,7 @@ impl RunFacts {
         }
     }
 
-    /// Money and tokens of a call that is no session.
+    /// Money and tokens of a call outside sessions.
     fn spent_beside(&mut self, usage: &Usage) {
         self.spending.totals.cost += usage.spent();
         self.spending.totals.saved += usage.saved.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One iteration: the session, what it left, the checks on it.
+//! Folds an iteration: the session, its changes, the checks.
 
 use crate::state::{ChangeFacts, Current, RunFacts, SessionFacts, Stage, TOUCHED};
 use crate::stuck::Trace;
@@ -71,7 +71,7 @@ impl RunFacts {
     fn session_ended(&mut self, session: SessionFacts) {
         self.spending.totals.working_ms += session.duration_ms;
         self.spending.totals.sessions += 1;
-        // An interrupted session may have cost something nobody can know, but it does not make the rest a guess.
+        // An interrupted session may have an unknown cost, but that doesn't make the rest an estimate.
         let (cost, tokens) = match session.end {
             SessionEnd::Interrupted => {
                 let known = session.usage.cost.unwrap_or_default();
@@ -138,7 +138,7 @@ impl RunFacts {
         self.work.touched.extend(files.iter().map(|f| f.path.clone()).take(room));
         let Some(current) = &mut self.iterations.current else { return };
         current.stage = Stage::Checkpointed;
-        // Recorded again with the engine's own marks: the agent's change is what the first record says.
+        // Recorded again with the engine's marks: the agent's change is in the first record.
         if let Some(change) = current.change.as_mut().filter(|c| c.files > 0) {
             change.tree = tree.clone();
             change.commit.clone_from(commit);

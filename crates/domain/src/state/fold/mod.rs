@@ -1,4 +1,4 @@
-//! The fold: what each event does to what is known. Nothing else ever changes it, but for the time.
+//! The fold: how each event changes the facts. Nothing else changes them, except the time.
 
 mod ending;
 mod help;
@@ -12,7 +12,6 @@ use super::{RunFacts, WaitFacts};
 use ralph_loop_protocol::event::{Event, EventBody};
 
 impl RunFacts {
-    /// Folds one event in.
     pub(super) fn apply(&mut self, event: &Event) {
         self.spending.compute.apply(event);
         self.seq = event.seq;
@@ -20,14 +19,14 @@ impl RunFacts {
         self.note_occasion(event);
         let at = event.at;
         match &event.body {
-            // The run and who drives it.
+            // The run and its driver.
             EventBody::RunCreated { spec, .. } => self.created(spec, at),
             EventBody::DriverStarted { pid, lease, .. } => self.driven_by(*pid, lease),
             EventBody::Placed(news) => self.placed_in(news),
             EventBody::Prepared { baseline, surroundings, checks } => {
                 self.prepared(baseline, surroundings);
                 self.baseline_checks.clone_from(checks);
-                // The start is the first that others are held against.
+                // The start is the first candidate.
                 if self.work.best.is_none() {
                     self.note_best(0, checks.as_ref().and_then(|checks| checks.metric.as_ref()));
                 }
@@ -37,7 +36,6 @@ impl RunFacts {
             EventBody::ApprovalApplied(news) => self.approval_applied(news.config.as_ref(), &news.spec),
             EventBody::Suspended { by } => self.people.suspended_by = Some(by.clone()),
             EventBody::Finished { reason, summary } => self.over(*reason, summary, at),
-            // One iteration.
             EventBody::IterationStarted { .. } => self.iteration_started(&event.body, at),
             EventBody::SessionEnded { .. } => self.session_over(&event.body),
             EventBody::Checkpointed { .. } => self.checkpointed(&event.body),
@@ -59,7 +57,7 @@ impl RunFacts {
             EventBody::IterationEnded { iteration, verdict, signals, failure, evidence, failing, .. } => {
                 self.keep_trace(failure.clone(), (**evidence).clone());
                 self.note_environment(evidence.environment.as_deref());
-                // A number that a changed check measured is none.
+                // A number measured by a changed check doesn't count.
                 if self.iterations.current.as_ref().is_none_or(|current| current.protected.is_empty()) {
                     self.note_best(*iteration, evidence.metric.as_ref());
                 }
@@ -71,7 +69,6 @@ impl RunFacts {
                 }
             }
             EventBody::IterationVoided { .. } => self.iterations.current = None,
-            // Agents, waits and budgets.
             EventBody::CooldownSet { agent, until, reason } => self.rests(agent, *until, reason, at),
             EventBody::CooldownCleared { agent } => drop(self.agents.cooldowns.remove(agent)),
             EventBody::AgentDropped { agent, reason } => {
@@ -86,7 +83,6 @@ impl RunFacts {
                 self.spending.totals.working_ms += cut_ms;
                 self.spending.cut_short |= *cut_ms > 0;
             }
-            // Circling and help.
             EventBody::Gutter { loop_score, evidence, .. } => self.circles(*loop_score, evidence),
             EventBody::Stuck { kinds, evidence, context, .. } => self.shows_signs(kinds, evidence, context),
             EventBody::Mitigated { rung, detail, benched, substitute } => {
@@ -95,7 +91,6 @@ impl RunFacts {
             EventBody::Diagnosed(news) => self.diagnosed(news),
             EventBody::Criticised(news) => self.criticised(news),
             EventBody::WentBack(news) => self.went_back(news),
-            // People.
             EventBody::ControlReceived { letter, inbox } => {
                 self.people.inbox = *inbox;
                 self.control(letter, at);
@@ -104,7 +99,6 @@ impl RunFacts {
             EventBody::RefsMoved { moves, left_out } => self.refs_moved(moves, *left_out),
             EventBody::Tampered { what } => self.tampered(what),
             EventBody::NeedsHuman { reason, message } => self.asks(*reason, message),
-            // The final check and the handover.
             EventBody::ProofStarted { commit, clean } => self.proof_started(commit, *clean),
             EventBody::ProofFinished { .. } => self.proof_finished(&event.body),
             EventBody::ProofApproved(news) => self.proof_approved(&news.commit, &news.proof, &news.by),
@@ -122,7 +116,6 @@ impl RunFacts {
             EventBody::ChecksSeen(news) => self.checks_seen(news, at),
             EventBody::ReviewSeen(news) => self.review_seen(news, at),
             EventBody::OverlapFound(news) => self.overlap_found(news),
-            // What is only told.
             EventBody::EffectIntended(_)
             | EventBody::ActionStarted(_)
             | EventBody::ActionFinished(_)

@@ -1,4 +1,4 @@
-//! The final check and what only a person can fix of it.
+//! Folds the final check, and what only the user can fix.
 
 use crate::state::{NeedsHuman, ProofFacts, Published, RunFacts};
 use crate::stuck::failure::signature;
@@ -64,7 +64,7 @@ impl RunFacts {
         if !passed {
             self.result.disproved = Some((tree.clone(), failed.clone()));
             self.result.refused = refused.clone();
-            // What the iteration showed is what the final check found, not that its own checks passed.
+            // The final check decides what the iteration showed, even if its own checks passed.
             if let Some(newest) = self.stuck.traces.back_mut() {
                 newest.failure = Some(proof_failure(failed));
             }
@@ -95,7 +95,6 @@ impl RunFacts {
         }
     }
 
-    /// You approved the result.
     pub(super) fn proof_approved(&mut self, commit: &CommitId, proof: &Digest, by: &str) {
         self.people.tests_approved_by = None;
         if let Some(facts) = self.result.proof.as_mut().filter(|facts| facts.commit == *commit) {
@@ -117,7 +116,7 @@ impl RunFacts {
         });
     }
 
-    /// The files that a final check refused for a reason of the user's, handed in again as they are.
+    /// The same files that a final check rejected for a reason of the user's.
     pub(super) fn handed_in_again(&mut self) {
         if self.result.disproved.as_ref().is_some_and(|(tree, _)| Some(tree) == self.work.tree.as_ref())
             && let Some((_, times)) = &mut self.result.setup_hint
@@ -127,7 +126,7 @@ impl RunFacts {
         }
     }
 
-    /// A hint that comes a second time in a row is a question: no agent can do what it asks for.
+    /// The second hint in a row becomes a question: no agent can do what it requires.
     fn take_hint(&mut self, hint: Option<&str>) {
         let times = self.result.setup_hint.take().map_or(0, |(_, times)| times);
         self.result.setup_hint = hint.map(|hint| (hint.to_owned(), times + 1));

@@ -1,4 +1,4 @@
-//! The run itself: its spec, who drives it, who rests, what it waits for, what it asks.
+//! Folds the run itself: its spec, driver, resting agents, waits and questions.
 
 use crate::select::Cooldown;
 use crate::state::{Finished, NeedsHuman, RunFacts};
@@ -9,7 +9,7 @@ use ralph_loop_protocol::lease::DriverLease;
 use ralph_loop_protocol::outcome::{EndReason, HumanReason};
 use std::collections::BTreeMap;
 
-/// Names in a sentence for a person; the event has more of them.
+/// Names in a sentence; the event has more of them.
 const NAMES_SHOWN: usize = 20;
 
 impl RunFacts {
@@ -20,19 +20,19 @@ impl RunFacts {
 
     pub(super) fn driven_by(&mut self, pid: u32, lease: &DriverLease) {
         self.driver_pid = Some(pid);
-        // Drivers of older versions did not count; each was one.
+        // Drivers of older versions didn't count themselves.
         let next = self.epoch.next();
         self.epoch = lease.epoch.map_or(next, |epoch| epoch.max(next));
         self.wait = None;
         self.people.suspended_by = None;
     }
 
-    /// What was only wished for in the spec is what it became.
+    /// The actual workspace replaces the one requested in the spec.
     pub(super) fn placed_in(&mut self, news: &Placed) {
         let spec = &mut self.spec;
         let own = std::mem::replace(&mut spec.workspace, news.workspace.clone());
         let own = (own, spec.branch.take(), spec.settings.handover.branch.take());
-        // The spec that the fold began with names the place of a run that goes on elsewhere.
+        // The first spec has the workspace of a run that continues elsewhere.
         if !self.placed {
             self.spec_place = Some(own);
         }
@@ -58,7 +58,7 @@ impl RunFacts {
         }
         self.baseline = Some(news.baseline.clone());
         self.spec_digest = Some(news.spec.clone());
-        // Letters of the old place stay there.
+        // Letters of the old workspace stay there.
         self.people.inbox = 0;
     }
 
@@ -86,7 +86,7 @@ impl RunFacts {
     }
 
     pub(super) fn waited(&mut self, waited_ms: u64) {
-        // Waits for the code host have limits of their own.
+        // Waits for the code host have separate limits.
         let proven = self.result.proof.as_ref().is_some_and(|proof| proof.passed);
         if self.wait.take().is_some_and(|wait| wait.until.is_some()) && !proven {
             self.spending.totals.waited_ms += waited_ms;
@@ -98,7 +98,7 @@ impl RunFacts {
         if names.is_empty() {
             return;
         }
-        // Those that were left out are like the last of those that were not.
+        // Those left out are like the last one listed.
         let unseen = if names.len() == moves.len() { left_out } else { 0 };
         let shown = names.len().min(NAMES_SHOWN);
         let more = match names.len() - shown + unseen {

@@ -1,4 +1,4 @@
-//! The fake GitHub as a host with people on it.
+//! The fake GitHub as a host with users.
 
 use super::Host;
 use ralph_loop_domain::ports::{CiState, Comment, Forge, ReviewState};

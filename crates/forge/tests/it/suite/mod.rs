@@ -1,4 +1,4 @@
-//! What every code host must do, whoever it is; and a user's repo to push from.
+//! What every code host must do; and a user's repo to push from.
 #![allow(dead_code, reason = "every test file uses its own part of it")]
 #![allow(clippy::disallowed_methods, reason = "tests set repos up with plain git")]
 
@@ -15,7 +15,7 @@ use std::process::Command;
 
 pub use ralph_loop_testkit::vars;
 
-/// A code host with the people on it.
+/// A code host with its users.
 pub trait Host {
     fn forge(&self) -> &dyn Forge;
     fn review(&self, number: u64, author: &str, state: ReviewState, body: &str, lines: &[(&str, u64, &str)]);
@@ -62,7 +62,7 @@ impl Work {
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 
-    /// Commits a file; the commit.
+    /// Commits a file; returns the commit.
     pub fn commit(&self, path: &str, text: &str) -> String {
         std::fs::write(self.top.join(path), text).unwrap();
         self.git(&["add", "-A"]);
@@ -86,7 +86,7 @@ impl Work {
         self.workspace().push(remote, &[push]).unwrap()
     }
 
-    /// Commits a file on a branch of its own and pushes it; the commit.
+    /// Commits a file on a new branch and pushes it; returns the commit.
     pub fn branch(&self, remote: &GitRemote, branch: &str, path: &str) -> String {
         self.git(&["checkout", "-q", "-B", branch, "main"]);
         let commit = self.commit(path, &format!("{branch}\n"));
@@ -111,7 +111,7 @@ fn with_main(host: &dyn Host) -> (Work, GitRemote) {
     (work, remote)
 }
 
-/// Every behaviour, on hosts made by `make`.
+/// Every behavior, on hosts created by `make`.
 pub fn all<H: Host>(make: impl Fn() -> H) {
     for behaviour in [life, found_again, comments, checks, reviews, files, refusals, issues] {
         behaviour(&make());
@@ -130,7 +130,7 @@ fn life(host: &dyn Host) {
     assert_eq!((pr.head.as_str(), pr.base.as_str()), ("ralph/t/one", "main"));
     assert_eq!(pr.title, "Work of ralph/t/one");
     assert!(pr.body.contains("| a | b |") && pr.url.contains("://"), "{pr:?}");
-    // What is pushed moves the pull request.
+    // A push moves the pull request.
     let commit = work.commit("one.txt", "more\n");
     assert_eq!(work.push(&remote, "ralph/t/one", Lease::FastForward), PushEnd::Pushed);
     assert_eq!(forge.pr(pr.number).unwrap().head_commit, commit);
@@ -189,7 +189,7 @@ fn comments(host: &dyn Host) {
     let me = forge.access().unwrap().login;
     let expected = [("ann", "hello"), (&me, "2 of 3"), (&me, "the end")];
     assert_eq!(said, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
-    // Somebody quotes the comment with its mark: theirs is left alone.
+    // A quoted comment with its mark stays unchanged.
     host.say(number, "ann", "> 2 of 3\n\n<!-- ralph-mark: r1:other -->");
     let mine = forge.comment(number, "r1:other", "mine").unwrap();
     assert_eq!((host.comments(number).len(), mine.author), (4 + 1, me));
@@ -288,7 +288,7 @@ fn files(host: &dyn Host) {
     work.commit("ü b.txt", "b\n");
     assert_eq!(work.push(&remote, "one", Lease::Absent), PushEnd::Pushed);
     let pr = host.forge().open_pr(&new_pr("one", false)).unwrap();
-    // What happens on the base afterwards is not part of it.
+    // Later changes of the base aren't part of it.
     work.git(&["checkout", "-q", "main"]);
     work.commit("later.txt", "x\n");
     assert_eq!(work.push(&remote, "main", Lease::FastForward), PushEnd::Pushed);

@@ -1,16 +1,15 @@
-//! Code of other languages on a command line (`python -c`, `node -e`, `awk`): the texts and names in it, without reading the
-//! language itself.
+//! Code of other languages on a command line (`python -c`, `node -e`, `awk`): its string literals and names, without
+//! parsing the language.
 
 use super::Shell;
 use crate::guard::category::Category;
 use crate::guard::paths::Guards;
 use crate::guard::text;
 
-/// Literals of a program that are looked at.
 const LITERALS_MAX: usize = 64;
 
 impl Shell<'_> {
-    /// Looks at the code that an interpreter is given: by an option, as a file that this command wrote, or piped in.
+    /// Checks the code that an interpreter gets: from an option, a file that this command wrote, or a pipe.
     pub(super) fn run_interpreter(&mut self, name: &str, args: &[String], stdin: &str, line: &str) {
         let rules = self.rules;
         let Some(found) = rules.interpreter.iter().find(|found| rules.is(&found.programs, name)) else {
@@ -49,7 +48,7 @@ impl Shell<'_> {
         }
     }
 
-    /// Judges a program by its literals and the names in it.
+    /// Judges a program by its literals and names.
     pub(super) fn code(&mut self, code: &str, line: &str) {
         let rules = self.rules;
         if text::producers(code).any(|word| rules.is(&rules.programs.fetchers, word)) {
@@ -103,7 +102,7 @@ impl Shell<'_> {
     }
 }
 
-/// Code with literals put together that are added to each other: `'sys' + 'tem'`, `home + '/x'`.
+/// The code with added literals joined: `'sys' + 'tem'`, `home + '/x'`.
 fn glued(code: &str, home: &str) -> String {
     let mut out = code.to_owned();
     for quote in ['\'', '"'] {
@@ -117,7 +116,7 @@ fn glued(code: &str, home: &str) -> String {
     out
 }
 
-/// All texts in quotes.
+/// All quoted texts.
 fn literals(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = code;

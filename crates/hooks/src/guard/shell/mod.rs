@@ -1,8 +1,9 @@
-//! Reads a command as a shell would, without running anything, and shows every program that it would start to the rules.
+//! Parses a command as a shell would, without running anything, and checks every program that it would start against
+//! the rules.
 //!
-//! Nothing here emulates programs. A text that the command line alone doesn't tell is a gap; if a gap decides what would run or
-//! what would be destroyed, the command is refused as unreadable. Both ways of an `if` are walked, and the body of a loop once
-//! for each value that is known.
+//! Nothing here emulates programs. What the command line alone doesn't show is a gap; if a gap decides what would run
+//! or be destroyed, the command is refused as unreadable. Both branches of an `if` are walked, and a loop's body once
+//! for each known value.
 
 mod code;
 mod programs;
@@ -16,10 +17,9 @@ use super::rules::{Call, CallSite, Rules};
 use super::text;
 use std::collections::{HashMap, HashSet};
 
-/// What a refusal is asked about before it counts: the words of the command that was refused.
+/// Decides whether a refusal counts, by the words of the refused command.
 pub type Allows<'a> = &'a dyn Fn(Category, &str) -> bool;
 
-/// A shell that only reads.
 pub struct Shell<'a> {
     rules: &'static Rules,
     paths: &'a PathRules,
@@ -36,7 +36,7 @@ pub struct Shell<'a> {
 }
 
 impl<'a> Shell<'a> {
-    /// A fresh shell in the folder where commands start.
+    /// A new shell in the folder where commands start.
     pub fn new(rules: &'static Rules, paths: &'a PathRules, allows: Allows<'a>) -> Self {
         Self {
             rules,
@@ -53,13 +53,11 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// What is wrong with a script.
     pub fn judge(mut self, script: &str) -> Option<Refusal> {
         self.script(&text::without_marks(script), "");
         self.refusal
     }
 
-    /// What is wrong with a program and its arguments.
     pub fn judge_words(mut self, words: &[String]) -> Option<Refusal> {
         self.invoke(words.iter().map(|word| text::without_marks(word)).collect(), "");
         self.refusal
@@ -86,7 +84,7 @@ impl<'a> Shell<'a> {
         self.refuse(Category::Unreadable, what, why);
     }
 
-    /// Counts a command; false if nothing more needs to be looked at.
+    /// Counts a command; false if no more commands need checking.
     fn step(&mut self, what: &str) -> bool {
         self.steps += 1;
         if self.steps > limits::STEPS_MAX {
@@ -122,7 +120,7 @@ impl<'a> Shell<'a> {
         self.script(script, "")
     }
 
-    /// Walks an argument that may be a command line. Only what is dangerous counts, not what can't be read.
+    /// Walks an argument that may be a command line. Only dangers count, not parse errors.
     fn run_quietly(&mut self, script: &str) {
         if self.refusal.is_some()
             || self.depth >= limits::CALLS_MAX / 2

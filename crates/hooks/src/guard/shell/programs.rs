@@ -1,4 +1,4 @@
-//! One program with its arguments: what it really starts, and what the rules say of it.
+//! One program with its arguments: what it really starts, and how the rules judge it.
 
 use super::Shell;
 use crate::guard::category::Category;
@@ -6,14 +6,14 @@ use crate::guard::paths::Guards;
 use crate::guard::rules::{Call, Targets};
 use crate::guard::text;
 
-/// What `find` does with what it finds.
+/// Actions of `find`.
 const FIND_ACTIONS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir", "-x", "--exec", "-X", "--exec-batch"];
-/// How `find` is narrowed to some files.
+/// Filters of `find`.
 const FIND_TESTS: &[&str] =
     &["-name", "-iname", "-path", "-mtime", "-maxdepth", "-regex", "-type", "-newer", "-size", "-empty"];
 
 impl Shell<'_> {
-    /// Looks at a command; what it prints, as far as that is known.
+    /// Checks a command; returns its output, as far as it is known.
     pub(super) fn invoke(&mut self, mut argv: Vec<String>, stdin: &str) -> String {
         while argv.len() > 1 && argv[0].is_empty() {
             argv.remove(0);
@@ -25,7 +25,7 @@ impl Shell<'_> {
         let first = argv.remove(0);
         let Some(name) = self.program_name(&first, &line) else { return String::new() };
         if name.is_empty() {
-            // A variable that may be empty: then the next word is the program.
+            // A variable may be empty: then the next word is the program.
             if argv.first().is_some_and(|next| !next.starts_with('-')) {
                 self.invoke(argv, stdin);
             }
@@ -65,7 +65,7 @@ impl Shell<'_> {
         self.output(&name, &argv, stdin, &line)
     }
 
-    /// The recipes of a makefile that is piped in.
+    /// The recipes of a piped makefile.
     fn run_recipes(&mut self, makefile: &str, line: &str) -> String {
         let recipes = makefile.lines().filter_map(|text| text.strip_prefix('\t')).collect::<Vec<_>>();
         match text::has_gap(makefile) {
@@ -74,7 +74,7 @@ impl Shell<'_> {
         }
     }
 
-    /// The name of a program without its folder, empty for a variable from outside; none if it can't be told.
+    /// The name of a program without its folder, empty for a variable from outside; `None` if unknown.
     fn program_name(&mut self, first: &str, line: &str) -> Option<String> {
         let base = text::base_name(first);
         let known = text::fill(base, "");
@@ -90,7 +90,7 @@ impl Shell<'_> {
         Some(known.trim_end_matches(".exe").to_lowercase())
     }
 
-    /// Shows a call to the rules, and the paths that it names, changes or removes to theirs.
+    /// Checks a call against the rules, and the paths that it names, changes or removes against theirs.
     fn judge_call(&mut self, name: &str, args: &[String], stdin: &str, line: &str) {
         let rules = self.rules;
         let programs = &rules.programs;
@@ -159,13 +159,13 @@ impl Shell<'_> {
         }
     }
 
-    /// An argument that isn't known, of a program that destroys what it is given.
+    /// An unknown argument of a program that destroys its arguments.
     fn judge_destroyed(&mut self, arg: &str, recursive: bool, line: &str) {
         if !text::has_gap(arg) {
             return;
         }
         let rules = self.rules;
-        // The folders that were listed, if files were.
+        // The listed folders, if files were listed.
         for word in text::producers(arg) {
             let path = self.path(word);
             let class = self
@@ -227,7 +227,7 @@ impl Shell<'_> {
         }
     }
 
-    /// Builtins that change what the following commands mean.
+    /// Builtins that change the meaning of later commands.
     fn builtin(&mut self, name: &str, args: &[String], stdin: &str, line: &str) -> Option<String> {
         match name {
             "cd" | "pushd" => {
@@ -276,7 +276,7 @@ impl Shell<'_> {
         Some(String::new())
     }
 
-    /// The command that a wrapper starts, empty if it has none; none for other programs.
+    /// The command that a wrapper starts, empty if it has none; `None` for other programs.
     fn unwrapped(&mut self, name: &str, args: &[String], stdin: &str, line: &str) -> Option<Vec<String>> {
         match name {
             "env" => return Some(self.env(args, line)),
@@ -335,7 +335,7 @@ impl Shell<'_> {
         }
     }
 
-    /// `env` with nothing to start prints everything, whatever it sets before.
+    /// `env` without a command prints everything, whatever it sets.
     fn printed_environment(&mut self, args: &[String], inner: &[String], line: &str) -> Vec<String> {
         if inner.is_empty() {
             let options: Vec<String> = args.iter().filter(|arg| arg.starts_with('-')).cloned().collect();
@@ -345,7 +345,7 @@ impl Shell<'_> {
         inner.to_vec()
     }
 
-    /// The command of `xargs` or `parallel` with what is piped in.
+    /// The command of `xargs` or `parallel` with its piped input.
     fn xargs(&mut self, args: &[String], stdin: &str) -> Vec<String> {
         let values = [
             "-n",
@@ -389,7 +389,7 @@ impl Shell<'_> {
         if inner.is_empty() { Vec::new() } else { words }
     }
 
-    /// `sh`, `bash` and their like: a script from `-c`, a file that this command wrote, or what is piped in.
+    /// `sh`, `bash` and similar: a script from `-c`, a file that this command wrote, or piped input.
     fn run_shell(&mut self, args: &[String], stdin: &str, line: &str) -> String {
         let mut at = 0;
         let mut interactive = false;
@@ -420,7 +420,8 @@ impl Shell<'_> {
         }
     }
 
-    /// An argument may be a command line for this machine: `tar --to-command=…`, `git -c core.pager=…`, `vim -c ':!…'`.
+    /// Arguments that may be command lines for this machine: `tar --to-command=…`, `git -c core.pager=…`, `vim -c
+    /// ':!…'`.
     fn look_into_arguments(&mut self, name: &str, args: &[String]) {
         let call = self.call(name, args, "");
         let is_text = self.rules.programs.text.iter().any(|command| call.is(command));
@@ -442,7 +443,7 @@ impl Shell<'_> {
         }
     }
 
-    /// What a program prints: only what echoes its own words or its input is known.
+    /// A program's output: only known if it echoes its words or its input.
     fn output(&mut self, name: &str, args: &[String], stdin: &str, line: &str) -> String {
         let operands: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
         let has = |flags: &[&str]| args.iter().any(|arg| flags.contains(&arg.as_str()));

@@ -1,4 +1,4 @@
-//! From the text of a script to the commands in it.
+//! Finds the commands in a script.
 
 use super::Shell;
 use crate::guard::category::Category;
@@ -12,12 +12,10 @@ use brush_parser::ast::{
 use brush_parser::{Parser, ParserOptions};
 use ralph_loop_domain::secret_name::is_secret_name;
 
-/// Values of a loop that are tried.
 const LOOP_MAX: usize = 24;
-/// Files whose text is remembered.
+/// How many files' texts are remembered.
 const FILES_MAX: usize = 64;
 
-/// A simple command, taken apart.
 #[derive(Default)]
 struct Parts {
     words: Vec<String>,
@@ -28,7 +26,7 @@ struct Parts {
 }
 
 impl Shell<'_> {
-    /// Walks a script; what it prints, with gaps for what isn't known.
+    /// Walks a script; returns its output, with gaps for unknown parts.
     pub(super) fn script(&mut self, script: &str, stdin: &str) -> String {
         let mut out = String::new();
         if self.refusal.is_some() || script.trim().is_empty() {
@@ -161,7 +159,7 @@ impl Shell<'_> {
         out
     }
 
-    /// The body of a function is walked once, with arguments that aren't known.
+    /// A function's body is walked once, with unknown arguments.
     fn define(&mut self, function: &ast::FunctionDefinition) {
         let name = function.fname.value.clone();
         let body = function.body.to_string();
@@ -276,7 +274,7 @@ impl Shell<'_> {
         }
     }
 
-    /// A process whose output is given as a file.
+    /// A process substitution.
     fn substituted_file(&mut self, list: &CompoundList) -> String {
         let out = self.list(list, "");
         let name = format!("/dev/fd/{}", 63 + self.files.len());
@@ -327,7 +325,7 @@ impl Shell<'_> {
         }
     }
 
-    /// What is known of a file's text.
+    /// The known text of a file.
     pub(super) fn content(&self, name: &str) -> String {
         self.files.get(&self.path(name)).cloned().unwrap_or_else(|| text::output(&format!("cat {name}")))
     }

@@ -1,4 +1,4 @@
-//! Words, expanded as far as the command line tells: quotes, braces, literal variables. Everything else is a gap.
+//! Words, expanded as far as the command line shows: quotes, braces, literal variables. Everything else is a gap.
 
 use super::Shell;
 use crate::guard::text::{self, push, unescape};
@@ -9,12 +9,11 @@ use brush_parser::word::{
     TildeExpr, WordPiece, WordPieceWithSource,
 };
 
-/// Words that one brace expression may come to.
+/// Most words of one brace expression.
 const BRACES_MAX: usize = 64;
-/// Words that one word may come to.
+/// Most words of one word.
 const FIELDS_MAX: usize = 512;
 
-/// Words under construction.
 #[derive(Default)]
 struct Fields {
     done: Vec<String>,
@@ -46,7 +45,7 @@ impl Fields {
 }
 
 impl Shell<'_> {
-    /// The words that a word comes to.
+    /// The expanded words of a word.
     pub(super) fn fields(&mut self, word: &Word) -> Vec<String> {
         let mut fields = Fields::default();
         for text in braces(&word.value) {
@@ -59,7 +58,7 @@ impl Shell<'_> {
         fields.done
     }
 
-    /// What a word comes to if it isn't split: in an assignment, a redirection.
+    /// An unsplit word: in an assignment or a redirection.
     pub(super) fn text(&mut self, text: &str) -> String {
         match word::parse(text, &ParserOptions::default()) {
             Ok(pieces) => self.joined(&pieces),
@@ -149,12 +148,12 @@ impl Shell<'_> {
         if quoted { fields.add(out) } else { fields.split(out, &self.separators()) }
     }
 
-    /// What separates the words of an unquoted expansion.
+    /// The separators in an unquoted expansion.
     fn separators(&self) -> String {
         self.vars.get("IFS").map_or_else(|| " \t\n".to_owned(), |values| values.concat())
     }
 
-    /// What a parameter comes to: its literal value, its default, or a gap.
+    /// A parameter's value: its literal value, its default, or a gap.
     fn parameter(&mut self, expression: &Expr) -> Vec<String> {
         match expression {
             Expr::Parameter { parameter, indirect: false } => self.value(parameter),
@@ -194,7 +193,7 @@ impl Shell<'_> {
         }
     }
 
-    /// A literal that is changed can't be told any more; a variable from outside is as unknown as before.
+    /// A modified literal is no longer known; a variable from outside is unknown anyway.
     fn changed(&self, parameter: &Parameter) -> Vec<String> {
         let values = self.value(parameter);
         match values.iter().all(|value| text::has_gap(value)) {
@@ -233,7 +232,6 @@ impl Shell<'_> {
     }
 }
 
-/// The words that braces come to.
 fn braces(text: &str) -> Vec<String> {
     let parsed = text.contains('{').then(|| word::parse_brace_expansions(text, &ParserOptions::default()));
     match parsed {
@@ -263,7 +261,7 @@ fn member(member: &BraceExpressionMember) -> Vec<String> {
         BraceExpressionMember::CharSequence { start, end, .. } => {
             (*start..=*end).map(String::from).take(BRACES_MAX).collect()
         }
-        // Which numbers doesn't matter.
+        // The exact numbers don't matter.
         BraceExpressionMember::NumberSequence { .. } => vec![text::variable("#")],
     }
 }
