@@ -208,8 +208,8 @@ fn doctor_is_due(state: &RunState) -> bool {
 fn critic_is_due(state: &RunState) -> bool {
     let settings = &state.spec.settings;
     let critic = &settings.critic;
-    let nobody = critic.profile.is_none() && recovery::critic(state).is_none();
-    if critic.disabled || nobody || state.stuck.criticised_at.is_some() {
+    let missing = critic.profile.is_none() && recovery::critic(state).is_none();
+    if critic.disabled || missing || state.stuck.criticised_at.is_some() {
         return false;
     }
     let high = state.iterations.history.back().is_some_and(|last| last.loop_score >= critic.score);
@@ -272,7 +272,7 @@ fn next_session(state: &RunState) -> Step {
                 until: Some(until),
             }
         }
-        AgentChoice::Nobody => {
+        AgentChoice::Missing => {
             let why: Vec<String> =
                 state.agents.dropped.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
             finish(EndReason::Error, format!("No agent can work. {}", why.join("; ")))

@@ -35,7 +35,7 @@ pub enum AgentChoice {
         until: Timestamp,
     },
     /// No agent is left.
-    Nobody,
+    Missing,
 }
 
 /// The input of the choice.
@@ -102,7 +102,7 @@ pub fn choose(field: SelectionInput<'_>) -> AgentChoice {
     }
     match earliest {
         Some((name, until)) => AgentChoice::AllCooling { name: name.clone(), until },
-        None => AgentChoice::Nobody,
+        None => AgentChoice::Missing,
     }
 }
 
@@ -196,7 +196,7 @@ mod tests {
         for name in ["a", "b", "c"] {
             s.dropped.insert(name.into(), "not logged in".into());
         }
-        assert_eq!(s.choose(AgentSelection::RoundRobin, None), AgentChoice::Nobody);
+        assert_eq!(s.choose(AgentSelection::RoundRobin, None), AgentChoice::Missing);
     }
 
     #[test]

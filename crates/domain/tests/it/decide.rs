@@ -610,7 +610,7 @@ fn changed_tests_are_approved_or_restored() {
         assert_eq!(run.iteration("t1", true, true, true), Verdict::Candidate);
         run.control(Control::Approve);
         run.asks_about_tests();
-        assert_eq!(decide(&run.0), Step::AwaitPerson, "an answer before the question is nobody's");
+        assert_eq!(decide(&run.0), Step::AwaitPerson, "an answer before the question answers nothing");
         run.control(Control::Resume);
         assert_eq!(decide(&run.0), Step::AwaitPerson, "resume alone is not enough");
         run

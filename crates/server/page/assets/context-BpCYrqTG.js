@@ -1,1 +1,0 @@
-import{St as e,vt as t}from"./basics-Dl4POhA8.js";var n=e(null);function r(){let e=t(n);if(!e)throw Error(`this part of the page belongs to a run`);return e}export{r as n,n as t};
