@@ -85,6 +85,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("server/src/index/file.rs", 2),
             ("server/src/index/read.rs", 1),
             ("server/src/live/watch.rs", 1),
+            ("server/src/routes/result.rs", 1),
             ("server/src/routes/runs.rs", 1),
             ("server/src/scheduler/queue.rs", 2),
         ],

@@ -76,7 +76,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("app/src/assumptions.rs", 1),
             ("app/src/isolation.rs", 1),
             ("cli/src/command/archive.rs", 2),
-            ("cli/src/command/serve.rs", 1),
+            ("cli/src/dashboard.rs", 1),
             ("server/src/index/read.rs", 1),
             ("server/src/live/reconcile.rs", 1),
             ("server/src/routes/prepare.rs", 2),
