@@ -5,7 +5,7 @@
  */
 export type Control = {
   /**
-   * Who sent it and by which door, for example `ana via cli`.
+   * The sender and surface, for example `ana via cli`.
    */
   from: string;
   /**
@@ -64,11 +64,12 @@ export type Control = {
   | {
       control: "edit";
       /**
-       * The whole new text.
+       * The complete new text.
        */
       task: string;
     }
   | BudgetChange1
+  | PublishChange1
   | {
       control: "approve";
     }
@@ -99,7 +100,7 @@ export type Control = {
 );
 
 /**
- * New limits of a run, each for the whole run.
+ * New limits for the whole run.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "budget_change".
@@ -123,8 +124,46 @@ export interface BudgetChange {
   max_tokens?: number;
 }
 /**
- * Other limits for the whole run; what is left out stays. A run that a budget ended goes on where there is room again.
+ * Where a result goes, decided after the start of its run. What is left out stays as the run has it.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "publish_change".
+ */
+export interface PublishChange {
+  /**
+   * The branch that the pull request goes to.
+   */
+  base?: string;
+  /**
+   * The text of the pull request; the evidence follows it.
+   */
+  body?: string;
+  /**
+   * The branch on the remote.
+   */
+  branch: string;
+  /**
+   * Keep the pull request a draft.
+   */
+  draft?: boolean;
+  /**
+   * Open a pull request, in addition to the push.
+   */
+  pr: boolean;
+  /**
+   * The title of the pull request.
+   */
+  title?: string;
+}
+/**
+ * New limits for the whole run; missing ones stay. A run that ended on a budget can then resume.
  */
 export interface BudgetChange1 {
   control: "budget";
+}
+/**
+ * Push the result, or open a pull request with it. A run that has ended does this now.
+ */
+export interface PublishChange1 {
+  control: "publish";
 }

@@ -7,15 +7,15 @@ export interface Report {
   /**
    * What was observed.
    *
-   * Items: Something that was observed.
+   * Items: An observation.
    */
   failure_patterns?: {
     /**
-     * Where it shows.
+     * The evidence.
      */
     evidence?: string;
     /**
-     * What.
+     * The pattern.
      */
     pattern: string;
   }[];
@@ -95,11 +95,11 @@ export interface Report {
         }
       ];
   /**
-   * Another model or agent, where that would help.
+   * Another model or agent, if that would help.
    */
   model_suggestion?: {
     /**
-     * The agent it is for; all of them where absent.
+     * The agent it is for; all agents if absent.
      */
     agent?: string;
     /**
@@ -112,17 +112,17 @@ export interface Report {
     why: string;
   };
   /**
-   * What is probably behind it.
+   * Likely causes.
    */
   root_causes?: string[];
   /**
-   * In one or two sentences, for the next session.
+   * One or two sentences for the next session.
    */
   summary: string;
   /**
    * Edits that make the task clearer or easier to check.
    *
-   * Items: An edit of the task: one passage, found exactly once, and what stands there instead.
+   * Items: A task edit: one passage, found exactly once, and its replacement.
    */
   task_edits?: {
     /**
@@ -130,7 +130,7 @@ export interface Report {
      */
     find: string;
     /**
-     * What stands there instead.
+     * The replacement.
      */
     replace: string;
     /**

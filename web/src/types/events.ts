@@ -20,13 +20,13 @@ export type RunEvent = {
        */
       spec: string;
       /**
-       * Short name of the task.
+       * The task's title.
        */
       title: string;
     }
   | {
       /**
-       * Which driver of the run it is, from 1.
+       * The driver's epoch, from 1.
        */
       epoch?: number;
       kind: "driver_started";
@@ -43,7 +43,7 @@ export type RunEvent = {
        */
       torn_bytes?: number;
       /**
-       * The version of the program that drives.
+       * The driver's program version.
        */
       version?: string;
     }
@@ -53,7 +53,7 @@ export type RunEvent = {
       checks?: BaselineChecks1;
       kind: "prepared";
       /**
-       * Marks of programs and settings of this machine that checks depend on.
+       * Fingerprints of local programs and settings that checks depend on.
        */
       surroundings?: {
         [k: string]: string;
@@ -61,7 +61,7 @@ export type RunEvent = {
     }
   | {
       /**
-       * Who works.
+       * The agent.
        */
       agent: string;
       /**
@@ -74,7 +74,7 @@ export type RunEvent = {
       iteration: number;
       kind: "iteration_started";
       /**
-       * With which model, where one was chosen.
+       * The model, if chosen.
        */
       model?: string;
       /**
@@ -82,17 +82,17 @@ export type RunEvent = {
        */
       prompt: string;
       /**
-       * In which role, where a pipeline of roles is set.
+       * The role, in a pipeline of roles.
        */
       role?: "builder" | "reviewer" | "tester" | "docs";
       /**
-       * Agents that were passed over, with the reason.
+       * Agents that were skipped, with the reason.
        */
       skipped?: string[];
     }
   | {
       /**
-       * What the agent asks for instead of going on.
+       * What the agent requests instead of continuing.
        */
       ask?:
         | {
@@ -117,11 +117,11 @@ export type RunEvent = {
             reason: string;
           };
       /**
-       * Ids of criteria that the agent says are met, where it says so outside the task's file.
+       * Ids of criteria that the agent claims outside the task's file.
        */
       claims?: string[];
       /**
-       * The message the agent would like for the iteration's commit.
+       * The agent's suggestion for the iteration's commit message.
        */
       commit_message?: string;
       /**
@@ -158,11 +158,11 @@ export type RunEvent = {
         | {
             how: "rate_limited";
             /**
-             * In the provider's words.
+             * The provider's message.
              */
             reason: string;
             /**
-             * When it ends, where that was said.
+             * When it ends, if known.
              */
             reset_at?: string;
           }
@@ -226,11 +226,11 @@ export type RunEvent = {
             how: "interrupted";
           };
       /**
-       * Exit code, if there was one.
+       * The exit code, if any.
        */
       exit_code?: number;
       /**
-       * What a reviewer, tester or documenter found, for the builder.
+       * Findings of a reviewer, tester or documenter, for the builder.
        */
       findings?: string;
       /**
@@ -243,7 +243,7 @@ export type RunEvent = {
        */
       message: string;
       /**
-       * Whether the final message held the promise.
+       * Whether the final message contained the promise.
        */
       promised: boolean;
       /**
@@ -251,7 +251,7 @@ export type RunEvent = {
        */
       response?: string;
       /**
-       * Processes left behind and ended.
+       * Leftover processes that were ended.
        */
       survivors?: number;
       usage: Usage3;
@@ -263,15 +263,15 @@ export type RunEvent = {
   | SandboxGone1
   | {
       /**
-       * Lines added, of all files.
+       * Lines added in all files.
        */
       added: number;
       /**
-       * Recorded again in the same iteration, with the engine's own marks or after a restart.
+       * Recorded again in the same iteration, with the engine's marks or after a restart.
        */
       again?: boolean;
       /**
-       * The work commit; absent where nothing changed.
+       * The work commit; absent without changes.
        */
       commit?: string;
       /**
@@ -283,11 +283,11 @@ export type RunEvent = {
        */
       files: FileChange[];
       /**
-       * How many changed in all.
+       * The total number of changed files.
        */
       files_total: number;
       /**
-       * Files in submodules that the session has edited: they are not part of the result.
+       * Files in submodules that the session edited; they aren't part of the result.
        */
       in_submodules?: string[];
       /**
@@ -296,7 +296,7 @@ export type RunEvent = {
       iteration: number;
       kind: "checkpointed";
       /**
-       * Lines removed, of all files.
+       * Lines removed in all files.
        */
       removed: number;
       /**
@@ -324,13 +324,13 @@ export type RunEvent = {
       iteration: number;
       kind: "protected_changed";
       /**
-       * How many more differ, where the list is cut.
+       * How many more differ, if the list is cut.
        */
       left_out?: number;
     }
   | {
       /**
-       * Ids of all criteria that are claimed now.
+       * Ids of all current claims.
        */
       ids: string[];
       /**
@@ -339,7 +339,7 @@ export type RunEvent = {
       iteration: number;
       kind: "claimed";
       /**
-       * Ids of those that are not, stories that the agent added included.
+       * Ids of the others, including stories that the agent added.
        */
       open?: string[];
     }
@@ -357,11 +357,11 @@ export type RunEvent = {
   | {
       evidence?: StuckEvidence1;
       /**
-       * What does not pass: names of required checks, or what the final check of the same files did not accept.
+       * What doesn't pass: names of required checks, or what the final check of the same files rejected.
        */
       failing?: string[];
       /**
-       * Signature of the failure that was seen, if any.
+       * Signature of the failure, if any.
        */
       failure?: string;
       /**
@@ -375,7 +375,7 @@ export type RunEvent = {
       receipt: string;
       signals: Signals1;
       /**
-       * The judgement.
+       * The verdict.
        */
       verdict:
         | "candidate"
@@ -388,18 +388,18 @@ export type RunEvent = {
     }
   | {
       /**
-       * Its number, which will be used again.
+       * Its number, which will be reused.
        */
       iteration: number;
       kind: "iteration_voided";
       /**
-       * Why it does not count.
+       * Why it doesn't count.
        */
       reason: string;
     }
   | {
       /**
-       * Who.
+       * The agent.
        */
       agent: string;
       kind: "cooldown_set";
@@ -414,14 +414,14 @@ export type RunEvent = {
     }
   | {
       /**
-       * Who.
+       * The agent.
        */
       agent: string;
       kind: "cooldown_cleared";
     }
   | {
       /**
-       * Who.
+       * The agent.
        */
       agent: string;
       kind: "agent_dropped";
@@ -433,11 +433,11 @@ export type RunEvent = {
   | {
       kind: "wait_started";
       /**
-       * For what.
+       * What it waits for.
        */
       reason: string;
       /**
-       * Until when, where that is known.
+       * When it ends, if known.
        */
       until?: string;
     }
@@ -450,22 +450,22 @@ export type RunEvent = {
     }
   | {
       /**
-       * Which.
+       * The kind of budget.
        */
       budget: "iterations" | "time" | "cost" | "tokens";
       /**
-       * Working time of what was ended, which no other event tells of; 0 where nothing was.
+       * Working time of what was ended, which no other event reports; 0 if nothing was.
        */
       cut_ms?: number;
       kind: "budget_warning";
       /**
-       * In words with numbers.
+       * A sentence with numbers.
        */
       message: string;
     }
   | {
       /**
-       * The evidence, in words.
+       * The evidence, as text.
        */
       evidence: string[];
       /**
@@ -481,7 +481,7 @@ export type RunEvent = {
   | {
       context?: StuckDetails1;
       /**
-       * The evidence, in words.
+       * The evidence, as text.
        */
       evidence: string[];
       /**
@@ -490,7 +490,7 @@ export type RunEvent = {
       iteration: number;
       kind: "stuck";
       /**
-       * Which conditions, each told once until something gets better.
+       * Which kinds, each reported once until something improves.
        *
        * Items: The five ways of being stuck.
        */
@@ -502,20 +502,20 @@ export type RunEvent = {
     }
   | {
       /**
-       * The agent that sits out until something gets better.
+       * The agent that is skipped until something improves.
        */
       benched?: string;
       /**
-       * What that means here.
+       * What it means here.
        */
       detail: string;
       kind: "mitigated";
       /**
-       * Which.
+       * Which step.
        */
       rung: "nudge" | "rotate" | "fallback" | "doctor" | "pause";
       /**
-       * The agent that works with another model until something gets better, and the model.
+       * The agent that uses another model until something improves, and the model.
        *
        * @minItems 2
        * @maxItems 2
@@ -577,11 +577,12 @@ export type RunEvent = {
       | {
           control: "edit";
           /**
-           * The whole new text.
+           * The complete new text.
            */
           task: string;
         }
       | BudgetChange1
+      | PublishChange1
       | {
           control: "approve";
         }
@@ -611,7 +612,7 @@ export type RunEvent = {
         }
     ) & {
       /**
-       * Who sent it and by which door, for example `ana via cli`.
+       * The sender and surface, for example `ana via cli`.
        */
       from: string;
       /**
@@ -644,18 +645,18 @@ export type RunEvent = {
   | {
       kind: "refs_moved";
       /**
-       * How many more moved, where the list is cut.
+       * How many more moved, if the list is cut.
        */
       left_out?: number;
       /**
-       * Which; where the list is cut, those that a person must look at first.
+       * The moved refs; if the list is cut, those that need approval come first.
        */
       moves: RefMove[];
     }
   | {
       kind: "tampered";
       /**
-       * What was edited, and how it was noticed.
+       * What was edited, and how that was noticed.
        */
       what: string;
     }
@@ -669,7 +670,7 @@ export type RunEvent = {
   | {
       kind: "needs_human";
       /**
-       * In words, with what to do.
+       * A message with what to do.
        */
       message: string;
       /**
@@ -693,7 +694,7 @@ export type RunEvent = {
        */
       clean: boolean;
       /**
-       * The commit it judges.
+       * The judged commit.
        */
       commit: string;
       kind: "proof_started";
@@ -712,7 +713,7 @@ export type RunEvent = {
        */
       duration_ms?: number;
       /**
-       * What did not hold.
+       * What didn't pass.
        */
       failed?: string[];
       /**
@@ -720,12 +721,12 @@ export type RunEvent = {
        */
       harness?: string[];
       /**
-       * What only a person can fix, where that is why it failed.
+       * What only you can fix, if that is why it failed.
        */
       hint?: string;
       kind: "proof_finished";
       /**
-       * What the result is worth.
+       * The strength of the result.
        */
       level?: "already_true" | "unverified" | "own_tests" | "independent";
       /**
@@ -733,7 +734,7 @@ export type RunEvent = {
        */
       level_reason?: string;
       /**
-       * Whether everything held.
+       * Whether everything passed.
        */
       passed: boolean;
       /**
@@ -742,7 +743,7 @@ export type RunEvent = {
       proof: string;
       question?: TestsQuestion1;
       /**
-       * Checks that did not pass in it, with what they printed last.
+       * Checks that didn't pass, with their last output.
        */
       refused?: CheckResult[];
       /**
@@ -758,13 +759,13 @@ export type RunEvent = {
   | {
       kind: "proof_voided";
       /**
-       * What was found.
+       * What is wrong.
        */
       reason: string;
     }
   | {
       /**
-       * The branch or ref that holds it.
+       * The branch or ref with the result.
        */
       branch: string;
       /**
@@ -773,7 +774,7 @@ export type RunEvent = {
       commit: string;
       kind: "published";
       /**
-       * The pull request, where there is one.
+       * The pull request, if any.
        */
       pr_url?: string;
     }
@@ -787,7 +788,7 @@ export type RunEvent = {
   | EffectIntended1
   | {
       /**
-       * Which one, in words.
+       * The signal.
        */
       by: string;
       kind: "suspended";
@@ -811,7 +812,7 @@ export type RunEvent = {
         | "suspended"
         | "error";
       /**
-       * In one sentence.
+       * One sentence.
        */
       summary: string;
     }
@@ -825,7 +826,7 @@ export type RunEvent = {
     }
 );
 /**
- * What an agent asks for instead of continuing.
+ * What an agent requests instead of continuing.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "ask".
@@ -860,8 +861,8 @@ export type Ask =
  */
 export type Digest = string;
 /**
- * The how-manieth driver of a run. Each one that starts gets the next: of two that both believe to drive, the one with the
- * smaller epoch is the one that was replaced.
+ * Driver epoch, increased by each driver that starts. If two drivers both think that they hold a run, the one with
+ * the smaller epoch was replaced.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "epoch".
@@ -896,11 +897,11 @@ export type SessionEnd =
   | {
       how: "rate_limited";
       /**
-       * In the provider's words.
+       * The provider's message.
        */
       reason: string;
       /**
-       * When it ends, where that was said.
+       * When it ends, if known.
        */
       reset_at?: string;
     }
@@ -964,7 +965,7 @@ export type SessionEnd =
       how: "interrupted";
     };
 /**
- * How a session circles.
+ * How a session repeats itself.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "session_loop".
@@ -987,7 +988,7 @@ export type SessionLoop =
   | {
       how: "alternating";
       /**
-       * How many calls take turns.
+       * How many calls alternate.
        */
       period: number;
     }
@@ -1000,7 +1001,7 @@ export type SessionLoop =
     };
 
 /**
- * It is over.
+ * A managed action has ended.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "action_finished".
@@ -1019,7 +1020,7 @@ export interface ActionFinished {
    */
   iteration: number;
   /**
-   * Its place in the session.
+   * Its number in the session.
    */
   number: number;
   /**
@@ -1027,7 +1028,7 @@ export interface ActionFinished {
    */
   ok: boolean;
   /**
-   * What came of it, in one line.
+   * The result, in one line.
    */
   result: string;
 }
@@ -1039,7 +1040,7 @@ export interface ActionFinished {
  */
 export interface ActionStarted {
   /**
-   * What it is: `run`, `patch`, `write`, … or a tool's name.
+   * The kind: `run`, `patch`, `write`, … or a tool's name.
    */
   action: string;
   /**
@@ -1047,16 +1048,16 @@ export interface ActionStarted {
    */
   iteration: number;
   /**
-   * Its place in the session, from 1.
+   * Its number in the session, from 1.
    */
   number: number;
   /**
-   * On what, in one line.
+   * Its target, in one line.
    */
   what: string;
 }
 /**
- * What counts as the baseline from now on.
+ * The new baseline after an approval.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "approval_applied".
@@ -1087,7 +1088,7 @@ export interface Baseline {
    */
   dirty?: string[];
   /**
-   * How many were dirty in all, where the list is cut.
+   * The total number of dirty files, if the list is cut.
    */
   dirty_total?: number;
   /**
@@ -1095,7 +1096,7 @@ export interface Baseline {
    */
   head: string;
   /**
-   * Files too large for the snapshot, left alone.
+   * Files too large for the snapshot.
    */
   left_out?: string[];
   /**
@@ -1115,7 +1116,7 @@ export interface Baseline {
  */
 export interface BaselineChecks {
   /**
-   * Whether the results are those of an earlier run on the same files with the same checks.
+   * Whether the results come from an earlier run on the same files with the same checks.
    */
   cached?: boolean;
   metric?: MeasuredNumber;
@@ -1132,7 +1133,7 @@ export interface BaselineChecks {
    */
   setup_failed?: string;
   /**
-   * The last lines that it printed.
+   * Its last output lines.
    */
   setup_lines?: string[];
   /**
@@ -1149,19 +1150,19 @@ export interface BaselineChecks {
  */
 export interface MeasuredNumber {
   /**
-   * Which one: a hash of the words around it.
+   * Identifies the number: a hash of the words around it.
    */
   key: number;
   /**
-   * Its name, for people.
+   * Its name, for display.
    */
   label?: string;
   /**
-   * How far repeated measurements of it lie apart, in thousandths; 0 where it was measured once.
+   * The spread of repeated measurements, in thousandths; 0 for a single one.
    */
   noise?: number;
   /**
-   * Whether more of it is better.
+   * Whether higher is better.
    */
   rises: boolean;
   /**
@@ -1185,11 +1186,11 @@ export interface CheckResult {
    */
   exit_code?: number;
   /**
-   * Names of tests that failed, where the runner is known and names them.
+   * Names of failing tests, if the runner is known and names them.
    */
   failing?: string[];
   /**
-   * The last lines that it printed, where it did not pass.
+   * Its last output lines, if it didn't pass.
    */
   last_lines?: string[];
   /**
@@ -1210,7 +1211,7 @@ export interface CheckResult {
   passed: boolean;
   tests?: TestCounts;
   /**
-   * The tree that it judged: another tree voids the result.
+   * The judged tree: another tree voids the result.
    */
   tree: string;
   /**
@@ -1232,7 +1233,7 @@ export interface TestCounts {
   passed: number;
 }
 /**
- * New limits of a run, each for the whole run.
+ * New limits for the whole run.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "budget_change".
@@ -1256,7 +1257,7 @@ export interface BudgetChange {
   max_tokens?: number;
 }
 /**
- * The checks of the pushed commit were looked at.
+ * The checks of the pushed commit were read.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "checks_seen".
@@ -1271,11 +1272,11 @@ export interface ChecksSeen {
    */
   failing?: string[];
   /**
-   * What they printed, for the next session.
+   * Their output, for the next session.
    */
   feedback?: string;
   /**
-   * When they are looked at again.
+   * When they are read again.
    */
   next?: string;
   /**
@@ -1283,27 +1284,27 @@ export interface ChecksSeen {
    */
   seen?: number;
   /**
-   * How they stand.
+   * Their state.
    */
   state: "none" | "pending" | "passed" | "failed";
 }
 /**
- * A critic looked at the last changes and failures; its objections go into the next prompt.
+ * A critic reviewed the last changes and failures; its objections go into the next prompt.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "criticised".
  */
 export interface Criticised {
   /**
-   * The agent or profile that spoke.
+   * The agent or profile used.
    */
   by: string;
   /**
-   * The last iteration it looked at.
+   * The last iteration it reviewed.
    */
   iteration: number;
   /**
-   * The objections; empty where it had none or could not speak.
+   * The objections; empty if it had none or failed.
    */
   objections: string;
   usage: Usage;
@@ -1317,21 +1318,21 @@ export interface Usage {
    */
   basis: "reported" | "estimated" | "unknown";
   /**
-   * Cost, where it is known.
+   * Cost, if known.
    */
   cost?: number;
   /**
-   * The model that the agent says it used.
+   * The model that the agent reported.
    */
   model?: string;
   /**
-   * What reading from a cache saved against the price of fresh input, less what writing to it cost.
+   * Savings by cache reads against the price of fresh input, less the cost of cache writes.
    */
   saved?: number;
   tokens?: Tokens;
 }
 /**
- * Tokens, where the agent reports them.
+ * Tokens, if the agent reports them.
  */
 export interface Tokens {
   /**
@@ -1347,23 +1348,23 @@ export interface Tokens {
    */
   input: number;
   /**
-   * Output tokens, reasoning included.
+   * Output tokens, including reasoning.
    */
   output: number;
 }
 /**
- * The doctor has read the run; the report is in `diagnostics.md`.
+ * The doctor has analyzed the run; the report is in `diagnostics.md`.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "diagnosed".
  */
 export interface Diagnosed {
   /**
-   * The profile that spoke, or `rules`.
+   * The profile used, or `rules`.
    */
   by: string;
   /**
-   * Iterations when it did.
+   * The number of iterations at that time.
    */
   iteration: number;
   /**
@@ -1371,11 +1372,11 @@ export interface Diagnosed {
    */
   report: string;
   /**
-   * What follows: `applied` or `offered`.
+   * What happens with them: `applied` or `offered`.
    */
   suggestions?: string[];
   /**
-   * In one sentence.
+   * One sentence.
    */
   summary: string;
   usage: Usage1;
@@ -1389,48 +1390,48 @@ export interface Usage1 {
    */
   basis: "reported" | "estimated" | "unknown";
   /**
-   * Cost, where it is known.
+   * Cost, if known.
    */
   cost?: number;
   /**
-   * The model that the agent says it used.
+   * The model that the agent reported.
    */
   model?: string;
   /**
-   * What reading from a cache saved against the price of fresh input, less what writing to it cost.
+   * Savings by cache reads against the price of fresh input, less the cost of cache writes.
    */
   saved?: number;
   tokens?: Tokens;
 }
 /**
- * Something that is about to be done to the outside world.
+ * A side effect is about to happen.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "effect_intended".
  */
 export interface EffectIntended {
   /**
-   * What.
+   * The kind.
    */
   effect: "push" | "pull_request" | "comment" | "notification";
   /**
-   * Which one, so that it is recognised as the same when it is done again.
+   * Identifies it, so that a repeat is recognized.
    */
   key: string;
 }
 /**
- * A host that the sandbox refused to a command.
+ * The sandbox refused a command access to a host.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "egress_refused".
  */
 export interface EgressRefused {
   /**
-   * Whom.
+   * The host.
    */
   host: string;
   /**
-   * On which port.
+   * The port.
    */
   port: number;
   /**
@@ -1438,7 +1439,7 @@ export interface EgressRefused {
    */
   reason: string;
   /**
-   * How often it was tried, since this was last told.
+   * How often it was tried since the last report.
    */
   times: number;
 }
@@ -1471,26 +1472,26 @@ export interface FileChange {
   status: string;
 }
 /**
- * What was handed back, and what the user's own edits kept back.
+ * What was handed back, and what the user's edits prevented.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "handed".
  */
 export interface Handed {
   /**
-   * The branch that was left where the user has moved it meanwhile.
+   * The branch that stayed, because the user has moved it.
    */
   branch_kept?: string;
   /**
-   * The work commit that holds the agent's files.
+   * The work commit with the agent's files.
    */
   commit?: string;
   /**
-   * Files that the user has changed, too, at most 200: theirs stay, the agent's are in the work commit.
+   * Files that the user has changed as well, at most 200: theirs stay, the agent's are in the work commit.
    */
   conflicts?: string[];
   /**
-   * The iteration whose files they are.
+   * The iteration of the files.
    */
   iteration: number;
   /**
@@ -1499,14 +1500,14 @@ export interface Handed {
   written: number;
 }
 /**
- * The code host or the remote did not do what was asked.
+ * The code host or the remote didn't do what was requested.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "handover_failed".
  */
 export interface HandoverFailed {
   /**
-   * What fixes it.
+   * How to fix it.
    */
   hint?: string;
   /**
@@ -1514,7 +1515,7 @@ export interface HandoverFailed {
    */
   reason: string;
   /**
-   * When it is tried again; absent where only a person can help.
+   * When it is retried; absent if only the user can help.
    */
   retry_at?: string;
 }
@@ -1554,19 +1555,19 @@ export interface HarnessChange {
  */
 export interface MeasuredNumber1 {
   /**
-   * Which one: a hash of the words around it.
+   * Identifies the number: a hash of the words around it.
    */
   key: number;
   /**
-   * Its name, for people.
+   * Its name, for display.
    */
   label?: string;
   /**
-   * How far repeated measurements of it lie apart, in thousandths; 0 where it was measured once.
+   * The spread of repeated measurements, in thousandths; 0 for a single one.
    */
   noise?: number;
   /**
-   * Whether more of it is better.
+   * Whether higher is better.
    */
   rises: boolean;
   /**
@@ -1583,7 +1584,7 @@ export interface MeasuredNumber1 {
 export interface Moved {
   baseline: Baseline1;
   /**
-   * From where it was fetched.
+   * Where it was fetched from.
    */
   from: string;
   /**
@@ -1592,7 +1593,7 @@ export interface Moved {
   spec: string;
 }
 /**
- * The state at the start, as the new place knows it.
+ * The original state, as the new workspace has it.
  */
 export interface Baseline1 {
   /**
@@ -1604,7 +1605,7 @@ export interface Baseline1 {
    */
   dirty?: string[];
   /**
-   * How many were dirty in all, where the list is cut.
+   * The total number of dirty files, if the list is cut.
    */
   dirty_total?: number;
   /**
@@ -1612,7 +1613,7 @@ export interface Baseline1 {
    */
   head: string;
   /**
-   * Files too large for the snapshot, left alone.
+   * Files too large for the snapshot.
    */
   left_out?: string[];
   /**
@@ -1625,26 +1626,26 @@ export interface Baseline1 {
   tree: string;
 }
 /**
- * A message to people that was sent, or could not be.
+ * A notification was sent, or failed.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "notified".
  */
 export interface Notified {
   /**
-   * Who sent it: the notifier's name.
+   * The notifier's name.
    */
   by: string;
   /**
-   * What it is about.
+   * Its occasion.
    */
   occasion: "start" | "needs_human" | "gutter" | "limit_wait" | "success" | "failure";
   /**
-   * The event it tells of.
+   * The event it is about.
    */
   of: number;
   /**
-   * Whether it got through.
+   * Whether it was delivered.
    */
   ok: boolean;
   /**
@@ -1664,7 +1665,7 @@ export interface OverlapFound {
    */
   pause?: boolean;
   /**
-   * Which; empty where there are none any more.
+   * The pull requests; empty if there are none any more.
    */
   prs: OverlapWith[];
 }
@@ -1688,12 +1689,12 @@ export interface OverlapWith {
    */
   title: string;
   /**
-   * Where people read it.
+   * Its web page.
    */
   url: string;
 }
 /**
- * What a patch is made of.
+ * What a patch consists of.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "patch_sketch".
@@ -1708,12 +1709,12 @@ export interface PatchSketch {
    */
   removed: number[];
   /**
-   * Lines added or removed that are neither blank, comment, mere layout, notes nor generated.
+   * Changed lines that aren't blank, comments, layout, notes or generated.
    */
   substance: number;
 }
 /**
- * Where a run works, once that is made.
+ * Where a run works, once created.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "placed".
@@ -1724,11 +1725,11 @@ export interface Placed {
    */
   branch?: string;
   /**
-   * Digest of the `.ralph/config.json` that the repo brought into a place of the run's own.
+   * Digest of the `.ralph/config.json` that came with the repo into the run's own workspace.
    */
   config?: string;
   /**
-   * The branch on the other side, where the run pushes.
+   * The remote branch that the run pushes to.
    */
   push_branch?: string;
   /**
@@ -1737,18 +1738,18 @@ export interface Placed {
   workspace: string;
 }
 /**
- * A pull request was opened or changed.
+ * A pull request was opened or updated.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "pr_written".
  */
 export interface PrWritten {
   /**
-   * Not yet for review.
+   * Whether it is a draft.
    */
   draft: boolean;
   /**
-   * Criteria met by then.
+   * Criteria met so far.
    */
   met?: number;
   /**
@@ -1756,7 +1757,7 @@ export interface PrWritten {
    */
   number: number;
   /**
-   * Where people read it.
+   * Its web page.
    */
   url: string;
   /**
@@ -1765,14 +1766,14 @@ export interface PrWritten {
   why: "opened" | "progress" | "proven" | "asked" | "stopped";
 }
 /**
- * Tests that the run changed, accepted.
+ * Changed tests were accepted.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "proof_approved".
  */
 export interface ProofApproved {
   /**
-   * Who.
+   * Who approved.
    */
   by: string;
   /**
@@ -1780,7 +1781,7 @@ export interface ProofApproved {
    */
   commit: string;
   /**
-   * Digest of `proof.json`, which says so now.
+   * Digest of the updated `proof.json`.
    */
   proof: string;
 }
@@ -1801,7 +1802,39 @@ export interface ProtectedChange {
   path: string;
 }
 /**
- * Branch and state are on the remote.
+ * Where a result goes, decided after the start of its run. What is left out stays as the run has it.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "publish_change".
+ */
+export interface PublishChange {
+  /**
+   * The branch that the pull request goes to.
+   */
+  base?: string;
+  /**
+   * The text of the pull request; the evidence follows it.
+   */
+  body?: string;
+  /**
+   * The branch on the remote.
+   */
+  branch: string;
+  /**
+   * Keep the pull request a draft.
+   */
+  draft?: boolean;
+  /**
+   * Open a pull request, in addition to the push.
+   */
+  pr: boolean;
+  /**
+   * The title of the pull request.
+   */
+  title?: string;
+}
+/**
+ * Branch and state were pushed.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "pushed".
@@ -1812,11 +1845,11 @@ export interface Pushed {
    */
   branch: string;
   /**
-   * Its commit; absent where only the state was pushed.
+   * Its commit; absent if only the state was pushed.
    */
   commit?: string;
   /**
-   * Finished iterations when it was pushed.
+   * The number of finished iterations.
    */
   iteration: number;
   /**
@@ -1840,7 +1873,7 @@ export interface RefMove {
    */
   name: string;
   /**
-   * Whether a person must look at it. A remote-tracking ref moved by a fetch is only told.
+   * Whether it needs approval. A remote-tracking ref moved by a fetch is only reported.
    */
   needs_person: boolean;
   /**
@@ -1849,14 +1882,14 @@ export interface RefMove {
   to?: string;
 }
 /**
- * The review was looked at.
+ * The review was read.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "review_seen".
  */
 export interface ReviewSeen {
   /**
-   * Ids of reviews and comments that are answered with this.
+   * Ids of reviews and comments that this answers.
    */
   answered?: number[];
   /**
@@ -1864,27 +1897,27 @@ export interface ReviewSeen {
    */
   by?: string;
   /**
-   * What people wrote, for the next session.
+   * The review comments, for the next session.
    */
   feedback?: string;
   /**
-   * When it is looked at again.
+   * When it is read again.
    */
   next?: string;
   /**
-   * How it stands.
+   * Its state.
    */
   state: "waiting" | "approved" | "changes_requested" | "closed" | "merged";
 }
 /**
- * A sandbox that is no more, or rests.
+ * A sandbox is gone or stopped.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "sandbox_gone".
  */
 export interface SandboxGone {
   /**
-   * What became of it.
+   * What happened to it.
    */
   fate: "destroyed" | "stopped" | "kept" | "lost";
   /**
@@ -1900,7 +1933,7 @@ export interface SandboxGone {
  */
 export interface SandboxReady {
   /**
-   * What it costs per hour, where that is known.
+   * Its price per hour, if known.
    */
   hourly?: number;
   /**
@@ -1908,23 +1941,23 @@ export interface SandboxReady {
    */
   id: string;
   /**
-   * Who made it.
+   * The provider.
    */
   provider: string;
 }
 /**
- * The signals of one iteration. A field is 0 where its rule saw nothing, else the weight of the rule.
+ * The signals of one iteration. A field is 0 if its rule saw nothing, else the rule's weight.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "signals".
  */
 export interface Signals {
   /**
-   * The same places are edited while the same failure stays.
+   * The same lines are edited while the same failure stays.
    */
   churn?: number;
   /**
-   * Trees, files or failures that come back in a circle.
+   * Trees, files or failures that recur.
    */
   cycle?: number;
   /**
@@ -1932,7 +1965,7 @@ export interface Signals {
    */
   empty?: number;
   /**
-   * One sentence for each signal that is not 0, in their order.
+   * One sentence for each signal that isn't 0, in their order.
    */
   evidence?: string[];
   /**
@@ -1940,15 +1973,15 @@ export interface Signals {
    */
   idle?: number;
   /**
-   * How surely the run circles, from 0 to 1.
+   * How certainly the run is stuck, from 0 to 1.
    */
   loop_score: number;
   /**
-   * Only a number that a check prints got better.
+   * Only a number that a check prints improved.
    */
   measured?: boolean;
   /**
-   * Tests do not get better.
+   * Tests don't improve.
    */
   plateau?: number;
   /**
@@ -1964,7 +1997,7 @@ export interface Signals {
    */
   same_plan?: number;
   /**
-   * A session that circles within itself.
+   * A session that repeats itself.
    */
   session_loop?: number;
   /**
@@ -2004,7 +2037,7 @@ export interface SpecChanged {
  */
 export interface StuckDetails {
   /**
-   * Files that are changed again and again (bounded).
+   * Files that change again and again (bounded).
    */
   cycling_files?: string[];
   /**
@@ -2012,12 +2045,12 @@ export interface StuckDetails {
    */
   recent_actions?: string[];
   /**
-   * The error that came again, in short form.
+   * The recurring error, in short form.
    */
   repeated_error?: string;
 }
 /**
- * What the engine read from an iteration's outputs; the event that ends it carries this.
+ * What the engine read from an iteration's output; part of the event that ends it.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "stuck_evidence".
@@ -2041,7 +2074,7 @@ export interface StuckEvidence {
   met?: number;
   metric?: MeasuredNumber2;
   /**
-   * Numbers that a check printed and that say how far the work is (bounded).
+   * Numbers printed by a check that show progress (bounded).
    */
   numbers?: MeasuredNumber1[];
   patch?: PatchSketch1;
@@ -2054,7 +2087,7 @@ export interface StuckEvidence {
    */
   problems?: number;
   /**
-   * The session circled within itself.
+   * The session repeated itself.
    */
   session?:
     | {
@@ -2074,7 +2107,7 @@ export interface StuckEvidence {
     | {
         how: "alternating";
         /**
-         * How many calls take turns.
+         * How many calls alternate.
          */
         period: number;
       }
@@ -2090,28 +2123,28 @@ export interface StuckEvidence {
    */
   steady?: number[];
   /**
-   * Keys of numbers that were other ones in a second run on the same files: they say nothing.
+   * Keys of numbers that differed in a second run on the same files, so they don't count.
    */
   unsteady?: number[];
 }
 /**
- * The number that the run is to improve.
+ * The number that the run should improve.
  */
 export interface MeasuredNumber2 {
   /**
-   * Which one: a hash of the words around it.
+   * Identifies the number: a hash of the words around it.
    */
   key: number;
   /**
-   * Its name, for people.
+   * Its name, for display.
    */
   label?: string;
   /**
-   * How far repeated measurements of it lie apart, in thousandths; 0 where it was measured once.
+   * The spread of repeated measurements, in thousandths; 0 for a single one.
    */
   noise?: number;
   /**
-   * Whether more of it is better.
+   * Whether higher is better.
    */
   rises: boolean;
   /**
@@ -2120,7 +2153,7 @@ export interface MeasuredNumber2 {
   value: number;
 }
 /**
- * What the patch was made of; absent where nothing changed.
+ * What the patch consisted of; absent without changes.
  */
 export interface PatchSketch1 {
   /**
@@ -2132,12 +2165,12 @@ export interface PatchSketch1 {
    */
   removed: number[];
   /**
-   * Lines added or removed that are neither blank, comment, mere layout, notes nor generated.
+   * Changed lines that aren't blank, comments, layout, notes or generated.
    */
   substance: number;
 }
 /**
- * Tests as a runner counted them.
+ * Tests as counted by a runner.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "test_counts".
@@ -2160,7 +2193,7 @@ export interface TestCounts1 {
  */
 export interface TestsQuestion {
   /**
-   * Tests, and what sets them up, that the run changed.
+   * Changed tests and test setup.
    */
   changed: HarnessChange[];
   /**
@@ -2168,12 +2201,12 @@ export interface TestsQuestion {
    */
   failing?: CheckResult[];
   /**
-   * What else did not hold then.
+   * What else didn't pass then.
    */
   why?: string[];
 }
 /**
- * Tokens of one or many sessions. `input` excludes what was read from or written to a cache.
+ * Tokens of one or more sessions. `input` excludes cache reads and writes.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "tokens".
@@ -2192,12 +2225,12 @@ export interface Tokens1 {
    */
   input: number;
   /**
-   * Output tokens, reasoning included.
+   * Output tokens, including reasoning.
    */
   output: number;
 }
 /**
- * What one session used. `tokens: None` means that the agent said nothing about tokens.
+ * One session's usage. `tokens: None` means that the agent reported none.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "usage".
@@ -2208,21 +2241,21 @@ export interface Usage2 {
    */
   basis: "reported" | "estimated" | "unknown";
   /**
-   * Cost, where it is known.
+   * Cost, if known.
    */
   cost?: number;
   /**
-   * The model that the agent says it used.
+   * The model that the agent reported.
    */
   model?: string;
   /**
-   * What reading from a cache saved against the price of fresh input, less what writing to it cost.
+   * Savings by cache reads against the price of fresh input, less the cost of cache writes.
    */
   saved?: number;
   tokens?: Tokens;
 }
 /**
- * Files were brought back to an earlier tree of the run.
+ * Files were restored to an earlier tree of the run.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "went_back".
@@ -2237,11 +2270,11 @@ export interface WentBack {
    */
   hint?: string;
   /**
-   * The iteration whose changes were taken back.
+   * The iteration whose changes were undone.
    */
   iteration: number;
   /**
-   * The tree that the files have again.
+   * The restored tree.
    */
   tree: string;
   /**
@@ -2250,7 +2283,7 @@ export interface WentBack {
   why: string;
 }
 /**
- * The place that the run works in is made.
+ * The run's workspace was created.
  */
 export interface Placed1 {
   kind: "placed";
@@ -2268,7 +2301,7 @@ export interface Baseline2 {
    */
   dirty?: string[];
   /**
-   * How many were dirty in all, where the list is cut.
+   * The total number of dirty files, if the list is cut.
    */
   dirty_total?: number;
   /**
@@ -2276,7 +2309,7 @@ export interface Baseline2 {
    */
   head: string;
   /**
-   * Files too large for the snapshot, left alone.
+   * Files too large for the snapshot.
    */
   left_out?: string[];
   /**
@@ -2289,11 +2322,11 @@ export interface Baseline2 {
   tree: string;
 }
 /**
- * How the checks ended before the first session, in a clean checkout of the start.
+ * Check results before the first session, in a clean checkout of the start.
  */
 export interface BaselineChecks1 {
   /**
-   * Whether the results are those of an earlier run on the same files with the same checks.
+   * Whether the results come from an earlier run on the same files with the same checks.
    */
   cached?: boolean;
   metric?: MeasuredNumber;
@@ -2310,7 +2343,7 @@ export interface BaselineChecks1 {
    */
   setup_failed?: string;
   /**
-   * The last lines that it printed.
+   * Its last output lines.
    */
   setup_lines?: string[];
   /**
@@ -2331,15 +2364,15 @@ export interface Usage3 {
    */
   basis: "reported" | "estimated" | "unknown";
   /**
-   * Cost, where it is known.
+   * Cost, if known.
    */
   cost?: number;
   /**
-   * The model that the agent says it used.
+   * The model that the agent reported.
    */
   model?: string;
   /**
-   * What reading from a cache saved against the price of fresh input, less what writing to it cost.
+   * Savings by cache reads against the price of fresh input, less the cost of cache writes.
    */
   saved?: number;
   tokens?: Tokens;
@@ -2351,13 +2384,13 @@ export interface ActionStarted1 {
   kind: "action_started";
 }
 /**
- * It is over.
+ * A managed action has ended.
  */
 export interface ActionFinished1 {
   kind: "action_finished";
 }
 /**
- * The sandbox refused a host to a command.
+ * The sandbox refused a command access to a host.
  */
 export interface EgressRefused1 {
   kind: "egress_refused";
@@ -2369,13 +2402,13 @@ export interface SandboxReady1 {
   kind: "sandbox_ready";
 }
 /**
- * A sandbox of the run is no more, or rests.
+ * A sandbox of the run is gone or stopped.
  */
 export interface SandboxGone1 {
   kind: "sandbox_gone";
 }
 /**
- * The agent's files went into the user's own tree.
+ * The agent's files were copied into the user's tree.
  */
 export interface Handed1 {
   kind: "handed_back";
@@ -2393,11 +2426,11 @@ export interface CheckResult1 {
    */
   exit_code?: number;
   /**
-   * Names of tests that failed, where the runner is known and names them.
+   * Names of failing tests, if the runner is known and names them.
    */
   failing?: string[];
   /**
-   * The last lines that it printed, where it did not pass.
+   * Its last output lines, if it didn't pass.
    */
   last_lines?: string[];
   /**
@@ -2418,7 +2451,7 @@ export interface CheckResult1 {
   passed: boolean;
   tests?: TestCounts;
   /**
-   * The tree that it judged: another tree voids the result.
+   * The judged tree: another tree voids the result.
    */
   tree: string;
   /**
@@ -2427,7 +2460,7 @@ export interface CheckResult1 {
   why?: string;
 }
 /**
- * What the stuck rules read from the outputs, for the iterations to come.
+ * What the stuck rules read from the output, for later iterations.
  */
 export interface StuckEvidence1 {
   /**
@@ -2448,7 +2481,7 @@ export interface StuckEvidence1 {
   met?: number;
   metric?: MeasuredNumber2;
   /**
-   * Numbers that a check printed and that say how far the work is (bounded).
+   * Numbers printed by a check that show progress (bounded).
    */
   numbers?: MeasuredNumber1[];
   patch?: PatchSketch1;
@@ -2461,7 +2494,7 @@ export interface StuckEvidence1 {
    */
   problems?: number;
   /**
-   * The session circled within itself.
+   * The session repeated itself.
    */
   session?:
     | {
@@ -2481,7 +2514,7 @@ export interface StuckEvidence1 {
     | {
         how: "alternating";
         /**
-         * How many calls take turns.
+         * How many calls alternate.
          */
         period: number;
       }
@@ -2497,7 +2530,7 @@ export interface StuckEvidence1 {
    */
   steady?: number[];
   /**
-   * Keys of numbers that were other ones in a second run on the same files: they say nothing.
+   * Keys of numbers that differed in a second run on the same files, so they don't count.
    */
   unsteady?: number[];
 }
@@ -2506,11 +2539,11 @@ export interface StuckEvidence1 {
  */
 export interface Signals1 {
   /**
-   * The same places are edited while the same failure stays.
+   * The same lines are edited while the same failure stays.
    */
   churn?: number;
   /**
-   * Trees, files or failures that come back in a circle.
+   * Trees, files or failures that recur.
    */
   cycle?: number;
   /**
@@ -2518,7 +2551,7 @@ export interface Signals1 {
    */
   empty?: number;
   /**
-   * One sentence for each signal that is not 0, in their order.
+   * One sentence for each signal that isn't 0, in their order.
    */
   evidence?: string[];
   /**
@@ -2526,15 +2559,15 @@ export interface Signals1 {
    */
   idle?: number;
   /**
-   * How surely the run circles, from 0 to 1.
+   * How certainly the run is stuck, from 0 to 1.
    */
   loop_score: number;
   /**
-   * Only a number that a check prints got better.
+   * Only a number that a check prints improved.
    */
   measured?: boolean;
   /**
-   * Tests do not get better.
+   * Tests don't improve.
    */
   plateau?: number;
   /**
@@ -2550,7 +2583,7 @@ export interface Signals1 {
    */
   same_plan?: number;
   /**
-   * A session that circles within itself.
+   * A session that repeats itself.
    */
   session_loop?: number;
   /**
@@ -2563,11 +2596,11 @@ export interface Signals1 {
   thrash: number;
 }
 /**
- * What was done, what failed and which files cycle.
+ * What was done, what failed and which files change repeatedly.
  */
 export interface StuckDetails1 {
   /**
-   * Files that are changed again and again (bounded).
+   * Files that change again and again (bounded).
    */
   cycling_files?: string[];
   /**
@@ -2575,33 +2608,39 @@ export interface StuckDetails1 {
    */
   recent_actions?: string[];
   /**
-   * The error that came again, in short form.
+   * The recurring error, in short form.
    */
   repeated_error?: string;
 }
 /**
- * The doctor has read the run; the report is in `diagnostics.md`.
+ * The doctor has analyzed the run; the report is in `diagnostics.md`.
  */
 export interface Diagnosed1 {
   kind: "diagnosed";
 }
 /**
- * A critic looked at the last changes and failures; its objections go into the next prompt.
+ * A critic reviewed the last changes and failures; its objections go into the next prompt.
  */
 export interface Criticised1 {
   kind: "criticised";
 }
 /**
- * Files were brought back to an earlier tree of the run.
+ * Files were restored to an earlier tree of the run.
  */
 export interface WentBack1 {
   kind: "went_back";
 }
 /**
- * Other limits for the whole run; what is left out stays. A run that a budget ended goes on where there is room again.
+ * New limits for the whole run; missing ones stay. A run that ended on a budget can then resume.
  */
 export interface BudgetChange1 {
   control: "budget";
+}
+/**
+ * Push the result, or open a pull request with it. A run that has ended does this now.
+ */
+export interface PublishChange1 {
+  control: "publish";
 }
 /**
  * The task has a new version.
@@ -2610,7 +2649,7 @@ export interface SpecChanged1 {
   kind: "spec_changed";
 }
 /**
- * What a person approved is the new baseline: refs as they are, the configuration as it is.
+ * Your approval sets the new baseline: refs and configuration as they are now.
  */
 export interface ApprovalApplied1 {
   kind: "approval_applied";
@@ -2620,7 +2659,7 @@ export interface ApprovalApplied1 {
  */
 export interface TestsQuestion1 {
   /**
-   * Tests, and what sets them up, that the run changed.
+   * Changed tests and test setup.
    */
   changed: HarnessChange[];
   /**
@@ -2628,7 +2667,7 @@ export interface TestsQuestion1 {
    */
   failing?: CheckResult[];
   /**
-   * What else did not hold then.
+   * What else didn't pass then.
    */
   why?: string[];
 }
@@ -2639,31 +2678,31 @@ export interface ProofApproved1 {
   kind: "proof_approved";
 }
 /**
- * Branch and state are on the remote.
+ * Branch and state were pushed.
  */
 export interface Pushed1 {
   kind: "pushed";
 }
 /**
- * A pull request was opened or changed.
+ * A pull request was opened or updated.
  */
 export interface PrWritten1 {
   kind: "pr_written";
 }
 /**
- * The code host or the remote did not do what was asked.
+ * The code host or the remote didn't do what was requested.
  */
 export interface HandoverFailed1 {
   kind: "handover_failed";
 }
 /**
- * The checks of the pushed commit were looked at.
+ * The checks of the pushed commit were read.
  */
 export interface ChecksSeen1 {
   kind: "checks_seen";
 }
 /**
- * The review of the pull request was looked at.
+ * The review of the pull request was read.
  */
 export interface ReviewSeen1 {
   kind: "review_seen";
@@ -2675,19 +2714,19 @@ export interface OverlapFound1 {
   kind: "overlap_found";
 }
 /**
- * The run goes on elsewhere.
+ * The run continues elsewhere.
  */
 export interface Moved1 {
   kind: "moved";
 }
 /**
- * Something is about to be done to the outside world, by the one driver that may (in a fleet).
+ * A side effect is about to happen, by the only driver that may (in a fleet).
  */
 export interface EffectIntended1 {
   kind: "effect_intended";
 }
 /**
- * Somebody was told, or could not be.
+ * A notification was sent, or failed.
  */
 export interface Notified1 {
   kind: "notified";

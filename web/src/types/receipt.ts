@@ -29,11 +29,11 @@ export type SessionEnd =
   | {
       how: "rate_limited";
       /**
-       * In the provider's words.
+       * The provider's message.
        */
       reason: string;
       /**
-       * When it ends, where that was said.
+       * When it ends, if known.
        */
       reset_at?: string;
     }
@@ -109,7 +109,7 @@ export type Digest = string;
  */
 export interface Receipt {
   /**
-   * Who worked.
+   * The agent.
    */
   agent: string;
   /**
@@ -121,7 +121,7 @@ export interface Receipt {
    */
   checks: CheckResult[];
   /**
-   * The work commit, where something changed.
+   * The work commit, if anything changed.
    */
   commit?: string | null;
   /**
@@ -129,7 +129,7 @@ export interface Receipt {
    */
   cost_basis?: "reported" | "estimated" | "unknown";
   /**
-   * Cost in USD, as far as it is known: `null` if nothing is, and the least that it can be if `cost_basis` is `unknown`.
+   * Cost in USD, as far as it is known: `null` if unknown, and a lower bound if `cost_basis` is `unknown`.
    */
   cost_usd?: number | null;
   /**
@@ -141,7 +141,7 @@ export interface Receipt {
    */
   ended_at: string;
   /**
-   * Exit code, if there was one.
+   * The exit code, if any.
    */
   exit_code?: number | null;
   /**
@@ -165,11 +165,11 @@ export interface Receipt {
    */
   message: string;
   /**
-   * With which model, as the agent says, else as it was asked for.
+   * The model reported by the agent, else the requested one.
    */
   model?: string | null;
   /**
-   * Whether the final message held the promise.
+   * Whether the final message contained the promise.
    */
   promised: boolean;
   /**
@@ -185,7 +185,7 @@ export interface Receipt {
    */
   run_id: string;
   /**
-   * What reading from a cache saved.
+   * Savings by cache reads.
    */
   saved_usd?: number | null;
   /**
@@ -197,27 +197,27 @@ export interface Receipt {
    */
   started_at: string;
   /**
-   * Tokens of the session, where they are known.
+   * Tokens of the session, if known.
    */
   tokens?: Tokens | null;
   /**
-   * An estimate of what the run's sandboxes have cost up to now.
+   * An estimate of the sandboxes' cost so far.
    */
   total_compute_usd?: number;
   /**
-   * What is known of the run's cost up to now.
+   * The known part of the run's cost so far.
    */
   total_cost_usd?: number | null;
   /**
-   * Tokens of the run up to now.
+   * Tokens of the run so far.
    */
   total_tokens: Tokens | null;
   /**
-   * The tree that the iteration left.
+   * The tree after the iteration.
    */
   tree?: string | null;
   /**
-   * The judgement.
+   * The verdict.
    */
   verdict:
     | "candidate"
@@ -248,11 +248,11 @@ export interface CheckResult {
    */
   exit_code?: number;
   /**
-   * Names of tests that failed, where the runner is known and names them.
+   * Names of failing tests, if the runner is known and names them.
    */
   failing?: string[];
   /**
-   * The last lines that it printed, where it did not pass.
+   * Its last output lines, if it didn't pass.
    */
   last_lines?: string[];
   /**
@@ -273,7 +273,7 @@ export interface CheckResult {
   passed: boolean;
   tests?: TestCounts;
   /**
-   * The tree that it judged: another tree voids the result.
+   * The judged tree: another tree voids the result.
    */
   tree: string;
   /**
@@ -311,7 +311,7 @@ export interface ProtectedChange {
   path: string;
 }
 /**
- * Tokens of one or many sessions. `input` excludes what was read from or written to a cache.
+ * Tokens of one or more sessions. `input` excludes cache reads and writes.
  *
  * This interface was referenced by `Receipt`'s JSON-Schema
  * via the `definition` "tokens".
@@ -330,12 +330,12 @@ export interface Tokens {
    */
   input: number;
   /**
-   * Output tokens, reasoning included.
+   * Output tokens, including reasoning.
    */
   output: number;
 }
 /**
- * Tests as a runner counted them.
+ * Tests as counted by a runner.
  *
  * This interface was referenced by `Receipt`'s JSON-Schema
  * via the `definition` "test_counts".

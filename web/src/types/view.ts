@@ -36,11 +36,11 @@ export type SessionEnd =
   | {
       how: "rate_limited";
       /**
-       * In the provider's words.
+       * The provider's message.
        */
       reason: string;
       /**
-       * When it ends, where that was said.
+       * When it ends, if known.
        */
       reset_at?: string;
     }
@@ -109,12 +109,12 @@ export type SessionEnd =
  */
 export interface RunView {
   /**
-   * Who may work.
+   * The agents.
    */
   agents: AgentView[];
   best?: BestNumber;
   /**
-   * The branch that holds the work, where one does.
+   * The branch with the work, if any.
    */
   branch?: string;
   /**
@@ -126,16 +126,16 @@ export interface RunView {
    */
   checks: CheckView[];
   /**
-   * When it was asked for.
+   * When it was requested.
    */
   created_at: string;
   /**
-   * The criteria of the task, in its order.
+   * The criteria of the task, in order.
    */
   criteria: CriterionView[];
   current?: CurrentView;
   /**
-   * The run ends at this instant, where one is set.
+   * When the run must end, if set.
    */
   deadline?: string;
   /**
@@ -143,7 +143,7 @@ export interface RunView {
    */
   driven: boolean;
   /**
-   * Wall time since the start, waits included.
+   * Wall time since the start, including waits.
    */
   elapsed_seconds: number;
   finished?: FinishedView;
@@ -152,7 +152,7 @@ export interface RunView {
    */
   history: IterationView[];
   /**
-   * Finished iterations, of which the latest are in `history`.
+   * The number of finished iterations; `history` has the latest.
    */
   iterations: number;
   /**
@@ -165,11 +165,11 @@ export interface RunView {
   loop_score: number;
   needs?: NeedsView;
   /**
-   * What a person can do next, as a command; absent where nothing is to be done.
+   * What you can do next, as a command; absent if nothing needs doing.
    */
   next?: string;
   /**
-   * What it does at this moment, in one sentence.
+   * What it is doing, in one sentence.
    */
   now: string;
   /**
@@ -177,13 +177,13 @@ export interface RunView {
    */
   origin: string;
   /**
-   * Unfinished, and neither a process nor a person's answer is at work on it.
+   * Whether it is unfinished, without a driver and without a pending question.
    */
   orphaned: boolean;
   pr?: PrView;
   proof?: ProofView;
   /**
-   * The ref that holds the work: of its branch, or one of the engine's own.
+   * The ref with the work: its branch's, or one of the engine's.
    */
   ref?: string;
   /**
@@ -191,13 +191,13 @@ export interface RunView {
    */
   run_id: string;
   /**
-   * The last event that is in it.
+   * The last event included.
    */
   seq: number;
   setup_failed?: SetupView;
   spent: SpentView;
   /**
-   * Where it stands.
+   * The status.
    */
   status:
     | "queued"
@@ -213,7 +213,7 @@ export interface RunView {
     | "failed"
     | "stopped";
   /**
-   * The task in a few words.
+   * The task's title.
    */
   title: string;
   wait?: WaitView;
@@ -222,12 +222,12 @@ export interface RunView {
    */
   working_seconds: number;
   /**
-   * The folder of the run's files, as its user knows it.
+   * The folder of the run's files, as the user knows it.
    */
   workspace: string;
 }
 /**
- * Who may work.
+ * An agent of the run.
  *
  * This interface was referenced by `RunView`'s JSON-Schema
  * via the `definition` "agent_view".
@@ -238,7 +238,7 @@ export interface AgentView {
    */
   cost_basis?: "reported" | "estimated" | "unknown";
   /**
-   * Cost in USD, as far as it is known: `null` if nothing is, and the least that it can be if `cost_basis` is `unknown`.
+   * Cost in USD, as far as it is known: `null` if unknown, and a lower bound if `cost_basis` is `unknown`.
    */
   cost_usd?: number | null;
   /**
@@ -250,7 +250,7 @@ export interface AgentView {
    */
   name: string;
   /**
-   * Why it rests or takes no further part.
+   * Why it rests or was dropped.
    */
   reason?: string;
   /**
@@ -258,7 +258,7 @@ export interface AgentView {
    */
   sessions: number;
   /**
-   * How it stands.
+   * Its state.
    */
   standing: "free" | "working" | "resting" | "dropped";
   /**
@@ -271,7 +271,7 @@ export interface AgentView {
   until?: string;
 }
 /**
- * Tokens of one or many sessions. `input` excludes what was read from or written to a cache.
+ * Tokens of one or more sessions. `input` excludes cache reads and writes.
  *
  * This interface was referenced by `RunView`'s JSON-Schema
  * via the `definition` "tokens".
@@ -290,12 +290,12 @@ export interface Tokens {
    */
   input: number;
   /**
-   * Output tokens, reasoning included.
+   * Output tokens, including reasoning.
    */
   output: number;
 }
 /**
- * The best number so far, where the run is to improve one.
+ * The best number so far, if the run should improve one.
  */
 export interface BestNumber {
   /**
@@ -307,19 +307,19 @@ export interface BestNumber {
    */
   name: string;
   /**
-   * How far the measurements lie apart.
+   * The spread of the measurements.
    */
   noise?: number;
   /**
-   * Whether more of it is better.
+   * Whether higher is better.
    */
   rises: boolean;
   /**
-   * The request.
+   * The requested target.
    */
   target?: number;
   /**
-   * The number; the median where it was measured several times.
+   * The number; the median of several measurements.
    */
   value: number;
 }
@@ -331,7 +331,7 @@ export interface BestNumber {
  */
 export interface BudgetView {
   /**
-   * Which.
+   * The kind of budget.
    */
   budget: "iterations" | "time" | "cost" | "tokens";
   /**
@@ -339,11 +339,11 @@ export interface BudgetView {
    */
   limit: number;
   /**
-   * The share that is used, 1 being all of it.
+   * The used share; 1 is all of it.
    */
   share: number;
   /**
-   * Used: iterations, seconds, USD or tokens; `null` if nothing is known of it.
+   * Used: iterations, seconds, USD or tokens; `null` if unknown.
    */
   used?: number | null;
 }
@@ -355,11 +355,11 @@ export interface BudgetView {
  */
 export interface CheckView {
   /**
-   * What is run, in one line.
+   * The command, in one line.
    */
   command: string;
   /**
-   * Whether that result is of the tree as it was recorded last.
+   * Whether that result is for the latest recorded tree.
    */
   current_tree: boolean;
   last?: CheckResult;
@@ -386,11 +386,11 @@ export interface CheckResult {
    */
   exit_code?: number;
   /**
-   * Names of tests that failed, where the runner is known and names them.
+   * Names of failing tests, if the runner is known and names them.
    */
   failing?: string[];
   /**
-   * The last lines that it printed, where it did not pass.
+   * Its last output lines, if it didn't pass.
    */
   last_lines?: string[];
   /**
@@ -411,7 +411,7 @@ export interface CheckResult {
   passed: boolean;
   tests?: TestCounts;
   /**
-   * The tree that it judged: another tree voids the result.
+   * The judged tree: another tree voids the result.
    */
   tree: string;
   /**
@@ -433,17 +433,17 @@ export interface TestCounts {
   passed: number;
 }
 /**
- * What the final check said of that tree, where it did not accept it.
+ * What the final check said about that tree, if it rejected it.
  */
 export interface CheckRefusal {
   /**
-   * Why the final check did not accept the tree, where that was not this check.
+   * Why the final check rejected the tree, if this check wasn't the reason.
    */
   reasons?: string[];
   result?: CheckResult1;
 }
 /**
- * Its result in the final check, where it did not pass there.
+ * Its result in the final check, if it failed there.
  */
 export interface CheckResult1 {
   /**
@@ -455,11 +455,11 @@ export interface CheckResult1 {
    */
   exit_code?: number;
   /**
-   * Names of tests that failed, where the runner is known and names them.
+   * Names of failing tests, if the runner is known and names them.
    */
   failing?: string[];
   /**
-   * The last lines that it printed, where it did not pass.
+   * Its last output lines, if it didn't pass.
    */
   last_lines?: string[];
   /**
@@ -480,7 +480,7 @@ export interface CheckResult1 {
   passed: boolean;
   tests?: TestCounts;
   /**
-   * The tree that it judged: another tree voids the result.
+   * The judged tree: another tree voids the result.
    */
   tree: string;
   /**
@@ -500,7 +500,7 @@ export interface CriterionView {
    */
   check: string;
   /**
-   * Whether an agent says that it is met.
+   * Whether an agent claims that it is met.
    */
   claimed: boolean;
   /**
@@ -509,7 +509,7 @@ export interface CriterionView {
   id: string;
   last?: CheckResult2;
   /**
-   * Whether the engine's own checks say so.
+   * Whether the engine's checks confirm it.
    */
   met: boolean;
   /**
@@ -517,7 +517,7 @@ export interface CriterionView {
    */
   milestone?: string;
   /**
-   * What must be true, in the words of the task.
+   * What must be true, in the task's words.
    */
   text: string;
 }
@@ -534,11 +534,11 @@ export interface CheckResult2 {
    */
   exit_code?: number;
   /**
-   * Names of tests that failed, where the runner is known and names them.
+   * Names of failing tests, if the runner is known and names them.
    */
   failing?: string[];
   /**
-   * The last lines that it printed, where it did not pass.
+   * Its last output lines, if it didn't pass.
    */
   last_lines?: string[];
   /**
@@ -559,7 +559,7 @@ export interface CheckResult2 {
   passed: boolean;
   tests?: TestCounts;
   /**
-   * The tree that it judged: another tree voids the result.
+   * The judged tree: another tree voids the result.
    */
   tree: string;
   /**
@@ -568,11 +568,11 @@ export interface CheckResult2 {
   why?: string;
 }
 /**
- * The session under way.
+ * The active session.
  */
 export interface CurrentView {
   /**
-   * Who works.
+   * The agent.
    */
   agent: string;
   /**
@@ -584,11 +584,11 @@ export interface CurrentView {
    */
   iteration: number;
   /**
-   * With which model, where one was chosen.
+   * The model, if chosen.
    */
   model?: string;
   /**
-   * In which role.
+   * The role.
    */
   role?: "builder" | "reviewer" | "tester" | "docs";
   /**
@@ -621,7 +621,7 @@ export interface FinishedView {
     | "suspended"
     | "error";
   /**
-   * In one sentence.
+   * One sentence.
    */
   summary: string;
 }
@@ -637,11 +637,11 @@ export interface IterationView {
    */
   added: number;
   /**
-   * Who worked.
+   * The agent.
    */
   agent: string;
   /**
-   * Work commit, where something changed.
+   * The work commit, if anything changed.
    */
   commit?: string;
   /**
@@ -649,7 +649,7 @@ export interface IterationView {
    */
   cost_basis?: "reported" | "estimated" | "unknown";
   /**
-   * Cost in USD, as far as it is known: `null` if nothing is, and the least that it can be if `cost_basis` is `unknown`.
+   * Cost in USD, as far as it is known: `null` if unknown, and a lower bound if `cost_basis` is `unknown`.
    */
   cost_usd?: number | null;
   /**
@@ -682,11 +682,11 @@ export interface IterationView {
     | {
         how: "rate_limited";
         /**
-         * In the provider's words.
+         * The provider's message.
          */
         reason: string;
         /**
-         * When it ends, where that was said.
+         * When it ends, if known.
          */
         reset_at?: string;
       }
@@ -758,7 +758,7 @@ export interface IterationView {
    */
   files: number;
   /**
-   * Number.
+   * Its number.
    */
   iteration: number;
   /**
@@ -775,7 +775,7 @@ export interface IterationView {
   removed: number;
   tests?: TestCounts1;
   /**
-   * The judgement.
+   * The verdict.
    */
   verdict:
     | "candidate"
@@ -804,7 +804,7 @@ export interface TestCounts1 {
  */
 export interface NeedsView {
   /**
-   * What there is to know for the answer, line by line.
+   * What you need to know for the answer, line by line.
    */
   details?: string[];
   /**
@@ -812,7 +812,7 @@ export interface NeedsView {
    */
   message: string;
   /**
-   * How it is answered, as commands.
+   * The commands that answer it.
    */
   next: string;
   /**
@@ -835,15 +835,15 @@ export interface NeedsView {
  */
 export interface PrView {
   /**
-   * Not yet for review.
+   * Whether it is a draft.
    */
   draft: boolean;
   /**
-   * Its number; absent where only its address is known.
+   * Its number; absent if only its URL is known.
    */
   number?: number;
   /**
-   * Where people read it.
+   * Its web page.
    */
   url: string;
 }
@@ -856,7 +856,7 @@ export interface ProofView {
    */
   clean: boolean;
   /**
-   * The commit it judges.
+   * The judged commit.
    */
   commit: string;
   /**
@@ -864,7 +864,7 @@ export interface ProofView {
    */
   difference?: string[];
   /**
-   * What did not hold.
+   * What didn't pass.
    */
   failed?: string[];
   /**
@@ -872,11 +872,11 @@ export interface ProofView {
    */
   harness?: string[];
   /**
-   * The result in the words of every surface.
+   * The headline, the same on every surface.
    */
   headline: string;
   /**
-   * What the result is worth, once it has passed.
+   * The strength of the result, if it passed.
    */
   level?: "already_true" | "unverified" | "own_tests" | "independent";
   /**
@@ -884,11 +884,11 @@ export interface ProofView {
    */
   level_reason?: string;
   /**
-   * Whether it is over.
+   * Whether it is finished.
    */
   over: boolean;
   /**
-   * Whether everything held.
+   * Whether everything passed.
    */
   passed: boolean;
   /**
@@ -897,7 +897,7 @@ export interface ProofView {
   watched?: "watched" | "not_watched";
 }
 /**
- * The setup that failed before the first session, where no final check has got past it since.
+ * The setup that failed before the first session, until a final check has passed it.
  */
 export interface SetupView {
   /**
@@ -905,7 +905,7 @@ export interface SetupView {
    */
   command: string;
   /**
-   * The last lines that it printed.
+   * Its last output lines.
    */
   last_lines?: string[];
   /**
@@ -918,7 +918,7 @@ export interface SetupView {
  */
 export interface SpentView {
   /**
-   * An estimate of what the run's sandboxes cost; not part of `cost_usd`.
+   * An estimate of the sandboxes' cost; not part of `cost_usd`.
    */
   compute_usd?: number;
   /**
@@ -926,19 +926,19 @@ export interface SpentView {
    */
   cost_basis?: "reported" | "estimated" | "unknown";
   /**
-   * Cost in USD, as far as it is known: `null` if nothing is, and the least that it can be if `cost_basis` is `unknown`.
+   * Cost in USD, as far as it is known: `null` if unknown, and a lower bound if `cost_basis` is `unknown`.
    */
   cost_usd?: number | null;
   /**
-   * Sandboxes that exist, as far as is known.
+   * Known existing sandboxes.
    */
   sandboxes?: SandboxView[];
   /**
-   * What reading from caches saved.
+   * Savings by caches.
    */
   saved_usd: number;
   /**
-   * Sessions, those that do not count included.
+   * Sessions, including voided ones.
    */
   sessions: number;
   /**
@@ -958,16 +958,16 @@ export interface SandboxView {
    */
   id: string;
   /**
-   * Who made it.
+   * The provider.
    */
   provider: string;
   /**
-   * Whether it rests.
+   * Whether it is stopped.
    */
   rests: boolean;
 }
 /**
- * The wait under way.
+ * The current wait.
  */
 export interface WaitView {
   /**
@@ -975,20 +975,20 @@ export interface WaitView {
    */
   paused_by?: string;
   /**
-   * For what.
+   * What it waits for.
    */
   reason: string;
   /**
-   * Since when.
+   * When it began.
    */
   since: string;
   /**
-   * Until when, where that is known.
+   * When it ends, if known.
    */
   until?: string;
 }
 /**
- * The best number so far of a run that is to improve one.
+ * The best number so far.
  *
  * This interface was referenced by `RunView`'s JSON-Schema
  * via the `definition` "best_number".
@@ -1003,31 +1003,31 @@ export interface BestNumber1 {
    */
   name: string;
   /**
-   * How far the measurements lie apart.
+   * The spread of the measurements.
    */
   noise?: number;
   /**
-   * Whether more of it is better.
+   * Whether higher is better.
    */
   rises: boolean;
   /**
-   * The request.
+   * The requested target.
    */
   target?: number;
   /**
-   * The number; the median where it was measured several times.
+   * The number; the median of several measurements.
    */
   value: number;
 }
 /**
- * Why a check that may have passed in the workspace does not count: the final check did not accept the tree.
+ * Why a check that may have passed in the workspace doesn't count: the final check rejected the tree.
  *
  * This interface was referenced by `RunView`'s JSON-Schema
  * via the `definition` "check_refusal".
  */
 export interface CheckRefusal1 {
   /**
-   * Why the final check did not accept the tree, where that was not this check.
+   * Why the final check rejected the tree, if this check wasn't the reason.
    */
   reasons?: string[];
   result?: CheckResult1;
@@ -1048,11 +1048,11 @@ export interface CheckResult3 {
    */
   exit_code?: number;
   /**
-   * Names of tests that failed, where the runner is known and names them.
+   * Names of failing tests, if the runner is known and names them.
    */
   failing?: string[];
   /**
-   * The last lines that it printed, where it did not pass.
+   * Its last output lines, if it didn't pass.
    */
   last_lines?: string[];
   /**
@@ -1073,7 +1073,7 @@ export interface CheckResult3 {
   passed: boolean;
   tests?: TestCounts;
   /**
-   * The tree that it judged: another tree voids the result.
+   * The judged tree: another tree voids the result.
    */
   tree: string;
   /**
@@ -1082,14 +1082,14 @@ export interface CheckResult3 {
   why?: string;
 }
 /**
- * The session under way.
+ * The active session.
  *
  * This interface was referenced by `RunView`'s JSON-Schema
  * via the `definition` "current_view".
  */
 export interface CurrentView1 {
   /**
-   * Who works.
+   * The agent.
    */
   agent: string;
   /**
@@ -1101,11 +1101,11 @@ export interface CurrentView1 {
    */
   iteration: number;
   /**
-   * With which model, where one was chosen.
+   * The model, if chosen.
    */
   model?: string;
   /**
-   * In which role.
+   * The role.
    */
   role?: "builder" | "reviewer" | "tester" | "docs";
   /**
@@ -1141,7 +1141,7 @@ export interface FinishedView1 {
     | "suspended"
     | "error";
   /**
-   * In one sentence.
+   * One sentence.
    */
   summary: string;
 }
@@ -1153,7 +1153,7 @@ export interface FinishedView1 {
  */
 export interface NeedsView1 {
   /**
-   * What there is to know for the answer, line by line.
+   * What you need to know for the answer, line by line.
    */
   details?: string[];
   /**
@@ -1161,7 +1161,7 @@ export interface NeedsView1 {
    */
   message: string;
   /**
-   * How it is answered, as commands.
+   * The commands that answer it.
    */
   next: string;
   /**
@@ -1187,15 +1187,15 @@ export interface NeedsView1 {
  */
 export interface PrView1 {
   /**
-   * Not yet for review.
+   * Whether it is a draft.
    */
   draft: boolean;
   /**
-   * Its number; absent where only its address is known.
+   * Its number; absent if only its URL is known.
    */
   number?: number;
   /**
-   * Where people read it.
+   * Its web page.
    */
   url: string;
 }
@@ -1211,7 +1211,7 @@ export interface ProofView1 {
    */
   clean: boolean;
   /**
-   * The commit it judges.
+   * The judged commit.
    */
   commit: string;
   /**
@@ -1219,7 +1219,7 @@ export interface ProofView1 {
    */
   difference?: string[];
   /**
-   * What did not hold.
+   * What didn't pass.
    */
   failed?: string[];
   /**
@@ -1227,11 +1227,11 @@ export interface ProofView1 {
    */
   harness?: string[];
   /**
-   * The result in the words of every surface.
+   * The headline, the same on every surface.
    */
   headline: string;
   /**
-   * What the result is worth, once it has passed.
+   * The strength of the result, if it passed.
    */
   level?: "already_true" | "unverified" | "own_tests" | "independent";
   /**
@@ -1239,11 +1239,11 @@ export interface ProofView1 {
    */
   level_reason?: string;
   /**
-   * Whether it is over.
+   * Whether it is finished.
    */
   over: boolean;
   /**
-   * Whether everything held.
+   * Whether everything passed.
    */
   passed: boolean;
   /**
@@ -1263,7 +1263,7 @@ export interface SetupView1 {
    */
   command: string;
   /**
-   * The last lines that it printed.
+   * Its last output lines.
    */
   last_lines?: string[];
   /**
@@ -1279,7 +1279,7 @@ export interface SetupView1 {
  */
 export interface SpentView1 {
   /**
-   * An estimate of what the run's sandboxes cost; not part of `cost_usd`.
+   * An estimate of the sandboxes' cost; not part of `cost_usd`.
    */
   compute_usd?: number;
   /**
@@ -1287,19 +1287,19 @@ export interface SpentView1 {
    */
   cost_basis?: "reported" | "estimated" | "unknown";
   /**
-   * Cost in USD, as far as it is known: `null` if nothing is, and the least that it can be if `cost_basis` is `unknown`.
+   * Cost in USD, as far as it is known: `null` if unknown, and a lower bound if `cost_basis` is `unknown`.
    */
   cost_usd?: number | null;
   /**
-   * Sandboxes that exist, as far as is known.
+   * Known existing sandboxes.
    */
   sandboxes?: SandboxView[];
   /**
-   * What reading from caches saved.
+   * Savings by caches.
    */
   saved_usd: number;
   /**
-   * Sessions, those that do not count included.
+   * Sessions, including voided ones.
    */
   sessions: number;
   /**
@@ -1308,7 +1308,7 @@ export interface SpentView1 {
   tokens: Tokens | null;
 }
 /**
- * Tests as a runner counted them.
+ * Tests as counted by a runner.
  *
  * This interface was referenced by `RunView`'s JSON-Schema
  * via the `definition` "test_counts".
@@ -1335,15 +1335,15 @@ export interface WaitView1 {
    */
   paused_by?: string;
   /**
-   * For what.
+   * What it waits for.
    */
   reason: string;
   /**
-   * Since when.
+   * When it began.
    */
   since: string;
   /**
-   * Until when, where that is known.
+   * When it ends, if known.
    */
   until?: string;
 }
