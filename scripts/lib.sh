@@ -71,10 +71,10 @@ page_packages() {
     npm ci --no-audit --no-fund --silent 2>/dev/null || npm install --no-save --no-audit --no-fund --silent
 }
 
-# Builds the dashboard into a folder: build_page FOLDER.
+# Builds the dashboard into a folder: build_page FOLDER [types]. `types` writes its types from schemas/ first.
 build_page() {
     has npm || fail "npm is missing" "The dashboard is built with Node 20.19 or newer." "Install both, then try again."
-    (cd web && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 page_packages && npm run --silent build -- --logLevel error --emptyOutDir --outDir "$1") >&2
+    (cd web && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 page_packages && npm run --silent "${2:-types:check}" && npm run --silent build -- --logLevel error --emptyOutDir --outDir "$1") >&2
 }
 
 # npm_folder FOLDER WITHOUT PACKAGE...: pinned packages in a folder of their own outside the checkout, whole or not at all. npm does

@@ -40,6 +40,6 @@ const looks = JSON.parse(await readFile(join(schemas, "looks.json"), "utf8"));
 const banner = "// Made by `npm run types` from schemas/looks.json. Do not edit.\n";
 await put("looks.ts", `${banner}export const LOOKS = ${JSON.stringify(looks, null, 2)} as const;\n`);
 if (stale.length > 0) {
-  console.error(`error: ${stale.join(", ")} stale\n  The schemas have changed since they were made.\n  \`npm run types\` writes them anew.`);
+  console.error(`error: ${stale.join(", ")} stale\n  The schemas have changed.\n  Run \`scripts/generate\`.`);
   process.exit(1);
 }
