@@ -407,40 +407,8 @@ fn the_documentation_names_every_configuration_key() {
     let mut keys: Vec<String> = TOP_KEYS.iter().map(|key| (*key).to_owned()).collect();
     keys.extend(keys_of(serde_json::to_value(&agent).expect("an agent can be written")));
     keys.extend(keys_of(serde_json::to_value(&verifier).expect("a verifier can be written")));
-    let text = std::fs::read_to_string(root().join("docs/CONFIG.md")).expect("docs/CONFIG.md can be read");
-    let wrong: Vec<String> = keys.into_iter().filter(|key| !text.contains(&format!("`{key}`"))).collect();
-    assert_none(&wrong, "keys that docs/CONFIG.md does not name:");
-}
-
-#[test]
-fn the_documentation_names_every_event_kind() {
-    let mut files = Vec::new();
-    collect(&root().join("crates/protocol/src"), &mut files);
-    let source: String =
-        files.iter().map(|file| std::fs::read_to_string(file).expect("a file can be read")).collect();
-    let (_, body) = source.split_once("enum EventBody {").expect("there is an `EventBody`");
-    // Variants stand at the first level of indentation; the last one stands for events of newer versions.
-    let variants = body.lines().take_while(|line| *line != "}").filter_map(|line| line.strip_prefix("    "));
-    let kinds: Vec<String> = variants
-        .filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()))
-        .filter_map(|line| line.split([' ', '{', ',', '(']).next())
-        .map(snake_case)
-        .filter(|kind| kind != "unknown")
-        .collect();
-    assert!(kinds.len() >= 30, "the variants of `EventBody` were not found: {kinds:?}");
     let text =
-        std::fs::read_to_string(root().join("docs/RUN-FOLDER.md")).expect("docs/RUN-FOLDER.md can be read");
-    let wrong: Vec<String> = kinds.into_iter().filter(|kind| !text.contains(&format!("`{kind}`"))).collect();
-    assert_none(&wrong, "event kinds that docs/RUN-FOLDER.md does not name:");
-}
-
-fn snake_case(name: &str) -> String {
-    let mut out = String::new();
-    for c in name.chars() {
-        if c.is_ascii_uppercase() && !out.is_empty() {
-            out.push('_');
-        }
-        out.push(c.to_ascii_lowercase());
-    }
-    out
+        std::fs::read_to_string(root().join("docs/reference/config.md")).expect("the reference can be read");
+    let wrong: Vec<String> = keys.into_iter().filter(|key| !text.contains(&format!("`{key}`"))).collect();
+    assert_none(&wrong, "keys that docs/reference/config.md does not name:");
 }
