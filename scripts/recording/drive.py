@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+import urllib.parse
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -53,7 +54,8 @@ def vars_of(folder, base, clis):
         (programs / name).symlink_to(Path(clis) / name)
     own = home / ".config/ralph/config.json"
     own.parent.mkdir(parents=True)
-    own.write_text(json.dumps({"isolation": "none"}))
+    server = urllib.parse.urlsplit(base)
+    own.write_text(json.dumps({"allowed_hosts": [f"localhost:{server.port}"], "pass_env": ["SCRIPTED_API_KEY"]}))
     return {
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home / ".config"),
