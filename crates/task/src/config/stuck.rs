@@ -90,34 +90,34 @@ impl StuckConfig {
 #[serde(deny_unknown_fields, default)]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub struct StuckWeights {
-    /// The same failure again and again.
+    /// The same failure 3 times in 5 iterations.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub repeated_failure: f64,
-    /// No or nearly no change.
+    /// 3 iterations in a row change fewer than `min_lines` lines.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub stagnation: f64,
-    /// A file that flips between two contents.
+    /// A file alternates between two contents.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub thrash: f64,
-    /// Trees, files or failures that recur.
+    /// Trees, files or failures repeat with a period of 2 to 4, or tests are switched off and on.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub cycle: f64,
-    /// Nothing of substance for a while.
+    /// 3 iterations change nothing, or 5 only notes, formatting and generated files.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub idle: f64,
-    /// The same lines are edited while the same failure stays.
+    /// The same files change and the same failure stays.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub churn: f64,
-    /// Tests don't improve.
+    /// 6 iterations with the same failing tests, 10 if the work reaches new files.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub plateau: f64,
-    /// The same plan with the same result.
+    /// The same plan and the same results; wording alone never counts.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub same_plan: f64,
-    /// Sessions that end without an answer, or refuse.
+    /// 3 sessions in a row without an answer or a change.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub empty: f64,
-    /// A session that repeats itself.
+    /// One session repeats the same calls with the same results.
     #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1)))]
     pub session_loop: f64,
 }
