@@ -13,10 +13,10 @@ use ralph_loop_task::dialect::ralph_json::{Entry, RalphJson};
 const TASK: &str = include_str!("templates/ralph_task.md");
 const JSON: &str = include_str!("templates/ralph.json");
 const PROMPT: &str = include_str!("templates/PROMPT.md");
-const PRD: &str = include_str!("templates/plan/prd.md");
-const TASKS: &str = include_str!("templates/plan/tasks.json");
-const PROGRESS: &str = include_str!("templates/plan/progress.txt");
-const PLAN_PROMPT: &str = include_str!("templates/plan/prompt.md");
+const PRD: &str = include_str!("../plugin/templates/prd.md");
+const TASKS: &str = include_str!("../plugin/templates/tasks.json");
+const PROGRESS: &str = include_str!("../plugin/templates/progress.txt");
+const PLAN_PROMPT: &str = include_str!("../plugin/templates/prompt.md");
 
 /// Placeholder for a test command. It fails, so that nothing passes by accident.
 pub const NO_TESTS: &str = "echo 'your test command' >&2; exit 1";

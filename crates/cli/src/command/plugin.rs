@@ -31,6 +31,10 @@ const FILES: &[(&str, &str)] = &[
     ("plugin/skills/ralph-plan/SKILL.md", include_str!("../../plugin/skills/ralph-plan/SKILL.md")),
     ("plugin/skills/ralph-run/SKILL.md", include_str!("../../plugin/skills/ralph-run/SKILL.md")),
     ("plugin/skills/ralph-status/SKILL.md", include_str!("../../plugin/skills/ralph-status/SKILL.md")),
+    ("plugin/templates/prd.md", include_str!("../../plugin/templates/prd.md")),
+    ("plugin/templates/progress.txt", include_str!("../../plugin/templates/progress.txt")),
+    ("plugin/templates/prompt.md", include_str!("../../plugin/templates/prompt.md")),
+    ("plugin/templates/tasks.json", include_str!("../../plugin/templates/tasks.json")),
 ];
 /// Plugin and marketplace name.
 const PLUGIN: &str = "ralph@ralph";
