@@ -42,7 +42,7 @@ pub(crate) fn parts(text: &str) -> (&str, &str) {
 
 /// Restores entries of `before` that `now` lost, keeping the new top and new entries. `None` if nothing was
 /// lost.
-fn mended(before: &str, now: &str) -> Option<String> {
+fn restored(before: &str, now: &str) -> Option<String> {
     let (_, old) = parts(before);
     let (top, new) = parts(now);
     if old.trim().is_empty() || new.trim_start().starts_with(old.trim()) {
@@ -64,7 +64,7 @@ impl Context {
     /// Restores entries that a session removed or changed; its version is kept in the record.
     pub(crate) fn check_plan_progress(&mut self, before: Option<&str>) -> Result<(), DriveError> {
         let (Some(before), Some(now)) = (before, read(&self.state)) else { return Ok(()) };
-        let Some(text) = mended(before, &now) else { return Ok(()) };
+        let Some(text) = restored(before, &now) else { return Ok(()) };
         let Some(path) = path(&self.state.spec.task) else { return Ok(()) };
         let aside = self.run.path().join("progress.txt.edited");
         artifacts::write_atomic(&aside, &self.redactor.bytes(now.as_bytes()))?;
@@ -91,14 +91,14 @@ mod tests {
 
     #[test]
     fn the_top_may_change_and_entries_only_grow() {
-        assert_eq!(mended(FILE, FILE), None);
-        assert_eq!(mended(FILE, &format!("{FILE}\n## US-002\n- more\n").replace("- one", "- two")), None);
+        assert_eq!(restored(FILE, FILE), None);
+        assert_eq!(restored(FILE, &format!("{FILE}\n## US-002\n- more\n").replace("- one", "- two")), None);
         let rewritten = FILE.replace("- learnt: x\n", "- learnt: y\n");
-        assert_eq!(mended(FILE, &rewritten).unwrap(), format!("{FILE}\n- learnt: y\n"));
+        assert_eq!(restored(FILE, &rewritten).unwrap(), format!("{FILE}\n- learnt: y\n"));
         let emptied = "# Progress\n\n## Patterns\n- better\n\n---\n## US-002\n- new\n";
-        let back = mended(FILE, emptied).unwrap();
+        let back = restored(FILE, emptied).unwrap();
         assert_eq!(back, format!("{}\n## US-002\n- new\n", FILE.replace("- one", "- better")));
-        assert_eq!(mended(FILE, "").unwrap(), FILE);
-        assert_eq!(mended("# Progress\n---\n", "# Other\n"), None);
+        assert_eq!(restored(FILE, "").unwrap(), FILE);
+        assert_eq!(restored("# Progress\n---\n", "# Other\n"), None);
     }
 }

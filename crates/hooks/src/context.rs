@@ -8,19 +8,19 @@ use crate::{HookContext, memory, transcript};
 const WINDOW: u64 = 200_000;
 /// The thresholds in percent, and what to do at each.
 const THRESHOLDS: [(u8, &str); 5] = [
-    (50, "Half of the window is used. Continue, and keep what you read and print short."),
-    (60, "Finish your current piece of work before you begin another one."),
+    (50, "Half of the window is used. Read and print less."),
+    (60, "Finish your current work before you begin anything else."),
     (
         70,
         "Don't begin anything new. Write what you learned into the progress file, and add stories to tasks.json for what is left.",
     ),
     (
         80,
-        "Bring the work to a state that can be committed. Write the progress entry, and add stories to tasks.json for what is left.",
+        "Make the work committable. Write the progress entry, and add stories to tasks.json for what is left.",
     ),
     (
         90,
-        "Stop here: add stories to tasks.json for what is left, write the progress entry, save everything, and end the session. A fresh one continues.",
+        "Stop: add stories to tasks.json for what is left, write the progress entry, save everything, and end the session. A fresh one continues.",
     ),
 ];
 

@@ -123,7 +123,7 @@ fn environment(
     set("RALPH_MODEL", model.unwrap_or_default().to_owned());
     set("RALPH_PROMPT_FILE", prompt_file.to_owned());
     if as_root && is_claude(request.config.output_format) {
-        // As root, claude refuses to skip permissions unless it is told that it runs in a sandbox.
+        // As root, claude refuses to skip permissions unless a variable says that it runs in a sandbox.
         env.entry("IS_SANDBOX".to_owned()).or_insert_with(|| "1".to_owned());
     }
     env.into_iter().collect()

@@ -105,7 +105,7 @@ mod tests {
         let chosen = |asked| choose(&models(), &config, asked).unwrap();
         assert_eq!(chosen(Some("openai/gpt-5.5")).profile.litellm_model, "openai/gpt-5.5");
         assert_eq!(chosen(Some("spare")).profile.litellm_model, "zai/spare");
-        assert_eq!(chosen(Some("spare")).fallback, None, "nobody stands in for himself");
+        assert_eq!(chosen(Some("spare")).fallback, None, "a profile is not its own fallback");
         let usual = chosen(None);
         assert_eq!((usual.profile.name.as_str(), usual.fallback.unwrap().name.as_str()), ("strong", "spare"));
         let silent = AgentConfig { profile: None, ..config };

@@ -34,7 +34,7 @@ pub(crate) fn split(prompt: &str, stable: &[usize]) -> SplitPrompt {
     }
     if parts.is_empty() {
         // Providers require at least one word from us.
-        parts.push(UserPart::Text(TextPart::plain("Go on.")));
+        parts.push(UserPart::Text(TextPart::plain("Continue.")));
     }
     SplitPrompt { system, user: Message::User { parts } }
 }
@@ -71,6 +71,6 @@ mod tests {
             let all: String = system.into_iter().chain(user.into_iter().map(|(text, _)| text)).collect();
             assert_eq!(all, "añbc\ndé", "{stable:?}");
         }
-        assert_eq!(parts("", &[]).1, [("Go on.".to_owned(), false)]);
+        assert_eq!(parts("", &[]).1, [("Continue.".to_owned(), false)]);
     }
 }

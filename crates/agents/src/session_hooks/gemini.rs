@@ -135,6 +135,6 @@ mod tests {
         assert_eq!(hooks.links, links);
         assert_eq!(of(false, None).unwrap().files.len(), 1);
         assert_eq!(of(false, Some("not json")), None);
-        assert_eq!(of(true, None), None, "a sandbox has a home of its own");
+        assert_eq!(of(true, None), None, "a sandbox has its own home");
     }
 }

@@ -74,7 +74,7 @@ mod tests {
         let gone = printed(&program, "pre-tool-use", "claude");
         assert!(gone.contains(r#""permissionDecision":"deny""#), "{gone}");
         assert!(printed(&program, "pre-tool-use", "gemini").contains(r#"{"decision":"deny""#));
-        assert_eq!(printed(&program, "stop", "claude"), "", "the others are in nobody's way");
+        assert_eq!(printed(&program, "stop", "claude"), "", "the other events print nothing");
         for (script, says) in [("exit 0", ""), ("echo \"$1 $2 $4\"", "hook pre-tool-use qwen\n")] {
             std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
             std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();

@@ -121,15 +121,7 @@ impl Agent for ToolsAgent {
     }
 
     fn preamble(&self) -> String {
-        let prose = self.config.system_prompt.as_deref().unwrap_or(GUIDE).trim_end();
-        let list: Vec<String> = self
-            .resources
-            .toolbox
-            .specs()
-            .iter()
-            .map(|spec| format!("- `{}`: {}", spec.name, first_sentence(&spec.description)))
-            .collect();
-        format!("{prose}\n\n## Tools\n\n{}\n", list.join("\n"))
+        self.config.system_prompt.as_deref().unwrap_or(GUIDE).to_owned()
     }
 
     fn session(
@@ -166,8 +158,4 @@ impl Agent for ToolsAgent {
             }
         }
     }
-}
-
-fn first_sentence(text: &str) -> &str {
-    text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.')
 }

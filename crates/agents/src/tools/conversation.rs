@@ -162,7 +162,10 @@ impl Conversation<'_> {
                 }
                 StopReason::MaxTokens if cut < CUT_MAX => {
                     cut += 1;
-                    say(asked, "Your answer was cut at its longest. Go on where it ended, in smaller steps.");
+                    say(
+                        asked,
+                        "Your answer was too long and was cut. Continue where it ended, in smaller steps.",
+                    );
                 }
                 StopReason::MaxTokens => {
                     let reason = format!("the model's answer was cut {} times in a row", cut + 1);
@@ -213,8 +216,8 @@ impl Conversation<'_> {
         let used = self.used();
         (used as f64 >= self.limit as f64 * WARN_AT && used < self.limit).then(|| {
             format!(
-                "\n\n[{used} of {} tokens of this session are used. Bring what you are doing to a good place now, and \
-                 write what is left to do to `.ralph/progress.md`; a fresh session goes on from there.]",
+                "\n\n[{used} of {} tokens of this session are used. Finish your current step and write what is left to \
+                 `.ralph/progress.md`; a fresh session continues.]",
                 self.limit
             )
         })

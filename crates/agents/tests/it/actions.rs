@@ -53,7 +53,7 @@ fn the_preamble_shows_the_contract_and_never_changes() {
     assert_eq!(agent(config()).preamble(), first);
     let own = agent(AgentConfig { system_prompt: Some("Be terse.".into()), ..config() }).preamble();
     assert!(own.starts_with("Be terse.\n\n## How you answer\n"), "{own}");
-    assert!(own.contains(r#""title":"the action contract""#), "the contract stays");
+    assert!(own.contains(r#""required":["summary","actions"]"#), "the contract stays");
     // The examples shown to a model are valid answers.
     let examples: Vec<&str> = first.lines().filter(|line| line.starts_with("{\"summary\"")).collect();
     assert_eq!(examples.len(), 2);
@@ -311,7 +311,7 @@ fn invalid_answer_is_repaired_and_all_calls_count() {
 
     actions[0].type: "runn" is not one of run, patch, write, commit, rotate, pause, stop_success, stop_failure; did you mean "run"?
 
-    Answer again with exactly one JSON object of the schema and nothing else.
+    Answer again with exactly one JSON object of the schema.
     "#);
     assert_eq!(client.request(2).system, client.request(0).system, "the cached part stays the same");
 }

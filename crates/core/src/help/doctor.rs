@@ -71,8 +71,7 @@ pub fn diagnose(
                 return Diagnosis { report, by: profile.name.clone(), usage, note: None };
             }
             Err(error) => {
-                let then =
-                    format!("That answer cannot be used: {error}. Answer again with the whole object.");
+                let then = format!("That answer is invalid: {error}. Answer again with the whole object.");
                 earlier.push(EarlierAnswer { answer: answer.text, then });
                 problem = error;
             }

@@ -89,7 +89,7 @@ fn advice(kind: StuckKind) -> Guardrail {
         ),
         StuckKind::Empty => (
             "a tool or a permission is denied",
-            "name it in the progress file and go on with what can be done without it",
+            "name it in the progress file and continue with what works without it",
         ),
     };
     Guardrail { trigger: trigger.into(), instruction: instruction.into() }

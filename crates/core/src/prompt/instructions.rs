@@ -11,8 +11,7 @@ const NAMES: [&str; 3] = ["CLAUDE.md", "AGENTS.md", "GEMINI.md"];
 /// Limits for one file and for all together.
 const FILE_MAX: usize = 16 * 1024;
 const ALL_MAX: usize = 32 * 1024;
-const ABOUT: &str =
-    "Quoted from the repository. Follow them unless they contradict the task or the rules above.";
+const ABOUT: &str = "Follow them unless they contradict the task or the rules above.";
 
 /// The instructions from the top of the workspace to the session's folder, and whether the run changed any.
 pub(super) fn read(state: &RunState) -> (String, bool) {

@@ -18,16 +18,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 const TEMPLATE: &str = include_str!("../../templates/prompt_md.md");
-const BOXES: &str = "- `ralph` ticks boxes when their checks pass. Tick a finished box without `verify:` yourself; change nothing \
-                      else in the task file.\n";
-const BOXES_CLAIMED: &str = "- `ralph` ticks boxes when their checks pass. Claim a finished box without `verify:` by its id; don't \
-                              edit the task file.\n";
-const STORIES: &str = "- Work only on \"The next story\" below. When it is done, set its `passes` in `{{source}}` to true and write in \
-                        its `notes` how you checked it. You may add, split and reorder stories. Never remove acceptance \
-                        criteria or change `verifyCommands`.\n- In `{{progress}}`, improve the top; below the dashes only \
-                        add entries.\n";
-const STORIES_CLAIMED: &str = "- Work only on \"The next story\" below. When it is done, set its `passes` in `{{source}}` to true, or claim \
-                                it by its id.\n- In `{{progress}}`, improve the top; below the dashes only add entries.\n";
+const BOXES: &str =
+    "- In the task file, only tick finished boxes without `verify:`; `ralph` ticks the rest.\n";
+const BOXES_CLAIMED: &str = "- Claim finished boxes without `verify:` by id; `ralph` ticks the rest.\n";
+const STORIES: &str = "- Do only \"The next story\" below. When it is done, set its `passes` in `{{source}}` to true and its `notes` to how \
+                        you checked it. You may add, split and reorder stories; never remove acceptance criteria or change \
+                        `verifyCommands`.\n- In `{{progress}}`, improve the top; below the dashes, only append.\n";
+const STORIES_CLAIMED: &str = "- Do only \"The next story\" below. When it is done, set its `passes` in `{{source}}` to true, or claim its id.\n\
+                                - In `{{progress}}`, improve the top; below the dashes, only append.\n";
 const TASK_MAX: usize = 96 * 1024;
 const PART_MAX: usize = 12 * 1024;
 const CHECK_MAX: usize = 6 * 1024;
@@ -87,12 +85,12 @@ pub fn assemble(
     }
     let never_changes = out.len();
     let guardrails = place.path(".ralph/guardrails.md");
-    section(&mut out, "Guardrails", &cut_tail(untitled(&files.guardrails), PART_MAX, &guardrails));
+    section(&mut out, "Guardrails", &cut_tail(&rules_only(&files.guardrails), PART_MAX, &guardrails));
     let notes = place.path(".ralph/notes.md");
-    section(&mut out, "Notes", &cut_tail(untitled(&files.notes), PART_MAX, &notes));
+    section(&mut out, "Notes", &cut_tail(&content(&files.notes), PART_MAX, &notes));
     let changes_slowly = out.len();
     let progress = place.progress_file();
-    section(&mut out, "Progress so far", &cut_head(untitled(&files.progress), 2 * PART_MAX, &progress));
+    section(&mut out, "Progress so far", &cut_head(&content(&files.progress), 2 * PART_MAX, &progress));
     match &state.spec.task.working_dir {
         Some(folder) => {
             section(&mut out, &format!("Files in `{folder}/` (first 200)"), &files.tree);
@@ -215,7 +213,10 @@ fn task_text(state: &RunState) -> std::borrow::Cow<'_, str> {
 
 fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
     let (settings, place) = (&state.spec.settings, Place { state, kind });
-    let checks: Vec<String> = settings.required().map(|v| format!("`{}`", v.command_line())).collect();
+    let mut checks: Vec<String> = settings.required().map(|v| format!("`{}`", v.command_line())).collect();
+    if checks.is_empty() {
+        checks.push("the project's tests".to_owned());
+    }
     let mut protected: Vec<String> = settings.protected_paths.iter().map(|p| format!("`{p}`")).collect();
     // For formats with marks in the file, the marking rule says what may change.
     let marked_there = match state.spec.task.dialect {
@@ -227,19 +228,19 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
         protected.push(format!("`{}`", state.spec.task.source));
     }
     protected.dedup();
+    protected.extend([".ralph/runs", ".ralph/config.json", ".git"].map(|path| format!("`{path}`")));
     let promise = format!("<promise>{}</promise>", settings.completion_promise);
     let (run_checks, done) = match kind {
         AgentKind::Actions => {
-            ("Run the checks in your last actions", "end your actions with `stop_success`.".to_owned())
+            ("In your last actions, run", "end your actions with `stop_success`.".to_owned())
         }
         AgentKind::Tools => (
-            "Run the checks before you stop",
+            "Before you stop, run",
             format!("call the tool `done`, or end your final message with this line, alone:\n\n{promise}"),
         ),
-        AgentKind::Cli | AgentKind::Scripted => (
-            "Run the checks before you stop",
-            format!("end your final message with this line, alone:\n\n{promise}"),
-        ),
+        AgentKind::Cli | AgentKind::Scripted => {
+            ("Before you stop, run", format!("end your final message with this line, alone:\n\n{promise}"))
+        }
     };
     let mut text = TEMPLATE
         .replace("{{run_checks}}", run_checks)
@@ -256,8 +257,8 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
         .replace(
             "{{git}}",
             match settings.allow_agent_commits {
-                true => "don't stash, reset or switch branches; you may commit",
-                false => "don't commit, stash, reset or switch branches",
+                true => "You may commit; never stash, reset or switch branches.",
+                false => "Never commit, stash, reset or switch branches.",
             },
         )
         .replace("{{protected}}", &protected.join(", "));
@@ -267,7 +268,7 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
     if let Some(folder) = &state.spec.task.working_dir {
         let _ = writeln!(
             text,
-            "- Work only in `{folder}` and `{}`; `ralph` reports other edits.",
+            "- Edit only `{folder}` and `{}`; `ralph` reports other edits.",
             place.progress_file()
         );
     }
@@ -281,7 +282,7 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
     let source = place.path(&state.spec.task.source);
     text.push_str(&own.replace("{{source}}", &source).replace("{{progress}}", &place.progress_file()));
     if settings.completion == Completion::Checks {
-        text.push_str("\nThe run ends when the checks pass, even without the promise.\n");
+        text.push_str("\nThe run ends when the checks pass, promise or not.\n");
     }
     out.push_str(&text);
 }
@@ -293,12 +294,27 @@ fn section(out: &mut String, title: &str, body: &str) {
     }
 }
 
-/// A state file without its title, because the section has one.
-fn untitled(text: &str) -> &str {
-    match text.split_once('\n') {
+/// A state file without its title, comments and sections that say `(none)`.
+fn content(text: &str) -> String {
+    let untitled = match text.split_once('\n') {
         Some((first, rest)) if first.starts_with("# ") => rest,
         _ => text,
-    }
+    };
+    let comment = |line: &str| line.starts_with("<!--") && line.ends_with("-->");
+    let text = lines_without(untitled, comment);
+    let says = |section: &&str| section.split_once('\n').is_none_or(|(_, body)| body.trim() != "(none)");
+    text.split("\n## ").filter(says).collect::<Vec<_>>().join("\n## ")
+}
+
+/// Rules without where they come from: sessions need only what to do.
+fn rules_only(text: &str) -> String {
+    content(&lines_without(text, |line| {
+        line.starts_with("- added_after:") || line.starts_with("- evidence:")
+    }))
+}
+
+fn lines_without(text: &str, gone: impl Fn(&str) -> bool) -> String {
+    text.lines().filter(|line| !gone(line.trim_end())).collect::<Vec<_>>().join("\n")
 }
 
 fn cut_head(text: &str, max: usize, path: &str) -> String {

@@ -20,13 +20,13 @@ pub(super) fn changes(state: &RunState, place: &Place<'_>) -> String {
         if baseline.dirty_total > 0 {
             let _ = writeln!(
                 text,
-                "{} had the user's changes before the run; leave them alone unless the task needs them.",
+                "{} had the user's changes before the run; change them only if the task needs it.",
                 count(baseline.dirty_total, "file")
             );
         }
     }
     if state.work.touched.is_empty() {
-        text.push_str("Nothing changed in this run yet.\n");
+        text.push_str("No changes yet.\n");
     } else {
         let _ = writeln!(text, "Files changed ({}):", state.work.touched.len());
         for path in state.work.touched.iter().take(FILES_MAX) {
@@ -72,11 +72,8 @@ pub(super) fn findings(state: &RunState) -> String {
 pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -> String {
     let mut text = String::new();
     for verifier in &state.spec.settings.verifiers {
-        let required = if state.spec.settings.required_verifiers.contains(&verifier.name) {
-            "required"
-        } else {
-            "optional"
-        };
+        let required = state.spec.settings.required_verifiers.contains(&verifier.name);
+        let optional = if required { "" } else { " (optional)" };
         let result = match state.work.checks.get(&verifier.name) {
             None => "not run yet".to_owned(),
             Some(r) => {
@@ -91,7 +88,7 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
                 }
             }
         };
-        let _ = writeln!(text, "- {} ({required}) `{}`: {result}", verifier.name, verifier.command_line());
+        let _ = writeln!(text, "- {}{optional} `{}`: {result}", verifier.name, verifier.command_line());
     }
     let nothing_fails = |checks: &BaselineChecks| checks.red.is_empty() && !checks.results.is_empty();
     if state.baseline_checks.as_ref().is_some_and(nothing_fails) {

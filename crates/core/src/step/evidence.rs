@@ -142,7 +142,7 @@ mod tests {
             .enumerate()
             .map(|(n, word)| pair(n, "make", word))
             .collect();
-        assert_eq!(circles(&moving), None, "the same call with another result each time is no circle");
+        assert_eq!(circles(&moving), None, "the same call with another result each time isn't a circle");
         let turns: String =
             (0..8).map(|n| if n % 2 == 0 { pair(n, "make", "x") } else { pair(n, "cat log", "y") }).collect();
         assert_eq!(circles(&turns), Some(SessionLoop::Alternating { period: 2 }));

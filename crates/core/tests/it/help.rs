@@ -297,7 +297,7 @@ fn roles_take_turns_and_findings_reach_the_builder() {
     assert!(
         prompt(&machine, 3).contains("## reviewer (iteration 2)\n\n- src/drain.rs:4 the loop never ends")
     );
-    assert!(!prompt(&machine, 4).contains("Findings of other sessions"), "the builder has read them");
+    assert!(!prompt(&machine, 4).contains("Findings of other roles"), "the builder has read them");
     let gutter = machine.events().into_iter().find(|e| e.body.kind() == "gutter");
     assert_eq!(gutter, None, "reviewing is not silence");
 }

@@ -48,6 +48,21 @@ fn a_later_prompt_reads_like_this() {
 }
 
 #[test]
+fn state_files_lose_comments_empty_sections_and_the_origin_of_rules() {
+    let machine = Machine::new(three_sessions);
+    let files = PromptFiles {
+        guardrails: "# Guardrails\n\n### guardrail: small\n- instruction: keep it small\n- added_after: iteration 3\n- evidence: it grew\n".into(),
+        notes: "# Notes\n\n## Allowed\n<!-- short facts -->\n(none)\n\n## Latest\n(none)\n".into(),
+        progress: "# Progress\n\n## Done\n- the parser\n- evidence: its tests pass\n\n## Blockers\n(none)\n\n## A heading of an agent\n".into(),
+        ..PromptFiles::default()
+    };
+    let text = assemble(&RunState::new(machine.spec()), &files);
+    let shown = "\n# Guardrails\n\n### guardrail: small\n- instruction: keep it small\n\n\
+        # Progress so far\n\n## Done\n- the parser\n- evidence: its tests pass\n\n## A heading of an agent\n\n# Changes";
+    assert!(text.contains(shown), "{text}");
+}
+
+#[test]
 fn the_same_state_gives_the_same_bytes() {
     let (machine, state) = after_two_iterations();
     let run = machine.dir().run(&"r1".into());
@@ -219,10 +234,10 @@ fn prompts_of_the_four_formats_stay_small() {
     let (machine, later) = after_two_iterations();
     let first = RunState::new(machine.spec());
     for (dialect, source, most) in [
-        (Dialect::PromptMd, "PROMPT.md", [275, 320]),
-        (Dialect::RalphTaskMd, "ralph_task.md", [310, 355]),
-        (Dialect::RalphJson, "ralph.json", [275, 320]),
-        (Dialect::Plan, "ralph/tasks.json", [355, 400]),
+        (Dialect::PromptMd, "PROMPT.md", [230, 280]),
+        (Dialect::RalphTaskMd, "ralph_task.md", [245, 300]),
+        (Dialect::RalphJson, "ralph.json", [230, 280]),
+        (Dialect::Plan, "ralph/tasks.json", [315, 370]),
     ] {
         for (state, most) in [&first, &later].into_iter().zip(most) {
             let state = changed(state, |facts| {

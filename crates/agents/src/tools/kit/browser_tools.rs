@@ -14,8 +14,8 @@ impl Tool for OpenBrowser {
     fn spec(&self) -> ToolSpec {
         spec(
             "openBrowser",
-            "Open a page in a headless browser to see your work: returns a picture, the text of the page, errors of \
-             its console and failed requests. Start the server with startProcess first.",
+            "Open a page in a headless browser: returns a picture, its text, console errors and failed requests. \
+             Start the server with startProcess first.",
             json!({
                 "url": {
                     "type": "string", "minLength": 1,

@@ -15,8 +15,8 @@ impl Tool for Done {
     fn spec(&self) -> ToolSpec {
         spec(
             "done",
-            "Say that the whole task is done, with a summary of what was done. Checks start then; call it only when \
-             you have seen the checks pass. It ends this session.",
+            "End this session because the whole task is done. Call it only after you saw the checks pass; they run \
+             again.",
             json!({ "summary": { "type": "string", "minLength": 1, "description": "What was done, and how it was checked" } }),
             &["summary"],
         )

@@ -22,8 +22,8 @@ impl Tool for Exec {
     fn spec(&self) -> ToolSpec {
         spec(
             "exec",
-            "Run a command and wait for its end: builds, tests, type checks, git, anything that stops by itself. \
-             Shows the last 50 lines of its output. For servers and watchers use startProcess.",
+            "Run a command to its end (builds, tests, type checks, git) and show its last 50 lines. For servers and \
+             watchers use startProcess.",
             json!({
                 "command": { "type": "string", "minLength": 1, "description": "The command, as for a shell" },
                 "cwd": { "type": "string", "description": "Folder to run in; the working folder where absent" },

@@ -13,8 +13,8 @@ impl Tool for Interact {
     fn spec(&self) -> ToolSpec {
         spec(
             "interact",
-            "Do something with the page in a browser, and see what came of it: click, type (replaces what stands in \
-             the field), press (a key), scroll (pixels), hover, wait (for an element, or milliseconds).",
+            "Act on the page in a browser and see the result: click, type (replaces the field's text), press (a key), \
+             scroll (pixels), hover, wait (for an element, or milliseconds).",
             json!({
                 "action": {
                     "type": "string", "enum": ["click", "type", "press", "scroll", "hover", "wait"],

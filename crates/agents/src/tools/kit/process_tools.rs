@@ -15,12 +15,7 @@ impl Tool for StopProcess {
     fn spec(&self) -> ToolSpec {
         let name =
             json!({ "name": { "type": "string", "minLength": 1, "description": "The process's name" } });
-        spec(
-            "stopProcess",
-            "Stop a process that was started with startProcess, with everything below it.",
-            name,
-            &["name"],
-        )
+        spec("stopProcess", "Stop a process of startProcess with its children.", name, &["name"])
     }
     fn what(&self, args: &Args<'_>) -> String {
         args.str("name").to_owned()
@@ -40,7 +35,7 @@ impl Tool for GetProcessOutput {
     fn spec(&self) -> ToolSpec {
         spec(
             "getProcessOutput",
-            "Show what a process printed last, and whether it still runs.",
+            "Show a process's last output and whether it still runs.",
             json!({
                 "name": { "type": "string", "minLength": 1, "description": "The process's name" },
                 "lines": {
@@ -74,7 +69,7 @@ pub(super) struct ListProcesses;
 
 impl Tool for ListProcesses {
     fn spec(&self) -> ToolSpec {
-        spec("listProcesses", "List the processes that were started with startProcess.", json!({}), &[])
+        spec("listProcesses", "List the processes of startProcess.", json!({}), &[])
     }
     fn beside_others(&self) -> bool {
         true

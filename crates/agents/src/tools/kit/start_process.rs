@@ -26,9 +26,9 @@ impl Tool for StartProcess {
     fn spec(&self) -> ToolSpec {
         spec(
             "startProcess",
-            "Start a process that goes on, like a dev server or a watcher. There is one process per name: starting \
-             another with the same name ends the old one. Waits for readySignal, or for an address in the output, and \
-             returns the address. It lives on after this session until it is stopped or idle.",
+            "Start a process that keeps running, like a dev server or a watcher. Starting another with the same name ends \
+             the old one. Waits for readySignal, or for an address in the output, and returns the address. It outlives \
+             this session until it is stopped or idle.",
             json!({
                 "name": { "type": "string", "minLength": 1, "description": "A name like `dev-server`" },
                 "command": { "type": "string", "minLength": 1, "description": "The command, as for a shell" },

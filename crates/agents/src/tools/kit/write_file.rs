@@ -14,7 +14,7 @@ impl Tool for WriteFile {
     fn spec(&self) -> ToolSpec {
         spec(
             "writeFile",
-            "Write a whole file of the workspace, making its folders. It replaces what was there; for a small change \
+            "Write a whole file of the workspace, replacing an existing one and making its folders. For a small change \
              of a large file use editFile.",
             json!({
                 "path": { "type": "string", "minLength": 1, "description": "Path relative to the workspace" },

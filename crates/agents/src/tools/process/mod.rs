@@ -120,7 +120,7 @@ impl Processes {
     pub(crate) fn output(&self, name: &str) -> Result<(Listed, String), String> {
         let mut all = self.all();
         let known: Vec<String> = all.keys().cloned().collect();
-        let process = all.get_mut(name).ok_or_else(|| nobody(name, &known))?;
+        let process = all.get_mut(name).ok_or_else(|| no_process(name, &known))?;
         process.asked = Instant::now();
         let output = process.background.view().state().output();
         Ok((
@@ -134,7 +134,7 @@ impl Processes {
         let mut all = self.all();
         let Some(mut process) = all.remove(name) else {
             let known: Vec<String> = all.keys().cloned().collect();
-            return Err(nobody(name, &known));
+            return Err(no_process(name, &known));
         };
         drop(all);
         let before = process.background.view().state().ended.as_ref().map(ProcessEnd::words);
@@ -219,7 +219,7 @@ fn listed(name: &str, process: &Process, now: Instant) -> Listed {
     }
 }
 
-fn nobody(name: &str, known: &[String]) -> String {
+fn no_process(name: &str, known: &[String]) -> String {
     match known.is_empty() {
         true => format!("there is no process `{name}`; none was started"),
         false => format!("there is no process `{name}`; there are: {}", known.join(", ")),

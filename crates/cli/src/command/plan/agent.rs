@@ -199,7 +199,7 @@ impl Planner {
                     quoted("it answers neither with questions nor with a plan", &text),
                 ),
                 Ok(_) if !self.asks => (
-                    "Questions can't be answered now. Use your own recommendations and answer with the plan."
+                    "The user can't answer now. Use your recommendations and answer with the plan."
                         .to_owned(),
                     quoted("it asks although you can't answer", &text),
                 ),
@@ -210,7 +210,7 @@ impl Planner {
                     continue;
                 }
                 Err(why) => (
-                    format!("That was no such JSON object ({why}). Answer with the object alone."),
+                    format!("That isn't the JSON object ({why}). Answer with the object alone."),
                     quoted("it doesn't answer with the JSON object of a plan", &text),
                 ),
             };
@@ -281,10 +281,10 @@ impl Planner {
     fn first_prompt(&self, wish: &str, prd: Option<&str>) -> String {
         let mut text = String::new();
         if !wish.is_empty() {
-            text.push_str(&format!("# The feature\n\n{wish}\n\n"));
+            text.push_str(&format!("# Feature\n\n{wish}\n\n"));
         }
         if let Some(prd) = prd {
-            text.push_str(&format!("# The requirements\n\nDerive the stories from this; leave `prd` out. Ask only if it is ambiguous or silent.\n\n{}\n\n", head(prd, 64 * 1024)));
+            text.push_str(&format!("# Requirements\n\nDerive the stories from this; leave `prd` out. Ask only if it is ambiguous or incomplete.\n\n{}\n\n", head(prd, 64 * 1024)));
         }
         if !self.asks {
             text.push_str("Decide open questions yourself, list them under Open Questions, and answer with the plan.\n\n");
@@ -298,7 +298,7 @@ impl Planner {
             .map(|one| format!("`{}`", join_argv(&one.argv)))
             .collect();
         text.push_str(&format!(
-            "# The repository\n\nCommands that it has: {}\n",
+            "# Repository\n\nIts commands: {}\n",
             if tests.is_empty() { "none found".to_owned() } else { tests.join(", ") }
         ));
         for name in ["README.md", "AGENTS.md", "CLAUDE.md"] {
@@ -317,7 +317,7 @@ impl Planner {
 
 /// Asks the user and formats the answers.
 fn said(questions: &[Asked], out: &Out) -> Result<String, Left> {
-    let mut then = String::from("The person's answers:\n");
+    let mut then = String::from("The user's answers:\n");
     for asked in questions.iter().take(QUESTIONS_MAX) {
         out.line(one_line(&asked.question, 500));
         for (number, choice) in asked.choices.iter().take(9).enumerate() {

@@ -179,6 +179,7 @@ fn what_stays_the_same_stands_first_in_every_dialect() {
             ("packages/a/notes.txt", "edited by sessions\n"),
         ];
         let repo = TestRepo::new(&env, "repo", &[files, &more].concat());
+        repo.write(".ralph/notes.md", "# Notes\n\nThe database is read-only.\n");
         // Every session leaves new files, edits one that the task shows, and writes down what it did.
         let agent = "cat > /dev/null\ntop=$(git rev-parse --show-toplevel)\necho x > new$RALPH_ITERATION.txt\n\
             echo $RALPH_ITERATION >> $top/packages/a/notes.txt\necho \"- step $RALPH_ITERATION\" >> $top/.ralph/progress.md\n\
