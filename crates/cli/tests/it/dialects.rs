@@ -169,8 +169,7 @@ esac"#;
     assert!(!early.contains("\"passes\": true"), "the early claim was taken back: {early}");
     assert_eq!(repo.read("ralph/tasks.json").matches("\"passes\": true").count(), 2);
     let prompt = repo.run_file("iterations/2/prompt.md");
-    assert!(prompt.contains("Iteration {{iteration}} of 30: do the next story."), "{prompt}");
-    assert!(prompt.contains("`{{iteration}}` and `$RALPH_ITERATION` in the task mean 2."), "{prompt}");
+    assert!(prompt.contains("Iteration 2 of 30: do the next story."), "{prompt}");
 }
 
 #[test]

@@ -197,14 +197,14 @@ impl Place<'_> {
     }
 }
 
-/// The task in its own format. Fills a plan's iteration number in the run section instead, so that this text
-/// stays cacheable.
+/// The task in its own format, with the names in a plan's prompt filled in.
 fn task_text(state: &RunState) -> std::borrow::Cow<'_, str> {
     let text = &state.spec.task.text;
     if state.spec.task.dialect != Dialect::Plan {
         return text.into();
     }
     let vars = Vars::new()
+        .with("iteration", (state.iterations.count + 1).to_string())
         .with("max_iterations", state.spec.settings.budgets.max_iterations.to_string())
         .with("run_id", state.spec.run_id.as_str())
         .with("branch", state.spec.branch.as_deref().unwrap_or_default());

@@ -5,8 +5,6 @@ use super::{CHECK_MAX, Place};
 use ralph_loop_domain::state::RunState;
 use ralph_loop_protocol::event::{BaselineChecks, Verdict};
 use ralph_loop_protocol::text::{count, duration, tail};
-use ralph_loop_task::dialect::Dialect;
-use ralph_loop_task::dialect::template::open_names;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -146,13 +144,6 @@ pub(super) fn standing(state: &RunState) -> String {
         let _ = write!(text, " Cost {} of {}.", spent.cost, budgets.max_cost);
     }
     text.push('\n');
-    if state.spec.task.dialect == Dialect::Plan && open_names(&state.spec.task.text).contains(&"iteration") {
-        let _ = writeln!(
-            text,
-            "`{{{{iteration}}}}` and `$RALPH_ITERATION` in the task mean {}.",
-            state.iterations.count + 1
-        );
-    }
     let scores: Vec<String> =
         state.iterations.history.iter().rev().take(8).rev().map(|i| format!("{:.1}", i.loop_score)).collect();
     if scores.iter().any(|s| s != "0.0") {
