@@ -7,7 +7,7 @@ use crate::error::AppError;
 use crate::facts::RunReading;
 use crate::provider_calls::{self, Removal};
 use crate::providers;
-use crate::{find, handover, seen};
+use crate::{find, handover, hidden, seen};
 use jiff::Timestamp;
 use ralph_loop_git::Repo;
 use ralph_loop_git::checkout;
@@ -259,7 +259,7 @@ pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppErro
             };
             problems.extend(removed.err());
         }
-        for path in raw_logs(entry) {
+        for path in raw_logs(entry).into_iter().chain([hidden::kept_at(&home, &left.run_id)]) {
             let _ = fs::remove_file(path);
         }
         if let Some(repo) = &origin {

@@ -7,7 +7,7 @@ mod fork;
 mod issue;
 mod leftovers;
 pub(crate) mod memory;
-mod options;
+pub(crate) mod options;
 mod place;
 pub(crate) mod placement;
 mod preview;
@@ -22,7 +22,8 @@ use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest, TaskInput};
 use crate::settings::LoadedSettings;
 use crate::{
-    asked_by, find, handover, locks, model_access, models, notify, record_trust, sandboxes, settings, wiring,
+    asked_by, find, handover, hidden, locks, model_access, models, notify, record_trust, sandboxes, settings,
+    wiring,
 };
 pub(crate) use asked::asked;
 pub(crate) use driven::watch_dotenv;
@@ -67,6 +68,8 @@ pub struct Plan {
     goes_on: Option<RunId>,
     /// Where it forks from another run.
     fork: Option<fork::ForkPoint>,
+    /// Checks that agents must not see.
+    hidden: Vec<hidden::HiddenCriterion>,
 }
 
 impl Plan {
@@ -175,6 +178,11 @@ pub(crate) fn prepare(
         settings.handover.publish = request.publish.unwrap_or(settings.handover.publish);
         (settings, Default::default())
     });
+    let hidden = hidden_criteria(&origin, isolation, &settings).unwrap_or_else(|error| {
+        missing.push(error);
+        Vec::new()
+    });
+    hidden::add_to(&mut settings, &hidden);
     if let Some(issue) = &issue {
         adopt_issue(issue, &request, &loaded, &mut settings, &mut chosen);
     }
@@ -215,7 +223,23 @@ pub(crate) fn prepare(
         config_digest: loaded.repo_digest.filter(|_| in_place),
         goes_on,
         fork: None,
+        hidden,
     })
+}
+
+/// The repo's hidden criteria; refuses them if the agent could read them.
+fn hidden_criteria(
+    origin: &Repo,
+    isolation: Isolation,
+    settings: &Settings,
+) -> Result<Vec<hidden::HiddenCriterion>, AppError> {
+    let found = hidden::read(origin)?;
+    if found.is_empty() || isolation != Isolation::None || settings.sandbox.provider().is_elsewhere() {
+        return Ok(found);
+    }
+    Err(AppError::usage("hidden criteria need a sandbox, and this run has none")
+        .cause("an agent with `--isolation none` can read `.ralph/hidden/`")
+        .hint("run without `--isolation none`, or move `.ralph/hidden` out of the repo"))
 }
 
 /// Rejects a linked `.ralph`: a run writes there and follows no links.
@@ -298,6 +322,7 @@ pub(crate) fn start(
         record_trust::write(home, &spec.run_id, &plan.allowed)?;
         placement_request.keep(env, home, &spec.run_id)?;
         asked_by::keep(&home.record(&spec.run_id), plan.request.asked_by.as_deref())?;
+        hidden::keep(home, &spec.run_id, &plan.hidden)?;
         let mut writer = RunWriter::create(spec.clone(), &wiring::writer_options(env, home, &spec)?)?;
         wiring::register(home, &spec)?;
         shown::link(&RalphDir::of(&spec.origin), &spec.run_id, &home.record(&spec.run_id));

@@ -5,7 +5,9 @@ use crate::error::AppError;
 use crate::isolation::RepoInside;
 use crate::report::Reporter;
 use crate::trust::quoted;
-use crate::{handover, hooks, installed, isolation, model_access, models, repo_file, sandboxes, settings};
+use crate::{
+    handover, hidden, hooks, installed, isolation, model_access, models, repo_file, sandboxes, settings,
+};
 use ralph_loop_agents::{
     ActionsAgent, BackendAsker, CliAgent, HttpModelClient, ProgramPlace, ProgramSource, ScriptedAgent,
     ToolsAgent, presets,
@@ -154,6 +156,7 @@ pub fn parts(
         Box::new(GitWorkspace::new(repo, run_id, options)?)
     };
     let access = ModelAccess::new(env, spec, &redactor);
+    let custom_checks = hidden::checks(home, &spec.run_id, &cancel);
     Ok(DriverParts {
         dir: RalphDir::of(folder),
         home: RalphDir::of(spec.home()),
@@ -165,7 +168,7 @@ pub fn parts(
         workspace,
         installed,
         agents: agents(env, home, spec, &access)?,
-        custom_checks: std::collections::BTreeMap::new(),
+        custom_checks,
         clock: Arc::new(SystemClock::default()),
         redactor,
         observers: vec![report.observer()],

@@ -65,6 +65,7 @@ const GROUPS: [(&str, &[&str], &[&str]); 6] = [
         &["trust"],
         &[
             "harness",
+            "prove",
             "clean",
             "archive",
             "models",
@@ -250,6 +251,8 @@ pub enum Command {
     Lint(command::lint::LintArgs),
     /// Show which files decide a check, and why
     Harness(command::harness::HarnessArgs),
+    /// Prove a commit or pull request that no run made
+    Prove(command::prove::ProveArgs),
     /// Archive a finished plan
     Archive(command::archive::ArchiveArgs),
     /// Print a JSON Schema

@@ -4,8 +4,8 @@ use crate::args::{Cli, Command};
 use crate::command::{
     apply, archive, attach, bug_report, clean, completions, control, cost, demo, deploy, diagnose, diff,
     doctor, fork, guardrail, harness, home, hook, index, init, lint, list, logs, man, mcp, models, notify,
-    open, plan, plugin, probe, publish, replay, restore, resume, run, sandbox, schema, serve, show, status,
-    trust, worker,
+    open, plan, plugin, probe, prove, publish, replay, restore, resume, run, sandbox, schema, serve, show,
+    status, trust, worker,
 };
 use crate::error::CommandError;
 use crate::output::Out;
@@ -54,6 +54,7 @@ pub fn dispatch(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
         Command::Init(args) => init::run(args, app, &folder, out),
         Command::Lint(args) => lint::run(args, app, &folder, out),
         Command::Harness(args) => harness::run(&args, app, &folder, out),
+        Command::Prove(args) => prove::run(args, app, &folder, out),
         Command::Archive(args) => archive::run(args, app, &folder, out),
         Command::Schema(args) => schema::run(args, &folder, out),
         Command::Doctor(args) => doctor::run(args, app, &folder, out),

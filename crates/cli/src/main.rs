@@ -21,6 +21,7 @@ mod output;
 mod own_code;
 mod parse;
 mod present;
+mod proof_text;
 mod question;
 mod report;
 mod run_text;

@@ -20,6 +20,7 @@ use ralph_loop_protocol::describe::describe;
 use ralph_loop_protocol::event::{Effect, EffectIntended, EgressRefused, Event, EventBody};
 use ralph_loop_protocol::sanitize;
 use ralph_loop_protocol::text::duration;
+use ralph_loop_task::config::VerifierConfig;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -174,6 +175,11 @@ impl Context {
             activity: String::new(),
             errors: String::new(),
         }
+    }
+
+    /// Whether agents must not see what a check runs.
+    pub fn is_hidden(&self, verifier: &VerifierConfig) -> bool {
+        self.custom_checks.get(&verifier.name).is_some_and(|check| check.is_hidden())
     }
 
     /// Journals hosts blocked since the last call.

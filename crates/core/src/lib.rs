@@ -82,6 +82,7 @@ pub use notify::{catch_up, is_outstanding};
 pub use observers::{LiveStatus, Observer};
 pub use refusals::Refusals;
 pub use run_writer::{RunWriter, WriterOptions};
+pub use step::prove_commit::{CommitProof, CommitToProve, HunkLimits, HunkReport, UnnoticedHunk};
 pub use stuck_detector::StuckDetector;
 pub use task_book::is_same_task;
 

@@ -6,7 +6,7 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::Reporter;
 use crate::request::{self, Overrides, PlaceRequest, RunRequest, TaskInput};
-use crate::{find, model_access, models, record_trust};
+use crate::{find, hidden, model_access, models, record_trust};
 use ralph_loop_domain::state::RunState;
 use ralph_loop_git::Repo;
 use ralph_loop_git::UserChanges;
@@ -94,6 +94,7 @@ pub(crate) fn fork(
     // The first run's pull request isn't reused.
     settings.handover.branch = None;
     plan.settings = settings;
+    plan.hidden = hidden::kept(&env.state_home()?, &entry.run_id);
     plan.config_digest = None;
     let told = format!(
         "This run continues from iteration {at} of run {}, with the files it left. {} were done by then.",

@@ -51,6 +51,48 @@ pub fn resolve(
     let by_sentence = matches!(request.task, TaskInput::Text(_));
     let mut assumptions = Assumptions { by_sentence, ..Assumptions::default() };
     assumptions.add_agents(env, top, models, &mut file, &wanted.agents);
+    let mut settings = merged(env, request, file, task, (isolation, top), &mut assumptions)?;
+    if let Some(model) = &wanted.model {
+        settings.agents.iter_mut().for_each(|a| a.model = Some(model.clone()));
+    }
+    model_access::resolve(env, &mut settings, models, choice);
+    // Setup runs in every workspace except the user's own folder.
+    let set_up = request.place != PlaceRequest::InPlace || isolation != Isolation::None;
+    check_settings(env, &settings, &models.prices, (top, set_up))?;
+    Ok((settings, assumptions))
+}
+
+/// The settings of a proof without a run: the same checks, setup and sandbox, and no agent.
+pub fn for_checks(
+    env: &Environment,
+    request: &RunRequest,
+    loaded: LoadedSettings,
+    task: ConfigFile,
+    (isolation, top): (Isolation, &Path),
+) -> Result<Settings, AppError> {
+    let file = ConfigFile { agents: Some(Vec::new()), agent_priority: None, ..loaded.file };
+    let task = ConfigFile { agents: None, agent_priority: None, ..task };
+    let mut settings = merged(env, request, file, task, (isolation, top), &mut Assumptions::default())?;
+    settings.agents.clear();
+    settings.baseline = true;
+    let mut problems = check_checks(&settings, top);
+    if !settings.sandbox.provider().is_elsewhere() {
+        missing_verifiers(env, &settings, (top, true), &mut problems);
+    }
+    AppError::together(problems)?;
+    Ok(settings)
+}
+
+/// Merges files, task and flags; a repo without any check gets its own test command.
+fn merged(
+    env: &Environment,
+    request: &RunRequest,
+    mut file: ConfigFile,
+    task: ConfigFile,
+    (isolation, top): (Isolation, &Path),
+    assumptions: &mut Assumptions,
+) -> Result<Settings, AppError> {
+    let wanted = &request.overrides;
     let unchecked = |file: &ConfigFile| file.verifiers.as_ref().is_none_or(Vec::is_empty);
     if wanted.verify.is_empty()
         && wanted.checks.is_empty()
@@ -105,14 +147,7 @@ pub fn resolve(
         settings.verifiers.push(check.clone());
     }
     settings.setup_guessed = !assumptions.setup.is_empty() && settings.setup_commands == assumptions.setup;
-    if let Some(model) = &wanted.model {
-        settings.agents.iter_mut().for_each(|a| a.model = Some(model.clone()));
-    }
-    model_access::resolve(env, &mut settings, models, choice);
-    // Setup runs in every workspace except the user's own folder.
-    let set_up = request.place != PlaceRequest::InPlace || isolation != Isolation::None;
-    check_settings(env, &settings, &models.prices, (top, set_up))?;
-    Ok((settings, assumptions))
+    Ok(settings)
 }
 
 /// The user's configured list plus the flags.
@@ -150,6 +185,20 @@ fn check_settings(
         )
         .hint("three ways out: install a CLI (`npm install -g @anthropic-ai/claude-code`); set the key of a model (`ralph models` names it), which then works by JSON actions; or name any command under `agents` in `.ralph/config.json` (`ralph init --profile command`). `ralph demo` needs none of them"));
     }
+    problems.extend(check_checks(frozen, top));
+    // Programs in a remote sandbox are checked once it exists.
+    if !frozen.sandbox.provider().is_elsewhere() {
+        missing_agents(env, frozen, top, &mut problems);
+        missing_verifiers(env, frozen, (top, set_up), &mut problems);
+    }
+    model_access::check(env, frozen, &mut problems);
+    problems.extend(strict(frozen, prices).err());
+    AppError::together(problems)
+}
+
+/// Problems of the checks and the sandbox.
+fn check_checks(frozen: &Settings, top: &Path) -> Vec<AppError> {
+    let mut problems = Vec::new();
     for name in &frozen.required_verifiers {
         if !frozen.verifiers.iter().any(|v| v.name == *name) {
             problems.push(
@@ -170,22 +219,11 @@ fn check_settings(
             }));
     }
     problems.extend(crate::isolation::check(frozen).err());
-    // Programs in a remote sandbox are checked once it exists.
-    if !frozen.sandbox.provider().is_elsewhere() {
-        missing_programs(env, frozen, (top, set_up), &mut problems);
-    }
-    model_access::check(env, frozen, &mut problems);
-    problems.extend(strict(frozen, prices).err());
-    AppError::together(problems)
+    problems
 }
 
-/// Agent and verifier programs missing on this machine.
-fn missing_programs(
-    env: &Environment,
-    frozen: &Settings,
-    (top, set_up): (&Path, bool),
-    problems: &mut Vec<AppError>,
-) {
+/// Agent programs missing on this machine.
+fn missing_agents(env: &Environment, frozen: &Settings, top: &Path, problems: &mut Vec<AppError>) {
     let (path, programs) = (env.path(), settings::programs(env, top));
     for agent in frozen.agents.iter().filter(|a| a.kind == AgentKind::Cli) {
         let program = &agent.command_argv[0];
@@ -204,6 +242,16 @@ fn missing_programs(
             )));
         }
     }
+}
+
+/// Verifier programs missing on this machine.
+fn missing_verifiers(
+    env: &Environment,
+    frozen: &Settings,
+    (top, set_up): (&Path, bool),
+    problems: &mut Vec<AppError>,
+) {
+    let path = env.path();
     for verifier in &frozen.verifiers {
         let Some(program) = verifier.command_argv.first() else { continue };
         // Setup may create programs inside the repo.

@@ -31,6 +31,7 @@ pub mod open;
 pub mod plan;
 pub mod plugin;
 pub mod probe;
+pub mod prove;
 pub mod publish;
 pub mod replay;
 pub mod restore;

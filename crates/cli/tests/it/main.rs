@@ -45,6 +45,7 @@ mod partial_clones;
 mod placing;
 mod plan;
 mod proof;
+mod prove;
 mod real_agents;
 mod real_story;
 mod run_loop;

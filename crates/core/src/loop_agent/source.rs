@@ -161,7 +161,7 @@ fn lead(record: &RunDir, lock: &RunLock) {
 fn with_hooks(mut parts: DriverParts, hooks: Hooks) -> DriverParts {
     parts.observers = hooks.observers;
     parts.cancel = hooks.cancel;
-    parts.custom_checks = hooks.custom_checks;
+    parts.custom_checks.extend(hooks.custom_checks);
     parts.helpers.on_stuck = hooks.on_stuck;
     parts
 }
@@ -169,7 +169,7 @@ fn with_hooks(mut parts: DriverParts, hooks: Hooks) -> DriverParts {
 /// Removes the hooks, which hold references to their agent; the next run brings its own.
 fn without_hooks(mut parts: DriverParts) -> DriverParts {
     parts.observers.clear();
-    parts.custom_checks.clear();
+    parts.custom_checks.retain(|_, check| check.is_hidden());
     parts.helpers.on_stuck = None;
     parts
 }

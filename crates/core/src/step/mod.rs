@@ -14,6 +14,7 @@ mod measure;
 pub(crate) mod mitigate;
 pub(crate) mod prepare;
 pub(crate) mod prove;
+pub mod prove_commit;
 pub(crate) mod recheck;
 pub(crate) mod recorder;
 mod start_fault;

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Bytes of the patch searched for suppression comments.
-const PATCH_MAX: usize = 8 * 1024 * 1024;
+pub(super) const PATCH_MAX: usize = 8 * 1024 * 1024;
 /// Size limit of the harness diff in the proof.
 const DIFF_MAX: usize = 64 * 1024;
 /// Size limit of a harness file.
@@ -53,6 +53,8 @@ pub(super) struct Finding {
     pub(super) output: String,
     /// What only you can fix.
     pub(super) hint: Option<String>,
+    /// How long each tree took, with its setup.
+    pub(super) took: Vec<(Tree, Duration)>,
     protected: Vec<ProtectedChange>,
 }
 
@@ -96,7 +98,7 @@ impl Driver {
     }
 
     /// Runs the checks on each tree that is due until there is a result.
-    fn judge_subject(
+    pub(super) fn judge_subject(
         &mut self,
         subject: &Subject,
         protected: &[ProtectedChange],
@@ -108,10 +110,14 @@ impl Driver {
                     found.verdict = *verdict;
                     return Ok(Some(found));
                 }
-                Next::RunChecks(tree) => match self.prove_tree(tree, subject, &mut found)? {
-                    Checked::Run(run) => drop(found.state.runs.insert(tree, run)),
-                    Checked::Stopped => return Ok(None),
-                },
+                Next::RunChecks(tree) => {
+                    let started = self.ctx.clock.elapsed();
+                    match self.prove_tree(tree, subject, &mut found)? {
+                        Checked::Run(run) => drop(found.state.runs.insert(tree, run)),
+                        Checked::Stopped => return Ok(None),
+                    }
+                    found.took.push((tree, self.ctx.clock.elapsed().saturating_sub(started)));
+                }
             }
         }
     }
@@ -172,6 +178,7 @@ impl Driver {
             verdict: Verdict::default(),
             output: String::new(),
             hint,
+            took: Vec::new(),
             protected: protected.to_vec(),
         })
     }
@@ -193,7 +200,7 @@ impl Driver {
     }
 
     /// Whether the engine writes a file: the task's marks, progress, and `.ralph/` except the configuration.
-    fn is_engine_file(&self, path: &str) -> bool {
+    pub(super) fn is_engine_file(&self, path: &str) -> bool {
         let task = &self.ctx.state.spec.task;
         path == task.source
             || crate::plan_progress::path(task).is_some_and(|progress| progress == path)
@@ -244,7 +251,7 @@ impl Driver {
     }
 
     /// Builds `proof.json`.
-    fn proof_of(&self, subject: &Subject, found: &Finding) -> Result<Proof, DriveError> {
+    pub(super) fn proof_of(&self, subject: &Subject, found: &Finding) -> Result<Proof, DriveError> {
         let state = &self.ctx.state;
         let command = |name: &str| {
             let verifier = state.spec.settings.verifiers.iter().find(|v| v.name == name);

@@ -5,6 +5,7 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::log_tail::{last_lines, read_tail};
 use crate::observers::LiveStatus;
+use crate::step::clean_checkout::SetupEnd;
 use crate::step::measure::{self, Measured};
 use ralph_loop_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, ExecTrace, Sandbox, SandboxError, StopCause, Stream,
@@ -51,7 +52,11 @@ impl Driver {
             let log = folder.join(format!("check-{name}.log"));
             let place =
                 CheckPlace { sandbox: &*self.sandbox, tree: &tree, log: &log, how: HowToCheck::default() };
-            match runs.run(&mut self.ctx, &verifier, &place)? {
+            let checked = match self.ctx.is_hidden(&verifier) {
+                true => self.verify_hidden(&verifier, &tree, &folder)?,
+                false => runs.run(&mut self.ctx, &verifier, &place)?,
+            };
+            match checked {
                 Checked::Result(result, excerpt, _) => {
                     if !result.passed {
                         let why = result.why.clone().unwrap_or_default();
@@ -66,6 +71,34 @@ impl Driver {
         }
         self.ctx.boundary("verify.after");
         Ok(())
+    }
+
+    /// Runs a hidden check in a clean checkout, where sessions find nothing of it.
+    fn verify_hidden(
+        &mut self,
+        verifier: &VerifierConfig,
+        tree: &TreeId,
+        logs: &Path,
+    ) -> Result<Checked, DriveError> {
+        let state = &self.ctx.state;
+        let Some(baseline) = &state.baseline else { return Ok(Checked::Stopped) };
+        let commit = state.work.commit.clone().unwrap_or_else(|| baseline.head.clone());
+        let checked = self.workspace.loose_commit(tree, &commit, self.ctx.clock.now())?.unwrap_or(commit);
+        self.in_clean_folder(|driver, folder| {
+            driver.workspace.checkout_clean(&checked, folder)?;
+            let checkout = driver.open_checkout(folder)?;
+            match driver.run_setup(&checkout, logs)? {
+                SetupEnd::Ready | SetupEnd::Failed { .. } => {}
+                SetupEnd::Stopped => return Ok(Checked::Stopped),
+            }
+            let log = logs.join(format!("check-{}.log", verifier.name));
+            let how = HowToCheck { env: &checkout.env, watch: false };
+            run_check(
+                &mut driver.ctx,
+                verifier,
+                &CheckPlace { sandbox: &*checkout.sandbox, tree, log: &log, how },
+            )
+        })
     }
 }
 
@@ -215,7 +248,7 @@ fn run_builtin_check(
     verifier: &VerifierConfig,
     place: &CheckPlace<'_>,
 ) -> Result<Option<Checked>, DriveError> {
-    let CheckPlace { sandbox, tree, log: log_path, .. } = *place;
+    let CheckPlace { sandbox, tree, log: log_path, how } = *place;
     let folder = ctx.state.spec.task.working_dir.clone().unwrap_or_default();
     let read = |path: &str| match sandbox.read(&Path::new(&folder).join(path)) {
         Ok(Some(bytes)) => Ok(bytes),
@@ -232,7 +265,7 @@ fn run_builtin_check(
             Err(why) => Some(why),
         },
         Some(Expect::Custom) => match ctx.custom_checks.get(&verifier.name) {
-            Some(check) => check.check(sandbox).err(),
+            Some(check) => check.check_in(sandbox, how.env).err(),
             None => Some("the program that started this run does not know this check".to_owned()),
         },
     };
@@ -261,8 +294,9 @@ fn run_builtin_check(
         failing: Vec::new(),
         last_lines: Vec::new(),
     };
-    // File checks run no program, so there is nothing to trace. The caller's code can't be traced.
-    let seen = (verifier.expect != Some(Expect::Custom)).then(ExecTrace::default);
+    // File checks run no program, so there is nothing to trace. The caller's code can't be traced, and nothing
+    // of a hidden check is recorded.
+    let seen = (verifier.expect != Some(Expect::Custom) || ctx.is_hidden(verifier)).then(ExecTrace::default);
     Ok(Some(Checked::Result(Box::new(result), text, seen)))
 }
 

@@ -67,6 +67,14 @@ pub trait Clock: Send + Sync {
 pub trait CustomCheck: Send {
     /// Whether the check passes; the error says why not.
     fn check(&self, sandbox: &dyn Sandbox) -> Result<(), String>;
+    /// Whether agents must not see it: then it only runs in clean checkouts.
+    fn is_hidden(&self) -> bool {
+        false
+    }
+    /// Like [`Self::check`], with the variables of a clean checkout.
+    fn check_in(&self, sandbox: &dyn Sandbox, _env: &[(String, String)]) -> Result<(), String> {
+        self.check(sandbox)
+    }
 }
 
 impl<F: Fn(&dyn Sandbox) -> Result<(), String> + Send> CustomCheck for F {

@@ -59,7 +59,7 @@ impl RunFacts {
     }
 
     /// Whether every written criterion passed its check on the original tree, before any session.
-    pub(crate) fn is_already_true(&self) -> bool {
+    pub fn is_already_true(&self) -> bool {
         let criteria = &self.spec.task.criteria;
         let before = self.baseline_checks.as_ref().map_or(&[][..], |checks| checks.results.as_slice());
         let passed = |name: &String| before.iter().any(|result| result.name == *name && result.passed);

@@ -38,6 +38,7 @@ use std::sync::Arc;
 /// Parts of `.ralph/` that only the engine may write.
 const OWN_STATE: &[&str] = &[
     "runs",
+    "hidden",
     "lock",
     "state.json",
     "active.json",

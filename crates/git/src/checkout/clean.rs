@@ -96,6 +96,20 @@ pub(crate) fn checkout(repo: &Repo, commit: &str, into: &Path, rules: CheckoutRu
     refuse_missing_filters(&git, !sparse.is_empty())
 }
 
+/// Makes a repo of its own in the empty folder `into`, with every object of `repo` and a checkout of `commit`. The
+/// user's repo stays as it is.
+pub fn separate(repo: &Repo, commit: &str, into: &Path) -> Result<Repo> {
+    let settings = Settings::now(repo)?;
+    checkout(repo, commit, into, CheckoutRules { settings: &settings, sparse: &[], attributes: None })?;
+    crate::checkout::clone::rediscover(&repo.vars, into)
+}
+
+/// Switches such a repo to another commit.
+pub fn switch(repo: &Repo, commit: &str) -> Result<Repo> {
+    repo.git().call(["checkout", "-q", "--detach", "--no-recurse-submodules", commit, "--"]).run()?;
+    crate::checkout::clone::rediscover(&repo.vars, &repo.top)
+}
+
 fn with_attributes(call: GitCall, tree: Option<&str>) -> GitCall {
     match tree {
         Some(tree) => call.env("GIT_ATTR_SOURCE", tree),

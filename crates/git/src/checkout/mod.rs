@@ -15,5 +15,6 @@ pub use branch::{
     branch_names, create_branch, create_branch_in_place, create_exactly, free_branch_name, leave_branch,
     remove_branch, restore_branch, switch_in_place,
 };
+pub use clean::{separate, switch};
 pub use clone::{clone, clone_part, commit_of_branch, refresh_clone, remote, shown};
 pub use worktree::{add_worktree, remake_worktree, remove_worktree};

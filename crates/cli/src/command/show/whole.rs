@@ -3,6 +3,7 @@
 use super::proof;
 use crate::error::CommandError;
 use crate::output::Out;
+use crate::proof_text;
 use crate::run_text as view;
 use crate::words::{ago, card, heading, home_path, local, row, size};
 use ralph_loop_app::facts::RunReading;
@@ -45,7 +46,7 @@ pub fn show(facts: &RunReading, story: &RunTimeline, out: &Out) -> Result<(), Co
         }
     }
     if let Some(proof) = proof::read(&proof_path) {
-        proof::print(&proof, facts.now, out);
+        proof_text::print(&proof, facts.now, out);
     }
     view::places(facts, out);
     Ok(())
